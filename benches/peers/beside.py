@@ -25,6 +25,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+# Paths of data are relative to a manifest, and ours is copied.
+TEXT = ["--set", f"datasets.text.path={json.dumps(str(ROOT / 'experiments/texts/documentation.txt'))}"]
 
 
 @dataclass
@@ -35,6 +37,7 @@ class Workload:
     modes: dict[str, list[str]]
     theirs: str = "step_ms"
     marks: dict[str, float] = field(default_factory=dict)
+    declared: bool = False
 
 
 def steps(name: str, *options: str, threads: tuple[int, ...] = (1, 2), n: int, mark: float) -> Workload:
@@ -45,6 +48,16 @@ def steps(name: str, *options: str, threads: tuple[int, ...] = (1, 2), n: int, m
         modes["channels_last, threads 2"] = [*line, "--channels-last", "--threads", "2"]
     modes["compiled, threads 2"] = [*line, "--compile", "--threads", "2"]
     return Workload("step_ms", modes, marks={"": mark})
+
+
+def layers(n: int, mark: float, *, images: bool = True) -> Workload:
+    """A step of a model of beside.toml that is declared layer by layer, at batch 32."""
+    line = ["--batch", "32", "--steps", str(n), "--warmup", "5"]
+    modes = {f"eager, threads {t}": [*line, "--threads", str(t)] for t in (1, 2)}
+    if images:
+        modes |= {f"channels_last, threads {t}": [*line, "--channels-last", "--threads", str(t)] for t in (1, 2)}
+    modes["compiled, threads 2"] = [*line, "--compile", "--threads", "2"]
+    return Workload("step_ms", modes, marks={"": mark}, declared=True)
 
 
 def epochs(name: str, n: int, manual: float, loader: float | None) -> Workload:
@@ -73,6 +86,13 @@ WORKLOADS: dict[str, Workload] = {
     "bp": steps("bp", n=40, mark=0.15),
     "alt": steps("alt", threads=(2,), n=30, mark=0.5),
     "neu": steps("neu", threads=(2,), n=30, mark=0.5),
+    "resnet18": layers(10, 0.6),
+    "res8": layers(40, 0.6),
+    "separable": layers(40, 0.7),
+    "mobile": layers(40, 0.7),
+    "vit-tiny": layers(10, 0.8, images=False),
+    "mixer": layers(20, 0.8, images=False),
+    "gpt": layers(10, 0.8, images=False),
 }
 AVX2 = {
     "FIELDTRIAL_VECTOR": "avx2",
@@ -103,7 +123,7 @@ def main() -> int:
             row["idle"] = f"{wait_until_idle(args.idle, args.patience):.2f}"
             start = time.monotonic()
             try:
-                ms = ours(args, work, workload, environment) if mode == "ours" else theirs(workload, mode, environment, args.each)
+                ms = ours(args, work, workload, environment) if mode == "ours" else theirs(args, work, workload, mode, environment)
                 row["ms"] = f"{ms:.6g}"
             except Failed as error:
                 row["error"] = str(error)
@@ -151,7 +171,7 @@ def idle_share() -> float:
 
 def ours(args: argparse.Namespace, work: Path, workload: str, environment: dict[str, str]) -> float:
     """One run of one cell of beside.toml, in ms."""
-    command = [os.path.abspath(args.program), "run", "experiments/beside.toml", "--fresh", "--no-report", "--only", f"variant={workload}"]
+    command = [os.path.abspath(args.program), "run", "experiments/beside.toml", "--fresh", "--no-report", "--only", f"variant={workload}", *TEXT]
     for setting in args.set:
         command += ["--set", setting]
     run(command, work, args.each, environment)
@@ -164,10 +184,16 @@ def ours(args: argparse.Namespace, work: Path, workload: str, environment: dict[
     return 1e3 * value if column.endswith("_s") else value
 
 
-def theirs(workload: str, mode: str, environment: dict[str, str], limit: float) -> float:
+def theirs(args: argparse.Namespace, work: Path, workload: str, mode: str, environment: dict[str, str]) -> float:
     """The same in PyTorch, in a process of its own, in ms."""
-    command = [sys.executable, str(HERE / "peers.py"), *WORKLOADS[workload].modes[mode]]
-    line = json.loads(run(command, ROOT, limit, environment).strip().splitlines()[-1])
+    command = [sys.executable, str(HERE / "peers.py")]
+    if WORKLOADS[workload].declared:
+        model = work / f"{workload}.json"
+        listed = [os.path.abspath(args.program), "list", "model", "experiments/beside.toml", workload, *TEXT, "--format", "json"]
+        model.write_text(run(listed, work, args.each, environment))
+        command = [sys.executable, str(HERE / "layers.py"), "bench", str(model)]
+    command += WORKLOADS[workload].modes[mode]
+    line = json.loads(run(command, ROOT, args.each, environment).strip().splitlines()[-1])
     return float(line[WORKLOADS[workload].theirs])
 
 

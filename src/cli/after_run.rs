@@ -7,7 +7,7 @@ use crate::base::text::count;
 use crate::plan::Plan;
 use crate::progress::Detail;
 use crate::report::{self, ReportError, ReportOptions};
-use crate::results::{self, from_here};
+use crate::results::{self, ResultSet, from_here};
 
 use super::bench::mistake;
 use super::run_arguments::RunArguments;
@@ -21,6 +21,14 @@ pub(super) fn render(arguments: &RunArguments, plan: &Plan) -> Result<Option<Pat
     let files = report::render(&plan.results_folder, &ReportOptions::default());
     let files = files.map_err(ReportError::into_failure)?;
     Ok(files.first().map(|path| from_here(path)))
+}
+
+/// What the results say about their question, as the report does; nothing of a share, and where no report is wanted.
+pub(super) fn answer(arguments: &RunArguments, results: &ResultSet) -> Vec<String> {
+    if arguments.shard.is_some() || arguments.no_report {
+        return Vec::new();
+    }
+    report::answer(results)
 }
 
 /// What one could do next: test a recommendation, let git show values. Nothing of a share, and nothing where quiet is wanted.

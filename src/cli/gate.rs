@@ -8,6 +8,7 @@ use crate::compare::{
     Comparison, FactChange, FailOn, Finding, QualityChange, QualityVerdict, Ratio, Verdict,
     Violation, violations,
 };
+use crate::report::verdict_words;
 
 use super::exit_code;
 
@@ -143,15 +144,8 @@ pub(super) fn finding_text(finding: &Finding) -> String {
 }
 
 fn not_told(verdict: &Verdict) -> String {
-    match verdict {
-        Verdict::TooFewRuns(needed) => format!("too few runs, it takes {needed} a side"),
-        Verdict::Unclear(why) => format!("unclear, {why}"),
-        Verdict::NotComparable(obstacles) => {
-            let obstacles: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
-            format!("not comparable, {}", obstacles.join("; "))
-        }
-        Verdict::Faster | Verdict::Slower | Verdict::Same => String::new(),
-    }
+    let (word, why) = verdict_words(verdict, None);
+    format!("{word}, {}", why.join("; "))
 }
 
 /// `1.104× (1.082× to 1.127×) of before`.

@@ -1,14 +1,16 @@
 //! `fieldtrial list`: what a manifest can contain, from the documentation of the types.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
 use crate::base::text::capitalised;
+use crate::diag::Failure;
 use crate::plan::results_root;
 use crate::report::{RULES, TEMPLATES, own_templates};
 
+use super::layers::layers;
 use super::manual::{Entry, Keys, SECTIONS, Schema, Setting};
 use super::{Outcome, exit_code};
 
@@ -19,6 +21,13 @@ use super::{Outcome, exit_code};
 pub(super) struct ListArguments {
     /// What to list; without it, what there is to list
     what: Option<What>,
+    /// For `list model`: the manifest
+    manifest: Option<PathBuf>,
+    /// For `list model`: the model's name in it
+    name: Option<String>,
+    /// For `list model`: override a value of the manifest, as TOML; may be repeated
+    #[arg(long, value_name = "PATH=VALUE")]
+    set: Vec<String>,
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
@@ -28,6 +37,8 @@ pub(super) struct ListArguments {
 enum What {
     /// Kinds of models
     Models,
+    /// A model of a manifest, layer by layer: `list model MANIFEST NAME`
+    Model,
     /// Kinds of datasets
     Datasets,
     /// Kinds of losses
@@ -53,9 +64,27 @@ enum Format {
 }
 
 pub(super) fn list(arguments: &ListArguments) -> Outcome {
+    let is_json = matches!(arguments.format, Format::Json);
+    match (arguments.what, &arguments.manifest, &arguments.name) {
+        (Some(What::Model), Some(manifest), Some(name)) => {
+            let text = layers(manifest, &arguments.set, name, is_json)?;
+            io::stdout().write_all(text.as_bytes())?;
+            return Ok(exit_code::GOOD);
+        }
+        (Some(What::Model), ..) => {
+            let title = "`list model` needs a manifest and the name of a model in it";
+            let help = "for example `list model experiments/architectures.toml resnet`".to_owned();
+            return Err(Failure::plain(title, Some(help)).into());
+        }
+        (_, Some(_), _) => {
+            let title = "only `list model` reads a manifest";
+            return Err(Failure::plain(title, None).into());
+        }
+        _ => {}
+    }
     let schema = Schema::of_manifest();
     let kinds = match arguments.what {
-        None => words(),
+        None | Some(What::Model) => words(),
         Some(What::Models) => schema.kinds("ModelSpec"),
         Some(What::Datasets) => schema.kinds("DatasetSpec"),
         Some(What::Losses) => schema.kinds("LossSpec"),

@@ -17,7 +17,7 @@ use crate::results::environment::{self, TreeLook, env_id, missing_counters};
 use crate::results::store::{RunConditions, Store, journal_path};
 use crate::results::{Environment, ResultSet, Session, from_here};
 
-use super::after_run::{advise, render};
+use super::after_run::{advise, answer, render};
 use super::bench::{Bench, record_problem};
 use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
@@ -254,6 +254,7 @@ impl Invocation<'_> {
             stopped: summary.stopped,
             wall_s: self.began.elapsed().as_secs_f64(),
             report: report.as_deref(),
+            answer: &answer(self.arguments, results),
         };
         progress.end(&ending, self.arguments.detail());
         advise(self.arguments, plan)?;

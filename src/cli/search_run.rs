@@ -13,7 +13,7 @@ use crate::results::store::{RunConditions, Store, journal_path};
 use crate::results::{ResultSet, Session, from_here};
 use crate::search::{Search, SearchOptions};
 
-use super::after_run::{advise, render};
+use super::after_run::{advise, answer, render};
 use super::bench::{Bench, mistake, record_problem};
 use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
@@ -180,6 +180,7 @@ impl SearchRun<'_> {
             stopped: summary.stopped,
             wall_s: self.began.elapsed().as_secs_f64(),
             report: report.as_deref(),
+            answer: &answer(self.arguments, results),
         };
         progress.end(&ending, self.arguments.detail());
         advise(self.arguments, self.bench.plan)?;

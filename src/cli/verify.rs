@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use crate::diag::{Diagnostic, Failure, Place, did_you_mean, list};
-use crate::manifest::{self, Key, Manifest, Node, Table, Value};
-use crate::plan::{CellSpec, Plan, PlanInputs, PlanOptions};
+use crate::diag::{Diagnostic, Failure};
+use crate::plan::CellSpec;
 use crate::verify::{self, Verification, VerifyError};
 
 use super::output::Stdout;
+use super::single_cell::single_cell;
 use super::{Outcome, Problem, exit_code};
 
 /// Hold a model against weights, inputs and gradients of another implementation
@@ -72,76 +72,13 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Outcome {
     })
 }
 
-/// The single cell of the manifest without its matrices, with the chosen model and loss.
+/// The cell of the named model and loss. Reference files contain their inputs: any dataset makes the manifest valid.
 fn cell(arguments: &VerifyArguments) -> Result<CellSpec, Problem> {
-    let mut manifest = manifest::load(&arguments.manifest, &arguments.set)?;
-    if let Some(root) = manifest.root.as_table_mut() {
-        // Sections about cells and their results; they may name axes that no longer exist.
-        for section in ["matrix", "matrices", "report", "compare", "search"] {
-            root.take(section);
-        }
-    }
-    check_model(&manifest, &arguments.model)?;
-    choose(&mut manifest, "model", &arguments.model);
-    if let Some(loss) = &arguments.loss {
-        choose(&mut manifest, "loss", loss);
-    }
-    // Reference files contain their inputs: any dataset makes the manifest valid.
-    if let Some(dataset) = first_dataset(&manifest) {
-        choose(&mut manifest, "dataset", &dataset);
-    }
-    let plan = Plan::new(
-        &manifest,
-        &PlanInputs::of_this_machine(),
-        PlanOptions::default(),
-    )?;
-    let mut cell = plan
-        .cells()
-        .next()
-        .ok_or_else(|| Failure::plain("the manifest has no cell", None))?
-        .spec;
+    let loss = arguments.loss.as_deref();
+    let planned = single_cell(&arguments.manifest, &arguments.set, &arguments.model, loss)?;
+    let mut cell = planned.spec;
     Arc::make_mut(&mut cell.train).init_from = None;
     Ok(cell)
-}
-
-/// The name is from the command line, so the error cannot point into the manifest.
-fn check_model(manifest: &Manifest, name: &str) -> Result<(), Failure> {
-    let models = section(manifest, "models").map_or(&[][..], |models| models.entries.as_slice());
-    let names: Vec<&str> = models.iter().map(|(key, _)| key.name.as_str()).collect();
-    if names.contains(&name) {
-        return Ok(());
-    }
-    let title = format!(
-        "there is no `[models.{name}]` in `{}`",
-        manifest.path.display()
-    );
-    let known = format!("`--model` takes one of {}", list(names.iter().copied()));
-    let help = did_you_mean(name, names.iter().copied()).unwrap_or(known);
-    Err(Failure::plain(title, Some(help)))
-}
-
-fn choose(manifest: &mut Manifest, what: &str, name: &str) {
-    let key = |name: &str| Key {
-        name: name.to_owned(),
-        place: Place::default(),
-    };
-    let node = Node {
-        value: Value::String(name.to_owned()),
-        place: Place::default(),
-    };
-    manifest.root.put(&[key("train"), key(what)], node);
-}
-
-fn first_dataset(manifest: &Manifest) -> Option<String> {
-    if section(manifest, "train").is_some_and(|train| train.get("dataset").is_some()) {
-        return None;
-    }
-    let (key, _) = section(manifest, "datasets")?.entries.first()?;
-    Some(key.name.clone())
-}
-
-fn section<'a>(manifest: &'a Manifest, name: &str) -> Option<&'a Table> {
-    manifest.root.as_table()?.get(name)?.as_table()
 }
 
 /// One message for each mistake.
@@ -216,6 +153,9 @@ mod tests {
             convolutions,
             parameters: 7,
             passed: true,
+            statistics_relative_error: None,
+            statistics_worst: String::new(),
+            evaluation_relative_error: None,
         };
         let mut out = Vec::new();
         table(&verification, &mut out).unwrap();

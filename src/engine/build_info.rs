@@ -79,7 +79,7 @@ mod tests {
     fn what_only_gpus_use_is_no_part_of_the_cpus_code() {
         let (cpu, gpu) = (code_parts(Arithmetic::Cpu), code_parts(Arithmetic::Gpu));
         assert!(!cpu.keys().any(|name| name.contains("cuda")), "{cpu:?}");
-        for name in ["ops/silu (cuda)", "device/cuda", "kernels (compiler)"] {
+        for name in ["ops/activate (cuda)", "device/cuda", "kernels (compiler)"] {
             assert!(gpu.contains_key(name), "{name} is missing in {gpu:?}");
         }
         for (name, digest) in cpu.iter().filter(|(name, _)| *name != "features") {

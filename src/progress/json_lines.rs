@@ -62,6 +62,7 @@ pub(super) enum Line<'a> {
         wall_s: f64,
         results: &'a Path,
         report: Option<&'a Path>,
+        answer: &'a [String],
     },
 }
 

@@ -175,7 +175,7 @@ pub(super) fn values<'a>(
 }
 
 /// `best_loss 0.1180`
-pub(super) fn named(objective: &ObjectiveSpec, value: f64) -> String {
+fn named(objective: &ObjectiveSpec, value: f64) -> String {
     let is_count = value >= 1.0 && value.fract() == 0.0;
     let text = if is_count {
         human_integer(value as u64)

@@ -1,19 +1,17 @@
 //! The summary of `fieldtrial run`: results, their folder, and the next commands.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::base::shell;
-use crate::base::text::count;
+use crate::base::text::{count, wrapped};
 use crate::base::units::human_seconds;
 use crate::event::{Status, StopReason};
-use crate::plan::search::TrialInfo;
 use crate::results::{BlockRow, ResultSet, RunRow};
 
 use super::fitted;
 use super::json_lines::Line;
 use super::line::{Names, without_status};
-use super::search::named;
 
 /// Most reasons that are listed.
 const LISTED: usize = 10;
@@ -39,7 +37,14 @@ pub struct Ending<'a> {
     pub wall_s: f64,
     /// The report, if one was written.
     pub report: Option<&'a Path>,
+    /// What the results say about their question, as the report does.
+    pub answer: &'a [String],
 }
+
+/// Columns of a line.
+const WIDTH: usize = 80;
+/// What stands before the further lines of a sentence.
+const HANGING: &str = "         ";
 
 impl Ending<'_> {
     /// The summary as a JSON line.
@@ -51,14 +56,15 @@ impl Ending<'_> {
             wall_s: self.wall_s,
             results: self.folder,
             report: self.report,
+            answer: self.answer,
         }
     }
 
     /// The summary as text for standard error.
     pub(super) fn text(&self) -> String {
-        let mut lines = vec![self.first_line(), self.statuses()];
+        let mut lines = vec![self.first_line()];
+        lines.extend(self.statuses());
         lines.extend(self.failures());
-        lines.extend(self.best_trials());
         lines.push(format!("results  {}", self.folder.display()));
         lines.extend(
             self.report
@@ -67,6 +73,16 @@ impl Ending<'_> {
         lines.extend(self.best_configuration());
         lines.extend(self.traces());
         lines.extend(self.next());
+        let answer = self.answer.iter().enumerate();
+        lines.extend(answer.map(|(place, sentence)| {
+            let begin = if place == 0 {
+                "\nanswer   "
+            } else {
+                "         "
+            };
+            begin.to_owned()
+                + wrapped(&format!("{HANGING}{sentence}"), WIDTH, HANGING.len()).trim_start()
+        }));
         lines.join("\n") + "\n"
     }
 
@@ -113,11 +129,14 @@ impl Ending<'_> {
         }
     }
 
-    /// `rows     22 done, 1 killed, 1 skipped`
-    fn statuses(&self) -> String {
+    /// `rows     22 done, 1 killed, 1 skipped`; `None` where all are done.
+    fn statuses(&self) -> Option<String> {
         let mut by_status: BTreeMap<Status, usize> = BTreeMap::new();
         for row in &self.results.runs {
             *by_status.entry(row.status).or_default() += 1;
+        }
+        if by_status.keys().all(|status| *status == Status::Done) {
+            return None;
         }
         let parts: Vec<String> = by_status
             .iter()
@@ -127,7 +146,7 @@ impl Ending<'_> {
             None => "rows  ",
             Some(_) => "trials",
         };
-        format!("{what}   {}", parts.join(", "))
+        Some(format!("{what}   {}", parts.join(", ")))
     }
 
     fn failures(&self) -> Vec<String> {
@@ -158,44 +177,6 @@ impl Ending<'_> {
 
     fn names(&self) -> Names {
         Names::new(self.results.plan.cells.iter().map(|cell| cell.key.as_str()))
-    }
-
-    /// `best     best_loss 0.1180  trial=7 hidden=256`, of each study and objective.
-    fn best_trials(&self) -> Vec<String> {
-        let plan = &self.results.plan;
-        let Some(search) = &plan.search else {
-            return Vec::new();
-        };
-        let done = self
-            .results
-            .runs
-            .iter()
-            .filter(|row| row.status == Status::Done);
-        let done: BTreeSet<&str> = done.map(|row| row.key.as_str()).collect();
-        let cells = plan.cells.iter().filter(|cell| done.contains(&*cell.key));
-        let trials: Vec<(&str, &TrialInfo)> = cells
-            .filter_map(|cell| Some((cell.key.as_str(), cell.trial.as_ref()?)))
-            .filter(|(_, trial)| trial.role.is_trial())
-            .collect();
-        let studies: BTreeSet<usize> = trials.iter().map(|(_, trial)| trial.study).collect();
-        let mut lines = Vec::new();
-        for study in studies {
-            let own = trials.iter().filter(|(_, trial)| trial.study == study);
-            for (index, objective) in search.objectives.iter().enumerate() {
-                let valued = own.clone().filter_map(|(key, trial)| {
-                    let value = trial.values.get(index).copied().flatten()?;
-                    value.is_finite().then_some((*key, value))
-                });
-                let loss = |value: f64| objective.direction.as_loss(value);
-                // `min_by` returns the first of equals, which is the earliest trial.
-                let best = valued.min_by(|(_, a), (_, b)| loss(*a).total_cmp(&loss(*b)));
-                lines.extend(best.map(|(key, value)| {
-                    let name = key.replace(',', " ");
-                    format!("best     {}  {name}", named(objective, value))
-                }));
-            }
-        }
-        shortened(lines)
     }
 
     /// `best     reports/tiny/best.toml trains the best configuration in full`

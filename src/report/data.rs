@@ -1,23 +1,20 @@
 //! `report.json`: everything that templates see, as data, with numbers as numbers.
 
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::Report;
 
 /// Version of the layout of `report.json`.
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 3;
 
 /// Returns the text of `report.json`.
 ///
-/// The fields are those of [`Report`]. A table is an object of columns (heading, unit, provenance) and rows; a field of a
-/// row has its text as shown, and the number and ends of the interval behind it. Drawings and image bytes stand in their
-/// own files and are left out.
+/// The fields are those of [`Report`]. Drawings and image bytes stand in their own files and are left out.
 pub(super) fn text(report: &Report) -> String {
     let mut all = plain(report);
-    shape(&mut all);
+    without_drawings(&mut all);
     if let Value::Object(fields) = &mut all {
-        fields.remove("fence");
         fields.insert("format_version".to_owned(), FORMAT_VERSION.into());
     }
     // A value of JSON: nothing in it that JSON could refuse.
@@ -28,118 +25,159 @@ fn plain(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 
-/// Rewrites every table, and takes out drawings and image bytes, wherever they are.
-fn shape(value: &mut Value) {
+/// Takes out drawings and image bytes, wherever they are.
+fn without_drawings(value: &mut Value) {
     match value {
-        Value::Array(values) => values.iter_mut().for_each(shape),
+        Value::Array(values) => values.iter_mut().for_each(without_drawings),
         Value::Object(fields) => {
             fields.remove("svg");
             fields.remove("base64");
-            if fields.contains_key("columns") && fields.contains_key("rows") {
-                rewrite(fields);
-            } else {
-                fields.values_mut().for_each(shape);
-            }
+            fields.values_mut().for_each(without_drawings);
         }
         _ => {}
     }
 }
 
-fn rewrite(table: &mut Map<String, Value>) {
-    let columns = table
-        .get("columns")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
-    let is_number = |place: usize| {
-        let column: Option<&Value> = columns.get(place);
-        column
-            .and_then(|column| column.get("is_number")?.as_bool())
-            .unwrap_or(false)
-    };
-    let rows = table.get_mut("rows").and_then(Value::as_array_mut);
-    for row in rows.into_iter().flatten() {
-        let fields = row.get_mut("fields").and_then(Value::as_array_mut);
-        for (place, field) in fields.into_iter().flatten().enumerate() {
-            if is_number(place) {
-                add_numbers(field);
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::compare::golden::{across, batch_sizes, branches};
+    use crate::report::ComparisonReport;
+    use crate::report::language::Language;
+    use crate::results::golden::ddpm;
+    use crate::results::read;
+
+    /// The number that a text shows, with half a unit of its last digit; `None` for words, and for numbers with a unit.
+    fn shown(text: &str) -> Option<(f64, f64)> {
+        let plain = text.replace(',', "");
+        let plain = plain.trim_start_matches('+').trim_end_matches('×');
+        let number: f64 = plain.parse().ok()?;
+        // One unit of the last digit; "1,470" is 1467 to three digits.
+        let (digits, power) = plain.split_once('e').unwrap_or((plain, "0"));
+        let trailing = |c: char| c == '0' && !digits.contains('.');
+        let kept = digits.trim_end_matches(trailing);
+        let last = kept.len().checked_sub(1)?;
+        let unit = digits.char_indices().map(|(place, c)| match c {
+            '0'..='9' if place == last => '1',
+            '0'..='9' => '0',
+            other => other,
+        });
+        let unit: String = unit.collect();
+        let unit: f64 = format!("{}e{power}", unit.trim_start_matches('-'))
+            .parse()
+            .ok()?;
+        Some((number, 0.5 * unit))
+    }
+
+    /// The ends that a detail shows, in one of the ways in which pages print an interval.
+    fn shown_ends(detail: &str) -> Option<[(f64, f64); 2]> {
+        let detail = detail.split(';').next()?;
+        let (low, high) = detail
+            .split_once(" to ")
+            .or_else(|| detail.split_once('–'))?;
+        // Words may stand before and behind: "95 % interval 0.57–0.67 in all".
+        let (low, high) = (low.split(' ').next_back()?, high.split(' ').next()?);
+        Some([shown(low)?, shown(high)?])
+    }
+
+    fn is_near(value: Option<f64>, (shown, half): (f64, f64)) -> bool {
+        value.is_some_and(|value| (value - shown).abs() <= half * 1.001)
+    }
+
+    /// Numbers of all tables of a `report.json` that are not what their text shows, and how many were looked at.
+    fn wrong(all: &Value) -> (Vec<String>, [usize; 2]) {
+        let (mut found, mut seen) = (Vec::new(), [0, 0]);
+        let mut rest = vec![all];
+        while let Some(value) = rest.pop() {
+            match value {
+                Value::Array(values) => rest.extend(values),
+                Value::Object(fields) => {
+                    rest.extend(fields.values());
+                    if fields.contains_key("columns") && fields.contains_key("rows") {
+                        of_table(value, &mut found, &mut seen);
+                    }
+                }
+                _ => {}
+            }
+        }
+        (found, seen)
+    }
+
+    fn of_table(table: &Value, found: &mut Vec<String>, seen: &mut [usize; 2]) {
+        let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+        let columns = list(&table["columns"]);
+        for row in list(&table["rows"]) {
+            for (column, field) in columns.iter().zip(list(&row["fields"])) {
+                if column["is_number"] != true {
+                    continue;
+                }
+                let part = |name: &str| field[name].as_str().unwrap_or_default().to_owned();
+                let name = format!("{}, {}: {field}", table["id"], column["heading"]);
+                if let Some(text) = shown(&part("text")) {
+                    seen[0] += 1;
+                    if !is_near(field["value"].as_f64(), text) {
+                        found.push(name.clone());
+                    }
+                }
+                // Ends below a number with a unit may have that unit too.
+                let ends = shown(&part("text")).and(shown_ends(&part("detail")));
+                if let Some(ends) = ends {
+                    seen[1] += 1;
+                    let end = |place: usize| field["interval"][place].as_f64();
+                    if !is_near(end(0), ends[0]) || !is_near(end(1), ends[1]) {
+                        found.push(name);
+                    }
+                }
             }
         }
     }
-}
-
-fn add_numbers(field: &mut Value) {
-    let Value::Object(entry) = field else { return };
-    let part = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
-    let (shown, ends) = (number(part("text")), ends(part("detail")));
-    if entry.get("value").is_none_or(Value::is_null) {
-        entry.insert("value".to_owned(), json!(shown));
-    }
-    if let Some((low, high)) = ends {
-        entry.insert("low".to_owned(), json!(low));
-        entry.insert("high".to_owned(), json!(high));
-    }
-}
-
-/// The number that a whole text shows, without separators of thousands.
-fn number(text: &str) -> Option<f64> {
-    let plain = text.replace(',', "");
-    let value = plain.trim_start_matches('+').trim_end_matches('×').parse();
-    value.ok().filter(|value: &f64| value.is_finite())
-}
-
-/// The ends of an interval that a detail shows, in the column's unit.
-fn ends(detail: &str) -> Option<(f64, f64)> {
-    let (low, high) = detail.split_once('–')?;
-    Some((number(low)?, number(high)?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::results::golden::ddpm;
 
     #[test]
-    fn shown_numbers_read_back() {
-        for (text, value) in [
-            ("1,613", 1613.0),
-            ("1.13×", 1.13),
-            ("-99.8", -99.8),
-            ("+2", 2.0),
-            ("1.24e-5", 1.24e-5),
-        ] {
-            assert_eq!(number(text), Some(value), "{text}");
+    fn every_number_and_interval_that_is_shown_is_in_the_data() {
+        let reports = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports");
+        let folders = fs::read_dir(reports).expect("reports").flatten();
+        let sets = folders.filter_map(|folder| read(&folder.path()).ok());
+        let pages = sets.chain([ddpm()]).map(|set| plain(&Report::of(&set)));
+        let compared = [branches(), batch_sizes(), across(true)];
+        let compared = compared.map(|one| plain(&ComparisonReport::of(&[one], Language::English)));
+        let (mut bad, mut seen) = (Vec::new(), [0, 0]);
+        for all in pages.chain(compared) {
+            let (found, looked) = wrong(&all);
+            bad.extend(found);
+            seen = [seen[0] + looked[0], seen[1] + looked[1]];
         }
-        assert_eq!(number("–"), None);
-        assert_eq!(number("53.5 GFLOP/s"), None);
-        assert_eq!(ends("1,586–1,641"), Some((1586.0, 1641.0)));
+        assert!(bad.is_empty(), "{} of {seen:?}: {bad:#?}", bad.len());
+        assert!(seen[0] > 1000 && seen[1] > 300, "{seen:?}");
     }
 
     #[test]
-    fn every_number_of_a_table_is_a_number_with_its_column() {
-        let report = Report::of(&ddpm());
-        let all: Value = serde_json::from_str(&text(&report)).expect("JSON");
-        assert_eq!(all["name"], "ddpm");
-        assert!(all["plots"]["phases"][0].get("svg").is_none());
-        let speed = &all["speed"];
-        let place = report
-            .speed
-            .columns
-            .iter()
-            .position(|column| column.heading == "throughput");
-        let place = place.expect("a throughput");
-        assert_eq!(speed["columns"][place]["unit"], "samples/s");
-        assert!(
-            speed["columns"][place]["provenance"]
-                .as_str()
-                .is_some_and(|how| how.starts_with("measured"))
-        );
-        let field = &speed["rows"][0]["fields"][place];
-        let shown = &report.speed.rows[0].fields[place];
+    fn a_number_without_a_value_or_with_one_of_another_unit_is_found() {
+        let table = |field: Value| {
+            let column = json!({"heading": "memory", "is_number": true});
+            json!([{"id": "a", "columns": [column], "rows": [{"fields": [field]}]}])
+        };
+        let count = |field| wrong(&table(field)).0.len();
+        let whole = json!({"text": "1,613", "detail": "-1.40 to 2", "value": 1613.2, "interval": [-1.4, 2.0]});
+        assert_eq!(count(whole), 0);
+        assert_eq!(count(json!({"text": "1,613", "detail": ""})), 1);
         assert_eq!(
-            field["value"].as_f64().map(|value| value.to_string()),
-            Some(shown.text.clone())
+            count(json!({"text": "342", "detail": "", "value": 342.0 * 1_048_576.0})),
+            1
         );
-        assert!(field["low"].is_f64() && field["high"].is_f64(), "{field}");
+        assert_eq!(
+            count(json!({"text": "2", "detail": "n = 3, 1–2; 2 of 3", "value": 2.0})),
+            1
+        );
+    }
+
+    #[test]
+    fn drawings_are_left_out() {
+        let text = text(&Report::of(&ddpm()));
+        assert!(!text.contains("<svg") && text.contains("\"format_version\": 3"));
     }
 }

@@ -1,7 +1,5 @@
 //! [`Judged`]: a table with what a rule says about it.
 
-use serde::Serialize;
-
 use crate::base::statistics::range;
 use crate::base::units::{human, human_integer};
 
@@ -12,8 +10,8 @@ use super::table::Table;
 const VERDICTS: usize = 12;
 
 /// A table, and the sentences that a rule makes of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Judged {
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Judged {
     /// The figures. Without rows there was nothing to measure, and the verdicts say why.
     pub table: Table,
     /// What the rule says, each sentence with its values; empty for "no finding".

@@ -23,8 +23,9 @@ pub(super) fn drawn(error: &Error, name: &str, context: &Value) -> ReportError {
     };
     let mut diagnostic = Diagnostic::error(title(error));
     if error.kind() == ErrorKind::UndefinedError {
-        let (path, place) = written(text, &span);
-        let (label, help) = undefined(path, context);
+        let place = written(text, &span);
+        let (name, label, help) = undefined(&text[place.clone()], context);
+        let place = place.start + name.start..place.start + name.end;
         diagnostic = diagnostic.at(Place::new(0, &place), label);
         diagnostic.help.extend(help);
     } else {
@@ -50,51 +51,106 @@ fn title(error: &Error) -> String {
     }
 }
 
-/// The dotted path that ends in `span`, and the bytes of its last name: it is the one that does not exist.
-fn written<'t>(text: &'t str, span: &Range<usize>) -> (&'t str, Range<usize>) {
+/// Where the dotted path stands that ends in `span`.
+fn written(text: &str, span: &Range<usize>) -> Range<usize> {
     let upto = text.get(..span.end).unwrap_or(text);
     let end = upto.trim_end_matches(|c: char| !is_of_name(c)).len();
     let before = |is_part: fn(char) -> bool| text[..end].trim_end_matches(is_part).len();
     let name = before(is_of_name);
     if name < span.start.saturating_sub(1) || name >= end {
-        return (text.get(span.clone()).unwrap_or_default(), span.clone());
+        let start = span.start.min(upto.len());
+        return if upto.is_char_boundary(start) {
+            start..upto.len()
+        } else {
+            0..0
+        };
     }
-    (&text[before(|c| is_of_name(c) || c == '.')..end], name..end)
+    before(|c| is_of_name(c) || c == '.')..end
 }
 
 fn is_of_name(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// What to say at the place, and what may have been meant.
-fn undefined(written: &str, context: &Value) -> (String, Vec<String>) {
-    let parts: Vec<&str> = written.split('.').map(str::trim).collect();
-    let word = parts.last().copied().unwrap_or_default();
-    if parts[0] != "report" {
+/// Where in a path the name stands that does not exist, what to say there, and what may have been meant.
+fn undefined(written: &str, context: &Value) -> (Range<usize>, String, Vec<String>) {
+    let mut parts = written.split('.');
+    let last = written.rfind('.').map_or(0, |dot| dot + 1)..written.len();
+    if parts.next() != Some("report") {
+        let word = written[last.clone()].trim();
         let names = all_names(context);
         let among = ["report", "plot_style", "loop"].into_iter();
         let meant = did_you_mean(word, among.chain(names.iter().map(String::as_str)));
         let label = "neither a variable here nor a field of it".to_owned();
-        return (label, meant.into_iter().collect());
+        return (last, label, renamed(word).or(meant).into_iter().collect());
     }
     let mut value = context.clone();
     let mut owner = "report".to_owned();
-    for part in &parts[1..] {
+    let mut start = "report.".len();
+    for part in parts {
         match value.get_attr(part) {
             Ok(found) if !found.is_undefined() => {
                 value = found;
                 owner = format!("{owner}.{part}");
             }
-            _ => return of_owner(part, &owner, &value),
+            _ => {
+                let (label, help) = of_owner(part, &owner, &value);
+                return (start..start + part.len(), label, help);
+            }
         }
+        start += part.len() + 1;
     }
-    (format!("`{owner}` has no value here"), Vec::new())
+    (last, format!("`{owner}` has no value here"), Vec::new())
 }
+
+/// Fields of earlier versions, and what stands for them now.
+const RENAMED: [(&str, &str); 2] = [("headlines", "answer"), ("is_share", "kind == \"share\"")];
+
+fn renamed(word: &str) -> Option<String> {
+    let (_, now) = RENAMED.iter().find(|(old, _)| *old == word)?;
+    Some(format!("`{word}` of earlier versions is now `{now}`"))
+}
+
+/// Fields of `report` in earlier versions, by the theme that has their tables and plots now.
+const MOVED: [(&[&str], &str); 11] = [
+    (&["rankings", "unranked", "speed", "scaling"], "speed"),
+    (
+        &[
+            "efficiency",
+            "quality",
+            "samples",
+            "time_to_target",
+            "classes",
+        ],
+        "quality",
+    ),
+    (&["treatments", "variants"], "treatments"),
+    (&["phases", "loader", "profiling"], "phases"),
+    (&["operations"], "operations"),
+    (&["memory", "gpu"], "memory"),
+    (&["complexity", "compute"], "complexity"),
+    (&["estimate", "cost"], "cost"),
+    (&["cells", "failures", "failures_cut"], "failures"),
+    (&["search"], "search"),
+    (&["manifest", "fence"], "manifest"),
+];
 
 fn of_owner(word: &str, owner: &str, value: &Value) -> (String, Vec<String>) {
     let label = format!("no such field of `{owner}`");
     if value.kind() == ValueKind::Seq {
         let help = format!("`{owner}` is a list: write `{{% for item in {owner} %}}`");
+        return (label, vec![help]);
+    }
+    if owner == "report"
+        && let Some((_, theme)) = MOVED.iter().find(|(fields, _)| fields.contains(&word))
+    {
+        let help = format!(
+            "`report.{word}` of earlier versions is now in the theme `{theme}`: `{{% for theme in report.themes if theme.id == \
+             \"{theme}\" %}}`; docs/report-context.md has its fields"
+        );
+        return (label, vec![help]);
+    }
+    if let Some(help) = renamed(word) {
         return (label, vec![help]);
     }
     let names = names(value);

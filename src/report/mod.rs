@@ -5,6 +5,8 @@
 //! `reports/templates/`; a user's own file of the same name beside the results takes its place.
 
 mod advice;
+mod answer;
+mod column;
 mod comparison;
 mod context;
 #[cfg(test)]
@@ -15,39 +17,38 @@ mod groups;
 pub mod importance;
 mod judged;
 mod language;
+mod measure;
 mod mistake;
 mod number;
 mod plot;
 mod search;
+mod section;
 mod sections;
 mod summary;
 mod table;
 mod template;
 #[cfg(test)]
 mod tests;
+mod themes;
 mod view;
 
 pub use crate::plan::{Language, TEMPLATES};
 pub use advice::{Advice, AdviceItem, RULES, Rule};
 use advice::{AdviceFiles, BestFile};
-pub use comparison::{Code, ComparisonReport, Labels, Part, Section, render_comparison};
-pub use context::{Report, Variant};
+pub use answer::Answer;
+pub use comparison::{
+    ComparisonReport, Labels, Part, comparison_answer, render_comparison, verdict_words,
+};
+pub use column::Column;
+pub use context::Report;
 pub use error::ReportError;
-pub use judged::Judged;
 pub use number::{Number, Provenance};
-pub use search::SearchReport;
-pub use sections::cells::Failure;
-pub use sections::configuration::{CellConfig, ConfigSection, Configuration};
+pub use section::{Code, Section, Theme};
 pub use sections::environment::{EnvironmentContext, EnvironmentField, SystemField};
-pub use sections::findings::{Finding, Findings};
-pub use sections::headline::Headline;
-pub use sections::ops::{OperationTables, Operations};
-pub use sections::plots::{PlotContext, Plots};
-pub use sections::profiling::Profiling;
-pub use sections::ranking::Ranking;
-pub use sections::samples::{SampleContext, Samples};
-pub use sections::tree::{TimeNode, TimeTree};
-pub use table::{Column, Entry, Row, Source, Table};
+pub use sections::findings::Finding;
+pub use sections::plots::PlotContext;
+pub use sections::samples::SampleContext;
+pub use table::{Entry, Row, Source, Table};
 pub use template::own_templates;
 
 use std::fs;
@@ -117,6 +118,14 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
     Ok(files.chain(advised).collect())
 }
 
+/// What the results say about their question, in the sentences of the report's answer.
+pub fn answer(set: &ResultSet) -> Vec<String> {
+    let view = view::View::of(set);
+    let mut answer = Answer::of(&view);
+    answer.follow(&Advice::of(&view));
+    answer.sentences
+}
+
 /// A file and what is to stand in it.
 type File = (PathBuf, String);
 
@@ -127,12 +136,7 @@ fn reports(
     templates: &[String],
     own: Option<&Path>,
 ) -> Result<(Vec<File>, AdviceFiles), ReportError> {
-    let (mut report, advice) = Report::advised(set, |view| advice::prepare(folder, view));
-    report.samples.embed(folder);
-    let name = advice::name_of(folder, set);
-    if let Some(search) = &mut report.search {
-        search.look_beside(&view::View::of(set), folder, &name);
-    }
+    let (report, advice) = Report::advised(set, Some(folder), |view| advice::prepare(folder, view));
     let engine = template::engine(own.map(Path::to_owned));
     let context = Value::from(minijinja::value::Serde(&report));
     let mut files = Vec::new();
@@ -152,13 +156,7 @@ fn reports(
     if templates.iter().any(|name| name == PROFILING) {
         files.push((folder.join("report.json"), data::text(&report)));
     }
-    let searched = report.search.iter().flat_map(SearchReport::plots);
-    for drawing in report
-        .plots
-        .all()
-        .chain(&report.operations.plots)
-        .chain(searched)
-    {
+    for drawing in report.plots() {
         let path = folder.join("plots").join(format!("{}.svg", drawing.id));
         files.push((path, plot::standalone(&drawing.svg)));
     }
@@ -172,15 +170,7 @@ fn reports(
 /// [`ReportError`]: results that cannot be read, or compared.
 pub fn context(folder: &Path) -> Result<String, ReportError> {
     let set = results::read(folder)?;
-    let (mut report, _) = Report::advised(&set, |view| advice::prepare(folder, view));
-    report.samples.embed(folder);
-    if let Some(search) = &mut report.search {
-        search.look_beside(
-            &view::View::of(&set),
-            folder,
-            &advice::name_of(folder, &set),
-        );
-    }
+    let (report, _) = Report::advised(&set, Some(folder), |view| advice::prepare(folder, view));
     let mut context = serde_json::json!({ "report": report });
     let options = ReportOptions::default();
     let own = templates_beside(folder);

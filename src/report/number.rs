@@ -12,6 +12,8 @@ pub struct Number {
     pub text: String,
     /// Its interval: `13.9–14.3`; `None` where n = 1 or where it has none.
     pub interval: Option<String>,
+    /// The ends of the interval, not rounded.
+    pub ends: Option<(f64, f64)>,
     /// What the interval is: `range of the runs`; empty for none.
     pub interval_name: &'static str,
     /// Its unit: `samples/s`; empty for a plain number.
@@ -48,15 +50,31 @@ impl Number {
     pub fn timing(interval: &Interval, unit: &str, n: usize) -> Self {
         let decimals = decimals_of(interval);
         let show = |value: f64| fixed(value, decimals);
-        let ends = (interval.kind != IntervalKind::Single)
-            .then(|| between(&show(interval.low), &show(interval.high)));
+        let ends = interval
+            .ends()
+            .map(|(low, high)| between(&show(low), &show(high)));
         Self {
             text: show(interval.median),
             interval: ends,
+            ends: interval.ends(),
             interval_name: interval_name(interval.kind),
             unit: unit.to_owned(),
             provenance: Provenance::Measured(format!("n = {n}")).to_string(),
             value: interval.median,
+        }
+    }
+
+    /// The number with unit and interval: `10.7 samples/s (10.4–10.9)`.
+    pub(crate) fn shown(&self) -> String {
+        let unit = if self.unit.is_empty() {
+            String::new()
+        } else {
+            format!(" {}", self.unit)
+        };
+        let alone = between(&self.text, &self.text);
+        match self.interval.as_ref().filter(|ends| **ends != alone) {
+            Some(ends) => format!("{}{unit} ({ends})", self.text),
+            None => format!("{}{unit}", self.text),
         }
     }
 
@@ -65,6 +83,7 @@ impl Number {
         Self {
             text: format!("{}×", human(value, 3)),
             interval: None,
+            ends: None,
             interval_name: "",
             unit: String::new(),
             provenance: Provenance::Derived(formula.to_owned()).to_string(),

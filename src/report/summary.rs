@@ -29,7 +29,7 @@ pub(super) fn summed(columns: &[Column], rows: &[Vec<Entry>]) -> Vec<Entry> {
 fn middle(entries: &[&Entry]) -> Entry {
     let mut known: Vec<(f64, &Entry)> = entries
         .iter()
-        .filter_map(|entry| Some((entry.number_value()?, *entry)))
+        .filter_map(|entry| Some((entry.value?, *entry)))
         .collect();
     if known.is_empty() {
         return words(entries);
@@ -37,7 +37,12 @@ fn middle(entries: &[&Entry]) -> Entry {
     // Stable: of equal values the first cell's text is taken.
     known.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (value, chosen) = known[(known.len() - 1) / 2];
-    let (low, high) = (&known[0].1.text, &known[known.len() - 1].1.text);
+    let (lowest, highest) = (known[0], known[known.len() - 1]);
+    let (low, high) = (&lowest.1.text, &highest.1.text);
+    let interval = match known.len() {
+        1 => chosen.interval,
+        _ => Some((lowest.0, highest.0)),
+    };
     let detail = match known.len() {
         1 => chosen.detail.clone(),
         _ if low == high => String::new(),
@@ -47,16 +52,17 @@ fn middle(entries: &[&Entry]) -> Entry {
         text: chosen.text.clone(),
         detail,
         value: Some(value),
+        interval,
     }
 }
 
 /// Means of the exclusive shares of a whole, over the cells that have all of them.
 fn shares(columns: &[Column], rows: &[Vec<Entry>], fields: &mut [Entry]) {
     let places: Vec<usize> = (0..columns.len())
-        .filter(|&place| columns[place].is_share)
+        .filter(|&place| columns[place].kind.is_share())
         .collect();
     let whole = rows.iter().filter_map(|row| {
-        let values = places.iter().map(|&place| row.get(place)?.number_value());
+        let values = places.iter().map(|&place| row.get(place)?.value);
         values.collect::<Option<Vec<f64>>>()
     });
     let whole: Vec<Vec<f64>> = whole.collect();
@@ -103,7 +109,11 @@ mod tests {
     }
 
     fn one(texts: &[&str], column: Column) -> Entry {
-        let rows: Vec<Vec<Entry>> = texts.iter().map(|text| vec![Entry::text(*text)]).collect();
+        let entry = |text: &&str| Entry {
+            value: text.replace(',', "").parse().ok(),
+            ..Entry::text(*text)
+        };
+        let rows: Vec<Vec<Entry>> = texts.iter().map(|text| vec![entry(text)]).collect();
         summed(&[column], &rows).remove(0)
     }
 

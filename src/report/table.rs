@@ -1,12 +1,13 @@
-//! [`Table`]: what templates draw as a table. Every table of a report has the same rows in the same order.
+//! [`Table`]: what templates draw as a table.
 
 use serde::Serialize;
 
 use crate::base::statistics::{median, range};
 use crate::base::units::human_integer;
 
+pub(super) use super::column::{Column, ColumnKind};
 use super::groups::{Group, Grouping};
-use super::number::{Number, Provenance};
+use super::number::{Number, Provenance, between};
 use super::summary::summed;
 use super::view::{Cell, View};
 
@@ -30,21 +31,6 @@ pub struct Table {
     pub sources: Vec<Source>,
     /// Where the rows are groups of cells, or only the first of them: which, in a sentence.
     pub cut: Option<String>,
-}
-
-/// A column of a [`Table`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Column {
-    /// Heading.
-    pub heading: String,
-    /// Unit of the numbers; empty for text and plain numbers.
-    pub unit: String,
-    /// `measured (…)`, `derived (…)`, `assumed (…)`; empty for text.
-    pub provenance: String,
-    /// Whether numbers stand in it, so that it is set flush right.
-    pub is_number: bool,
-    /// Whether it is one of the exclusive shares of a whole: those of a row sum to 100 %.
-    pub is_share: bool,
 }
 
 /// A provenance with the columns that have it.
@@ -74,8 +60,10 @@ pub struct Entry {
     pub text: String,
     /// The interval, or a second line in small print; empty for none.
     pub detail: String,
-    /// The number behind the text; `None` where it is no number, or is given as text only.
+    /// The number behind the text, in the unit of its column, or of its text where that names one; `None` for no number.
     pub value: Option<f64>,
+    /// Ends of the number's interval, in the same unit; `None` for none.
+    pub interval: Option<(f64, f64)>,
 }
 
 impl Entry {
@@ -103,56 +91,45 @@ impl Entry {
         }
     }
 
+    /// A number without an interval, as `show` prints it; a dash where it is missing.
+    pub fn shown(value: Option<f64>, show: impl Fn(f64) -> String) -> Self {
+        value.map_or_else(|| Self::text("–"), |value| Self::value(value, show(value)))
+    }
+
+    /// How many there are: `1,613`.
+    pub fn count(count: usize) -> Self {
+        Self::value(count as f64, human_integer(count as u64))
+    }
+
     /// A number with its interval; a dash where it is missing.
     pub fn number(number: Option<&Number>) -> Self {
         number.map_or_else(
             || Self::text("–"),
             |number| Self {
                 detail: number.interval.clone().unwrap_or_default(),
+                interval: number.ends,
                 ..Self::value(number.value, number.text.clone())
             },
         )
     }
 
-    /// Its number: the one behind it, or the one that its whole text is.
-    pub(super) fn number_value(&self) -> Option<f64> {
-        let plain = || self.text.replace(',', "");
-        let value = self
-            .value
-            .or_else(|| plain().trim_end_matches('×').parse().ok());
-        value.filter(|value| value.is_finite())
-    }
-}
-
-impl Column {
-    /// A column of texts.
-    pub fn text(heading: &str) -> Self {
+    /// A number with its interval below it, as `show` prints them; ends that are shown alike are not printed.
+    pub fn between(value: f64, ends: Option<(f64, f64)>, show: impl Fn(f64) -> String) -> Self {
+        let shown = ends.map(|(low, high)| (show(low), show(high)));
+        let shown = shown.filter(|(low, high)| low != high);
         Self {
-            heading: heading.to_owned(),
-            unit: String::new(),
-            provenance: String::new(),
-            is_number: false,
-            is_share: false,
+            detail: shown.map_or_else(String::new, |(low, high)| between(&low, &high)),
+            interval: ends,
+            ..Self::value(value, show(value))
         }
     }
 
-    /// A column of numbers.
-    pub fn number(heading: &str, unit: &str, provenance: &Provenance) -> Self {
+    /// The same number with an interval, which its detail tells in words.
+    #[must_use]
+    pub(crate) fn within(self, low: f64, high: f64) -> Self {
         Self {
-            heading: heading.to_owned(),
-            unit: unit.to_owned(),
-            provenance: provenance.to_string(),
-            is_number: true,
-            is_share: false,
-        }
-    }
-
-    /// A column of one of the exclusive shares of a whole, in percent: those of a row sum to 100. `formula` says of what.
-    pub fn share(heading: &str, formula: &str) -> Self {
-        let how = Provenance::Derived(formula.to_owned());
-        Self {
-            is_share: true,
-            ..Self::number(heading, "%", &how)
+            interval: Some((low, high)),
+            ..self
         }
     }
 }
@@ -175,8 +152,8 @@ impl Table {
         }
     }
 
-    /// One row per cell, in plan order: the axes that vary, then what `fields` gives. `None` means that the cell has no
-    /// values here; the row then says why.
+    /// One row per cell that has values here, in plan order: the axes that vary among the measured cells, then what `fields`
+    /// gives. Which cells were not measured, and why, stands once on a page.
     ///
     /// Where the cells are too many for a row each, the rows are groups of cells, the same in every table: of numbers the
     /// middle one with smallest and largest below, of columns by [`Column::share`] the mean, of words their counts.
@@ -189,13 +166,16 @@ impl Table {
         let (mut all, rows): (Vec<Column>, Vec<Row>) = match &view.grouping {
             None => {
                 let row = |cell| row_of_cell(view, cell, &fields);
-                (view.axis_columns(), view.cells.iter().map(row).collect())
+                (
+                    view.axis_columns(),
+                    view.cells.iter().filter_map(row).collect(),
+                )
             }
             Some(grouping) => {
                 let row = |group| row_of_group(view, group, &columns, &fields);
                 (
                     group_columns(view, grouping),
-                    grouping.groups.iter().map(row).collect(),
+                    grouping.groups.iter().filter_map(row).collect(),
                 )
             }
         };
@@ -216,25 +196,22 @@ fn row_of_cell<'a>(
     view: &View<'a>,
     cell: &Cell<'a>,
     fields: &impl Fn(&Cell<'a>) -> Option<Vec<Entry>>,
-) -> Row {
-    let own = fields(cell);
-    let missing = own.is_none().then(|| cell.why_missing());
+) -> Option<Row> {
+    let own = fields(cell)?;
     let mut all: Vec<Entry> = view.labels(cell).into_iter().map(Entry::text).collect();
-    all.extend(own.unwrap_or_default());
-    Row {
+    all.extend(own);
+    Some(Row {
         key: cell.info.key.clone(),
         fields: all,
-        missing,
-    }
+        missing: None,
+    })
 }
 
 fn group_columns(view: &View<'_>, grouping: &Grouping) -> Vec<Column> {
     let axes = grouping.axes.iter();
-    let names = axes.map(|&place| Column::text(&view.set.plan.axes[place].name));
+    let names = axes.map(|&place| Column::setting(&view.set.plan.axes[place].name));
     let counted = Provenance::Measured("cells with values".into());
-    names
-        .chain([Column::number("cells", "", &counted)])
-        .collect()
+    names.chain([Column::count("cells", &counted)]).collect()
 }
 
 fn row_of_group<'a>(
@@ -242,9 +219,9 @@ fn row_of_group<'a>(
     group: &Group,
     columns: &[Column],
     fields: &impl Fn(&Cell<'a>) -> Option<Vec<Entry>>,
-) -> Row {
+) -> Option<Row> {
     let cells = group.cells.iter().map(|&place| &view.cells[place]);
-    let found: Vec<Vec<Entry>> = cells.clone().filter_map(fields).collect();
+    let found: Vec<Vec<Entry>> = cells.filter_map(fields).collect();
     let count = human_integer(found.len() as u64);
     let all = human_integer(group.cells.len() as u64);
     let mut row: Vec<Entry> = group.labels.iter().map(Entry::text).collect();
@@ -254,40 +231,22 @@ fn row_of_group<'a>(
         format!("{count} of {all}")
     };
     row.push(Entry::value(found.len() as f64, of));
-    let missing = found.is_empty().then(|| {
-        let mut reasons: Vec<String> = cells.map(Cell::why_missing).collect();
-        reasons.sort();
-        reasons.dedup();
-        match reasons.len() {
-            1 => reasons.remove(0),
-            n => format!("{} ({} more reasons)", reasons[0], n - 1),
-        }
-    });
-    if missing.is_none() {
-        row.extend(summed(columns, &found));
+    if found.is_empty() {
+        return None;
     }
-    Row {
+    row.extend(summed(columns, &found));
+    Some(Row {
         key: group.labels.join(","),
         fields: row,
-        missing,
-    }
+        missing: None,
+    })
 }
 
 /// The median of runs with their range below it, where they differ as shown; a dash for no run.
 pub(super) fn spread_entry(values: &[f64], show: impl Fn(f64) -> String) -> Entry {
-    let Some((middle, (low, high))) = median(values).zip(range(values)) else {
-        return Entry::text("–");
-    };
-    let (text, low, high) = (show(middle), show(low), show(high));
-    let detail = if low == high {
-        String::new()
-    } else {
-        format!("{low}–{high}")
-    };
-    Entry {
-        detail,
-        ..Entry::value(middle, text)
-    }
+    let ends = range(values).filter(|_| values.len() > 1);
+    let entry = |middle| Entry::between(middle, ends, &show);
+    median(values).map_or_else(|| Entry::text("–"), entry)
 }
 
 /// Returns the provenances of columns, each once, in column order.

@@ -11,8 +11,10 @@ use crate::results::golden::ddpm;
 use crate::results::write;
 
 mod analysis;
+mod committed;
 mod context_docs;
 mod equal_loss;
+mod formats;
 pub(super) mod many;
 pub(super) mod scaling;
 mod templates;
@@ -81,14 +83,7 @@ fn a_report_from_files_is_the_report_from_memory() {
     for (one, other) in tables(&from_files).into_iter().zip(tables(&from_memory)) {
         assert_eq!(shown(one), shown(other), "{}", one.id);
     }
-    let headlines = |report: &Report| {
-        let mut headlines = report.headlines.clone();
-        for headline in &mut headlines {
-            headline.number.value = 0.0;
-        }
-        headlines
-    };
-    assert_eq!(headlines(&from_files), headlines(&from_memory));
+    assert_eq!(from_files.answer.sentences, from_memory.answer.sentences);
 }
 
 /// What a table shows: the numbers behind the texts have more digits in memory than in files.
@@ -100,17 +95,10 @@ fn shown(table: &Table) -> Table {
 }
 
 fn tables(report: &Report) -> Vec<&Table> {
-    let mut tables = vec![
-        &report.cells,
-        &report.speed,
-        &report.phases,
-        &report.loader,
-        &report.memory,
-        &report.quality,
-        &report.compute,
+    let ids = [
+        "speed", "phases", "loader", "memory", "quality", "compute", "ranking",
     ];
-    tables.extend(report.rankings.iter().map(|ranking| &ranking.table));
-    tables
+    ids.map(|id| report.shown(id)).into()
 }
 
 #[test]
@@ -127,7 +115,7 @@ fn r1_every_column_of_numbers_says_where_they_come_from() {
 #[test]
 fn r3_shares_sum_to_a_hundred_with_a_residual() {
     let report = Report::of(&ddpm());
-    let phases = &report.phases;
+    let phases = report.shown("phases");
     let first = phases
         .columns
         .iter()
@@ -151,26 +139,34 @@ fn r3_shares_sum_to_a_hundred_with_a_residual() {
 }
 
 #[test]
-fn r4_every_table_has_every_cell_and_says_why_values_are_missing() {
+fn r4_every_measured_cell_has_its_row_and_every_other_one_its_reason() {
     let set = ddpm();
-    let mut keys: Vec<&str> = set.plan.cells.iter().map(|cell| &*cell.key).collect();
-    keys.sort_unstable();
     let report = Report::of(&set);
-    for table in tables(&report) {
-        let mut found: Vec<&str> = table.rows.iter().map(|row| &*row.key).collect();
-        found.sort_unstable();
-        assert_eq!(found, keys, "{}", table.id);
-        for row in &table.rows {
-            assert!(
-                row.fields.len() == table.columns.len() || row.missing.is_some(),
-                "{}: {row:?}",
-                table.id
-            );
-        }
-    }
-    let skipped = report.speed.rows.last().expect("the cuda cell");
+    let keys: Vec<&str> = report
+        .shown("speed")
+        .rows
+        .iter()
+        .map(|row| &*row.key)
+        .collect();
+    let measured = set.timings.iter().map(|row| &*row.key);
+    assert_eq!(keys, measured.collect::<Vec<_>>());
+    let theme = report
+        .themes
+        .iter()
+        .find(|theme| theme.id == "failures")
+        .expect("cells without a result");
+    let points = &theme.sections[0].points;
+    assert_eq!(points.len() + keys.len(), set.plan.cells.len());
     let reason = "not run: device `cuda`: this build has no CUDA (feature `cuda`)";
-    assert_eq!(skipped.missing.as_deref(), Some(reason));
+    assert!(
+        points.last().is_some_and(|point| point.ends_with(reason)),
+        "{points:?}"
+    );
+    assert!(
+        report.answer.not_run.contains("this build has no CUDA"),
+        "{}",
+        report.answer.not_run
+    );
 }
 
 #[test]
@@ -181,12 +177,13 @@ fn r5_nothing_is_ranked_across_tasks_and_no_ratio_crosses_works() {
     }
     set.plan.cells[1].work_signature = "more".into();
     let report = Report::of(&set);
-    assert_eq!(report.rankings.len(), 2);
-    assert_eq!(report.rankings[0].table.rows.len(), 4);
-    let other = &report.rankings[0].table.rows;
+    let ranking = report.shown("ranking-1");
+    assert!(report.table("ranking-2").is_some());
+    assert_eq!(ranking.rows.len(), 4);
+    let other = &ranking.rows;
     let row = other.iter().find(|row| row.key == set.plan.cells[1].key);
     let heading = |column: &Column| column.heading == "speed-up";
-    let place = report.rankings[0].table.columns.iter().position(heading);
+    let place = ranking.columns.iter().position(heading);
     let ratio = row
         .and_then(|row| row.fields.get(place?))
         .expect("a ratio's place");
@@ -195,39 +192,20 @@ fn r5_nothing_is_ranked_across_tasks_and_no_ratio_crosses_works() {
 }
 
 #[test]
-fn r6_the_headline_is_the_cell_of_the_table() {
-    let report = Report::of(&ddpm());
-    let titles = report.headlines.iter().map(|headline| &*headline.title);
-    assert_eq!(
-        titles.collect::<Vec<_>>(),
-        ["Fastest epoch", "Most efficient", "Best validation loss"]
-    );
-    for headline in &report.headlines {
-        let tables = [&report.speed, &report.efficiency, &report.quality];
-        let table = tables.into_iter().find(|table| table.id == headline.link);
-        let rows = table.expect("the table that it links to").rows.iter();
-        let mut fields = rows.flat_map(|row| &row.fields);
-        let interval = headline.number.interval.clone().unwrap_or_default();
-        let is_same =
-            |field: &Entry| field.text == headline.number.text && field.detail == interval;
-        assert!(fields.any(is_same), "{headline:?}");
-    }
-}
-
-#[test]
 fn r9_one_run_is_said_to_be_one() {
     let mut set = ddpm();
     set.blocks.retain(|run| run.block == 0);
     set.timings = results::timings(&set.blocks);
     let report = Report::of(&set);
-    assert_eq!(report.headlines[0].number.provenance, "measured (n = 1)");
+    let first = &report.answer.sentences[0];
+    assert!(first.contains("1 run a cell, 5 are needed"), "{first}");
     assert!(
-        report.speed.about.contains("n = 1"),
+        report.shown("speed").about.contains("n = 1"),
         "{}",
-        report.speed.about
+        report.shown("speed").about
     );
     assert!(
-        report.speed.rows[0]
+        report.shown("speed").rows[0]
             .fields
             .iter()
             .all(|field| field.detail.is_empty())
@@ -281,11 +259,16 @@ fn a_page_needs_nothing_from_anywhere() {
 #[test]
 fn findings_name_rule_and_values_and_their_absence_names_the_checks() {
     let mut set = ddpm();
-    assert_eq!(Report::of(&set).findings.found, []);
-    assert!(Report::of(&set).findings.checked.len() >= 7);
+    assert_eq!(Report::of(&set).findings, []);
+    let method = Report::of(&set)
+        .themes
+        .into_iter()
+        .find(|theme| theme.id == "method");
+    let checked = &method.expect("the method").sections[1];
+    assert!(checked.points.len() >= 7, "{checked:?}");
     let facts = set.runs[0].facts.as_mut().expect("facts");
     facts.eval_loss_after = Some(1.5);
-    let found = Report::of(&set).findings.found;
+    let found = Report::of(&set).findings;
     assert_eq!(found[0].rule, "no-learning");
     assert!(found[0].text.contains("1.002 → 1.500"), "{}", found[0].text);
 }
@@ -306,7 +289,7 @@ fn results_without_a_measurement_and_without_a_cell_are_reported_too() {
     set.plan.axes.clear();
     write(&folder, &set).expect("writes");
     render(&folder, &ReportOptions::default()).expect("renders");
-    assert!(text(&folder.join("report.md")).contains("Nothing was measured"));
+    assert!(text(&folder.join("report.md")).contains("The plan has no cell."));
 }
 
 #[test]

@@ -124,21 +124,30 @@ impl<'a> View<'a> {
         all.find(fits)
     }
 
+    /// Places of the axes that a table shows: those that vary among the measured cells.
+    fn shown(&self) -> &[usize] {
+        if self.telling.is_empty() {
+            &self.varying
+        } else {
+            &self.telling
+        }
+    }
+
     /// The axes that vary, as columns.
     pub fn axis_columns(&self) -> Vec<Column> {
-        if self.varying.is_empty() {
+        if self.shown().is_empty() {
             return vec![Column::text("cell")];
         }
-        let axes = self.varying.iter().map(|&place| &self.set.plan.axes[place]);
-        axes.map(|axis| Column::text(&axis.name)).collect()
+        let axes = self.shown().iter().map(|&place| &self.set.plan.axes[place]);
+        axes.map(|axis| Column::setting(&axis.name)).collect()
     }
 
     /// A cell's values on the axes that vary.
     pub fn labels(&self, cell: &Cell<'_>) -> Vec<String> {
-        if self.varying.is_empty() {
+        if self.shown().is_empty() {
             return vec![cell.info.key.clone()];
         }
-        let places = self.varying.iter();
+        let places = self.shown().iter();
         let text = |value: &String| if value.is_empty() { "–" } else { value }.to_owned();
         places.map(|&place| text(&cell.info.axes[place])).collect()
     }

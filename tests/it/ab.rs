@@ -462,8 +462,8 @@ fn a_commit_that_slows_an_operation_is_found_and_an_unrelated_one_is_not() {
         "//! From the files of results to reports",
     );
     clone.commit("unrelated");
-    let call = "    let (y, probabilities) = pass.device().attention(qkv.data(), size)?;\n";
-    let slow = "    for _ in 0..20 {\n        std::hint::black_box(pass.device().attention(qkv.data(), size)?);\n    }\n";
+    let call = "    let (y, saved) = pass.device().attention(qkv.data(), size, mask)?;\n";
+    let slow = "    for _ in 0..20 {\n        std::hint::black_box(pass.device().attention(qkv.data(), size, mask)?);\n    }\n";
     clone.replace(
         "src/kernels/ops/attention/mod.rs",
         call,

@@ -136,6 +136,8 @@ fn a_recommendation_is_tested_and_its_outcome_stands_in_both_reports() {
         second.contains("## Predictions and measurement"),
         "{second}"
     );
+    let outcome = "\ntrain.batch-size = 32 instead of 2: confirmed: measured ";
+    assert!(second.contains(outcome), "{second}");
     assert_eq!(
         of_32(&project, "growing-next"),
         pair("followed", "confirmed")
@@ -151,7 +153,7 @@ fn a_recommendation_is_tested_and_its_outcome_stands_in_both_reports() {
     );
     assert_eq!(project.run(&["report", "growing"]).code, 0);
     let first = project.read("reports/growing/report.md");
-    assert!(first.contains("- Tested: confirmed"), "{first}");
+    assert!(first.contains(": tested: confirmed"), "{first}");
     assert_eq!(of_32(&project, "growing"), pair("tested", "confirmed"));
     let again = report(&project, GROWING);
     assert!(!again.contains("next.toml"), "all are tested: {again}");
@@ -203,6 +205,29 @@ fn what_is_refuted_is_not_recommended_again() {
     assert_eq!(of_32(&project, "growing-next"), pair("followed", "refuted"));
     let page = project.read("reports/growing-next/report.md");
     assert!(page.contains("refuted by an earlier test"), "{page}");
+}
+
+#[test]
+fn a_number_of_threads_that_its_test_refuted_is_not_recommended_again() {
+    let axis = ("batch-size = [2, 32]", "threads = [1, 2]");
+    let baseline = ("{ batch-size = 2 }", "{ threads = 1 }");
+    let manifest = MANIFEST
+        .replace(axis.0, axis.1)
+        .replace(baseline.0, baseline.1);
+    let project = Project::new().file(GROWING, &manifest);
+    let halved = |cell: &PlannedCell| 0.1 / cell.spec.train.threads.unwrap_or(1) as f64;
+    keep(&project, GROWING, taking(halved));
+    report(&project, GROWING);
+    let verdicts = |name: &str| -> Vec<(String, String)> {
+        let rows = read_recommendations(&project.path(&format!("reports/{name}")));
+        let rows = rows.expect("reads").into_iter();
+        let own = rows.filter(|row| row.rule == "threads");
+        own.map(|row| (row.status, row.verdict)).collect()
+    };
+    assert_eq!(verdicts("growing"), pair("proposed", ""));
+    keep(&project, NEXT, taking(|_| 0.1));
+    report(&project, NEXT);
+    assert_eq!(verdicts("growing-next"), pair("followed", "refuted"));
 }
 
 #[test]

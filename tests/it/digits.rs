@@ -81,6 +81,8 @@ fn both_algorithms_run_and_tell_their_best_accuracy() {
     }
     let plan = project.read("reports/tiny/plan.json");
     assert!(plan.contains("share of right classes on the test split, the best over epochs"));
+    // Epochs of 40 steps tell how long whole ones take.
+    assert!(plan.contains("\"whole_epoch_steps\":"), "{plan}");
 }
 
 #[test]

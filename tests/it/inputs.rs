@@ -19,6 +19,7 @@ pub(crate) fn inputs_of(
     PlanInputs::new(facts, device)
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of all kinds")]
 fn facts(dataset: &DatasetSpec, validation_fraction: f64) -> Result<DatasetFacts, DatasetError> {
     let image = |size| Features::Image {
         height: size,
@@ -40,6 +41,18 @@ fn facts(dataset: &DatasetSpec, validation_fraction: f64) -> Result<DatasetFacts
             image(8),
             Target::Class { classes: 10 },
             Some("digits".to_owned()),
+        ),
+        DatasetSpec::Text(spec) => (
+            1000,
+            Features::Tokens {
+                length: spec.length,
+                vocabulary: 65,
+            },
+            Target::Tokens {
+                length: spec.length,
+                vocabulary: 65,
+            },
+            Some("text".to_owned()),
         ),
         DatasetSpec::Paths(spec) => (
             spec.samples,

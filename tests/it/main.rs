@@ -28,6 +28,7 @@ mod inputs;
 mod justfile;
 #[cfg(unix)]
 mod kill;
+mod layer_mistakes;
 mod list;
 mod manifest;
 mod manual;

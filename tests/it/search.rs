@@ -463,32 +463,29 @@ fn a_search_without_a_template_gets_the_report_of_a_search() {
         project.search(&[]);
         let text = project.read("reports/tiny/report.md");
         assert!(text.starts_with("# tiny: search\n"), "{text}");
-        let best = format!("with {}", trial_of_best_toml(&project));
-        let headline = text.lines().find(|line| line.starts_with("- **"));
-        assert!(headline.is_some_and(|line| line.contains(&best)), "{text}");
+        let best = format!("({}:", trial_of_best_toml(&project));
+        let answer = text
+            .lines()
+            .find(|line| line.starts_with("Lowest best loss"));
+        assert!(answer.is_some_and(|line| line.contains(&best)), "{text}");
     }
 }
 
 #[test]
-fn no_headline_of_any_template_contradicts_best_toml() {
+fn no_answer_of_any_template_contradicts_best_toml() {
     let project = project(LEARNING);
     project.search(&[]);
     let ended = project.run(&["report", "tiny", "--template", "analysis"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let text = project.read("reports/tiny/report-analysis.md");
-    let headlines: Vec<&str> = text
-        .lines()
-        .filter(|line| line.starts_with("- **"))
-        .collect();
     let best = trial_of_best_toml(&project);
-    let heads: Vec<&&str> = headlines
-        .iter()
-        .filter(|line| line.contains("see [the table]"))
-        .collect();
-    assert!(!heads.is_empty(), "{text}");
-    for line in heads {
-        assert!(line.contains(&format!("with {best}:")), "{best}: {line}");
-    }
+    let answer = text
+        .lines()
+        .find(|line| line.starts_with("Lowest best loss"));
+    let (first, _) = answer
+        .and_then(|line| line.split_once("; the next"))
+        .expect("an answer");
+    assert!(first.contains(&format!("({best}:")), "{best}: {first}");
     assert!(text.contains("## Best trials"), "{text}");
 }
 

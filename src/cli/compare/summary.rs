@@ -1,32 +1,32 @@
-//! A comparison on a terminal: both sides, the whole matrix, the cells, and all differences.
+//! A comparison on a terminal: both sides, the cells, all differences, and the answer that its page has.
 
 use std::fmt::Write;
 
 use crate::base::text::count;
 use crate::compare::{
-    Comparison, Design, EnvironmentChange, FieldChange, FieldClass, MatrixJudgement, Origin, Side,
-    ThresholdSource, Verdict, Work,
+    Comparison, Design, EnvironmentChange, FieldChange, FieldClass, Origin, Side, ThresholdSource,
+    Verdict, Work,
 };
 use crate::diag::list;
+use crate::report::comparison_answer;
 
 use super::cells;
 use super::differences;
-use super::words::{duration, ends, p_value, percent, ratio, untied, verdict, wrapped};
+use super::words::{duration, percent, untied, wrapped};
 
 const COMMIT: usize = 8;
 
 pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
     let mut text = heading(comparison);
     text.push_str(&environment(&comparison.environment));
-    if let Some(matrix) = &comparison.matrix {
-        let _ = writeln!(text, "\n{}", whole(comparison, matrix));
-    }
     text = wrapped(&text);
     text.push_str(&cells::text(comparison, is_coloured));
     if let Some(sentence) = needed(comparison) {
         let _ = write!(text, "\n{}", wrapped(&sentence));
     }
     text.push_str(&differences::text(comparison));
+    let answer = comparison_answer(comparison).join("\n  ");
+    text.push_str(&wrapped(&format!("\nAnswer\n  {answer}\n")));
     untied(&text)
 }
 
@@ -174,21 +174,6 @@ fn field(change: &FieldChange) -> String {
 
 fn is_hash(text: &str) -> bool {
     text.len() >= 16 && text.chars().all(|letter| letter.is_ascii_hexdigit())
-}
-
-/// The verdict on the whole matrix in a sentence.
-fn whole(comparison: &Comparison, matrix: &MatrixJudgement) -> String {
-    let across = across(comparison);
-    let cells = count(matrix.cells, "cell");
-    let (word, reason) = verdict(&matrix.verdict, None, None);
-    let reason = reason.map(|reason| format!(" ({reason})"));
-    let ends = ends(matrix.ratio.kind);
-    format!(
-        "All {cells} together: the time per sample is {}{across} ({ends}), {}: {word}{}.",
-        ratio(&matrix.ratio),
-        p_value(matrix.p),
-        reason.unwrap_or_default(),
-    )
 }
 
 /// The words beside every ratio between different environments.

@@ -3,6 +3,7 @@
 use crate::base::text::{self, count};
 use crate::base::units::human;
 use crate::compare::{Obstacle, Ratio, Verdict};
+use crate::report::verdict_words;
 use crate::results::IntervalKind;
 
 /// A non-breaking space; [`untied`] replaces it by a plain one.
@@ -43,15 +44,6 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// What the ends of the intervals mean.
-pub(super) fn ends(kind: IntervalKind) -> &'static str {
-    match kind {
-        IntervalKind::Bootstrap95 => "95\u{a0}% bootstrap interval",
-        IntervalKind::Range => "range of the runs, too few for an interval",
-        IntervalKind::Single => "one run, no interval",
-    }
-}
-
 /// `+2.0 %`, to two digits.
 pub(super) fn percent_change(relative: f64) -> String {
     let percent = relative * 100.0;
@@ -80,30 +72,29 @@ pub(super) fn verdict(
     p: Option<f64>,
     detectable: Option<f64>,
 ) -> (String, Option<String>) {
-    let with_p = |word: &str| match p {
-        Some(p) => format!("{word}, {}", p_value(p)),
-        None => word.to_owned(),
-    };
+    if is_missing(verdict) {
+        return ("not measured".to_owned(), None);
+    }
+    // Cells share footnotes: these leave out what differs between them.
+    let detectable = detectable.filter(|_| *verdict == Verdict::Same);
+    let (word, why) = verdict_words(verdict, detectable);
     match verdict {
-        Verdict::Faster => (with_p("faster"), None),
-        Verdict::Slower => (with_p("slower"), None),
-        Verdict::Same => {
-            let seen = detectable.map(|share| format!("same, {} would show", percent(share)));
-            (seen.unwrap_or_else(|| "same".to_owned()), None)
+        Verdict::Faster | Verdict::Slower => {
+            let p = p.map(p_value);
+            let parts: Vec<String> = [word].into_iter().chain(p).collect();
+            (parts.join(", "), None)
         }
-        Verdict::TooFewRuns(needed) => (format!("too few runs, {needed} needed"), None),
-        Verdict::Unclear(doubt) => ("unclear".to_owned(), Some(doubt.to_string())),
-        Verdict::NotComparable(obstacles) if is_missing(obstacles) => {
-            ("not measured".to_owned(), None)
+        Verdict::Same | Verdict::TooFewRuns(_) => {
+            let parts: Vec<String> = [word].into_iter().chain(why).collect();
+            (parts.join(", "), None)
         }
-        Verdict::NotComparable(obstacles) => {
-            ("not comparable".to_owned(), Some(reasons(obstacles)))
-        }
+        Verdict::Unclear(_) | Verdict::NotComparable(_) => (word, Some(why.join("; "))),
     }
 }
 
-fn is_missing(obstacles: &[Obstacle]) -> bool {
-    matches!(obstacles, [Obstacle::NotMeasured(true, true)])
+fn is_missing(verdict: &Verdict) -> bool {
+    let missing = Obstacle::NotMeasured(true, true);
+    matches!(verdict, Verdict::NotComparable(why) if why[..] == [missing])
 }
 
 /// `1 value differs`, `2 values differ`.
@@ -123,11 +114,6 @@ pub(super) fn wrapped(text: &str) -> String {
         text::wrapped(line, LINE, hanging) + "\n"
     });
     lines.collect()
-}
-
-fn reasons(obstacles: &[Obstacle]) -> String {
-    let texts: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
-    texts.join("; ")
 }
 
 #[cfg(test)]

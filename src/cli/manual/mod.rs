@@ -38,12 +38,17 @@ const fn section(mark: &'static str, title: &'static str, keys: Keys) -> Section
 }
 
 /// Every section, in the order of the document.
-pub(super) const SECTIONS: [Section; 33] = [
+pub(super) const SECTIONS: [Section; 34] = [
     section("manifest", "the top level", Keys::Top),
     section(
         "models",
         "[models.NAME]",
         Keys::Listed("ModelSpec", "models"),
+    ),
+    section(
+        "models.blocks",
+        "[models.NAME.blocks.BLOCK]",
+        Keys::Of("BlockSpec"),
     ),
     section(
         "datasets",

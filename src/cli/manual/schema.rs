@@ -41,7 +41,7 @@ impl Schema {
     /// The manifest's own keys that are not tables.
     pub(in crate::cli) fn top(&self) -> Entry {
         let mut entry = self.entry("the top level", &self.0);
-        let is_value = |setting: &Setting| setting.kind == "string";
+        let is_value = |setting: &Setting| setting.kind.starts_with("string");
         entry.settings.retain(is_value);
         entry
     }
@@ -78,14 +78,14 @@ impl Schema {
         one_line(&self.0["definitions"][definition])
     }
 
-    /// Names of all definitions that are tables.
+    /// Names of all definitions that are tables, but for the layers of a model, which docs/models.md describes.
     #[cfg(test)]
     pub(super) fn tables(&self) -> Vec<String> {
         let has_keys = |value: &Value| value["properties"].is_object();
         let is_table = |value: &Value| has_keys(value) || alternatives(value).iter().any(has_keys);
         let definitions = self.0["definitions"].as_object().into_iter().flatten();
         definitions
-            .filter(|(_, value)| is_table(value))
+            .filter(|(name, value)| is_table(value) && *name != "Layer")
             .map(|(name, _)| name.clone())
             .collect()
     }

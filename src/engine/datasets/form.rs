@@ -25,6 +25,13 @@ pub enum Features {
         /// Points of each row.
         points: usize,
     },
+    /// A window of a text: the numbers of `length` tokens that a model reads, and of the one after them, its last target.
+    Tokens {
+        /// Tokens that a model reads.
+        length: usize,
+        /// How many different tokens there are.
+        vocabulary: usize,
+    },
 }
 
 impl Features {
@@ -38,6 +45,7 @@ impl Features {
                 channels,
             } => height * width * channels,
             Self::Path { points } => 2 * points,
+            Self::Tokens { length, .. } => length + 1,
         }
     }
 
@@ -61,6 +69,13 @@ pub enum Target {
         /// How many classes.
         classes: usize,
     },
+    /// The next token at every position of a window; its value is the number of the targets' bytes.
+    Tokens {
+        /// Positions.
+        length: usize,
+        /// How many different tokens there are.
+        vocabulary: usize,
+    },
     /// No target.
     None,
 }
@@ -70,6 +85,7 @@ impl Target {
     pub fn values_len(&self) -> usize {
         match *self {
             Self::Values { len } => len,
+            Self::Tokens { .. } => 1,
             Self::Class { .. } | Self::None => 0,
         }
     }

@@ -18,6 +18,7 @@ mod paths;
 mod regression;
 mod split;
 mod table;
+mod text;
 
 pub use csv_table::{CsvGuess, CsvSpec};
 pub use detector_events::{DetectorEventsSpec, PHI_COLUMNS};
@@ -32,6 +33,7 @@ pub use normalisation::{Normalisation, Scale};
 pub use paths::{PathProcess, PathsSpec};
 pub use regression::{RegressionSpec, RegressionTarget};
 pub use split::Splits;
+pub use text::{TextSpec, TokenKind};
 
 use std::path::Path;
 use std::sync::Arc;
@@ -64,11 +66,14 @@ pub enum DatasetSpec {
     /// Generated events of a particle detector, neutron captures in a cylinder: 22 numbers of an event as features, the hits
     /// in every voxel of the surface as targets.
     DetectorEvents(DetectorEventsSpec),
+    /// Text from files as windows of tokens, for a model of `kind = "layers"` that predicts the next token: the first 80 % to train,
+    /// then 10 % to validate and 10 % to test on.
+    Text(TextSpec),
 }
 
 impl DatasetSpec {
     /// Every kind, in the order in which `fieldtrial list datasets` shows them.
-    pub const KINDS: [&'static str; 7] = [
+    pub const KINDS: [&'static str; 8] = [
         "image-folder",
         "regression-5d",
         "digits",
@@ -76,6 +81,7 @@ impl DatasetSpec {
         "csv",
         "paths",
         "detector-events",
+        "text",
     ];
 
     /// The kind, as written in a manifest.
@@ -88,6 +94,7 @@ impl DatasetSpec {
             Self::Csv(_) => "csv",
             Self::Paths(_) => "paths",
             Self::DetectorEvents(_) => "detector-events",
+            Self::Text(_) => "text",
         }
     }
 
@@ -97,6 +104,7 @@ impl DatasetSpec {
             Self::ImageFolder(spec) => Some(&spec.path),
             Self::Mnist(spec) => Some(&spec.path),
             Self::Csv(spec) => Some(&spec.path),
+            Self::Text(spec) => Some(&spec.path),
             Self::Regression5d(_) | Self::Digits(_) | Self::Paths(_) | Self::DetectorEvents(_) => {
                 None
             }
@@ -109,6 +117,7 @@ impl DatasetSpec {
             Self::ImageFolder(spec) => &mut spec.path,
             Self::Mnist(spec) => &mut spec.path,
             Self::Csv(spec) => &mut spec.path,
+            Self::Text(spec) => &mut spec.path,
             Self::Regression5d(_) | Self::Digits(_) | Self::Paths(_) | Self::DetectorEvents(_) => {
                 return;
             }
@@ -118,7 +127,20 @@ impl DatasetSpec {
 
     /// Whether the kind splits its rows itself, so that `validation.fraction` takes nothing.
     pub fn splits_itself(&self) -> bool {
-        matches!(self, Self::Regression5d(_) | Self::Csv(_))
+        matches!(self, Self::Regression5d(_) | Self::Csv(_) | Self::Text(_))
+    }
+
+    /// Whether targets are numbers, not classes.
+    pub fn predicts_numbers(&self) -> bool {
+        match self {
+            Self::Regression5d(_) | Self::DetectorEvents(_) => true,
+            Self::Csv(spec) => !spec.classes,
+            Self::ImageFolder(_)
+            | Self::Digits(_)
+            | Self::Mnist(_)
+            | Self::Paths(_)
+            | Self::Text(_) => false,
+        }
     }
 
     /// The facts of the dataset; generates nothing and decodes no image. Tables, IDX files and the headers of images are
@@ -140,6 +162,7 @@ impl DatasetSpec {
             Self::Digits(spec) => spec.facts(validation_fraction),
             Self::Mnist(spec) => spec.facts(validation_fraction, cache),
             Self::Csv(spec) => spec.facts(cache),
+            Self::Text(spec) => spec.facts(cache),
             Self::DetectorEvents(spec) => spec.facts(validation_fraction),
             Self::Paths(spec) => spec.facts(validation_fraction),
         }
@@ -167,6 +190,7 @@ impl DatasetSpec {
             | Self::Mnist(_)
             | Self::Csv(_)
             | Self::Paths(_)
+            | Self::Text(_)
             | Self::DetectorEvents(_) => Ok(false),
         }
     }
@@ -182,6 +206,7 @@ impl DatasetSpec {
             Self::Digits(spec) => spec.open(seed, validation_fraction),
             Self::Mnist(spec) => spec.open(seed, validation_fraction),
             Self::Csv(spec) => spec.open(seed),
+            Self::Text(spec) => spec.open(),
             Self::Paths(spec) => spec.open(seed, validation_fraction),
             Self::DetectorEvents(spec) => spec.open(seed, validation_fraction),
         }

@@ -39,8 +39,11 @@ impl<D: Kernels> Conv2d<D> {
 
     /// A 3×3 convolution that keeps height and width.
     pub fn same(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self, OpError> {
-        let (stride, padding) = (1, 1);
-        Self::new(init, inputs, outputs, 3, Conv2dOptions { stride, padding })
+        let options = Conv2dOptions {
+            padding: 1,
+            ..Conv2dOptions::default()
+        };
+        Self::new(init, inputs, outputs, 3, options)
     }
 
     /// A 1×1 convolution: the same linear layer at every pixel.
@@ -49,8 +52,7 @@ impl<D: Kernels> Conv2d<D> {
         inputs: usize,
         outputs: usize,
     ) -> Result<Self, OpError> {
-        let (stride, padding) = (1, 0);
-        Self::new(init, inputs, outputs, 1, Conv2dOptions { stride, padding })
+        Self::new(init, inputs, outputs, 1, Conv2dOptions::default())
     }
 
     /// `(B, H', W', outputs)` from `x: (B, H, W, inputs)`.

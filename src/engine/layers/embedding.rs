@@ -16,7 +16,7 @@ pub struct Embedding<D: Backend> {
 impl<D: Kernels> Embedding<D> {
     /// `rows` vectors of `features` values.
     pub fn new(init: &mut Init<'_, D>, rows: usize, features: usize) -> Result<Self, OpError> {
-        let weight = init.normal([rows, features].into(), Layout::Plain)?;
+        let weight = init.normal([rows, features].into(), Layout::Plain, 1.0)?;
         Ok(Self { weight })
     }
 

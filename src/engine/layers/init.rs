@@ -38,6 +38,11 @@ impl<'a, D: Backend> Init<'a, D> {
         }
     }
 
+    /// The device of the parameters.
+    pub fn device(&self) -> &'a D {
+        self.device
+    }
+
     /// The algorithm of convolutions.
     pub fn convolution(&self) -> Convolution {
         self.convolution
@@ -69,9 +74,17 @@ impl<'a, D: Backend> Init<'a, D> {
         Parameter::new(self.device, &values, torch_shape, layout)
     }
 
-    /// Values from the standard normal distribution.
-    pub fn normal(&mut self, torch_shape: Shape, layout: Layout) -> Result<Parameter<D>, OpError> {
-        let values = self.draw(torch_shape, |rng| rng.sample(StandardNormal));
+    /// Values from the normal distribution with mean 0 and standard deviation `std`.
+    pub fn normal(
+        &mut self,
+        torch_shape: Shape,
+        layout: Layout,
+        std: f32,
+    ) -> Result<Parameter<D>, OpError> {
+        let values = self.draw(torch_shape, |rng| {
+            let value: f32 = rng.sample(StandardNormal);
+            std * value
+        });
         Parameter::new(self.device, &values, torch_shape, layout)
     }
 
@@ -118,7 +131,7 @@ mod tests {
 
     #[test]
     fn normal_values_have_unit_variance() {
-        let values = values(|init| init.normal([100, 100].into(), Layout::Plain).unwrap());
+        let values = values(|init| init.normal([100, 100].into(), Layout::Plain, 1.0).unwrap());
         let (mean, square) = moments(&values);
         assert!(
             mean.abs() < 0.03 && (square - 1.0).abs() < 0.05,

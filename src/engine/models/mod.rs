@@ -3,6 +3,7 @@
 //! Owns [`ModelSpec`], the list of all kinds. A model consists of layers and operations, independent of the device.
 
 mod canned_net;
+mod declared;
 mod detector;
 mod equilibrium;
 mod mlp;
@@ -10,6 +11,10 @@ mod neural_sde;
 mod unet;
 
 pub use canned_net::{CannedNet, CannedNetSpec};
+pub use declared::{
+    BlockSpec, Form, Function, Input, Join, Layer, LayerKind, LayersSpec, Mistake, Network,
+    StatisticsUpdate, Tensor,
+};
 pub use detector::{Alt, Denoiser, DenoiserSize, DetectorAltSpec, DetectorNeuSpec, Neu};
 pub use equilibrium::{Equilibrium, EquilibriumAttention, EquilibriumSpec, Solved, Solver, Source};
 pub use mlp::{Mlp, MlpActivation, MlpSpec};
@@ -18,8 +23,6 @@ pub use unet::{DdpmUnetSpec, Unet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::datasets::{Features, Target};
 
 /// A model as a manifest describes it (`[models.NAME]`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,11 +44,13 @@ pub enum ModelSpec {
     DetectorAlt(DetectorAltSpec),
     /// Estimates the noise in a detector's signals: residual blocks with layer norms and dropout.
     DetectorNeu(DetectorNeuSpec),
+    /// A model of your own, layer by layer, with the words of PyTorch: see `docs/models.md`.
+    Layers(LayersSpec),
 }
 
 impl ModelSpec {
     /// Every kind, in the order in which `fieldtrial list models` shows them.
-    pub const KINDS: [&'static str; 7] = [
+    pub const KINDS: [&'static str; 8] = [
         "mlp",
         "ddpm-unet",
         "canned-net",
@@ -53,6 +58,7 @@ impl ModelSpec {
         "equilibrium",
         "detector-alt",
         "detector-neu",
+        "layers",
     ];
 
     /// The kind, as written in a manifest.
@@ -65,57 +71,27 @@ impl ModelSpec {
             Self::NeuralSde(_) => "neural-sde",
             Self::DetectorAlt(_) => "detector-alt",
             Self::DetectorNeu(_) => "detector-neu",
-        }
-    }
-
-    /// Invalid combinations of values, as sentences about their keys; empty if all are valid.
-    pub fn check(&self) -> Vec<String> {
-        match self {
-            Self::Mlp(_) => Vec::new(),
-            Self::DdpmUnet(spec) => spec.check(),
-            Self::Equilibrium(spec) => spec.check(),
-            Self::CannedNet(spec) => spec.check(),
-            Self::NeuralSde(spec) => spec.check(),
-            Self::DetectorAlt(spec) => spec.check(),
-            Self::DetectorNeu(spec) => spec.check(),
-        }
-    }
-
-    /// Floating-point operations of a forward pass of one sample, by formula; `None` if the data do not fit the model.
-    pub fn forward_flops(&self, features: Features, target: Target) -> Option<f64> {
-        match (self, features) {
-            (Self::Mlp(spec), features) => {
-                let outputs = match target {
-                    Target::Values { len } => len,
-                    Target::Class { classes } => classes,
-                    Target::None => return None,
-                };
-                Some(spec.forward_flops(features.len(), outputs))
-            }
-            (
-                Self::DdpmUnet(spec),
-                Features::Image {
-                    height,
-                    width,
-                    channels,
-                },
-            ) => Some(spec.forward_flops(height, width, channels)),
-            (Self::Equilibrium(spec), features) => match target {
-                Target::Class { classes } => Some(spec.forward_flops(features.len(), classes)),
-                _ => None,
-            },
-            (Self::CannedNet(spec), Features::Path { points }) => Some(spec.forward_flops(points)),
-            (Self::NeuralSde(spec), Features::Path { points }) => Some(spec.forward_flops(points)),
-            (Self::DdpmUnet(_) | Self::CannedNet(_) | Self::NeuralSde(_), _) => None,
-            (Self::DetectorAlt(spec), features) => {
-                Some(spec.forward_flops(features.len(), target.values_len()))
-            }
-            (Self::DetectorNeu(spec), features) => {
-                Some(spec.forward_flops(features.len(), target.values_len()))
-            }
+            Self::Layers(_) => "layers",
         }
     }
 }
+
+/// `$then` with the `Spec` inside of `$model`.
+macro_rules! each_model {
+    ($model:expr, $spec:ident => $then:expr) => {
+        match $model {
+            $crate::models::ModelSpec::Mlp($spec) => $then,
+            $crate::models::ModelSpec::DdpmUnet($spec) => $then,
+            $crate::models::ModelSpec::CannedNet($spec) => $then,
+            $crate::models::ModelSpec::NeuralSde($spec) => $then,
+            $crate::models::ModelSpec::Equilibrium($spec) => $then,
+            $crate::models::ModelSpec::DetectorAlt($spec) => $then,
+            $crate::models::ModelSpec::DetectorNeu($spec) => $then,
+            $crate::models::ModelSpec::Layers($spec) => $then,
+        }
+    };
+}
+pub(crate) use each_model;
 
 #[cfg(test)]
 mod contract;

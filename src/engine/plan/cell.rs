@@ -153,6 +153,19 @@ pub struct TrainSpec {
     pub save_to: Option<String>,
 }
 
+impl TrainSpec {
+    /// Batches and optimizer steps of a whole pass over `rows` rows, whatever [`Self::steps_per_epoch`] leaves of it.
+    pub fn whole_epoch(&self, rows: usize) -> (usize, usize) {
+        let size = self.batch_size.max(1);
+        let batches = if self.drop_last {
+            rows / size
+        } else {
+            rows.div_ceil(size)
+        };
+        (batches, batches.div_ceil(self.accumulate.max(1)))
+    }
+}
+
 impl Default for TrainSpec {
     fn default() -> Self {
         Self {

@@ -1,11 +1,11 @@
 //! Checks that types cannot express: whether model, data, loss, batch and device fit together.
 
-use crate::datasets::{DatasetFacts, DatasetSpec, Features, Target};
+use crate::datasets::{DatasetFacts, DatasetSpec};
 use crate::device::{DeviceFacts, DeviceKind};
 use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
-use crate::tasks::Algorithm;
+use crate::tasks::Workload;
 
 use super::cell::{Precision, TrainSpec, ValidationSpec, WatchedSplit};
 
@@ -31,118 +31,9 @@ pub(super) fn no_images(loader: &LoaderSpec, dataset: &DatasetSpec) -> Option<St
     })
 }
 
-/// Why this model cannot learn this data with this loss; `None` if it can.
-pub(super) fn misfit(model: &ModelSpec, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
-    let own = model.check().into_iter().next();
-    own.or_else(|| match model {
-        ModelSpec::Mlp(_) => mlp(facts, loss),
-        ModelSpec::DdpmUnet(spec) => unet(spec, facts, loss),
-        ModelSpec::Equilibrium(_) => equilibrium(facts, loss),
-        ModelSpec::CannedNet(_) | ModelSpec::NeuralSde(_) => paths(model, facts, loss),
-        ModelSpec::DetectorAlt(_) | ModelSpec::DetectorNeu(_) => {
-            denoiser(model.kind(), facts, loss)
-        }
-    })
-}
-
-fn denoiser(kind: &str, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
-    let (Features::Vector { .. }, Target::Values { .. }) = (facts.features, facts.target) else {
-        return Some(format!(
-            "`{kind}` needs rows of numbers with numbers as targets; use `detector-events`"
-        ));
-    };
-    match loss {
-        LossSpec::DetectorNoise(spec) => spec.check().into_iter().next(),
-        other => Some(format!(
-            "`{kind}` estimates noise, `{}` does not fit; use `detector-noise`",
-            other.kind()
-        )),
-    }
-}
-
-const ONE_CLASS: &str = "the dataset has a single class, so there is nothing to tell apart";
-
-fn mlp(facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
-    match (facts.target, loss) {
-        (Target::Class { classes: ..2 }, _) => Some(ONE_CLASS.to_owned()),
-        (Target::Values { .. }, LossSpec::Mse(_))
-        | (Target::Class { .. }, LossSpec::CrossEntropy(_)) => None,
-        (Target::Values { .. }, loss) => Some(format!(
-            "the dataset's targets are numbers, `{}` does not fit them; use `mse`",
-            loss.kind()
-        )),
-        (Target::Class { .. }, LossSpec::NoiseMse(_)) => {
-            Some("`noise-mse` trains diffusion models; use `cross-entropy`".to_owned())
-        }
-        (Target::Class { .. }, loss) => Some(format!(
-            "the dataset's targets are classes, `{}` does not fit them; use `cross-entropy`",
-            loss.kind()
-        )),
-        (Target::None, _) => Some(
-            "`mlp` learns targets, the dataset has none; use `canned-net` or `neural-sde`"
-                .to_owned(),
-        ),
-    }
-}
-
-fn paths(model: &ModelSpec, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
-    let Features::Path { points } = facts.features else {
-        return Some(format!(
-            "`{}` generates paths, the dataset has none; use `paths`",
-            model.kind()
-        ));
-    };
-    if !loss.compares_paths() {
-        return Some(format!(
-            "`{}` generates paths, `{}` does not compare them; use `t-statistic`",
-            model.kind(),
-            loss.kind()
-        ));
-    }
-    loss.check_paths(points)
-}
-
-fn unet(
-    spec: &crate::models::DdpmUnetSpec,
-    facts: &DatasetFacts,
-    loss: &LossSpec,
-) -> Option<String> {
-    let Features::Image { height, width, .. } = facts.features else {
-        return Some("`ddpm-unet` needs images, the dataset has rows of numbers".to_owned());
-    };
-    if !matches!(facts.target, Target::Class { .. }) {
-        return Some("`ddpm-unet` needs classes, the dataset's targets are numbers".to_owned());
-    }
-    if !matches!(loss, LossSpec::NoiseMse(_)) {
-        return Some(format!(
-            "`ddpm-unet` estimates noise, `{}` does not fit; use `noise-mse`",
-            loss.kind()
-        ));
-    }
-    spec.check_image(height, width)
-}
-
-fn equilibrium(facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
-    match facts.target {
-        Target::Class { classes: ..2 } => return Some(ONE_CLASS.to_owned()),
-        Target::Class { .. } => {}
-        _ => {
-            return Some(
-                "`equilibrium` needs classes, the dataset's targets are numbers".to_owned(),
-            );
-        }
-    }
-    let fits = matches!(loss, LossSpec::CrossEntropy(_));
-    (!fits).then(|| {
-        let kind = loss.kind();
-        format!("`equilibrium` tells classes, `{kind}` does not fit; use `cross-entropy`")
-    })
-}
-
 /// Why this algorithm cannot train this model; `None` if it can.
 pub(super) fn wrong_algorithm(train: &TrainSpec, model: &ModelSpec) -> Option<String> {
-    let is_equilibrium = matches!(model, ModelSpec::Equilibrium(_));
-    (train.algorithm == Algorithm::EquilibriumPropagation && !is_equilibrium).then(|| {
+    (!model.is_trained_by(train.algorithm)).then(|| {
         let kind = model.kind();
         format!("`equilibrium-propagation` trains the model `equilibrium`, not `{kind}`")
     })
@@ -161,6 +52,19 @@ pub(super) fn oversized(train: &TrainSpec, facts: &DatasetFacts) -> Option<Strin
             "a batch of {} is larger than the training split of {} samples",
             train.batch_size, facts.train_samples
         )
+    })
+}
+
+/// Why a batch norm that sees one value per channel of each sample cannot train with these batches; `None` if it can.
+pub(super) fn single_values(train: &TrainSpec, facts: &DatasetFacts) -> Option<String> {
+    let (size, rows) = (train.batch_size, facts.train_samples);
+    let advice = "`batch-norm` needs two values per channel, and some layer has one in each sample";
+    if size == 1 {
+        return Some(format!("{advice}; a batch of 1 is too small"));
+    }
+    let has_rest = rows % size.max(1) == 1 && !train.drop_last;
+    has_rest.then(|| {
+        format!("{advice}; the last batch of {rows} samples has 1, `train.drop-last = true` leaves it out")
     })
 }
 

@@ -16,7 +16,10 @@ use super::resolve::{Written, absolute, read as read_section};
 use super::results_root::{namesakes, results_root};
 use super::search::{self, SearchSpec, Searched};
 use super::slurm::{self, SlurmSpec};
-use super::{AxisInfo, CompareSpec, CostSpec, MeasureSpec, Plan, PlanOptions, ReportSpec};
+use super::texts::{Translated, texts};
+use super::{
+    AxisInfo, CompareSpec, CostSpec, Language, MeasureSpec, Plan, PlanOptions, ReportSpec,
+};
 
 /// Every key of a manifest's top level.
 pub(super) const SECTIONS: [&str; 20] = [
@@ -67,9 +70,16 @@ pub(super) fn read(
     let mut sections = without_matrices(root);
     references::overrides_of_nothing(&mut sections, mistakes);
     let results_name = options.results_name.as_deref().unwrap_or(&name);
+    let (title, question) = (
+        texts(root, "title", mistakes),
+        texts(root, "question", mistakes),
+    );
     Plan {
-        title: text(root, "title", mistakes).unwrap_or_else(|| name.clone()),
-        question: text(root, "question", mistakes),
+        title: title
+            .in_language(Language::English)
+            .unwrap_or_else(|| name.clone()),
+        question: question.in_language(Language::English),
+        translated: Translated { title, question },
         follows: text(root, "follows", mistakes),
         axes,
         variants: variants
@@ -230,7 +240,7 @@ fn section_form(name: &str) -> String {
     }
 }
 
-fn text(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> Option<String> {
+pub(super) fn text(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> Option<String> {
     let node = root.get(name)?;
     if node.as_str().is_none() {
         mistakes.push(

@@ -12,6 +12,7 @@ mod bounds;
 mod cell;
 mod check;
 mod data;
+mod declared;
 mod filters;
 mod head;
 mod homes;
@@ -39,6 +40,7 @@ mod section;
 mod settings;
 mod slurm;
 mod targets;
+mod texts;
 mod toml_text;
 mod units;
 mod validate;
@@ -65,6 +67,7 @@ pub use settings::{
 };
 pub use slurm::SlurmSpec;
 pub use targets::{METRIC_SPLITS, TARGET_COLUMNS};
+pub use texts::{Texts, Translated};
 pub use toml_text::toml_text;
 
 use std::collections::BTreeMap;
@@ -99,6 +102,8 @@ pub struct Plan {
     pub title: String,
     /// `question`.
     pub question: Option<String>,
+    /// Both in every language that the manifest has them in.
+    pub translated: Translated,
     /// Name of the manifest whose recommendations this one tests.
     pub follows: Option<String>,
     /// The axes, in manifest order; `matrix` first where there are several matrices. In a search the axis `trial` and one

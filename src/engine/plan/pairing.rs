@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::datasets::{DatasetError, DatasetFacts, DatasetSpec, Features, Target};
 use crate::losses::LossSpec;
-use crate::models::ModelSpec;
+use crate::models::{Layer, ModelSpec};
+use crate::tasks::Workload;
 
 use super::cell::ValidationSpec;
-use super::check;
 use super::identity::{combine, digest, digest_without};
 use super::inputs::PlanInputs;
 use super::memo::Part;
@@ -35,6 +35,10 @@ pub(super) struct Pairing {
     pub(super) misfit: Option<Arc<str>>,
     pub(super) task: Arc<str>,
     pub(super) work: Arc<str>,
+    /// Digest over the model as it runs on these data.
+    pub(super) model: Arc<str>,
+    /// Whether it has a batch norm that sees one value per channel of each sample.
+    pub(super) normalises_rows: bool,
 }
 
 impl Data {
@@ -104,7 +108,7 @@ impl Tasks {
             ("content", content.unwrap_or(&data.digest)),
             ("samples", &*data.samples),
             ("target", &*data.target),
-            ("quality", quality(&loss.value)),
+            ("quality", quality(&loss.value, data.facts.target)),
         ])
         .into();
         self.0 = Some((loss.clone(), data.clone(), Arc::clone(&task)));
@@ -122,25 +126,41 @@ impl Pairing {
     ) -> Self {
         let facts = &data.facts;
         let task = tasks.of(loss, data);
+        let (model_digest, normalises_rows) = expanded(model, facts);
         let work = combine([
             ("task", &*task),
             ("loss", &*loss.digest),
-            ("model", &*model.digest),
+            ("model", &*model_digest),
         ]);
         let is_known = data.unknown.is_none();
         let flops = || model.value.forward_flops(facts.features, facts.target);
         Self {
             flops: is_known.then(flops).flatten(),
-            misfit: check::misfit(&model.value, facts, &loss.value).map(Into::into),
+            misfit: model.value.misfit(facts, &loss.value).map(Into::into),
             task,
             work: work.into(),
+            model: model_digest,
+            normalises_rows,
         }
     }
 }
 
+/// The digest of a model, and whether it has a batch norm of rows. Of a declared model that fits its data, the digest is over the
+/// layers as they are expanded: two texts of one model are one cell.
+fn expanded(model: &Part<ModelSpec>, facts: &DatasetFacts) -> (Arc<str>, bool) {
+    if let ModelSpec::Layers(spec) = &*model.value
+        && let Ok(layers) = spec.expand(facts.features, facts.target)
+    {
+        let normalises_rows = layers.iter().any(Layer::normalises_rows);
+        return (digest(&layers).into(), normalises_rows);
+    }
+    (Arc::clone(&model.digest), false)
+}
+
 /// The metric that ranks cells of one task.
-fn quality(loss: &LossSpec) -> &'static str {
+fn quality(loss: &LossSpec, target: Target) -> &'static str {
     match loss {
+        LossSpec::CrossEntropy(_) if matches!(target, Target::Tokens { .. }) => "bits_per_byte",
         LossSpec::Mse(_) => "mse",
         LossSpec::CrossEntropy(_) => "accuracy",
         // Without a quality metric, the loss ranks.

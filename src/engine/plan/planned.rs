@@ -150,7 +150,14 @@ impl<'a> Resolver<'a> {
             .or_else(|| check::endless(&cell.validation.value))
             .or_else(|| check::wrong_algorithm(train, &cell.model.value))
             .or_else(|| check::no_split(&cell.validation.value, facts));
-        if let Some(reason) = misfit.or_else(|| check::oversized(train, facts)) {
+        let single = || {
+            let is_meant = cell.pairing.normalises_rows;
+            is_meant
+                .then(|| check::single_values(train, facts))
+                .flatten()
+        };
+        let misfit = misfit.or_else(|| check::oversized(train, facts));
+        if let Some(reason) = misfit.or_else(single) {
             return Feasibility::Infeasible(reason);
         }
         let device = self.plan.inputs.device(train.device);

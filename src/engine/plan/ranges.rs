@@ -61,21 +61,22 @@ static SHAPES: [(&str, LazyLock<Shape>); 19] = [
 
 fn of<T: JsonSchema>() -> Shape {
     let schema = schemars::schema_for!(T).to_value();
-    Shape::of(&schema, &schema["$defs"])
+    Shape::of(&schema, &schema["$defs"], &[])
 }
 
 impl Shape {
-    fn of(schema: &Json, definitions: &Json) -> Self {
+    /// `above` are the definitions that this schema stands in: lists of layers hold layers that hold lists.
+    fn of(schema: &Json, definitions: &Json, above: &[&str]) -> Self {
         let items = schema
             .get("items")
-            .map(|items| Self::of(items, definitions));
+            .map(|items| Self::of(items, definitions, above));
         let mut shape = Self {
             bounds: Bounds::of(schema),
             items: items.filter(Self::says_something).map(Box::new),
             ..Self::default()
         };
         for (key, property) in schema["properties"].as_object().into_iter().flatten() {
-            let property = Self::of(property, definitions);
+            let property = Self::of(property, definitions, above);
             if property.says_something() {
                 shape.keys.push((key.clone(), property));
             }
@@ -83,17 +84,19 @@ impl Shape {
         let name = schema["$ref"]
             .as_str()
             .and_then(|path| path.rsplit('/').next());
+        let name = name.filter(|name| !above.contains(name));
+        let below: Vec<&str> = above.iter().copied().chain(name).collect();
         let target = name.map(|name| &definitions[name]);
         // The schema of an optional section is an `anyOf` of the section and `null`.
         let optional = schema["anyOf"].as_array().into_iter().flatten();
         for other in target.into_iter().chain(optional) {
-            shape.merge(Self::of(other, definitions));
+            shape.merge(Self::of(other, definitions, &below));
         }
         for one in schema["oneOf"].as_array().into_iter().flatten() {
             if let Some(kind) = one["properties"]["kind"]["const"].as_str() {
                 shape
                     .kinds
-                    .push((kind.to_owned(), Self::of(one, definitions)));
+                    .push((kind.to_owned(), Self::of(one, definitions, above)));
             }
         }
         shape

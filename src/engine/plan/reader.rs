@@ -14,6 +14,7 @@ use crate::optim::{OptimizerSpec, RangeError, ScheduleSpec};
 use super::Plan;
 use super::assign::{Assignment, empty_section, overlay};
 use super::cell::{TrainSpec, ValidationSpec};
+use super::declared;
 use super::homes::Unit;
 use super::matrix::Matrix;
 use super::resolve::{absolute, plural};
@@ -68,7 +69,24 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn model(self, choice: &[u32]) -> Read<(String, ModelSpec)> {
-        self.named("model", &ModelSpec::KINDS, choice)
+        let (name, model) = self.named("model", &ModelSpec::KINDS, choice)?;
+        let node = self.model_section(&name, choice);
+        let mistakes = declared::mistakes(&name, &node, &model);
+        if mistakes.is_empty() {
+            Ok((name, model))
+        } else {
+            Err(mistakes)
+        }
+    }
+
+    /// The section of the model `name` for a cell; every value keeps its place.
+    pub(super) fn model_section(self, name: &str, choice: &[u32]) -> Node {
+        let models = self.plan.written.root.get("models");
+        let written = models.and_then(|models| models.as_table()?.get(name));
+        let base = written.cloned();
+        let base = base.unwrap_or_else(|| empty_section(Place::default()));
+        let assignments = declared::lengthened(&base, self.assignments(choice));
+        overlay(base, &["models", name], assignments.iter())
     }
 
     /// The dataset and its name; paths are absolute.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::datasets::DatasetSpec;
 use crate::diag::{Diagnostic, did_you_mean, list};
 use crate::losses::LossSpec;
 use crate::manifest::Node;
@@ -100,6 +101,9 @@ fn metrics(cell: &CellSpec) -> Vec<String> {
         LossSpec::CrossEntropy(_) => names.push("accuracy"),
         _ => {}
     }
+    if matches!(&*cell.dataset, DatasetSpec::Text(_)) {
+        names.push("bits_per_byte");
+    }
     if matches!(&*cell.model, ModelSpec::Equilibrium(_)) {
         names.push("solver_iterations");
     }
@@ -133,6 +137,10 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
                     list(Language::ALL.map(Language::code))
                 )),
         );
+    }
+    let answer = report.and_then(|report| report.get("answer"));
+    for node in answer.and_then(Node::as_array).into_iter().flatten() {
+        mistakes.extend(node.as_str().and_then(|name| undecided(node, name)));
     }
     let classes = report.and_then(|report| report.get("classes"));
     if let Some(node) = classes
@@ -202,4 +210,23 @@ fn unknown(node: &Node, name: &str) -> Diagnostic {
             "there are {}, and `<name>.md.j2` or `<name>.html.j2` in `reports/templates`",
             list(TEMPLATES.map(|(name, _)| name))
         ))
+}
+
+/// What is wrong with a name in `report.answer`: it is no column or metric of which it is known what is better.
+fn undecided(node: &Node, name: &str) -> Option<Diagnostic> {
+    if search::objective::direction(name).is_some() {
+        return None;
+    }
+    let known = || search::objective::known_columns();
+    Some(
+        Diagnostic::error(format!(
+            "`report.answer` names `{name}`, by which nothing is better or worse"
+        ))
+        .at(node.place, "neither a measured column nor a metric")
+        .maybe_help(did_you_mean(name, known()))
+        .help(format!(
+            "there are {}, and metrics such as `val_accuracy`",
+            list(known())
+        )),
+    )
 }

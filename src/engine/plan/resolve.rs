@@ -6,15 +6,13 @@ use std::path::{Component, Path, PathBuf};
 use serde::de::DeserializeOwned;
 
 use crate::base::shell;
-use crate::datasets::DatasetSpec;
 use crate::diag::{Diagnostic, Place, did_you_mean, list};
-use crate::losses::LossSpec;
 use crate::manifest::{Complaint, Key, Mistake, Node, Table, Value, explain, typed};
-use crate::models::ModelSpec;
 use crate::optim::RangeError;
 
 use super::assign::{Assignment, empty_section, overlay};
 use super::cell::TrainSpec;
+use super::declared::lengthened;
 use super::homes::{CHOICES, NAMED, Unit};
 use super::matrix::Matrix;
 use super::ranges;
@@ -183,7 +181,8 @@ impl Written {
             None if what == "loss" && kinds.contains(&chosen.name.as_str()) => of_kind(chosen),
             None => return Err(vec![unknown_name(what, chosen, table, kinds)]),
         };
-        let node = overlay(base, &[&section, &chosen.name], assignments);
+        let assignments = lengthened(&base, assignments);
+        let node = overlay(base, &[&section, &chosen.name], assignments.iter());
         read(&node, &section, &format!("{section}.{}", chosen.name), &[])
     }
 }
@@ -339,24 +338,4 @@ pub fn absolute(folder: &Path, path: &Path) -> PathBuf {
             }
             clean
         })
-}
-
-/// The default loss of a cell.
-pub(super) fn default_loss(model: &ModelSpec, dataset: &DatasetSpec) -> LossSpec {
-    match (model, dataset) {
-        (ModelSpec::DdpmUnet(_), _) => LossSpec::NoiseMse(crate::losses::NoiseMseSpec::default()),
-        (ModelSpec::CannedNet(_) | ModelSpec::NeuralSde(_), _) => {
-            LossSpec::TStatistic(crate::losses::TStatisticSpec::default())
-        }
-        (ModelSpec::DetectorAlt(_) | ModelSpec::DetectorNeu(_), _) => {
-            LossSpec::DetectorNoise(crate::losses::DetectorNoiseSpec::default())
-        }
-        (_, DatasetSpec::Regression5d(_) | DatasetSpec::DetectorEvents(_)) => {
-            LossSpec::Mse(crate::losses::MseSpec::default())
-        }
-        (_, DatasetSpec::Csv(spec)) if !spec.classes => {
-            LossSpec::Mse(crate::losses::MseSpec::default())
-        }
-        _ => LossSpec::CrossEntropy(crate::losses::CrossEntropySpec::default()),
-    }
 }

@@ -13,7 +13,7 @@ use super::cell::{TrainSpec, ValidationSpec};
 use super::search::{
     FloatSection, IntSection, ObjectiveSection, PrunerSection, SamplerSection, SearchSection,
 };
-use super::settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
+use super::settings::{CompareSpec, CostSpec, Language, LimitsSpec, MeasureSpec, ReportSpec};
 use super::slurm::SlurmSpec;
 
 /// The JSON Schema of a manifest (draft 7, which taplo reads), as indented text.
@@ -66,6 +66,19 @@ fn properties(generator: &mut SchemaGenerator) -> Value {
     properties
 }
 
+/// A text, or one for each language of reports: `{ en = "…", de = "…" }`.
+fn in_languages(description: &str) -> Value {
+    let texts =
+        Language::ALL.map(|language| (language.code().to_owned(), json!({ "type": "string" })));
+    json!({
+        "type": ["string", "object"],
+        "properties": serde_json::Map::from_iter(texts),
+        "additionalProperties": false,
+        "minProperties": 1,
+        "description": format!("{description} Either a text, or one for each language: `{{ en = \"…\", de = \"…\" }}`."),
+    })
+}
+
 fn head() -> Value {
     json!({
         "name": {
@@ -73,8 +86,8 @@ fn head() -> Value {
             "pattern": "^[a-z0-9][a-z0-9-]*$",
             "description": "Name of the experiment, and of the folder of its results, `reports/<name>/`: lower-case letters, digits and `-`."
         },
-        "title": { "type": "string", "description": "Title of the reports; without it, the name." },
-        "question": { "type": "string", "description": "What the experiment is to answer; the report shows it." },
+        "title": in_languages("Title of the reports; without it, the name."),
+        "question": in_languages("What the experiment is to answer; the report shows it."),
         "follows": { "type": "string", "description": "Name of the experiment whose recommendations this one tests; a report writes it into `next.toml`." },
         "variants": {
             "type": "object",

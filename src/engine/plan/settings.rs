@@ -76,6 +76,12 @@ pub struct ReportSpec {
     /// Templates to render; the first writes `report.md` and `report.html`. Where there are none, `analysis`, and of a
     /// manifest with `[search]` the template `search`. `fieldtrial list templates` shows all.
     pub templates: Vec<String>,
+    /// What decides the answer at the head of the report: columns of the results or metrics (`"samples_per_s"`,
+    /// `"val_accuracy"`); of several, the Pareto front. Without it: quality where the axes can change it and the runs
+    /// learned, else speed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("default" = []))]
+    pub answer: Vec<String>,
     /// Languages of the template `comparison`.
     #[serde(skip_serializing_if = "is_english")]
     #[schemars(length(min = 1), extend("default" = ["en"]))]
@@ -180,6 +186,7 @@ impl Default for ReportSpec {
     fn default() -> Self {
         Self {
             templates: Vec::new(),
+            answer: Vec::new(),
             languages: vec![Language::English],
             baseline: None,
             target: Vec::new(),

@@ -9,6 +9,7 @@ use crate::loader::LoaderSpec;
 use crate::losses::{LossSpec, MseSpec};
 use crate::models::{MlpSpec, ModelSpec};
 use crate::optim::{OptimizerSpec, ScheduleSpec};
+use crate::tasks::Workload;
 
 use super::cell::{TrainSpec, ValidationSpec, WatchedSplit};
 use super::homes::Unit;
@@ -16,7 +17,6 @@ use super::identity::digest;
 use super::memo::{Memo, Part};
 use super::pairing::{Data, Pairing, Tasks};
 use super::reader::{Read, Reader};
-use super::resolve::default_loss;
 use super::section::Section;
 use super::settings::{LimitsSpec, MeasureSpec};
 
@@ -68,7 +68,7 @@ impl Resolved {
     pub(super) fn hash_parts(&self) -> Vec<(&'static str, Arc<str>)> {
         let [train, optimizer, schedule] = &self.train_digests;
         let parts = [
-            ("model", &self.model.digest),
+            ("model", &self.pairing.model),
             ("dataset", &self.data.digest),
             ("loss", &self.loss.digest),
             ("train", train),
@@ -126,7 +126,7 @@ impl<'a> Units<'a> {
             named(reader.dataset(choice), default)
         });
         let loss = self.loss.get(choice, || {
-            let default = || default_loss(&model.value, &dataset.value);
+            let default = || model.value.default_loss(&dataset.value);
             let by_default = || Ok((default().kind().to_owned(), default()));
             let read = reader.loss(choice).unwrap_or_else(by_default);
             named(read, || LossSpec::Mse(MseSpec::default()))

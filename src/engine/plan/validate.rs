@@ -12,6 +12,7 @@ use crate::optim::OptimizerSpec;
 
 use super::Plan;
 use super::cell::ValidationSpec;
+use super::declared;
 use super::homes::Unit;
 use super::matrix::{Axis, Matrix};
 use super::reader::{Reader, alone};
@@ -118,6 +119,9 @@ pub(super) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
                 .map(|mistake| in_axis(mistake, plan, matrix));
             mistakes.extend(placed);
         }
+    }
+    if mistakes.is_empty() {
+        declared::shapes(plan, mistakes);
     }
 }
 

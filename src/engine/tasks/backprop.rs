@@ -7,6 +7,7 @@ use crate::base::{Purpose, Seed};
 use crate::device::Buffer;
 use crate::loader::Batch;
 use crate::measure::{Phase, Stopwatch};
+use crate::models::StatisticsUpdate;
 use crate::ops::{Grads, Kernels, Module, OpError, Pass, Var};
 
 /// One forward pass and its loss. [`Backprop`] adds gradients, phases and metrics.
@@ -60,6 +61,15 @@ pub(super) trait Objective<D: Kernels> {
         _output: &Var<D>,
         _inputs: &Self::Inputs,
         _score: &mut Score,
+    ) -> Result<(), OpError> {
+        Ok(())
+    }
+
+    /// Updates running statistics.
+    fn update_statistics(
+        &mut self,
+        _device: &D,
+        _update: &StatisticsUpdate<'_, D>,
     ) -> Result<(), OpError> {
         Ok(())
     }
@@ -198,6 +208,41 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
 
     fn assess(&mut self, assess: &Assess<'_>, found: &mut Assessment<'_>) -> Result<(), TaskError> {
         self.objective.assess(&self.device, assess, found)
+    }
+
+    fn after_step(&mut self, is_taken: bool, control: Option<&D::Control>) -> Result<(), OpError> {
+        let update = if is_taken {
+            StatisticsUpdate::Step(control)
+        } else {
+            StatisticsUpdate::Forget
+        };
+        self.objective.update_statistics(&self.device, &update)
+    }
+
+    fn recompute_statistics(
+        &mut self,
+        batches: &mut dyn Iterator<Item = Batch>,
+    ) -> Result<(), OpError> {
+        for (index, batch) in batches.enumerate() {
+            let inputs = self.evaluated(batch, index as u64)?;
+            let mut pass = Pass::recording(&self.device);
+            self.objective.forward(&mut pass, &inputs)?;
+            let update = StatisticsUpdate::Mean(1.0 / (index + 1) as f32);
+            self.objective.update_statistics(&self.device, &update)?;
+        }
+        Ok(())
+    }
+
+    fn reference_evaluation(
+        &mut self,
+        inputs: &mut ReferenceInputs,
+    ) -> Result<Option<f64>, OpError> {
+        let drawn = self.objective.reference(inputs)?;
+        let inputs = self.objective.upload(&self.device, drawn)?;
+        let mut pass = Pass::inference(&self.device);
+        let output = self.objective.forward(&mut pass, &inputs)?;
+        let loss = self.objective.loss(&mut pass, &output, &inputs)?;
+        Ok(Some(f64::from(loss.to_host(&self.device)?[0])))
     }
 
     fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>, OpError> {

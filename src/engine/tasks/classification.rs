@@ -25,7 +25,7 @@ impl<D: Kernels> Goal<D> for Classes {
     }
 
     fn of_reference(&self, inputs: &mut ReferenceInputs) -> Vec<usize> {
-        inputs.indices("label", self.classes)
+        inputs.indices("label", &[], self.classes)
     }
 
     fn upload(&self, _device: &D, labels: Vec<usize>, _rows: usize) -> Result<Vec<usize>, OpError> {

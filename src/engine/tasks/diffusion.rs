@@ -2,18 +2,23 @@
 //!
 //! Noise, times and dropped labels are drawn on the host; this time counts as the step's residual, `other`.
 
+use std::collections::BTreeMap;
+
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
-use super::backprop::{Draw, Objective};
+use super::backprop::{Backprop, Draw, Objective};
 use super::classification::indices;
 use super::noise_schedule::NoiseSchedule;
-use super::{Assess, Assessment, Meaning, ReferenceInputs, TaskError, TaskParts};
+use super::reference::rows_of;
+use super::workload::Workload;
+use super::{Assess, Assessment, Meaning, ReferenceInputs, Task, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
+use crate::datasets::{DatasetFacts, DatasetSpec, Features, Target};
 use crate::layers::Init;
 use crate::loader::Batch;
-use crate::losses::NoiseMseSpec;
+use crate::losses::{LossSpec, NoiseMseSpec};
 use crate::models::{DdpmUnetSpec, Unet};
 use crate::ops::{Kernels, Module, OpError, Pass, Var};
 
@@ -140,8 +145,8 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
         let sample = [channels, height, width];
         let noised = inputs.floats("x_t", &sample);
         let noise = inputs.floats("eps", &sample);
-        let times = inputs.indices("t", self.schedule.timesteps());
-        let labels = inputs.indices("label_used", self.classes + 1);
+        let times = inputs.indices("t", &[], self.schedule.timesteps());
+        let labels = inputs.indices("label_used", &[], self.classes + 1);
         inputs.finish()?;
         Ok(Drawn {
             noised: channels_last(&noised, channels, height * width),
@@ -203,6 +208,83 @@ fn channels_last(values: &[f32], channels: usize, positions: usize) -> Vec<f32> 
         }
     }
     result
+}
+
+impl Workload for DdpmUnetSpec {
+    fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
+        if let Some(mistake) = self.check().into_iter().next() {
+            return Some(mistake);
+        }
+        let Features::Image { height, width, .. } = facts.features else {
+            return Some("`ddpm-unet` needs images, the dataset has rows of numbers".to_owned());
+        };
+        if !matches!(facts.target, Target::Class { .. }) {
+            return Some("`ddpm-unet` needs classes, the dataset's targets are numbers".to_owned());
+        }
+        if !matches!(loss, LossSpec::NoiseMse(_)) {
+            return Some(format!(
+                "`ddpm-unet` estimates noise, `{}` does not fit; use `noise-mse`",
+                loss.kind()
+            ));
+        }
+        self.check_image(height, width)
+    }
+
+    fn default_loss(&self, _dataset: &DatasetSpec) -> LossSpec {
+        LossSpec::NoiseMse(NoiseMseSpec::default())
+    }
+
+    fn forward_flops(&self, features: Features, _target: Target) -> Option<f64> {
+        match features {
+            Features::Image {
+                height,
+                width,
+                channels,
+            } => Some(self.forward_flops(height, width, channels)),
+            _ => None,
+        }
+    }
+
+    fn reference_form(
+        &self,
+        _loss: &LossSpec,
+        inputs: &ReferenceInputs,
+        weights: &BTreeMap<&str, &[usize]>,
+    ) -> Result<Option<(Features, Target)>, String> {
+        let shape = inputs.shape_of("x_t")?;
+        let &[_, channels, height, width] = shape else {
+            return Err(format!("`x_t` has shape {shape:?}, expected (B, C, H, W)"));
+        };
+        let classes = rows_of(weights, "class_embed.weight")?.saturating_sub(1);
+        let image = Features::Image {
+            height,
+            width,
+            channels,
+        };
+        Ok(Some((image, Target::Class { classes })))
+    }
+
+    fn build<D: Kernels>(
+        &self,
+        device: &D,
+        parts: TaskParts<'_>,
+    ) -> Result<Box<dyn Task<D>>, TaskError> {
+        let (LossSpec::NoiseMse(loss), Target::Class { classes }) = (parts.loss, parts.target)
+        else {
+            return Err(TaskError::misfit(parts));
+        };
+        let Features::Image {
+            height,
+            width,
+            channels,
+        } = parts.features
+        else {
+            return Err(TaskError::misfit(parts));
+        };
+        let image = (height, width, channels);
+        let objective = Diffusion::new(device, self, loss, parts, image, classes)?;
+        Ok(Box::new(Backprop::new(device, objective, parts.seed)))
+    }
 }
 
 #[cfg(test)]

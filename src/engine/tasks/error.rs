@@ -28,11 +28,13 @@ impl TaskError {
                 channels,
             } => format!("images of {width}×{height} pixels in {channels} colours"),
             Features::Path { points } => format!("paths of {points} points"),
+            Features::Tokens { length, .. } => format!("windows of {length} tokens"),
         };
         let target = match parts.target {
             Target::Values { len: 1 } => "one number".to_owned(),
             Target::Values { len } => format!("{len} numbers"),
             Target::Class { classes } => format!("one of {classes} classes"),
+            Target::Tokens { .. } => "the next token".to_owned(),
             Target::None => "nothing".to_owned(),
         };
         let by = match parts.algorithm {

@@ -1,6 +1,6 @@
 //! Tasks: computation of gradients and loss from a batch, and of metrics from a split. One file per task.
 //!
-//! Owns [`Task`], which the training loop calls, and [`build`], which selects the task for a model, a loss and a dataset.
+//! Owns [`Task`], which the training loop calls, and [`Workload`], what each family of models is trained on and by which task.
 //! Most tasks are an `Objective` under `backprop`; an algorithm that computes gradients differently, or needs several
 //! forward passes, implements [`Task`] itself. The training loop is in [`crate::train`].
 //!
@@ -11,6 +11,7 @@ mod algorithm;
 mod assess;
 mod backprop;
 mod classification;
+mod declared;
 mod detector;
 mod diffusion;
 mod diffusion_samples;
@@ -24,29 +25,27 @@ mod regression;
 mod sampling;
 mod score;
 mod supervised;
+mod tokens;
+mod workload;
 
 pub use algorithm::Algorithm;
 pub use assess::{Assess, Assessment, Image};
 pub use detector::{SelectionSpec, VerificationSpec};
 pub use error::TaskError;
 pub use outputs::{Meaning, Outputs};
-pub use reference::{ReferenceInputs, ReferenceTensor, ReferenceValues, reference_form};
+pub use reference::{ReferenceInputs, ReferenceTensor, ReferenceValues};
 pub use sampling::{SamplerKind, SamplingSpec};
 pub use score::Score;
+pub use workload::Workload;
 
-use crate::base::{Purpose, Seed};
+use crate::base::Seed;
 use crate::datasets::{Features, Target};
 use crate::device::Buffer;
-use crate::layers::Init;
 use crate::loader::Batch;
 use crate::losses::LossSpec;
 use crate::measure::Stopwatch;
-use crate::models::{Mlp, MlpSpec, ModelSpec};
+use crate::models::ModelSpec;
 use crate::ops::{Convolution, Grads, Kernels, Module, OpError, Var, Work};
-use backprop::Backprop;
-use classification::Classes;
-use regression::Values;
-use supervised::{Goal, Predictor, Supervised};
 
 /// A model with its loss and metrics, as the training loop uses it.
 pub trait Task<D: Kernels> {
@@ -69,6 +68,30 @@ pub trait Task<D: Kernels> {
         sum: Option<Grads<D>>,
         watch: &mut Stopwatch<'_>,
     ) -> Result<Micro<D>, OpError>;
+
+    /// After every optimizer step, with whether it was taken: updates what is no parameter (running statistics), unless
+    /// `control` skips the step.
+    ///
+    /// # Errors
+    /// Any error of the device.
+    fn after_step(
+        &mut self,
+        _is_taken: bool,
+        _control: Option<&D::Control>,
+    ) -> Result<(), OpError> {
+        Ok(())
+    }
+
+    /// Forgets running statistics and computes them from `batches`, one after another: those of weights that no step led to.
+    ///
+    /// # Errors
+    /// Any error of the device.
+    fn recompute_statistics(
+        &mut self,
+        _batches: &mut dyn Iterator<Item = Batch>,
+    ) -> Result<(), OpError> {
+        Ok(())
+    }
 
     /// Adds the loss and the metrics of batch `index` of its split to `score`; its noise is the same in every evaluation.
     fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), OpError>;
@@ -100,6 +123,17 @@ pub trait Task<D: Kernels> {
         _found: &mut Assessment<'_>,
     ) -> Result<(), TaskError> {
         Ok(())
+    }
+
+    /// The loss of reference inputs in evaluation; `None` where it is that of training.
+    ///
+    /// # Errors
+    /// As [`Task::reference`].
+    fn reference_evaluation(
+        &mut self,
+        _inputs: &mut ReferenceInputs,
+    ) -> Result<Option<f64>, OpError> {
+        Ok(None)
     }
 
     /// The gradients of a reference step (by PyTorch) on `inputs`; without dropout.
@@ -159,72 +193,5 @@ pub struct TaskParts<'a> {
 /// # Errors
 /// [`TaskError::Misfit`] when they do not fit each other, [`TaskError::Op`] when the device fails.
 pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> Result<Box<dyn Task<D>>, TaskError> {
-    let is_equilibrium = matches!(parts.model, ModelSpec::Equilibrium(_));
-    if parts.algorithm == Algorithm::EquilibriumPropagation && !is_equilibrium {
-        return Err(TaskError::misfit(parts));
-    }
-    match (parts.model, parts.loss, parts.target) {
-        (ModelSpec::Mlp(model), LossSpec::Mse(loss), Target::Values { len }) => {
-            let loss = loss.clone();
-            let model = mlp(device, model, parts, len)?;
-            Ok(supervised(device, model, Values { loss, len }, parts))
-        }
-        (ModelSpec::Mlp(model), LossSpec::CrossEntropy(loss), Target::Class { classes }) => {
-            let loss = loss.clone();
-            let model = mlp(device, model, parts, classes)?;
-            Ok(supervised(device, model, Classes { loss, classes }, parts))
-        }
-        (ModelSpec::Equilibrium(model), LossSpec::CrossEntropy(_), Target::Class { classes }) => {
-            Ok(equilibrium::build(device, model, parts, classes)?)
-        }
-        (ModelSpec::DdpmUnet(model), LossSpec::NoiseMse(loss), Target::Class { classes }) => {
-            let Features::Image {
-                height,
-                width,
-                channels,
-            } = parts.features
-            else {
-                return Err(TaskError::misfit(parts));
-            };
-            let image = (height, width, channels);
-            let objective = diffusion::Diffusion::new(device, model, loss, parts, image, classes)?;
-            Ok(Box::new(Backprop::new(device, objective, parts.seed)))
-        }
-        (ModelSpec::CannedNet(_) | ModelSpec::NeuralSde(_), _, Target::None) => {
-            let Features::Path { points } = parts.features else {
-                return Err(TaskError::misfit(parts));
-            };
-            let objective = paths::Paths::new(device, parts, points)?;
-            Ok(Box::new(Backprop::new(device, objective, parts.seed)))
-        }
-        (
-            ModelSpec::DetectorAlt(_) | ModelSpec::DetectorNeu(_),
-            LossSpec::DetectorNoise(loss),
-            Target::Values { len },
-        ) => {
-            let objective = detector::Detector::new(device, loss, parts, len)?;
-            Ok(Box::new(Backprop::new(device, objective, parts.seed)))
-        }
-        _ => Err(TaskError::misfit(parts)),
-    }
-}
-
-fn mlp<D: Kernels>(
-    device: &D,
-    spec: &MlpSpec,
-    parts: TaskParts<'_>,
-    outputs: usize,
-) -> Result<Mlp<D>, OpError> {
-    let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
-    spec.build(&mut init, parts.features.len(), outputs)
-}
-
-fn supervised<D, M, G>(device: &D, model: M, goal: G, parts: TaskParts<'_>) -> Box<dyn Task<D>>
-where
-    D: Kernels,
-    M: Predictor<D> + 'static,
-    G: Goal<D> + 'static,
-{
-    let objective = Supervised::new(model, goal, parts.features.len());
-    Box::new(Backprop::new(device, objective, parts.seed))
+    Workload::build(parts.model, device, parts)
 }

@@ -3,18 +3,21 @@
 //! Only the size of a dataset batch is used: generators read noise, and the loss takes its real paths from the whole
 //! split. Noise is drawn on the host; this time counts as the step's residual, `other`.
 
+use std::collections::BTreeMap;
+
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
-use super::backprop::{Draw, Objective};
-use super::{Meaning, ReferenceInputs, TaskError, TaskParts};
+use super::backprop::{Backprop, Draw, Objective};
+use super::workload::Workload;
+use super::{Meaning, ReferenceInputs, Task, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
-use crate::datasets::PathProcess;
+use crate::datasets::{DatasetFacts, DatasetSpec, Features, PathProcess, Target};
 use crate::layers::Init;
 use crate::loader::Batch;
-use crate::losses::{LossSpec, PathLoss};
-use crate::models::{CannedNet, ModelSpec, NeuralSde};
+use crate::losses::{LossSpec, PathLoss, TStatisticSpec};
+use crate::models::{CannedNet, CannedNetSpec, NeuralSde, NeuralSdeSpec};
 use crate::ops::{Kernels, Module, OpError, Pass, PathBatch, Var};
 
 /// A generator of paths with a loss on paths.
@@ -56,19 +59,15 @@ impl<D: Kernels> Paths<D> {
     /// A generator of paths of `points` points; `parts.training` holds the real paths.
     ///
     /// # Errors
-    /// [`TaskError::Misfit`] if model or loss are not for paths.
-    pub(super) fn new(device: &D, parts: TaskParts<'_>, points: usize) -> Result<Self, TaskError> {
+    /// [`TaskError::Misfit`] if the loss is not for paths.
+    fn new(
+        parts: TaskParts<'_>,
+        points: usize,
+        generator: Generator<D>,
+    ) -> Result<Self, TaskError> {
         let real = PathBatch::from_rows(parts.training, points);
         let loss = parts.loss.against(&real);
         let loss = loss.ok_or_else(|| TaskError::misfit(parts))?;
-        let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
-        let generator = match parts.model {
-            ModelSpec::CannedNet(spec) => {
-                Generator::CannedNet(Box::new(spec.build(&mut init)?), spec.noise)
-            }
-            ModelSpec::NeuralSde(spec) => Generator::NeuralSde(Box::new(spec.build(&mut init)?)),
-            _ => return Err(TaskError::misfit(parts)),
-        };
         Ok(Self {
             generator,
             spec: parts.loss.clone(),
@@ -201,6 +200,111 @@ impl<D: Kernels> Objective<D> for Paths<D> {
 /// Evenly spaced points of `[0, 1]`.
 fn times(points: usize) -> impl Iterator<Item = f32> {
     (0..points).map(move |index| (index as f64 / (points - 1) as f64) as f32)
+}
+
+/// A family of generators of paths.
+trait GeneratorSpec {
+    const KIND: &'static str;
+
+    fn flops(&self, points: usize) -> f64;
+
+    fn check_own(&self) -> Vec<String>;
+
+    fn generator<D: Kernels>(&self, init: &mut Init<'_, D>) -> Result<Generator<D>, OpError>;
+}
+
+impl GeneratorSpec for CannedNetSpec {
+    const KIND: &'static str = "canned-net";
+
+    fn flops(&self, points: usize) -> f64 {
+        self.forward_flops(points)
+    }
+
+    fn check_own(&self) -> Vec<String> {
+        self.check()
+    }
+
+    fn generator<D: Kernels>(&self, init: &mut Init<'_, D>) -> Result<Generator<D>, OpError> {
+        Ok(Generator::CannedNet(
+            Box::new(self.build(init)?),
+            self.noise,
+        ))
+    }
+}
+
+impl GeneratorSpec for NeuralSdeSpec {
+    const KIND: &'static str = "neural-sde";
+
+    fn flops(&self, points: usize) -> f64 {
+        self.forward_flops(points)
+    }
+
+    fn check_own(&self) -> Vec<String> {
+        self.check()
+    }
+
+    fn generator<D: Kernels>(&self, init: &mut Init<'_, D>) -> Result<Generator<D>, OpError> {
+        Ok(Generator::NeuralSde(Box::new(self.build(init)?)))
+    }
+}
+
+impl<S: GeneratorSpec> Workload for S {
+    fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
+        if let Some(mistake) = self.check_own().into_iter().next() {
+            return Some(mistake);
+        }
+        let Features::Path { points } = facts.features else {
+            return Some(format!(
+                "`{}` generates paths, the dataset has none; use `paths`",
+                S::KIND
+            ));
+        };
+        if !loss.compares_paths() {
+            return Some(format!(
+                "`{}` generates paths, `{}` does not compare them; use `t-statistic`",
+                S::KIND,
+                loss.kind()
+            ));
+        }
+        loss.check_paths(points)
+    }
+
+    fn default_loss(&self, _dataset: &DatasetSpec) -> LossSpec {
+        LossSpec::TStatistic(TStatisticSpec::default())
+    }
+
+    fn forward_flops(&self, features: Features, _target: Target) -> Option<f64> {
+        match features {
+            Features::Path { points } => Some(self.flops(points)),
+            _ => None,
+        }
+    }
+
+    fn reference_form(
+        &self,
+        _loss: &LossSpec,
+        inputs: &ReferenceInputs,
+        _weights: &BTreeMap<&str, &[usize]>,
+    ) -> Result<Option<(Features, Target)>, String> {
+        let shape = inputs.shape_of("real")?;
+        let &[_, 2, points @ 2..=usize::MAX] = shape else {
+            return Err(format!("`real` has shape {shape:?}, expected (R, 2, T)"));
+        };
+        Ok(Some((Features::Path { points }, Target::None)))
+    }
+
+    fn build<D: Kernels>(
+        &self,
+        device: &D,
+        parts: TaskParts<'_>,
+    ) -> Result<Box<dyn Task<D>>, TaskError> {
+        let (Features::Path { points }, Target::None) = (parts.features, parts.target) else {
+            return Err(TaskError::misfit(parts));
+        };
+        let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
+        let objective = Paths::new(parts, points, self.generator(&mut init)?)?;
+        Ok(Box::new(Backprop::new(device, objective, parts.seed)))
+    }
 }
 
 #[cfg(test)]

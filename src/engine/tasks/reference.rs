@@ -2,9 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::datasets::{Features, Target};
-use crate::losses::LossSpec;
-use crate::models::ModelSpec;
 use crate::ops::OpError;
 
 /// The tensors of `inputs.safetensors`, from which a task takes the inputs of its step; collects all errors.
@@ -74,9 +71,9 @@ impl ReferenceInputs {
         }
     }
 
-    /// The integers `name: (B)`, each in `0..limit`; empty on an error.
-    pub(super) fn indices(&mut self, name: &str, limit: usize) -> Vec<usize> {
-        let Some(tensor) = self.take(name, &[]) else {
+    /// The integers `name: (B, sample…)`, each in `0..limit`; empty on an error.
+    pub(super) fn indices(&mut self, name: &str, sample: &[usize], limit: usize) -> Vec<usize> {
+        let Some(tensor) = self.take(name, sample) else {
             return Vec::new();
         };
         let ReferenceValues::Integers(values) = tensor.values else {
@@ -131,69 +128,30 @@ impl ReferenceInputs {
     fn shape(&self, name: &str) -> Option<&[usize]> {
         self.tensors.get(name).map(|tensor| tensor.shape.as_slice())
     }
+
+    /// The shape of the input `name`.
+    ///
+    /// # Errors
+    /// A sentence if there is no such input.
+    pub(super) fn shape_of(&self, name: &str) -> Result<&[usize], String> {
+        let shape = self.shape(name);
+        shape.ok_or_else(|| format!("`inputs.safetensors` has no `{name}`"))
+    }
+
+    /// Values of a sample of the input `name`, without the batch.
+    pub(super) fn len_of(&self, name: &str) -> Result<usize, String> {
+        Ok(self.shape_of(name)?.iter().skip(1).product())
+    }
 }
 
-/// The form of samples and targets that reference files imply: `inputs`, and the shapes of `weights` by name.
+/// Rows of the weight `name`: the outputs of a layer.
 ///
 /// # Errors
-/// A sentence about the missing tensor.
-pub fn reference_form(
-    model: &ModelSpec,
-    loss: &LossSpec,
-    inputs: &ReferenceInputs,
-    weights: &BTreeMap<&str, &[usize]>,
-) -> Result<(Features, Target), String> {
-    let input = |name: &str| {
-        let shape = inputs.shape(name);
-        shape.ok_or_else(|| format!("`inputs.safetensors` has no `{name}`"))
-    };
-    let rows = |name: &str| {
-        let rows = weights.get(name).and_then(|shape| shape.first());
-        rows.copied()
-            .ok_or_else(|| format!("`weights.safetensors` has no `{name}`"))
-    };
-    match model {
-        ModelSpec::Mlp(spec) => {
-            let len = input("x")?.iter().skip(1).product();
-            let outputs = rows(&format!("layers.{}.weight", 2 * spec.depth))?;
-            let target = match loss {
-                LossSpec::CrossEntropy(_) => Target::Class { classes: outputs },
-                _ => Target::Values { len: outputs },
-            };
-            Ok((Features::Vector { len }, target))
-        }
-        ModelSpec::Equilibrium(_) => {
-            let len = input("x")?.iter().skip(1).product();
-            let classes = rows("head.weight")?;
-            Ok((Features::Vector { len }, Target::Class { classes }))
-        }
-        ModelSpec::DdpmUnet(_) => {
-            let shape = input("x_t")?;
-            let &[_, channels, height, width] = shape else {
-                return Err(format!("`x_t` has shape {shape:?}, expected (B, C, H, W)"));
-            };
-            let classes = rows("class_embed.weight")?.saturating_sub(1);
-            let image = Features::Image {
-                height,
-                width,
-                channels,
-            };
-            Ok((image, Target::Class { classes }))
-        }
-        ModelSpec::CannedNet(_) | ModelSpec::NeuralSde(_) => {
-            let shape = input("real")?;
-            let &[_, 2, points @ 2..=usize::MAX] = shape else {
-                return Err(format!("`real` has shape {shape:?}, expected (R, 2, T)"));
-            };
-            Ok((Features::Path { points }, Target::None))
-        }
-        ModelSpec::DetectorAlt(_) | ModelSpec::DetectorNeu(_) => {
-            let (phi, x) = (input("phi")?, input("x_t")?);
-            let len = |shape: &[usize]| shape.iter().skip(1).product();
-            let features = Features::Vector { len: len(phi) };
-            Ok((features, Target::Values { len: len(x) }))
-        }
-    }
+/// A sentence if there is no such weight.
+pub(super) fn rows_of(weights: &BTreeMap<&str, &[usize]>, name: &str) -> Result<usize, String> {
+    let rows = weights.get(name).and_then(|shape| shape.first());
+    rows.copied()
+        .ok_or_else(|| format!("`weights.safetensors` has no `{name}`"))
 }
 
 #[cfg(test)]
@@ -222,7 +180,7 @@ mod tests {
         ]));
         assert_eq!(inputs.floats("x", &[1]), [1.0, 2.0]);
         inputs.floats("y", &[1]);
-        inputs.indices("label", 3);
+        inputs.indices("label", &[], 3);
         inputs.floats("z", &[1]);
         let text = inputs.finish().unwrap_err().to_string();
         for part in [

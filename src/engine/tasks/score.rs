@@ -9,6 +9,7 @@ pub struct Score {
     loss_sum: f64,
     work: Work,
     correct: Option<u64>,
+    tokens: Option<Tokens>,
     errors: Option<Errors>,
     iterations: Option<Iterations>,
 }
@@ -18,6 +19,14 @@ pub struct Score {
 struct Iterations {
     sum: u64,
     batches: u64,
+}
+
+/// Sums over the targets of language models.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Tokens {
+    /// Targets of one sample.
+    length: usize,
+    bytes: f64,
 }
 
 /// Sums behind the mean squared error and the coefficient of determination.
@@ -45,12 +54,19 @@ impl Score {
         self.work
     }
 
-    /// All metrics by name: `loss`; `mse` and `r2`; `accuracy`; `solver_iterations`, the mean over batches.
+    /// All metrics by name: `loss`; `mse` and `r2`; `accuracy`; of text `bits_per_byte`, the sum of losses in bits over the bytes
+    /// of the targets; `solver_iterations`, the mean over batches.
     pub fn metrics(&self) -> Vec<(&'static str, Option<f64>)> {
         let mut metrics = vec![("loss", self.loss())];
         metrics.extend(self.in_units(1.0));
         if let Some(correct) = self.correct {
-            metrics.push(("accuracy", finite(correct as f64 / self.samples as f64)));
+            let length = self.tokens.map_or(1, |tokens| tokens.length);
+            let answers = self.samples as f64 * length as f64;
+            metrics.push(("accuracy", finite(correct as f64 / answers)));
+        }
+        if let Some(Tokens { length, bytes }) = self.tokens {
+            let bits = self.loss_sum * length as f64 / std::f64::consts::LN_2;
+            metrics.push(("bits_per_byte", finite(bits / bytes)));
         }
         if let Some(Iterations { sum, batches }) = self.iterations {
             metrics.push(("solver_iterations", finite(sum as f64 / batches as f64)));
@@ -101,6 +117,13 @@ impl Score {
                 *squares += y * y;
             }
         }
+    }
+
+    /// Adds a batch of windows of `length` targets, of `bytes` bytes together.
+    pub(super) fn add_tokens(&mut self, length: usize, bytes: f64) {
+        let tokens = self.tokens.get_or_insert_default();
+        tokens.length = length;
+        tokens.bytes += bytes;
     }
 
     /// Adds the iterations that the solver took for a batch.
@@ -166,6 +189,18 @@ mod tests {
         score.add_loss(1.0, 3);
         score.add_classes(&[1.0, 1.0, 0.0, 2.0, 3.0, 1.0], 2, &[0, 1, 0]);
         assert!((value(&score.metrics(), "accuracy") - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn bits_per_byte_are_the_losses_of_all_targets_over_their_bytes() {
+        let mut score = Score::default();
+        // Two windows of three tokens, ln 2 nats a token, seven bytes.
+        score.add_loss(std::f32::consts::LN_2, 2);
+        score.add_classes(&[1.0, 0.0].repeat(6), 2, &[0, 0, 1, 0, 1, 0]);
+        score.add_tokens(3, 7.0);
+        let metrics = score.metrics();
+        assert!((value(&metrics, "bits_per_byte") - 6.0 / 7.0).abs() < 1e-7);
+        assert!((value(&metrics, "accuracy") - 4.0 / 6.0).abs() < 1e-12);
     }
 
     #[test]

@@ -1,22 +1,41 @@
-//! Supervised learning: predicts the target of a row of numbers, or of an image read as a row.
+//! Supervised learning: predicts the targets of samples.
 //!
 //! Owns [`Supervised`], generic over the model ([`Predictor`]) and over targets, loss and metrics ([`Goal`]).
 
-use super::backprop::{Draw, Objective};
-use super::{Meaning, ReferenceInputs, Score};
-use crate::loader::Batch;
-use crate::models::Mlp;
-use crate::ops::{Kernels, Module, OpError, Pass, Var};
+use std::collections::BTreeMap;
 
-/// A model from rows to outputs in one forward pass.
+use super::backprop::{Backprop, Draw, Objective};
+use super::classification::Classes;
+use super::reference::rows_of;
+use super::regression::Values;
+use super::workload::{ONE_CLASS, Workload};
+use super::{Meaning, ReferenceInputs, Score, Task, TaskError, TaskParts};
+use crate::base::{Purpose, Seed};
+use crate::datasets::{DatasetFacts, Features, Target};
+use crate::layers::Init;
+use crate::loader::Batch;
+use crate::losses::LossSpec;
+use crate::models::{Input, Mlp, MlpSpec, StatisticsUpdate};
+use crate::ops::{Kernels, Module, OpError, Pass, Shape, Var};
+
+/// A model from samples to outputs in one forward pass.
 pub(super) trait Predictor<D: Kernels>: Module<D> {
-    /// `(B, outputs)` from `x: (B, inputs)`.
-    fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError>;
+    /// The outputs for a batch.
+    fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>, OpError>;
+
+    /// Updates running statistics.
+    fn update_statistics(
+        &mut self,
+        _device: &D,
+        _update: &StatisticsUpdate<'_, D>,
+    ) -> Result<(), OpError> {
+        Ok(())
+    }
 }
 
 impl<D: Kernels> Predictor<D> for Mlp<D> {
-    fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
-        Mlp::forward(self, pass, x)
+    fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>, OpError> {
+        Mlp::forward(self, pass, &input.x)
     }
 }
 
@@ -56,7 +75,8 @@ pub(super) trait Goal<D: Kernels> {
 pub(super) struct Supervised<M, G> {
     model: M,
     goal: G,
-    inputs: usize,
+    /// The form in which the model reads samples.
+    features: Features,
 }
 
 /// B rows and their targets on the host.
@@ -66,18 +86,18 @@ pub(super) struct Rows<T> {
     count: usize,
 }
 
-/// `x: (B, inputs)` and its targets.
+/// Samples and their targets.
 pub(super) struct Labelled<D: Kernels, T> {
-    x: Var<D>,
+    input: Input<D>,
     targets: T,
 }
 
 impl<M, G> Supervised<M, G> {
-    pub(super) fn new(model: M, goal: G, inputs: usize) -> Self {
+    pub(super) fn new(model: M, goal: G, features: Features) -> Self {
         Self {
             model,
             goal,
-            inputs,
+            features,
         }
     }
 }
@@ -99,7 +119,7 @@ impl<D: Kernels, M: Predictor<D>, G: Goal<D>> Objective<D> for Supervised<M, G> 
     }
 
     fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Self::Drawn, OpError> {
-        let x = inputs.floats("x", &[self.inputs]);
+        let x = features_of(inputs, self.features);
         let targets = self.goal.of_reference(inputs);
         inputs.finish()?;
         Ok(Rows {
@@ -111,9 +131,17 @@ impl<D: Kernels, M: Predictor<D>, G: Goal<D>> Objective<D> for Supervised<M, G> 
 
     fn upload(&self, device: &D, rows: Self::Drawn) -> Result<Self::Inputs, OpError> {
         Ok(Labelled {
-            x: Var::constant(device, rows.x, [rows.count, self.inputs])?,
+            input: input(device, rows.x, rows.count, self.features)?,
             targets: self.goal.upload(device, rows.targets, rows.count)?,
         })
+    }
+
+    fn update_statistics(
+        &mut self,
+        device: &D,
+        update: &StatisticsUpdate<'_, D>,
+    ) -> Result<(), OpError> {
+        self.model.update_statistics(device, update)
     }
 
     fn meaning(&self) -> Meaning {
@@ -121,7 +149,7 @@ impl<D: Kernels, M: Predictor<D>, G: Goal<D>> Objective<D> for Supervised<M, G> 
     }
 
     fn forward(&self, pass: &mut Pass<D>, inputs: &Self::Inputs) -> Result<Var<D>, OpError> {
-        self.model.forward(pass, &inputs.x)
+        self.model.forward(pass, &inputs.input)
     }
 
     fn loss(
@@ -142,4 +170,171 @@ impl<D: Kernels, M: Predictor<D>, G: Goal<D>> Objective<D> for Supervised<M, G> 
     ) -> Result<(), OpError> {
         self.goal.score(device, output, &inputs.targets, score)
     }
+}
+
+/// `count` samples on the device.
+fn input<D: Kernels>(
+    device: &D,
+    values: Vec<f32>,
+    count: usize,
+    features: Features,
+) -> Result<Input<D>, OpError> {
+    let shape: Shape = match features {
+        Features::Image {
+            height,
+            width,
+            channels,
+        } => [count, height, width, channels].into(),
+        Features::Tokens { length, .. } => {
+            // Without the token after the window, which is a target only.
+            let windows = values.chunks_exact(length + 1);
+            let read: Vec<f32> = windows
+                .flat_map(|window| &window[..length])
+                .copied()
+                .collect();
+            return Ok(Input {
+                ids: read.iter().map(|id| *id as usize).collect(),
+                x: Var::constant(device, read, [count, length])?,
+            });
+        }
+        other => [count, other.len()].into(),
+    };
+    Ok(Input {
+        x: Var::constant(device, values, shape)?,
+        ids: Vec::new(),
+    })
+}
+
+/// The features of reference inputs: `x`, images `(B, C, H, W)` as in PyTorch.
+fn features_of(inputs: &mut ReferenceInputs, features: Features) -> Vec<f32> {
+    match features {
+        Features::Image {
+            height,
+            width,
+            channels,
+        } => {
+            let x = inputs.floats("x", &[channels, height, width]);
+            channels_last(&x, channels, height * width)
+        }
+        Features::Tokens { length, vocabulary } => {
+            let ids = inputs.indices("x", &[length], vocabulary);
+            let windows = ids.chunks_exact(length);
+            let padded = windows.flat_map(|ids| ids.iter().chain(&[0]));
+            padded.map(|id| *id as f32).collect()
+        }
+        other => inputs.floats("x", &[other.len()]),
+    }
+}
+
+/// `(B, pixels, C)` from `(B, C, pixels)`.
+fn channels_last(x: &[f32], channels: usize, pixels: usize) -> Vec<f32> {
+    let images = x.chunks(channels * pixels);
+    let value = |image: &[f32], at: usize| image[at % channels * pixels + at / channels];
+    images
+        .flat_map(|image| (0..image.len()).map(move |at| value(image, at)))
+        .collect()
+}
+
+/// Why data with this target are not learned with this loss; `None` if they are.
+pub(super) fn wrong_loss(target: Target, loss: &LossSpec) -> Option<String> {
+    match (target, loss) {
+        (Target::Class { classes: ..2 }, _) => Some(ONE_CLASS.to_owned()),
+        (Target::Values { .. }, LossSpec::Mse(_))
+        | (Target::Class { .. } | Target::Tokens { .. }, LossSpec::CrossEntropy(_))
+        | (Target::None, _) => None,
+        (Target::Tokens { .. }, loss) => Some(format!(
+            "the dataset's targets are tokens, `{}` does not fit them; use `cross-entropy`",
+            loss.kind()
+        )),
+        (Target::Values { .. }, loss) => Some(format!(
+            "the dataset's targets are numbers, `{}` does not fit them; use `mse`",
+            loss.kind()
+        )),
+        (Target::Class { .. }, LossSpec::NoiseMse(_)) => {
+            Some("`noise-mse` trains diffusion models; use `cross-entropy`".to_owned())
+        }
+        (Target::Class { .. }, loss) => Some(format!(
+            "the dataset's targets are classes, `{}` does not fit them; use `cross-entropy`",
+            loss.kind()
+        )),
+    }
+}
+
+impl Workload for MlpSpec {
+    fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
+        if let Target::Tokens { .. } = facts.target {
+            return Some("`mlp` does not read tokens; use `layers`".to_owned());
+        }
+        if facts.target == Target::None {
+            let message =
+                "`mlp` learns targets, the dataset has none; use `canned-net` or `neural-sde`";
+            return Some(message.to_owned());
+        }
+        wrong_loss(facts.target, loss)
+    }
+
+    fn forward_flops(&self, features: Features, target: Target) -> Option<f64> {
+        let outputs = match target {
+            Target::Values { len } => len,
+            Target::Class { classes } => classes,
+            Target::Tokens { .. } | Target::None => return None,
+        };
+        Some(self.forward_flops(features.len(), outputs))
+    }
+
+    fn reference_form(
+        &self,
+        loss: &LossSpec,
+        inputs: &ReferenceInputs,
+        weights: &BTreeMap<&str, &[usize]>,
+    ) -> Result<Option<(Features, Target)>, String> {
+        let len = inputs.len_of("x")?;
+        let outputs = rows_of(weights, &format!("layers.{}.weight", 2 * self.depth))?;
+        let target = match loss {
+            LossSpec::CrossEntropy(_) => Target::Class { classes: outputs },
+            _ => Target::Values { len: outputs },
+        };
+        Ok(Some((Features::Vector { len }, target)))
+    }
+
+    fn build<D: Kernels>(
+        &self,
+        device: &D,
+        parts: TaskParts<'_>,
+    ) -> Result<Box<dyn Task<D>>, TaskError> {
+        let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
+        let (len, seed) = (parts.features.len(), parts.seed);
+        let row = Features::Vector { len };
+        let mut model = |outputs| self.build(&mut init, len, outputs);
+        match (parts.loss, parts.target) {
+            (LossSpec::Mse(loss), Target::Values { len }) => {
+                let loss = loss.clone();
+                let goal = Values { loss, len };
+                Ok(supervised(device, model(len)?, goal, row, seed))
+            }
+            (LossSpec::CrossEntropy(loss), Target::Class { classes }) => {
+                let loss = loss.clone();
+                let goal = Classes { loss, classes };
+                Ok(supervised(device, model(classes)?, goal, row, seed))
+            }
+            _ => Err(TaskError::misfit(parts)),
+        }
+    }
+}
+
+/// The task of a model that predicts targets; it reads samples in the form `features`.
+pub(super) fn supervised<D, M, G>(
+    device: &D,
+    model: M,
+    goal: G,
+    features: Features,
+    seed: Seed,
+) -> Box<dyn Task<D>>
+where
+    D: Kernels,
+    M: Predictor<D> + 'static,
+    G: Goal<D> + 'static,
+{
+    let objective = Supervised::new(model, goal, features);
+    Box::new(Backprop::new(device, objective, seed))
 }

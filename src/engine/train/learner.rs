@@ -105,6 +105,8 @@ impl<D: Kernels> Learner<D> {
                 || divergence(loss.read(&self.device)?, self.max_loss).is_none())
         {
             self.update(grads, lr, watch)?;
+        } else {
+            self.task.after_step(false, None)?;
         }
         watch.mark(Phase::Optimizer);
         Ok(loss)
@@ -140,8 +142,9 @@ impl<D: Kernels> Learner<D> {
         self.optimizer
             .clipped_step(module, &mut grads, lr, &factors, control)?;
         watch.operation(self.optimizer.name());
+        self.task.after_step(true, control)?;
         if let Some(ema) = &mut self.ema {
-            ema.update(&self.device, module, control)?;
+            ema.update(&self.device, self.task.module(), control)?;
             watch.operation("ema");
         }
         self.steps += 1;

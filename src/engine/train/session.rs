@@ -20,7 +20,7 @@ use crate::event::{EpochRow, Event, Metric, Reply, RunFacts, RunTimes, numeric_c
 use crate::layers::checkpoint;
 use crate::loader::Loader;
 use crate::measure::Stopwatch;
-use crate::ops::{Kernels, OpError};
+use crate::ops::{Kernels, OpError, Path};
 use crate::plan::CellSpec;
 use crate::tasks::Place;
 
@@ -226,6 +226,24 @@ impl<D: Kernels> Session<'_, D> {
         };
         let own = Weights::copy(learner.task.module(), None)?;
         mean.restore(learner.task.module())?;
+        let mut has_statistics = false;
+        learner
+            .task
+            .module()
+            .visit_buffers(&Path::root(), &mut |_, _| has_statistics = true);
+        if has_statistics {
+            // No step led to the mean weights, so that their statistics are those of one more pass.
+            let mut failure = None;
+            let mut batches = self
+                .loader
+                .epoch(0)
+                .map_while(|batch| batch.map_err(|error| failure = Some(error)).ok());
+            learner.task.recompute_statistics(&mut batches)?;
+            drop(batches);
+            if let Some(error) = failure {
+                return Err(error.into());
+            }
+        }
         let (_, metrics) = self
             .log
             .validation(|| evaluation.validate(&mut *learner.task))?;

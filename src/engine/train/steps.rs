@@ -33,16 +33,11 @@ impl Steps {
     /// [`TrainError::NoBatch`] when there is no step.
     pub(super) fn new(rows: usize, train: &TrainSpec) -> Result<Self, TrainError> {
         let batch_size = train.batch_size.max(1);
-        let batches = if train.drop_last {
-            rows / batch_size
-        } else {
-            rows.div_ceil(batch_size)
-        };
+        let (batches, all) = train.whole_epoch(rows);
         if batches == 0 {
             return Err(TrainError::NoBatch { rows, batch_size });
         }
         let accumulate = train.accumulate.max(1);
-        let all = batches.div_ceil(accumulate);
         let count = train.steps_per_epoch.map_or(all, |cap| all.min(cap));
         Ok(Self {
             rows,

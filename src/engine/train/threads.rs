@@ -2,7 +2,7 @@
 
 use crate::datasets::{Features, Target};
 use crate::plan::CellSpec;
-use crate::tasks::Algorithm;
+use crate::tasks::{Algorithm, Workload};
 
 /// FLOPs of a step below which a second thread is useless: the step's products are done before another thread wakes up,
 /// which takes tens of microseconds ([`crate::ops::parallel`]).

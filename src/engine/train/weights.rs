@@ -1,7 +1,7 @@
 //! [`Weights`]: a copy of a model's weights in device memory, to be restored later.
 
 use crate::device::Buffer;
-use crate::ops::{Kernels, Module, OpError, for_each_parameter};
+use crate::ops::{Kernels, Module, OpError, Path, for_each_parameter};
 use crate::optim::Ema;
 
 /// Weights and their average at one moment.
@@ -11,13 +11,14 @@ pub(super) struct Weights<D: Kernels> {
 }
 
 impl<D: Kernels> Weights<D> {
-    /// Copies the weights of `module` and their average.
+    /// Copies the weights and buffers of `module`, and the average of the weights.
     pub(super) fn copy(module: &mut dyn Module<D>, ema: Option<&Ema<D>>) -> Result<Self, OpError> {
         let mut buffers = Vec::new();
         for_each_parameter(module, |_, parameter| {
             buffers.push(parameter.data().clone());
             Ok(())
         })?;
+        module.visit_buffers(&Path::root(), &mut |_, buffer| buffers.push(buffer.clone()));
         let ema = ema.cloned();
         Ok(Self { buffers, ema })
     }
@@ -50,6 +51,11 @@ impl<D: Kernels> Weights<D> {
             }
             Ok(())
         })?;
+        module.visit_buffers(&Path::root(), &mut |_, buffer| {
+            if let Some(kept) = buffers.next() {
+                *buffer = kept;
+            }
+        });
         Ok(self.ema)
     }
 }

@@ -1,6 +1,6 @@
 //! [`Verification`]: errors against a reference, and whether they are within tolerance.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -22,6 +22,8 @@ pub(super) struct Outcome {
     pub(super) loss: f64,
     pub(super) grads: Vec<Tensor>,
     pub(super) after: Vec<Tensor>,
+    /// Loss in evaluation after the last step, where it is not that of training.
+    pub(super) evaluation: Option<f64>,
     /// Algorithms of the convolutions, the most accurate first.
     pub(super) convolutions: Vec<Convolution>,
 }
@@ -47,6 +49,15 @@ pub struct Verification {
     pub weights_after_worst: String,
     /// The error of weights that passes with these algorithms.
     pub weights_after_tolerance: f64,
+    /// Largest over running statistics of `‖s - s_ref‖ / ‖s_ref‖` after three steps; `None` without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub statistics_relative_error: Option<f64>,
+    /// The statistic of the largest error.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub statistics_worst: String,
+    /// `|a - b| / max(|b|, 1e-2)` of the losses in evaluation after three steps; `None` where the reference has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evaluation_relative_error: Option<f64>,
     /// Algorithms of the convolutions, the most accurate first; empty on a GPU, where cuDNN chooses.
     pub convolutions: Vec<Convolution>,
     /// Values of all parameters.
@@ -58,6 +69,8 @@ pub struct Verification {
 impl Verification {
     /// Largest loss error that passes.
     pub const LOSS_TOLERANCE: f64 = 1e-5;
+    /// Largest error of running statistics that passes.
+    pub const STATISTICS_TOLERANCE: f64 = 1e-5;
     /// Largest gradient error that passes.
     pub const GRADIENT_TOLERANCE: f64 = 1e-3;
 
@@ -74,28 +87,51 @@ impl Verification {
     }
 
     /// The errors with their names, tolerances and worst parameters.
-    pub fn errors(&self) -> [(&'static str, f64, f64, &str); 3] {
+    pub fn errors(&self) -> Vec<(&'static str, f64, f64, &str)> {
         let (gradient, weights) = (&self.gradient_worst, &self.weights_after_worst);
-        [
+        let mut errors = vec![
             ("loss", self.loss_relative_error, Self::LOSS_TOLERANCE, ""),
             (
                 "gradients",
                 self.gradient_relative_error,
                 Self::GRADIENT_TOLERANCE,
-                gradient,
+                gradient.as_str(),
             ),
             (
                 "weights after 3 steps",
                 self.weights_after_relative_error,
                 self.weights_after_tolerance,
-                weights,
+                weights.as_str(),
             ),
-        ]
+        ];
+        // Statistics and evaluation follow from the weights, whose tolerance is larger for some convolutions.
+        let scale = self.weights_after_tolerance / Self::weights_tolerance(&[]);
+        if let Some(error) = self.statistics_relative_error {
+            let tolerance = scale * Self::STATISTICS_TOLERANCE;
+            errors.push((
+                "running statistics",
+                error,
+                tolerance,
+                &self.statistics_worst,
+            ));
+        }
+        if let Some(error) = self.evaluation_relative_error {
+            errors.push(("evaluation", error, scale * Self::LOSS_TOLERANCE, ""));
+        }
+        errors
     }
 }
 
 /// Compares a step and the weights after three steps with the reference, whose names match.
-pub(super) fn compare(reference: &Reference, own: Outcome) -> Verification {
+pub(super) fn compare(
+    reference: &Reference,
+    own: Outcome,
+    buffers: &BTreeSet<String>,
+) -> Verification {
+    let (statistics, trained): (Vec<Tensor>, Vec<Tensor>) = own
+        .after
+        .into_iter()
+        .partition(|tensor| buffers.contains(&tensor.name));
     let grads = by_name(&reference.grads);
     let global = norm(
         grads
@@ -114,7 +150,7 @@ pub(super) fn compare(reference: &Reference, own: Outcome) -> Verification {
         Some(ratio(distance(tensor, expected, |_| true), scale))
     });
     let weights = by_name(&reference.after);
-    let after_error = worst(&own.after, |tensor| {
+    let after_error = worst(&trained, |tensor| {
         let expected = weights.get(tensor.name.as_str())?;
         let gradient = &grads.get(tensor.name.as_str())?.values;
         let counts = |index: usize| f64::from(gradient[index].abs()) >= floor;
@@ -122,7 +158,9 @@ pub(super) fn compare(reference: &Reference, own: Outcome) -> Verification {
         let scale = norm(kept.map(|index| expected.values[index]));
         Some(ratio(distance(tensor, expected, counts), scale))
     });
-    let loss_error = (own.loss - reference.loss).abs() / reference.loss.abs().max(SMALL_LOSS);
+    let of_statistics = statistics_error(&statistics, &weights);
+    let loss_error = loss_error(own.loss, reference.loss);
+    let evaluations = own.evaluation.zip(reference.evaluation);
     let mut verification = Verification {
         loss: own.loss,
         reference_loss: reference.loss,
@@ -133,8 +171,11 @@ pub(super) fn compare(reference: &Reference, own: Outcome) -> Verification {
         weights_after_worst: after_error.1,
         weights_after_tolerance: Verification::weights_tolerance(&own.convolutions),
         convolutions: own.convolutions,
-        parameters: own
-            .after
+        statistics_relative_error: (!statistics.is_empty()).then_some(of_statistics.0),
+        statistics_worst: of_statistics.1,
+        evaluation_relative_error: evaluations
+            .map(|(own, expected)| self::loss_error(own, expected)),
+        parameters: trained
             .iter()
             .map(|tensor| tensor.values.len() as u64)
             .sum(),
@@ -146,6 +187,18 @@ pub(super) fn compare(reference: &Reference, own: Outcome) -> Verification {
         .iter()
         .all(|(_, error, tolerance, _)| error <= tolerance);
     verification
+}
+
+fn statistics_error(own: &[Tensor], reference: &BTreeMap<&str, &Tensor>) -> (f64, String) {
+    worst(own, |tensor| {
+        let expected = reference.get(tensor.name.as_str())?;
+        let scale = norm(expected.values.iter().copied());
+        Some(ratio(distance(tensor, expected, |_| true), scale))
+    })
+}
+
+fn loss_error(own: f64, expected: f64) -> f64 {
+    (own - expected).abs() / expected.abs().max(SMALL_LOSS)
 }
 
 fn by_name(tensors: &[Tensor]) -> BTreeMap<&str, &Tensor> {

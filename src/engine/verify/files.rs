@@ -1,6 +1,6 @@
 //! [`Reference`]: the files of a training step by another program.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use safetensors::{Dtype, SafeTensors};
@@ -22,12 +22,15 @@ pub(super) struct Reference {
     pub(super) after: Vec<Tensor>,
     /// Loss of the first step.
     pub(super) loss: f64,
+    /// Loss in evaluation after the last step, if it is given.
+    pub(super) evaluation: Option<f64>,
 }
 
 /// The fields of `expected.json` that are read.
 #[derive(Debug, Deserialize)]
 struct Expected {
     loss: f64,
+    evaluation: Option<f64>,
 }
 
 impl Reference {
@@ -45,14 +48,15 @@ impl Reference {
         let grads = tensors("grads.safetensors");
         let after = tensors("weights_after.safetensors");
         let inputs = keep(inputs(&folder.join("inputs.safetensors")), &mut mistakes);
-        let loss = keep(expected(&folder.join("expected.json")), &mut mistakes);
-        match (weights, grads, after, inputs, loss) {
-            (Some(weights), Some(grads), Some(after), Some(inputs), Some(loss)) => Ok(Self {
+        let expected = keep(expected(&folder.join("expected.json")), &mut mistakes);
+        match (weights, grads, after, inputs, expected) {
+            (Some(weights), Some(grads), Some(after), Some(inputs), Some(expected)) => Ok(Self {
                 weights,
                 inputs,
                 grads,
                 after,
-                loss,
+                loss: expected.loss,
+                evaluation: expected.evaluation,
             }),
             _ => Err(VerifyError::Reference(mistakes)),
         }
@@ -66,11 +70,12 @@ impl Reference {
             .collect()
     }
 
-    /// Checks that gradients and later weights have the names and shapes of the weights, which fit the model.
+    /// Checks that gradients and later weights have the names and shapes of the weights, which fit the model; `buffers` have
+    /// no gradient.
     ///
     /// # Errors
     /// Every tensor that does not.
-    pub(super) fn check_names(&self) -> Result<(), VerifyError> {
+    pub(super) fn check_names(&self, buffers: &BTreeSet<String>) -> Result<(), VerifyError> {
         let mut mistakes = Vec::new();
         let wanted = self.shapes();
         for (file, tensors) in [
@@ -81,7 +86,8 @@ impl Reference {
                 .iter()
                 .map(|tensor| (tensor.name.as_str(), tensor))
                 .collect();
-            for (name, shape) in &wanted {
+            let needs = |name: &str| file != "grads.safetensors" || !buffers.contains(name);
+            for (name, shape) in wanted.iter().filter(|(name, _)| needs(name)) {
                 match found.get(name) {
                     None => mistakes.push(format!("`{file}` has no `{name}`")),
                     Some(tensor) if tensor.shape != *shape => mistakes.push(format!(
@@ -103,13 +109,12 @@ fn keep<T, E: ToString>(read: Result<T, E>, mistakes: &mut Vec<String>) -> Optio
     read.map_err(|error| mistakes.push(error.to_string())).ok()
 }
 
-fn expected(path: &Path) -> Result<f64, String> {
+fn expected(path: &Path) -> Result<Expected, String> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| format!("cannot access `{shown}`: {error}"))?;
-    let expected: Expected = serde_json::from_str(&text)
-        .map_err(|error| format!("`{shown}` does not hold a `loss`: {error}"))?;
-    Ok(expected.loss)
+    serde_json::from_str(&text)
+        .map_err(|error| format!("`{shown}` does not hold a `loss`: {error}"))
 }
 
 fn inputs(path: &Path) -> Result<ReferenceInputs, String> {

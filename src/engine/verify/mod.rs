@@ -9,14 +9,16 @@ pub mod operations;
 
 pub use compare::Verification;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::base::Seed;
+use crate::datasets::{Features, FingerprintCache, Target};
 use crate::layers::checkpoint::{self, CheckpointError, Tensor};
 use crate::ops::{self, DeviceJob, Grads, Kernels, Module, OpError, Path as Name};
 use crate::optim::clip;
 use crate::plan::CellSpec;
-use crate::tasks::{self, ReferenceInputs, Task, TaskError, TaskParts, reference_form};
+use crate::tasks::{self, ReferenceInputs, Task, TaskError, TaskParts, Workload};
 use compare::Outcome;
 use files::Reference;
 
@@ -63,9 +65,13 @@ impl DeviceJob for Job<'_> {
         let mut task = self.build(&device)?;
         checkpoint::restore(&device, task.module(), &self.reference.weights)
             .map_err(|error| misfit("weights.safetensors", error))?;
-        self.reference.check_names()?;
+        let mut buffers = BTreeSet::new();
+        task.module().visit_buffers(&Name::root(), &mut |name, _| {
+            buffers.insert(name.to_owned());
+        });
+        self.reference.check_names(&buffers)?;
         let outcome = steps(self.cell, &self.reference.inputs, &device, &mut *task)?;
-        Ok(compare::compare(&self.reference, outcome))
+        Ok(compare::compare(&self.reference, outcome, &buffers))
     }
 }
 
@@ -92,19 +98,36 @@ fn steps<D: Kernels>(
             clip(task.module(), &mut micro.grads, max_norm, by)?;
         }
         optimizer.step(task.module(), &mut micro.grads, lr, None)?;
+        task.after_step(true, None)?;
     }
+    outcome.evaluation = task
+        .reference_evaluation(&mut inputs.clone())
+        .map_err(inputs_error)?;
     outcome.after = checkpoint::snapshot(device, task.module()).map_err(OpError::from)?;
     outcome.convolutions = ops::take_convolutions();
     Ok(outcome)
 }
 
 impl Job<'_> {
+    /// The form of the dataset's samples and targets.
+    fn form_of_data(&self) -> Result<(Features, Target), VerifyError> {
+        let share = self.cell.validation.share();
+        let facts = self
+            .cell
+            .dataset
+            .facts(share, &mut FingerprintCache::default());
+        let facts = facts.map_err(|error| VerifyError::one(&error))?;
+        Ok((facts.features, facts.target))
+    }
+
     /// The task whose shapes the reference files imply.
     fn build<D: Kernels>(&self, device: &D) -> Result<Box<dyn Task<D>>, VerifyError> {
         let (model, loss) = (&*self.cell.model, &*self.cell.loss);
         let inputs = &self.reference.inputs;
-        let (features, target) = reference_form(model, loss, inputs, &self.reference.shapes())
-            .map_err(|error| VerifyError::one(&error))?;
+        let (features, target) = model
+            .reference_form(loss, inputs, &self.reference.shapes())
+            .map_err(|error| VerifyError::one(&error))?
+            .map_or_else(|| self.form_of_data(), Ok)?;
         let parts = TaskParts {
             model,
             loss,

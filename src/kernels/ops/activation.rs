@@ -1,8 +1,8 @@
-//! [`Activation`]: the functions that are fused into linear layers and norms.
+//! [`Activation`]: the functions of [`super::activate()`], which linear layers, sums and norms also apply to their results.
 
 use super::math;
 
-/// A function applied to every value, fused into the operation before it.
+/// A function applied to every value, by [`super::activate()`] or fused into the operation before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Activation {
     /// `x`.
@@ -16,7 +16,16 @@ pub enum Activation {
     Tanh,
     /// `x · Φ(x)` with the exact distribution function; PyTorch `GELU(approximate='none')`.
     Gelu,
+    /// `1 / (1 + e⁻ˣ)`; PyTorch `Sigmoid`.
+    Sigmoid,
+    /// `x` above 0, `0.01 x` elsewhere; PyTorch `LeakyReLU()`, whose derivative at 0 is 0.01.
+    LeakyRelu,
+    /// `ln(1 + eˣ)`, which above 20 is `x` in single precision; PyTorch `Softplus()`.
+    Softplus,
 }
+
+/// The derivative of [`Activation::LeakyRelu`] below 0; PyTorch's default.
+const LEAK: f32 = 0.01;
 
 impl Activation {
     /// Its number in CUDA kernels (`dialect.h`).
@@ -29,10 +38,35 @@ impl Activation {
             Self::Relu => 2,
             Self::Tanh => 3,
             Self::Gelu => 4,
+            Self::Sigmoid => 5,
+            Self::LeakyRelu => 6,
+            Self::Softplus => 7,
         }
     }
 
-    /// Operations per value, forward and backward, by the rule of [`super::Work`].
+    /// PyTorch's name of the function in `torch.nn.functional`, under which [`super::activate()`] is recorded.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Identity => "identity",
+            Self::Silu => "silu",
+            Self::Relu => "relu",
+            Self::Tanh => "tanh",
+            Self::Gelu => "gelu",
+            Self::Sigmoid => "sigmoid",
+            Self::LeakyRelu => "leaky_relu",
+            Self::Softplus => "softplus",
+        }
+    }
+
+    /// Whether the derivative follows from the result alone, without `x`.
+    pub(super) fn has_slope_from_result(self) -> bool {
+        matches!(
+            self,
+            Self::Relu | Self::Tanh | Self::Sigmoid | Self::LeakyRelu
+        )
+    }
+
+    /// Operations per value, forward and backward from `x`, by the rule of [`super::Work`].
     pub fn flop(self) -> (usize, usize) {
         match self {
             Self::Identity => (0, 0),
@@ -40,6 +74,9 @@ impl Activation {
             Self::Relu => (0, 1),
             Self::Tanh => (5, 8),
             Self::Gelu => (5, 9),
+            Self::Sigmoid => (3, 6),
+            Self::LeakyRelu => (1, 1),
+            Self::Softplus => (3, 4),
         }
     }
 }
@@ -50,10 +87,17 @@ pub(super) trait Activate: Copy + Sync {
     fn value(self, x: f32) -> f32;
     /// The derivative at `x`, the value before the activation.
     fn slope(self, x: f32) -> f32;
+    /// The derivative from what backward keeps: the result `y` where [`Activation::has_slope_from_result`], else `x`.
+    fn slope_from_kept(self, kept: f32) -> f32;
 }
 
+/// A type that implements [`Activate`]: value and derivative at `x`, and the derivative from the result if there is a formula
+/// of its own; without one, the formula for `x` is that for what is kept.
 macro_rules! activation {
     ($(#[$doc:meta])* $name:ident, |$x:ident| $value:expr, $slope:expr) => {
+        activation!($(#[$doc])* $name, |$x| $value, $slope, |$x| $slope);
+    };
+    ($(#[$doc:meta])* $name:ident, |$x:ident| $value:expr, $slope:expr, |$kept:ident| $from_kept:expr) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
         pub(in crate::ops) struct $name;
@@ -67,6 +111,11 @@ macro_rules! activation {
             #[inline(always)]
             fn slope(self, $x: f32) -> f32 {
                 $slope
+            }
+
+            #[inline(always)]
+            fn slope_from_kept(self, $kept: f32) -> f32 {
+                $from_kept
             }
         }
     };
@@ -86,6 +135,7 @@ activation!(
     Relu,
     // Not `max`, which would swallow NaN.
     |x| if x <= 0.0 { 0.0 } else { x },
+    // `x` and the result are positive together, so that one formula does for both.
     if x <= 0.0 { 0.0 } else { 1.0 }
 );
 activation!(
@@ -95,13 +145,37 @@ activation!(
     {
         let t = math::tanh(x);
         1.0 - t * t
-    }
+    },
+    |y| 1.0 - y * y
 );
 activation!(
     /// [`Activation::Gelu`].
     Gelu,
     |x| x * math::normal_cdf(x),
     math::normal_cdf(x) + x * math::normal_density(x)
+);
+activation!(
+    /// [`Activation::Sigmoid`].
+    Sigmoid,
+    |x| math::sigmoid(x),
+    {
+        let s = math::sigmoid(x);
+        s * (1.0 - s)
+    },
+    |y| y * (1.0 - y)
+);
+activation!(
+    /// [`Activation::LeakyRelu`].
+    LeakyRelu,
+    |x| if x > 0.0 { x } else { LEAK * x },
+    // As of `Relu`.
+    if x > 0.0 { 1.0 } else { LEAK }
+);
+activation!(
+    /// [`Activation::Softplus`].
+    Softplus,
+    |x| math::softplus(x),
+    math::sigmoid(x)
 );
 
 /// [`Activation::Identity`].
@@ -116,6 +190,11 @@ impl Activate for Identity {
 
     #[inline(always)]
     fn slope(self, _x: f32) -> f32 {
+        1.0
+    }
+
+    #[inline(always)]
+    fn slope_from_kept(self, _kept: f32) -> f32 {
         1.0
     }
 }
@@ -143,6 +222,18 @@ macro_rules! activated {
             }
             $crate::ops::Activation::Gelu => {
                 let $name = kinds::Gelu;
+                $body
+            }
+            $crate::ops::Activation::Sigmoid => {
+                let $name = kinds::Sigmoid;
+                $body
+            }
+            $crate::ops::Activation::LeakyRelu => {
+                let $name = kinds::LeakyRelu;
+                $body
+            }
+            $crate::ops::Activation::Softplus => {
+                let $name = kinds::Softplus;
                 $body
             }
         }

@@ -16,9 +16,46 @@ pub fn for_rows(out: &mut [f32], row_len: usize, kernel: impl Fn(usize, &mut [f3
     });
 }
 
+/// Calls `kernel` with groups of `rows` whole rows of `out`, each with the index of its first row and its part of `beside`,
+/// of which `each` values belong to a group.
+pub fn for_rows_beside(
+    out: &mut [f32],
+    (rows, row_len): (usize, usize),
+    (beside, each): (&mut [f32], usize),
+    kernel: impl Fn(usize, &mut [f32], &mut [f32]) + Sync + Send,
+) {
+    let large = out.len() >= ELEMENTWISE_LEN;
+    let (len, each) = ((rows * row_len).max(1), each.max(1));
+    let call = |(group, (out, beside)): (usize, (&mut [f32], &mut [f32]))| {
+        kernel(group * rows, out, beside);
+    };
+    if large {
+        let groups = out.par_chunks_mut(len).zip(beside.par_chunks_mut(each));
+        groups.enumerate().for_each(call);
+    } else {
+        let groups = out.chunks_mut(len).zip(beside.chunks_mut(each));
+        groups.enumerate().for_each(call);
+    }
+}
+
 /// Number of rows in a group of [`for_rows`].
 pub fn rows_per_chunk(row_len: usize) -> usize {
     (CHUNK / row_len.max(1)).max(1)
+}
+
+/// Sum of `term` over a row in sixteen lanes: a fixed order that vectorises. Call it from inside [`super::simd::simd`].
+#[expect(clippy::inline_always, reason = "compiled anew for each vector level")]
+#[inline(always)]
+pub fn sum_row(row: &[f32], term: impl Fn(f32) -> f32) -> f32 {
+    let mut sums = [0.0_f32; 16];
+    let blocks = row.chunks_exact(16);
+    let rest: f32 = blocks.remainder().iter().map(|&x| term(x)).sum();
+    for block in blocks {
+        for (sum, &x) in sums.iter_mut().zip(block) {
+            *sum += term(x);
+        }
+    }
+    sums.iter().sum::<f32>() + rest
 }
 
 /// Adds up `partial` over the chunks of `0..len`, in index order.

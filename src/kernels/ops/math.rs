@@ -66,6 +66,25 @@ pub fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + exp(-x))
 }
 
+/// `ln(1 + eˣ)` as `max(x, 0) + ln(1 + u)` with `u = e^(−|x|)`, so that nothing overflows; above 17 exactly `x`.
+///
+/// `ln(1 + u) = 2 artanh(s)` with `s = u / (2 + u)`, at most 1/3: an odd polynomial, a weighted minimax fit of
+/// `artanh(s) / s - 1` in `s²`.
+#[inline(always)]
+pub fn softplus(x: f32) -> f32 {
+    let u = exp(-x.abs());
+    let s = u / (2.0 + u);
+    let square = s * s;
+    let p = 1.401_223e-1;
+    let p = p * square + 1.399_957e-1;
+    let p = p * square + 2.001_085e-1;
+    let p = p * square + 3.333_320_7e-1;
+    let log = 2.0 * (s + s * square * p);
+    // Not `max`, which would swallow NaN.
+    let positive = if x <= 0.0 { 0.0 } else { x };
+    positive + log
+}
+
 /// The hyperbolic tangent: an odd polynomial below 0.625, from `exp` above.
 #[inline(always)]
 pub fn tanh(x: f32) -> f32 {
@@ -157,6 +176,7 @@ mod tests {
         assert!(worst(tanh, f64::tanh) < 2.5e-7);
         assert!(worst(sigmoid, |x| 1.0 / (1.0 + (-x).exp())) < 3e-7);
         assert!(worst(erf, libm::erf) < 2.5e-7);
+        assert!(worst(softplus, |x| x.max(0.0) + (-x.abs()).exp().ln_1p()) < 3e-7);
     }
 
     #[test]
@@ -171,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_vectorised_loop_gives_the_bits_of_a_scalar_one() {
-        for f in [exp, tanh, sigmoid, erf] {
+        for f in [exp, tanh, sigmoid, erf, softplus] {
             let (mut plain, mut vector) = (grid(), grid());
             map(&mut plain, f);
             simd(
@@ -184,7 +204,7 @@ mod tests {
 
     #[test]
     fn not_a_number_stays_one() {
-        for f in [exp, tanh, sigmoid, erf] {
+        for f in [exp, tanh, sigmoid, erf, softplus] {
             assert!(f(f32::NAN).is_nan());
         }
     }

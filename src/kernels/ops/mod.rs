@@ -2,7 +2,7 @@
 //!
 //! Owns [`Var`] (device memory, shape, key on the tape), [`Parameter`] and the [`Module`] walk, [`Pass`] (one recorded
 //! forward pass) and one folder per operation: `mod.rs` (docs, method, FLOP rule, tests), `cpu.rs`, `cuda.rs`.
-//! Layers and models are defined elsewhere. Start at [`Pass`], then read `silu/`, the smallest operation.
+//! Layers and models are defined elsewhere. Start at [`Pass`], then read `activate/`, the smallest operation.
 //!
 //! Letters: B batch, C channels in, K channels out, H height, W width, T positions, F features. Images are
 //! `(B, H, W, C)`; PyTorch's `(B, C, H, W)` is converted at the boundary, in [`Layout`].
@@ -10,11 +10,14 @@
 //! Sums are split by shape, never by the number of threads, and added in a fixed order, so that results do not
 //! depend on how many threads ran.
 
+mod activate;
 mod activation;
 mod add;
 mod aligned;
 mod attention;
+mod batch_norm;
 mod blend;
+mod broadcast;
 pub mod chunks;
 mod concat;
 pub mod conformance;
@@ -41,27 +44,35 @@ mod pass;
 mod path_batch;
 mod physics;
 mod pointwise;
+mod pool;
 mod profile;
+mod rms_norm;
 mod scratch;
 mod shape;
 mod signature;
 mod signature_kernel;
 mod signature_loss;
-mod silu;
 pub mod simd;
 mod slots;
 mod squares;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod tokens;
+mod transpose;
 mod update;
 mod upsample;
 mod var;
 mod work;
 
+pub use activate::{ActivateKernel, activate, silu};
 pub use activation::Activation;
 pub use add::{AddKernel, add, add_silu, add_tanh};
-pub use attention::{AttentionKernel, AttentionSize, attention};
+pub use attention::{AttentionKernel, AttentionOptions, AttentionSize, attention};
+pub use batch_norm::{
+    BatchMoments, BatchNormKernel, BatchNormSize, BatchNormValues, batch_norm, batch_norm_frozen,
+};
 pub use blend::{BlendKernel, blend, distance};
+pub use broadcast::{BroadcastKernel, Combine, broadcast, mean_positions};
 pub use concat::{ConcatKernel, concat};
 pub use conv2d::{
     Conv2dKernel, Conv2dOptions, Conv2dSize, Convolution, conv2d, conv2d_by, take_convolutions,
@@ -89,7 +100,9 @@ pub use pass::Pass;
 pub use path_batch::PathBatch;
 pub use physics::{HIT, PhysicsKernel, SMALLEST_ALPHA_BAR, physics};
 pub use pointwise::{PointwiseKernel, PointwiseLayers, PointwiseSize, pointwise_network};
+pub use pool::{Pool, PoolKernel, PoolOptions, PoolSize, pool};
 pub use profile::layers_by_key;
+pub use rms_norm::{RmsNormKernel, rms_norm};
 pub use shape::Shape;
 pub use signature::{ProjectionInputs, SignatureKernel, SignatureSize, signature_projection};
 pub use signature_kernel::{
@@ -98,10 +111,11 @@ pub use signature_kernel::{
 pub use signature_loss::{
     RbfStatistic, SavedSignatures, SignatureLoss, SignatureLossKernel, signature_loss,
 };
-pub use silu::{SiluKernel, silu};
 pub use slots::{GradSlots, Grads};
+pub use tokens::{prepend, slice};
+pub use transpose::{TransposeKernel, transpose};
 pub use update::{AdamStep, Rules, SgdStep, StepState, UpdateKernel};
-pub use upsample::{UpsampleKernel, upsample_bilinear};
+pub use upsample::{UpsampleKernel, upsample_bilinear, upsample_nearest};
 pub use var::Var;
 pub use work::Work;
 
@@ -158,9 +172,12 @@ impl OpError {
 /// All kernels on one device; one trait per operation folder.
 pub trait Kernels:
     Backend
+    + ActivateKernel
     + AddKernel
     + AttentionKernel
+    + BatchNormKernel
     + BlendKernel
+    + BroadcastKernel
     + ConcatKernel
     + Conv2dKernel
     + CrossAttentionKernel
@@ -177,9 +194,11 @@ pub trait Kernels:
     + PathKernelKernel
     + PhysicsKernel
     + PointwiseKernel
+    + PoolKernel
+    + RmsNormKernel
     + SignatureKernel
     + SignatureLossKernel
-    + SiluKernel
+    + TransposeKernel
     + UpdateKernel
     + UpsampleKernel
 {

@@ -44,6 +44,20 @@ impl<D: Backend> Parameter<D> {
         })
     }
 
+    /// A row of values in device memory as a parameter.
+    ///
+    /// # Errors
+    /// Any error of the device.
+    pub fn from_buffer(device: &D, data: Buffer<D>) -> Result<Self, OpError> {
+        let torch_shape = [device.buffer_len(&data)].into();
+        Ok(Self {
+            data: Arc::new(Held::new(data)),
+            token: new_token(device)?,
+            layout: Layout::Plain,
+            torch_shape,
+        })
+    }
+
     /// The parameter as input of an operation, in the memory layout.
     pub fn var(&self) -> Var<D> {
         Var::from_parts(
@@ -119,6 +133,10 @@ pub trait Module<D: Backend> {
     ///
     /// Counting, saving, loading, averaging and the optimizers all use it; hence `&mut`.
     fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>));
+
+    /// Calls `visit` with every buffer, a row of values that training changes without a gradient (running statistics), and
+    /// its dotted name. Saving and loading use it.
+    fn visit_buffers(&mut self, _path: &Path, _visit: &mut dyn FnMut(&str, &mut Buffer<D>)) {}
 }
 
 /// Calls `work` with the index of every parameter and the parameter; stops at the first error.

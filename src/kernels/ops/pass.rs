@@ -174,6 +174,23 @@ impl<D: Backend> Pass<D> {
     where
         F: FnOnce(&mut GradSlots<'_, D>, Buffer<D>) -> Result<(), OpError> + 'static,
     {
+        self.finish_keeping(op, work, data, shape, inputs, |_| backward)
+    }
+
+    /// As [`Pass::finish_owned`], for a backward pass that needs the operation's result: `backward` is called with the result,
+    /// which it may clone, and returns the closure for the tape.
+    pub(super) fn finish_keeping<F>(
+        &mut self,
+        op: &'static str,
+        work: Work,
+        data: Buffer<D>,
+        shape: impl Into<Shape>,
+        inputs: &[&Var<D>],
+        backward: impl FnOnce(&Var<D>) -> F,
+    ) -> Result<Var<D>, OpError>
+    where
+        F: FnOnce(&mut GradSlots<'_, D>, Buffer<D>) -> Result<(), OpError> + 'static,
+    {
         let needs_grad = inputs.iter().any(|input| input.needs_grad());
         let records = needs_grad && self.tape.is_some();
         let output = Var::from_buffer(&self.device, data, shape.into(), records)?;
@@ -184,7 +201,7 @@ impl<D: Backend> Pass<D> {
         self.work += work;
         let told = self.tell(op, inputs, work, output.shape().len());
         if records {
-            self.record(&output, told, backward);
+            self.record(&output, told, backward(&output));
         }
         Ok(output)
     }

@@ -51,7 +51,7 @@ impl<D: Backend> GradSlots<'_, D> {
     pub fn entry(&mut self, var: &Var<D>) -> Result<(&mut Buffer<D>, Accumulate), OpError> {
         self.squares.forget(var.token());
         let (device, len) = (self.device, var.shape().len());
-        let slot = found(self.gradients, var)?;
+        let slot = found(self.gradients, var.token())?;
         if device.buffer_len(slot) == len {
             return Ok((slot, Accumulate::Add));
         }
@@ -60,25 +60,37 @@ impl<D: Backend> GradSlots<'_, D> {
             return Ok((slot, Accumulate::Add));
         }
         *slot = device.spare_buffer(len)?;
-        owe(self.owed, var);
+        owe(self.owed, var.token(), len);
         Ok((slot, Accumulate::Replace))
     }
 
     /// Makes `values` the gradient of `var`, or adds them to the existing one.
-    pub fn put(&mut self, var: &Var<D>, mut values: Buffer<D>) -> Result<(), OpError>
+    pub fn put(&mut self, var: &Var<D>, values: Buffer<D>) -> Result<(), OpError>
     where
         D: AddKernel,
     {
-        self.squares.forget(var.token());
-        let (device, len) = (self.device, var.shape().len());
-        debug_assert_eq!(device.buffer_len(&values), len);
-        let slot = found(self.gradients, var)?;
+        debug_assert_eq!(self.device.buffer_len(&values), var.shape().len());
+        self.put_under(var.token(), values)
+    }
+
+    /// As [`GradSlots::put`], for a closure that keeps the key of a `Var` without its memory.
+    pub(super) fn put_under(
+        &mut self,
+        token: &Token<D>,
+        mut values: Buffer<D>,
+    ) -> Result<(), OpError>
+    where
+        D: AddKernel,
+    {
+        self.squares.forget(token);
+        let (device, len) = (self.device, self.device.buffer_len(&values));
+        let slot = found(self.gradients, token)?;
         if device.buffer_len(slot) == len {
             device.accumulate(&values, slot)?;
             D::recycle(&mut values);
         } else {
             *slot = values;
-            owe(self.owed, var);
+            owe(self.owed, token, len);
         }
         Ok(())
     }
@@ -96,17 +108,17 @@ impl<D: Backend> GradSlots<'_, D> {
 
 fn found<'a, D: Backend>(
     gradients: &'a mut Gradients<f32, D>,
-    var: &Var<D>,
+    token: &Token<D>,
 ) -> Result<&'a mut Buffer<D>, OpError> {
     Ok(gradients
-        .get_or_alloc_mut(var.token().key())
+        .get_or_alloc_mut(token.key())
         .map_err(DeviceError::from_dfdx::<D>)?)
 }
 
-/// Marks the memory of the gradient of `var` to be returned to the device.
-fn owe<D: Backend>(owed: &PendingRecycle<D>, var: &Var<D>) {
-    if var.shape().len() >= D::REUSED_LEN {
-        owed.borrow_mut().push(var.token().clone());
+/// Marks the memory of a gradient of `len` values to be returned to the device.
+fn owe<D: Backend>(owed: &PendingRecycle<D>, token: &Token<D>, len: usize) {
+    if len >= D::REUSED_LEN {
+        owed.borrow_mut().push(token.clone());
     }
 }
 

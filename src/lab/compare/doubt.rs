@@ -28,12 +28,9 @@ impl Display for Doubt {
         match self {
             Self::WideInterval => write!(
                 f,
-                "no effect is shown, and the interval is too wide for \"same\""
+                "no effect is shown, and the interval is too wide for “same”"
             ),
-            Self::FewRuns => write!(
-                f,
-                "no effect is shown, and the runs are too few for \"same\""
-            ),
+            Self::FewRuns => write!(f, "no effect is shown, and the runs are too few for “same”"),
             Self::AtThreshold(share) => {
                 let share = percent(share);
                 write!(
@@ -49,13 +46,12 @@ impl Display for Doubt {
                 let share = percent(share);
                 write!(
                     f,
-                    "measured in two sessions; sessions of this machine differ by up to {share}"
+                    "measured in two sessions, and sessions of this machine differ by {share}"
                 )
             }
             Self::SessionNoise => write!(
                 f,
-                "measured in two sessions; they differ by more than sessions of this machine do, but not by more than \
-                 their own runs"
+                "the sessions differ by more than usual, but not by more than their own noise"
             ),
         }
     }
@@ -68,7 +64,7 @@ mod tests {
     #[test]
     fn a_doubt_names_its_figure() {
         let text = Doubt::WithinSessionFloor(0.0614).to_string();
-        assert!(text.ends_with("differ by up to 6.1 %"), "{text}");
+        assert!(text.ends_with("differ by 6.1 %"), "{text}");
         let text = Doubt::AtThreshold(0.02).to_string();
         assert!(text.contains("threshold of 2.0 %"), "{text}");
     }

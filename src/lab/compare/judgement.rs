@@ -21,6 +21,13 @@ pub struct Ratio {
     pub kind: IntervalKind,
 }
 
+impl Ratio {
+    /// Its ends; `None` for the value of one run.
+    pub fn ends(&self) -> Option<(f64, f64)> {
+        (self.kind != IntervalKind::Single).then_some((self.low, self.high))
+    }
+}
+
 /// How the runs of two cells are arranged in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

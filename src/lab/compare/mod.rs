@@ -3,6 +3,7 @@
 //! The result is a [`Comparison`]: matched cells, their differences, and verdicts. The module only reads results files;
 //! texts, tables and plots are made by `report`, exit codes by `cli`.
 
+mod best;
 mod build;
 mod cells;
 mod changes;
@@ -30,6 +31,7 @@ mod tests;
 mod timings;
 mod verdict;
 
+pub use best::{against_best, paired_p, runs_to_choose};
 pub use build::{Options, axis_place};
 pub use changes::setting_changes;
 pub use comparison::{

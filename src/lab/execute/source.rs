@@ -1,5 +1,7 @@
 //! [`Source`]: supplies runs, from a list or from a search that decides during execution.
 
+use std::collections::HashMap;
+
 use crate::event::{EpochRow, Job, RunId, RunOutcome, Status, Verdict};
 use crate::plan::search::TrialInfo;
 
@@ -40,23 +42,158 @@ pub enum Next {
     },
 }
 
-/// A fixed list of runs.
+/// A fixed list of runs, whose expected times follow what runs of the list took.
 #[derive(Debug)]
-pub struct Listed(std::vec::IntoIter<Job>);
+pub struct Listed {
+    jobs: std::vec::IntoIter<Job>,
+    taken: Taken,
+}
 
 impl Listed {
     /// The runs of `jobs`, in order.
     pub fn new(jobs: Vec<Job>) -> Self {
-        Self(jobs.into_iter())
+        Self {
+            jobs: jobs.into_iter(),
+            taken: Taken::default(),
+        }
     }
 }
 
 impl Source for Listed {
     fn remaining(&self) -> usize {
-        self.0.len()
+        self.jobs.len()
     }
 
     fn next(&mut self) -> Option<Next> {
-        self.0.next().map(Next::Run)
+        let mut job = self.jobs.next()?;
+        let before_s = job.estimated_s.map(|seconds| (job.id, seconds));
+        self.taken.before_s.extend(before_s);
+        job.estimated_s = self.taken.expected_s(&job);
+        Some(Next::Run(job))
+    }
+
+    fn ended(&mut self, job: &mut Job, outcome: &RunOutcome) {
+        self.taken.add(job.id, outcome);
+    }
+}
+
+/// Seconds of the runs of a list that have ended.
+#[derive(Debug, Default)]
+struct Taken {
+    /// Sum and number, by cell and whether it is the first block, which alone has the costly evaluation.
+    by_cell: HashMap<(usize, bool), (f64, usize)>,
+    /// What was expected of runs before the list began.
+    before_s: HashMap<RunId, f64>,
+    /// Sums over ended runs that had such a time: expected and taken.
+    sums: (f64, f64),
+}
+
+impl Taken {
+    /// The mean of the cell's ended runs. Before one has ended, what was expected before the list began, corrected by taken ÷
+    /// expected of the ended runs once these were to take as long together: of a long run shorter ones tell little.
+    fn expected_s(&self, job: &Job) -> Option<f64> {
+        if let Some((seconds, runs)) = self.by_cell.get(&(job.id.cell, job.id.block == 0)) {
+            return Some(seconds / *runs as f64);
+        }
+        let before = job.estimated_s?;
+        let (expected, taken) = self.sums;
+        let is_known = expected > 0.0 && expected >= before;
+        Some(if is_known {
+            before * taken / expected
+        } else {
+            before
+        })
+    }
+
+    fn add(&mut self, id: RunId, outcome: &RunOutcome) {
+        let before = self.before_s.remove(&id);
+        if outcome.status != Status::Done {
+            return;
+        }
+        let assessment_s = outcome.times.as_ref().and_then(|times| times.assessment_s);
+        let mut add = |is_first: bool, seconds: f64| {
+            let sum = self.by_cell.entry((id.cell, is_first)).or_default();
+            *sum = (sum.0 + seconds, sum.1 + 1);
+        };
+        if id.block == 0 {
+            add(true, outcome.wall_s);
+        }
+        add(false, outcome.wall_s - assessment_s.unwrap_or(0.0));
+        if let Some(before) = before {
+            self.sums = (self.sums.0 + before, self.sums.1 + outcome.wall_s);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::job_of;
+    use super::*;
+    use crate::event::RunTimes;
+    use crate::plan::LimitsSpec;
+
+    fn job(cell: usize, block: usize, estimated_s: Option<f64>) -> Job {
+        let mut job = job_of(cell, LimitsSpec::default());
+        (job.id.block, job.estimated_s) = (block, estimated_s);
+        job
+    }
+
+    /// The run ends after `wall_s`, of which `assessment_s` are the costly evaluation's.
+    fn end(list: &mut Listed, mut job: Job, wall_s: f64, assessment_s: Option<f64>) {
+        let times = RunTimes {
+            assessment_s,
+            ..RunTimes::default()
+        };
+        let outcome = RunOutcome {
+            times: Some(times),
+            wall_s,
+            ..RunOutcome::empty(Status::Done, String::new())
+        };
+        list.ended(&mut job, &outcome);
+    }
+
+    fn next(list: &mut Listed) -> Job {
+        let Some(Next::Run(job)) = list.next() else {
+            panic!("a run is left");
+        };
+        job
+    }
+
+    #[test]
+    fn after_the_first_run_expected_times_are_from_what_was_measured() {
+        let (far, near) = (Some(520.0), Some(52.0));
+        let mut list = Listed::new(vec![
+            job(0, 0, far),
+            job(1, 0, near),
+            job(2, 0, None),
+            job(3, 0, Some(5200.0)),
+            job(0, 1, far),
+            job(1, 1, near),
+        ]);
+        let first = next(&mut list);
+        assert_eq!(first.estimated_s, far, "nothing is measured yet");
+        end(&mut list, first, 10.0, Some(4.0));
+        let second = next(&mut list);
+        assert_eq!(second.estimated_s, Some(1.0), "as far off as the first");
+        end(&mut list, second, 3.0, None);
+        assert_eq!(next(&mut list).estimated_s, None, "nothing is known of it");
+        let long = next(&mut list);
+        assert_eq!(
+            long.estimated_s,
+            Some(5200.0),
+            "far longer than all of them"
+        );
+        // The costly evaluation belongs to the first block.
+        assert_eq!(next(&mut list).estimated_s, Some(6.0));
+        assert_eq!(next(&mut list).estimated_s, Some(3.0));
+    }
+
+    #[test]
+    fn a_run_that_failed_says_nothing_of_the_others() {
+        let mut list = Listed::new(vec![job(0, 0, Some(8.0)), job(0, 1, Some(8.0))]);
+        let mut first = next(&mut list);
+        let failed = RunOutcome::empty(Status::Failed, "no".into());
+        list.ended(&mut first, &failed);
+        assert_eq!(next(&mut list).estimated_s, Some(8.0));
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn job(limits: LimitsSpec) -> Job {
     job_of(0, limits)
 }
 
-fn job_of(cell: usize, limits: LimitsSpec) -> Job {
+pub(super) fn job_of(cell: usize, limits: LimitsSpec) -> Job {
     let spec = CellSpec {
         key: "model=none".into(),
         model_name: "none".into(),

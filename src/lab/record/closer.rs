@@ -1,6 +1,6 @@
-//! Detailed files generated from the store: `ops.csv`, `trace/`, `tensorboard/`. They are not in git.
+//! Detailed files generated from the store: `ops.csv`, and, not in git, `trace/` and `tensorboard/`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use crate::event::Status;
 use crate::results::store::{RunKeys, Store, StoredRun};
 use crate::results::{
     BlockRow, OpRecord, ProfiledRun, ResultSet, ResultsError, RunScalars, event_file, op_records,
-    remove_other_events, trace_file, trace_json, write_events, write_if_changed, write_ops,
+    read_ops, remove_other_events, trace_file, trace_json, write_events, write_if_changed,
+    write_ops,
 };
 
 use super::View;
@@ -26,16 +27,41 @@ impl View<'_> {
         folder: &Path,
         results: &ResultSet,
     ) -> Result<(), ResultsError> {
-        write_ops(folder, &results.plan, self.ops(results))?;
+        // What was measured before, on another machine or in a store that is gone, stays while the cell's code does.
+        let known = read_ops(folder, &results.plan).unwrap_or_default();
+        write_ops(folder, &results.plan, self.ops(results, &known))?;
         self.write_traces(&folder.join("trace"), results)?;
         self.write_tensorboard(folder, results)
     }
 
-    /// Profiled operations of the runs that `results` shows in `blocks.csv`, run by run.
-    fn ops<'r>(&'r self, results: &'r ResultSet) -> impl Iterator<Item = Vec<OpRecord>> {
-        self.profiled(results).filter_map(|(row, run)| {
-            let profile = self.store.profile_of(&run.keys)?;
-            Some(op_records(profiled_run(row, run), &profile))
+    /// Profiled operations of the runs that `results` shows in `blocks.csv`, run by run: from the store, else from `known`.
+    fn ops<'r>(
+        &'r self,
+        results: &'r ResultSet,
+        known: &'r [OpRecord],
+    ) -> impl Iterator<Item = Vec<OpRecord>> {
+        let stored: BTreeMap<(&str, u64, usize), &StoredRun> = self
+            .profiled(results)
+            .map(|(row, run)| ((&*row.key, row.seed, row.block), run))
+            .collect();
+        let cells = results.plan.cells.iter();
+        let codes: BTreeMap<&str, Option<&str>> = cells
+            .map(|cell| (&*cell.key, cell.code_hash.as_deref()))
+            .collect();
+        results.blocks.iter().map(move |row| {
+            let new = stored
+                .get(&(&*row.key, row.seed, row.block))
+                .and_then(|run| {
+                    let profile = self.store.profile_of(&run.keys)?;
+                    Some(op_records(profiled_run(row, run), &profile))
+                });
+            new.unwrap_or_else(|| {
+                let is_own = |old: &&OpRecord| {
+                    (&*old.key, old.seed, old.block) == (&*row.key, row.seed, row.block)
+                        && codes.get(&*row.key).copied().flatten() == Some(&*old.code_hash)
+                };
+                known.iter().filter(is_own).cloned().collect()
+            })
         })
     }
 

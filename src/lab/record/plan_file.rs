@@ -22,6 +22,9 @@ pub(super) fn cell_info(
         manifest_folder,
     );
     let (code_hash, numeric_class) = measured.unzip();
+    let train = &cell.spec.train;
+    let (_, steps) = train.whole_epoch(cell.facts.train_samples);
+    let is_cut = train.steps_per_epoch.is_some_and(|most| most < steps);
     CellInfo {
         key: cell.spec.key.clone(),
         axes: cell.axis_texts(),
@@ -30,6 +33,7 @@ pub(super) fn cell_info(
         work_signature: cell.work_signature.to_string(),
         code_hash,
         numeric_class,
+        whole_epoch_steps: is_cut.then_some(steps as u64),
         samples,
         trial: trial.map(|trial| trial.info.clone()),
         spec: if is_first {

@@ -290,9 +290,10 @@ pub fn metric_column(name: &str) -> ColumnInfo {
 }
 
 /// Metrics by the last part of their name: direction (higher or lower is better) and meaning; none has a unit.
-pub(crate) const METRICS: [(&str, Direction, &str); 19] = [
+pub(crate) const METRICS: [(&str, Direction, &str); 20] = [
     ("r2", Direction::Higher, "R²"),
     ("accuracy", Direction::Higher, "share of right classes"),
+    ("byte", Direction::Lower, "loss in bits per byte of text"),
     (
         "fidelity",
         Direction::Higher,

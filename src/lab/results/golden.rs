@@ -146,9 +146,8 @@ fn cell_info((index, cell): (usize, &Cell)) -> CellInfo {
         work_signature: "beef0002".into(),
         code_hash: is_measured.then(|| "7a11ab1e".into()),
         numeric_class: is_measured.then(|| "x86-64 avx512 cpu".into()),
-        samples: Vec::new(),
-        trial: None,
         spec: json!({"train": {"batch-size": cell.batch}, "loader": {"workers": cell.workers}}),
+        ..CellInfo::default()
     }
 }
 

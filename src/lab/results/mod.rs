@@ -48,7 +48,7 @@ pub use intervals::{
     BOOTSTRAP_FROM, counted_runs, interval, interval_over_runs, timing_row, timings, value,
 };
 pub use noise::{NoiseRow, noise_csv, parse_noise, read_noise};
-pub use ops::{BACKWARD, ProfiledRun, RESIDUAL, op_records, write_ops};
+pub use ops::{BACKWARD, ProfiledRun, RESIDUAL, op_records, read_ops, write_ops};
 pub use plan_file::plan_header;
 pub use read::read;
 pub use recommendations::{RecommendationRow, read_recommendations, recommendations_csv};

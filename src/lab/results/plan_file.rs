@@ -21,6 +21,7 @@ pub fn plan_header(plan: &Plan) -> PlanFile {
         name: plan.name.clone(),
         title: plan.title.clone(),
         question: plan.question.clone(),
+        translated: plan.translated.clone(),
         follows: plan.follows.clone(),
         manifest_path: manifest.to_string_lossy().replace('\\', "/"),
         manifest: plan.manifest_text.clone(),

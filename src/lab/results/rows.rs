@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::event::Status;
 use crate::event::{EpochRow, OpRow, RunFacts, RunTimes};
-use crate::plan::AxisInfo;
 use crate::plan::search::{SearchSpec, TrialInfo};
+use crate::plan::{AxisInfo, Translated};
 
 /// The content of one results folder.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -39,6 +39,9 @@ pub struct PlanFile {
     pub title: String,
     /// `question` of the manifest.
     pub question: Option<String>,
+    /// Both in every language that the manifest has them in.
+    #[serde(default, skip_serializing_if = "Translated::is_plain")]
+    pub translated: Translated,
     /// `follows` of the manifest: the results whose recommendations this experiment tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub follows: Option<String>,
@@ -114,6 +117,9 @@ pub struct CellInfo {
     pub code_hash: Option<String>,
     /// Numeric class of the measured row.
     pub numeric_class: Option<String>,
+    /// Optimizer steps of a whole epoch, where `train.steps-per-epoch` cuts it short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_epoch_steps: Option<u64>,
     /// Images in `samples/` from its costly evaluation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<SampleInfo>,
@@ -248,6 +254,13 @@ pub struct Interval {
     pub high: f64,
     /// Kind of the interval.
     pub kind: IntervalKind,
+}
+
+impl Interval {
+    /// Its ends; `None` for the value of one run.
+    pub fn ends(&self) -> Option<(f64, f64)> {
+        (self.kind != IntervalKind::Single).then_some((self.low, self.high))
+    }
 }
 
 /// Kind of an interval.

@@ -41,9 +41,6 @@ pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
         .filter(|_| !counsel.recommendations.is_empty())
         .and_then(Next::text);
     let outcomes = outcomes(folder, &name);
-    if manifest.is_some() {
-        advice.command = format!("fieldtrial run reports/{name}/next.toml");
-    }
     for (item, one) in advice
         .recommendations
         .iter_mut()
@@ -51,6 +48,10 @@ pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
     {
         let of_one = outcome_of(&outcomes, one).map(measured);
         item.outcome = of_one.unwrap_or_default();
+    }
+    let mut items = advice.recommendations.iter();
+    if manifest.is_some() && items.any(|item| item.outcome.is_empty()) {
+        advice.command = format!("fieldtrial run reports/{name}/next.toml");
     }
     let files = AdviceFiles {
         folder: folder.to_owned(),

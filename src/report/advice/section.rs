@@ -2,8 +2,10 @@
 
 use serde::Serialize;
 
-use crate::plan::{Claim, PredictedColumn};
+use crate::base::units::human;
+use crate::plan::{Claim, PredictedColumn, PredictionSpec};
 use crate::report::number::Provenance;
+use crate::report::section::{Section, Theme};
 use crate::report::table::{Column, Entry, Row, Table, sources};
 use crate::report::view::View;
 use crate::results::IntervalKind;
@@ -26,7 +28,12 @@ pub struct Advice {
     pub command: String,
     /// Name of the results whose recommendations these test; empty for none.
     pub follows: String,
-    /// Predictions of the followed report beside their measurement; `None` where this follows none.
+    /// What came of the predictions of the followed report, a sentence each; they open the answer.
+    #[serde(skip)]
+    pub outcomes: Vec<String>,
+    /// Predictions of the followed report beside their measurement; `None` where this follows none. They stand in the
+    /// theme `recommendations`.
+    #[serde(skip)]
     pub predictions: Option<Table>,
 }
 
@@ -64,9 +71,52 @@ impl Advice {
             checked: counsel.checked.clone(),
             kinds: counsel.kinds,
             command: String::new(),
+            outcomes: counsel.outcomes.iter().map(sentence).collect(),
             predictions: (!counsel.outcomes.is_empty()).then(|| table(&follows, &counsel.outcomes)),
             follows,
         }
+    }
+}
+
+impl Advice {
+    /// Recommendations in full, what the rules checked, and predictions beside what was measured; none without any.
+    pub(crate) fn theme(&self) -> Option<Theme> {
+        let point = |one: &AdviceItem| {
+            format!(
+                "{} for {} ({}): {} {} Predicted: {}; {}.",
+                one.change,
+                one.cell,
+                one.rule,
+                one.triggers,
+                one.reasoning,
+                one.predicted,
+                one.formula
+            )
+        };
+        let full = Section {
+            points: self.recommendations.iter().map(point).collect(),
+            ..Section::titled("recommendations", "Recommendations in full")
+        };
+        let kinds = format!(
+            "In {} kinds of work; the values are those of the first.",
+            self.kinds
+        );
+        let checked = Section {
+            paragraphs: (self.kinds > 1 && !self.checked.is_empty())
+                .then_some(kinds)
+                .into_iter()
+                .collect(),
+            points: self.checked.clone(),
+            ..Section::titled("advice-checked", "Checked without a recommendation")
+        };
+        let predictions = self.predictions.clone().map(Section::table);
+        let all = predictions.into_iter().chain([full, checked]);
+        let sections: Vec<Section> = all.filter(|section| !section.is_empty()).collect();
+        (!sections.is_empty()).then(|| Theme {
+            id: "recommendations".to_owned(),
+            title: "Recommendations and predictions".to_owned(),
+            sections,
+        })
     }
 }
 
@@ -112,6 +162,16 @@ fn bound(column: PredictedColumn, low: f64, high: f64) -> String {
     } else {
         format!("at least {}", ratio(low))
     }
+}
+
+/// `train.batch-size = 32 instead of 8: unclear: measured 0.970× (0.960–1.25) the throughput (…).`
+fn sentence(outcome: &Outcome) -> String {
+    format!("{}: {}.", change(&outcome.prediction), measured(outcome))
+}
+
+fn change(prediction: &PredictionSpec) -> String {
+    let (setting, to) = (&prediction.setting, &prediction.to);
+    format!("{setting} = {to} instead of {}", prediction.from)
 }
 
 /// What was measured of a prediction, in words.
@@ -170,14 +230,9 @@ fn table(follows: &str, outcomes: &[Outcome]) -> Table {
 
 fn row(outcome: &Outcome) -> Row {
     let prediction = &outcome.prediction;
-    let with_ends = |value: f64, low: f64, high: f64| {
-        let shown = ratio_with_ends([value, low, high]);
-        let (text, detail) = shown.split_once(" (").unwrap_or((&shown, ""));
-        Entry {
-            text: text.to_owned(),
-            detail: detail.trim_end_matches(')').to_owned(),
-            value: Some(value),
-        }
+    let with_ends = |value: f64, low: f64, high: f64| Entry {
+        text: ratio(value),
+        ..Entry::between(value, Some((low, high)), |value| human(value, 3))
     };
     let measured = outcome.measured.map(|found| {
         let ratio = found.ratio;
@@ -193,19 +248,12 @@ fn row(outcome: &Outcome) -> Row {
         key: outcome.cell.clone(),
         fields: vec![
             Entry::text(&prediction.rule),
-            Entry::text(format!(
-                "{} = {} instead of {}",
-                prediction.setting, prediction.to, prediction.from
-            )),
+            Entry::text(change(prediction)),
             Entry::text(prediction.column.words()),
             predicted,
             measured,
-            Entry::text(pairs.to_string()),
-            Entry {
-                text: outcome.verdict.text().to_owned(),
-                detail: outcome.reason.clone(),
-                value: None,
-            },
+            Entry::count(pairs),
+            Entry::detailed(outcome.verdict.text(), outcome.reason.clone()),
         ],
         missing: None,
     }

@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use crate::compare::Comparison;
-use crate::report::sections::headline::Headline;
+use crate::report::section::Section;
 use crate::report::sections::plots::PlotContext;
-use crate::report::table::Table;
 
+use super::account::answer;
 use super::scene::Scene;
 use super::{Language, Words, head, sections};
 
@@ -34,14 +34,12 @@ pub struct ComparisonReport {
 pub struct Labels {
     /// Name of the list of sections.
     pub sections: String,
-    /// What stands before a link to the table with a figure.
-    pub table: String,
+    /// Heading of the answer.
+    pub answer: String,
+    /// Heading of what opens below it.
+    pub details: String,
     /// Heading of the warnings.
     pub warnings: String,
-    /// What opens a text that is folded.
-    pub show: String,
-    /// What stands where there is no headline.
-    pub no_headline: String,
 }
 
 /// Two sides, compared.
@@ -55,42 +53,14 @@ pub struct Part {
     pub intro: Vec<String>,
     /// What to know before reading a figure.
     pub warnings: Vec<String>,
-    /// The figures at its head, the same values as in the tables.
-    pub headlines: Vec<Headline>,
-    /// Its sections.
+    /// What came of the change, in sentences.
+    pub answer: Vec<String>,
+    /// The factors of the change, or its cells.
+    pub figures: Vec<PlotContext>,
+    /// Times, memory and quality before and after; none where no cell stands on both sides.
+    pub decision: Option<Section>,
+    /// Everything else.
     pub sections: Vec<Section>,
-}
-
-/// A section of a comparison.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct Section {
-    /// Stands in links: `cells`.
-    pub id: String,
-    /// Its name in the list of sections.
-    pub name: String,
-    /// Heading; empty where its first table has the heading.
-    pub title: String,
-    /// What it says above its tables, a paragraph each.
-    pub paragraphs: Vec<String>,
-    /// Its tables; those of a section with a heading stand one level lower.
-    pub tables: Vec<Table>,
-    /// Its plots.
-    pub plots: Vec<PlotContext>,
-    /// What it says below, as a list.
-    pub points: Vec<String>,
-    /// A text as it stands in a file.
-    pub code: Option<Code>,
-}
-
-/// A text as it stands in a file.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Code {
-    /// What it is written in (`toml`, `diff`).
-    pub syntax: String,
-    /// All of it.
-    pub text: String,
-    /// A Markdown fence that is longer than any in the text.
-    pub fence: String,
 }
 
 impl ComparisonReport {
@@ -109,14 +79,22 @@ impl ComparisonReport {
         });
         let plan = comparisons.first().map(|first| &first.after.set.plan);
         let name = comparisons.first().map_or("", |first| &first.name);
-        let title = plan.map_or(name, |plan| &plan.title);
+        let translated = plan.map(|plan| plan.translated.clone()).unwrap_or_default();
+        let title = translated.title.in_language(language);
+        let title = title
+            .or_else(|| plan.map(|plan| plan.title.clone()))
+            .unwrap_or_default();
+        let question = translated.question.in_language(language);
+        let question = question.or_else(|| plan.and_then(|plan| plan.question.clone()));
         Self {
             language: language.code().to_owned(),
             name: name.to_owned(),
-            title: words.page_title(if title.is_empty() { name } else { title }),
-            question: plan
-                .and_then(|plan| plan.question.clone())
-                .unwrap_or_default(),
+            title: words.page_title(if title.is_empty() {
+                name.to_owned()
+            } else {
+                title
+            }),
+            question: question.unwrap_or_default(),
             labels: head::labels(words),
             parts: parts.collect(),
             written_by: words.written_by(env!("CARGO_PKG_VERSION")),
@@ -125,8 +103,10 @@ impl ComparisonReport {
 
     /// Every plot.
     pub fn plots(&self) -> impl Iterator<Item = &PlotContext> {
-        let sections = self.parts.iter().flat_map(|part| &part.sections);
-        sections.flat_map(|section| &section.plots)
+        self.parts.iter().flat_map(|part| {
+            let sections = part.sections.iter().flat_map(|section| &section.plots);
+            part.figures.iter().chain(sections)
+        })
     }
 }
 
@@ -137,7 +117,9 @@ impl Part {
             title: head::title(scene),
             intro: head::intro(scene),
             warnings: head::warnings(scene),
-            headlines: head::headlines(scene),
+            answer: answer::sentences(scene),
+            figures: answer::figure(scene).into_iter().collect(),
+            decision: sections::summary::section(scene),
             sections: sections::of(scene),
         }
     }
@@ -150,7 +132,10 @@ impl Part {
             format!("{}-", self.id)
         };
         let code = language.code();
-        for section in &mut self.sections {
+        for plot in &mut self.figures {
+            plot.id = format!("comparison-{before}{}-{code}", plot.id);
+        }
+        for section in self.decision.iter_mut().chain(&mut self.sections) {
             section.id = format!("{before}{}", section.id);
             for table in &mut section.tables {
                 table.id = format!("{before}{}", table.id);
@@ -159,42 +144,6 @@ impl Part {
                 plot.id = format!("comparison-{before}{}-{code}", plot.id);
             }
         }
-        for headline in &mut self.headlines {
-            headline.link = format!("{before}{}", headline.link);
-        }
         self
-    }
-}
-
-impl Section {
-    /// A section that is one table.
-    pub(crate) fn table(table: Table) -> Self {
-        Self {
-            id: format!("section-{}", table.id),
-            name: table.title.clone(),
-            tables: vec![table],
-            ..Self::default()
-        }
-    }
-
-    /// A section under a heading, without content yet.
-    pub(crate) fn titled(id: &str, title: String) -> Self {
-        Self {
-            id: id.to_owned(),
-            name: title.clone(),
-            title,
-            ..Self::default()
-        }
-    }
-}
-
-impl Code {
-    /// A text, fenced.
-    pub(crate) fn of(syntax: &str, text: &str) -> Self {
-        Self {
-            syntax: syntax.to_owned(),
-            text: text.trim_end().to_owned(),
-            fence: crate::report::context::fence(text),
-        }
     }
 }

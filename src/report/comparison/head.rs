@@ -3,14 +3,10 @@
 use crate::base::text::kebab_case;
 use crate::compare::{FieldClass, Origin, Side, Verdict, Work};
 use crate::report::language::messages;
-use crate::report::number::Number;
-use crate::report::sections::headline::Headline;
 
 use super::Words;
-use super::account;
 use super::context::Labels;
 use super::scene::Scene;
-use super::sections::summary;
 
 messages! {
     against(before, after) = "{before} → {after}" | "{before} → {after}";
@@ -25,19 +21,17 @@ messages! {
     across() = "times are compared across environments on request (--across-env): what the machine or build changes looks like an effect, and every figure says so" | "Zeiten werden auf Wunsch über Umgebungen hinweg verglichen (--across-env): was Maschine oder Build ändern, sieht wie ein Effekt aus, und jede Zahl sagt es";
     refused() = "no time is compared" | "keine Zeit wird verglichen";
     other_work(count) = "cells that do other work on both sides: {count}; both values stand without a ratio" | "Zellen, die auf beiden Seiten verschiedene Arbeit verrichten: {count}; beide Werte stehen ohne Verhältnis";
-    other_treatment() = "the sides are declared as different treatments: a ratio of their times is a ratio of treatments, beside the list of everything that differs" | "die Seiten sind als verschiedene Behandlungen erklärt: ein Verhältnis ihrer Zeiten ist ein Verhältnis von Behandlungen, neben der Liste aller Unterschiede";
+    other_treatment() = "the sides are declared as different treatments: a ratio of their times is a ratio of treatments, beside the list of everything that differs" | "das Manifest erklärt beide Seiten zu verschiedenen Behandlungen: Ein Verhältnis ihrer Zeiten vergleicht Behandlungen; alle Unterschiede sind aufgelistet";
     not_comparable_cells(count, why) = "cells that cannot be compared: {count} ({why})" | "nicht vergleichbare Zellen: {count} ({why})";
-    over_cells(count) = "geometric mean over {count} cells" | "geometrisches Mittel über {count} Zellen";
 }
 
 /// Words of the template itself.
 pub(super) fn labels(words: Words) -> Labels {
     Labels {
         sections: words.section_list(),
-        table: words.table_link(),
+        answer: words.answer_title(),
+        details: words.details_title(),
         warnings: words.warnings(),
-        show: words.show(),
-        no_headline: words.no_headline(),
     }
 }
 
@@ -150,33 +144,4 @@ fn not_comparable(scene: &Scene<'_>) -> Vec<String> {
     let told = reasons.into_iter().take(4);
     told.map(|(why, count)| words.not_comparable_cells(words.count(count), why))
         .collect()
-}
-
-/// The figures at the head: fields of the summary.
-pub(super) fn headlines(scene: &Scene<'_>) -> Vec<Headline> {
-    let words = scene.words;
-    let which = |cells: usize| match scene.duos().next() {
-        Some(duo) if scene.comparison.cells.len() == 1 => scene.name(&duo),
-        _ => words.over_cells(words.count(cells)),
-    };
-    let lines = summary::lines(scene);
-    let headlines = lines
-        .iter()
-        .filter(|line| line.is_headline)
-        .map(|line| Headline {
-            title: line.title(),
-            number: Number {
-                text: line.change.text.clone(),
-                interval: (!line.change.detail.is_empty()).then(|| line.change.detail.clone()),
-                interval_name: "",
-                unit: String::new(),
-                provenance: words.provenance(&summary::formula(scene)),
-                value: line.change.value.unwrap_or_default(),
-            },
-            cell: which(line.cells),
-            remarks: line.remarks.clone(),
-            link: summary::ID.to_owned(),
-        });
-    let search = account::search_headline(scene).into_iter();
-    search.chain(headlines).collect()
 }

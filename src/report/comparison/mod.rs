@@ -20,14 +20,14 @@ use std::path::{Path, PathBuf};
 
 use minijinja::value::Value;
 
-use crate::compare::{Comparison, Options, Origin, Side};
+use crate::compare::{Comparison, Options, Origin, Side, Verdict};
 use crate::plan::COMPARISON;
 use crate::results::{ResultSet, read_noise};
 
 use super::language::{Language, Words};
 use super::{ReportError, plot, template, tidy};
 
-pub use context::{Code, ComparisonReport, Labels, Part, Section};
+pub use context::{ComparisonReport, Labels, Part};
 
 /// How the files of its plots begin.
 const PLOTS: &str = "comparison-";
@@ -46,6 +46,17 @@ pub fn render_comparison(
     let files = files(comparisons, folder, languages, None)?;
     super::write_all(folder, &files, (false, true))?;
     Ok(files.into_iter().map(|(path, _)| path).collect())
+}
+
+/// The answer of a comparison in English, a sentence each, as its page has it.
+pub fn comparison_answer(comparison: &Comparison) -> Vec<String> {
+    account::answer::sentences(&scene::Scene::of(comparison, Language::English))
+}
+
+/// A verdict in English, as pages have it: a word or two, then why it is none and what would have been seen.
+pub fn verdict_words(verdict: &Verdict, detectable: Option<f64>) -> (String, Vec<String>) {
+    let words = Words::in_language(Language::English);
+    (words.verdict(verdict, None), words.why(verdict, detectable))
 }
 
 /// The pages of some comparisons of one experiment and their plots, as they are to be written.

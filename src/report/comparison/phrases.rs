@@ -2,7 +2,7 @@
 
 use crate::compare::{Design, Doubt, Judgement, Obstacle, Ratio, Verdict};
 use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry};
+use crate::report::table::{Column, ColumnKind, Entry};
 use crate::results::IntervalKind;
 
 use super::Words;
@@ -15,7 +15,7 @@ impl Words {
             unit: unit.to_owned(),
             provenance: self.provenance(provenance),
             is_number: true,
-            is_share: false,
+            kind: ColumnKind::Number,
         }
     }
 
@@ -25,6 +25,7 @@ impl Words {
             || Entry::text("–"),
             |ratio| Entry {
                 detail: self.ends(ratio),
+                interval: ratio.ends(),
                 ..Entry::value(ratio.value, format!("{}×", self.ratio(ratio.value)))
             },
         )

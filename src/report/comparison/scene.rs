@@ -88,11 +88,16 @@ impl<'a> Scene<'a> {
 
     /// A formula of a ratio of times; it says so where the times are of different environments.
     pub(crate) fn ratio_formula(&self, formula: String) -> Provenance {
-        Provenance::Derived(if self.is_across() {
-            self.words.across_environments(formula)
+        Provenance::Derived(self.across(formula))
+    }
+
+    /// What stands beside a ratio of times; it says so where the times are of different environments.
+    pub(crate) fn across(&self, text: String) -> String {
+        if self.is_across() {
+            self.words.across_environments(text)
         } else {
-            formula
-        })
+            text
+        }
     }
 
     /// What a caption adds where times of different environments are drawn.

@@ -6,10 +6,7 @@ messages! {
     page_title(title) = "Before/after: {title}" | "Vorher/Nachher: {title}";
     written_by(version) = "Written by Fieldtrial {version} from the results files of both sides; the figures of every cell stand in comparison.csv where one was written." | "Geschrieben von Fieldtrial {version} aus den Ergebnisdateien beider Seiten; die Werte aller Zellen stehen in comparison.csv, sofern sie geschrieben wurde.";
     section_list() = "Sections" | "Abschnitte";
-    table_link() = "table" | "Tabelle";
     warnings() = "Before you read the figures:" | "Vor dem Lesen der Zahlen:";
-    show() = "show" | "anzeigen";
-    no_headline() = "No time of the two sides can be compared" | "Keine Zeit der beiden Seiten ist vergleichbar";
 
     before() = "before" | "vorher";
     after() = "after" | "nachher";
@@ -17,7 +14,7 @@ messages! {
     only_cell() = "the only cell" | "einzige Zelle";
     cut(rows, all) = "{rows} of {all} cells, those with a verdict first; all of them are in comparison.csv." | "{rows} von {all} Zellen, solche mit Urteil zuerst; alle stehen in comparison.csv.";
     after_by_before() = "after ÷ before" | "nachher ÷ vorher";
-    across_environments(formula) = "{formula}, between different environments" | "{formula}, zwischen verschiedenen Umgebungen";
+    across_environments(formula) = "{formula}, across environments" | "{formula}, über Umgebungen hinweg";
     across_caption() = "Both sides were measured in different environments." | "Beide Seiten wurden in verschiedenen Umgebungen gemessen.";
     median_of_runs() = "median of n runs" | "Median über n Läufe";
 

@@ -1,5 +1,6 @@
 //! Rules about what a report says, in whichever format it is printed.
 
+use crate::report::table::ColumnKind;
 use std::collections::BTreeMap;
 
 use super::subject::{Shown, ShownColumn, ShownRow, Subject, Text};
@@ -30,13 +31,6 @@ const OF_WORDS: [&str; 3] = ["settings", "fields", "sides"];
 /// Each number is measured, derived or assumed, a column has one of these, and the printed table says which.
 pub(super) fn r1(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
-    let axes: Vec<&str> = subject
-        .set
-        .plan
-        .axes
-        .iter()
-        .map(|axis| &*axis.name)
-        .collect();
     for table in &subject.tables {
         for (place, column) in table.columns.iter().enumerate() {
             let name = format!("{}, {}", table.id, column.heading);
@@ -49,7 +43,7 @@ pub(super) fn r1(subject: &Subject<'_>) -> Vec<String> {
                 {
                     found.push(format!("{name}: its provenance is not among the table's"));
                 }
-            } else if !is_setting(&axes, &column.heading)
+            } else if column.kind != ColumnKind::Setting
                 && !OF_WORDS.contains(&&*table.id)
                 && is_all_numbers(table, place)
             {
@@ -80,12 +74,6 @@ pub(super) fn r1(subject: &Subject<'_>) -> Vec<String> {
         found.extend(provenance(told).map(|why| format!("number {}: {why}", number["text"])));
     }
     found
-}
-
-/// Whether a column holds settings, which are the manifest's own words.
-fn is_setting(axes: &[&str], heading: &str) -> bool {
-    let settings = ["batch size", "workers"];
-    settings.contains(&heading) || axes.contains(&heading)
 }
 
 fn provenance(told: &str) -> Option<String> {
@@ -133,7 +121,7 @@ pub(super) fn r2(subject: &Subject<'_>) -> Vec<String> {
             .filter(|(_, c)| c.is_number)
         {
             let range = match &*column.unit {
-                "%" if column.is_share || column.provenance.contains("NVML") => 0.0..=100.0,
+                "%" if column.kind.is_share() || column.provenance.contains("NVML") => 0.0..=100.0,
                 // Chips switch themselves off long before.
                 "°C" => 0.0..=150.0,
                 "ms" | "s" | "h" | "MiB" | "bytes" | "samples/s" | "GHz" | "MHz" | "W" | "J" => {
@@ -142,7 +130,7 @@ pub(super) fn r2(subject: &Subject<'_>) -> Vec<String> {
                 _ => continue,
             };
             for (row, entry) in table.entries(place) {
-                if let Some(number) = entry.number().filter(|number| !range.contains(number)) {
+                if let Some(number) = entry.value.filter(|number| !range.contains(number)) {
                     found.push(format!(
                         "{}, {}, {}: {number}",
                         table.id, column.heading, row.key
@@ -159,7 +147,7 @@ pub(super) fn r3(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
         let places: Vec<usize> = (0..table.columns.len())
-            .filter(|&place| table.columns[place].is_share)
+            .filter(|&place| table.columns[place].kind.is_share())
             .collect();
         let Some(first) = places.first() else {
             continue;
@@ -175,15 +163,12 @@ pub(super) fn r3(subject: &Subject<'_>) -> Vec<String> {
         if places.iter().any(|place| whole(place) != whole(first)) {
             found.push(format!("{}: shares of different wholes", table.id));
         }
-        let is_residual = |place: &usize| {
-            let heading = &*table.columns[*place].heading;
-            ["other", "rest"].contains(&heading) || told(place).contains("residual")
-        };
+        let is_residual = |place: &usize| table.columns[*place].kind == ColumnKind::Residual;
         if !places.iter().any(is_residual) {
             found.push(format!("{}: no residual", table.id));
         }
         for row in &table.rows {
-            let shares = places.iter().map(|&place| row.fields.get(place)?.number());
+            let shares = places.iter().map(|&place| row.fields.get(place)?.value);
             let Some(shares) = shares.collect::<Option<Vec<f64>>>() else {
                 continue;
             };
@@ -243,7 +228,10 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
             .filter(|row| cells.contains_key(&*row.key));
         let all: Vec<_> = rows.collect();
         let tasks = all.iter().map(|row| &*cells[&*row.key].task_signature);
-        if table.id.starts_with("ranking") && differ(tasks) {
+        let is_ranked = ["ranking", "decision"]
+            .iter()
+            .any(|begin| table.id.starts_with(begin));
+        if is_ranked && differ(tasks) {
             found.push(format!("{}: cells of different tasks are ranked", table.id));
         }
         let against = |column: &ShownColumn| column.provenance.contains("baseline");

@@ -1,12 +1,14 @@
 //! Rules about what the numbers of a report rest on: runs, fits, machines, treatments, counters.
 
+use crate::report::table::ColumnKind;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::subject::Subject;
 use crate::plan::toml_text;
-use crate::results::{BlockRow, IntervalKind};
+use crate::report::sections::cells::executions;
+use crate::results::IntervalKind;
 
 /// A median over several runs has an interval; a single run is said to be one.
 pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
@@ -19,21 +21,15 @@ pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
         .collect();
     for table in &subject.tables {
         for (place, column) in table.columns.iter().enumerate() {
-            if !column.provenance.contains("median of n runs")
-                || table.about.contains("or runs alike")
-            {
+            if !column.provenance.contains("median of n runs") {
                 continue;
             }
             let several = table.entries(place).filter(|(row, entry)| {
-                runs.get(&*row.key).is_some_and(|n| *n > 1)
-                    && entry.number().is_some_and(|v| v != 0.0)
-                    && !is_one_peak(subject, &row.key, &column.heading)
+                let is_several = runs.get(&*row.key).is_some_and(|n| *n > 1);
+                is_several && entry.value.is_some()
             });
-            if is_alike(subject, &column.heading) {
-                continue;
-            }
-            let details: Vec<bool> = several.map(|(_, entry)| !entry.detail.is_empty()).collect();
-            if !details.is_empty() && !details.contains(&true) {
+            let told: Vec<bool> = several.map(|(_, entry)| entry.interval.is_some()).collect();
+            if !told.is_empty() && !told.contains(&true) {
                 found.push(format!(
                     "{}, {}: medians without dispersion",
                     table.id, column.heading
@@ -69,45 +65,12 @@ pub(super) fn r9(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// Whether a cell's peaks are as good as one: they are shown in MiB, so that less than a megabyte is not seen.
-fn is_one_peak(subject: &Subject<'_>, key: &str, heading: &str) -> bool {
-    let column = match heading {
-        "peak, process" => "peak_rss_bytes",
-        _ if heading.starts_with("peak") => "peak_train_bytes",
-        _ => return false,
-    };
-    let row = subject.set.timings.iter().find(|row| row.key == key);
-    let interval = row.and_then(|row| row.values.get(column));
-    interval.is_some_and(|i| i.high - i.low <= 1e6)
-}
-
-/// Whether the runs of every cell agree in what a column shows: there is no dispersion to tell then.
-fn is_alike(subject: &Subject<'_>, heading: &str) -> bool {
-    let value = |run: &BlockRow| {
-        let times = run.times.as_ref()?;
-        Some(match heading {
-            _ if heading.contains("start of workers") => times.loader.start_ms,
-            _ if heading.contains("stop of workers") => times.loader.stop_ms,
-            _ => times.step_ms,
-        })
-    };
-    let mut cells: BTreeMap<&str, f64> = BTreeMap::new();
-    let mut runs = subject.set.blocks.iter();
-    runs.all(|run| {
-        let own = value(run);
-        own.is_none_or(|own| {
-            let first = *cells.entry(&run.key).or_insert(own);
-            (first - own).abs() <= 0.005 * first.abs()
-        })
-    })
-}
-
 /// What is extrapolated comes from a fit, has an error, and is said not to be measured.
 pub(super) fn r10(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
         for (place, column) in table.columns.iter().enumerate() {
-            if !column.heading.contains("extrapolat") {
+            if column.kind != ColumnKind::Extrapolated {
                 continue;
             }
             let name = format!("{}, {}", table.id, column.heading);
@@ -117,17 +80,18 @@ pub(super) fn r10(subject: &Subject<'_>) -> Vec<String> {
             if !column.provenance.starts_with("derived (") || !is_fit {
                 found.push(format!("{name}: not from a fit"));
             }
-            if !column.heading.contains("not measured") {
-                found.push(format!("{name}: not marked as not measured"));
-            }
-            for (_, entry) in table.entries(place).filter(|(_, entry)| entry.text != "–") {
-                let has_error = ["×/÷", "±"]
-                    .iter()
-                    .any(|sign| entry.text.contains(sign) || entry.detail.contains(sign));
-                if !has_error {
-                    found.push(format!("{name}: {} has no error", entry.text));
-                }
-            }
+            let silent = subject.texts.iter();
+            let silent = silent.filter(|text| {
+                text.of_table(table)
+                    .is_some_and(|part| !part.contains("not measured"))
+            });
+            found.extend(
+                silent.map(|text| format!("{name}: not marked as not measured in {}", text.name)),
+            );
+            let without = table
+                .entries(place)
+                .filter(|(_, entry)| entry.text != "–" && entry.interval.is_none());
+            found.extend(without.map(|(_, entry)| format!("{name}: {} has no error", entry.text)));
         }
     }
     found
@@ -221,7 +185,7 @@ pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
             }
         }
     }
-    let told = subject.context["findings"]["found"].to_string();
+    let told = subject.context["findings"].to_string();
     for path in
         crate::report::sections::treatment::undeclared(&crate::report::view::View::of(subject.set))
     {
@@ -272,12 +236,21 @@ pub(super) fn r15(subject: &Subject<'_>) -> Vec<String> {
     let expected = [
         format!(
             "{} of {} had the machine to themselves",
-            blocks.iter().filter(|run| run.exclusive).count(),
-            crate::base::text::count(blocks.len(), "run")
+            executions(
+                &blocks
+                    .iter()
+                    .filter(|run| run.exclusive)
+                    .cloned()
+                    .collect::<Vec<_>>()
+            ),
+            crate::base::text::count(executions(blocks), "run")
         ),
         format!("took {sum} in sum"),
     ];
-    let method = subject.context["method"].to_string();
+    let method = subject
+        .section("measured")
+        .map(ToString::to_string)
+        .unwrap_or_default();
     let missing = expected.iter().filter(|words| !method.contains(*words));
     missing
         .map(|words| format!("“{words}” is not said of runs side by side"))
@@ -292,8 +265,8 @@ pub(super) fn r16(subject: &Subject<'_>) -> Vec<String> {
         let place = table
             .columns
             .iter()
-            .position(|column| column.heading == "runs")?;
-        table.rows.last()?.fields.get(place)?.number()
+            .position(|column| column.kind == ColumnKind::Count)?;
+        table.rows.last()?.fields.get(place)?.value
     });
     let wrong = counted.filter(|counted| (counted - runs as f64).abs() > 0.0);
     wrong
@@ -306,12 +279,7 @@ pub(super) fn r17(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
         for column in table.columns.iter().filter(|column| column.is_number) {
-            let heading = column.heading.to_lowercase();
-            // FLOP/s per busy core is a rate.
-            let is_utilisation = !heading.starts_with("per ")
-                && ["busy", "utilisation", "utilization"]
-                    .iter()
-                    .any(|word| heading.contains(word));
+            let is_utilisation = column.kind == ColumnKind::Utilisation;
             let counters = ["NVML", "wait4", "counter", "CPU seconds"];
             let is_counted = counters.iter().any(|word| column.provenance.contains(word));
             if is_utilisation && (!is_counted || column.provenance.contains("phase")) {

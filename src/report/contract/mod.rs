@@ -1,7 +1,7 @@
 //! The contract of every report, R1 to R18, as checks over a finished report: its results, its context, its texts.
 //!
 //! Each rule is a function from a [`Subject`] to what breaks it, in words. They know no section by name: whatever is a
-//! table, a number or a headline anywhere in the context is held to them, so that a new section is held to them too.
+//! table, a number or a sentence anywhere in the context is held to them, so that a new section is held to them too.
 //! [`tests`] shows each rule to hold on the committed results and to fail on planted violations.
 
 mod comparison;
@@ -26,7 +26,7 @@ const RULES: [Rule; 18] = [
     ),
     (
         "R4",
-        "the same rows in every table, missing ones with a reason",
+        "every cell has its row, or its reason in a list",
         rendering::r4,
     ),
     (
@@ -36,7 +36,7 @@ const RULES: [Rule; 18] = [
     ),
     (
         "R6",
-        "headlines are the values of the tables",
+        "the answer is printed, and its figures are those of the tables",
         rendering::r6,
     ),
     (

@@ -1,97 +1,57 @@
 //! Rules about how a report is printed.
 
+use crate::report::table::ColumnKind;
 use serde_json::Value;
 
-use super::subject::{Shown, Subject, Text};
+use super::subject::{Shown, ShownEntry, ShownRow, Subject, Text};
 use crate::report::view::View;
 
-/// Tables whose rows are not the cells: those that differ in one setting only, and the components of each.
-const OTHERS: [&str; 3] = ["batch-size", "workers", "components"];
-/// Statuses with which the reason for a missing row begins.
-const REASONS: [&str; 11] = [
-    "not run: ",
-    "diverged: ",
-    "timeout: ",
-    "oom: ",
-    "failed: ",
-    "panicked: ",
-    "killed: ",
-    "pruned: ",
-    "done, ",
-    "unknown: ",
-    "not comparable: ",
-];
-
-/// Tables over cells have the same rows, a missing one has a reason, and all of them are printed.
+/// Every measured cell has a row among the times, every other one stands in a list with its reason, and all rows are printed.
 pub(super) fn r4(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
-    let over_cells = |table: &&Shown| is_over_cells(subject, table);
-    let keys = |table: &Shown| -> Vec<String> {
-        let keys = table.rows.iter().map(|row| row.key.clone());
-        // A row of sums below the cells has no key; nor has the one group of all cells.
-        let is_one_group = table.rows.iter().all(|row| row.key.is_empty());
-        let is_cell = |key: &String| !key.is_empty() || table.cut.is_some() && is_one_group;
-        keys.filter(is_cell).collect()
-    };
-    let tables: Vec<&Shown> = subject.tables.iter().filter(over_cells).collect();
-    let expected: Vec<String> = if tables.iter().any(|table| table.cut.is_some()) {
-        tables.first().map(|table| keys(table)).unwrap_or_default()
-    } else {
-        subject
-            .set
-            .plan
-            .cells
-            .iter()
-            .map(|cell| cell.key.clone())
-            .collect()
-    };
-    for table in tables {
-        if keys(table) != expected {
-            found.push(format!("{}: other rows than the cells", table.id));
-        }
+    let view = View::of(subject.set);
+    let (measured, others): (Vec<_>, Vec<_>) =
+        view.cells.iter().partition(|cell| cell.is_measured());
+    let speed = subject.tables.iter().find(|table| table.id == "speed");
+    let keys: Vec<&str> = speed
+        .iter()
+        .flat_map(|table| &table.rows)
+        .map(|row| &*row.key)
+        .collect();
+    let expected: Vec<&str> = measured.iter().map(|cell| &*cell.info.key).collect();
+    let is_grouped = speed.is_some_and(|table| table.cut.is_some());
+    if !is_grouped && keys != expected {
+        found.push("speed: other rows than the measured cells".to_owned());
+    }
+    let listed = subject.section("without-result");
+    let points = listed.map(|section| section["points"].as_array().map_or(0, Vec::len));
+    let others = others
+        .iter()
+        .filter(|cell| cell.info.trial.is_none())
+        .count();
+    // A list that is cut says so in a last point of its own.
+    if points.unwrap_or(0) < others.min(LISTED) {
+        found.push(format!(
+            "{others} cells without a measurement, and {points:?} are listed"
+        ));
     }
     for table in &subject.tables {
-        for row in table
-            .rows
-            .iter()
-            .filter(|row| row.fields.len() != table.columns.len())
-        {
-            let reason = row.missing.as_deref().unwrap_or_default();
-            if !REASONS.iter().any(|begin| reason.starts_with(begin)) {
-                found.push(format!(
-                    "{}, {}: values are missing without a reason",
-                    table.id, row.key
-                ));
-            }
+        let short = |row: &&ShownRow| row.fields.len() != table.columns.len();
+        let without = |row: &ShownRow| row.missing.as_deref().unwrap_or_default().is_empty();
+        for row in table.rows.iter().filter(short).filter(|row| without(row)) {
+            found.push(format!(
+                "{}, {}: values are missing without a reason",
+                table.id, row.key
+            ));
         }
-        found.extend(
-            subject
-                .texts
-                .iter()
-                .flat_map(|text| printed_rows(text, table)),
-        );
+        let texts = subject.texts.iter();
+        found.extend(texts.flat_map(|text| printed_rows(text, table)));
     }
     found
 }
 
-/// Whether a table begins with the axes that vary, as those over all cells do.
-fn is_over_cells(subject: &Subject<'_>, table: &Shown) -> bool {
-    let view = View::of(subject.set);
-    let axes = match &view.grouping {
-        Some(grouping) => grouping
-            .axes
-            .iter()
-            .map(|&place| subject.set.plan.axes[place].name.clone())
-            .collect(),
-        None => view
-            .axis_columns()
-            .into_iter()
-            .map(|column| column.heading)
-            .collect::<Vec<_>>(),
-    };
-    let headings = table.columns.iter().map(|column| &column.heading);
-    !OTHERS.contains(&&*table.id) && headings.take(axes.len()).eq(axes.iter())
-}
+/// Cells that a list names.
+const LISTED: usize = 100;
 
 fn printed_rows(text: &Text, table: &Shown) -> Vec<String> {
     let Some(part) = text.of_table(table) else {
@@ -109,73 +69,90 @@ fn printed_rows(text: &Text, table: &Shown) -> Vec<String> {
     found
 }
 
-/// A headline is a field of the table that it links to, and is printed as it stands there.
+/// Figures of the decision are those of the other tables, and every sentence of the answer is printed.
 pub(super) fn r6(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
-    for headline in subject.having(&["title", "number", "link", "remarks"]) {
-        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let (title, link) = (word(&headline["title"]), word(&headline["link"]));
-        let (figure, interval) = (
-            word(&headline["number"]["text"]),
-            word(&headline["number"]["interval"]),
-        );
-        let is_it = |table: &Shown| {
-            let mut entries = table.rows.iter().flat_map(|row| &row.fields);
-            let is_grouped = table.cut.is_some();
-            entries.any(|entry| {
-                entry.text == figure && entry.detail == interval
-                    || is_grouped
-                        && entry
-                            .detail
-                            .split(" to ")
-                            .chain([&*entry.text])
-                            .any(|end| end == figure)
-            })
-        };
-        let linked = subject.tables.iter().filter(|table| table.id == link);
-        if !linked.into_iter().any(is_it) {
-            found.push(format!("{title}: {figure} stands in no field of {link}"));
-        }
-        for text in &subject.texts {
-            let title = text.escaped(&title);
-            let shown = text.escaped(&figure);
-            // Within a longer phrase, "best accuracy over trials", it is no headline.
-            let stands_alone = |(begin, _): &(usize, &str)| {
-                let rest = &text.whole[begin + title.len()..];
-                !rest.starts_with(' ')
-            };
-            let places = text.whole.match_indices(&title);
-            let mut places = places.filter(stands_alone).peekable();
-            // Several headlines can have one title.
-            let is_near = |(begin, _): (usize, &str)| {
-                let rest = text.whole[begin + title.len()..].chars();
-                rest.take(60).collect::<String>().contains(&shown)
-            };
-            if places.peek().is_some() && !places.any(is_near) {
-                found.push(format!(
-                    "{}: “{title}” is not printed with {figure}",
-                    text.name
-                ));
+    let (decisions, others): (Vec<&Shown>, Vec<&Shown>) = subject
+        .tables
+        .iter()
+        .partition(|table| table.id.starts_with("decision"));
+    let is_grouped = others.iter().any(|table| table.cut.is_some());
+    // The decision of a search is the only place where its trials stand.
+    let decisions = decisions
+        .into_iter()
+        .filter(|_| subject.set.plan.search.is_none());
+    for table in decisions {
+        for row in table
+            .rows
+            .iter()
+            .filter(|row| !row.key.is_empty() && !is_grouped)
+        {
+            let elsewhere = others.iter().flat_map(|other| &other.rows);
+            let same: Vec<&ShownEntry> = elsewhere
+                .filter(|other| other.key == row.key)
+                .flat_map(|other| &other.fields)
+                .collect();
+            let numbers = row
+                .fields
+                .iter()
+                .zip(&table.columns)
+                .filter(|(_, column)| column.is_number);
+            for (entry, column) in numbers.filter(|(entry, _)| entry.text != "–") {
+                let is_it = |other: &&ShownEntry| other.text.contains(&entry.text);
+                if !same.is_empty() && !same.iter().any(is_it) {
+                    found.push(format!(
+                        "{}, {}: {} stands in no other table",
+                        row.key, column.heading, entry.text
+                    ));
+                }
             }
+        }
+    }
+    for sentence in answers(subject) {
+        let silent = subject.texts.iter().filter(|text| !text.says(&sentence));
+        found.extend(silent.map(|text| format!("{}: “{sentence}” is not printed", text.name)));
+    }
+    for (place, answer) in ["answer", "profile"].into_iter().enumerate() {
+        let sentences = subject.context[answer]["sentences"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        for sentence in sentences.iter().filter_map(Value::as_str) {
+            let own = subject
+                .texts
+                .iter()
+                .filter(|text| text.name.starts_with("profiling") == (place == 1));
+            let silent = own.filter(|text| !text.says(sentence));
+            found.extend(silent.map(|text| format!("{}: “{sentence}” is not printed", text.name)));
         }
     }
     found
 }
 
+/// The sentences of a comparison's answers.
+fn answers(subject: &Subject<'_>) -> Vec<String> {
+    let parts = subject.context["parts"].as_array().into_iter().flatten();
+    let answers = parts.flat_map(|part| part["answer"].as_array().into_iter().flatten());
+    answers
+        .filter_map(|sentence| Some(sentence.as_str()?.to_owned()))
+        .collect()
+}
+
 /// A finding has a known rule and values; where findings are printed, so is everything that was checked.
 pub(super) fn r7(subject: &Subject<'_>) -> Vec<String> {
-    let findings = &subject.context["findings"];
-    let list = |name: &str| findings[name].as_array().cloned().unwrap_or_default();
-    let checked: Vec<String> = list("checked")
-        .iter()
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let checked = subject
+        .section("checked")
+        .map(|section| list(&section["points"]));
+    let checked: Vec<String> = checked
+        .into_iter()
+        .flatten()
         .filter_map(|text| Some(text.as_str()?.to_owned()))
         .collect();
     let mut found = Vec::new();
-    for finding in list("found") {
-        let (rule, text) = (
-            finding["rule"].as_str().unwrap_or_default(),
-            finding["text"].as_str().unwrap_or_default(),
-        );
+    for finding in list(&subject.context["findings"]) {
+        let word = |name: &str| finding[name].as_str().unwrap_or_default().to_owned();
+        let (rule, text) = (word("rule"), word("text"));
         if !checked
             .iter()
             .any(|known| known.starts_with(&format!("{rule}: ")))
@@ -185,25 +162,23 @@ pub(super) fn r7(subject: &Subject<'_>) -> Vec<String> {
         if !text.contains(|c: char| c.is_ascii_digit()) {
             found.push(format!("{rule}: “{text}” has no values"));
         }
-        for printed in subject.texts.iter().filter(|printed| has_findings(printed)) {
-            if !printed.says(rule) || !printed.says(text) {
+        for printed in &subject.texts {
+            if !printed.says(&rule) || !printed.says(&text) {
                 found.push(format!("{}: finding {rule} is not printed", printed.name));
             }
         }
     }
-    for printed in subject.texts.iter().filter(|printed| has_findings(printed)) {
+    let is_comparison = subject.context.get("parts").is_some();
+    if checked.is_empty() && !is_comparison {
+        found.push("nothing is said to have been checked".to_owned());
+    }
+    for printed in &subject.texts {
         let unsaid = checked.iter().filter(|rule| !printed.says(rule));
         found.extend(
             unsaid.map(|rule| format!("{}: “{rule}” was checked and is not printed", printed.name)),
         );
     }
     found
-}
-
-fn has_findings(text: &Text) -> bool {
-    ["## Findings", "<h2>Findings"]
-        .iter()
-        .any(|heading| text.whole.contains(heading))
 }
 
 /// Words that claim what only a test can show.
@@ -262,20 +237,18 @@ pub(super) fn r8(subject: &Subject<'_>) -> Vec<String> {
     found
 }
 
-/// Columns of counts.
-const COUNTS: [&str; 6] = ["n", "rank", "parameters", "steps", "epochs", "cells"];
-
 /// Integers have no fraction, zero has no sign, and letters survive.
 pub(super) fn r12(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
         for (place, column) in table.columns.iter().enumerate() {
-            let is_count = column.is_number && column.unit.is_empty();
-            if !is_count || !COUNTS.contains(&&*column.heading) {
+            if column.kind != ColumnKind::Count {
                 continue;
             }
             let broken = table.entries(place).filter(|(_, entry)| {
-                entry.text.contains('.') || entry.text.contains('e') && entry.number().is_some()
+                let is_whole =
+                    |value: f64| value.fract() == 0.0 && !entry.text.contains(['.', 'e']);
+                entry.value.is_some_and(|value| !is_whole(value))
             });
             found.extend(
                 broken

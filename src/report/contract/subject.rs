@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::plan::COMPARISON;
+use crate::report::table::ColumnKind;
 use crate::report::{ComparisonReport, Report, TEMPLATES, template, tidy};
 use crate::results::ResultSet;
 
@@ -50,7 +51,7 @@ pub(super) struct ShownColumn {
     pub(super) unit: String,
     pub(super) provenance: String,
     pub(super) is_number: bool,
-    pub(super) is_share: bool,
+    pub(super) kind: ColumnKind,
 }
 
 #[derive(Deserialize)]
@@ -65,6 +66,7 @@ pub(super) struct ShownEntry {
     pub(super) text: String,
     pub(super) detail: String,
     pub(super) value: Option<f64>,
+    pub(super) interval: Option<(f64, f64)>,
 }
 
 #[derive(Deserialize)]
@@ -118,6 +120,17 @@ impl<'a> Subject<'a> {
             texts: texts.into(),
             context,
         }
+    }
+
+    /// The section of an id; `None` where there is none.
+    pub(super) fn section(&self, id: &str) -> Option<&Value> {
+        let themes = self.context["themes"]
+            .as_array()
+            .map_or(&[][..], Vec::as_slice);
+        let mut sections = themes
+            .iter()
+            .flat_map(move |theme| theme["sections"].as_array().map_or(&[][..], Vec::as_slice));
+        sections.find(|section| section["id"] == id)
     }
 
     /// Objects of the context that have all these keys.
@@ -196,9 +209,9 @@ impl Text {
     /// All before the manifest, whose words are the user's own.
     pub(super) fn before_manifest(&self) -> &str {
         let mark = if self.is_page {
-            "<section id=\"manifest\">"
+            "<div id=\"theme-manifest\">"
         } else {
-            "\n## Manifest\n"
+            "<summary>Manifest</summary>"
         };
         self.whole.split(mark).next().unwrap_or_default()
     }
@@ -266,14 +279,5 @@ impl Shown {
     pub(super) fn entries(&self, place: usize) -> impl Iterator<Item = (&ShownRow, &ShownEntry)> {
         let rows = self.rows.iter();
         rows.filter_map(move |row| Some((row, row.fields.get(place)?)))
-    }
-}
-
-impl ShownEntry {
-    /// The number that it shows; `None` for words, dashes and "unknown".
-    pub(super) fn number(&self) -> Option<f64> {
-        let plain = || self.text.replace([',', '×'], "");
-        // Texts follow the language of a page; the number behind them does not.
-        self.value.or_else(|| plain().parse().ok())
     }
 }

@@ -1,6 +1,6 @@
 //! Horizontal bars: one per cell, in one piece or stacked, with a value at the end.
 
-use crate::base::units::round_significant;
+use crate::base::units::{human, round_significant};
 use crate::report::language::{Words, messages};
 
 use super::SERIES;
@@ -138,7 +138,8 @@ impl BarPlot {
         if bar.runs.len() > 1 {
             for run in &bar.runs {
                 let place = scale.place(*run);
-                svg.dot("run ink", (place, above + BAR / 2.0));
+                let about = format!("{}: {}", bar.label, human(*run, 4));
+                svg.dot("run ink", (place, above + BAR / 2.0), &about);
                 end = end.max(place);
             }
         }

@@ -1,5 +1,7 @@
 //! Lines over a numeric axis, with points, runs, intervals or bands, and guides.
 
+use crate::base::units::human;
+
 use super::SERIES;
 use super::frame::{Axis, Frame, Sign, line_class};
 use super::scale::ScaleKind;
@@ -132,10 +134,8 @@ pub(super) fn runs(svg: &mut Svg, frame: &Frame, index: usize, point: &Point, x:
         return;
     }
     for run in &point.runs {
-        svg.dot(
-            &format!("run f{}", index % SERIES),
-            (x, frame.y.place(*run)),
-        );
+        let class = format!("run f{}", index % SERIES);
+        svg.dot(&class, (x, frame.y.place(*run)), &human(*run, 4));
     }
 }
 

@@ -10,12 +10,14 @@
 //! | [`LinePlot`] | a value over a setting or over epochs; a batch-size curve with its knee | [`Series`] of [`Point`]s, from left to right; `guides: vec![Guide::X(16.0, "knee: 16".into())]` marks a setting, `Guide::Y` a target |
 //! | [`ScatterPlot`] | two measured values against each other: parameters and time | [`Series`] of [`Point`]s with labels; `curve` for a fit |
 //! | [`IntervalPlot`] | ratios with intervals around 1, on a logarithmic axis | [`IntervalRow`]s, each of a kind with its own marker, and the threshold as a band |
-//! | [`BarPlot`] | a value by cell (one part), or shares of it (a part each, stacked: share by category) | [`Bar`]s with one [`Segment`] per part; the axis begins at 0 |
+//! | [`DotPlot`] | a value by cell with its interval and runs | [`DotRow`]s; the axis is logarithmic from a factor of 10 on |
+//! | [`BarPlot`] | what adds up by cell (one part), or shares of it (a part each, stacked: share by category) | [`Bar`]s with one [`Segment`] per part; the axis begins at 0 |
 //!
 //! At most [`SERIES`] series have names; a caller sums up the rest ([`Series::condensed`] shortens long lines). A
 //! drawing goes into a report as a `PlotContext`, whose caption says what whiskers and dots are.
 
 mod bars;
+mod dots;
 mod frame;
 #[cfg(test)]
 mod gallery;
@@ -29,6 +31,7 @@ mod svg;
 #[cfg(test)]
 pub(in crate::report) use bars::MESSAGES as MESSAGES_OF_BARS;
 pub(crate) use bars::{Bar, BarPlot, Segment};
+pub(crate) use dots::{DotPlot, DotRow};
 #[cfg(test)]
 pub(in crate::report) use intervals::MESSAGES as MESSAGES_OF_INTERVALS;
 pub(crate) use intervals::{IntervalPlot, IntervalRow};

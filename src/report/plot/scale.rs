@@ -1,6 +1,6 @@
 //! From values to places on an axis, with ticks that people would choose.
 
-use crate::base::units::human;
+use crate::base::units::{human, human_si};
 
 /// How an axis maps values to places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -196,6 +196,9 @@ fn tidy_step(raw: f64) -> f64 {
 }
 
 fn tick_text(value: f64) -> String {
+    if value.abs() >= 1e6 {
+        return human_si(value, "").replace(".00", "").replace(".0 ", " ");
+    }
     // Six digits hide the last bits of 0.1 + 0.2.
     let text = human(value, 6);
     let (digits, power) = text.split_once('e').unwrap_or((&text, ""));
@@ -231,7 +234,7 @@ mod tests {
     #[test]
     fn ticks_have_no_digits_that_say_nothing() {
         let texts = [1e-5, 0.1 + 0.2, 2500.0, -0.5, 3e15].map(tick_text);
-        assert_eq!(texts, ["1e-5", "0.3", "2,500", "-0.5", "3e15"]);
+        assert_eq!(texts, ["1e-5", "0.3", "2,500", "-0.5", "3 P"]);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::base::units::human;
+
 use super::SERIES;
 use super::frame::{Axis, Frame, Sign, line_class};
 use super::line::{reach, runs, whiskers};
@@ -104,10 +106,11 @@ impl ScatterPlot {
         for (index, dots) in self.dots.iter().enumerate() {
             let mut places = BTreeSet::new();
             for &(x, y) in dots {
-                let (x, y) = frame.place(x, y);
+                let place = frame.place(x, y);
                 // Of dots that lie on each other one is enough.
-                if places.insert((x.round() as i64, y.round() as i64)) {
-                    svg.dot(&format!("run f{}", index % SERIES), (x, y));
+                if places.insert((place.0.round() as i64, place.1.round() as i64)) {
+                    let class = format!("run f{}", index % SERIES);
+                    svg.dot(&class, place, &format!("{}, {}", human(x, 4), human(y, 4)));
                 }
             }
         }

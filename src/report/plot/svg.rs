@@ -98,10 +98,10 @@ impl Svg {
     }
 
     /// A small dot.
-    pub(crate) fn dot(&mut self, class: &str, (x, y): (f64, f64)) {
-        let (cx, cy) = (px(x), px(y));
+    pub(crate) fn dot(&mut self, class: &str, (x, y): (f64, f64), about: &str) {
+        let (cx, cy, about) = (px(x), px(y), title(about));
         self.push(&format!(
-            r#"<circle class="{class}" cx="{cx}" cy="{cy}" r="2.4"/>"#
+            r#"<circle class="{class}" cx="{cx}" cy="{cy}" r="2.4">{about}</circle>"#
         ));
     }
 

@@ -195,6 +195,7 @@ fn add(
         work_signature: format!("beef{:04x}", parameters(&point)),
         code_hash: Some("7a11ab1e".into()),
         numeric_class: Some("x86-64 avx512 cpu".into()),
+        whole_epoch_steps: None,
         samples: Vec::new(),
         trial: Some(TrialInfo {
             study,

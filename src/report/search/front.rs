@@ -104,7 +104,7 @@ pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Judged> {
     if is_several {
         columns.push(Column::text("study"));
     }
-    columns.push(Column::text("trial"));
+    columns.push(Column::setting("trial"));
     columns.extend(search.objectives.iter().map(Objective::heading));
     if is_several {
         columns.push(Column::text("other studies’ fronts"));
@@ -219,7 +219,7 @@ fn winner(search: &Search<'_, '_>, sides: &[Side<'_, '_, '_>]) -> String {
         let others = sides.iter().filter(|side| side.points() < most);
         let next = others.map(Side::points).max().unwrap_or(0);
         return format!(
-            "Winner by rule: {}, with {} to {next}.",
+            "Winner by rule: {}, with {} that no other front dominates to {next}.",
             one.study.name,
             count(most, "point")
         );

@@ -2,7 +2,7 @@
 
 use crate::base::text::capitalised;
 use crate::plan::search::ObjectiveDirection;
-use crate::report::plot::{Point, SERIES, ScaleKind, ScatterPlot, Series};
+use crate::report::plot::{Point, SERIES, ScatterPlot, Series};
 use crate::report::sections::plots::PlotContext;
 
 use super::front::{Side, sides};
@@ -41,9 +41,9 @@ fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option
     let drawing = ScatterPlot {
         about: format!("{} over {}", first.name, other.name),
         x_label: other.label(),
-        x_scale: tenfold(&xs),
+        x_scale: other.scale(&xs),
         y_label: first.label(),
-        y_scale: tenfold(&ys),
+        y_scale: first.scale(&ys),
         series: shown.series,
         lines: shown.lines,
         dots: shown.dots,
@@ -134,14 +134,6 @@ fn caption(
         "A dot is a done trial, n = 1; larger marks are the Pareto front of their study over all \
          objectives{with_numbers}.{left_out}{clock}"
     )
-}
-
-/// Logarithmic by tens where values span so much.
-pub(crate) fn tenfold(values: &[f64]) -> ScaleKind {
-    match ScaleKind::for_values(values) {
-        ScaleKind::Linear => ScaleKind::Linear,
-        _ => ScaleKind::Log10,
-    }
 }
 
 /// The edge of what a front dominates: from point to point first along what gets worse.

@@ -166,7 +166,7 @@ fn columns(search: &Search<'_, '_>, is_several: bool) -> Vec<Column> {
         columns.push(Column::text("study"));
     }
     columns.extend([
-        Column::text("trial"),
+        Column::setting("trial"),
         Column::number("at step", "", &facts),
         Column::number(
             &format!(
@@ -289,7 +289,7 @@ pub(crate) fn regret(search: &Search<'_, '_>) -> Option<Judged> {
     }
     let clock = Provenance::Measured("n = 1: start to end of the run".into());
     columns.extend([
-        Column::text("trial"),
+        Column::setting("trial"),
         first.heading(),
         Column::number(
             "best of the study",

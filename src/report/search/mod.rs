@@ -1,10 +1,9 @@
 //! The report of a search: what the template `search` shows beside the parts that every report has.
 //!
-//! Owns [`SearchReport`], made from files only: the search of `plan.json`, each trial's place, point, values and pruning,
+//! Owns [`sections`], made from files only: the search of `plan.json`, each trial's place, point, values and pruning,
 //! and the rows of the CSV files. It proposes nothing and judges no trial; it says who was best, what pruning did, how long
 //! all of it took, and writes the best configurations to `best.toml`. Start at [`trials::Search`].
 
-mod best;
 mod ends;
 #[cfg(test)]
 pub(crate) mod fixture;
@@ -16,6 +15,7 @@ mod objective;
 mod progress;
 mod settings;
 mod slices;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -23,105 +23,71 @@ mod trials;
 
 use std::path::Path;
 
-use serde::Serialize;
-
-use super::judged::Judged;
-use super::sections::headline::Headline;
-use super::sections::plots::PlotContext;
-use super::table::Table;
+use super::section::Section;
 use super::view::View;
+pub(crate) use front::{front_of, judged as front_verdict};
+pub(crate) use front_plot::plots as front_plots;
 pub(crate) use ledger::Sum;
+pub(crate) use objective::Objective;
 pub(crate) use progress::BestSoFar;
+pub(crate) use progress::plots as progress_plots;
 pub(crate) use time::whole;
-pub(crate) use trials::{Ending, Search, Study, Trial};
+pub(crate) use trials::{Ending, Search, Study, Trial, entry, short_name};
 
-/// What the template `search` sees of a search.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SearchReport {
-    /// "2 studies of 20 trials: 26 done, 12 pruned, 2 failed".
-    pub summary: String,
-    /// Why the same seed may give other trials: what depends on a clock; empty where nothing does.
-    pub clock: Vec<String>,
-    /// Sampler, pruner, objectives, lag, seed, budget, as the manifest has them.
-    pub settings: Table,
-    /// The parameters of the space.
-    pub space: Table,
-    /// The best value of each study and the makespan, the same values as in the tables.
-    pub headlines: Vec<Headline>,
-    /// The best trials of each study.
-    pub best: Vec<Table>,
-    /// Pareto fronts with the winner by a rule; none for one objective.
-    pub front: Option<Judged>,
-    /// The fronts.
-    pub fronts: Vec<PlotContext>,
-    /// The best value so far, over trials and over time.
-    pub progress: Vec<PlotContext>,
-    /// The first objective against each parameter.
-    pub slices: Vec<PlotContext>,
-    /// Importance of the parameters by study; empty where nothing can be said.
-    pub importance: Vec<Judged>,
-    /// Every pruned trial with value, threshold and what it spared; none without a pruner.
-    pub pruned: Option<Judged>,
-    /// Pruned trials that were run to their end; none where there are none.
-    pub regret: Option<Judged>,
-    /// Trials that failed, with their reasons; none where there are none.
-    pub failed: Option<Table>,
-    /// Makespan, sum, lower bound, efficiency.
-    pub time: Judged,
-    /// What the search cost; none where the manifest has no price.
-    pub cost: Option<Table>,
-    /// The ensembles beside the best single trials; none where there are none.
-    pub ensemble: Option<Judged>,
-    /// Search and final training together.
-    pub best_model: Judged,
+/// The sections of a search; none where the manifest has none. `folder` is that of the results, beside which those of the
+/// final training lie.
+pub(crate) fn sections(view: &View<'_>, folder: Option<&Path>) -> Vec<Section> {
+    let Some(search) = &Search::of(view) else {
+        return Vec::new();
+    };
+    let name = folder.map_or_else(
+        || view.set.plan.name.clone(),
+        |folder| super::advice::name_of(folder, view.set),
+    );
+    let beside = folder.and_then(|folder| ends::read_beside(folder, &name));
+    let mut points = vec![summary(search)];
+    let clock = clock(search);
+    if !clock.is_empty() {
+        points.push(format!(
+            "Depends on the clock: {}. Another run of the same seed may give other trials; what was recorded is what \
+             resuming uses.",
+            clock.join("; ")
+        ));
+    }
+    let summary = Section {
+        points,
+        ..Section::titled("search-summary", "Trials")
+    };
+    let slices = Section {
+        paragraphs: vec![SLICES.to_owned()],
+        plots: slices::plots(search),
+        ..Section::titled("slices", "Slices")
+    };
+    let progress = Section {
+        plots: progress::plots(search),
+        ..Section::titled("progress", "Best value so far")
+    };
+    let fronts = Section::plots("fronts", front_plot::plots(search));
+    let mut all = vec![summary];
+    all.extend(front::judged(search).map(Section::judged));
+    all.extend([fronts, progress]);
+    all.extend(Some(slices).filter(|slices| !slices.plots.is_empty()));
+    all.extend(importances::judged(search).into_iter().map(Section::judged));
+    all.extend(ledger::judged(search).map(Section::judged));
+    all.extend(ledger::regret(search).map(Section::judged));
+    all.extend(ends::failed(search).map(Section::table));
+    all.push(Section::judged(time::judged(search)));
+    all.extend(time::cost(search).map(Section::table));
+    all.extend(ends::ensemble(search).map(Section::judged));
+    let trained = ends::best_model(search, &name, beside.as_ref());
+    all.push(Section::judged(trained));
+    all.extend([settings::table(search), settings::space(search)].map(Section::table));
+    all
 }
 
-impl SearchReport {
-    /// The report of the search of a view; `None` where its manifest has none.
-    pub(crate) fn of(view: &View<'_>) -> Option<Self> {
-        let search = &Search::of(view)?;
-        let name = &view.set.plan.name;
-        Some(Self {
-            summary: summary(search),
-            clock: clock(search),
-            settings: settings::table(search),
-            space: settings::space(search),
-            headlines: headlines(search),
-            best: best::tables(search),
-            front: front::judged(search),
-            fronts: front_plot::plots(search),
-            progress: progress::plots(search),
-            slices: slices::plots(search),
-            importance: importances::judged(search),
-            pruned: ledger::judged(search),
-            regret: ledger::regret(search),
-            failed: ends::failed(search),
-            time: time::judged(search),
-            cost: time::cost(search),
-            ensemble: ends::ensemble(search),
-            best_model: ends::best_model(search, name, None),
-        })
-    }
-
-    /// Adds what lies beside the results in `folder`: those of the final training.
-    pub(crate) fn look_beside(&mut self, view: &View<'_>, folder: &Path, name: &str) {
-        if let (Some(search), Some(set)) = (Search::of(view), ends::read_beside(folder, name)) {
-            self.best_model = ends::best_model(&search, name, Some(&set));
-        }
-    }
-
-    /// The best trials alone, as reports of all cells show them: ranked by any other figure, a pruned trial or another than
-    /// the one in `best.toml` could stand first.
-    pub(crate) fn headlines_of_best(&self) -> Vec<Headline> {
-        let is_best = |headline: &&Headline| self.best.iter().any(|best| best.id == headline.link);
-        self.headlines.iter().filter(is_best).cloned().collect()
-    }
-
-    /// Every plot.
-    pub(crate) fn plots(&self) -> impl Iterator<Item = &PlotContext> {
-        self.fronts.iter().chain(&self.progress).chain(&self.slices)
-    }
-}
+/// What a slice shows.
+const SLICES: &str = "Each trial at its value of a parameter; the others vary too, so that a slice shows where good trials \
+                      lie and not what the parameter alone does.";
 
 /// The trial of each study that is trained in full: the best of the first objective, which is on the front.
 pub(crate) fn best_trials<'s, 'v, 'a>(
@@ -134,7 +100,7 @@ pub(crate) fn best_trials<'s, 'v, 'a>(
 
 fn summary(search: &Search<'_, '_>) -> String {
     let each = search.studies.iter().map(|study| {
-        let tally = best::tally(study);
+        let tally = tally::tally(study);
         if study.name.is_empty() {
             tally
         } else {
@@ -147,11 +113,6 @@ fn summary(search: &Search<'_, '_>) -> String {
     } else {
         each.join("; ")
     }
-}
-
-fn headlines(search: &Search<'_, '_>) -> Vec<Headline> {
-    let best = best::headlines(search).into_iter();
-    best.chain(time::headline(search)).collect()
 }
 
 /// What depends on a clock, so that the same seed may give other trials.

@@ -4,7 +4,9 @@ use crate::base::units::{
     human, human_bytes, human_integer, human_si, round_significant, shortest,
 };
 use crate::plan::search::{ObjectiveDirection, SearchSpec};
-use crate::report::number::{Number, Provenance};
+use crate::report::measure::Measure;
+use crate::report::number::Provenance;
+use crate::report::plot::ScaleKind;
 use crate::report::table::{Column, Entry};
 use crate::results::{fixed_column, metric_column};
 
@@ -103,6 +105,11 @@ impl Objective {
         }
     }
 
+    /// Scale of an axis: logarithmic where values span a factor of 10 and have no upper bound.
+    pub(crate) fn scale(&self, values: &[f64]) -> ScaleKind {
+        Measure::of(&self.column).scale(values)
+    }
+
     /// `best loss in s` for an axis.
     pub(crate) fn label(&self) -> String {
         if self.unit.is_empty() {
@@ -137,17 +144,5 @@ impl Objective {
             || Entry::text("–"),
             |value| Entry::value(value, self.show(value)),
         )
-    }
-
-    /// A value for a headline.
-    pub(crate) fn number(&self, value: f64) -> Number {
-        Number {
-            text: self.show(value),
-            interval: None,
-            interval_name: "",
-            unit: self.unit().to_owned(),
-            provenance: self.provenance().to_string(),
-            value,
-        }
     }
 }

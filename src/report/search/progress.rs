@@ -5,7 +5,6 @@ use crate::base::units::human_seconds;
 use crate::report::plot::{Point, SERIES, ScatterPlot, Series};
 use crate::report::sections::plots::PlotContext;
 
-use super::front_plot::tenfold;
 use super::objective::Objective;
 use super::trials::{Ending, Search, Study, Trial};
 
@@ -160,7 +159,7 @@ fn plot(search: &Search<'_, '_>, objective: &Objective, over: Over) -> Option<Pl
         about: format!("Best {} {words}", objective.name),
         x_label: x_label.to_owned(),
         y_label: objective.label(),
-        y_scale: tenfold(&ys),
+        y_scale: objective.scale(&ys),
         series,
         lines,
         dots,

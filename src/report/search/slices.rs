@@ -5,7 +5,6 @@ use crate::plan::search::{Domain, Value};
 use crate::report::plot::{Point, SERIES, ScaleKind, ScatterPlot, Series};
 use crate::report::sections::plots::PlotContext;
 
-use super::front_plot::tenfold;
 use super::objective::Objective;
 use super::trials::{Ending, Search, short_name, text};
 
@@ -170,7 +169,7 @@ fn drawing(
         x_names: axis.names,
         x_settings: axis.is_settings,
         y_label: objective.label(),
-        y_scale: tenfold(&ys),
+        y_scale: objective.scale(&ys),
         series,
         dots,
         ..ScatterPlot::default()

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::SearchReport;
 use super::fixture::{ONE, Shape, TWO, searched};
 use crate::compare::golden::side;
 use crate::compare::{Comparison, Options};
 use crate::manifest::load;
 use crate::plan::{Plan, PlanInputs, PlanOptions};
+use crate::report::section::Section;
 use crate::report::table::Table;
 use crate::report::{Language, Report, ReportOptions, render, render_comparison};
 use crate::results::{ResultSet, Status, write};
@@ -28,8 +28,12 @@ fn written(set: &ResultSet, name: &str) -> (tempfile::TempDir, PathBuf) {
     (root, folder)
 }
 
-fn report(set: &ResultSet) -> SearchReport {
-    Report::of(set).search.expect("a search")
+/// The section with a table of this id.
+fn section(set: &ResultSet, id: &str) -> Section {
+    let themes = Report::of(set).themes;
+    let mut sections = themes.into_iter().flat_map(|theme| theme.sections);
+    let found = sections.find(|section| section.tables.iter().any(|table| table.id == id));
+    found.expect(id)
 }
 
 /// Texts of a row, by its first field.
@@ -71,16 +75,18 @@ fn pages_of_every_shape_render() {
 }
 
 #[test]
-fn the_headline_is_the_first_row_of_the_table() {
-    let search = report(&searched(ONE));
-    let best = &search.best[0];
-    assert_eq!(search.headlines[0].number.text, best.rows[0].fields[2].text);
-    assert_eq!(search.headlines[0].link, best.id);
+fn the_answer_is_the_first_row_of_its_table() {
+    let answer = Report::of(&searched(ONE)).answer;
+    let best = &answer.tables[0];
+    assert!(
+        answer.sentences[0].contains(&best.rows[0].fields[1].text),
+        "{answer:?}"
+    );
     // The best of a table of losses rises from row to row.
     let losses: Vec<f64> = best
         .rows
         .iter()
-        .filter_map(|row| row.fields[2].value)
+        .filter_map(|row| row.fields[1].value)
         .collect();
     assert!(losses.len() > 5 && losses.is_sorted(), "{losses:?}");
 }
@@ -93,30 +99,29 @@ fn the_ledger_counts_what_was_not_trained() {
         .map(|run| 10 - run.facts.as_ref().map_or(0, |facts| facts.epochs))
         .sum();
     assert!(left > 0);
-    let ledger = report(&set).pruned.expect("a ledger");
-    let counted = ledger
-        .table
+    let ledger = section(&set, "search-pruned");
+    let counted = ledger.tables[0]
         .rows
         .iter()
         .filter_map(|row| row.fields[6].value);
     assert!((counted.sum::<f64>() - left as f64).abs() < 1e-9);
     assert!(
-        ledger.verdicts[0].contains(&format!("{left} epochs spared")),
+        ledger.points[0].contains(&format!("{left} epochs spared")),
         "{:?}",
-        ledger.verdicts
+        ledger.points
     );
-    let last = ledger.table.columns.last().expect("a column");
+    let last = ledger.tables[0].columns.last().expect("a column");
     assert!(last.heading.contains("not measured") && last.provenance.starts_with("derived ("));
 }
 
 #[test]
 fn regret_is_measured() {
     let mut set = searched(ONE);
-    let none = report(&set).regret.expect("regret runs");
+    let none = section(&set, "search-regret");
     assert!(
-        none.verdicts[0].starts_with("None of 2 pruned trials"),
+        none.points[0].starts_with("None of 2 pruned trials"),
         "{:?}",
-        none.verdicts
+        none.points
     );
     // A pruned trial that would have been the best of all.
     let full = set.plan.cells.iter_mut().find_map(|cell| {
@@ -124,21 +129,20 @@ fn regret_is_measured() {
         (cell.axes[0] == "7-full").then_some(trial)
     });
     full.expect("a regret run").values = vec![Some(0.01)];
-    let one = report(&set).regret.expect("regret runs");
+    let one = section(&set, "search-regret");
     assert!(
-        one.verdicts[0].starts_with("1 of 2 pruned trials"),
+        one.points[0].starts_with("1 of 2 pruned trials"),
         "{:?}",
-        one.verdicts
+        one.points
     );
-    assert_eq!(row(&one.table, "7")[3], "yes");
+    assert_eq!(row(&one.tables[0], "7")[3], "yes");
 }
 
 #[test]
 fn the_front_has_no_dominated_trial_and_a_winner_by_the_stated_rule() {
-    let front = report(&searched(TWO)).front.expect("two objectives");
+    let front = section(&searched(TWO), "search-front");
     for study in ["tep", "bp"] {
-        let rows = front
-            .table
+        let rows = front.tables[0]
             .rows
             .iter()
             .filter(|row| row.fields[0].text == study);
@@ -154,7 +158,7 @@ fn the_front_has_no_dominated_trial_and_a_winner_by_the_stated_rule() {
         }
     }
     assert!(front.rule.starts_with("the study with more points"));
-    let winner = front.verdicts.last().expect("a verdict");
+    let winner = front.points.last().expect("a verdict");
     assert!(winner.starts_with("Winner by rule: "), "{winner}");
 }
 
@@ -166,10 +170,13 @@ fn a_tie_of_points_is_decided_by_a_clear_lead_then_by_time() {
             let trial = cell.trial.as_mut().expect("a trial");
             trial.values = values.map(Some).into();
         }
-        let front = report(&set).front.expect("two objectives");
-        front.verdicts.last().expect("a verdict").clone()
+        let front = section(&set, "search-front");
+        front.points.last().expect("a verdict").clone()
     };
-    assert!(values([0.9, 100.0], [0.8, 200.0]).contains("tep, with 1 point to 0"));
+    assert!(
+        values([0.9, 100.0], [0.8, 200.0])
+            .contains("tep, with 1 point that no other front dominates to 0")
+    );
     assert!(values([0.9, 200.0], [0.8, 100.0]).contains("tep, equal in points (1 each) and ahead"));
     assert!(values([0.9, 200.0], [0.86, 100.0]).contains("by the wall time of the best trial"));
 }
@@ -177,21 +184,27 @@ fn a_tie_of_points_is_decided_by_a_clear_lead_then_by_time() {
 #[test]
 fn makespan_and_efficiency_are_those_of_the_trials() {
     let set = searched(sequential());
-    let time = report(&set).time;
-    let row = row(&time.table, "all");
+    let time = section(&set, "search-time");
+    let row = row(&time.tables[0], "all");
     assert_eq!((&*row[1], &*row[2], &*row[6]), ("20", "1", "99.7"));
 }
 
 #[test]
 fn what_depends_on_the_clock_is_said() {
     let mut set = searched(ONE);
-    assert_eq!(report(&set).clock, [""; 0]);
+    let points = |set: &ResultSet| -> Vec<String> {
+        let themes = Report::of(set).themes;
+        let search = themes.into_iter().find(|theme| theme.id == "search");
+        search.expect("a search").sections.remove(0).points
+    };
+    assert_eq!(points(&set).len(), 1);
     let search = set.plan.search.as_mut().expect("a search");
     search.max_time_s = Some(60.0);
     search.objectives[0].depends_on_clock = true;
-    assert_eq!(
-        report(&set).clock,
-        ["the objective best_loss", "the budget in time"]
+    let told = points(&set).remove(1);
+    assert!(
+        told.contains("the objective best_loss; the budget in time"),
+        "{told}"
     );
 }
 
@@ -203,9 +216,8 @@ fn a_search_without_trials_has_a_report() {
     set.blocks.clear();
     set.epochs.clear();
     set.timings.clear();
-    let report = report(&set);
-    assert_eq!(report.summary, "No trial has ended");
-    assert!(report.headlines.is_empty());
+    let sentences = Report::of(&set).answer.sentences;
+    assert_eq!(sentences, ["The plan has no cell."]);
     let (_root, folder) = written(&set, "none");
     assert!(!folder.join("best.toml").exists());
 }

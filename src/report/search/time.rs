@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
 use crate::report::judged::Judged;
-use crate::report::number::{Number, Provenance};
+use crate::report::number::Provenance;
 use crate::report::sections::cost::{Hours, Prices, hours, hours_columns, prices};
-use crate::report::sections::headline::Headline;
 use crate::report::sections::parallel::{Together, spans};
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::results::BlockRow;
@@ -122,34 +121,6 @@ fn verdict(search: &Search<'_, '_>, found: &Together) -> String {
         found.at_once,
         human(found.efficiency() * 100.0, 3)
     )
-}
-
-/// The makespan as a figure at the head.
-pub(crate) fn headline(search: &Search<'_, '_>) -> Option<Headline> {
-    let found = whole(search)?;
-    Some(Headline {
-        title: "Makespan of the search".to_owned(),
-        number: Number {
-            text: human_seconds(found.makespan_s),
-            interval: None,
-            interval_name: "",
-            unit: String::new(),
-            provenance: Provenance::Measured("n = 1: start and wall time of each run".into())
-                .to_string(),
-            value: found.makespan_s,
-        },
-        cell: format!(
-            "{}, at most {} at once",
-            count(found.runs, "run"),
-            found.at_once
-        ),
-        remarks: vec![format!(
-            "{} of trial time; efficiency {} %",
-            human_seconds(found.sum_s),
-            human(found.efficiency() * 100.0, 3)
-        )],
-        link: "search-time".to_owned(),
-    })
 }
 
 /// What the search cost by study, with regret runs and ensemble; `None` where the manifest has no price.

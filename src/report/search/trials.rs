@@ -6,6 +6,7 @@ use crate::base::units::{human_integer, round_significant, shortest};
 use crate::plan::search::{Domain, Parameter, Point, SearchSpec, TrialInfo, TrialRole, Value};
 use crate::report::sections::cost::wall_s;
 use crate::report::sections::parallel;
+use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, RunRow, Status};
 
@@ -284,7 +285,21 @@ pub(crate) fn short_name(parameters: &[Parameter], place: usize) -> &str {
     }
 }
 
-/// A value of a parameter as tables show it.
+/// A value of a parameter as a field of a table.
+pub(crate) fn entry(parameter: &Parameter, value: Value) -> Entry {
+    let number = match (value, &parameter.domain) {
+        (Value::Choice { choice }, Domain::Choice { values, .. }) => {
+            values.get(choice).and_then(serde_json::Value::as_f64)
+        }
+        (value, _) => Some(value.as_f64()),
+    };
+    Entry {
+        value: number,
+        ..Entry::text(text(parameter, value))
+    }
+}
+
+/// A value of a parameter in words.
 pub(crate) fn text(parameter: &Parameter, value: Value) -> String {
     match (value, &parameter.domain) {
         (Value::Choice { choice }, Domain::Choice { texts, .. }) => texts

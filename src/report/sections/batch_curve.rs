@@ -1,13 +1,13 @@
 //! Throughput against batch size, with the knee: the smallest batch size within a few percent of the best.
 
-use crate::base::units::human;
 use crate::report::judged::{Judged, plain, some_of};
 use crate::report::number::{Provenance, fixed};
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 
+use super::complexity::sample_entry;
 use super::memory::mebibytes;
-use super::speed::{shown_as, throughput};
+use super::speed::{in_mib, throughput};
 use super::sweep::{Sweep, columns, in_words, interval, rows_once, sweeps};
 
 /// Axis that is swept.
@@ -78,7 +78,7 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
     let columns = columns(
         view,
         vec![
-            Column::number("n", "", &Provenance::Measured("runs that count".into())),
+            Column::count("n", &Provenance::Measured("runs that count".into())),
             Column::number("throughput", "samples/s", &median),
             Column::number(
                 "of the best",
@@ -88,7 +88,7 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
             Column::number(
                 "time per sample",
                 "ms",
-                &Provenance::Derived("1 ÷ throughput".into()),
+                &Provenance::Derived("median step ÷ samples of a step, median of n runs".into()),
             ),
             Column::number("peak, training", "MiB", &median),
             Column::text("knee"),
@@ -129,11 +129,11 @@ fn rows(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<Row> {
             "–"
         };
         vec![
-            Entry::text(cell.timing.map_or(0, |row| row.n).to_string()),
+            Entry::count(cell.timing.map_or(0, |row| row.n)),
             Entry::number(speed.as_ref()),
-            Entry::text(fixed(value / best * 100.0, 1)),
-            Entry::text(human(1e3 / value, 4)),
-            shown_as(cell, "peak_train_bytes", mebibytes),
+            Entry::shown(Some(value / best * 100.0), |share| fixed(share, 1)),
+            sample_entry(view, cell),
+            in_mib(cell, "peak_train_bytes", mebibytes),
             Entry::text(mark),
         ]
     })

@@ -2,7 +2,7 @@
 
 use crate::report::judged::{Judged, some_of, span};
 use crate::report::number::{Provenance, fixed};
-use crate::report::table::{Column, Entry, Table};
+use crate::report::table::{Column, ColumnKind, Entry, Table};
 use crate::report::view::{Cell, View};
 
 use super::phases::{Breakdown, PHASES, breakdown};
@@ -80,7 +80,7 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
         Column::share("compute", "(forward + loss + backward + optimizer) ÷ step"),
         Column::share("input", "data wait ÷ step"),
         Column::share("transfer", "transfer ÷ step"),
-        Column::share("overhead", "residual ÷ step"),
+        Column::share("overhead", "residual ÷ step").of(ColumnKind::Residual),
         Column::number("sum", "%", &Provenance::Derived("sum of the shares".into())),
         Column::text("largest component"),
         Column::text("bound by"),
@@ -97,7 +97,7 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
             let mut fields = shares
                 .map(|share| Entry::value(share, fixed(share, 1)))
                 .to_vec();
-            fields.push(Entry::text(fixed(shares.iter().sum(), 1)));
+            fields.push(Entry::shown(Some(shares.iter().sum()), |sum| fixed(sum, 1)));
             let (name, most) = largest(&found);
             fields.push(Entry::text(format!("{name} ({} %)", fixed(most, 1))));
             fields.push(Entry::text(bound(&found).name()));

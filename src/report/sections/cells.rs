@@ -1,58 +1,11 @@
-//! Every cell with its status, and every run that failed.
+//! Cells by status, and every cell and run without a result.
 
-use serde::Serialize;
+use std::collections::BTreeSet;
 
 use crate::base::text::count;
-use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry, Table};
-use crate::report::view::View;
-use crate::results::Status;
-
-/// A run that failed, as a report lists it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Failure {
-    /// The cell in words.
-    pub cell: String,
-    /// Its seed.
-    pub seed: u64,
-    /// Its block, from 0.
-    pub block: usize,
-    /// `timeout`, `oom`, …
-    pub status: String,
-    /// One line with its numbers.
-    pub reason: String,
-}
-
-/// The table of all cells.
-pub(crate) fn table(view: &View<'_>) -> Table {
-    let columns = vec![
-        Column::text("status"),
-        Column::number(
-            "runs done",
-            "",
-            &Provenance::Measured("rows of blocks.csv".into()),
-        ),
-        Column::text("reason"),
-    ];
-    let about = "Every cell of the plan. The tables below have the same rows.".to_owned();
-    Table::of_cells(view, ("cells", "Cells", about), columns, |cell| {
-        let done = cell.blocks.iter().filter(|run| run.status == Status::Done);
-        let runs = if cell.blocks.is_empty() {
-            "0".to_owned()
-        } else {
-            format!("{} of {}", done.count(), cell.blocks.len())
-        };
-        Some(vec![
-            Entry::text(cell.status.to_string()),
-            Entry::text(runs),
-            Entry::text(if cell.reason.is_empty() {
-                "–"
-            } else {
-                cell.reason
-            }),
-        ])
-    })
-}
+use crate::report::section::Section;
+use crate::report::view::{Cell, View};
+use crate::results::{BlockRow, Status};
 
 /// "9 cells: 7 done, 1 oom, 1 skipped; 24 runs, 3 of them failed".
 pub(crate) fn summary(view: &View<'_>) -> String {
@@ -64,8 +17,8 @@ pub(crate) fn summary(view: &View<'_>) -> String {
             (n > 0).then(|| format!("{n} {name}"))
         })
         .collect();
-    let runs = view.set.blocks.len();
-    let failed = failures(view).len();
+    let runs = executions(&view.set.blocks);
+    let failed = failures(view).count();
     let failed = if failed > 0 {
         format!(", {failed} of them failed")
     } else {
@@ -79,28 +32,73 @@ pub(crate) fn summary(view: &View<'_>) -> String {
     )
 }
 
-/// Failed runs that a report lists; all of them are in `blocks.csv`.
-pub(crate) const FAILURES: usize = 100;
+/// Runs that were executed: cells that ask for the same run share it, and it counts once.
+pub(crate) fn executions(blocks: &[BlockRow]) -> usize {
+    let bits = |seconds: Option<f64>| seconds.map(f64::to_bits);
+    let known = |run: &&BlockRow| run.start_s.is_some();
+    let own = blocks.iter().filter(known);
+    let own = own.map(|run| {
+        let total = run.times.as_ref().map(|times| times.total_s.to_bits());
+        let run_of_cell = (run.seed, run.block, total);
+        (
+            &run.session,
+            bits(run.start_s),
+            bits(run.wall_s),
+            run_of_cell,
+        )
+    });
+    let unknown = blocks.iter().filter(|run| run.start_s.is_none()).count();
+    own.collect::<BTreeSet<_>>().len() + unknown
+}
 
-/// The sentence for a list that leaves failed runs out.
-pub(crate) fn more_failures(all: usize) -> Option<String> {
-    let is_cut = all > FAILURES;
-    is_cut
-        .then(|| format!("The first {FAILURES} of {all} runs that failed; all are in blocks.csv."))
+/// Cells and runs that a list names; all of them are in the CSV files.
+const LISTED: usize = 100;
+
+/// Every cell without a measurement, with the reason.
+pub(crate) fn without_result(view: &View<'_>) -> Section {
+    let is_left = |cell: &&Cell<'_>| !cell.is_measured() && cell.info.trial.is_none();
+    let cells = view.cells.iter().filter(is_left);
+    let named = cells.map(|cell| format!("{}: {}", view.name(cell, None), cell.why_missing()));
+    listed(
+        "without-result",
+        "Cells without a measurement",
+        named.collect(),
+        "runs.csv",
+    )
 }
 
 /// Every failed run, in plan order.
-pub(crate) fn failures(view: &View<'_>) -> Vec<Failure> {
-    let runs = view.cells.iter().flat_map(|cell| {
-        let failed = cell.blocks.iter().filter(|run| run.status.is_failure());
-        failed.map(move |run| (cell, run))
+pub(crate) fn failed(view: &View<'_>) -> Section {
+    let named = failures(view).map(|(cell, run)| {
+        let name = view.name(cell, None);
+        format!(
+            "{name}, seed {}, block {}: {}, {}",
+            run.seed, run.block, run.status, run.reason
+        )
     });
-    runs.map(|(cell, run)| Failure {
-        cell: view.name(cell, None),
-        seed: run.seed,
-        block: run.block,
-        status: run.status.to_string(),
-        reason: run.reason.clone(),
+    listed(
+        "failures",
+        "Runs that failed",
+        named.collect(),
+        "blocks.csv",
+    )
+}
+
+fn listed(id: &str, title: &str, mut points: Vec<String>, file: &str) -> Section {
+    let all = points.len();
+    if all > LISTED {
+        points.truncate(LISTED);
+        points.push(format!("and {} more: {file} has all of them", all - LISTED));
+    }
+    Section {
+        points,
+        ..Section::titled(id, title)
+    }
+}
+
+fn failures<'v, 'a>(view: &'v View<'a>) -> impl Iterator<Item = (&'v Cell<'a>, &'a BlockRow)> {
+    view.cells.iter().flat_map(|cell| {
+        let failed = cell.blocks.iter().filter(|run| run.status.is_failure());
+        failed.map(move |run| (cell, *run))
     })
-    .collect()
 }

@@ -1,10 +1,10 @@
 //! Classes of cells side by side, with a ratio only between cells that do the same work, and treatments with all that
 //! differs between them.
 
-use crate::base::statistics::{geometric_mean, median, range};
+use crate::base::statistics::geometric_mean;
 use crate::base::units::human;
 use crate::report::number::{Number, Provenance};
-use crate::report::table::{Column, Entry, Row, Table, sources};
+use crate::report::table::{Column, Entry, Row, Table, sources, spread_entry};
 use crate::report::view::{Cell, View};
 
 use super::complexity::sample_ms;
@@ -109,7 +109,7 @@ fn columns(several: bool) -> Vec<Column> {
     );
     let mut columns = vec![Column::text("class")];
     columns.extend(several.then(|| Column::text("dataset")));
-    columns.push(Column::number("cells", "", &cells));
+    columns.push(Column::count("cells", &cells));
     columns.push(Column::number("epoch", "s", &middle));
     columns.push(Column::number("step", "ms", &middle));
     columns.push(Column::number("time per sample", "ms", &middle));
@@ -150,7 +150,7 @@ fn row(
     ));
     fields.push(column("epoch_s"));
     fields.push(column("step_ms"));
-    let per_sample = measured.iter().filter_map(|cell| sample_ms(cell));
+    let per_sample = measured.iter().filter_map(|cell| sample_ms(view, cell));
     fields.push(over_cells(&per_sample.collect::<Vec<f64>>()));
     let (ratio, why) = if class.name == first.name {
         (Entry::text("–"), "the first class".to_owned())
@@ -175,18 +175,7 @@ fn measured<'v, 'a>(cells: &[&'v Cell<'a>]) -> Vec<&'v Cell<'a>> {
 }
 
 fn over_cells(values: &[f64]) -> Entry {
-    let (Some(middle), Some((low, high))) = (median(values), range(values)) else {
-        return Entry::text("–");
-    };
-    let detail = if values.len() > 1 {
-        format!("{}–{}", human(low, 3), human(high, 3))
-    } else {
-        String::new()
-    };
-    Entry {
-        detail,
-        ..Entry::value(middle, human(middle, 3))
-    }
+    spread_entry(values, |value| human(value, 3))
 }
 
 /// The ratio to the first class, or why there is none.
@@ -204,7 +193,7 @@ fn against(
     let pairs = pairs(&own, &base, without);
     let ratios = pairs.iter().filter_map(|(own, base)| {
         let is_alike = not_comparable(view, own, base).is_none();
-        is_alike.then_some(sample_ms(own)? / sample_ms(base)?)
+        is_alike.then_some(sample_ms(view, own)? / sample_ms(view, base)?)
     });
     let ratios: Vec<f64> = ratios.collect();
     if let Some(mean) = geometric_mean(&ratios) {

@@ -50,7 +50,7 @@ fn rows(view: &View<'_>, cell: &Cell<'_>) -> Vec<Row> {
             Entry::text(view.name(cell, None)),
             Entry::text(component),
             Entry::number(timing(cell, column).as_ref()),
-            Entry::text(fixed(share, 1)),
+            Entry::value(share, fixed(share, 1)),
             Entry::text(class),
         ],
         missing: None,

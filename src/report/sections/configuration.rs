@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::base::units::human_integer;
 use crate::plan::toml_text;
 use crate::report::groups::ROWS;
+use crate::report::section::{Code, Section};
 use crate::report::view::{Cell, View};
 
 /// Sections of a specification that are shown, in this order.
@@ -22,80 +22,54 @@ const SECTIONS: [&str; 8] = [
     "limits",
 ];
 
-/// The configuration of all cells.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Configuration {
-    /// What every cell has, by section.
-    pub common: Vec<ConfigSection>,
-    /// What each cell has that not all have.
-    pub cells: Vec<CellConfig>,
-    /// "The first 200 of 1,000 cells…", where cells are left out.
-    pub cut: Option<String>,
-}
-
-/// A section with its settings.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ConfigSection {
-    /// `train`.
-    pub name: String,
-    /// Each as `key = value`, as a manifest would have it.
-    pub lines: Vec<String>,
-}
-
-/// What sets one cell apart.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CellConfig {
-    /// The cell in words.
-    pub cell: String,
-    /// Each as `section.key = value`.
-    pub lines: Vec<String>,
-}
-
 /// Settings by section and key.
 type Settings = BTreeMap<(usize, String), String>;
 
-impl Configuration {
-    /// Compares the resolved specifications of all cells, setting by setting. What is not set does not stand here.
-    pub(crate) fn of(view: &View<'_>) -> Self {
-        let all: Vec<Settings> = view.cells.iter().map(|cell| settings(view, cell)).collect();
-        let mut common = all.first().cloned().unwrap_or_default();
-        for one in &all {
-            common.retain(|key, value| one.get(key) == Some(value));
-        }
-        let lines = |section: usize| -> Vec<String> {
-            let own = common.iter().filter(|((place, _), _)| *place == section);
-            own.map(|((_, key), value)| format!("{key} = {value}"))
-                .collect()
-        };
-        let sections = SECTIONS
-            .iter()
-            .enumerate()
-            .map(|(place, name)| ConfigSection {
-                name: (*name).to_owned(),
-                lines: lines(place),
-            });
-        let is_own = |entry: &(&(usize, String), &String)| !common.contains_key(entry.0);
-        let cells = view
-            .cells
-            .iter()
-            .zip(&all)
-            .take(ROWS)
-            .map(|(cell, own)| CellConfig {
-                cell: view.name(cell, None),
-                lines: own
-                    .iter()
-                    .filter(is_own)
-                    .map(|((place, key), value)| format!("{}.{key} = {value}", SECTIONS[*place]))
-                    .collect(),
-            });
-        let cells: Vec<CellConfig> = cells.filter(|cell| !cell.lines.is_empty()).collect();
-        Self {
-            common: sections
-                .filter(|section| !section.lines.is_empty())
-                .collect(),
-            cut: cut(view.cells.len()).filter(|_| !cells.is_empty()),
-            cells,
-        }
+/// The resolved specifications of all cells, setting by setting. What is not set does not stand here.
+pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
+    let all: Vec<Settings> = view.cells.iter().map(|cell| settings(view, cell)).collect();
+    let mut common = all.first().cloned().unwrap_or_default();
+    for one in &all {
+        common.retain(|key, value| one.get(key) == Some(value));
+    }
+    vec![in_all(&common), apart(view, &all, &common)]
+}
+
+/// What every cell has, as a manifest would have it.
+fn in_all(common: &Settings) -> Section {
+    let tables = SECTIONS.iter().enumerate().filter_map(|(section, name)| {
+        let own = common.iter().filter(|((place, _), _)| *place == section);
+        let lines: Vec<String> = own
+            .map(|((_, key), value)| format!("{key} = {value}"))
+            .collect();
+        (!lines.is_empty()).then(|| format!("[{name}]\n{}", lines.join("\n")))
+    });
+    let text = tables.collect::<Vec<_>>().join("\n\n");
+    Section {
+        code: (!text.is_empty()).then(|| Code::of("toml", &text)),
+        ..Section::titled("configuration-common", "In all cells")
+    }
+}
+
+/// What each cell has that not all have.
+fn apart(view: &View<'_>, all: &[Settings], common: &Settings) -> Section {
+    let is_own = |entry: &(&(usize, String), &String)| !common.contains_key(entry.0);
+    let cells = view.cells.iter().zip(all).take(ROWS);
+    let cells = cells.filter_map(|(cell, own)| {
+        let own = own.iter().filter(is_own);
+        let lines =
+            own.map(|((place, key), value)| format!("{}.{key} = {value}", SECTIONS[*place]));
+        let lines = lines.collect::<Vec<_>>().join(", ");
+        (!lines.is_empty()).then(|| format!("{}: {lines}", view.name(cell, None)))
+    });
+    let points: Vec<String> = cells.collect();
+    Section {
+        paragraphs: cut(view.cells.len())
+            .filter(|_| !points.is_empty())
+            .into_iter()
+            .collect(),
+        points,
+        ..Section::titled("configuration-apart", "What sets each cell apart")
     }
 }
 
@@ -157,12 +131,12 @@ mod tests {
     #[test]
     fn what_all_cells_have_stands_once() {
         let set = crate::results::golden::ddpm();
-        let found = Configuration::of(&View::of(&set));
-        assert!(found.common.is_empty(), "{:?}", found.common);
-        assert_eq!(found.cells.len(), set.plan.cells.len());
+        let found = sections(&View::of(&set));
+        assert_eq!(found[0].code, None);
+        assert_eq!(found[1].points.len(), set.plan.cells.len());
         assert_eq!(
-            found.cells[1].lines,
-            ["train.batch-size = 8", "loader.workers = 4"]
+            found[1].points[1],
+            "batch-size 8, workers 4: train.batch-size = 8, loader.workers = 4"
         );
     }
 }

@@ -106,7 +106,7 @@ impl Prices {
             digits(self.of(core, gpu))
         };
         vec![
-            Entry::text(hours.runs.to_string()),
+            Entry::count(hours.runs),
             digits(hours.wall),
             digits(hours.core),
             digits(hours.gpu),
@@ -134,11 +134,7 @@ impl Hours {
 pub(crate) fn hours_columns(prices: &Prices) -> Vec<Column> {
     let currency = &prices.currency;
     vec![
-        Column::number(
-            "runs",
-            "",
-            &Provenance::Measured("rows of blocks.csv".into()),
-        ),
+        Column::count("runs", &Provenance::Measured("rows of blocks.csv".into())),
         Column::number(
             "wall",
             "h",
@@ -242,7 +238,7 @@ fn fields(view: &View<'_>, prices: &Prices, cell: &Cell<'_>) -> Option<Vec<Entry
     let of_time = |seconds: Option<f64>| {
         let cost = seconds.zip(cores);
         let cost = cost.map(|(seconds, cores)| prices.of(cores, gpu) * seconds / SECONDS);
-        cost.map_or_else(|| Entry::text("–"), digits)
+        Entry::shown(cost, |cost| human(cost, 3))
     };
     let mut fields = prices.entries(&hours(view, cell));
     fields.push(of_time(timing(cell, "epoch_s").map(|epoch| epoch.value)));
@@ -316,7 +312,7 @@ mod tests {
         let last = found.table.rows.last().expect("the sum");
         let texts: Vec<&str> = last.fields.iter().map(|field| &*field.text).collect();
         assert_eq!(
-            texts[3..],
+            texts[2..],
             ["24", "24.0", "48.0", "0", "24.0", "3.00", "–", "–"]
         );
         assert!(

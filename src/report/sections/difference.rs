@@ -39,6 +39,8 @@ const STEP: [(&str, &str); 7] = [
 
 /// Values of one side that are named.
 const NAMED: usize = 4;
+/// Bytes beyond which values are not shown.
+const LONGEST: usize = 100;
 /// Settings of one part that are named.
 const SETTINGS: usize = 6;
 
@@ -116,6 +118,10 @@ fn names(values: &[&Value]) -> Vec<String> {
 /// The settings whose values differ between two sides: `order 4 vs 0`.
 fn settings(ours: &[&Value], theirs: &[&Value]) -> Vec<String> {
     let (ours, theirs) = (leaves(ours), leaves(theirs));
+    // Parameters and blocks of declared models with other layers are not the same ones.
+    if ours.get("layers") != theirs.get("layers") {
+        return vec!["other layers".to_owned()];
+    }
     let none = || vec!["none".to_owned()];
     let paths: Vec<&String> = ours
         .keys()
@@ -126,7 +132,13 @@ fn settings(ours: &[&Value], theirs: &[&Value]) -> Vec<String> {
         .filter_map(|path| {
             let left = ours.get(path).cloned().unwrap_or_else(none);
             let right = theirs.get(path).cloned().unwrap_or_else(none);
-            (left != right).then(|| format!("{path} {} vs {}", shown(&left), shown(&right)))
+            let (left, right) = (left != right).then(|| (shown(&left), shown(&right)))?;
+            // The layers of two blocks, for example, would fill a page.
+            Some(if left.len().max(right.len()) > LONGEST {
+                format!("other {path}")
+            } else {
+                format!("{path} {left} vs {right}")
+            })
         })
         .collect();
     if found.len() > SETTINGS {

@@ -5,10 +5,10 @@ use crate::report::table::{Column, Entry, Row, Table, cut_ranking, ranked_rows, 
 use crate::report::view::{Cell, View};
 
 use super::difference;
-use super::quality::{best_loss, first_loss};
-use super::ranking::{overlapping, rank_text, ranks, row};
+use super::quality::{best_loss, first_loss, told};
+use super::ranking::{overlapping, rank, ranks, row};
 use super::speed::timing;
-use super::tasks::{Task, grouped, names};
+use super::tasks::{grouped, names};
 
 /// The column of `timings.csv` that is ranked.
 pub(crate) const RATE: &str = "improvement_per_s";
@@ -29,15 +29,12 @@ pub(crate) fn groups<'v, 'a>(view: &'v View<'a>) -> Vec<Group<'v, 'a>> {
     });
     let names = names(view, &groups);
     let named = groups.into_iter().zip(names);
+    // The fall of a loss tells nothing where some run learned nothing, or saw fewer samples.
+    let named = named.filter(|(cells, _)| told(cells).is_ok());
     named.map(|(cells, name)| Group { name, cells }).collect()
 }
 
 impl<'v, 'a> Group<'v, 'a> {
-    /// Whether it is a part of the task.
-    pub(crate) fn is_of(&self, task: &Task<'_, '_>) -> bool {
-        self.cells[0].info.task_signature == task.cells[0].info.task_signature
-    }
-
     /// Its cells that have a rate, the highest first.
     pub(crate) fn best_first(&self) -> Vec<(&'v Cell<'a>, Number)> {
         let cells = self.cells.iter();
@@ -52,10 +49,10 @@ impl<'v, 'a> Group<'v, 'a> {
 /// The table of improvement rates: by group, the highest rate of each first.
 pub(crate) fn table(view: &View<'_>) -> Table {
     let groups = groups(view);
+    let rated_cells = groups.iter().map(|group| group.best_first().len()).sum();
     let several = groups.len() > 1;
     let columns = columns(view, several);
     let mut rows: Vec<Row> = Vec::new();
-    let mut missing: Vec<Row> = Vec::new();
     for group in &groups {
         let ordered = group.best_first();
         let values: Vec<f64> = ordered.iter().map(|(_, rate)| rate.value).collect();
@@ -64,36 +61,29 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             if rows.len() == ranked_rows(view) {
                 break;
             }
-            let (rank, remark) = if ordered.len() == 1 {
+            let (place, remark) = if ordered.len() == 1 {
                 let alone = if several {
                     alone(view, group, cell)
                 } else {
                     "–".to_owned()
                 };
-                ("–".to_owned(), alone)
+                (Entry::text("–"), alone)
             } else {
                 let overlap = overlapping(RATE, &ordered, &ranks, place);
-                (rank_text(&ranks, place), not_told_apart(&overlap))
+                (rank(&ranks, place), not_told_apart(&overlap))
             };
             let group_name = several.then_some(&*group.name);
-            rows.push(rated(view, (cell, rate), group_name, rank, remark));
-        }
-        for cell in group
-            .cells
-            .iter()
-            .filter(|cell| timing(cell, RATE).is_none())
-        {
-            missing.push(without_rate(view, cell));
+            rows.push(rated(view, (cell, rate), group_name, place, remark));
         }
     }
-    rows.extend(missing);
-    let cut = cut_ranking(view, &mut rows, view.cells.len());
+    let cut = cut_ranking(view, &mut rows, rated_cells);
     Table {
         id: "efficiency".to_owned(),
         title: "Efficiency ranking".to_owned(),
         about: format!(
             "How fast the loss fell: improvement rate = (first loss − best loss) ÷ time to the best epoch, validation excluded. \
-             A loss has its own scale, so that cells are ranked within one task and one loss only{}.",
+             A loss has its own scale, so that cells are ranked within one task and one loss only, and only where every run learned \
+             and saw equally many samples{}.",
             if several {
                 "; the others stand beside them without a rank"
             } else {
@@ -112,7 +102,7 @@ fn columns(view: &View<'_>, several: bool) -> Vec<Column> {
     let seeds = Provenance::Measured("median over seeds".into());
     let timed = Provenance::Measured("median of n runs".into());
     let rate = Provenance::Derived("(first − best loss) ÷ time, per run; median of n runs".into());
-    let mut columns = vec![Column::number("rank", "", &order)];
+    let mut columns = vec![Column::count("rank", &order)];
     columns.extend(view.axis_columns());
     columns.extend(several.then(|| Column::text("ranked within")));
     columns.push(Column::number("first loss", "", &seeds));
@@ -127,10 +117,10 @@ fn rated(
     view: &View<'_>,
     (cell, rate): (&Cell<'_>, &Number),
     group: Option<&str>,
-    rank: String,
+    rank: Entry,
     remark: String,
 ) -> Row {
-    let mut fields = vec![Entry::text(rank)];
+    let mut fields = vec![rank];
     fields.extend(view.labels(cell).into_iter().map(Entry::text));
     fields.extend(group.map(Entry::text));
     fields.push(Entry::number(first_loss(cell).as_ref()));
@@ -138,19 +128,7 @@ fn rated(
     fields.push(Entry::number(timing(cell, "best_epoch_s").as_ref()));
     fields.push(Entry::number(Some(rate)));
     fields.push(Entry::text(remark));
-    row(cell, fields, None)
-}
-
-/// A cell that was not measured, or whose loss was no number.
-fn without_rate(view: &View<'_>, cell: &Cell<'_>) -> Row {
-    let mut fields = vec![Entry::text("–")];
-    fields.extend(view.labels(cell).into_iter().map(Entry::text));
-    let why = if cell.is_measured() {
-        "no rate: the first or the best loss is missing".to_owned()
-    } else {
-        cell.why_missing()
-    };
-    row(cell, fields, Some(why))
+    row(cell, fields)
 }
 
 fn not_told_apart(overlap: &str) -> String {

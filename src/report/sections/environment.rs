@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::base::text::count;
+use crate::report::section::Section;
+use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::View;
 use crate::results::Environment;
 use crate::results::environment::UNKNOWN;
@@ -71,6 +74,54 @@ pub(crate) fn environments(view: &View<'_>) -> Vec<EnvironmentContext> {
     ids.sort_unstable();
     ids.dedup();
     ids.into_iter().map(|id| environment(view, id)).collect()
+}
+
+/// Each environment: as the system names it, and as `env.toml` keeps it.
+pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
+    let row = |fields: [&str; 3], count: usize| Row {
+        key: String::new(),
+        fields: fields[..count]
+            .iter()
+            .map(|text| Entry::text(*text))
+            .collect(),
+        missing: None,
+    };
+    let section = |one: EnvironmentContext| {
+        let system = one
+            .system
+            .iter()
+            .map(|line| row([line.name, &line.value, ""], 2));
+        let fields = one
+            .fields
+            .iter()
+            .map(|field| row([&field.name, &field.value, field.class], 3));
+        let columns = |names: &[&str]| names.iter().map(|name| Column::text(name)).collect();
+        let about = format!(
+            "{}, as the system and the build name it.",
+            count(one.runs, "run")
+        );
+        let as_kept =
+            "As `env.toml` keeps it, with what a difference means when timings are compared."
+                .replace('`', "");
+        let (system_id, fields_id) = (format!("system-{}", one.id), format!("fields-{}", one.id));
+        let title = format!("Environment {}", one.id);
+        Section {
+            tables: vec![
+                Table::of_rows(
+                    (&system_id, "System", about),
+                    columns(&["part", "what it is"]),
+                    system.collect(),
+                ),
+                Table::of_rows(
+                    (&fields_id, "All fields", as_kept),
+                    columns(&["field", "value", "when compared"]),
+                    fields.collect(),
+                ),
+            ],
+            ..Section::titled(&format!("environment-{}", one.id), title)
+        }
+    };
+    environments(view).into_iter().map(section).collect()
 }
 
 fn environment(view: &View<'_>, id: &str) -> EnvironmentContext {

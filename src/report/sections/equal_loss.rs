@@ -1,5 +1,6 @@
 //! Time to the loss that all cells reach, where an axis is declared as the treatment.
 
+use super::quality::is_worth_reaching;
 use super::speed::timing;
 use crate::base::statistics::median;
 use crate::base::units::human;
@@ -9,7 +10,7 @@ use crate::report::view::{Cell, View};
 
 /// The loss that every run with a curve reaches: the largest of their best. Validation where there is one.
 ///
-/// `None` without `compare.treatment`: only there are cells of different work meant to be held against each other.
+/// `None` where a model without training is as good, and without `compare.treatment`: only there are cells of different work meant to be held against each other.
 pub(super) fn target(view: &View<'_>) -> Option<f64> {
     view.set.plan.compare.get("treatment")?.as_str()?;
     let runs = view.cells.iter().flat_map(|cell| {
@@ -20,7 +21,9 @@ pub(super) fn target(view: &View<'_>) -> Option<f64> {
         let losses = curve(cell, seed).map(|(_, loss)| loss);
         losses.reduce(f64::min)
     });
-    best.reduce(f64::max)
+    let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
+    let reached = best.reduce(f64::max);
+    reached.filter(|loss| is_worth_reaching(*loss, &cells))
 }
 
 /// The heading of the column.
@@ -44,7 +47,10 @@ pub(super) fn entry(cell: &Cell<'_>, target: f64) -> Entry {
         })
         .collect();
     match (median(&shares), timing(cell, "train_s")) {
-        (Some(share), Some(training)) => Entry::text(human(share * training.value, 3)),
+        (Some(share), Some(training)) => {
+            let seconds = share * training.value;
+            Entry::value(seconds, human(seconds, 3))
+        }
         _ => Entry::text("–"),
     }
 }

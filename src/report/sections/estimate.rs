@@ -6,8 +6,9 @@ use crate::report::table::{Column, Entry, Row, Table, sources};
 use crate::report::view::{Cell, View};
 use crate::results::Status;
 
-/// A cell is named where its runs took longer or shorter than expected by more than this factor.
-const FAR: f64 = 1.5;
+/// A cell is named, and a finding, where its runs took longer or shorter than expected by more than this factor
+/// and a second.
+const FAR: f64 = 2.0;
 /// Cells that are named.
 const ROWS: usize = 20;
 
@@ -47,6 +48,24 @@ impl Sums {
     fn off(&self) -> f64 {
         self.ratio().map_or(1.0, |ratio| ratio.max(1.0 / ratio))
     }
+
+    /// Less than a second is what starting a process varies by.
+    fn is_far(&self) -> bool {
+        self.off() > FAR && (self.measured_s - self.estimated_s).abs() >= 1.0
+    }
+}
+
+/// The rule of the finding, in words.
+pub(super) fn rule() -> String {
+    format!(
+        "time of a cell's runs off from the expected one by more than a factor of {FAR} and a second"
+    )
+}
+
+/// Measured ÷ estimated time of a cell whose estimate was far off.
+pub(super) fn far_off(cell: &Cell<'_>) -> Option<f64> {
+    let sums = Sums::of(cell);
+    sums.ratio().filter(|_| sums.is_far())
 }
 
 /// The table; `None` where no run had an estimate.
@@ -59,8 +78,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
         .collect();
     let total = cells.iter().map(|(_, sums)| *sums);
     let total = total.reduce(Sums::and)?;
-    let mut far: Vec<&(&Cell<'_>, Sums)> =
-        cells.iter().filter(|(_, sums)| sums.off() > FAR).collect();
+    let mut far: Vec<&(&Cell<'_>, Sums)> = cells.iter().filter(|(_, sums)| sums.is_far()).collect();
     far.sort_by(|a, b| b.1.off().total_cmp(&a.1.off()));
     let named = far.iter().take(ROWS);
     let mut rows = vec![row("all runs".to_owned(), String::new(), &total)];
@@ -80,13 +98,15 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
 
 fn about(far: usize, all: usize) -> String {
     let cells = if far == 0 {
-        format!("No cell of {all} was off by more than a factor of {FAR}.")
+        format!("No cell of {all} was off by more than a factor of {FAR} and a second.")
     } else {
-        format!("{far} of {all} cells were off by more than a factor of {FAR}, the furthest first.")
+        format!(
+            "{far} of {all} cells were off by more than a factor of {FAR} and a second, the furthest first."
+        )
     };
     format!(
-        "What finished runs were expected to take before they began, from what runs like them took, and what they \
-         took from start to end. {cells}"
+        "What finished runs were expected to take before they began, from what runs of the cell, else runs like them, had \
+         taken on this machine, and what they took from start to end. {cells}"
     )
 }
 
@@ -97,7 +117,7 @@ fn columns() -> Vec<Column> {
     let ratio = Provenance::Derived("measured ÷ estimated".into());
     vec![
         Column::text("cell"),
-        Column::number("runs", "", &counted),
+        Column::count("runs", &counted),
         Column::number("estimated", "", &estimated),
         Column::number("measured", "", &measured),
         Column::number("ratio", "", &ratio),
@@ -124,6 +144,7 @@ fn row(name: String, key: String, sums: &Sums) -> Row {
 
 #[cfg(test)]
 mod tests {
+    use super::super::findings;
     use super::*;
     use crate::results::golden::ddpm;
 
@@ -158,6 +179,29 @@ mod tests {
             "{}",
             table.about
         );
+    }
+
+    #[test]
+    fn an_estimate_that_was_off_by_more_than_twice_is_a_finding() {
+        let found = |seconds: f64| -> Vec<String> {
+            let mut set = ddpm();
+            for row in &mut set.blocks {
+                let is_far = row.key.contains("batch-size=16,workers=4");
+                (row.wall_s, row.estimated_s) =
+                    (Some(if is_far { seconds } else { 9.0 }), Some(9.0));
+            }
+            let found = findings::found(&View::of(&set)).into_iter();
+            let own = found.filter(|one| one.rule == "estimate-far-off");
+            own.map(|one| one.text).collect()
+        };
+        for (seconds, words) in [
+            (52.0 * 9.0, "workers 4 (52.0×) the expected time"),
+            (9.0 / 4.0, "(0.250×)"),
+        ] {
+            let found = found(seconds);
+            assert!(found.iter().any(|text| text.contains(words)), "{found:?}");
+        }
+        assert!(found(1.9 * 9.0).is_empty() && found(9.0 / 1.9).is_empty());
     }
 
     #[test]

@@ -10,7 +10,8 @@ use crate::report::number::fixed;
 use crate::report::view::{Cell, View};
 
 use super::phases::{self, PHASES, breakdown};
-use super::{leak, treatment};
+use super::quality::has_learned;
+use super::{estimate, leak, treatment};
 
 /// Something in the measurements that a reader should know.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -21,15 +22,6 @@ pub struct Finding {
     pub text: String,
 }
 
-/// Findings, and the rules that were checked.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Findings {
-    /// In the order of the rules.
-    pub found: Vec<Finding>,
-    /// Every rule in words, whether it found something or not.
-    pub checked: Vec<String>,
-}
-
 /// Percent of the step from which on waiting for data is told.
 const WAIT: f64 = 10.0;
 /// Percent of the step from which on the residual is told.
@@ -37,27 +29,28 @@ const RESIDUAL: f64 = 5.0;
 /// Percent of the median from which on the spread of runs is told.
 const SPREAD: f64 = 10.0;
 /// Cells that a finding names at most.
-const NAMED: usize = 4;
+const NAMED: usize = 2;
 
 type Rule = (&'static str, String, fn(&View<'_>) -> Option<String>);
 
-/// Checks every rule.
-pub(crate) fn check(view: &View<'_>) -> Findings {
-    let rules = rules();
-    let found = rules.iter().filter_map(|(rule, _, check)| {
+/// What the rules find, in their order.
+pub(crate) fn found(view: &View<'_>) -> Vec<Finding> {
+    let found = rules().into_iter().filter_map(|(rule, _, check)| {
         let text = check(view)?;
         Some(Finding { rule, text })
     });
-    Findings {
-        found: found.collect(),
-        checked: rules
-            .iter()
-            .map(|(rule, words, _)| format!("{rule}: {words}"))
-            .collect(),
-    }
+    found.collect()
 }
 
-fn rules() -> [Rule; 10] {
+/// Every rule in words, whether it finds something or not.
+pub(crate) fn checked() -> Vec<String> {
+    let rules = rules().into_iter();
+    rules
+        .map(|(rule, words, _)| format!("{rule}: {words}"))
+        .collect()
+}
+
+fn rules() -> [Rule; 11] {
     [
         (
             "waiting-for-data",
@@ -81,7 +74,7 @@ fn rules() -> [Rule; 10] {
         ),
         (
             "no-learning",
-            "evaluation loss after training not below that before it".to_owned(),
+            "evaluation loss after training not 1 % below that before it".to_owned(),
             no_learning,
         ),
         (
@@ -112,6 +105,7 @@ fn rules() -> [Rule; 10] {
             "cells measured in different environments".to_owned(),
             mixed_environment,
         ),
+        ("estimate-far-off", estimate::rule(), estimate_far_off),
     ]
 }
 
@@ -177,12 +171,13 @@ fn outliers(view: &View<'_>) -> Option<String> {
 fn no_learning(view: &View<'_>) -> Option<String> {
     let cells = named(view, |cell| {
         let facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
-        let mut pairs = facts.filter_map(|f| Some((f.eval_loss_before?, f.eval_loss_after?)));
-        let (before, after) = pairs.find(|(before, after)| after >= before)?;
+        let mut idle = facts.filter(|facts| has_learned(facts) == Some(false));
+        let found = idle.next()?;
+        let (before, after) = (found.eval_loss_before?, found.eval_loss_after?);
         Some(format!("{} → {}", human(before, 4), human(after, 4)))
     })?;
     Some(format!(
-        "Training did not lower the evaluation loss: {cells}."
+        "Training did not lower the evaluation loss by 1 %: {cells}."
     ))
 }
 
@@ -238,4 +233,14 @@ fn mixed_environment(view: &View<'_>) -> Option<String> {
         let list = ids.into_iter().collect::<Vec<_>>().join(", ");
         format!("Cells were measured in different environments ({list}); ratios between them are left out.")
     })
+}
+
+fn estimate_far_off(view: &View<'_>) -> Option<String> {
+    let cells = named(view, |cell| {
+        let ratio = estimate::far_off(cell)?;
+        Some(format!("{}×", human(ratio, 3)))
+    })?;
+    Some(format!(
+        "Runs took far longer or shorter than was expected before they began: {cells} the expected time."
+    ))
 }

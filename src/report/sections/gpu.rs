@@ -6,9 +6,9 @@ use crate::base::units::human;
 use crate::event::GpuTimes;
 use crate::report::judged::{Judged, some_of, span};
 use crate::report::number::{Provenance, fixed};
-use crate::report::table::{Column, Entry, Table};
+use crate::report::table::{Column, ColumnKind, Entry, Table};
 use crate::report::view::{Cell, View};
-use crate::results::{Interval, IntervalKind, interval_over_runs};
+use crate::results::{Interval, interval_over_runs};
 
 /// Stands before the share of a cell whose clocks were held down.
 const WARNING: &str = "⚠";
@@ -43,7 +43,8 @@ fn columns() -> Vec<Column> {
             "GPU busy",
             "%",
             &measured("share of training with a kernel running"),
-        ),
+        )
+        .of(ColumnKind::Utilisation),
         Column::number("clock", "MHz", &measured("mean of the looks")),
         Column::number("memory clock", "MHz", &measured("mean of the looks")),
         Column::number("temperature", "°C", &measured("highest")),
@@ -104,15 +105,8 @@ fn number(
     value: impl Fn(&GpuTimes) -> Option<f64>,
     show: impl Fn(f64) -> String,
 ) -> Entry {
-    let Some(found) = median(cell, value) else {
-        return Entry::text("–");
-    };
-    let ends = (found.kind != IntervalKind::Single)
-        .then(|| format!("{}–{}", show(found.low), show(found.high)));
-    Entry {
-        detail: ends.unwrap_or_default(),
-        ..Entry::value(found.median, show(found.median))
-    }
+    let entry = |found: Interval| Entry::between(found.median, found.ends(), &show);
+    median(cell, value).map_or_else(|| Entry::text("–"), entry)
 }
 
 /// The share of looks at which something held the clocks down, with what it was.

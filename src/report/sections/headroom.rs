@@ -12,7 +12,8 @@ use crate::results::{Interval, interval_over_runs};
 
 use super::batch_curve;
 use super::machine;
-use super::speed::{shown_as, timing};
+use super::memory::MIB;
+use super::speed::{in_mib, timing};
 use super::sweep::{Sweep, sweeps};
 
 /// How many times the largest measured batch the fit is carried on to.
@@ -86,16 +87,18 @@ fn fields(view: &View<'_>, cell: &Cell<'_>) -> Option<Vec<Entry>> {
         .section(cell, "limits")
         .and_then(|limits| limits.get("memory"));
     let limit = limits.and_then(Value::as_f64);
-    let of = |whole: Option<f64>, show: &dyn Fn(f64) -> String| {
-        Entry::text(whole.map_or_else(|| "–".to_owned(), show))
+    let share = |whole: Option<f64>| {
+        let percent = whole.map(|all| peak / all * 100.0);
+        Entry::shown(percent, |share| fixed(share, 1))
     };
+    let bytes = |bytes: Option<f64>| Entry::shown(bytes.map(|bytes| bytes / MIB), whole);
     Some(vec![
-        shown_as(cell, "peak_rss_bytes", mebibytes),
-        of(memory, &mebibytes),
-        of(memory, &|all| fixed(peak / all * 100.0, 1)),
-        of(memory, &|all| mebibytes(all - peak)),
-        of(limit, &mebibytes),
-        of(limit, &|all| fixed(peak / all * 100.0, 1)),
+        in_mib(cell, "peak_rss_bytes", whole),
+        bytes(memory),
+        share(memory),
+        bytes(memory.map(|all| all - peak)),
+        bytes(limit),
+        share(limit),
     ])
 }
 
@@ -120,8 +123,8 @@ fn verdicts(view: &View<'_>) -> Vec<String> {
 }
 
 /// In whole MiB: what is subtracted here must not be rounded to four digits.
-fn mebibytes(bytes: f64) -> String {
-    human_integer((bytes / f64::from(1 << 20)).round().max(0.0) as u64)
+fn whole(mib: f64) -> String {
+    human_integer(mib.round().max(0.0) as u64)
 }
 
 /// What a batch beyond the largest would need, by a line through the measured peaks.

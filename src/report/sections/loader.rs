@@ -30,11 +30,11 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         let wait = timing(cell, "loader_wait_s")?;
         let work = timing(cell, "loader_work_s");
         let train = timing(cell, "train_s").filter(|train| train.value > 0.0);
-        let share = train.map(|train| human(wait.value / train.value * 100.0, 2));
+        let share = train.map(|train| wait.value / train.value * 100.0);
         Some(vec![
             Entry::number(Some(&wait)),
             Entry::number(work.as_ref()),
-            Entry::text(share.unwrap_or_else(|| "–".into())),
+            Entry::shown(share, |share| human(share, 2)),
             per_start(cell, |times| times.loader.start_ms),
             per_start(cell, |times| times.loader.stop_ms),
         ])

@@ -1,6 +1,5 @@
 //! Memory: the measured high-water mark with its source, and beside it the parts that can be computed.
 
-use crate::base::statistics::median;
 use crate::base::units::human;
 use crate::event::{DeviceMemoryTimes, MemoryParts, RunTimes};
 use crate::report::number::Provenance;
@@ -10,7 +9,7 @@ use crate::results::BlockRow;
 
 /// The table of memory.
 pub(crate) fn table(view: &View<'_>) -> Table {
-    let has_growth = view.cells.iter().any(|cell| growth(cell).is_some());
+    let has_growth = view.cells.iter().any(|cell| !growth(cell).is_empty());
     let has_device = view.cells.iter().any(has_device_memory);
     let columns = columns(view, has_growth, has_device);
     let about = about(has_growth, has_device);
@@ -28,16 +27,13 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             peak(cell, |run| run.times.as_ref()?.peak_validation_bytes),
             peak(cell, |run| run.peak_rss_bytes),
         ];
-        fields.extend(each.map(|bytes| Entry::text(mebibytes(bytes as f64))));
+        fields.extend(each.map(|bytes| in_mebibytes(bytes as f64)));
         let sum = each
             .iter()
             .fold(0u64, |sum, part| sum.saturating_add(*part));
-        fields.push(Entry::text(mebibytes(sum as f64)));
+        fields.push(in_mebibytes(sum as f64));
         if has_growth {
-            let growth = growth(cell);
-            fields.push(
-                growth.map_or_else(|| Entry::text("–"), |kib| Entry::value(kib, human(kib, 3))),
-            );
+            fields.push(spread_entry(&growth(cell), |kib| human(kib, 3)));
         }
         if has_device {
             fields.extend([
@@ -108,19 +104,25 @@ fn has_device_memory(cell: &Cell<'_>) -> bool {
 }
 
 /// KiB of resident memory that a measured step gained: median over runs; `None` where it was not measured.
-fn growth(cell: &Cell<'_>) -> Option<f64> {
+fn growth(cell: &Cell<'_>) -> Vec<f64> {
     let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
     let per_step = times.filter_map(|times| {
         let bytes = times.memory_growth_bytes? as f64;
         (times.measured_steps > 0).then(|| bytes / 1024.0 / times.measured_steps as f64)
     });
-    median(&per_step.collect::<Vec<f64>>())
+    per_step.collect()
 }
 
-/// One unit for all columns, so that they compare at a glance.
-pub(crate) fn mebibytes(bytes: f64) -> String {
-    let value = bytes / f64::from(1 << 20);
-    human(value, if value >= 1000.0 { 4 } else { 3 })
+/// Bytes of a MiB, the unit of all columns of memory, so that they compare at a glance.
+pub(crate) const MIB: f64 = 1_048_576.0;
+
+/// MiB to three digits, or four from 1,000 on.
+pub(crate) fn mebibytes(mib: f64) -> String {
+    human(mib, if mib >= 1000.0 { 4 } else { 3 })
+}
+
+fn in_mebibytes(bytes: f64) -> Entry {
+    Entry::value(bytes / MIB, mebibytes(bytes / MIB))
 }
 
 fn peak(cell: &Cell<'_>, get: fn(&BlockRow) -> Option<u64>) -> Entry {
@@ -130,7 +132,7 @@ fn peak(cell: &Cell<'_>, get: fn(&BlockRow) -> Option<u64>) -> Entry {
         .filter_map(|run| get(run))
         // No process takes nothing: a zero is a counter that did not work.
         .filter(|bytes| *bytes > 0)
-        .map(|bytes| bytes as f64)
+        .map(|bytes| bytes as f64 / MIB)
         .collect();
     spread_entry(&values, mebibytes)
 }

@@ -8,6 +8,7 @@ use crate::base::units::human_seconds;
 use crate::event::RunTimes;
 use crate::report::view::View;
 
+use super::cells::executions;
 use super::difference::part;
 use super::{memory, speed};
 
@@ -22,8 +23,9 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
         speed::below(view)
     ));
     sentences.push(phases(view));
-    let exclusive = view.set.blocks.iter().filter(|run| run.exclusive).count();
-    let runs = view.set.blocks.len();
+    let alone = view.set.blocks.iter().filter(|run| run.exclusive).cloned();
+    let exclusive = executions(&alone.collect::<Vec<_>>());
+    let runs = executions(&view.set.blocks);
     sentences.push(format!(
         "{exclusive} of {} had the machine to themselves.",
         count(runs, "run")

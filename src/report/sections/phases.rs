@@ -92,6 +92,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             .iter()
             .map(|(_, name)| Column::share(name, "phase ÷ step")),
     );
+    Column::last_is_residual(&mut columns);
     columns.push(Column::number(
         "sum",
         "%",
@@ -122,7 +123,9 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             let mut fields = vec![Entry::value(found.step_ms, human(found.step_ms, 4))];
             let shown = phases.iter().map(|&(place, _)| found.shares[place]);
             fields.extend(shown.map(|share| Entry::value(share, fixed(share, 1))));
-            fields.push(Entry::text(fixed(found.shares.iter().sum(), 1)));
+            fields.push(Entry::shown(Some(found.shares.iter().sum()), |sum| {
+                fixed(sum, 1)
+            }));
             Some(fields)
         },
     )

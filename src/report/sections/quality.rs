@@ -106,53 +106,61 @@ pub(crate) fn loss_name(view: &View<'_>) -> &'static str {
     }
 }
 
-/// Metrics that say how good a model is, the best first: where a cell has one, it is its quality.
-const QUALITIES: [(&str, &str); 4] = [
-    ("test_accuracy", "test accuracy"),
-    ("val_accuracy", "validation accuracy"),
-    ("test_r2", "test R²"),
-    ("val_r2", "validation R²"),
-];
+/// Metrics that say how good a model is, the best first: where all cells have one, it is their quality.
+const QUALITIES: [&str; 4] = ["test_accuracy", "val_accuracy", "test_r2", "val_r2"];
 
-/// What says how good cells are, whether larger is better, and its value for a cell: the same as the table's.
-pub(crate) struct Quality {
-    /// `test accuracy`.
-    pub(crate) name: &'static str,
-    /// Whether larger is better.
-    pub(crate) is_higher_better: bool,
-    metric: Option<&'static str>,
+/// The column that says how good cells are: a metric that all of those with facts have, else the best loss.
+pub(crate) fn column(cells: &[&Cell<'_>]) -> &'static str {
+    let facts = || {
+        let rows = cells.iter().flat_map(|cell| &cell.runs);
+        rows.filter_map(|row| row.facts.as_ref())
+    };
+    let has = |name: &str| {
+        facts().next().is_some()
+            && facts().all(|facts| facts.metrics.get(name).is_some_and(Option::is_some))
+    };
+    let found = QUALITIES.into_iter().find(|metric| has(metric));
+    found.unwrap_or("best_loss")
 }
 
-impl Quality {
-    /// What all of the cells with facts have.
-    pub(crate) fn of(view: &View<'_>, cells: &[&Cell<'_>]) -> Self {
-        let facts = || {
-            cells
-                .iter()
-                .flat_map(|cell| &cell.runs)
-                .filter_map(|row| row.facts.as_ref())
-        };
-        let has = |name: &str| {
-            facts().next().is_some()
-                && facts().all(|facts| facts.metrics.get(name).is_some_and(Option::is_some))
-        };
-        let found = QUALITIES.into_iter().find(|(metric, _)| has(metric));
-        Self {
-            name: found.map_or_else(|| loss_name(view), |(_, words)| words),
-            is_higher_better: found.is_some(),
-            metric: found.map(|(metric, _)| metric),
-        }
-    }
+/// Share of the loss before training by which it must fall for a run to have learned.
+const LEARNED: f64 = 0.01;
 
-    /// The value of a cell over its seeds.
-    pub(crate) fn value(&self, cell: &Cell<'_>) -> Option<Number> {
-        let Some(metric) = self.metric else {
-            return best_loss(cell);
-        };
-        over_seeds(cell, &|facts: &RunFacts| {
-            facts.metrics.get(metric).copied().flatten()
-        })
+/// Whether a run learned: its loss on the evaluation batch fell by more than 1 %. `None` where that was not evaluated.
+pub(crate) fn has_learned(facts: &RunFacts) -> Option<bool> {
+    let (before, after) = (facts.eval_loss_before?, facts.eval_loss_after?);
+    Some(after < before - LEARNED * before.abs())
+}
+
+/// Why the quality of cells says nothing about which is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Untold {
+    /// Some run did not learn, or was not evaluated before and after.
+    NotLearned,
+    /// The runs saw different numbers of samples.
+    OtherSamples,
+}
+
+/// Whether the quality of cells can be held against each other.
+pub(crate) fn told(cells: &[&Cell<'_>]) -> Result<(), Untold> {
+    let rows = cells.iter().flat_map(|cell| &cell.runs);
+    let facts: Vec<&RunFacts> = rows.filter_map(|row| row.facts.as_ref()).collect();
+    if facts.is_empty() || !facts.iter().all(|facts| has_learned(facts) == Some(true)) {
+        return Err(Untold::NotLearned);
     }
+    let is_other = |own: &&RunFacts| own.samples != facts[0].samples;
+    if facts.iter().any(is_other) {
+        return Err(Untold::OtherSamples);
+    }
+    Ok(())
+}
+
+/// Whether a loss lies below what every run of some cells had before training, by more than 1 %: only then does reaching it
+/// tell anything. A run without an evaluation before training decides nothing.
+pub(crate) fn is_worth_reaching(loss: f64, cells: &[&Cell<'_>]) -> bool {
+    let rows = cells.iter().flat_map(|cell| &cell.runs);
+    let mut before = rows.filter_map(|row| row.facts.as_ref()?.eval_loss_before);
+    before.all(|before| loss < before - LEARNED * before.abs())
 }
 
 /// Final loss over that of the first steps; of losses that may fall below 0 a ratio says nothing.
@@ -167,9 +175,13 @@ pub(crate) fn over_seeds(
     get: &dyn Fn(&RunFacts) -> Option<f64>,
 ) -> Option<Number> {
     let facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
-    let values: Vec<f64> = facts.filter_map(get).collect();
-    let middle = median(&values)?;
-    let (low, high) = range(&values)?;
+    of_seeds(&facts.filter_map(get).collect::<Vec<f64>>())
+}
+
+/// Median and range of one value per seed.
+pub(crate) fn of_seeds(values: &[f64]) -> Option<Number> {
+    let middle = median(values)?;
+    let (low, high) = range(values)?;
     let is_whole = values.iter().all(|value| value.fract() == 0.0);
     let text = |value: f64| {
         if is_whole && value.fract() == 0.0 && value >= 0.0 {
@@ -182,6 +194,7 @@ pub(crate) fn over_seeds(
     Some(Number {
         text: text(middle),
         interval,
+        ends: (values.len() > 1).then_some((low, high)),
         interval_name: "range of the seeds",
         unit: String::new(),
         provenance: Provenance::Measured(format!("n = {} seeds", values.len()))
@@ -198,7 +211,7 @@ fn change(cell: &Cell<'_>) -> Entry {
         (Some(before), Some(after)) if before.value > 0.0 => {
             let percent = (after.value / before.value - 1.0) * 100.0;
             let sign = if percent > 0.0 { "+" } else { "" };
-            Entry::text(format!("{sign}{}", human(percent, 3)))
+            Entry::value(percent, format!("{sign}{}", human(percent, 3)))
         }
         _ => Entry::text("–"),
     }

@@ -1,6 +1,5 @@
 //! Cells by speed, within one task only, with ratios only within one work.
 
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::report::number::{Number, Provenance};
@@ -15,15 +14,6 @@ use super::tasks::{Task, tasks};
 /// Cells that are looked through for intervals that overlap.
 const NAMED: usize = 200;
 
-/// A ranking within one task.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Ranking {
-    /// The cells in order, missing ones at the end.
-    pub table: Table,
-    /// What the ratios are against; `None` where nothing was measured.
-    pub baseline: Option<String>,
-}
-
 /// What cells are ranked by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pace {
@@ -34,13 +24,13 @@ pub(crate) enum Pace {
 }
 
 /// One ranking per task signature with more than one cell, in plan order.
-pub(crate) fn rankings(view: &View<'_>) -> Vec<Ranking> {
+pub(crate) fn rankings(view: &View<'_>) -> Vec<Table> {
     let tasks = tasks(view);
     let several = tasks.len() > 1;
     tasks
         .iter()
         .enumerate()
-        .filter(|(_, task)| !(several && task.cells.len() == 1))
+        .filter(|(_, task)| task.cells.iter().filter(|cell| cell.is_measured()).count() > 1)
         .map(|(index, task)| ranking(view, task, several.then_some(index + 1)))
         .collect()
 }
@@ -136,12 +126,17 @@ pub(crate) fn baseline<'v, 'a>(view: &View<'a>, cells: &[&'v Cell<'a>]) -> Optio
     declared.or_else(|| fastest_first(cells).pop().map(|(cell, _)| cell))
 }
 
-/// Whether the manifest names the cell as its baseline.
+/// Whether the manifest names the cell as its baseline: `report.baseline`, else `compare.baseline` of the treatment.
 pub(crate) fn is_baseline(view: &View<'_>, cell: &Cell<'_>) -> bool {
-    let Some(Value::Object(wanted)) = view.set.plan.report.get("baseline") else {
-        return false;
-    };
-    !wanted.is_empty() && view.is_at(cell, wanted)
+    let plan = &view.set.plan;
+    if let Some(Value::Object(wanted)) = plan.report.get("baseline") {
+        return !wanted.is_empty() && view.is_at(cell, wanted);
+    }
+    let value = plan.compare.get("baseline").and_then(Value::as_str);
+    let place = view.treatment();
+    value
+        .zip(place)
+        .is_some_and(|(value, place)| &*cell.info.axes[place] == value)
 }
 
 /// Why two cells' times have no ratio; `None` where they have one.
@@ -169,7 +164,7 @@ pub(crate) fn measured_apart(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str>
     }
 }
 
-fn ranking(view: &View<'_>, task: &Task<'_, '_>, number: Option<usize>) -> Ranking {
+fn ranking(view: &View<'_>, task: &Task<'_, '_>, number: Option<usize>) -> Table {
     let base = baseline(view, &task.cells);
     let pace = Pace::of(&task.cells);
     let columns = columns(view, pace);
@@ -177,7 +172,7 @@ fn ranking(view: &View<'_>, task: &Task<'_, '_>, number: Option<usize>) -> Ranki
     let ranks = ranks(&measured.iter().map(|(_, n)| n.value).collect::<Vec<_>>());
     let mut rows: Vec<Row> = Vec::new();
     for (place, (cell, number)) in measured.iter().enumerate().take(ranked_rows(view)) {
-        let mut fields = vec![Entry::text(rank_text(&ranks, place))];
+        let mut fields = vec![rank(&ranks, place)];
         fields.extend(view.labels(cell).into_iter().map(Entry::text));
         fields.push(Entry::number(Some(number)));
         fields.push(against(view, pace, (cell, number), base));
@@ -187,30 +182,21 @@ fn ranking(view: &View<'_>, task: &Task<'_, '_>, number: Option<usize>) -> Ranki
             &ranks,
             place,
         )));
-        rows.push(row(cell, fields, None));
+        rows.push(row(cell, fields));
     }
-    for cell in task.cells.iter().filter(|cell| !cell.is_measured()) {
-        let mut fields = vec![Entry::text("–")];
-        fields.extend(view.labels(cell).into_iter().map(Entry::text));
-        rows.push(row(cell, fields, Some(cell.why_missing())));
-    }
-    let cut = cut_ranking(view, &mut rows, task.cells.len());
-    let base_name = base.map(|cell| view.name(cell, None));
+    let cut = cut_ranking(view, &mut rows, measured.len());
     let title = match &*task.name {
         "" => "Speed ranking".to_owned(),
         name => format!("Speed ranking: {name}"),
     };
-    Ranking {
-        table: Table {
-            id: number.map_or("ranking".to_owned(), |n| format!("ranking-{n}")),
-            title,
-            about: about(view, pace, base),
-            sources: sources(&columns),
-            columns,
-            rows,
-            cut,
-        },
-        baseline: base_name,
+    Table {
+        id: number.map_or("ranking".to_owned(), |n| format!("ranking-{n}")),
+        title,
+        about: about(view, pace, base),
+        sources: sources(&columns),
+        columns,
+        rows,
+        cut,
     }
 }
 
@@ -225,7 +211,7 @@ fn columns(view: &View<'_>, pace: Pace) -> Vec<Column> {
             "throughput ÷ that of the baseline",
         ),
     };
-    let mut columns = vec![Column::number("rank", "", &derived("order of the medians"))];
+    let mut columns = vec![Column::count("rank", &derived("order of the medians"))];
     columns.extend(view.axis_columns());
     columns.push(Column::number(heading, unit, &median));
     columns.push(Column::number("speed-up", "", &derived(formula)));
@@ -269,11 +255,12 @@ pub(crate) fn ranks(ordered: &[f64]) -> Vec<usize> {
 }
 
 /// A rank, marked where others share it.
-pub(crate) fn rank_text(ranks: &[usize], place: usize) -> String {
+pub(crate) fn rank(ranks: &[usize], place: usize) -> Entry {
     let own = ranks[place];
     let before = place.checked_sub(1).and_then(|before| ranks.get(before));
     let is_shared = before == Some(&own) || ranks.get(place + 1) == Some(&own);
-    format!("{own}{}", if is_shared { " =" } else { "" })
+    let text = format!("{own}{}", if is_shared { " =" } else { "" });
+    Entry::value(own as f64, text)
 }
 
 /// Ranks of the other cells whose intervals of a column overlap with that of the cell at `place`; "n = 1" without one.
@@ -325,11 +312,11 @@ fn runs(numbers: &[usize]) -> String {
     }
 }
 
-pub(crate) fn row(cell: &Cell<'_>, fields: Vec<Entry>, missing: Option<String>) -> Row {
+pub(crate) fn row(cell: &Cell<'_>, fields: Vec<Entry>) -> Row {
     Row {
         key: cell.info.key.clone(),
         fields,
-        missing,
+        missing: None,
     }
 }
 

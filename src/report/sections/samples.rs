@@ -9,20 +9,12 @@ use serde::Serialize;
 
 use crate::base::png;
 use crate::base::text::count;
+use crate::report::section::Section;
 use crate::report::view::{Cell, View};
 use crate::results::SampleInfo;
 
 /// Images that a report shows at most; all of them lie in `samples/`.
 const MOST: usize = 60;
-
-/// The images of a report.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct Samples {
-    /// In plan order.
-    pub images: Vec<SampleContext>,
-    /// "The first 60 of 80 images…", where some are left out.
-    pub cut: Option<String>,
-}
 
 /// An image, as templates place it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -41,45 +33,43 @@ pub struct SampleContext {
     pub base64: String,
 }
 
-impl Samples {
-    /// The images that the results name, without their bytes.
-    pub(crate) fn of(view: &View<'_>) -> Self {
-        let cells = view.cells.iter();
-        let all: Vec<SampleContext> = cells
-            .flat_map(|cell| {
-                cell.info
-                    .samples
-                    .iter()
-                    .map(|sample| of_cell(view, cell, sample))
-            })
-            .collect();
-        let n = all.len();
-        let cut = || {
-            format!(
-                "The first {MOST} of {}; all lie in `samples/`.",
-                count(n, "image")
-            )
-        };
-        Self {
-            cut: (n > MOST).then(cut),
-            images: all.into_iter().take(MOST).collect(),
-        }
+/// The images that the results name, with their bytes where `folder` has them.
+pub(crate) fn section(view: &View<'_>, folder: Option<&Path>) -> Section {
+    let cells = view.cells.iter();
+    let all = cells.flat_map(|cell| {
+        let samples = cell.info.samples.iter();
+        samples.map(|sample| of_cell(view, cell, sample))
+    });
+    let mut images: Vec<SampleContext> = all.collect();
+    let n = images.len();
+    images.truncate(MOST);
+    for image in &mut images {
+        embed(image, folder);
     }
+    let cut = || {
+        let all = count(n, "image");
+        format!("The first {MOST} of {all}; all lie in samples/.")
+    };
+    Section {
+        paragraphs: (n > MOST).then(cut).into_iter().collect(),
+        images,
+        ..Section::titled("samples", "Samples")
+    }
+}
 
-    /// Reads their files in the results folder `folder`.
-    pub(crate) fn embed(&mut self, folder: &Path) {
-        for image in &mut self.images {
-            // What a file name of a results file may not do: leave its folder.
-            let is_plain = Path::new(&image.file).components().count() == 1;
-            let path = folder.join("samples").join(&image.file);
-            let Some(file) = is_plain.then(|| fs::read(path).ok()).flatten() else {
-                continue;
-            };
-            if let Some((width, height)) = png::size(&file) {
-                (image.width, image.height) = (width, height);
-                image.base64 = STANDARD.encode(&file);
-            }
-        }
+/// Reads an image's file in the results folder.
+fn embed(image: &mut SampleContext, folder: Option<&Path>) {
+    // What a file name of a results file may not do: leave its folder.
+    let is_plain = Path::new(&image.file).components().count() == 1;
+    let path = folder
+        .filter(|_| is_plain)
+        .map(|folder| folder.join("samples").join(&image.file));
+    let Some(file) = path.and_then(|path| fs::read(path).ok()) else {
+        return;
+    };
+    if let Some((width, height)) = png::size(&file) {
+        (image.width, image.height) = (width, height);
+        image.base64 = STANDARD.encode(&file);
     }
 }
 

@@ -14,6 +14,8 @@ use super::speed::timing;
 
 /// Times that are fitted: the column of `timings.csv`, and what the report calls it.
 const TIMES: [(&str, &str); 2] = [("train_s", "training"), ("epoch_s", "epoch")];
+/// Fits that have a row.
+const ROWS: usize = 40;
 /// How far beyond the largest dataset the fit is carried on.
 const BEYOND: f64 = 10.0;
 
@@ -34,31 +36,34 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
         });
         fits.collect::<Vec<_>>()
     });
-    let rows: Vec<Row> = rows.collect();
+    let mut rows: Vec<Row> = rows.collect();
+    let all = rows.len();
+    rows.truncate(ROWS);
     let columns = columns();
     (!rows.is_empty()).then(|| Table {
         id: "scaling".to_owned(),
         title: "Scaling with the number of samples".to_owned(),
         about: format!(
-            "time = factor × samples^exponent, by least squares on the logarithms of the cells' medians: 1 is proportional, \
-             below 1 larger datasets cost less per sample. n cells, and the exponent's standard error (n − 2 degrees of \
+            "time = factor × samples^exponent, by least squares on the logarithms of the cells' medians: 1 is proportional. Training that ends by itself \
+             after other numbers of epochs grows by both, and is not carried on. n cells, and the exponent's standard error (n − 2 degrees of \
              freedom; none for two cells). The last column was not measured: it carries the fit on to {BEYOND} times the \
              largest dataset, with the standard error of a single prediction as a factor."
         ),
         sources: sources(&columns),
         columns,
         rows,
-        cut: None,
+        cut: (all > ROWS).then(|| format!("The first {ROWS} of {all} fits.")),
     })
 }
 
 fn columns() -> Vec<Column> {
-    let fit = |what: &str| Provenance::Derived(format!("least squares on logarithms: {what}"));
+    const FIT: &str = "least squares on logarithms";
+    let fit = |what: &str| Provenance::Derived(format!("{FIT}: {what}"));
     let count = Provenance::Measured("cells with a median".into());
     vec![
         Column::text("cells"),
         Column::text("time"),
-        Column::number("n", "", &count),
+        Column::count("n", &count),
         Column::number(
             "samples",
             "",
@@ -67,7 +72,7 @@ fn columns() -> Vec<Column> {
         Column::number("exponent", "", &fit("slope")),
         Column::number("standard error", "", &fit("error of the slope")),
         Column::number("spread around the fit", "%", &fit("residual")),
-        Column::number("extrapolated, not measured", "", &fit("prediction")),
+        Column::extrapolated("", "s", format!("{FIT}: prediction")),
     ]
 }
 
@@ -80,23 +85,27 @@ fn row(
 ) -> Row {
     let sizes: Vec<f64> = points.iter().map(|(samples, _)| *samples).collect();
     let (smallest, largest) = range(&sizes).unwrap_or_default();
-    let or_dash = |text: Option<String>| Entry::text(text.unwrap_or_else(|| "–".to_owned()));
-    let percent = |share: f64| human((share.exp() - 1.0) * 100.0, 2);
+    // Training ends by itself after other numbers of epochs: epochs × epoch time, fitted apart, is all that can be carried on.
+    let told = prediction(points, fit).filter(|_| words == "epoch" || group.has_equal_epochs());
+    let spread = fit
+        .exponent_error
+        .map(|_| (fit.residual.exp() - 1.0) * 100.0);
+    let two = |value: f64| human(value, 2);
     Row {
         key: String::new(),
         fields: vec![
             Entry::text(group.name(view)),
             Entry::text(words),
-            Entry::text(points.len().to_string()),
+            Entry::count(points.len()),
             Entry::text(format!(
                 "{}–{}",
                 human_integer(smallest as u64),
                 human_integer(largest as u64)
             )),
             Entry::number(Some(&exponent(fit))),
-            or_dash(fit.exponent_error.map(|error| human(error, 2))),
-            or_dash(fit.exponent_error.map(|_| percent(fit.residual))),
-            or_dash(prediction(points, fit)),
+            Entry::shown(fit.exponent_error, two),
+            Entry::shown(spread, two),
+            told.unwrap_or_else(|| Entry::text("–")),
         ],
         missing: None,
     }
@@ -107,6 +116,7 @@ fn exponent(fit: &PowerLaw) -> Number {
     Number {
         text: human(fit.exponent, 3),
         interval: None,
+        ends: None,
         interval_name: "",
         unit: String::new(),
         provenance: Provenance::Derived("slope of the fit on logarithms".into()).to_string(),
@@ -134,6 +144,11 @@ pub(crate) fn growths(view: &View<'_>) -> Vec<Growth> {
         growths.collect::<Vec<_>>()
     });
     fits.collect()
+}
+
+/// Whether all measured cells differ in their number of samples only.
+pub(crate) fn is_all(view: &View<'_>) -> bool {
+    matches!(groups(view).as_slice(), [only] if only.cells.len() > 1)
 }
 
 fn growth(
@@ -183,14 +198,15 @@ pub(super) fn groups<'v, 'a>(view: &'v View<'a>) -> Vec<Group<'v, 'a>> {
 }
 
 /// What ten times the largest dataset would take, by the fit; `None` where two sizes leave no error.
-pub(super) fn prediction(points: &[(f64, f64)], fit: &PowerLaw) -> Option<String> {
+pub(super) fn prediction(points: &[(f64, f64)], fit: &PowerLaw) -> Option<Entry> {
     let sizes: Vec<f64> = points.iter().map(|(samples, _)| *samples).collect();
     let (_, largest) = range(&sizes)?;
     let beyond = BEYOND * largest;
     let error = fit.prediction_error(beyond)?;
-    let time = human_seconds(fit.at(beyond));
-    let (factor, size) = (human(error.exp(), 3), human_integer(beyond as u64));
-    Some(format!("{time} (×/÷ {factor}) at {size}"))
+    let (seconds, factor) = (fit.at(beyond), error.exp());
+    let (time, size) = (human_seconds(seconds), human_integer(beyond as u64));
+    let text = format!("{time} (×/÷ {}) at {size}", human(factor, 3));
+    Some(Entry::value(seconds, text).within(seconds / factor, seconds * factor))
 }
 
 /// The number of samples, and everything else that decides the work, as text.
@@ -203,6 +219,14 @@ fn parts(view: &View<'_>, cell: &Cell<'_>) -> Option<(f64, String)> {
 }
 
 impl Group<'_, '_> {
+    /// Whether every run of every cell trained for the same number of epochs.
+    fn has_equal_epochs(&self) -> bool {
+        let rows = self.cells.iter().flat_map(|(cell, _)| &cell.runs);
+        let mut epochs = rows.filter_map(|row| Some(row.facts.as_ref()?.epochs));
+        let first = epochs.next();
+        epochs.all(|own| Some(own) == first)
+    }
+
     /// Samples and median of the time in `column`, of the cells that have it.
     pub(super) fn points(&self, column: &str) -> Vec<(f64, f64)> {
         let point =

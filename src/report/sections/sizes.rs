@@ -11,7 +11,7 @@ use crate::report::view::{Cell, View};
 use super::memory::mebibytes;
 use super::quality::{metric_names, over_seeds, seeds_in_words, with_direction};
 use super::scaling::{Group, groups};
-use super::speed::{shown_as, timing};
+use super::speed::{in_mib, timing};
 
 /// Metrics that are shown at most; all of them stand under quality.
 const METRICS: usize = 6;
@@ -62,7 +62,7 @@ fn columns(view: &View<'_>, metrics: &[String]) -> Vec<Column> {
             "",
             &Provenance::Assumed("from the manifest".into()),
         ),
-        Column::number("n", "", &Provenance::Measured("runs that count".into())),
+        Column::count("n", &Provenance::Measured("runs that count".into())),
         Column::number("training", "s", &median),
         Column::number(
             "against the smallest",
@@ -85,17 +85,16 @@ fn rows(view: &View<'_>, group: &Group<'_, '_>, metrics: &[String]) -> Vec<Row> 
     let cells = group.cells.iter().map(|(cell, samples)| {
         let training = timing(cell, "train_s");
         let ratio = training.as_ref().zip(smallest.as_ref());
-        let ratio = ratio.map(|(own, first)| Number::ratio(own.value / first.value, "").text);
+        let ratio = ratio.map(|(own, first)| Number::ratio(own.value / first.value, ""));
         let epochs = over_seeds(cell, &|facts: &RunFacts| Some(facts.epochs as f64));
-        let or_dash = |text: Option<String>| Entry::text(text.unwrap_or_else(|| "–".to_owned()));
         let mut fields = vec![
             Entry::text(group.name(view)),
-            Entry::text(human_integer(*samples as u64)),
-            Entry::text(cell.timing.map_or(0, |row| row.n).to_string()),
+            Entry::count(*samples as usize),
+            Entry::count(cell.timing.map_or(0, |row| row.n)),
             Entry::number(training.as_ref()),
-            or_dash(ratio),
+            Entry::number(ratio.as_ref()),
             Entry::number(epochs.as_ref()),
-            shown_as(cell, "peak_train_bytes", mebibytes),
+            in_mib(cell, "peak_train_bytes", mebibytes),
         ];
         let own = metrics
             .iter()

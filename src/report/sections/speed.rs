@@ -1,5 +1,7 @@
 //! Throughput, step and epoch times, with intervals over runs.
 
+use super::memory::MIB;
+use crate::base::units::human;
 use crate::report::number::{Number, Provenance, interval_name};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
@@ -8,18 +10,28 @@ use crate::results::{IntervalKind, fixed_column};
 /// The table of times.
 pub(crate) fn table(view: &View<'_>) -> Table {
     let median = Provenance::Measured("median of n runs".into());
-    let columns = vec![
-        Column::number("n", "", &Provenance::Measured("runs that count".into())),
+    let mut columns = vec![
+        Column::count("n", &Provenance::Measured("runs that count".into())),
         Column::number("throughput", "samples/s", &median),
         Column::number("step", "ms", &median),
         Column::number("epoch", "s", &median),
         Column::number("training", "s", &median),
         Column::number("start-up", "s", &median),
     ];
-    let about = format!("Medians over the runs of a cell; {}.", below(view));
+    let mut about = format!("Medians over the runs of a cell; {}.", below(view));
+    let is_cut = view.cells.iter().any(|cell| cut(view, cell).is_some());
+    if is_cut {
+        let formula = "steps of a whole epoch × mean step, a fit of one constant to the runs; ± to the further end of its interval";
+        columns.push(Column::extrapolated(
+            "whole epoch, ",
+            "s",
+            formula.to_owned(),
+        ));
+        about.push_str(EXTRAPOLATED);
+    }
     Table::of_cells(view, ("speed", "Speed", about), columns, |cell| {
         let n = cell.timing.filter(|_| cell.is_measured())?.n;
-        let mut fields = vec![Entry::text(n.to_string())];
+        let mut fields = vec![Entry::count(n)];
         let names = [
             "samples_per_s",
             "step_ms",
@@ -28,8 +40,40 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             "startup_s",
         ];
         fields.extend(names.map(|name| entry(cell, name)));
+        fields.extend(is_cut.then(|| whole_epoch(view, cell)));
         Some(fields)
     })
+}
+
+/// What a table with extrapolated epochs says of them.
+const EXTRAPOLATED: &str = " Epochs were cut short (`train.steps-per-epoch`): the time of a whole one is extrapolated from \
+                            the steps that were measured, as if all of them took as long; validation is not in it.";
+
+/// Steps of an epoch that was cut short, and of a whole one.
+fn cut(view: &View<'_>, cell: &Cell<'_>) -> Option<(u64, u64)> {
+    let trained = view.section(cell, "train")?.get("steps-per-epoch")?;
+    Some((trained.as_u64()?, cell.info.whole_epoch_steps?))
+}
+
+/// The extrapolated time of a whole epoch; of one run there is no error, and so no extrapolation.
+fn whole_epoch(view: &View<'_>, cell: &Cell<'_>) -> Entry {
+    const STEP: &str = "step_mean_ms";
+    let step = cell.timing.and_then(|row| row.values.get(STEP));
+    let Some(((trained, all), step)) = cut(view, cell).zip(step) else {
+        return Entry::text("–");
+    };
+    let of = format!("{trained} of {all} steps");
+    if timing(cell, STEP).is_none() || step.kind == IntervalKind::Single {
+        return Entry::detailed("–", format!("{of}, no interval of the step"));
+    }
+    let seconds = |step_ms: f64| step_ms * all as f64 / 1e3;
+    let error = (step.high - step.median).max(step.median - step.low);
+    let error = human(seconds(error), 2);
+    Entry {
+        detail: format!("± {error}, {of}"),
+        ..Entry::value(seconds(step.median), human(seconds(step.median), 3))
+    }
+    .within(seconds(step.low), seconds(step.high))
 }
 
 /// What stands below the medians, in words.
@@ -85,21 +129,13 @@ fn entry(cell: &Cell<'_>, column: &str) -> Entry {
     Entry::number(number.as_ref())
 }
 
-/// A timing as a field in other words than its own, with its interval below where that is seen in them.
-pub(crate) fn shown_as(cell: &Cell<'_>, column: &str, show: impl Fn(f64) -> String) -> Entry {
-    let raw = cell.timing.and_then(|row| row.values.get(column));
-    let Some((interval, number)) = raw.zip(timing(cell, column)) else {
+/// Bytes of a cell as a field of a column in MiB, with their interval below.
+pub(crate) fn in_mib(cell: &Cell<'_>, column: &str, show: impl Fn(f64) -> String) -> Entry {
+    let Some(bytes) = timing(cell, column) else {
         return Entry::text("–");
     };
-    let ends = (show(interval.low), show(interval.high));
-    let text = show(number.value);
-    if ends.0 == ends.1 {
-        return Entry::value(number.value, text);
-    }
-    Entry {
-        detail: format!("{}–{}", ends.0, ends.1),
-        ..Entry::value(number.value, text)
-    }
+    let ends = bytes.ends.map(|(low, high)| (low / MIB, high / MIB));
+    Entry::between(bytes.value / MIB, ends, show)
 }
 
 /// Whether a timing can be one: no time and no rate is below zero; only what is left over may be.

@@ -16,8 +16,8 @@ pub(crate) struct Sweep<'v, 'a> {
     pub(crate) axis: usize,
     /// The measured cells, with their value.
     pub(crate) cells: Vec<(&'v Cell<'a>, f64)>,
-    /// Cells of the same line that have no measurement.
-    pub(crate) missing: Vec<&'v Cell<'a>>,
+    /// Cells of the same line that were measured with other code or elsewhere.
+    apart: Vec<&'v Cell<'a>>,
 }
 
 /// A line of cells under construction, by its values on the other axes.
@@ -64,7 +64,7 @@ pub(crate) fn sweeps<'v, 'a>(view: &'v View<'a>, path: &str, idle: &[&str]) -> V
         }
     }
     let mut found: Vec<Sweep<'v, 'a>> = lines.into_iter().map(|(_, line)| line).collect();
-    found.retain(|line| line.cells.len() + line.missing.len() > 1);
+    found.retain(|line| line.cells.len() + line.apart.len() > 1);
     for line in &mut found {
         line.cells.sort_by(|a, b| a.1.total_cmp(&b.1));
     }
@@ -88,11 +88,10 @@ pub(crate) fn rows_once(rows: impl Iterator<Item = Row>) -> Vec<Row> {
 
 impl<'v, 'a> Sweep<'v, 'a> {
     fn new(axis: usize) -> Self {
-        let (cells, missing) = (Vec::new(), Vec::new());
         Self {
             axis,
-            cells,
-            missing,
+            cells: Vec::new(),
+            apart: Vec::new(),
         }
     }
 
@@ -102,8 +101,8 @@ impl<'v, 'a> Sweep<'v, 'a> {
         let fits = first.is_none_or(|(first, _)| not_comparable(view, first, cell).is_none());
         if throughput(cell).is_some() && fits {
             self.cells.push((cell, value));
-        } else {
-            self.missing.push(cell);
+        } else if cell.is_measured() {
+            self.apart.push(cell);
         }
     }
 }
@@ -120,7 +119,7 @@ impl Sweep<'_, '_> {
         view.shared_name(&cells)
     }
 
-    /// Its rows of a table: the axes that vary, then what `fields` gives; cells without a measurement say why.
+    /// Its rows of a table: the axes that vary, then what `fields` gives; cells that are not comparable say why.
     pub(crate) fn rows(
         &self,
         view: &View<'_>,
@@ -132,16 +131,12 @@ impl Sweep<'_, '_> {
             fields: labels(cell).chain(fields(cell)).collect(),
             missing: None,
         });
-        let missing = self.missing.iter().map(|cell| Row {
+        let apart = self.apart.iter().map(|cell| Row {
             key: cell.info.key.clone(),
             fields: labels(cell).collect(),
-            missing: Some(if cell.is_measured() {
-                "not comparable: measured with other code or elsewhere".to_owned()
-            } else {
-                cell.why_missing()
-            }),
+            missing: Some("not comparable: measured with other code or elsewhere".to_owned()),
         });
-        measured.chain(missing).collect()
+        measured.chain(apart).collect()
     }
 
     /// "n = 2", or "n = 2 to 9".

@@ -93,6 +93,7 @@ impl Target {
         }
         Entry {
             detail,
+            interval: (times.len() > 1).then_some((low, high)),
             ..Entry::value(middle, human(middle, 3))
         }
     }
@@ -130,10 +131,7 @@ impl Target {
                 })
                 .collect();
             let whole = |values: &[f64]| {
-                median(values).map_or_else(
-                    || Entry::text("–"),
-                    |value| Entry::value(value, human_integer(value.round() as u64)),
-                )
+                Entry::shown(median(values), |value| human_integer(value.round() as u64))
             };
             Some(vec![
                 Entry::text(format!("{} of {}", reach.reached.len(), reach.seeds)),

@@ -98,8 +98,8 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
 }
 
 /// "Targets: 2 of 3 met; memory: not met.", from the table.
-pub(crate) fn short(judged: &Judged) -> String {
-    let rows = &judged.table.rows;
+pub(crate) fn short(table: &Table) -> String {
+    let rows = &table.rows;
     let status = |row: &Row| match (&row.missing, row.fields.last()) {
         (Some(_), _) | (None, None) => "not measured".to_owned(),
         (None, Some(status)) => status.text.clone(),
@@ -162,7 +162,7 @@ fn row(view: &View<'_>, spec: &TargetSpec) -> (Row, String) {
     row.key.clone_from(&worst.cell.info.key);
     row.fields.extend([
         figure,
-        Entry::text(n(worst.cell, &spec.column).to_string()),
+        Entry::count(n(worst.cell, &spec.column)),
         Entry::text(name),
         Entry::text(worst.status.text()),
     ]);
@@ -287,14 +287,15 @@ fn entry(column: &str, figure: &Interval) -> Entry {
     {
         return Entry {
             detail,
+            interval: figure.ends(),
             ..Entry::value(figure.median, text)
         };
     }
     let number = Number::timing(figure, "", 0);
     let unit = unit(column);
     Entry {
-        detail: number.interval.unwrap_or_default(),
-        ..Entry::value(figure.median, format!("{}{unit}", number.text))
+        text: format!("{}{unit}", number.text),
+        ..Entry::number(Some(&number))
     }
 }
 

@@ -80,6 +80,8 @@ fn covers(set: &str, path: &str) -> bool {
                 .is_some_and(|rest| rest.starts_with('.'))
     };
     let section = path.split('.').next().unwrap_or_default();
+    // The name of a section follows from what is chosen for it.
+    let section = section.strip_suffix("_name").unwrap_or(section);
     let homes = HOMES.iter().filter(|(name, _)| *name == section);
     let is_home = homes
         .flat_map(|(_, homes)| homes)

@@ -90,7 +90,7 @@ fn row(view: &View<'_>, own: &[&Cell<'_>], base: &[&Cell<'_>], place: usize) -> 
         fields: vec![
             Entry::text(view.words(place, &own[0].info.axes[place])),
             Entry::value(found.len() as f64, found.len().to_string()),
-            ratio(&sample_ms),
+            ratio(&|cell| sample_ms(view, cell)),
             ratio(&|cell| Some(timing(cell, "train_s")?.value)),
             Entry::text(differs),
         ],

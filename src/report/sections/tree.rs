@@ -1,11 +1,12 @@
 //! Where a run's time went, as a tree: exclusive leaves, a residual at each level, and sums that fit.
 
-use serde::Serialize;
-
 use crate::base::statistics::mean;
+use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::event::RunTimes;
-use crate::report::number::{fixed, to_hundred};
+use crate::report::number::{Provenance, fixed, to_hundred};
+use crate::report::section::Section;
+use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::BlockRow;
 
@@ -13,39 +14,73 @@ use super::chosen::chosen;
 use super::phases::PHASES;
 
 /// The times of one cell's mean run.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TimeTree {
+#[derive(Debug, Clone, PartialEq)]
+struct TimeTree {
     /// The cell in words.
-    pub cell: String,
+    cell: String,
     /// Runs that the means rest on.
-    pub n: usize,
+    n: usize,
     /// From the whole run inwards, each before its parts.
-    pub nodes: Vec<TimeNode>,
+    nodes: Vec<TimeNode>,
 }
 
 /// A part of a run's time.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct TimeNode {
+#[derive(Debug, Clone, PartialEq)]
+struct TimeNode {
     /// How deep it lies: 0 is the run.
-    pub depth: usize,
-    /// `forward`.
-    pub name: String,
+    depth: usize,
+    name: &'static str,
     /// Mean seconds over the runs.
-    pub seconds: f64,
-    /// The same, for people: `5.51 s`.
-    pub text: String,
+    seconds: f64,
     /// Percent of the run; the leaves sum to 100.0.
-    pub share: f64,
-    /// The same with one decimal.
-    pub share_text: String,
+    share: f64,
     /// Whether it has no parts.
-    pub is_leaf: bool,
-    /// Whether it is what the named parts beside it leave.
-    pub is_residual: bool,
+    is_leaf: bool,
+}
+
+/// Nested times of the cells that are shown in detail, a table each.
+pub(crate) fn section(view: &View<'_>) -> Section {
+    let tables = trees(view)
+        .into_iter()
+        .zip(1..)
+        .map(|(tree, number)| table(&tree, number));
+    let tables: Vec<Table> = tables.collect();
+    if tables.is_empty() {
+        return Section::default();
+    }
+    let about = "Means over the runs of a cell. Parts exclude each other and sum to what stands above them; the last part of \
+                 each level is what the named ones leave.";
+    Section {
+        paragraphs: vec![about.to_owned()],
+        tables,
+        ..Section::titled("tree", "Where a run’s time went")
+    }
+}
+
+fn table(tree: &TimeTree, number: usize) -> Table {
+    let mean = Provenance::Measured(format!("mean of {}", count(tree.n, "run")));
+    let share = Provenance::Derived("part ÷ run".into());
+    let columns = vec![
+        Column::text("part"),
+        Column::number("time", "", &mean),
+        Column::number("share", "%", &share),
+    ];
+    let rows = tree.nodes.iter().map(|node| Row {
+        key: String::new(),
+        fields: vec![
+            // Spaces that stay: how deep a part lies.
+            Entry::text(format!("{}{}", "\u{2003}".repeat(node.depth), node.name)),
+            Entry::value(node.seconds, human_seconds(node.seconds)),
+            Entry::value(node.share, fixed(node.share, 1)),
+        ],
+        missing: None,
+    });
+    let id = format!("tree-{number}");
+    Table::of_rows((&id, &tree.cell, String::new()), columns, rows.collect())
 }
 
 /// One tree for each of the cells that are shown in detail.
-pub(crate) fn trees(view: &View<'_>) -> Vec<TimeTree> {
+fn trees(view: &View<'_>) -> Vec<TimeTree> {
     chosen(view)
         .into_iter()
         .filter_map(|cell| tree(view, cell))
@@ -82,10 +117,10 @@ fn tree(view: &View<'_>, cell: &Cell<'_>) -> Option<TimeTree> {
             rest -= seconds;
             nodes.push(node(3, name, seconds));
         }
-        nodes.push(residual(3, "other", rest));
+        nodes.push(node(3, "other", rest));
     }
     let rest = training - steps;
-    nodes.push(residual(
+    nodes.push(node(
         2,
         "warm-up steps, loader start and stop, the rest",
         rest,
@@ -97,7 +132,7 @@ fn tree(view: &View<'_>, cell: &Cell<'_>) -> Option<TimeTree> {
         nodes.push(node(1, "costly evaluation (first block)", assessment));
     }
     let rest = total - startup - training - validation - assessment;
-    nodes.push(residual(1, last_name(view, cell), rest));
+    nodes.push(node(1, last_name(view, cell), rest));
     share_out(&mut nodes);
     Some(TimeTree {
         cell: view.name(cell, None),
@@ -127,23 +162,13 @@ fn seconds_of_steps(times: &RunTimes, ms: f64) -> f64 {
     times.measured_steps as f64 * ms / 1e3
 }
 
-fn node(depth: usize, name: &str, seconds: f64) -> TimeNode {
+fn node(depth: usize, name: &'static str, seconds: f64) -> TimeNode {
     TimeNode {
         depth,
-        name: name.to_owned(),
+        name,
         seconds,
-        text: human_seconds(seconds),
         share: 0.0,
-        share_text: String::new(),
         is_leaf: true,
-        is_residual: false,
-    }
-}
-
-fn residual(depth: usize, name: &str, seconds: f64) -> TimeNode {
-    TimeNode {
-        is_residual: true,
-        ..node(depth, name, seconds)
     }
 }
 
@@ -170,7 +195,6 @@ fn share_out(nodes: &mut [TimeNode]) {
         let own = leaves.iter().zip(&shares);
         let own = own.filter(|(leaf, _)| inside.contains(*leaf));
         node.share = own.map(|(_, share)| share).sum();
-        node.share_text = fixed(node.share, 1);
         node.is_leaf = inside.len() == 1;
     }
 }

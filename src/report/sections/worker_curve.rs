@@ -71,19 +71,19 @@ fn rows(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<Row> {
     sweep.rows(view, |cell| {
         let speed = throughput(cell);
         let ratio = speed.as_ref().zip(base.as_ref());
-        let ratio = ratio.map(|(own, base)| Number::ratio(own.value / base.value, "").text);
-        let ms = |value: Option<f64>| Entry::text(value.map_or("–".to_owned(), |ms| human(ms, 3)));
+        let ratio = ratio.map(|(own, base)| Number::ratio(own.value / base.value, ""));
+        let ms = |value: Option<f64>| Entry::shown(value, |ms| human(ms, 3));
         let starts = starts(view, cell);
         vec![
             Entry::number(speed.as_ref()),
-            Entry::text(ratio.unwrap_or_else(|| "–".to_owned())),
+            Entry::number(ratio.as_ref()),
             Entry::number(timing(cell, "loader_wait_s").as_ref()),
             Entry::number(timing(cell, "loader_work_s").as_ref()),
-            Entry::text(waited_share(cell).map_or("–".to_owned(), |share| human(share, 2))),
+            Entry::shown(waited_share(cell), |share| human(share, 2)),
             ms(waited_ms(cell)),
             of_runs(cell, |times| times.loader.start_ms),
             of_runs(cell, |times| times.loader.stop_ms),
-            Entry::text(starts.map_or("–".to_owned(), plain)),
+            Entry::shown(starts, plain),
             ms(starts.and_then(|starts| Some(starts * start_and_stop_ms(cell)?))),
         ]
     })

@@ -38,7 +38,7 @@ fn time_to_a_target_is_told_or_that_it_was_not_reached() {
     let mut set = with_accuracies([[0.2, 0.6, 0.91, 0.9], [0.1, 0.5, 0.7, 0.87]]);
     set.plan.report = json!({"target": [{"metric": "val_accuracy", "value": 0.9}]});
     let report = Report::of(&set);
-    let table = &report.time_to_target[0];
+    let table = report.shown("target-1");
     assert_eq!(table.title, "Time to val_accuracy ≥ 0.9");
     let time = place(table, "time to val_accuracy ≥ 0.9");
     // Three of four epochs of 8 s, 24 · 8 samples in all.
@@ -48,16 +48,20 @@ fn time_to_a_target_is_told_or_that_it_was_not_reached() {
     );
     assert_eq!(texts(&table.rows[1])[time], "not reached");
     assert_eq!(table.rows[1].fields[time].detail, "best 0.8700");
-    let column = place(&report.complexity, "time to val_accuracy ≥ 0.9");
-    assert_eq!(texts(&report.complexity.rows[0])[column], "6.00");
-    assert_eq!(texts(&report.complexity.rows[1])[column], "not reached");
+    let column = place(report.shown("complexity"), "time to val_accuracy ≥ 0.9");
+    assert_eq!(texts(&report.shown("complexity").rows[0])[column], "6.00");
+    assert_eq!(
+        texts(&report.shown("complexity").rows[1])[column],
+        "not reached"
+    );
 }
 
 #[test]
 fn a_loss_is_reached_from_above() {
     let mut set = with_accuracies([[0.0; 4]; 2]);
     set.plan.report = json!({"target": [{"metric": "train_loss", "value": 0.1}]});
-    let table = &Report::of(&set).time_to_target[0];
+    let report = Report::of(&set);
+    let table = report.shown("target-1");
     assert_eq!(table.title, "Time to train_loss ≤ 0.1");
     let reached = place(table, "seeds that reached it");
     assert_eq!(texts(&table.rows[0])[reached], "1 of 1");
@@ -84,15 +88,19 @@ fn two_kinds() -> ResultSet {
             "train": {"batch-size": 32},
         });
     }
+    for facts in set.runs.iter_mut().filter_map(|row| row.facts.as_mut()) {
+        facts.samples = 1024;
+    }
     set
 }
 
 #[test]
 fn classes_of_other_work_have_no_ratio_and_say_why() {
-    let table = Report::of(&two_kinds()).classes.expect("two kinds");
+    let report = Report::of(&two_kinds());
+    let table = report.shown("classes");
     let (ratio, why) = (
-        place(&table, "time ÷ first class"),
-        place(&table, "why no ratio"),
+        place(table, "time ÷ first class"),
+        place(table, "why no ratio"),
     );
     assert_eq!(texts(&table.rows[1])[0], "neural-sde");
     assert_eq!(texts(&table.rows[1])[ratio], "–");
@@ -107,8 +115,9 @@ fn classes_of_other_work_have_no_ratio_and_say_why() {
 fn classes_of_one_work_have_a_ratio_over_pairs() {
     let mut set = ddpm();
     set.plan.report = json!({"classes": "workers"});
-    let table = Report::of(&set).classes.expect("two numbers of workers");
-    let ratio = place(&table, "time ÷ first class");
+    let report = Report::of(&set);
+    let table = report.shown("classes");
+    let ratio = place(table, "time ÷ first class");
     let field = &table.rows[1].fields[ratio];
     assert!(field.text.ends_with('×'), "{field:?}");
     // Batch 64 with 4 workers ran out of memory: three pairs are left.
@@ -119,12 +128,13 @@ fn classes_of_one_work_have_a_ratio_over_pairs() {
 fn a_treatment_stands_beside_everything_that_differs() {
     let mut set = ddpm();
     set.plan.compare = json!({"treatment": "batch-size"});
-    let table = Report::of(&set).treatments.expect("a treatment");
+    let report = Report::of(&set);
+    let table = report.shown("treatments");
     let first = texts(&table.rows[0]);
     assert_eq!(first[..2], ["batch-size 16", "2"]);
     assert_eq!(first[4], "train (batch-size 16 vs 8)");
     assert!(table.about.contains("no speed-ups"), "{}", table.about);
-    assert!(Report::of(&ddpm()).treatments.is_none());
+    assert_eq!(Report::of(&ddpm()).table("treatments"), None);
 }
 
 #[test]
@@ -135,8 +145,9 @@ fn growth_of_memory_has_its_sign_and_zero_has_none() {
             times.memory_growth_bytes = Some(if index < 3 { -5 * 4096 } else { 0 });
         }
     }
-    let memory = Report::of(&set).memory;
-    let growth = place(&memory, "growth per step");
+    let report = Report::of(&set);
+    let memory = report.shown("memory");
+    let growth = place(memory, "growth per step");
     assert_eq!(texts(&memory.rows[0])[growth], "-4.00");
     assert_eq!(texts(&memory.rows[1])[growth], "0");
 }
@@ -145,8 +156,8 @@ fn growth_of_memory_has_its_sign_and_zero_has_none() {
 fn efficiency_is_ranked_within_one_loss_only() {
     let mut set = two_kinds();
     let report = Report::of(&set);
-    let (rank, remark) = (0, place(&report.efficiency, "remark"));
-    for row in &report.efficiency.rows {
+    let (rank, remark) = (0, place(report.shown("efficiency"), "remark"));
+    for row in &report.shown("efficiency").rows {
         assert_eq!(texts(row)[rank], "–");
         assert!(
             texts(row)[remark].starts_with("not comparable: different loss ("),
@@ -158,7 +169,7 @@ fn efficiency_is_ranked_within_one_loss_only() {
     }
     let report = Report::of(&set);
     let ranks: Vec<&str> = report
-        .efficiency
+        .shown("efficiency")
         .rows
         .iter()
         .map(|row| texts(row)[rank])
@@ -175,7 +186,7 @@ fn tasks_are_named_by_what_tells_them_apart() {
         cell.spec["loss"] = json!({"kind": "t-statistic"});
     }
     let report = Report::of(&set);
-    let titles: Vec<&str> = report.rankings.iter().map(|r| &*r.table.title).collect();
+    let titles = ["ranking-1", "ranking-2"].map(|id| &*report.shown(id).title);
     assert_eq!(
         titles,
         ["Speed ranking: samples 256", "Speed ranking: samples 4,096"]

@@ -27,7 +27,8 @@ fn two_cells() -> results::ResultSet {
 fn a_treatment_has_the_time_to_the_loss_that_all_cells_reach() {
     let mut set = two_cells();
     set.plan.compare = serde_json::json!({ "treatment": "batch-size" });
-    let quality = Report::of(&set).quality;
+    let report = Report::of(&set);
+    let quality = report.shown("quality");
     let column = quality.columns.last().expect("columns");
     assert_eq!(column.heading, "time to equal loss");
     // Both reach 0.6: the first after two of its four epochs of 8 s, the second after three of its four of 4 s.
@@ -38,7 +39,8 @@ fn a_treatment_has_the_time_to_the_loss_that_all_cells_reach() {
 
 #[test]
 fn without_a_treatment_there_is_no_such_column() {
-    let quality = Report::of(&two_cells()).quality;
+    let report = Report::of(&two_cells());
+    let quality = report.shown("quality");
     let headings = quality.columns.iter().map(|column| &column.heading);
     assert!(
         headings

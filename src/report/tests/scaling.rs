@@ -29,7 +29,8 @@ pub(in crate::report) fn sizes() -> results::ResultSet {
 
 #[test]
 fn r10_a_scaling_exponent_has_its_error_and_an_extrapolation_says_that_it_is_none() {
-    let scaling = Report::of(&sizes()).scaling.expect("a fit");
+    let report = Report::of(&sizes());
+    let scaling = report.shown("scaling");
     let fields = |row: &Row| {
         row.fields
             .iter()
@@ -57,12 +58,16 @@ fn r10_a_scaling_exponent_has_its_error_and_an_extrapolation_says_that_it_is_non
 
 #[test]
 fn without_sizes_that_differ_there_is_no_scaling() {
-    assert_eq!(Report::of(&ddpm()).scaling, None);
+    assert_eq!(Report::of(&ddpm()).table("scaling"), None);
     let mut set = sizes();
     for (index, info) in set.plan.cells.iter_mut().enumerate() {
         info.spec["train"]["epochs"] = index.into();
     }
-    assert_eq!(Report::of(&set).scaling, None, "they differ in more");
+    assert_eq!(
+        Report::of(&set).table("scaling"),
+        None,
+        "they differ in more"
+    );
 }
 
 #[test]
@@ -77,7 +82,7 @@ fn a_result_below_the_noise_floor_is_told() {
             .expect("a run");
         let facts = run.facts.as_mut().expect("facts");
         facts.metrics.insert("test_r2".into(), Some(r2));
-        let found = Report::of(set).findings.found;
+        let found = Report::of(set).findings;
         found
             .into_iter()
             .find(|finding| finding.rule == "below-noise-floor")
@@ -87,7 +92,8 @@ fn a_result_below_the_noise_floor_is_told() {
     assert_eq!(at(0.998_8, &mut set), None, "chance");
     let finding = at(0.999, &mut set).expect("a leak");
     assert!(finding.text.contains("test_r2 0.999"), "{}", finding.text);
-    let quality = Report::of(&set).quality;
+    let report = Report::of(&set);
+    let quality = report.shown("quality");
     assert!(
         quality.about.contains("MSE 0.00138, R² 0.99862"),
         "{}",
@@ -106,7 +112,9 @@ fn a_metric_that_is_the_loss_has_no_plot_of_its_own() {
             .validation
             .insert("val_r2".into(), Some(1.0 - loss));
     }
-    let curves = Report::of(&set).plots.curves;
+    let report = Report::of(&set);
+    let is_curve = |plot: &&crate::report::PlotContext| plot.title.ends_with("over epochs");
+    let curves: Vec<_> = report.plots().filter(is_curve).collect();
     let ids: Vec<&str> = curves.iter().map(|plot| plot.id.as_str()).collect();
     assert_eq!(ids, ["train-loss", "val-loss", "val-r2"]);
     assert!(

@@ -54,10 +54,25 @@ fn a_template_of_one_format_writes_that_one() {
 #[test]
 fn a_misspelled_field_is_drawn_at_its_place_with_the_nearest_name() {
     insta::assert_snapshot!("misspelled", mistake("# A\n{{ report.titel }}\n"));
-    insta::assert_snapshot!("deep", mistake("{{ report.plots.trhoughput }}"));
-    let in_loop = "{% for row in report.speed.rows %}\n{{ row.feilds }}\n{% endfor %}";
+    insta::assert_snapshot!("deep", mistake("{{ report.answer.sentnces }}"));
+    let in_loop = "{% for theme in report.themes %}\n{{ theme.titel }}\n{% endfor %}";
     insta::assert_snapshot!("in_a_loop", mistake(in_loop));
-    insta::assert_snapshot!("list", mistake("{{ report.rankings.table }}"));
+    insta::assert_snapshot!("moved", mistake("{{ report.speed.title }}"));
+    for (old, now) in [
+        (
+            "{{ report.headlines }}",
+            "`headlines` of earlier versions is now `answer`",
+        ),
+        (
+            "{% for theme in report.themes %}{{ theme.sections[0].tables[0].columns[0].is_share }}{% endfor %}",
+            "`is_share` of earlier versions is now `kind == \"share\"`",
+        ),
+    ] {
+        let told = mistake(old);
+        assert!(told.contains(now), "{told}");
+    }
+    insta::assert_snapshot!("middle", mistake("{{ report.advise.command }}"));
+    insta::assert_snapshot!("list", mistake("{{ report.themes.sections }}"));
 }
 
 #[test]
@@ -100,7 +115,7 @@ fn the_context_is_what_templates_see() {
     let context = context(&folder).expect("a context");
     let parsed: serde_json::Value = serde_json::from_str(&context).expect("JSON");
     assert_eq!(parsed["report"]["name"], "ddpm");
-    assert_eq!(parsed["report"]["speed"]["columns"][3]["heading"], "n");
+    assert_eq!(parsed["report"]["answer"]["tables"][0]["id"], "decision");
     assert_eq!(context, super::context(&folder).expect("the same again"));
 }
 

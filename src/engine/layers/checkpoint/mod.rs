@@ -18,7 +18,7 @@ use crate::ops::{Module, OpError, Path};
 /// Texts in the header of a file, by name.
 pub type Metadata = BTreeMap<String, String>;
 
-/// A parameter's name, its shape in PyTorch, and its values in that order.
+/// The name of a parameter or buffer, its shape in PyTorch, and its values in that order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tensor {
     /// Dotted name.
@@ -29,7 +29,7 @@ pub struct Tensor {
     pub values: Vec<f32>,
 }
 
-/// Copies all parameters to the host, in the order of the model's walk. Forces a device sync.
+/// Copies all parameters to the host, in the order of the model's walk, then all buffers. Forces a device sync.
 pub fn snapshot<D: Backend>(
     device: &D,
     module: &mut dyn Module<D>,
@@ -43,10 +43,17 @@ pub fn snapshot<D: Backend>(
             values,
         }));
     });
+    module.visit_buffers(&Path::root(), &mut |name, buffer| {
+        tensors.push(device.download(buffer).map(|values| Tensor {
+            name: name.to_owned(),
+            shape: vec![values.len()],
+            values,
+        }));
+    });
     tensors.into_iter().collect()
 }
 
-/// Replaces all parameters by tensors of the same names and shapes, in any order.
+/// Replaces all parameters and buffers by tensors of the same names and shapes, in any order.
 ///
 /// # Errors
 /// [`CheckpointError::Mismatch`] with all mismatches; the model is then unchanged.
@@ -59,12 +66,23 @@ pub fn restore<D: Backend>(
     module.visit(&Path::root(), &mut |name, parameter| {
         wanted.push((name.to_owned(), parameter.torch_shape().dims().to_vec()));
     });
+    module.visit_buffers(&Path::root(), &mut |name, buffer| {
+        wanted.push((name.to_owned(), vec![device.buffer_len(buffer)]));
+    });
     mismatch::check(&wanted, tensors)?;
     let by_name: BTreeMap<&str, &Tensor> = tensors.iter().map(|t| (t.name.as_str(), t)).collect();
     let mut result: Result<(), OpError> = Ok(());
     module.visit(&Path::root(), &mut |name, parameter| {
         if let (Ok(()), Some(tensor)) = (&result, by_name.get(name)) {
             result = parameter.set_from_torch(device, &tensor.values);
+        }
+    });
+    module.visit_buffers(&Path::root(), &mut |name, buffer| {
+        if let (Ok(()), Some(tensor)) = (&result, by_name.get(name)) {
+            match device.upload(tensor.values.clone()) {
+                Ok(values) => *buffer = values,
+                Err(error) => result = Err(error.into()),
+            }
         }
     });
     Ok(result?)

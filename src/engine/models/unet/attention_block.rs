@@ -3,7 +3,9 @@
 use super::block::BlockOptions;
 use crate::device::Backend;
 use crate::layers::{Conv2d, GroupNorm, Init};
-use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
+use crate::ops::{
+    self, Activation, AttentionOptions, Kernels, Module, OpError, Parameter, Pass, Path, Var,
+};
 
 /// `x + proj(attention(qkv(norm(x))))` over all pixels of an image.
 #[derive(Debug)]
@@ -35,7 +37,12 @@ impl<D: Kernels> AttentionBlock<D> {
         let (batch, channels) = (x.shape().dims()[0], x.shape().last());
         let positions = x.shape().rows() / batch.max(1);
         let qkv = qkv.reshape([batch, positions, 3 * channels])?;
-        let h = ops::attention(pass, &qkv, self.heads)?; // (B, H W, C)
+        let options = AttentionOptions {
+            heads: self.heads,
+            causal: false,
+            dropout: 0.0,
+        };
+        let h = ops::attention(pass, &qkv, options)?; // (B, H W, C)
         let h = self.proj.forward(pass, &reshaped(&h, x)?)?;
         ops::add(pass, x, &h)
     }

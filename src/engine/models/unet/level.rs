@@ -33,8 +33,11 @@ impl<D: Kernels> Level<D> {
     ) -> Result<Self, OpError> {
         let mut level = Self::blocks(init, size, options)?;
         if size.resamples {
-            let (stride, padding) = (2, 1);
-            let halving = Conv2dOptions { stride, padding };
+            let halving = Conv2dOptions {
+                stride: 2,
+                padding: 1,
+                ..Conv2dOptions::default()
+            };
             let convolution = Conv2d::new(init, size.channels, size.channels, 3, halving)?;
             level.resample = Resample::Down(convolution);
         }

@@ -87,7 +87,7 @@ const METRIC_STARTS: [&str; 8] = [
 ];
 
 /// Last words of metrics for which lower is better.
-const BETTER_LOW: [&str; 7] = [
+const BETTER_LOW: [&str; 8] = [
     "loss",
     "mse",
     "rmse",
@@ -95,6 +95,7 @@ const BETTER_LOW: [&str; 7] = [
     "violation",
     "iterations",
     "epoch",
+    "byte",
 ];
 
 /// Last words of metrics for which higher is better.

@@ -12,17 +12,21 @@ mod voxels;
 pub use selection::SelectionSpec;
 pub use verification::VerificationSpec;
 
+use std::collections::BTreeMap;
+
 use rand::Rng;
 use rand_distr::StandardNormal;
 
-use super::backprop::{Draw, Objective};
+use super::backprop::{Backprop, Draw, Objective};
 use super::noise_schedule::NoiseSchedule;
-use super::{Assess, Assessment, Meaning, ReferenceInputs, TaskError, TaskParts};
+use super::workload::Workload;
+use super::{Assess, Assessment, Meaning, ReferenceInputs, Task, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
+use crate::datasets::{DatasetFacts, DatasetSpec, Features, Target};
 use crate::layers::Init;
 use crate::loader::Batch;
-use crate::losses::{DetectorNoiseSpec, Signals};
-use crate::models::{Denoiser, DenoiserSize, ModelSpec};
+use crate::losses::{DetectorNoiseSpec, LossSpec, Signals};
+use crate::models::{Denoiser, DenoiserSize, DetectorAltSpec, DetectorNeuSpec};
 use crate::ops::parallel::for_each_chunk_pair;
 use crate::ops::{Kernels, Module, OpError, Pass, Var};
 use events::Events;
@@ -54,34 +58,15 @@ pub(super) struct Drawn {
 }
 
 impl<D: Kernels> Detector<D> {
-    /// The task for signals of `voxels` values.
-    ///
-    /// # Errors
-    /// [`TaskError::Misfit`] when the model is not a detector denoiser, [`TaskError::Op`] when the device fails.
-    pub(super) fn new(
-        device: &D,
-        loss: &DetectorNoiseSpec,
-        parts: TaskParts<'_>,
-        voxels: usize,
-    ) -> Result<Self, TaskError> {
-        let size = DenoiserSize {
-            phi: parts.features.len(),
-            voxels,
-            timesteps: loss.timesteps,
-        };
-        let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
-        let model = match parts.model {
-            ModelSpec::DetectorAlt(spec) => Denoiser::Alt(Box::new(spec.build(&mut init, size)?)),
-            ModelSpec::DetectorNeu(spec) => Denoiser::Neu(Box::new(spec.build(&mut init, size)?)),
-            _ => return Err(TaskError::misfit(parts)),
-        };
-        Ok(Self {
+    /// The task for signals of `size.voxels` values.
+    fn new(model: Denoiser<D>, loss: &DetectorNoiseSpec, size: DenoiserSize, seed: Seed) -> Self {
+        Self {
             model,
             loss: loss.clone(),
             schedule: NoiseSchedule::linear(loss.timesteps, loss.betas),
             size,
-            seed: parts.seed,
-        })
+            seed,
+        }
     }
 }
 
@@ -132,7 +117,7 @@ impl<D: Kernels> Objective<D> for Detector<D> {
         let noise = inputs.floats("eps", &voxels);
         let clean = inputs.floats("x0", &voxels);
         let phi = inputs.floats("phi", &[self.size.phi]);
-        let times = inputs.indices("t", self.size.timesteps);
+        let times = inputs.indices("t", &[], self.size.timesteps);
         inputs.finish()?;
         Ok(Drawn {
             noised,
@@ -207,6 +192,116 @@ impl<D: Kernels> Objective<D> for Detector<D> {
         }
         Ok(())
     }
+}
+
+impl Workload for DetectorAltSpec {
+    fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
+        misfit("detector-alt", self.check(), facts, loss)
+    }
+
+    fn default_loss(&self, _dataset: &DatasetSpec) -> LossSpec {
+        LossSpec::DetectorNoise(DetectorNoiseSpec::default())
+    }
+
+    fn forward_flops(&self, features: Features, target: Target) -> Option<f64> {
+        Some(self.forward_flops(features.len(), target.values_len()))
+    }
+
+    fn reference_form(
+        &self,
+        _loss: &LossSpec,
+        inputs: &ReferenceInputs,
+        _weights: &BTreeMap<&str, &[usize]>,
+    ) -> Result<Option<(Features, Target)>, String> {
+        reference_form(inputs)
+    }
+
+    fn build<D: Kernels>(
+        &self,
+        device: &D,
+        parts: TaskParts<'_>,
+    ) -> Result<Box<dyn Task<D>>, TaskError> {
+        build(device, parts, |init, size| {
+            Ok(Denoiser::Alt(Box::new(self.build(init, size)?)))
+        })
+    }
+}
+
+impl Workload for DetectorNeuSpec {
+    fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
+        misfit("detector-neu", self.check(), facts, loss)
+    }
+
+    fn default_loss(&self, _dataset: &DatasetSpec) -> LossSpec {
+        LossSpec::DetectorNoise(DetectorNoiseSpec::default())
+    }
+
+    fn forward_flops(&self, features: Features, target: Target) -> Option<f64> {
+        Some(self.forward_flops(features.len(), target.values_len()))
+    }
+
+    fn reference_form(
+        &self,
+        _loss: &LossSpec,
+        inputs: &ReferenceInputs,
+        _weights: &BTreeMap<&str, &[usize]>,
+    ) -> Result<Option<(Features, Target)>, String> {
+        reference_form(inputs)
+    }
+
+    fn build<D: Kernels>(
+        &self,
+        device: &D,
+        parts: TaskParts<'_>,
+    ) -> Result<Box<dyn Task<D>>, TaskError> {
+        build(device, parts, |init, size| {
+            Ok(Denoiser::Neu(Box::new(self.build(init, size)?)))
+        })
+    }
+}
+
+fn misfit(kind: &str, own: Vec<String>, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
+    if let Some(mistake) = own.into_iter().next() {
+        return Some(mistake);
+    }
+    let (Features::Vector { .. }, Target::Values { .. }) = (facts.features, facts.target) else {
+        return Some(format!(
+            "`{kind}` needs rows of numbers with numbers as targets; use `detector-events`"
+        ));
+    };
+    match loss {
+        LossSpec::DetectorNoise(spec) => spec.check().into_iter().next(),
+        other => Some(format!(
+            "`{kind}` estimates noise, `{}` does not fit; use `detector-noise`",
+            other.kind()
+        )),
+    }
+}
+
+fn reference_form(inputs: &ReferenceInputs) -> Result<Option<(Features, Target)>, String> {
+    let (phi, x) = (inputs.len_of("phi")?, inputs.len_of("x_t")?);
+    Ok(Some((
+        Features::Vector { len: phi },
+        Target::Values { len: x },
+    )))
+}
+
+fn build<D: Kernels>(
+    device: &D,
+    parts: TaskParts<'_>,
+    model: impl FnOnce(&mut Init<'_, D>, DenoiserSize) -> Result<Denoiser<D>, OpError>,
+) -> Result<Box<dyn Task<D>>, TaskError> {
+    let (LossSpec::DetectorNoise(loss), Target::Values { len }) = (parts.loss, parts.target) else {
+        return Err(TaskError::misfit(parts));
+    };
+    let size = DenoiserSize {
+        phi: parts.features.len(),
+        voxels: len,
+        timesteps: loss.timesteps,
+    };
+    let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
+    let objective = Detector::new(model(&mut init, size)?, loss, size, parts.seed);
+    Ok(Box::new(Backprop::new(device, objective, parts.seed)))
 }
 
 #[cfg(test)]

@@ -1,32 +1,27 @@
 use super::*;
-use crate::datasets::{DatasetSpec, DetectorEventsSpec, Features, OpenDataset, Target};
-use crate::losses::LossSpec;
+use crate::datasets::{DatasetSpec, DetectorEventsSpec, OpenDataset};
 use crate::models::DetectorNeuSpec;
 use crate::ops::testing::{self, TestDevice};
-use crate::tasks::{Algorithm, Place};
+use crate::tasks::Place;
 
 pub(super) const VOXELS: usize = 40;
 
 pub(super) fn task(loss: &DetectorNoiseSpec) -> Detector<TestDevice> {
     let device = testing::device();
-    let model = ModelSpec::DetectorNeu(DetectorNeuSpec {
+    let spec = DetectorNeuSpec {
         hidden: 16,
         layers: 2,
         time_embedding: 4,
         dropout: 0.1,
-    });
-    let parts = TaskParts {
-        model: &model,
-        loss: &LossSpec::DetectorNoise(loss.clone()),
-        features: Features::Vector { len: 22 },
-        target: Target::Values { len: VOXELS },
-        algorithm: Algorithm::Backprop,
-        beta: 0.0,
-        convolution: crate::ops::Convolution::Auto,
-        training: &[],
-        seed: Seed(1),
     };
-    Detector::new(&device, loss, parts, VOXELS).unwrap()
+    let size = DenoiserSize {
+        phi: 22,
+        voxels: VOXELS,
+        timesteps: loss.timesteps,
+    };
+    let mut init = Init::new(&device, Seed(1).stream(Purpose::Weights));
+    let model = Denoiser::Neu(Box::new(spec.build(&mut init, size).unwrap()));
+    Detector::new(model, loss, size, Seed(1))
 }
 
 /// Events of few voxels, a quarter held out.

@@ -10,29 +10,82 @@ mod propagation;
 mod tests;
 mod unrolled;
 
+use std::collections::BTreeMap;
+
 use self::memory::Memory;
 use super::classification::indices;
-use super::{Algorithm, Meaning, Outputs, ReferenceInputs, Score, Task, TaskParts};
+use super::reference::rows_of;
+use super::workload::{ONE_CLASS, Workload};
+use super::{Algorithm, Meaning, Outputs, ReferenceInputs, Score, Task, TaskError, TaskParts};
 use crate::base::Purpose;
+use crate::datasets::{DatasetFacts, Features, Target};
 use crate::layers::Init;
 use crate::loader::Batch;
+use crate::losses::LossSpec;
 use crate::measure::{Phase, Stopwatch};
 use crate::models::{Equilibrium, EquilibriumSpec};
 use crate::ops::{Kernels, OpError, Pass, Var, cross_entropy};
 
-pub(super) fn build<D: Kernels>(
-    device: &D,
-    model: &EquilibriumSpec,
-    parts: TaskParts<'_>,
-    classes: usize,
-) -> Result<Box<dyn Task<D>>, OpError> {
-    let classifier = Classifier::new(device, model, parts, classes)?;
-    Ok(match parts.algorithm {
-        Algorithm::Backprop => Box::new(unrolled::Unrolled::new(classifier)),
-        Algorithm::EquilibriumPropagation => {
-            Box::new(propagation::Propagation::new(classifier, parts.beta))
+impl Workload for EquilibriumSpec {
+    fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
+        if let Some(mistake) = self.check().into_iter().next() {
+            return Some(mistake);
         }
-    })
+        match facts.target {
+            Target::Class { classes: ..2 } => return Some(ONE_CLASS.to_owned()),
+            Target::Class { .. } => {}
+            _ => {
+                return Some(
+                    "`equilibrium` needs classes, the dataset's targets are numbers".to_owned(),
+                );
+            }
+        }
+        let fits = matches!(loss, LossSpec::CrossEntropy(_));
+        (!fits).then(|| {
+            let kind = loss.kind();
+            format!("`equilibrium` tells classes, `{kind}` does not fit; use `cross-entropy`")
+        })
+    }
+
+    fn is_trained_by(&self, _algorithm: Algorithm) -> bool {
+        true
+    }
+
+    fn forward_flops(&self, features: Features, target: Target) -> Option<f64> {
+        match target {
+            Target::Class { classes } => Some(self.forward_flops(features.len(), classes)),
+            _ => None,
+        }
+    }
+
+    fn reference_form(
+        &self,
+        _loss: &LossSpec,
+        inputs: &ReferenceInputs,
+        weights: &BTreeMap<&str, &[usize]>,
+    ) -> Result<Option<(Features, Target)>, String> {
+        let len = inputs.len_of("x")?;
+        let classes = rows_of(weights, "head.weight")?;
+        Ok(Some((Features::Vector { len }, Target::Class { classes })))
+    }
+
+    fn build<D: Kernels>(
+        &self,
+        device: &D,
+        parts: TaskParts<'_>,
+    ) -> Result<Box<dyn Task<D>>, TaskError> {
+        let (LossSpec::CrossEntropy(_), Target::Class { classes }) = (parts.loss, parts.target)
+        else {
+            return Err(TaskError::misfit(parts));
+        };
+        let classifier = Classifier::new(device, self, parts, classes)?;
+        Ok(match parts.algorithm {
+            Algorithm::Backprop => Box::new(unrolled::Unrolled::new(classifier)),
+            Algorithm::EquilibriumPropagation => {
+                Box::new(propagation::Propagation::new(classifier, parts.beta))
+            }
+        })
+    }
 }
 
 /// An equilibrium model that classifies a feature vector.
@@ -83,7 +136,7 @@ impl<D: Kernels> Classifier<D> {
 
     fn load_reference(&self, inputs: &mut ReferenceInputs) -> Result<Labelled<D>, OpError> {
         let x = inputs.floats("x", &[self.inputs]);
-        let labels = inputs.indices("label", self.classes);
+        let labels = inputs.indices("label", &[], self.classes);
         inputs.finish()?;
         Ok(Labelled {
             x: Var::constant(&self.device, x, [inputs.batch(), self.inputs])?,

@@ -2,7 +2,7 @@ use super::*;
 use crate::datasets::{Features, Target};
 use crate::device::Backend;
 use crate::losses::{KernelMmdSpec, KernelScoringSpec, TStatisticSpec};
-use crate::models::{CannedNetSpec, NeuralSdeSpec};
+use crate::models::{CannedNetSpec, ModelSpec, NeuralSdeSpec};
 use crate::ops::testing::{self, TestDevice};
 use crate::ops::{AdamStep, Path, UpdateKernel};
 use crate::tasks::Place;
@@ -34,7 +34,14 @@ fn task(model: &ModelSpec, loss: &LossSpec) -> Paths<TestDevice> {
         training: &training,
         seed: Seed(1),
     };
-    Paths::new(&testing::device(), parts, POINTS).unwrap()
+    let device = testing::device();
+    let mut init = Init::new(&device, Seed(1).stream(Purpose::Weights));
+    let generator = match model {
+        ModelSpec::CannedNet(spec) => spec.generator(&mut init),
+        ModelSpec::NeuralSde(spec) => spec.generator(&mut init),
+        other => panic!("{other:?} generates no paths"),
+    };
+    Paths::new(parts, POINTS, generator.unwrap()).unwrap()
 }
 
 fn canned_net() -> ModelSpec {

@@ -104,14 +104,16 @@ fn held(error: f32, convolutions: &[Convolution]) -> Verification {
         grads: tensor(1.0),
         after: tensor(1.0),
         loss: 1.0,
+        evaluation: None,
     };
     let own = Outcome {
         loss: 1.0,
         grads: tensor(1.0),
         after: tensor(1.0 + error),
         convolutions: convolutions.to_vec(),
+        evaluation: None,
     };
-    compare(&reference, own)
+    compare(&reference, own, &std::collections::BTreeSet::new())
 }
 
 /// The error of a U-Net of 24 base channels at 28×28 with `convolution = "auto"`.

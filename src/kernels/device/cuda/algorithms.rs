@@ -60,6 +60,8 @@ mod tests {
             channels: (channels, 64),
             stride: 1,
             padding: 1,
+            dilation: 1,
+            groups: 1,
         };
         let mut algorithms = Algorithms::default();
         assert_eq!(algorithms.to_string(), "");

@@ -48,9 +48,18 @@ impl Choice {
         direction: Direction,
         arithmetic: Arithmetic,
     ) -> Result<Self, c_int> {
+        if !convolution.is_held_by(arithmetic) {
+            return Err(NONE_FITS);
+        }
+        let moves = [
+            convolution.padding,
+            convolution.stride,
+            convolution.dilation,
+            convolution.groups,
+        ];
         let mut this = Self {
             operands: operands(convolution, direction, arithmetic)?,
-            moves: Descriptor::moves(convolution.padding as c_int, convolution.stride as c_int)?,
+            moves: Descriptor::moves(moves.map(|value| value as c_int))?,
             algorithm: 0,
             workspace: 0,
         };
@@ -195,7 +204,8 @@ fn operands(
     };
     let x = images(convolution.input, c)?;
     let y = images(convolution.output, k)?;
-    let filter = [k, convolution.kernel.0, convolution.kernel.1, c];
+    let (height, width) = convolution.kernel;
+    let filter = [k, height, width, c / convolution.groups];
     let w = Descriptor::filter(filter.map(|size| size as c_int), is_half)?;
     Ok(direction.ordered([x, w, y]))
 }

@@ -112,7 +112,7 @@ DEVICE float block_max(float value, float *scratch) {
 }
 
 // The activations of `ops::Activation`, by its number on a device (`Activation::code`).
-enum { IDENTITY = 0, SILU = 1, RELU = 2, TANH = 3, GELU = 4 };
+enum { IDENTITY = 0, SILU = 1, RELU = 2, TANH = 3, GELU = 4, SIGMOID = 5, LEAKY_RELU = 6, SOFTPLUS = 7 };
 
 DEVICE float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
@@ -123,6 +123,9 @@ DEVICE float activate(int activation, float x) {
     case RELU: return x <= 0.0f ? 0.0f : x;
     case TANH: return tanhf(x);
     case GELU: return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
+    case SIGMOID: return sigmoid(x);
+    case LEAKY_RELU: return x > 0.0f ? x : 0.01f * x;
+    case SOFTPLUS: return x > 20.0f ? x : log1pf(expf(x));
     default: return x;
     }
 }
@@ -141,6 +144,12 @@ DEVICE float activate_slope(int activation, float x) {
     }
     case GELU:
         return 0.5f * (1.0f + erff(x * 0.70710678118654752f)) + x * 0.39894228040143268f * expf(-0.5f * x * x);
+    case SIGMOID: {
+        float s = sigmoid(x);
+        return s * (1.0f - s);
+    }
+    case LEAKY_RELU: return x > 0.0f ? 1.0f : 0.01f;
+    case SOFTPLUS: return sigmoid(x);
     default: return 1.0f;
     }
 }

@@ -35,6 +35,8 @@ library! { Dnn:
         moves: Pointer, padding_y: c_int, padding_x: c_int, stride_y: c_int, stride_x: c_int, dilation_y: c_int,
         dilation_x: c_int, mode: c_int, sums: c_int
     );
+    /// Sets the number of groups of channels.
+    set_groups = "cudnnSetConvolutionGroupCount"(moves: Pointer, groups: c_int);
     /// Sets the math type: which units may compute it.
     set_math = "cudnnSetConvolutionMathType"(moves: Pointer, math: c_int);
     /// Algorithms of the forward pass, fastest first by cuDNN's estimate.
@@ -218,8 +220,8 @@ impl Descriptor {
         Ok(this)
     }
 
-    /// Describes a convolution without dilation; sums are `f32`.
-    pub(super) fn moves(padding: c_int, stride: c_int) -> Result<Self, c_int> {
+    /// Describes a convolution; sums are `f32`.
+    pub(super) fn moves([padding, stride, dilation, groups]: [c_int; 4]) -> Result<Self, c_int> {
         let this = Self::made(create_moves, destroy_moves)?;
         // SAFETY: the descriptor was made just above.
         succeeded(unsafe {
@@ -229,12 +231,16 @@ impl Descriptor {
                 padding,
                 stride,
                 stride,
-                1,
-                1,
+                dilation,
+                dilation,
                 CROSS_CORRELATION,
                 F32,
             )
         })?;
+        if groups != 1 {
+            // SAFETY: as above.
+            succeeded(unsafe { set_groups(this.address, groups) })?;
+        }
         Ok(this)
     }
 

@@ -29,7 +29,7 @@ impl Direction {
     }
 }
 
-/// The sizes of a convolution of images `(B, H, W, C)` by a filter `(K, kh, kw, C)`, with results `(B, H', W', K)`.
+/// The sizes of a convolution of images `(B, H, W, C)` by a filter `(K, kh, kw, C/groups)`, with results `(B, H', W', K)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Convolution {
     /// Batch size.
@@ -46,35 +46,47 @@ pub struct Convolution {
     pub stride: usize,
     /// Zero padding of `x`, on every side.
     pub padding: usize,
+    /// Distance in pixels between the taps of the filter.
+    pub dilation: usize,
+    /// Number of groups of channels.
+    pub groups: usize,
 }
 
 /// The key of a cached plan.
 pub(super) type Key = (Convolution, Direction, Arithmetic);
 
 impl Convolution {
+    /// Channels of `x` and `y` in memory. Groups are not padded: [`Convolution::is_held_by`] says whether they need to be.
     pub(super) fn channels_in_memory(&self, arithmetic: Arithmetic) -> (usize, usize) {
         let (c, k) = self.channels;
         match arithmetic {
-            Arithmetic::Half => (
+            Arithmetic::Half if self.groups == 1 => (
                 c.next_multiple_of(HALF_CHANNELS),
                 k.next_multiple_of(HALF_CHANNELS),
             ),
-            Arithmetic::Single | Arithmetic::Tf32 => (c, k),
+            _ => (c, k),
         }
+    }
+
+    /// Whether cuDNN can take the channels as they are in memory: in `f16` every group has a multiple of eight.
+    pub(super) fn is_held_by(&self, arithmetic: Arithmetic) -> bool {
+        let (c, k) = self.channels;
+        let is_whole = |channels: usize| (channels / self.groups).is_multiple_of(HALF_CHANNELS);
+        self.groups == 1 || arithmetic != Arithmetic::Half || (is_whole(c) && is_whole(k))
     }
 
     /// Numbers of values of `x`, `w` and `y` in memory, with padded channels.
     pub(super) fn lens(&self, (c, k): (usize, usize)) -> [usize; 3] {
         [
             self.batch * self.input.0 * self.input.1 * c,
-            k * self.kernel.0 * self.kernel.1 * c,
+            k * self.kernel.0 * self.kernel.1 * (c / self.groups),
             self.batch * self.output.0 * self.output.1 * k,
         ]
     }
 }
 
 /// `64x40x40x3>128:3x3s1p1`: 64 images of 40 × 40 pixels and 3 channels, to 128 channels with a 3 × 3 filter, stride 1,
-/// padding 1.
+/// padding 1; a dilation and a number of groups other than 1 follow, as `d2g4`.
 impl fmt::Display for Convolution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -84,11 +96,20 @@ impl fmt::Display for Convolution {
             channels: (c, k),
             stride,
             padding,
+            dilation,
+            groups,
             ..
         } = self;
         write!(
             f,
             "{batch}x{height}x{width}x{c}>{k}:{rows}x{columns}s{stride}p{padding}"
-        )
+        )?;
+        if *dilation != 1 {
+            write!(f, "d{dilation}")?;
+        }
+        if *groups != 1 {
+            write!(f, "g{groups}")?;
+        }
+        Ok(())
     }
 }

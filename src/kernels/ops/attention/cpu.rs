@@ -1,9 +1,15 @@
-//! Attention on the CPU: one task per sequence and head for scores, one per chunk of a sequence's rows for results,
-//! independent of the number of threads.
+//! Attention on the CPU: one task per chunk of a sequence's rows forward, one per sequence and head backward, independent
+//! of the number of threads.
 //!
-//! A head's q, k and v are read, and its results written, in place through strides: nothing is copied or transposed.
+//! A task has the scores of one chunk of rows, or of one head, at a time. Backward computes the probabilities again, so
+//! that no `T²` values per head are kept between the passes. Keys, and in backward values, are transposed once per
+//! sequence; all else is read in place through strides.
 //!
-//! Backward: `dv = pᵀ dy; dp = dy vᵀ; ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`.
+//! Backward: `dv = pᵀ dy; dp = dy vᵀ; ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`, with `drop(p)` in the first and
+//! `drop(dp)` for dp in the third.
+//!
+//! Causal: a chunk of rows ends at the column of its last row, and a chunk of columns begins at the row of its first one.
+//! Of the upper triangle only the parts in the chunks on the diagonal are computed; probabilities are zeros there.
 #![expect(
     clippy::inline_always,
     reason = "compiled anew for each vector level inside `simd`"
@@ -12,93 +18,77 @@
 use std::ops::Range;
 
 use dfdx::tensor::Cpu;
+use pulp::{Simd, WithSimd};
 
+use super::rows::{GROUP, LANES, Rows, multiply, transpose};
 use super::{AttentionKernel, AttentionSize};
 use crate::device::{Backend, Buffer};
+use crate::ops::dropout::cpu::mask_factors;
 use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product};
 use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
-use crate::ops::simd::simd;
-use crate::ops::{OpError, math};
+use crate::ops::simd::{simd, simd_vectors};
+use crate::ops::{Mask, OpError};
 
-/// Approximate number of positions in a chunk of results.
+/// Approximate number of positions in a chunk.
 const ROWS: usize = 128;
+/// Number of positions in a chunk if causal: few, so that little is computed in vain; full tiles of the products.
+const CAUSAL_ROWS: usize = 30;
+/// Number of positions up to which keys and values are not transposed but read in place.
+const FEW: usize = 16;
 
 impl AttentionKernel for Cpu {
     fn attention(
         &self,
         qkv: &Buffer<Self>,
         size: AttentionSize,
+        mask: Option<Mask>,
     ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
-        let (t, c, d) = (size.positions, size.features, size.head_width());
-        let mut probabilities = self.spare_buffer(size.batch * size.heads * t * t)?;
-        let mut y = self.spare_buffer(size.batch * t * c)?;
-        let parallel = size.is_large();
-        for_each_chunk_if(parallel, &mut probabilities, t * t, |start, p| {
-            let Head { q, k, .. } = Head::new(qkv, size, start / (t * t));
-            let mut scores = MatrixMut::new(p, t, t);
-            product(&mut scores, Accumulate::Replace, q, k.transposed());
-            simd(
-                #[inline(always)]
-                || softmax_rows(p, t, size.scale()),
-            );
+        let (large, c, len) = (size.is_large(), size.features, size.len());
+        let mut y = self.spare_buffer(size.batch * len)?;
+        for_each_chunk_if(large, &mut y, len, |start, y| {
+            let sequence = Sequence::new(qkv, size, start / len, mask);
+            sequence.with_transposed(1, |keys| {
+                for_each_chunk_if(large, y, size.chunk() * c, |start, y| {
+                    let first = start / c;
+                    sequence.attend(first..first + y.len() / c, keys, y);
+                });
+            });
         });
-        each_rows(size, &mut y, c, |sequence, rows, y| {
-            for head in 0..size.heads {
-                let index = sequence * size.heads + head;
-                let p = Matrix::new(&probabilities[index * t * t..], t, t);
-                let mut y = MatrixMut::strided(&mut y[head * d..], rows.len(), d, c);
-                let p = p.row_range(rows.start, rows.len());
-                product(
-                    &mut y,
-                    Accumulate::Replace,
-                    p,
-                    Head::new(qkv, size, index).v,
-                );
-            }
-        });
-        Ok((y, probabilities))
+        Ok((y, self.spare_buffer(0)?))
     }
 
     fn attention_backward(
         &self,
         qkv: &Buffer<Self>,
-        probabilities: &Buffer<Self>,
+        _: &Buffer<Self>,
         size: AttentionSize,
+        mask: Option<Mask>,
         grad_output: &Buffer<Self>,
         (grad_qkv, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
-        let (t, c, d) = (size.positions, size.features, size.head_width());
-        with_scratch(probabilities.len(), |scores| {
-            for_each_chunk_if(size.is_large(), scores, t * t, |start, scores| {
-                let head = Head::new(qkv, size, start / (t * t));
-                let dy = head_gradient(grad_output, size, start / (t * t));
-                let mut dp = MatrixMut::new(scores, t, t);
-                product(&mut dp, Accumulate::Replace, dy, head.v.transposed());
-                let p = &probabilities[start..start + t * t];
-                simd(
-                    #[inline(always)]
-                    || softmax_rows_backward(scores, p, t, size.scale()),
-                );
-            });
-            each_rows(size, grad_qkv, 3 * c, |sequence, rows, grad| {
-                for head in 0..size.heads {
-                    let index = sequence * size.heads + head;
-                    let Head { q, k, .. } = Head::new(qkv, size, index);
-                    let dy = head_gradient(grad_output, size, index);
-                    let ds = Matrix::new(&scores[index * t * t..], t, t);
-                    let p = Matrix::new(&probabilities[index * t * t..], t, t);
-                    let parts = [
-                        (ds.row_range(rows.start, rows.len()), k),
-                        (ds.column_range(rows.start, rows.len()).transposed(), q),
-                        (p.column_range(rows.start, rows.len()).transposed(), dy),
-                    ];
-                    for (part, (a, b)) in parts.into_iter().enumerate() {
-                        let grad = &mut grad[part * c + head * d..];
-                        let mut grad = MatrixMut::strided(grad, rows.len(), d, 3 * c);
-                        product(&mut grad, accumulate, a, b);
+        let (large, len, head_len) = (size.is_large(), size.len(), size.len() / size.heads);
+        for_each_chunk_if(large, grad_qkv, 3 * len, |start, joined| {
+            let sequence = Sequence::new(qkv, size, start / (3 * len), mask);
+            let dy = &grad_output[start / 3..start / 3 + len];
+            sequence.with_transposed(2, |transposed| {
+                // Heads apart: the gradients of each are one task's own, and their rows lie close together.
+                with_scratch(3 * len, |apart| {
+                    for_each_chunk_if(large, apart, 3 * head_len, |start, grads| {
+                        let head = start / (3 * head_len);
+                        if accumulate == Accumulate::Add {
+                            for (values, place) in size.gradient_rows(grads, head) {
+                                values.copy_from_slice(&joined[place]);
+                            }
+                        }
+                        sequence.gradients(head, transposed, dy, (grads, accumulate));
+                    });
+                    for (head, grads) in apart.chunks_exact_mut(3 * head_len).enumerate() {
+                        for (values, place) in size.gradient_rows(grads, head) {
+                            joined[place].copy_from_slice(values);
+                        }
                     }
-                }
+                });
             });
         });
         Ok(())
@@ -107,93 +97,300 @@ impl AttentionKernel for Cpu {
 
 impl AttentionSize {
     fn is_large(self) -> bool {
-        self.work().forward >= PRODUCT_FLOP as u64
+        self.work(false).forward >= PRODUCT_FLOP as u64
+    }
+
+    /// Number of values of a sequence's queries.
+    fn len(self) -> usize {
+        self.positions * self.features
+    }
+
+    /// Number of positions in a chunk.
+    fn chunk(self) -> usize {
+        if self.causal {
+            CAUSAL_ROWS
+        } else {
+            even_chunk(self.positions, ROWS)
+        }
+    }
+
+    fn chunks(self) -> impl Iterator<Item = Range<usize>> {
+        let starts = (0..self.positions).step_by(self.chunk());
+        starts.map(move |start| start..self.positions.min(start + self.chunk()))
+    }
+
+    /// Number of positions that position `i` attends to.
+    fn attended(self, i: usize) -> usize {
+        if self.causal { i + 1 } else { self.positions }
+    }
+
+    /// Distance between rows of scores: an odd number of cache lines, so that a column is spread over the sets of a cache.
+    fn stride(self) -> usize {
+        (self.positions.div_ceil(LANES) | 1) * LANES
+    }
+
+    /// Rows of scores from `first` on.
+    #[inline(always)]
+    fn rows<S>(self, simd: S, first: usize, columns: usize) -> Rows<S> {
+        Rows {
+            simd,
+            stride: self.stride(),
+            columns,
+            len: (self.attended(first), usize::from(self.causal)),
+            scale: self.scale(),
+        }
+    }
+
+    /// The rows of one head's gradients `(3, T, d)`, each with its place in those of the sequence, `(T, 3C)`.
+    fn gradient_rows(
+        self,
+        grads: &mut [f32],
+        head: usize,
+    ) -> impl Iterator<Item = (&mut [f32], Range<usize>)> {
+        let (t, c, d) = (self.positions, self.features, self.head_width());
+        let rows = grads.chunks_exact_mut(d).enumerate();
+        rows.map(move |(row, values)| {
+            let start = (row % t * 3 + row / t) * c + head * d;
+            (values, start..start + d)
+        })
     }
 }
 
-/// Calls `task(sequence, positions, values)` for chunks of the rows of `values: (B, T, width)`.
-fn each_rows(
-    size: AttentionSize,
-    values: &mut [f32],
-    width: usize,
-    task: impl Fn(usize, Range<usize>, &mut [f32]) + Sync,
-) {
-    let (large, rows) = (size.is_large(), even_chunk(size.positions, ROWS));
-    let len = size.positions * width;
-    for_each_chunk_if(large, values, len, |start, values| {
-        for_each_chunk_if(large, values, rows * width, |place, values| {
-            let first = place / width;
-            task(start / len, first..first + values.len() / width, values);
-        });
-    });
-}
-
-/// The gradient of one head's result, `(T, d)`.
-fn head_gradient(grad_output: &[f32], size: AttentionSize, index: usize) -> Matrix<'_> {
-    let (t, c, d) = (size.positions, size.features, size.head_width());
-    let (sequence, head) = (index / size.heads, index % size.heads);
-    Matrix::strided(&grad_output[sequence * t * c + head * d..], t, d, c)
-}
-
-/// Queries, keys and values of one head, each `(T, d)`.
+/// Queries, keys and values of one sequence.
 #[derive(Clone, Copy)]
-struct Head<'a> {
-    q: Matrix<'a>,
-    k: Matrix<'a>,
-    v: Matrix<'a>,
+struct Sequence<'a> {
+    qkv: &'a [f32],
+    size: AttentionSize,
+    index: usize,
+    mask: Option<Mask>,
 }
 
-impl<'a> Head<'a> {
-    fn new(qkv: &'a [f32], size: AttentionSize, index: usize) -> Self {
-        let (sequence, head) = (index / size.heads, index % size.heads);
-        let (t, c, d) = (size.positions, size.features, size.head_width());
-        let start = sequence * t * 3 * c + head * d;
-        let part = |part: usize| Matrix::strided(&qkv[start + part * c..], t, d, 3 * c);
+impl<'a> Sequence<'a> {
+    fn new(qkv: &'a [f32], size: AttentionSize, index: usize, mask: Option<Mask>) -> Self {
+        let len = 3 * size.len();
         Self {
-            q: part(0),
-            k: part(1),
-            v: part(2),
+            qkv: &qkv[index * len..(index + 1) * len],
+            size,
+            index,
+            mask,
+        }
+    }
+
+    /// One head's queries (part 0), keys (1) or values (2), `(T, d)`.
+    fn part(&self, part: usize, head: usize) -> Matrix<'a> {
+        let (c, d) = (self.size.features, self.size.head_width());
+        let values = &self.qkv[part * c + head * d..];
+        Matrix::strided(values, self.size.positions, d, 3 * c)
+    }
+
+    /// Calls `task` with the keys, and the values if `parts` is 2, of all heads, for [`Sequence::across`].
+    fn with_transposed(&self, parts: usize, task: impl FnOnce(&[f32])) {
+        let (t, c) = (self.size.positions, self.size.features);
+        if t <= FEW {
+            return task(&[]);
+        }
+        with_scratch(parts * c * t, |transposed| {
+            simd(
+                #[inline(always)]
+                || transpose(transposed, &self.qkv[c..], t, 3 * c),
+            );
+            task(transposed);
+        });
+    }
+
+    /// One head's keys (part 1) or values (2), `(d, T)`.
+    fn across<'b>(&self, part: usize, head: usize, transposed: &'b [f32]) -> Matrix<'b>
+    where
+        'a: 'b,
+    {
+        let (t, c, d) = (
+            self.size.positions,
+            self.size.features,
+            self.size.head_width(),
+        );
+        if t <= FEW {
+            return self.part(part, head).transposed();
+        }
+        Matrix::new(&transposed[((part - 1) * c + head * d) * t..], d, t)
+    }
+
+    /// Results of some rows.
+    fn attend(&self, rows: Range<usize>, keys: &[f32], y: &mut [f32]) {
+        let (size, stride) = (self.size, self.size.stride());
+        let (c, d) = (size.features, size.head_width());
+        let (count, columns) = (rows.len(), size.attended(rows.end - 1));
+        with_scratch((count + GROUP) * stride, |scratch| {
+            let (p, factors) = scratch.split_at_mut(count * stride);
+            for head in 0..size.heads {
+                self.scores(head, &rows, keys, p);
+                simd_vectors(Probabilities {
+                    sequence: self,
+                    head,
+                    rows: rows.clone(),
+                    p,
+                    factors,
+                });
+                let p = Matrix::strided(p, count, columns, stride);
+                let v = self.part(2, head).row_range(0, columns);
+                let mut y = MatrixMut::strided(&mut y[head * d..], count, d, c);
+                product(&mut y, Accumulate::Replace, p, v);
+            }
+        });
+    }
+
+    /// Gradients `(3, T, d)` of one head's queries, keys and values.
+    fn gradients(
+        &self,
+        head: usize,
+        transposed: &[f32],
+        dy: &[f32],
+        (grads, accumulate): (&mut [f32], Accumulate),
+    ) {
+        let (size, stride) = (self.size, self.size.stride());
+        let (t, c, d) = (size.positions, size.features, size.head_width());
+        let (q, k) = (self.part(0, head), self.part(1, head));
+        let dy = Matrix::strided(&dy[head * d..], t, d, c);
+        let (dq, grads) = grads.split_at_mut(t * d);
+        let (dk, dv) = grads.split_at_mut(t * d);
+        let group = GROUP * stride;
+        with_scratch(2 * t * stride + group, |scratch| {
+            let (p, scratch) = scratch.split_at_mut(t * stride);
+            let (ds, factors) = scratch.split_at_mut(t * stride);
+            for rows in size.chunks() {
+                let (count, columns) = (rows.len(), size.attended(rows.end - 1));
+                let part = rows.start * stride..rows.end * stride;
+                let (p, ds) = (&mut p[part.clone()], &mut ds[part]);
+                self.scores(head, &rows, transposed, p);
+                product(
+                    &mut MatrixMut::strided(ds, count, columns, stride),
+                    Accumulate::Replace,
+                    dy.row_range(rows.start, count),
+                    self.across(2, head, transposed).column_range(0, columns),
+                );
+                simd_vectors(Gradients {
+                    sequence: self,
+                    head,
+                    rows: rows.clone(),
+                    p,
+                    ds,
+                    factors,
+                });
+                product(
+                    &mut MatrixMut::new(&mut dq[rows.start * d..], count, d),
+                    accumulate,
+                    Matrix::strided(ds, count, columns, stride),
+                    k.row_range(0, columns),
+                );
+            }
+            for columns in size.chunks() {
+                // The first row that attends to them.
+                let first = if size.causal { columns.start } else { 0 };
+                for (grad, scores, values) in [(&mut *dk, &*ds, q), (&mut *dv, &*p, dy)] {
+                    let scores = Matrix::strided(scores, t, t, stride)
+                        .row_range(first, t - first)
+                        .column_range(columns.start, columns.len());
+                    let grad = &mut grad[columns.start * d..];
+                    product(
+                        &mut MatrixMut::new(grad, columns.len(), d),
+                        accumulate,
+                        scores.transposed(),
+                        values.row_range(first, t - first),
+                    );
+                }
+            }
+        });
+    }
+
+    /// Products of the queries of some rows with all keys that the last of them attends to.
+    fn scores(&self, head: usize, rows: &Range<usize>, transposed: &[f32], scores: &mut [f32]) {
+        let (count, columns) = (rows.len(), self.size.attended(rows.end - 1));
+        product(
+            &mut MatrixMut::strided(scores, count, columns, self.size.stride()),
+            Accumulate::Replace,
+            self.part(0, head).row_range(rows.start, count),
+            self.across(1, head, transposed).column_range(0, columns),
+        );
+    }
+
+    /// Factors of the mask for some columns, from the first on, of the rows from `first` on.
+    #[inline(always)]
+    fn factors(
+        &self,
+        (head, first, columns): (usize, usize, usize),
+        mask: Mask,
+        factors: &mut [f32],
+    ) {
+        let t = self.size.positions;
+        let row = (self.index * self.size.heads + head) * t + first;
+        for (i, factors) in factors.chunks_exact_mut(self.size.stride()).enumerate() {
+            mask_factors(&mut factors[..columns], (row + i) * t, mask);
         }
     }
 }
 
-/// `softmax(scale · scores)` of every row, in place.
-#[inline(always)]
-fn softmax_rows(scores: &mut [f32], len: usize, scale: f32) {
-    for row in scores.chunks_exact_mut(len) {
-        let highest = lanes(row, f32::NEG_INFINITY, f32::max) * scale;
-        for score in row.iter_mut() {
-            *score = math::exp(*score * scale - highest);
-        }
-        let inverse = 1.0 / lanes(row, 0.0, |a, b| a + b);
-        for score in row.iter_mut() {
-            *score *= inverse;
+/// Scores of some rows become probabilities, with dropout.
+struct Probabilities<'a> {
+    sequence: &'a Sequence<'a>,
+    head: usize,
+    rows: Range<usize>,
+    p: &'a mut [f32],
+    factors: &'a mut [f32],
+}
+
+impl WithSimd for Probabilities<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let group = GROUP * self.sequence.size.stride();
+        for (p, first) in self
+            .p
+            .chunks_mut(group)
+            .zip(self.rows.clone().step_by(GROUP))
+        {
+            let columns = self.sequence.size.attended(self.rows.end - 1);
+            self.sequence.size.rows(simd, first, columns).softmax(p);
+            if let Some(mask) = self.sequence.mask {
+                let factors = &mut self.factors[..p.len()];
+                self.sequence
+                    .factors((self.head, first, columns), mask, factors);
+                multiply(p, factors);
+            }
         }
     }
 }
 
-/// Converts gradients of probabilities `p` to gradients of unscaled scores, in place.
-#[inline(always)]
-fn softmax_rows_backward(grads: &mut [f32], p: &[f32], len: usize, scale: f32) {
-    for (grads, p) in grads.chunks_exact_mut(len).zip(p.chunks_exact(len)) {
-        for (grad, p) in grads.iter_mut().zip(p) {
-            *grad *= p;
-        }
-        let sum = lanes(grads, 0.0, |a, b| a + b);
-        for (grad, p) in grads.iter_mut().zip(p) {
-            *grad = (*grad - p * sum) * scale;
-        }
-    }
+/// Scores of some rows become probabilities, with dropout, and gradients of probabilities those of scores.
+struct Gradients<'a> {
+    sequence: &'a Sequence<'a>,
+    head: usize,
+    rows: Range<usize>,
+    p: &'a mut [f32],
+    ds: &'a mut [f32],
+    factors: &'a mut [f32],
 }
 
-/// Folds a row in sixteen lanes: a fixed order that vectorises.
-#[inline(always)]
-fn lanes(row: &[f32], start: f32, fold: impl Fn(f32, f32) -> f32) -> f32 {
-    let mut lanes = [start; 16];
-    for block in row.chunks(16) {
-        for (lane, value) in lanes.iter_mut().zip(block) {
-            *lane = fold(*lane, *value);
+impl WithSimd for Gradients<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let group = GROUP * self.sequence.size.stride();
+        let pairs = self.p.chunks_mut(group).zip(self.ds.chunks_mut(group));
+        let columns = self.sequence.size.attended(self.rows.end - 1);
+        for ((p, ds), first) in pairs.zip(self.rows.clone().step_by(GROUP)) {
+            let rows = self.sequence.size.rows(simd, first, columns);
+            rows.softmax(p);
+            let factors = &mut self.factors[..p.len()];
+            if let Some(mask) = self.sequence.mask {
+                self.sequence
+                    .factors((self.head, first, columns), mask, factors);
+                multiply(ds, factors);
+            }
+            rows.softmax_backward(ds, p);
+            if self.sequence.mask.is_some() {
+                multiply(p, factors);
+            }
         }
     }
-    lanes.into_iter().fold(start, fold)
 }

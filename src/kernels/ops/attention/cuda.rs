@@ -1,23 +1,26 @@
-//! Attention on CUDA: batched products by cuBLAS, softmax in one launch forward and one backward.
+//! Attention on CUDA: batched products by cuBLAS, softmax in one launch forward and one backward, and dropout in one more
+//! forward and two backward. If causal, the products are those of whole matrices, with zeros behind the diagonal.
 //!
 //! Batched products need a constant stride between matrices. With one head, or one sequence, `qkv` has it; otherwise the
 //! heads are first copied into separate matrices: one batched product saves more than the two copies cost, each of which is
 //! smaller than a matrix of scores.
 
-use cudarc::driver::CudaSlice;
+use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cuda;
 
 use super::{AttentionKernel, AttentionSize};
 use crate::device::cuda::{Launch, Product, scratch};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::dropout::cuda::drop_some;
 use crate::ops::gemm::Accumulate;
+use crate::ops::{Mask, OpError};
 
 impl AttentionKernel for Cuda {
     fn attention(
         &self,
         qkv: &Buffer<Self>,
         size: AttentionSize,
+        mask: Option<Mask>,
     ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
         let places = Places::new(size);
         let (t, d) = (size.positions, size.head_width());
@@ -34,9 +37,13 @@ impl AttentionKernel for Cuda {
         };
         places.multiply(scores, q, k, (&mut p, places.scores()))?;
         let launch = places.over_rows("attention_softmax").write(&mut p);
-        launch.number(t).run()?;
+        launch.number(t).int(i32::from(size.causal)).run()?;
+        let dropped = mask.map(|mask| dropped(&p, mask)).transpose()?;
         let mut y = self.zeros_buffer(places.part_len())?;
-        let (product, probabilities) = (Product::new(t, d, t), (&*p, places.scores()));
+        let (product, probabilities) = (
+            Product::new(t, d, t),
+            (dropped.as_ref().unwrap_or(&p), places.scores()),
+        );
         if places.is_split {
             let mut heads = scratch(places.part_len())?;
             places.multiply(product, probabilities, v, (&mut heads, places.part(0, 1)))?;
@@ -52,6 +59,7 @@ impl AttentionKernel for Cuda {
         qkv: &Buffer<Self>,
         probabilities: &Buffer<Self>,
         size: AttentionSize,
+        mask: Option<Mask>,
         grad_output: &Buffer<Self>,
         // The CUDA kernels only add.
         (grad_qkv, _): (&mut Buffer<Self>, Accumulate),
@@ -59,42 +67,64 @@ impl AttentionKernel for Cuda {
         let places = Places::new(size);
         if !places.is_split {
             let dy = (&**grad_output, places.part(0, 1));
-            return gradients(&places, qkv, probabilities, dy, grad_qkv, true);
+            return gradients(&places, qkv, (probabilities, mask), dy, (grad_qkv, true));
         }
         let apart = places.split(qkv, Some(grad_output))?;
         let mut grads = scratch(3 * places.part_len())?;
         let dy = (&apart, places.part(3, 4));
-        gradients(&places, &apart, probabilities, dy, &mut grads, false)?;
+        gradients(
+            &places,
+            &apart,
+            (probabilities, mask),
+            dy,
+            (&mut grads, false),
+        )?;
         places.join(&grads, 3, true, grad_qkv)
     }
 }
 
-/// `dv = pᵀ dy; dp = dy vᵀ; ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`, replacing the content
-/// of `grads` or, with `adds`, added to it. The probabilities are those that forward saved.
+/// The probabilities after dropout.
+fn dropped(p: &CudaSlice<f32>, mask: Mask) -> Result<CudaSlice<f32>, OpError> {
+    let mut dropped = scratch(p.len())?;
+    drop_some(Some(p), &mut dropped, mask)?;
+    Ok(dropped)
+}
+
+/// `dv = pᵀ dy; dp = dy vᵀ; ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`, with `drop(p)` in the first and `drop(dp)`
+/// for dp in the third, replacing the content of `grads` or, with `adds`, added to it. The probabilities are those that
+/// forward saved.
 fn gradients(
     places: &Places,
     qkv: &CudaSlice<f32>,
-    probabilities: &CudaSlice<f32>,
+    (probabilities, mask): (&CudaSlice<f32>, Option<Mask>),
     dy: (&CudaSlice<f32>, Matrices),
-    grads: &mut CudaSlice<f32>,
-    adds: bool,
+    (grads, adds): (&mut CudaSlice<f32>, bool),
 ) -> Result<(), OpError> {
     let (t, d) = (places.size.positions, places.size.head_width());
     let [q, k, v] = [0, 1, 2].map(|part| places.part(part, 3));
-    let p = (probabilities, places.scores());
     let rows = Product {
         adds,
         ..Product::new(t, d, t)
     };
+    let dropped = mask.map(|mask| dropped(probabilities, mask)).transpose()?;
+    let p = (dropped.as_ref().unwrap_or(probabilities), places.scores());
     places.multiply(rows.transposed_a(), p, dy, (&mut *grads, v))?;
-    let mut scores = scratch(places.count * t * t)?;
+    let mut scores = match dropped {
+        // Its content was needed for the line above only.
+        Some(memory) => memory,
+        None => scratch(places.count * t * t)?,
+    };
     let product = Product::new(t, t, d).transposed_b();
     places.multiply(product, dy, (qkv, v), (&mut scores, places.scores()))?;
+    if let Some(mask) = mask {
+        drop_some(None, &mut scores, mask)?;
+    }
     places
         .over_rows("attention_softmax_backward")
         .read(probabilities)
         .write(&mut scores)
         .number(t)
+        .int(i32::from(places.size.causal))
         .float(places.size.scale())
         .run()?;
     let scores = (&scores, places.scores());

@@ -48,54 +48,57 @@ KERNEL attention_join(const float *restrict apart, float *restrict joined, i64 n
 // Values of a row that a thread keeps in registers; the rest of a long row is read again.
 enum { ATTENTION_KEPT = 8 };
 
-// Softmax of a row of scores for each block, in place.
-KERNEL attention_softmax(float *restrict scores, int length) {
+// Softmax of a row of scores for each block, in place; if causal, of those up to the diagonal, and zeros behind it.
+KERNEL attention_softmax(float *restrict scores, int length, int causal) {
     SHARED(float, scratch, [32]);
     float *row = scores + (i64)blockIdx.x * length;
+    int used = causal ? (int)(blockIdx.x % (u32)length) + 1 : length;
     float kept[ATTENTION_KEPT], most = -INFINITY, sum = 0.0f;
     int rest = (int)(threadIdx.x + ATTENTION_KEPT * blockDim.x);
     for (int j = 0; j < ATTENTION_KEPT; j++) {
         int i = (int)(threadIdx.x + j * blockDim.x);
-        kept[j] = i < length ? row[i] : -INFINITY;
+        kept[j] = i < used ? row[i] : -INFINITY;
         most = fmaxf(most, kept[j]);
     }
-    for (int i = rest; i < length; i += blockDim.x) most = fmaxf(most, row[i]);
+    for (int i = rest; i < used; i += blockDim.x) most = fmaxf(most, row[i]);
     most = block_max(most, scratch);
     for (int j = 0; j < ATTENTION_KEPT; j++) {
         int i = (int)(threadIdx.x + j * blockDim.x);
-        kept[j] = i < length ? expf(kept[j] - most) : 0.0f;
+        kept[j] = i < used ? expf(kept[j] - most) : 0.0f;
         sum += kept[j];
     }
-    for (int i = rest; i < length; i += blockDim.x) {
+    for (int i = rest; i < used; i += blockDim.x) {
         row[i] = expf(row[i] - most);
         sum += row[i];
     }
     float inverse = 1.0f / block_sum(sum, scratch);
     for (int j = 0; j < ATTENTION_KEPT; j++) {
         int i = (int)(threadIdx.x + j * blockDim.x);
-        if (i < length) row[i] = kept[j] * inverse;
+        if (i < length) row[i] = i < used ? kept[j] * inverse : 0.0f;
     }
-    for (int i = rest; i < length; i += blockDim.x) row[i] *= inverse;
+    for (int i = rest; i < length; i += blockDim.x) row[i] = i < used ? row[i] * inverse : 0.0f;
 }
 
-// From the gradient of a row of probabilities p to that of the unscaled scores, in place: `p (g - sum of g p) scale`.
-KERNEL attention_softmax_backward(const float *restrict p, float *restrict grads, int length, float scale) {
+// From the gradient of a row of probabilities p to that of the unscaled scores, in place: `p (g - sum of g p) scale`; if
+// causal, zeros behind the diagonal.
+KERNEL attention_softmax_backward(const float *restrict p, float *restrict grads, int length, int causal, float scale) {
     SHARED(float, scratch, [32]);
     float *row = grads + (i64)blockIdx.x * length;
     p += (i64)blockIdx.x * length;
+    int used = causal ? (int)(blockIdx.x % (u32)length) + 1 : length;
     float kept[ATTENTION_KEPT], kept_p[ATTENTION_KEPT], sum = 0.0f;
     int rest = (int)(threadIdx.x + ATTENTION_KEPT * blockDim.x);
     for (int j = 0; j < ATTENTION_KEPT; j++) {
         int i = (int)(threadIdx.x + j * blockDim.x);
-        kept[j] = i < length ? row[i] : 0.0f;
-        kept_p[j] = i < length ? p[i] : 0.0f;
+        kept[j] = i < used ? row[i] : 0.0f;
+        kept_p[j] = i < used ? p[i] : 0.0f;
     }
     for (int j = 0; j < ATTENTION_KEPT; j++) sum += kept[j] * kept_p[j];
-    for (int i = rest; i < length; i += blockDim.x) sum += row[i] * p[i];
+    for (int i = rest; i < used; i += blockDim.x) sum += row[i] * p[i];
     sum = block_sum(sum, scratch);
     for (int j = 0; j < ATTENTION_KEPT; j++) {
         int i = (int)(threadIdx.x + j * blockDim.x);
-        if (i < length) row[i] = kept_p[j] * (kept[j] - sum) * scale;
+        if (i < length) row[i] = i < used ? kept_p[j] * (kept[j] - sum) * scale : 0.0f;
     }
-    for (int i = rest; i < length; i += blockDim.x) row[i] = p[i] * (row[i] - sum) * scale;
+    for (int i = rest; i < length; i += blockDim.x) row[i] = i < used ? p[i] * (row[i] - sum) * scale : 0.0f;
 }

@@ -3,10 +3,23 @@
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod rows;
 
+use super::dropout::check_probability;
 use super::gemm::Accumulate;
-use super::{Held, Kernels, OpError, Pass, Var, Work};
+use super::{Held, Kernels, Mask, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
+
+/// How a sequence attends to itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AttentionOptions {
+    /// Heads, which divide the features of q, k and v.
+    pub heads: usize,
+    /// Whether a position attends only to itself and those before it.
+    pub causal: bool,
+    /// Probability p with which a weight becomes 0 in a pass with dropout; the others are multiplied by `1 / (1 - p)`.
+    pub dropout: f32,
+}
 
 /// The sizes of an attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +32,8 @@ pub struct AttentionSize {
     pub features: usize,
     /// Heads, each of C / heads features.
     pub heads: usize,
+    /// Whether position i attends to positions 0 to i only.
+    pub causal: bool,
 }
 
 impl AttentionSize {
@@ -32,50 +47,66 @@ impl AttentionSize {
         1.0 / (self.head_width() as f32).sqrt()
     }
 
-    /// Two products of `T² C` forward and four backward; 5 per score forward (scale, shift, exp, sum, quotient) and
-    /// 5 backward.
-    fn work(self) -> Work {
-        let pairs = self.batch * self.positions * self.positions;
-        let (product, softmax) = (2 * pairs * self.features, 5 * pairs * self.heads);
+    /// Two products of 2 per pair and feature forward and four backward; 5 per score forward (scale, shift, exp, sum,
+    /// quotient) and 5 backward; with dropout 1 more per score in both.
+    fn work(self, drops: bool) -> Work {
+        let t = self.positions;
+        let pairs = self.batch * if self.causal { t * (t + 1) / 2 } else { t * t };
+        let product = 2 * pairs * self.features;
+        let softmax = (5 + usize::from(drops)) * pairs * self.heads;
         Work::new(2 * product + softmax, 4 * product + softmax)
     }
 }
 
 /// Kernels of [`attention`] on one device.
 pub trait AttentionKernel: Backend {
-    /// The result `(B, T, C)`, and the probabilities `(B, heads, T, T)`, which backward needs.
+    /// The result `(B, T, C)`, and what backward needs beside `qkv`: on CUDA the probabilities `(B, heads, T, T)` before
+    /// dropout, on the CPU nothing.
+    ///
+    /// Word `((b · heads + head) T + i) T + j` of `mask` drops the weight of position j for position i.
     fn attention(
         &self,
         qkv: &Buffer<Self>,
         size: AttentionSize,
+        mask: Option<Mask>,
     ) -> Result<(Buffer<Self>, Buffer<Self>), OpError>;
 
     /// Adds the gradient of `qkv` to `grad_qkv`, or replaces it.
     fn attention_backward(
         &self,
         qkv: &Buffer<Self>,
-        probabilities: &Buffer<Self>,
+        saved: &Buffer<Self>,
         size: AttentionSize,
+        mask: Option<Mask>,
         grad_output: &Buffer<Self>,
         grad_qkv: (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError>;
 }
 
-/// Attention within each sequence: per head `softmax(q kᵀ / √d) v`, with `d = C / heads`.
+/// Attention within each sequence: per head `drop(softmax(q kᵀ / √d)) v`, with `d = C / heads`.
 ///
-/// Work: `4 B T² C` for the two products and 5 per score forward, `8 B T² C` and 5 per score backward.
+/// With `causal`, position i attends to positions 0 to i: the other scores are left out of the softmax. `drop` is
+/// [`super::dropout()`] of the probabilities, the identity in a pass without dropout.
+///
+/// Work: `4 B P C` for the two products and 5 per score forward, `8 B P C` and 5 per score backward, where P, the pairs of
+/// positions, is `T²` or, with `causal`, `T (T + 1) / 2`; with dropout 1 more per score in both. The CPU computes the
+/// probabilities a second time in backward instead of keeping them; that counts nothing.
 ///
 /// # Shapes
 /// `(B, T, C)` from `qkv: (B, T, 3C)`: q, k, v in this order; inside each, head i owns features `i d .. (i + 1) d`.
 /// # Errors
-/// [`OpError::Shape`] when `qkv` has another rank or its features are not 3 × heads × a whole number.
+/// [`OpError::Shape`] when `qkv` has another rank, its features are not 3 × heads × a whole number, or the probability of
+/// dropout is not in `[0, 1)`.
 /// # Source
-/// Vaswani et al. 2017, §3.2; agrees with PyTorch `F.scaled_dot_product_attention`.
+/// Vaswani et al. 2017, §3.2; agrees with PyTorch `F.scaled_dot_product_attention` with `is_causal` and `dropout_p`, but
+/// for other random numbers.
 pub fn attention<D: Kernels>(
     pass: &mut Pass<D>,
     qkv: &Var<D>,
-    heads: usize,
+    options: AttentionOptions,
 ) -> Result<Var<D>, OpError> {
+    let heads = options.heads;
+    check_probability(options.dropout)?;
     let size = match *qkv.shape().dims() {
         [batch, positions, features]
             if heads > 0 && features % (3 * heads) == 0 && !qkv.shape().is_empty() =>
@@ -85,6 +116,7 @@ pub fn attention<D: Kernels>(
                 positions,
                 features: features / 3,
                 heads,
+                causal: options.causal,
             }
         }
         _ => {
@@ -92,19 +124,20 @@ pub fn attention<D: Kernels>(
             return Err(OpError::shape("attention", message));
         }
     };
-    let (y, probabilities) = pass.device().attention(qkv.data(), size)?;
-    let probabilities = Held::<D>::new(probabilities);
-    let (shape, saved) = (qkv.shape().with_last(size.features), qkv.clone());
+    let mask = Mask::draw(pass, options.dropout);
+    let (y, saved) = pass.device().attention(qkv.data(), size, mask)?;
+    let saved = Held::<D>::new(saved);
+    let (shape, input) = (qkv.shape().with_last(size.features), qkv.clone());
     pass.finish(
         "attention",
-        size.work(),
+        size.work(mask.is_some()),
         y,
         shape,
         &[qkv],
         move |grads, grad_output| {
             let device = grads.device().clone();
-            let grad_qkv = grads.entry(&saved)?;
-            device.attention_backward(saved.data(), &probabilities, size, grad_output, grad_qkv)
+            let grad_qkv = grads.entry(&input)?;
+            device.attention_backward(input.data(), &saved, size, mask, grad_output, grad_qkv)
         },
     )
 }

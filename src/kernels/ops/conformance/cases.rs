@@ -1,14 +1,15 @@
 //! The list of cases, but for those of paths, fixed points and in-place updates.
 
 use super::fixed_points::fixed_points;
+use super::images::images;
 use super::paths::paths;
 use super::updates::{memory, updates};
-use super::{Case, Trial, batch, leaf, random, weight};
+use super::{Answer, Case, Trial, batch, leaf, random, weight};
 use crate::ops::{
-    Activation, AttentionKind, Conv2dOptions, Kernels, add, add_silu, add_tanh, attention, blend,
-    concat, conv2d, cross_attention, cross_entropy, distance, dropout, embedding, group_norm,
-    layer_norm, linear, linear_residual, linear_transposed, mse, norm_residual, nudge, physics,
-    silu, upsample_bilinear,
+    Activation, AttentionKind, AttentionOptions, Conv2dOptions, Kernels, OpError, activate, add,
+    add_silu, add_tanh, attention, blend, concat, conv2d, cross_attention, cross_entropy, distance,
+    dropout, embedding, layer_norm, linear, linear_residual, linear_transposed, mse, nudge,
+    physics, prepend, rms_norm, slice, transpose,
 };
 
 /// Every operation with its inputs.
@@ -16,6 +17,7 @@ pub fn cases<D: Kernels>() -> Vec<Case<D>> {
     let mut cases = memory();
     cases.extend(elementwise());
     cases.extend(products());
+    cases.extend(convolutions());
     cases.extend(images());
     cases.extend(sequences());
     cases.extend(losses());
@@ -29,10 +31,26 @@ fn elements<D: Kernels>(t: &Trial<'_, D>) -> [usize; 2] {
     t.pick([3, 5], [33, 1025], [70, 1001])
 }
 
+fn activated<D: Kernels>(t: &Trial<'_, D>, activation: Activation) -> Result<Answer, OpError> {
+    t.gradients(&[batch(elements(t))], |pass, x| {
+        activate(pass, &x[0], activation)
+    })
+}
+
 fn elementwise<D: Kernels>() -> Vec<Case<D>> {
     vec![
-        Case::new("silu", "SiluKernel", |t| {
-            t.gradients(&[batch(elements(t))], |pass, x| silu(pass, &x[0]))
+        Case::new("silu", "ActivateKernel", |t| activated(t, Activation::Silu)),
+        Case::new("relu", "ActivateKernel", |t| activated(t, Activation::Relu)),
+        Case::new("tanh", "ActivateKernel", |t| activated(t, Activation::Tanh)),
+        Case::new("gelu", "ActivateKernel", |t| activated(t, Activation::Gelu)),
+        Case::new("sigmoid", "ActivateKernel", |t| {
+            activated(t, Activation::Sigmoid)
+        }),
+        Case::new("leaky_relu", "ActivateKernel", |t| {
+            activated(t, Activation::LeakyRelu)
+        }),
+        Case::new("softplus", "ActivateKernel", |t| {
+            activated(t, Activation::Softplus)
         }),
         Case::new("add", "AddKernel", |t| {
             let shape = elements(t);
@@ -127,65 +145,133 @@ fn products<D: Kernels>() -> Vec<Case<D>> {
     ]
 }
 
-fn images<D: Kernels>() -> Vec<Case<D>> {
+/// A convolution of `count` square images with so many channels by a square kernel, with a bias.
+fn convolution<D: Kernels>(
+    t: &Trial<'_, D>,
+    [count, side, channels]: [usize; 3],
+    (kernel, outputs): (usize, usize),
+    options: Conv2dOptions,
+) -> Result<Answer, OpError> {
+    let each = channels / options.groups;
+    let leaves = [
+        batch([count, side, side, channels]),
+        weight([kernel, kernel, each, outputs], kernel * kernel * each),
+        leaf([outputs]),
+    ];
+    t.gradients(&leaves, |pass, x| {
+        conv2d(pass, &x[0], &x[1], Some(&x[2]), options)
+    })
+}
+
+fn convolutions<D: Kernels>() -> Vec<Case<D>> {
     vec![
         Case::new("conv2d", "Conv2dKernel", |t| {
             let (count, side, channels, kernels) =
                 t.pick((2, 4, 2, 3), (3, 13, 17, 33), (4, 17, 48, 33));
-            let leaves = [
-                batch([count, side, side, channels]),
-                weight([3, 3, channels, kernels], 9 * channels),
-                leaf([kernels]),
-            ];
             let options = Conv2dOptions {
                 stride: t.pick(1, 2, 1),
                 padding: 1,
+                ..Conv2dOptions::default()
             };
-            t.gradients(&leaves, |pass, x| {
-                conv2d(pass, &x[0], &x[1], Some(&x[2]), options)
-            })
+            convolution(t, [count, side, channels], (3, kernels), options)
         }),
-        Case::new("group_norm", "GroupNormKernel", |t| {
-            let (count, side, channels, groups) =
-                t.pick((2, 2, 4, 2), (3, 11, 48, 8), (5, 29, 17, 17));
-            let leaves = [
-                batch([count, side, side, channels]),
-                leaf([channels]),
-                leaf([channels]),
-                batch([count, channels]),
-            ];
-            let activation = t.pick(Activation::Tanh, Activation::Silu, Activation::Silu);
-            t.gradients(&leaves, |pass, x| {
-                let shift = Some(&x[3]);
-                group_norm(pass, &x[0], &x[1], &x[2], groups, shift, activation)
-            })
+        Case::new("conv2d (dilated)", "Conv2dKernel", |t| {
+            let (count, side, channels, kernels) =
+                t.pick((2, 4, 2, 3), (3, 13, 17, 33), (4, 17, 33, 17));
+            let options = Conv2dOptions {
+                stride: t.pick(1, 2, 1),
+                padding: 2,
+                dilation: 2,
+                groups: 1,
+            };
+            convolution(t, [count, side, channels], (3, kernels), options)
         }),
-        Case::new("norm_residual", "NormResidualKernel", |t| {
-            let (count, side, channels, groups) =
-                t.pick((2, 2, 4, 2), (3, 11, 48, 8), (5, 29, 17, 17));
-            let image = [count, side, side, channels];
-            let leaves = [
-                batch(image),
-                leaf([channels]),
-                leaf([channels]),
-                batch(image),
-            ];
-            t.gradients(&leaves, |pass, x| {
-                norm_residual(pass, &x[0], (&x[1], &x[2], groups), &x[3], t.dropout(0.3))
-            })
+        Case::new("conv2d (groups)", "Conv2dKernel", |t| {
+            let (count, side, channels, kernels) =
+                t.pick((2, 4, 4, 6), (3, 13, 34, 22), (4, 17, 34, 66));
+            let options = Conv2dOptions {
+                stride: t.pick(1, 2, 1),
+                padding: 1,
+                dilation: 1,
+                groups: 2,
+            };
+            convolution(t, [count, side, channels], (3, kernels), options)
         }),
-        Case::new("upsample_bilinear", "UpsampleKernel", |t| {
-            let shape = t.pick([2, 2, 3, 2], [3, 9, 7, 33], [2, 32, 33, 19]);
-            t.gradients(&[batch(shape)], |pass, x| upsample_bilinear(pass, &x[0]))
+        Case::new("conv2d (depthwise)", "Conv2dKernel", |t| {
+            let (count, side, channels) = t.pick((2, 4, 3), (3, 13, 33), (4, 45, 37));
+            let options = Conv2dOptions {
+                stride: t.pick(1, 2, 1),
+                padding: 1,
+                dilation: 1,
+                groups: channels,
+            };
+            convolution(t, [count, side, channels], (3, channels), options)
+        }),
+        Case::new("conv2d (depthwise, two results)", "Conv2dKernel", |t| {
+            let (count, side, channels) = t.pick((2, 4, 2), (3, 13, 17), (4, 45, 19));
+            let options = Conv2dOptions {
+                stride: t.pick(2, 1, 2),
+                padding: t.pick(1, 2, 2),
+                dilation: 1,
+                groups: channels,
+            };
+            convolution(
+                t,
+                [count, side, channels],
+                (t.pick(3, 5, 5), 2 * channels),
+                options,
+            )
         }),
     ]
 }
 
+fn attend<D: Kernels>(t: &Trial<'_, D>, causal: bool, dropout: f32) -> Result<Answer, OpError> {
+    let shape = t.pick([2, 3, 12], [3, 49, 96], [3, 130, 96]);
+    let options = AttentionOptions {
+        heads: 2,
+        causal,
+        dropout,
+    };
+    t.gradients(&[batch(shape)], |pass, x| attention(pass, &x[0], options))
+}
+
+#[expect(clippy::too_many_lines, reason = "a list")]
 fn sequences<D: Kernels>() -> Vec<Case<D>> {
     vec![
-        Case::new("attention", "AttentionKernel", |t| {
-            let shape = t.pick([2, 3, 12], [3, 49, 96], [3, 90, 48]);
-            t.gradients(&[batch(shape)], |pass, x| attention(pass, &x[0], 2))
+        Case::new("transpose", "TransposeKernel", |t| {
+            let (count, tokens, features) = t.pick((2, 3, 2), (3, 49, 33), (5, 130, 65));
+            t.gradients(&[batch([count, tokens, features])], |pass, x| {
+                let batch = x[0].shape().dims()[0];
+                let shape = [batch, features, tokens];
+                transpose(pass, &x[0], [batch, tokens, features, 1], shape)
+            })
+        }),
+        Case::new("transpose_runs", "TransposeKernel", |t| {
+            let (count, tokens, features) = t.pick((2, 3, 2), (3, 49, 11), (5, 130, 22));
+            t.gradients(&[batch([count, tokens, features, 3])], |pass, x| {
+                let batch = x[0].shape().dims()[0];
+                let shape = [batch, features, tokens, 3];
+                transpose(pass, &x[0], [batch, tokens, features, 3], shape)
+            })
+        }),
+        Case::new("slice", "ConcatKernel", |t| {
+            let shape = t.pick([2, 3, 2], [3, 49, 33], [5, 130, 65]);
+            t.gradients(&[batch(shape)], |pass, x| {
+                slice(pass, &x[0], 1, shape[1] - 2)
+            })
+        }),
+        Case::new("prepend", "ConcatKernel", |t| {
+            let shape = t.pick([2, 3, 2], [3, 49, 33], [5, 130, 65]);
+            t.gradients(&[batch(shape), leaf([shape[2]])], |pass, x| {
+                prepend(pass, &x[0], &x[1])
+            })
+        }),
+        Case::new("attention", "AttentionKernel", |t| attend(t, false, 0.0)),
+        Case::new("attention_causal", "AttentionKernel", |t| {
+            attend(t, true, 0.0)
+        }),
+        Case::new("attention_dropout", "AttentionKernel", |t| {
+            attend(t, true, t.dropout(0.3))
         }),
         Case::new("cross_attention", "CrossAttentionKernel", |t| {
             let (count, queries, keys, features) =
@@ -216,6 +302,12 @@ fn sequences<D: Kernels>() -> Vec<Case<D>> {
             let leaves = [batch([rows, features]), leaf([features]), leaf([features])];
             t.gradients(&leaves, |pass, x| {
                 layer_norm(pass, &x[0], &x[1], &x[2], 1e-5)
+            })
+        }),
+        Case::new("rms_norm", "RmsNormKernel", |t| {
+            let (rows, features) = t.pick((2, 5), (67, 129), (2100, 33));
+            t.gradients(&[batch([rows, features]), leaf([features])], |pass, x| {
+                rms_norm(pass, &x[0], &x[1], 1e-5)
             })
         }),
         Case::new("embedding", "EmbeddingKernel", |t| {

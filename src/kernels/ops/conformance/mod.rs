@@ -4,6 +4,7 @@
 
 mod cases;
 mod fixed_points;
+mod images;
 mod paths;
 #[cfg(test)]
 mod tests;

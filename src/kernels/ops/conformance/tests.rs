@@ -65,7 +65,7 @@ fn a_batch_is_its_samples() {
             if !has_gradient(&samples) {
                 continue;
             }
-            let cases_of_dropout = ["dropout", "norm_residual"];
+            let cases_of_dropout = ["dropout", "norm_residual", "attention_dropout"];
             if cases_of_dropout.contains(&case.name) {
                 continue;
             }

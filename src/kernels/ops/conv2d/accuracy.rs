@@ -36,7 +36,10 @@ impl Case {
     fn run(self, algorithm: Convolution) -> Results<f32> {
         let Self(batch, (h, w), (c, k), padding) = self;
         let [x, weight, grad] = self.values();
-        let options = Conv2dOptions { stride: 1, padding };
+        let options = Conv2dOptions {
+            padding,
+            ..Conv2dOptions::default()
+        };
         let leaves: [(&[f32], Shape); 2] = [
             (&x, [batch, h, w, c].into()),
             (&weight, [3, 3, c, k].into()),

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Conv2dSize;
 use super::winograd::{Tile, are_few};
+use super::{Conv2dOptions, Conv2dSize};
 
-/// How the CPU computes convolutions with a 3×3 kernel and stride 1; all others are direct. On NVIDIA GPUs cuDNN chooses.
+/// How the CPU computes convolutions with a 3×3 kernel, stride 1 and dilation 1; all others are direct. On NVIDIA GPUs cuDNN chooses.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
 )]
@@ -67,9 +67,14 @@ impl Convolution {
         self == Self::Auto
     }
 
-    /// The Winograd algorithm for a convolution of this size, `None` for direct.
+    /// The Winograd algorithm for a convolution of this size, `None` for direct. It takes stride 1, dilation 1 and one
+    /// group.
     pub(super) fn tile(self, size: &Conv2dSize) -> Option<Tile> {
-        if size.kernel != (3, 3) || size.options.stride != 1 {
+        let is_plain = Conv2dOptions {
+            padding: 0,
+            ..size.options
+        } == Conv2dOptions::default();
+        if size.kernel != (3, 3) || !is_plain {
             return None;
         }
         match self {
@@ -138,7 +143,6 @@ fn winograd(size: &Conv2dSize, side: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::Conv2dOptions;
 
     fn size(batch: usize, side: usize, channels: (usize, usize), stride: usize) -> Conv2dSize {
         Conv2dSize {
@@ -147,7 +151,11 @@ mod tests {
             output: (side.div_ceil(stride), side.div_ceil(stride)),
             kernel: (3, 3),
             channels,
-            options: Conv2dOptions { stride, padding: 1 },
+            options: Conv2dOptions {
+                stride,
+                padding: 1,
+                ..Conv2dOptions::default()
+            },
             algorithm: Convolution::Auto,
         }
     }

@@ -1,69 +1,185 @@
 //! The gradient of a convolution's input on the CPU: convolutions of the result's gradient, one per phase of the stride.
 
-use super::Conv2dSize;
-use super::cpu::convolve;
-use super::windows::Windows;
-use crate::ops::gemm::Accumulate;
-use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if};
+use super::cpu::{POSITIONS, convolve, convolve_chunk};
+use super::windows::{Chunk, Windows};
+use super::{Conv2dOptions, Conv2dSize};
+use crate::ops::gemm::{Accumulate, even_chunk};
+use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
-use crate::ops::simd::simd;
 
-/// Adds to `grad_x` (with stride 1 also replaces) the part at padded rows and columns ≡ `phase` modulo the stride: a
-/// stride-1 convolution of `grad` with the taps of that phase, turned by 180° and with their channels exchanged.
-pub(super) fn backward_phase(
+/// The taps along one axis that reach padded pixels ≡ phase modulo the stride: `first + n · step` for n from 0 to `count`.
+/// The pixel `phase + stride · v` meets tap n of the result `v − shift − n · dilation`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Taps {
+    first: usize,
+    step: usize,
+    count: usize,
+    shift: usize,
+    dilation: usize,
+}
+
+impl Taps {
+    fn new(kernel: usize, phase: usize, options: Conv2dOptions) -> Self {
+        let Conv2dOptions {
+            stride, dilation, ..
+        } = options;
+        let common = (1..=stride)
+            .rev()
+            .find(|d| stride % d == 0 && dilation % d == 0)
+            .unwrap_or(1);
+        let step = stride / common;
+        // Tap r lies r · dilation pixels after the first; the remainders repeat after `step` taps.
+        let first = (0..step)
+            .find(|r| r * dilation % stride == phase)
+            .unwrap_or(kernel);
+        Self {
+            first,
+            step,
+            count: kernel.saturating_sub(first).div_ceil(step),
+            shift: first * dilation / stride,
+            dilation: dilation / common,
+        }
+    }
+}
+
+/// The gradient of the input at padded rows and columns ≡ `at` modulo the stride: a stride-1 convolution of the result's
+/// gradient with the taps of that phase, turned by 180° and with their channels exchanged.
+struct Phase {
+    at: (usize, usize),
+    taps: (Taps, Taps),
+    windows: Windows,
+}
+
+impl Phase {
+    /// `None` for a phase without taps or pixels.
+    fn new(size: &Conv2dSize, at: (usize, usize)) -> Option<Self> {
+        let (stride, padding) = (size.options.stride, size.options.padding);
+        let (down, across) = (
+            Taps::new(size.kernel.0, at.0, size.options),
+            Taps::new(size.kernel.1, at.1, size.options),
+        );
+        let kernel = (down.count, across.count);
+        // With stride 1 the first `padding` results would be gradients of the padding: they are skipped.
+        let skipped = if stride == 1 { padding } else { 0 };
+        let results = |input: usize, at: usize| {
+            (input + padding - skipped)
+                .saturating_sub(at)
+                .div_ceil(stride)
+        };
+        let output = (results(size.input.0, at.0), results(size.input.1, at.1));
+        if kernel.0 * kernel.1 * output.0 * output.1 == 0 {
+            return None;
+        }
+        let before = |taps: Taps| taps.shift + (taps.count - 1) * taps.dilation - skipped;
+        let windows = Windows {
+            batch: size.batch,
+            input: (size.output.0, size.output.1, size.channels.1),
+            output,
+            kernel,
+            stride: 1,
+            dilation: down.dilation,
+            padding: (before(down), before(across)),
+        };
+        Some(Self {
+            at,
+            taps: (down, across),
+            windows,
+        })
+    }
+
+    fn weights(&self, size: &Conv2dSize) -> usize {
+        self.windows.kernel.0 * self.windows.kernel.1 * size.channels.0 * size.channels.1
+    }
+
+    fn turn(&self, weight: &[f32], size: &Conv2dSize, turned: &mut [f32]) {
+        let (down, across) = self.taps;
+        let first = (down.first, across.first);
+        turn(
+            weight,
+            size,
+            (first, down.step),
+            self.windows.kernel,
+            turned,
+        );
+    }
+}
+
+/// Adds to `grad_x`, or replaces it, for a convolution with stride 1.
+pub(super) fn backward_plain(
     grad: &[f32],
     weight: &[f32],
     size: &Conv2dSize,
-    phase: (usize, usize),
     (grad_x, accumulate): (&mut [f32], Accumulate),
 ) {
-    let (stride, padding, (c, k)) = (size.options.stride, size.options.padding, size.channels);
-    let taps = |kernel: usize, phase: usize| kernel.saturating_sub(phase).div_ceil(stride);
-    let kernel = (taps(size.kernel.0, phase.0), taps(size.kernel.1, phase.1));
-    // With stride 1 the first `padding` results would be gradients of the padding: they are skipped.
-    let skipped = if stride == 1 { padding } else { 0 };
-    let results = |input: usize, phase: usize| {
-        (input + padding - skipped)
-            .saturating_sub(phase)
-            .div_ceil(stride)
-    };
-    let output = (
-        results(size.input.0, phase.0),
-        results(size.input.1, phase.1),
-    );
-    if kernel.0 * kernel.1 * output.0 * output.1 == 0 {
+    let Some(phase) = Phase::new(size, (0, 0)) else {
         return;
-    }
-    let windows = Windows {
-        batch: size.batch,
-        input: (size.output.0, size.output.1, k),
-        output,
-        kernel,
-        stride: 1,
-        padding: (kernel.0 - 1 - skipped, kernel.1 - 1 - skipped),
     };
-    with_scratch(kernel.0 * kernel.1 * k * c, |turned| {
-        turn(weight, size, phase, kernel, turned);
-        if stride == 1 {
-            convolve(
-                &windows,
-                grad,
-                turned,
-                c,
-                grad_x,
-                |y, values| match accumulate {
-                    Accumulate::Replace => y.copy_from_slice(values),
-                    Accumulate::Add => add_row(y, values),
-                },
-            );
-        } else {
-            with_scratch(size.batch * output.0 * output.1 * c, |values| {
-                convolve(&windows, grad, turned, c, values, |y, values| {
-                    y.copy_from_slice(values);
-                });
-                scatter(values, size, phase, output, grad_x);
-            });
+    let c = size.channels.0;
+    with_scratch(phase.weights(size), |turned| {
+        phase.turn(weight, size, turned);
+        convolve(
+            &phase.windows,
+            grad,
+            turned,
+            c,
+            grad_x,
+            |y, values| match accumulate {
+                Accumulate::Replace => y.copy_from_slice(values),
+                Accumulate::Add => add_row(y, values),
+            },
+        );
+    });
+}
+
+/// Adds to `grad_x`, or replaces it, for a convolution with a stride above 1: all phases of a few images, which stay in the
+/// cache meanwhile.
+pub(super) fn backward_strided(
+    grad: &[f32],
+    weight: &[f32],
+    size: &Conv2dSize,
+    (grad_x, accumulate): (&mut [f32], Accumulate),
+) {
+    let stride = size.options.stride;
+    let all = (0..stride * stride).map(|i| (i / stride, i % stride));
+    let phases: Vec<Phase> = all.filter_map(|at| Phase::new(size, at)).collect();
+    let lens: Vec<usize> = phases.iter().map(|phase| phase.weights(size)).collect();
+    // Every pixel belongs to one phase; without all of them, some pixels get nothing.
+    let is_whole = phases.len() == stride * stride;
+    let writes = accumulate == Accumulate::Replace && is_whole;
+    let image = size.input.0 * size.input.1 * size.channels.0;
+    let pixels = size.input.0.div_ceil(stride) * size.input.1.div_ceil(stride);
+    let images = even_chunk(size.batch, (POSITIONS / pixels).max(1));
+    with_scratch(lens.iter().sum(), |turned| {
+        let mut rest = &mut turned[..];
+        for (phase, len) in phases.iter().zip(&lens) {
+            let (own, after) = rest.split_at_mut(*len);
+            phase.turn(weight, size, own);
+            rest = after;
         }
+        let turned = &turned[..];
+        let large = size.flop() >= PRODUCT_FLOP;
+        for_each_chunk_if(large, grad_x, images * image, |start, grad_x| {
+            if accumulate == Accumulate::Replace && !is_whole {
+                grad_x.fill(0.0);
+            }
+            let first = start / image;
+            let some = first..first + grad_x.len() / image;
+            let mut rest = turned;
+            for (phase, len) in phases.iter().zip(&lens) {
+                let (own, after) = rest.split_at(*len);
+                rest = after;
+                let height = phase.windows.output.0;
+                let rows = even_chunk(height, POSITIONS.div_ceil(phase.windows.output.1));
+                for row in (0..height).step_by(rows) {
+                    let rows = row..(row + rows).min(height);
+                    let chunk = Chunk::new(&phase.windows, some.clone(), rows.clone());
+                    convolve_chunk(&chunk, grad, own, size.channels.0, |index, values| {
+                        let (image, row) = (index / rows.len(), rows.start + index % rows.len());
+                        scatter_row(grad_x, values, size, phase.at, (image, row), writes);
+                    });
+                }
+            }
+        });
     });
 }
 
@@ -74,61 +190,54 @@ fn add_row(target: &mut [f32], values: &[f32]) {
     }
 }
 
-/// Adds `values: (B, output, C)` to every `stride`-th pixel of `grad_x`.
-fn scatter(
+/// Writes or adds the results `values: (W', C)` of row `row` of a phase to every `stride`-th pixel of their row of `grad_x`.
+#[inline(always)]
+fn scatter_row(
+    grad_x: &mut [f32],
     values: &[f32],
     size: &Conv2dSize,
-    phase: (usize, usize),
-    output: (usize, usize),
-    grad_x: &mut [f32],
+    at: (usize, usize),
+    (image, row): (usize, usize),
+    writes: bool,
 ) {
-    let (stride, padding, (h, w), c) = (
-        size.options.stride,
-        size.options.padding,
-        size.input,
-        size.channels.0,
-    );
-    let large = values.len() >= ELEMENTWISE_LEN;
-    for_each_chunk_if(large, grad_x, w * c, |start, row| {
-        let (image, y) = (start / (w * c) / h, start / (w * c) % h + padding);
-        if y % stride != phase.0 {
-            return;
-        }
-        let values = &values[(image * output.0 + y / stride) * output.1 * c..][..output.1 * c];
-        simd(
-            #[inline(always)]
-            || {
-                for (x, target) in row
-                    .chunks_exact_mut(c)
-                    .enumerate()
-                    .skip((phase.1 + stride - padding % stride) % stride)
-                    .step_by(stride)
-                {
-                    let from = (x + padding) / stride * c;
-                    for (target, value) in target.iter_mut().zip(&values[from..from + c]) {
-                        *target += value;
-                    }
-                }
-            },
-        );
-    });
+    let (stride, padding) = (size.options.stride, size.options.padding);
+    let ((h, w), c) = (size.input, size.channels.0);
+    // Results of padded pixels are left out.
+    let Some(y) = (at.0 + stride * row)
+        .checked_sub(padding)
+        .filter(|y| *y < h)
+    else {
+        return;
+    };
+    let skipped = padding.saturating_sub(at.1).div_ceil(stride);
+    let x = at.1 + stride * skipped - padding;
+    let targets = grad_x[(image * h + y) * w * c..][..w * c].chunks_exact_mut(c);
+    let pairs = targets
+        .skip(x)
+        .step_by(stride)
+        .zip(values.chunks_exact(c).skip(skipped));
+    if writes {
+        pairs.for_each(|(target, value)| target.copy_from_slice(value));
+    } else {
+        pairs.for_each(|(target, value)| add_row(target, value));
+    }
 }
 
-/// `turned[u, v, k, c] = weight[phase + stride · (kernel − 1 − (u, v)), c, k]`.
+/// `turned[u, v, k, c] = weight[first + step · (kernel − 1 − (u, v)), c, k]`.
 pub(super) fn turn(
     weight: &[f32],
     size: &Conv2dSize,
-    phase: (usize, usize),
+    (first, step): ((usize, usize), usize),
     kernel: (usize, usize),
     turned: &mut [f32],
 ) {
-    let (stride, (c, k)) = (size.options.stride, size.channels);
+    let (c, k) = size.channels;
     let large = turned.len() >= ELEMENTWISE_LEN;
     for_each_chunk_if(large, turned, c * k, |start, turned| {
         let (u, v) = (start / (c * k) / kernel.1, start / (c * k) % kernel.1);
         let (r, s) = (
-            phase.0 + stride * (kernel.0 - 1 - u),
-            phase.1 + stride * (kernel.1 - 1 - v),
+            first.0 + step * (kernel.0 - 1 - u),
+            first.1 + step * (kernel.1 - 1 - v),
         );
         transpose(
             &weight[(r * size.kernel.1 + s) * c * k..][..c * k],

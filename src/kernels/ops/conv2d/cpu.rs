@@ -1,20 +1,21 @@
-//! Convolution on the CPU: dispatch, and the direct algorithm: one matrix product per filter row and chunk of result rows,
+//! Convolution on the CPU: dispatch, and the direct algorithm: one matrix product per filter row (with a dilation per tap)
+//! and chunk of result rows,
 //! on the layout of [`super::windows`]. No im2col: the windows overlap in memory.
 
 use dfdx::tensor::Cpu;
 
 use super::algorithm::note_use;
 use super::windows::{Chunk, Windows};
-use super::{Conv2dKernel, Conv2dSize, backward, winograd};
+use super::{Conv2dKernel, Conv2dSize, backward, depthwise, groups, winograd};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
 use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product, sum_partials};
-use crate::ops::parallel::{CHUNK, PRODUCT_FLOP, for_each_chunk, for_each_chunk_if};
+use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 
 /// Approximate positions of a chunk of results: its windows and results stay in the L2 cache.
-const POSITIONS: usize = 320;
+pub(super) const POSITIONS: usize = 320;
 /// The largest number of partial weight gradients.
 const SEGMENTS: usize = 8;
 /// Approximate rows of a block of the weight gradient.
@@ -29,24 +30,12 @@ impl Conv2dKernel for Cpu {
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>, OpError> {
         let mut y = self.spare_buffer(size.output_shape().len())?;
-        let tile = size.algorithm.tile(size);
-        note_use(tile);
-        if let Some(tile) = tile {
-            let bias = bias.map(|bias| bias.as_slice());
-            winograd::forward(tile, &winograd_shape(size), x, weight, bias, &mut y);
-            return Ok(y);
-        }
-        convolve(
-            &windows(size),
-            x,
-            weight,
-            size.channels.1,
-            &mut y,
-            |y, values| match bias {
-                Some(bias) => biased(y, values, bias),
-                None => y.copy_from_slice(values),
-            },
-        );
+        note_use(if size.is_depthwise() {
+            None
+        } else {
+            size.algorithm.tile(&size.of_group())
+        });
+        forward(size, x, weight, bias.map(|bias| bias.as_slice()), &mut y);
         Ok(y)
     }
 
@@ -57,22 +46,7 @@ impl Conv2dKernel for Cpu {
         size: &Conv2dSize,
         (grad_x, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
-        if let Some(tile) = size.algorithm.tile(size) {
-            let turn = |turned: &mut [f32]| {
-                backward::turn(weight, size, (0, 0), size.kernel, turned);
-            };
-            let shape = winograd_shape(size);
-            winograd::backward_x(tile, &shape, grad_output, turn, (grad_x, accumulate));
-            return Ok(());
-        }
-        let stride = size.options.stride;
-        if stride > 1 && accumulate == Accumulate::Replace {
-            // Each phase adds to different pixels, and some phases may have no taps.
-            for_each_chunk(grad_x, CHUNK, |_, values| values.fill(0.0));
-        }
-        for phase in (0..stride * stride).map(|i| (i / stride, i % stride)) {
-            backward::backward_phase(grad_output, weight, size, phase, (grad_x, accumulate));
-        }
+        backward_x(size, grad_output, weight, (grad_x, accumulate));
         Ok(())
     }
 
@@ -83,34 +57,94 @@ impl Conv2dKernel for Cpu {
         size: &Conv2dSize,
         (grad_weight, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
-        if let Some(tile) = size.algorithm.tile(size) {
-            let shape = winograd_shape(size);
-            winograd::backward_weight(tile, &shape, x, grad_output, (grad_weight, accumulate));
-            return Ok(());
-        }
-        let windows = windows(size);
-        let (c, k) = size.channels;
-        let parallel = size.flop() >= PRODUCT_FLOP;
-        let segments = if parallel {
-            size.batch.min(SEGMENTS)
-        } else {
-            1
-        };
-        // Partial results are worthwhile if they are small compared with the factors.
-        let values = size.batch * size.output.0 * size.output.1 * (c + k);
-        if parallel && (segments == 1 || 2 * segments * grad_weight.len() > values) {
-            by_rows(&windows, x, grad_output, k, (grad_weight, accumulate));
-        } else {
-            by_segments(
-                &windows,
-                x,
-                grad_output,
-                size.batch.div_ceil(segments),
-                k,
-                (grad_weight, accumulate),
-            );
-        }
+        backward_weight(size, x, grad_output, (grad_weight, accumulate));
         Ok(())
+    }
+}
+
+/// The convolution, plus the bias.
+pub(super) fn forward(
+    size: &Conv2dSize,
+    x: &[f32],
+    weight: &[f32],
+    bias: Option<&[f32]>,
+    y: &mut [f32],
+) {
+    if size.is_depthwise() {
+        return depthwise::forward(size, x, weight, bias, y);
+    }
+    if size.options.groups > 1 {
+        return groups::forward(size, x, weight, bias, y);
+    }
+    if let Some(tile) = size.algorithm.tile(size) {
+        return winograd::forward(tile, &winograd_shape(size), x, weight, bias, y);
+    }
+    let k = size.channels.1;
+    convolve(&windows(size), x, weight, k, y, |y, values| match bias {
+        Some(bias) => biased(y, values, bias),
+        None => y.copy_from_slice(values),
+    });
+}
+
+/// Adds the gradient of the input to `grad_x`, or replaces it.
+pub(super) fn backward_x(
+    size: &Conv2dSize,
+    grad: &[f32],
+    weight: &[f32],
+    (grad_x, accumulate): (&mut [f32], Accumulate),
+) {
+    if size.is_depthwise() {
+        return depthwise::backward_x(size, grad, weight, (grad_x, accumulate));
+    }
+    if size.options.groups > 1 {
+        return groups::backward_x(size, grad, weight, (grad_x, accumulate));
+    }
+    if let Some(tile) = size.algorithm.tile(size) {
+        let turn = |turned: &mut [f32]| {
+            backward::turn(weight, size, ((0, 0), 1), size.kernel, turned);
+        };
+        let shape = winograd_shape(size);
+        return winograd::backward_x(tile, &shape, grad, turn, (grad_x, accumulate));
+    }
+    if size.options.stride == 1 {
+        backward::backward_plain(grad, weight, size, (grad_x, accumulate));
+    } else {
+        backward::backward_strided(grad, weight, size, (grad_x, accumulate));
+    }
+}
+
+/// Adds the gradient of the weight to `grad_weight`, or replaces it.
+pub(super) fn backward_weight(
+    size: &Conv2dSize,
+    x: &[f32],
+    grad: &[f32],
+    (grad_weight, accumulate): (&mut [f32], Accumulate),
+) {
+    if size.is_depthwise() {
+        return depthwise::backward_weight(size, x, grad, (grad_weight, accumulate));
+    }
+    if size.options.groups > 1 {
+        return groups::backward_weight(size, x, grad, (grad_weight, accumulate));
+    }
+    if let Some(tile) = size.algorithm.tile(size) {
+        let shape = winograd_shape(size);
+        return winograd::backward_weight(tile, &shape, x, grad, (grad_weight, accumulate));
+    }
+    let windows = windows(size);
+    let (c, k) = size.channels;
+    let parallel = size.flop() >= PRODUCT_FLOP;
+    let segments = if parallel {
+        size.batch.min(SEGMENTS)
+    } else {
+        1
+    };
+    // Partial results are worthwhile if they are small compared with the factors.
+    let values = size.batch * size.output.0 * size.output.1 * (c + k);
+    if parallel && (segments == 1 || 2 * segments * grad_weight.len() > values) {
+        by_rows(&windows, x, grad, k, (grad_weight, accumulate));
+    } else {
+        let images = size.batch.div_ceil(segments);
+        by_segments(&windows, x, grad, images, k, (grad_weight, accumulate));
     }
 }
 
@@ -133,6 +167,7 @@ fn windows(size: &Conv2dSize) -> Windows {
         output: size.output,
         kernel: size.kernel,
         stride: size.options.stride,
+        dilation: size.options.dilation,
         padding: (padding, padding),
     }
 }
@@ -169,42 +204,38 @@ pub(super) fn convolve(
             } else {
                 start / (width * k)..(start + y.len()) / (width * k)
             };
-            convolve_chunk(
-                &Chunk::new(windows, first..last, rows),
-                x,
-                weight,
-                k,
-                y,
-                &store,
-            );
+            let chunk = Chunk::new(windows, first..last, rows);
+            convolve_chunk(&chunk, x, weight, k, |row, values| {
+                store(&mut y[row * width * k..][..width * k], values);
+            });
         });
     });
 }
 
-fn convolve_chunk(
+/// Convolves the input of a chunk and calls `store` with the position and the values of every row of results.
+pub(super) fn convolve_chunk(
     chunk: &Chunk<'_>,
     x: &[f32],
     weight: &[f32],
     k: usize,
-    y: &mut [f32],
-    store: impl Fn(&mut [f32], &[f32]),
+    mut store: impl FnMut(usize, &[f32]),
 ) {
     let (m, layout_len) = (chunk.positions(), chunk.layout_len());
     with_scratch(layout_len + m * k, |memory| {
         let (layout, results) = memory.split_at_mut(layout_len);
         chunk.lay_out(x, layout, false);
-        let filter_row = weight.len() / chunk.filter_rows();
-        for (r, weight) in weight.chunks_exact(filter_row).enumerate() {
-            let accumulate = if r == 0 {
+        let part = weight.len() / chunk.products();
+        for (index, weight) in weight.chunks_exact(part).enumerate() {
+            let accumulate = if index == 0 {
                 Accumulate::Replace
             } else {
                 Accumulate::Add
             };
-            let weight = Matrix::new(weight, filter_row / k, k);
+            let weight = Matrix::new(weight, part / k, k);
             product(
                 &mut MatrixMut::new(results, m, k),
                 accumulate,
-                chunk.filter_row(layout, r),
+                chunk.factor(layout, index),
                 weight,
             );
         }
@@ -212,8 +243,8 @@ fn convolve_chunk(
         simd(
             #[inline(always)]
             || {
-                for (y, at) in y.chunks_exact_mut(row).zip(chunk.row_starts()) {
-                    store(y, &results[at * k..][..row]);
+                for (index, at) in chunk.row_starts().enumerate() {
+                    store(index, &results[at * k..][..row]);
                 }
             },
         );
@@ -240,9 +271,10 @@ fn by_segments(
                 0..windows.output.0,
             );
             with_factors(&chunk, x, grad, k, false, |layout, grad| {
-                for (r, partial) in partial.chunks_exact_mut(len / windows.kernel.0).enumerate() {
+                for (index, partial) in partial.chunks_exact_mut(len / chunk.products()).enumerate()
+                {
                     let rows = partial.len() / k;
-                    let a = chunk.filter_row(layout, r).transposed();
+                    let a = chunk.factor(layout, index).transposed();
                     product(
                         &mut MatrixMut::new(partial, rows, k),
                         Accumulate::Replace,
@@ -266,10 +298,10 @@ fn by_rows(
 ) {
     let chunk = Chunk::all(windows);
     with_factors(&chunk, x, grad, k, true, |layout, grad| {
-        let filter_row = grad_weight.len() / windows.kernel.0;
-        let block = even_chunk(filter_row / k, BLOCK);
-        for_each_chunk_if(true, grad_weight, filter_row, |start, part| {
-            let a = chunk.filter_row(layout, start / filter_row).transposed();
+        let factor = grad_weight.len() / chunk.products();
+        let block = even_chunk(factor / k, BLOCK);
+        for_each_chunk_if(true, grad_weight, factor, |start, part| {
+            let a = chunk.factor(layout, start / factor).transposed();
             for_each_chunk_if(true, part, block * k, |start, part| {
                 let rows = part.len() / k;
                 product(

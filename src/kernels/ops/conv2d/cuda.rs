@@ -1,5 +1,7 @@
-//! Convolution on CUDA: by cuDNN if it is installed and supports the size, otherwise by im2col and matrix products.
+//! Convolution on CUDA: by cuDNN if it is installed and supports the size, otherwise by im2col and matrix products; depthwise
+//! by own kernels.
 
+mod depthwise;
 mod library;
 mod windows;
 
@@ -21,7 +23,9 @@ impl Conv2dKernel for Cuda {
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>, OpError> {
         let mut y = self.zeros_buffer(size.output_shape().len())?;
-        if !library::forward(x, weight, bias, size, &mut y)? {
+        if size.is_depthwise() {
+            depthwise::forward(x, weight, bias, size, &mut y)?;
+        } else if !library::forward(x, weight, bias, size, &mut y)? {
             windows::forward(x, weight, size, &mut y, MOST_VALUES)?;
             add_bias(bias, size, &mut y)?;
         }
@@ -35,7 +39,9 @@ impl Conv2dKernel for Cuda {
         size: &Conv2dSize,
         (grad_x, _): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
-        if !library::backward_x(grad_output, weight, size, grad_x)? {
+        if size.is_depthwise() {
+            depthwise::backward_x(grad_output, weight, size, grad_x)?;
+        } else if !library::backward_x(grad_output, weight, size, grad_x)? {
             windows::backward_x(grad_output, weight, size, grad_x, MOST_VALUES)?;
         }
         Ok(())
@@ -48,7 +54,9 @@ impl Conv2dKernel for Cuda {
         size: &Conv2dSize,
         (grad_weight, _): (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError> {
-        if !library::backward_weight(x, grad_output, size, grad_weight)? {
+        if size.is_depthwise() {
+            depthwise::backward_weight(x, grad_output, size, grad_weight)?;
+        } else if !library::backward_weight(x, grad_output, size, grad_weight)? {
             windows::backward_weight(x, grad_output, size, grad_weight, MOST_VALUES)?;
         }
         Ok(())

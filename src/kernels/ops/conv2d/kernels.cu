@@ -1,21 +1,25 @@
-// Convolution. Images are (B, H, W, C), weights (kh, kw, C, K), windows as rows of a matrix (B H' W', kh kw C).
+// Convolution. Images are (B, H, W, C), weights (kh, kw, C/groups, K), windows as rows of a matrix
+// (B H' W', groups kh kw C/groups).
 
-// The windows of result row `blockIdx.x` (image by image) in filter row `blockIdx.y`. A window's row is contiguous in the
-// image and in the matrix, so that neighbouring threads touch neighbouring values of both.
+// The windows of result row `blockIdx.x` (image by image) in filter row `blockIdx.y`. A window's tap is contiguous in the
+// image and, group by group, in the matrix, so that neighbouring threads touch neighbouring values of both.
 KERNEL conv2d_windows(const float *restrict x, float *restrict windows, int height, int width, int channels,
-                      int out_height, int out_width, int kernel_height, int kernel_width, int stride, int padding) {
+                      int out_height, int out_width, int kernel_height, int kernel_width, int stride, int padding,
+                      int dilation, int groups) {
     int r = blockIdx.y;
     int image = blockIdx.x / out_height, i = blockIdx.x % out_height;
-    int y = i * stride + r - padding;
+    int y = i * stride + r * dilation - padding;
     int row_len = y >= 0 && y < height ? width * channels : 0;
-    int window_row = kernel_width * channels, shift = padding * channels, step = stride * channels;
+    int window_row = kernel_width * channels, each = channels / groups;
     const float *row = x + ((i64)image * height + (row_len ? y : 0)) * width * channels;
-    float *target = windows + (i64)blockIdx.x * out_width * kernel_height * window_row + r * window_row;
+    float *target = windows + (i64)blockIdx.x * out_width * kernel_height * window_row;
     i64 window = (i64)kernel_height * window_row;
     for (int n = threadIdx.x; n < out_width * window_row; n += blockDim.x) {
         int j = n / window_row, rest = n - j * window_row;
-        int at = j * step - shift + rest;
-        target[j * window + rest] = at >= 0 && at < row_len ? row[at] : 0.0f;
+        int s = rest / channels, c = rest - s * channels, group = c / each;
+        int at = (j * stride + s * dilation - padding) * channels + c;
+        int tap = (group * kernel_height + r) * kernel_width + s;
+        target[j * window + (i64)tap * each + c - group * each] = at >= 0 && at < row_len ? row[at] : 0.0f;
     }
 }
 
@@ -23,24 +27,114 @@ KERNEL conv2d_windows(const float *restrict x, float *restrict windows, int heig
 // windows' rows and columns. `grad_x` begins at the first image whose windows these are.
 KERNEL conv2d_gather(const float *restrict windows, float *restrict grad_x, i64 first_image, int height, int width,
                      int channels, int out_height, int out_width, int kernel_height, int kernel_width, int stride,
-                     int padding) {
+                     int padding, int dilation, int groups) {
     int image = blockIdx.x / height, y = blockIdx.x % height;
-    i64 window_row = (i64)kernel_width * channels, window = kernel_height * window_row;
+    i64 window = (i64)kernel_height * kernel_width * channels;
     float *row = grad_x + ((first_image + image) * height + y) * width * channels;
+    for (int n = blockIdx.y * blockDim.x + threadIdx.x; n < width * channels; n += gridDim.y * blockDim.x) {
+        int x = n / channels, c = n - x * channels, each = channels / groups, group = c / each;
+        i64 first = (i64)group * kernel_height * kernel_width * each + c - group * each;
+        float sum = 0.0f;
+        for (int r = 0; r < kernel_height; r++) {
+            int below = y + padding - r * dilation, i = below / stride;
+            if (below < 0 || i * stride != below || i >= out_height) continue;
+            const float *from = windows + ((i64)image * out_height + i) * out_width * window + first + r * kernel_width * each;
+            for (int s = 0; s < kernel_width; s++) {
+                int right = x + padding - s * dilation, j = right / stride;
+                if (right < 0 || j * stride != right || j >= out_width) continue;
+                sum += from[j * window + s * each];
+            }
+        }
+        row[n] += sum;
+    }
+}
+
+// Depthwise: every channel is a group. The number of results of a channel is `each`, so that result k reads channel
+// k / each.
+
+// Results of row `blockIdx.x` of all images, with their bias (or null).
+KERNEL conv2d_depthwise(const float *restrict x, const float *restrict weight, const float *restrict bias,
+                        float *restrict y, int height, int width, int channels, int out_height, int out_width,
+                        int kernel_height, int kernel_width, int stride, int padding, int dilation, int outputs) {
+    int image = blockIdx.x / out_height, i = blockIdx.x % out_height, each = outputs / channels;
+    const float *images = x + (i64)image * height * width * channels;
+    float *row = y + (i64)blockIdx.x * out_width * outputs;
+    for (int n = blockIdx.y * blockDim.x + threadIdx.x; n < out_width * outputs; n += gridDim.y * blockDim.x) {
+        int j = n / outputs, k = n - j * outputs;
+        float sum = bias ? bias[k] : 0.0f;
+        for (int r = 0; r < kernel_height; r++) {
+            int down = i * stride + r * dilation - padding;
+            if (down < 0 || down >= height) continue;
+            for (int s = 0; s < kernel_width; s++) {
+                int across = j * stride + s * dilation - padding;
+                if (across < 0 || across >= width) continue;
+                sum += images[((i64)down * width + across) * channels + k / each] *
+                       weight[(r * kernel_width + s) * outputs + k];
+            }
+        }
+        row[n] = sum;
+    }
+}
+
+// Adds the gradients of the pixels of row `blockIdx.x` of all images.
+KERNEL conv2d_depthwise_x(const float *restrict grad, const float *restrict weight, float *restrict grad_x, int height,
+                          int width, int channels, int out_height, int out_width, int kernel_height, int kernel_width,
+                          int stride, int padding, int dilation, int outputs) {
+    int image = blockIdx.x / height, y = blockIdx.x % height, each = outputs / channels;
+    const float *images = grad + (i64)image * out_height * out_width * outputs;
+    float *row = grad_x + (i64)blockIdx.x * width * channels;
     for (int n = blockIdx.y * blockDim.x + threadIdx.x; n < width * channels; n += gridDim.y * blockDim.x) {
         int x = n / channels, c = n - x * channels;
         float sum = 0.0f;
         for (int r = 0; r < kernel_height; r++) {
-            int below = y + padding - r, i = below / stride;
+            int below = y + padding - r * dilation, i = below / stride;
             if (below < 0 || i * stride != below || i >= out_height) continue;
-            const float *from = windows + ((i64)image * out_height + i) * out_width * window + r * window_row + c;
             for (int s = 0; s < kernel_width; s++) {
-                int right = x + padding - s, j = right / stride;
+                int right = x + padding - s * dilation, j = right / stride;
                 if (right < 0 || j * stride != right || j >= out_width) continue;
-                sum += from[j * window + s * channels];
+                const float *from = images + ((i64)i * out_width + j) * outputs + c * each;
+                const float *taps = weight + (r * kernel_width + s) * outputs + c * each;
+                for (int k = 0; k < each; k++) sum += from[k] * taps[k];
             }
         }
         row[n] += sum;
+    }
+}
+
+// Partial gradients of the weight: of tap `blockIdx.z` for 32 results from 32 `blockIdx.y` on, over the `rows_of_piece`
+// rows of results of all images from piece `blockIdx.x` on. Eight warps share the columns; their sums are added in order.
+KERNEL conv2d_depthwise_weight(const float *restrict x, const float *restrict grad, float *restrict partials, int rows,
+                               int rows_of_piece, int height, int width, int channels, int out_height, int out_width,
+                               int kernel_height, int kernel_width, int stride, int padding, int dilation,
+                               int outputs) {
+    SHARED(float, sums, [256]);
+    int k = blockIdx.y * 32 + threadIdx.x % 32, warp = threadIdx.x / 32, each = outputs / channels;
+    int r = blockIdx.z / kernel_width, s = blockIdx.z % kernel_width;
+    int first = blockIdx.x * rows_of_piece, last = min(first + rows_of_piece, rows);
+    float sum = 0.0f;
+    for (int row = first; row < last && k < outputs; row++) {
+        int down = row % out_height * stride + r * dilation - padding;
+        if (down < 0 || down >= height) continue;
+        const float *pixels = x + ((i64)(row / out_height) * height + down) * width * channels + k / each;
+        const float *results = grad + (i64)row * out_width * outputs + k;
+        for (int j = warp; j < out_width; j += 8) {
+            int across = j * stride + s * dilation - padding;
+            if (across >= 0 && across < width) sum += pixels[across * channels] * results[j * outputs];
+        }
+    }
+    sums[threadIdx.x] = sum;
+    block_wait();
+    if (warp || k >= outputs) return;
+    for (int other = 1; other < 8; other++) sum += sums[other * 32 + threadIdx.x];
+    partials[((i64)blockIdx.x * gridDim.z + blockIdx.z) * outputs + k] = sum;
+}
+
+// Adds `pieces` partial gradients of `n` values each.
+KERNEL conv2d_depthwise_sum(const float *restrict partials, float *restrict grad_weight, i64 n, int pieces) {
+    FOR_EACH(i, n) {
+        float sum = 0.0f;
+        for (int piece = 0; piece < pieces; piece++) sum += partials[piece * n + i];
+        grad_weight[i] += sum;
     }
 }
 

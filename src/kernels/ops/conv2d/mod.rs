@@ -1,17 +1,21 @@
-//! Two-dimensional convolution with bias, for odd kernels of any size and any stride.
+//! Two-dimensional convolution with bias, for kernels of any size, any stride and dilation, and channels in groups.
 //!
-//! `y[b, i, j, k] = bias[k] + Σ_{r,s,c} x[b, i·stride + r − padding, j·stride + s − padding, c] · w[r, s, c, k]`, with
-//! zeros outside of x.
+//! `y[b, i, j, k] = bias[k] + Σ_{r,s,c} x[b, i·stride + r·dilation − padding, j·stride + s·dilation − padding, g·C/groups + c]
+//! · w[r, s, c, k]`, with zeros outside of x, c from 0 to C/groups, and g = ⌊k / (K/groups)⌋ the group of k: every group of
+//! K/groups results reads its own C/groups channels. With `groups = C` the convolution is depthwise: each channel makes
+//! K/C results of its own.
 //!
 //! # Shapes
-//! `x: (B, H, W, C)`, `weight: (kh, kw, C, K)` ([`super::Layout::Convolution`]), `bias: (K)`, result `(B, H', W', K)`
-//! with `H' = ⌊(H + 2 padding − kh) / stride⌋ + 1`.
+//! `x: (B, H, W, C)`, `weight: (kh, kw, C/groups, K)` ([`super::Layout::Convolution`]), `bias: (K)`, result
+//! `(B, H', W', K)` with `H' = ⌊(H + 2 padding − dilation (kh − 1) − 1) / stride⌋ + 1`.
 //! # Algorithms
-//! CPU: direct, on the layout of `windows`, or `winograd` for 3×3 kernels with stride 1; [`Convolution`] selects one.
-//! CUDA: cuDNN.
+//! CPU: direct, on the layout of `windows`, or `winograd` for 3×3 kernels with stride 1 and dilation 1; [`Convolution`]
+//! selects one. Channels in groups are copied group by group (`groups`) and convolved so; depthwise convolutions have
+//! kernels of their own (`depthwise`).
+//! CUDA: cuDNN; depthwise by own kernels, in `f32` in every arithmetic.
 //! # Work
-//! `2 B H' W' K C kh kw` forward (padding counts as data, and every algorithm as the direct one), plus `B H' W' K` for a
-//! bias; backward the same again for each of x and weight that needs a gradient, and for the bias.
+//! `2 B H' W' K C/groups kh kw` forward (padding counts as data, and every algorithm as the direct one), plus `B H' W' K`
+//! for a bias; backward the same again for each of x and weight that needs a gradient, and for the bias.
 //! # Source
 //! PyTorch `torch.nn.functional.conv2d`, channels last.
 
@@ -20,6 +24,8 @@ mod backward;
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod depthwise;
+mod groups;
 mod windows;
 mod winograd;
 
@@ -36,6 +42,29 @@ pub struct Conv2dOptions {
     pub stride: usize,
     /// Zeros around the input, on every side.
     pub padding: usize,
+    /// Distance in pixels between the taps of the kernel, in both directions.
+    pub dilation: usize,
+    /// Number of groups into which the channels in and out are cut; each group out reads one group in.
+    pub groups: usize,
+}
+
+impl Default for Conv2dOptions {
+    /// Stride 1, no padding, dilation 1, one group.
+    fn default() -> Self {
+        Self {
+            stride: 1,
+            padding: 0,
+            dilation: 1,
+            groups: 1,
+        }
+    }
+}
+
+impl Conv2dOptions {
+    /// Pixels from the first tap of a kernel of `taps` taps to its last, both included.
+    fn extent(&self, taps: usize) -> usize {
+        self.dilation * (taps - 1) + 1
+    }
 }
 
 /// All sizes of a convolution.
@@ -51,7 +80,7 @@ pub struct Conv2dSize {
     pub kernel: (usize, usize),
     /// Channels in and out.
     pub channels: (usize, usize),
-    /// Stride and padding.
+    /// Stride, padding, dilation and groups.
     pub options: Conv2dOptions,
     /// The CPU's algorithm.
     pub algorithm: Convolution,
@@ -65,7 +94,30 @@ impl Conv2dSize {
 
     /// Floating-point operations of the products of one pass (forward, or one gradient).
     pub fn flop(&self) -> usize {
-        2 * self.output_shape().len() * self.channels.0 * self.kernel.0 * self.kernel.1
+        2 * self.output_shape().len() * self.group_channels().0 * self.kernel.0 * self.kernel.1
+    }
+
+    /// Channels in and out of one group.
+    fn group_channels(&self) -> (usize, usize) {
+        let groups = self.options.groups;
+        (self.channels.0 / groups, self.channels.1 / groups)
+    }
+
+    /// The convolution of one group.
+    fn of_group(&self) -> Self {
+        Self {
+            channels: self.group_channels(),
+            options: Conv2dOptions {
+                groups: 1,
+                ..self.options
+            },
+            ..*self
+        }
+    }
+
+    /// Whether every channel is a group of its own, of several.
+    fn is_depthwise(&self) -> bool {
+        self.options.groups > 1 && self.options.groups == self.channels.0
     }
 }
 
@@ -102,7 +154,8 @@ pub trait Conv2dKernel: Backend {
 /// The convolution of `x` with `weight`, by the algorithm chosen for its shape; see the module.
 ///
 /// # Errors
-/// [`OpError::Shape`] when channels do not agree, or the kernel is larger than the padded input.
+/// [`OpError::Shape`] when channels do not agree or cannot be cut into the groups, the padding is not smaller than the
+/// dilated kernel, or that kernel is larger than the padded input.
 pub fn conv2d<D: Kernels>(
     pass: &mut Pass<D>,
     x: &Var<D>,
@@ -129,13 +182,8 @@ pub fn conv2d_by<D: Kernels>(
         algorithm,
         ..check(x, weight, bias, options)?
     };
-    if size.kernel == (1, 1)
-        && options
-            == (Conv2dOptions {
-                stride: 1,
-                padding: 0,
-            })
-    {
+    // A padding is smaller than the kernel, and a single tap has no dilation.
+    if size.kernel == (1, 1) && options.stride == 1 && options.groups == 1 {
         let weight = weight.reshape([size.channels.0, size.channels.1])?;
         return linear(pass, x, &weight, bias, Activation::Identity);
     }
@@ -195,9 +243,20 @@ fn check<D: Backend>(
             weight.shape()
         ));
     };
-    if c != weight_c {
+    let groups = options.groups;
+    if groups == 0 || c % groups != 0 || k % groups != 0 {
         return error(format!(
-            "images {} meet a weight {}",
+            "{c} channels in and {k} out cannot be cut into {groups} groups"
+        ));
+    }
+    if c / groups != weight_c {
+        let parts = if groups == 1 {
+            String::new()
+        } else {
+            format!(" in {groups} groups")
+        };
+        return error(format!(
+            "images {} meet a weight {}{parts}",
             x.shape(),
             weight.shape()
         ));
@@ -205,22 +264,10 @@ fn check<D: Backend>(
     if let Some(bias) = bias.filter(|bias| bias.shape().len() != k) {
         return error(format!("a bias {} for {k} channels", bias.shape()));
     }
-    let Conv2dOptions { stride, padding } = options;
-    if stride == 0 || kh == 0 || kw == 0 || padding >= kh || padding >= kw {
-        return error(format!(
-            "stride {stride} and padding {padding} do not suit a kernel of {kh} × {kw}"
-        ));
-    }
-    if h + 2 * padding < kh || w + 2 * padding < kw {
-        return error(format!(
-            "a kernel of {kh} × {kw} is larger than images {}",
-            x.shape()
-        ));
-    }
-    let output = (
-        (h + 2 * padding - kh) / stride + 1,
-        (w + 2 * padding - kw) / stride + 1,
-    );
+    let output = match results(x.shape(), (h, w), (kh, kw), options) {
+        Ok(output) => output,
+        Err(message) => return error(message),
+    };
     Ok(Conv2dSize {
         batch,
         input: (h, w),
@@ -232,7 +279,44 @@ fn check<D: Backend>(
     })
 }
 
+/// Height and width of the results on images `x`, or why there are none.
+fn results(
+    x: Shape,
+    (h, w): (usize, usize),
+    (kh, kw): (usize, usize),
+    options: Conv2dOptions,
+) -> Result<(usize, usize), String> {
+    let Conv2dOptions {
+        stride,
+        padding,
+        dilation,
+        ..
+    } = options;
+    let spread = if dilation == 1 {
+        String::new()
+    } else {
+        format!(" with dilation {dilation}")
+    };
+    let kernel = format!("a kernel of {kh} × {kw}{spread}");
+    let is_empty = stride == 0 || dilation == 0 || kh == 0 || kw == 0;
+    if is_empty || padding >= options.extent(kh) || padding >= options.extent(kw) {
+        return Err(format!(
+            "stride {stride} and padding {padding} do not suit {kernel}"
+        ));
+    }
+    let (height, width) = (options.extent(kh), options.extent(kw));
+    if h + 2 * padding < height || w + 2 * padding < width {
+        return Err(format!("{kernel} is larger than images {x}"));
+    }
+    Ok((
+        (h + 2 * padding - height) / stride + 1,
+        (w + 2 * padding - width) / stride + 1,
+    ))
+}
+
 #[cfg(all(test, not(feature = "cuda")))]
 mod accuracy;
+#[cfg(test)]
+mod spread;
 #[cfg(test)]
 mod tests;

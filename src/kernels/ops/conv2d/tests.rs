@@ -3,14 +3,17 @@
 use super::*;
 use crate::ops::testing;
 
-const SAME: Conv2dOptions = Conv2dOptions {
-    stride: 1,
-    padding: 1,
-};
-const HALF: Conv2dOptions = Conv2dOptions {
-    stride: 2,
-    padding: 1,
-};
+const SAME: Conv2dOptions = moves(1, 1);
+const HALF: Conv2dOptions = moves(2, 1);
+
+pub(super) const fn moves(stride: usize, padding: usize) -> Conv2dOptions {
+    Conv2dOptions {
+        stride,
+        padding,
+        dilation: 1,
+        groups: 1,
+    }
+}
 
 /// All algorithms of the CPU; a GPU has others.
 #[cfg(not(feature = "cuda"))]
@@ -22,7 +25,7 @@ const ALGORITHMS: [Convolution; 5] = [
     Convolution::Winograd5,
 ];
 
-fn run(
+pub(super) fn run(
     algorithm: Convolution,
     options: Conv2dOptions,
 ) -> impl Fn(
@@ -33,7 +36,7 @@ fn run(
 }
 
 /// Runs a test with every convolution algorithm of the device.
-fn on_each_algorithm(test: impl Fn(Convolution)) {
+pub(super) fn on_each_algorithm(test: impl Fn(Convolution)) {
     #[cfg(feature = "cuda")]
     {
         use crate::device::cuda::{ConvolutionAlgorithm, convolve_by};
@@ -51,7 +54,7 @@ fn on_each_algorithm(test: impl Fn(Convolution)) {
     ALGORITHMS.into_iter().for_each(test);
 }
 
-fn tolerance(algorithm: Convolution) -> f32 {
+pub(super) fn tolerance(algorithm: Convolution) -> f32 {
     if matches!(algorithm, Convolution::Winograd4 | Convolution::Winograd5) {
         5e-5
     } else {
@@ -115,7 +118,7 @@ fn values_are_those_of_the_definition() {
                 if h + 2 * padding < kernel || w + 2 * padding < kernel {
                     continue;
                 }
-                let options = Conv2dOptions { stride, padding };
+                let options = moves(stride, padding);
                 let output = (
                     (h + 2 * padding - kernel) / stride + 1,
                     (w + 2 * padding - kernel) / stride + 1,
@@ -198,32 +201,14 @@ fn values_and_gradients_are_those_of_pytorch() {
 #[test]
 fn gradients_are_those_of_finite_differences() {
     on_each_algorithm(|algorithm| {
-        let wide = Conv2dOptions {
-            stride: 3,
-            padding: 2,
-        };
         let cases: [(Conv2dOptions, [usize; 4], [usize; 4]); 7] = [
             (SAME, [2, 3, 5, 3], [3, 3, 3, 5]),
             (SAME, [1, 1, 1, 1], [3, 3, 1, 1]),
             (HALF, [2, 5, 3, 3], [3, 3, 3, 5]),
             (HALF, [1, 4, 6, 1], [3, 3, 1, 17]),
-            (wide, [2, 7, 8, 1], [5, 5, 1, 3]),
-            (
-                Conv2dOptions {
-                    stride: 2,
-                    padding: 0,
-                },
-                [2, 5, 4, 3],
-                [1, 1, 3, 5],
-            ),
-            (
-                Conv2dOptions {
-                    stride: 1,
-                    padding: 0,
-                },
-                [1, 3, 3, 17],
-                [1, 1, 17, 5],
-            ),
+            (moves(3, 2), [2, 7, 8, 1], [5, 5, 1, 3]),
+            (moves(2, 0), [2, 5, 4, 3], [1, 1, 3, 5]),
+            (moves(1, 0), [1, 3, 3, 17], [1, 1, 17, 5]),
         ];
         for (options, x, weight) in cases {
             testing::check_gradients(
@@ -327,12 +312,8 @@ fn shapes_that_do_not_fit_are_refused() {
         refused([3, 3, 2, 1], SAME),
         "conv2d: images (1, 2, 2, 3) meet a weight (3, 3, 2, 1)"
     );
-    let bare = Conv2dOptions {
-        stride: 1,
-        padding: 0,
-    };
     assert_eq!(
-        refused([3, 3, 3, 1], bare),
+        refused([3, 3, 3, 1], moves(1, 0)),
         "conv2d: a kernel of 3 × 3 is larger than images (1, 2, 2, 3)"
     );
 }

@@ -1,5 +1,6 @@
 //! Dropout on CUDA: the CPU's mask, computed from its key in forward and again in backward, never stored.
 
+use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cuda;
 
 use super::philox::BLOCK;
@@ -41,6 +42,27 @@ fn dropout_add(
         .over(counters)
         .read(x)
         .write(y)
+        .u64(mask.key)
+        .u32(mask.threshold)
+        .float(mask.scale)
+        .size(counters)
+        .size(n)
+        .run()?;
+    Ok(())
+}
+
+/// Kept values, scaled, and zeros elsewhere, from `values` or, without them, in place.
+pub(in crate::ops) fn drop_some(
+    values: Option<&CudaSlice<f32>>,
+    dropped: &mut CudaSlice<f32>,
+    mask: Mask,
+) -> Result<(), OpError> {
+    let n = dropped.len();
+    let counters = n.div_ceil(BLOCK) * (BLOCK / WORDS);
+    Launch::new("dropout_replace")
+        .over(counters)
+        .read_if(values)
+        .write(dropped)
         .u64(mask.key)
         .u32(mask.threshold)
         .float(mask.scale)

@@ -29,3 +29,17 @@ KERNEL dropout_add(const float *restrict values, float *restrict sums, u64 key, 
         }
     }
 }
+
+// Kept values times `scale` and zeros elsewhere, from `values` or, where it is null, in place.
+KERNEL dropout_replace(const float *values, float *dropped, u64 key, u32 threshold, float scale, i64 counters, i64 n) {
+    const float *from = values ? values : dropped;
+    FOR_EACH(counter, counters) {
+        u32 words[4];
+        dropout_words(key, (u64)counter, words);
+        i64 first = counter / 16 * 64 + counter % 16;
+        for (int word = 0; word < 4; word++) {
+            i64 i = first + 16 * word;
+            if (i < n) dropped[i] = words[word] >= threshold ? from[i] * scale : 0.0f;
+        }
+    }
+}

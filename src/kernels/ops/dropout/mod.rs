@@ -2,7 +2,7 @@
 
 pub(in crate::ops) mod cpu;
 #[cfg(feature = "cuda")]
-mod cuda;
+pub(in crate::ops) mod cuda;
 mod philox;
 
 use rand::RngCore;

@@ -9,7 +9,7 @@ use dfdx::tensor::Cpu;
 use super::{LayerNormKernel, Saved};
 use crate::device::{Backend, Buffer};
 use crate::ops::OpError;
-use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk};
+use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk, sum_row};
 use crate::ops::simd::simd;
 
 impl LayerNormKernel for Cpu {
@@ -133,23 +133,9 @@ fn add_row_sums(target: &mut [f32], dy: &[f32], add: impl Fn(usize, &mut [f32], 
 #[inline(always)]
 fn moments(row: &[f32], eps: f32) -> (f32, f32) {
     let n = row.len() as f32;
-    let mean = lanes(row, |x| x) / n;
-    let variance = lanes(row, |x| (x - mean) * (x - mean)) / n;
+    let mean = sum_row(row, |x| x) / n;
+    let variance = sum_row(row, |x| (x - mean) * (x - mean)) / n;
     (mean, 1.0 / (variance + eps).sqrt())
-}
-
-/// Sum of `term` over a row in sixteen lanes: a fixed order that vectorises.
-#[inline(always)]
-fn lanes(row: &[f32], term: impl Fn(f32) -> f32) -> f32 {
-    let mut sums = [0.0_f32; 16];
-    let blocks = row.chunks_exact(16);
-    let rest: f32 = blocks.remainder().iter().map(|&x| term(x)).sum();
-    for block in blocks {
-        for (sum, &x) in sums.iter_mut().zip(block) {
-            *sum += term(x);
-        }
-    }
-    sums.iter().sum::<f32>() + rest
 }
 
 #[inline(always)]

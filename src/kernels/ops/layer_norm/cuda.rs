@@ -75,7 +75,7 @@ impl LayerNormKernel for Cuda {
         dy: &Buffer<Self>,
         dgamma: &mut Buffer<Self>,
     ) -> Result<(), OpError> {
-        add_columns(self, Some((x, saved)), dy, dgamma)
+        add_columns(self, Some((x, Some(&saved.mean), &saved.rstd)), dy, dgamma)
     }
 
     fn layer_norm_backward_beta(
@@ -87,16 +87,20 @@ impl LayerNormKernel for Cuda {
     }
 }
 
-fn over_rows(name: &'static str, rows: usize) -> Launch {
+/// A launch with one warp for each row.
+pub(in crate::ops) fn over_rows(name: &'static str, rows: usize) -> Launch {
     Launch::new(name)
         .threads(32 * ROWS)
         .blocks(rows.div_ceil(ROWS).clamp(1, MOST_BLOCKS))
 }
 
+/// An input with the means, if it has any, and the factors by which its rows were normalised.
+type Normalised<'a> = (&'a Buffer<Cuda>, Option<&'a Buffer<Cuda>>, &'a Buffer<Cuda>);
+
 /// Adds to `grad` the sum over rows of `dy` or, if the input is given, of `dy` times the normalised input.
-fn add_columns(
+pub(in crate::ops) fn add_columns(
     device: &Cuda,
-    input: Option<(&Buffer<Cuda>, &Saved<Cuda>)>,
+    input: Option<Normalised<'_>>,
     dy: &Buffer<Cuda>,
     grad: &mut Buffer<Cuda>,
 ) -> Result<(), OpError> {
@@ -106,9 +110,9 @@ fn add_columns(
     let mut partials = scratch::<f32>(if groups == 1 { 0 } else { groups * features })?;
     Launch::new("layer_norm_columns")
         .grid([features.div_ceil(32), groups, 1])
-        .read_if(input.map(|(x, _)| x))
-        .read_if(input.map(|(_, saved)| &saved.mean))
-        .read_if(input.map(|(_, saved)| &saved.rstd))
+        .read_if(input.map(|(x, ..)| x))
+        .read_if(input.and_then(|(_, mean, _)| mean))
+        .read_if(input.map(|(.., rstd)| rstd))
         .read(dy)
         .write(&mut partials)
         .write(grad)

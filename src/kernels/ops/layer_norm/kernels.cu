@@ -40,7 +40,7 @@ KERNEL layer_norm_backward_x(const float *restrict x, const float *restrict gamm
 }
 
 // Sums over rows, of `dy` or with `x` of `dy` times the normalised values: a block for 32 columns and a group of rows,
-// eight rows at a time. One group adds to the gradient by itself; several leave partial sums.
+// eight rows at a time. One group adds to the gradient by itself; several leave partial sums. RMS norm has no `mean`.
 KERNEL layer_norm_columns(const float *restrict x, const float *restrict mean, const float *restrict rstd,
                           const float *restrict dy, float *restrict partials, float *restrict grad, i64 rows,
                           i64 group_rows, int features) {
@@ -52,7 +52,7 @@ KERNEL layer_norm_columns(const float *restrict x, const float *restrict mean, c
     if (column < features)
         for (i64 row = first + threadIdx.x / 32; row < last; row += 8) {
             i64 i = row * features + column;
-            sum += x ? dy[i] * (x[i] - mean[row]) * rstd[row] : dy[i];
+            sum += x ? dy[i] * (mean ? x[i] - mean[row] : x[i]) * rstd[row] : dy[i];
         }
     scratch[threadIdx.x] = sum;
     block_wait();

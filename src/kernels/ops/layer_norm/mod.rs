@@ -2,7 +2,7 @@
 
 mod cpu;
 #[cfg(feature = "cuda")]
-mod cuda;
+pub(super) mod cuda;
 
 use super::{Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};

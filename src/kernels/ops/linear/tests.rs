@@ -3,12 +3,15 @@ use crate::device::Backend;
 use crate::ops::testing::{self, TestDevice};
 use crate::ops::{Grads, Layout, Parameter};
 
-const ALL: [Activation; 5] = [
+const ALL: [Activation; 8] = [
     Activation::Identity,
     Activation::Silu,
     Activation::Relu,
     Activation::Tanh,
     Activation::Gelu,
+    Activation::Sigmoid,
+    Activation::LeakyRelu,
+    Activation::Softplus,
 ];
 
 #[test]

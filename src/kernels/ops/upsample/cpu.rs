@@ -1,4 +1,4 @@
-//! Bilinear ×2 on the CPU: one task per output row forward, per input row backward.
+//! Upsampling on the CPU: groups of output rows forward, of input rows backward.
 #![expect(
     clippy::inline_always,
     reason = "compiled anew for each vector level inside `simd`"
@@ -62,6 +62,62 @@ impl UpsampleKernel for Cpu {
                         );
                     }
                 }
+            }
+        });
+        Ok(())
+    }
+
+    fn upsample_nearest(
+        &self,
+        x: &Buffer<Self>,
+        (_, h, w, c): (usize, usize, usize, usize),
+        factor: usize,
+    ) -> Result<Buffer<Self>, OpError> {
+        let mut y = self.spare_buffer(factor * factor * x.len())?;
+        let (row_in, row_out) = (w * c, factor * w * c);
+        for_rows(&mut y, row_out, |first, rows| {
+            for (offset, out) in rows.chunks_exact_mut(row_out).enumerate() {
+                let (image, row) = (
+                    (first + offset) / (factor * h),
+                    (first + offset) % (factor * h),
+                );
+                let from = &x[(image * h + row / factor) * row_in..][..row_in];
+                for (out, pixel) in out.chunks_exact_mut(factor * c).zip(from.chunks_exact(c)) {
+                    out.chunks_exact_mut(c)
+                        .for_each(|out| out.copy_from_slice(pixel));
+                }
+            }
+        });
+        Ok(y)
+    }
+
+    fn upsample_nearest_backward(
+        &self,
+        (_, _, w, c): (usize, usize, usize, usize),
+        factor: usize,
+        dy: &Buffer<Self>,
+        (dx, accumulate): (&mut Buffer<Self>, Accumulate),
+    ) -> Result<(), OpError> {
+        let (row_in, row_out) = (w * c, factor * w * c);
+        for_rows(dx, row_in, |first, rows| {
+            if accumulate == Accumulate::Replace {
+                rows.fill(0.0);
+            }
+            for (offset, dx) in rows.chunks_exact_mut(row_in).enumerate() {
+                let block = &dy[(first + offset) * factor * row_out..][..factor * row_out];
+                simd(
+                    #[inline(always)]
+                    || {
+                        for dy in block.chunks_exact(row_out) {
+                            let pixels = dx.chunks_exact_mut(c).zip(dy.chunks_exact(factor * c));
+                            for (dx, dy) in pixels {
+                                for dy in dy.chunks_exact(c) {
+                                    dx.iter_mut().zip(dy).for_each(|(dx, dy)| *dx += dy);
+                                }
+                            }
+                        }
+                    },
+                );
             }
         });
         Ok(())

@@ -1,4 +1,4 @@
-//! Bilinear ×2 on CUDA: one thread per output value forward, per input value backward, where it gathers its outputs'
+//! Upsampling on CUDA: one thread per output value forward, per input value backward, where it gathers its outputs'
 //! gradients.
 
 use dfdx::tensor::Cuda;
@@ -41,6 +41,46 @@ impl UpsampleKernel for Cuda {
             .u32(h as u32)
             .u32(w as u32)
             .u32(c as u32)
+            .run()?)
+    }
+
+    fn upsample_nearest(
+        &self,
+        x: &Buffer<Self>,
+        (_, _, w, c): (usize, usize, usize, usize),
+        factor: usize,
+    ) -> Result<Buffer<Self>, OpError> {
+        let n = factor * factor * self.buffer_len(x);
+        let mut y = self.zeros_buffer(n)?;
+        Launch::new("upsample_nearest_forward")
+            .over(n)
+            .read(x)
+            .write(&mut y)
+            .size(n)
+            .u32(w as u32)
+            .u32(c as u32)
+            .u32(factor as u32)
+            .run()?;
+        Ok(y)
+    }
+
+    fn upsample_nearest_backward(
+        &self,
+        (_, _, w, c): (usize, usize, usize, usize),
+        factor: usize,
+        dy: &Buffer<Self>,
+        // The CUDA kernels only add.
+        (dx, _): (&mut Buffer<Self>, Accumulate),
+    ) -> Result<(), OpError> {
+        let n = self.buffer_len(dx);
+        Ok(Launch::new("upsample_nearest_backward")
+            .over(n)
+            .read(dy)
+            .write(dx)
+            .size(n)
+            .u32(w as u32)
+            .u32(c as u32)
+            .u32(factor as u32)
             .run()?)
     }
 }

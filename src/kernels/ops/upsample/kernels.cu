@@ -53,3 +53,27 @@ KERNEL upsample_backward(const float *restrict dy, float *restrict dx, u32 h, u3
     }
     dx[(i64)blockIdx.x * (w * c) + i] += sum;
 }
+
+// Every pixel repeated `factor` times in height and width. One thread for each output; as heights are multiples, rows of
+// all images count through.
+KERNEL upsample_nearest_forward(const float *restrict x, float *restrict y, i64 n, u32 w, u32 c, u32 factor) {
+    FOR_EACH(i, n) {
+        i64 pixel = quotient_of(i, c), row = quotient_of(pixel, factor * w);
+        u32 channel = (u32)(i - pixel * c), column = (u32)(pixel - row * (factor * w));
+        y[i] = x[(quotient_of(row, factor) * w + column / factor) * c + channel];
+    }
+}
+
+// One thread for each input, which adds the gradients of its outputs row by row.
+KERNEL upsample_nearest_backward(const float *restrict dy, float *restrict dx, i64 n, u32 w, u32 c, u32 factor) {
+    FOR_EACH(i, n) {
+        i64 pixel = quotient_of(i, c), row = quotient_of(pixel, w);
+        u32 channel = (u32)(i - pixel * c), column = (u32)(pixel - row * w);
+        float sum = 0.0f;
+        for (u32 v = 0; v < factor; v++) {
+            const float *from = dy + ((row * factor + v) * (factor * w) + column * factor) * c + channel;
+            for (u32 h = 0; h < factor; h++) sum += from[h * c];
+        }
+        dx[i] += sum;
+    }
+}

@@ -1,4 +1,4 @@
-//! Bilinear upsampling ×2 with aligned corners.
+//! Upsampling of images: bilinear ×2 with aligned corners; nearest by any factor.
 
 mod cpu;
 #[cfg(feature = "cuda")]
@@ -8,7 +8,7 @@ use super::gemm::Accumulate;
 use super::{Kernels, OpError, Pass, Var, Work};
 use crate::device::{Backend, Buffer};
 
-/// Kernels of [`upsample_bilinear`] on one device.
+/// Upsampling on one device.
 pub trait UpsampleKernel: Backend {
     /// `(B, H, W, C)` to `(B, 2H, 2W, C)`.
     fn upsample_bilinear(
@@ -21,6 +21,23 @@ pub trait UpsampleKernel: Backend {
     fn upsample_bilinear_backward(
         &self,
         dims: (usize, usize, usize, usize),
+        dy: &Buffer<Self>,
+        dx: (&mut Buffer<Self>, Accumulate),
+    ) -> Result<(), OpError>;
+
+    /// `(B, H, W, C)` to `(B, f H, f W, C)`, every pixel repeated.
+    fn upsample_nearest(
+        &self,
+        x: &Buffer<Self>,
+        dims: (usize, usize, usize, usize),
+        factor: usize,
+    ) -> Result<Buffer<Self>, OpError>;
+
+    /// Adds the gradient of the input, of dimensions `dims`, to `dx`, or replaces it.
+    fn upsample_nearest_backward(
+        &self,
+        dims: (usize, usize, usize, usize),
+        factor: usize,
         dy: &Buffer<Self>,
         dx: (&mut Buffer<Self>, Accumulate),
     ) -> Result<(), OpError>;
@@ -38,15 +55,7 @@ pub trait UpsampleKernel: Backend {
 /// # Source
 /// PyTorch `F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)`.
 pub fn upsample_bilinear<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
-    let dims @ (b, h, w, c) = match x.shape().image() {
-        Some(dims) if !x.shape().is_empty() => dims,
-        _ => {
-            return Err(OpError::shape(
-                "upsample",
-                format!("expected (B, H, W, C), got {}", x.shape()),
-            ));
-        }
-    };
+    let dims @ (b, h, w, c) = image(x)?;
     let y = pass.device().upsample_bilinear(x.data(), dims)?;
     let values = 4 * x.shape().len();
     let input = x.clone();
@@ -61,6 +70,48 @@ pub fn upsample_bilinear<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<V
             device.upsample_bilinear_backward(dims, dy, grads.entry(&input)?)
         },
     )
+}
+
+/// Repeats every pixel `factor` times in height and width.
+///
+/// Work: none forward, 1 per output backward.
+///
+/// # Shapes
+/// `(B, factor · H, factor · W, C)` from `x: (B, H, W, C)`.
+/// # Errors
+/// [`OpError::Shape`] when `x` is empty or does not have four dimensions, or `factor` is 0.
+/// # Source
+/// PyTorch `F.interpolate(x, scale_factor=factor, mode="nearest")`.
+pub fn upsample_nearest<D: Kernels>(
+    pass: &mut Pass<D>,
+    x: &Var<D>,
+    factor: usize,
+) -> Result<Var<D>, OpError> {
+    let dims @ (b, h, w, c) = image(x)?;
+    if factor == 0 {
+        return Err(OpError::shape("upsample", "the factor is 0"));
+    }
+    let y = pass.device().upsample_nearest(x.data(), dims, factor)?;
+    let input = x.clone();
+    pass.finish(
+        "upsample_nearest",
+        Work::new(0, factor * factor * x.shape().len()),
+        y,
+        [b, factor * h, factor * w, c],
+        &[x],
+        move |grads, dy| {
+            let device = grads.device().clone();
+            device.upsample_nearest_backward(dims, factor, dy, grads.entry(&input)?)
+        },
+    )
+}
+
+fn image<D: Kernels>(x: &Var<D>) -> Result<(usize, usize, usize, usize), OpError> {
+    let dims = x.shape().image().filter(|_| !x.shape().is_empty());
+    dims.ok_or_else(|| {
+        let message = format!("expected (B, H, W, C), got {}", x.shape());
+        OpError::shape("upsample", message)
+    })
 }
 
 #[cfg(test)]

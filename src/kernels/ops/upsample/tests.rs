@@ -99,3 +99,16 @@ fn what_is_no_image_is_refused() {
         "upsample: expected (B, H, W, C), got (2, 3)"
     );
 }
+
+#[test]
+fn nearest_and_its_gradient_are_those_of_pytorch() {
+    // x = torch.tensor([[[[1., -2.]]]], requires_grad=True); y = F.interpolate(x, scale_factor=3, mode="nearest")
+    // y.backward(torch.arange(18.).reshape(1, 1, 3, 6))
+    let seed: Vec<f32> = (0..18).map(|value| value as f32).collect();
+    let (y, grads) = testing::backward(&[(&[1.0, -2.0], [1, 1, 2, 1].into())], &seed, |pass, x| {
+        upsample_nearest(pass, &x[0], 3)
+    });
+    let row = [1.0, 1.0, 1.0, -2.0, -2.0, -2.0];
+    assert_eq!(y, row.repeat(3));
+    assert_eq!(grads[0], [63.0, 90.0]);
+}

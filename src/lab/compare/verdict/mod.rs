@@ -31,7 +31,7 @@ use choice::CellTest;
 pub use quality::judge_quality;
 
 /// Family-wise probability of a false alarm over all cells and the matrix.
-const ALPHA: f64 = 0.05;
+pub(super) const ALPHA: f64 = 0.05;
 /// Default of the effect size that must be exceeded to matter.
 const DEFAULT_THRESHOLD: f64 = 0.02;
 /// Largest distance from 1 that an interval may reach for the verdict "same", even if the detectable effect is larger.
@@ -161,7 +161,7 @@ pub fn needed_pairs(cells: usize) -> usize {
 }
 
 /// The smallest sufficient number of runs. Each further run at least halves the p-value, so 1,100 always suffice.
-fn fewest(is_enough: impl Fn(usize) -> bool) -> usize {
+pub(super) fn fewest(is_enough: impl Fn(usize) -> bool) -> usize {
     (1..1100).find(|&n| is_enough(n)).unwrap_or(1100)
 }
 

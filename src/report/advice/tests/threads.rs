@@ -1,5 +1,7 @@
 //! `threads`: what the rule says of measured numbers of threads, and that it says nothing of one alone.
 
+use crate::base::text::count;
+
 use super::*;
 
 fn with_cores(mut set: ResultSet, cores: usize) -> ResultSet {
@@ -11,18 +13,23 @@ fn with_cores(mut set: ResultSet, cores: usize) -> ResultSet {
 }
 
 #[test]
-fn busy_threads_of_steps_of_microseconds_are_no_reason_for_more_of_them() {
-    let mut set = set(&small(), |times, batch, _| {
-        times.step_mean_ms *= 1e-4;
-        times.samples_per_s = batch / times.step_mean_ms * 1e3;
-    });
-    for block in &mut set.blocks {
-        block.cpu_s = block.times.as_ref().map(|times| times.total_s * 1.9);
+fn one_measured_number_of_threads_gives_no_recommendation_of_another() {
+    for threads in [1, 2] {
+        let mut set = set(&small(), |times, batch, _| {
+            times.threads = threads;
+            times.step_mean_ms = 0.05 * (1.0 + 1e-3 * (times.step_mean_ms % 1.0));
+            times.samples_per_s = batch / times.step_mean_ms * 1e3;
+        });
+        for block in &mut set.blocks {
+            let of_busy_threads = |seconds: f64| seconds * 0.95 * threads as f64;
+            block.cpu_s = block.wall_s.map(of_busy_threads);
+        }
+        let (found, checked) = of(&with_cores(set, 4), "threads");
+        assert!(found.is_empty(), "{found:?}");
+        let only = count(threads, "thread");
+        let words = format!("threads: {only} measured, and no other number of them");
+        assert!(checked.contains(&words), "{checked}");
     }
-    let (found, checked) = of(&with_cores(set, 4), "threads");
-    assert!(found.is_empty(), "{found:?}");
-    let words = "threads: 2 threads measured, and no other number of them";
-    assert!(checked.contains(words), "{checked}");
 }
 
 /// The golden set whose cells have 1 thread in place of no workers and 2 in place of some, and steps of `step_ms` of that
@@ -79,4 +86,19 @@ fn threads_that_were_measured_to_be_of_no_use_are_too_many() {
         (&json!(1), Claim::NoWorse)
     );
     assert!((estimate(&one) - 1.0).abs() < 0.01, "{one:?}");
+}
+
+#[test]
+fn a_number_of_threads_that_its_test_refuted_is_not_predicted_by_the_fit_again() {
+    let mut set = with_cores(of_threads(2, |threads| 2.0 + 8.0 / threads), 4);
+    let refuted = |from: &str| {
+        json!([{"rule": "threads", "setting": "train.threads", "from": from, "to": "4",
+        "verdict": "refuted"}])
+    };
+    for from in ["1", "2"] {
+        set.plan.report["tested"] = refuted(from);
+        let (found, checked) = of(&set, "threads");
+        assert!(found.is_empty(), "{found:?}");
+        assert!(checked.contains("refuted by an earlier test"), "{checked}");
+    }
 }

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::compare::SpecChange;
 use crate::plan::toml_text;
-use crate::report::comparison::context::{Code, Section};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
+use crate::report::section::{Code, Section};
 use crate::report::table::{Column, Entry, Row, Table};
 
 use super::alone::{Alone, factors, find};

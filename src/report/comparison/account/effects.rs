@@ -1,9 +1,9 @@
 //! What each factor does alone, the product of that, and what the product leaves of the combined effect.
 
 use crate::compare::Ratio;
-use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
+use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row};
 
 use super::alone::{Alone, factors, find};
@@ -33,7 +33,6 @@ messages! {
     effects_added(with, without) = "{with} against {without}" | "{with} gegen {without}";
     effects_formula() = "median with the change ÷ median without it; of the last rows by their formula; below it the 95 % interval over blocks, below six blocks their range" | "Median mit Änderung ÷ Median ohne Änderung; der letzten Zeilen nach ihrer Formel; darunter das 95-%-Intervall über die Blöcke, unter sechs Blöcken deren Spannweite";
     effects_missing(names) = "Not measured alone, and in no product: {names}." | "Nicht einzeln gemessen und in keinem Produkt: {names}.";
-    effects_sentence(count, product, combined, rest) = "Of the whole run, {count} factors measured alone multiply to {product}×; together they make {combined}×, so that the product leaves a factor of {rest} unexplained." | "Beim ganzen Lauf ergeben {count} einzeln gemessene Faktoren multipliziert {product}×; gemeinsam sind es {combined}×, sodass das Produkt einen Faktor von {rest} unerklärt lässt.";
     not_measured_alone() = "not measured alone: no cell of these results changes it alone" | "nicht einzeln gemessen: keine Zelle dieser Ergebnisse ändert ihn allein";
 }
 
@@ -193,22 +192,4 @@ fn rest(
         let (factors, all) = medians.split_at(medians.len() - 2);
         all[1] / all[0] / multiplied(factors)
     })
-}
-
-/// The product of the single factors beside the combined effect on the whole run; `None` below two of them.
-pub(crate) fn sentence(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
-    let words = scene.words;
-    let found = factors(duo)
-        .into_keys()
-        .filter_map(|factor| find(scene, duo, factor));
-    let single: Vec<Alone<'_, '_>> = found.collect();
-    if single.len() < 2 {
-        return None;
-    }
-    let product = product(scene, duo, &single, Figure::WholeRun)?;
-    let combined = ratio(scene, duo, Figure::WholeRun)?;
-    let rest = rest(scene, duo, &single, Figure::WholeRun)?;
-    let rest = format!("{}× ({})", words.ratio(rest.value), words.ends(&rest));
-    let of = |ratio: &Ratio| words.ratio(ratio.value);
-    Some(words.effects_sentence(words.count(single.len()), of(&product), of(&combined), rest))
 }

@@ -1,10 +1,8 @@
-//! The lines of the summary that only a comparison of one pair of cells has: a validation, the time to a loss, the search.
+//! The lines of the summary that only a comparison of one pair of cells has: a validation, the time to a loss.
 
 use crate::compare::Ratio;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::comparison::sections::summary::{Line, change};
-use crate::report::table::Entry;
-use crate::report::view::View;
 use crate::results::{Direction, interval_over_runs};
 
 use super::figure::{At, Figure, Kind};
@@ -19,9 +17,7 @@ pub(crate) fn lines(scene: &Scene<'_>) -> Vec<Line> {
         return Vec::new();
     };
     let pass = pass(scene, &duo).into_iter();
-    pass.chain(equal_loss(scene, &duo))
-        .chain(search(scene))
-        .collect()
+    pass.chain(equal_loss(scene, &duo)).collect()
 }
 
 fn pass(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Line> {
@@ -69,27 +65,5 @@ fn line(
         before: entry(old, before)?,
         after: entry(new, after)?,
         change: changed,
-        is_headline: false,
-        remarks: Vec::new(),
-    })
-}
-
-/// That nothing was searched; searches have a figure of their own.
-fn search(scene: &Scene<'_>) -> Option<Line> {
-    let words = scene.words;
-    let is_search = |view: &View<'_>| view.set.plan.search.is_some();
-    if is_search(&scene.before) || is_search(&scene.after) {
-        return None;
-    }
-    Some(Line {
-        name: words.search_name(),
-        unit: "",
-        direction: Direction::Lower,
-        cells: 1,
-        before: Entry::text("–"),
-        after: Entry::text("–"),
-        change: Entry::detailed(words.search_unmeasured(), words.search_why()),
-        is_headline: false,
-        remarks: Vec::new(),
     })
 }

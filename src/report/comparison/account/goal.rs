@@ -2,6 +2,7 @@
 
 use crate::plan::ReachSpec;
 use crate::report::language::{Words, messages};
+use crate::report::sections::quality::is_worth_reaching;
 use crate::results::{BlockRow, Direction, metric_column};
 
 use super::figure::At;
@@ -25,7 +26,8 @@ messages! {
 }
 
 impl Goal {
-    /// The loss that every seed of both cells reaches: the largest of their best. Validation where there is one.
+    /// The loss that every seed of both cells reaches: the largest of their best. Validation where there is one. `None` where a
+    /// model without training is as good.
     pub(crate) fn equal_loss(one: At<'_, '_>, other: At<'_, '_>) -> Option<Self> {
         let is_validated = |at: At<'_, '_>| {
             let mut epochs = at.cell.epochs.iter();
@@ -43,7 +45,7 @@ impl Goal {
             is_equal: true,
         };
         let value = goal.best(one)?.max(goal.best(other)?);
-        Some(Self { value, ..goal })
+        is_worth_reaching(value, &[one.cell, other.cell]).then_some(Self { value, ..goal })
     }
 
     /// The targets of the manifest's `[report]`.

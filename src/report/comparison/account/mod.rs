@@ -1,13 +1,13 @@
 //! What a comparison is worth: its factors one by one, validation, times to a model, quality, space, cost, return,
-//! scenarios and the conclusion.
+//! scenarios and the answer.
 //!
 //! Owns the sections that report 004 has and that its figures are measured for. Each is one file and one line here;
 //! [`figure::Figure`] is what they hold against each other, [`spread`] gives the intervals, [`alone`] finds the cells that
 //! change one factor alone.
 
 mod alone;
+pub(super) mod answer;
 mod changed;
-mod closing;
 mod effects;
 mod executive;
 mod factor;
@@ -32,10 +32,9 @@ mod validation;
 
 pub(super) use alone::without_parts;
 pub(super) use executive::lines;
-pub(super) use search::headline as search_headline;
 
-use super::context::Section;
 use super::scene::Scene;
+use crate::report::section::Section;
 
 /// A section of a scene; `None` where there is nothing to say.
 type Make = fn(&Scene<'_>) -> Option<Section>;
@@ -51,7 +50,6 @@ const SECTIONS: &[Make] = &[
     price::section,
     payback::section,
     scenarios::section,
-    closing::section,
 ];
 
 /// The sections that a comparison has.
@@ -66,7 +64,7 @@ pub(super) fn of(scene: &Scene<'_>) -> Vec<Section> {
 #[cfg(test)]
 pub(super) const CATALOGUES: &[&[(&str, &str, &str)]] = &[
     changed::MESSAGES,
-    closing::MESSAGES,
+    answer::MESSAGES,
     effects::MESSAGES,
     factor::MESSAGES,
     figure::MESSAGES,

@@ -1,10 +1,10 @@
 //! Return on the time spent: what the experiment took, what a training run saves, and after how many runs it is even.
 
 use crate::compare::Ratio;
-use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
+use crate::report::section::Section;
 use crate::report::sections::cost::wall_s;
 use crate::report::table::{Column, Entry, Row};
 use crate::report::view::View;
@@ -67,6 +67,7 @@ impl Even {
                 } else {
                     String::new()
                 },
+                interval: (low < high).then_some((low, high)),
                 ..Entry::value(runs, words.payback_runs(count(runs)))
             },
         }
@@ -138,18 +139,6 @@ fn saved(duo: &Duo<'_, '_>, what: &str, before: Runs, after: Runs) -> Option<Rat
     over_blocks(&label, &[before, after], &|medians| medians[0] - medians[1])
 }
 
-/// What a whole run saves; `None` where it was not measured.
-pub(crate) fn of_whole_run(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Even> {
-    let (before, after) = sides(scene, duo);
-    let saved = saved(
-        duo,
-        "run",
-        Figure::WholeRun.runs(before),
-        Figure::WholeRun.runs(after),
-    )?;
-    Some(Even::of(spent_s(scene), &saved))
-}
-
 fn seconds(words: Words, saved: &Ratio) -> Entry {
     let show = |value: f64| {
         let text = words.seconds(value.abs());
@@ -165,6 +154,7 @@ fn seconds(words: Words, saved: &Ratio) -> Entry {
     };
     Entry {
         detail,
+        interval: saved.ends(),
         ..Entry::value(saved.value, show(saved.value))
     }
 }

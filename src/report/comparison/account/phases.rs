@@ -1,10 +1,10 @@
 //! Throughput by phase: where a step's time went before and after, and how much a phase can do for the step (Amdahl).
 
 use crate::compare::Ratio;
-use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
+use crate::report::section::Section;
 use crate::report::sections::phases::{Breakdown, PHASES, breakdown, column};
 use crate::report::table::{Column, Entry, Row};
 use crate::report::view::{Cell, View};
@@ -19,7 +19,7 @@ const ROWS: usize = 120;
 
 messages! {
     phases_title() = "Throughput by phase" | "Durchsatz nach Phasen";
-    phases_about(of) = "{of} Shares are exclusive and sum to 100 %. Alone: what the step would take ÷ what it took before, had only this phase changed: 1 − share before × (1 − after ÷ before). At most: how many times as fast the step before can become by this phase, if it took no time: 1 ÷ (1 − share before), Amdahl’s bound." | "{of} Die Anteile schließen einander aus und ergeben 100 %. Allein: was der Schritt dauerte, hätte sich nur diese Phase geändert, ÷ was er vorher dauerte: 1 − Anteil vorher × (1 − nachher ÷ vorher). Höchstens: wievielmal so schnell der Schritt von vorher durch diese Phase werden kann, wenn sie keine Zeit brauchte: 1 ÷ (1 − Anteil vorher), Amdahls Schranke.";
+    phases_about(of) = "{of} Shares are exclusive and sum to 100 %. Alone: what the step would take ÷ what it took before, had only this phase changed: 1 − share before × (1 − after ÷ before). At most: how many times as fast the step before can become by this phase, if it took no time: 1 ÷ (1 − share before), Amdahl’s bound." | "{of} Die Anteile schließen einander aus und ergeben 100 %. Allein: was der Schritt dauerte, hätte sich nur diese Phase geändert, ÷ was er vorher dauerte: 1 − Anteil vorher × (1 − nachher ÷ vorher). Höchstens: wievielmal so schnell der Schritt von vorher durch diese Phase werden kann, wenn sie keine Zeit bräuchte: 1 ÷ (1 − Anteil vorher), Amdahls Schranke.";
     phases_per_step() = "Times of a training step." | "Zeiten eines Trainingsschritts.";
     phases_per_sample() = "Times of a sample, since the steps of both sides differ in size." | "Zeiten je Sample, da die Schritte beider Seiten verschieden groß sind.";
     phases_phase() = "phase" | "Phase";

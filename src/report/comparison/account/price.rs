@@ -1,9 +1,9 @@
 //! What both sides cost: measured core-hours and GPU-hours × the manifest's prices, failed and pruned runs included.
 
 use crate::base::units::shortest;
-use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
+use crate::report::section::Section;
 use crate::report::sections::cost::{Hours, Prices, cores, hours, is_on_gpu, prices};
 use crate::report::table::{Entry, Row};
 

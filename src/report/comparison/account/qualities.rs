@@ -2,10 +2,10 @@
 
 use crate::compare::{QualityChange, QualityVerdict};
 use crate::event::RunFacts;
-use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::{Number, Provenance};
+use crate::report::section::Section;
 use crate::report::sections::quality::over_seeds;
 use crate::report::table::{Column, Entry, Row};
 use crate::results::{ColumnInfo, Direction, fixed_column, metric_column};
@@ -27,7 +27,7 @@ const ROWS: usize = 200;
 
 messages! {
     qualities_title() = "Quality of the models" | "Güte der Modelle";
-    qualities_about(seeds) = "Medians over seeds ({seeds}), below them the range of the seeds. Losses and metrics are facts of a seed: repeating a run changes none of them, so that only more seeds can show a spread." | "Mediane über Seeds ({seeds}), darunter die Spannweite der Seeds. Loss und Metriken liegen mit dem Seed fest: Eine Wiederholung ändert sie nicht, nur weitere Seeds zeigen eine Streuung.";
+    qualities_about(seeds) = "Medians over seeds ({seeds}), below them the range of the seeds. Losses and metrics are facts of a seed: repeating a run changes none of them, so that only more seeds can show a spread." | "Mediane über Seeds ({seeds}), darunter die Spannweite der Seeds. Der Seed legt Loss und Metriken fest: Eine Wiederholung ändert sie nicht, nur weitere Seeds zeigen eine Streuung.";
     qualities_one_seed() = "1 seed" | "1 Seed";
     qualities_seeds(count) = "{count} seeds" | "{count} Seeds";
     qualities_metric() = "metric" | "Metrik";
@@ -181,6 +181,7 @@ fn number(words: Words, number: &Number) -> Entry {
             .interval
             .as_deref()
             .map_or_else(String::new, |ends| words.localised(ends)),
+        interval: number.ends,
         ..Entry::value(number.value, words.localised(&number.text))
     }
 }

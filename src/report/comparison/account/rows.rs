@@ -8,7 +8,7 @@ use crate::report::table::{Column, Entry, Row, Table};
 use crate::results::{Interval, IntervalKind};
 
 use super::figure::{At, Figure, Kind};
-use super::spread::over_blocks;
+use super::spread::{over_blocks, p_value};
 
 /// Rows of such a table at most.
 const ROWS: usize = 120;
@@ -24,8 +24,8 @@ messages! {
     improvement_less(times) = "{times}× less" | "{times}× weniger";
     improvement_more(times) = "{times}× more" | "{times}× mehr";
     improvement_equal() = "equal" | "gleich";
-    improvement_open() = "no direction: the interval contains 1" | "keine Richtung: das Intervall enthält 1";
-    improvement_single(times) = "{times}, n = 1" | "{times}, n = 1";
+    improvement_open(p) = "no direction shown (sign-flip p = {p})" | "keine Richtung nachgewiesen (Vorzeichentest p = {p})";
+    improvement_single() = "no test: n = 1" | "kein Test: n = 1";
     rows_cut(shown, all) = "The first {shown} of {all} rows; the other cells are in the CSV files." | "Die ersten {shown} von {all} Zeilen; die übrigen Zellen stehen in den CSV-Dateien.";
 }
 
@@ -154,7 +154,12 @@ pub(crate) fn row_of(
             interval(words, figure.kind(), &one),
             interval(words, figure.kind(), &other),
             ratio_entry(words, ratio.as_ref()),
-            Entry::text(direction(words, figure.kind(), ratio.as_ref())),
+            Entry::text(direction(
+                words,
+                figure.kind(),
+                ratio.as_ref(),
+                p_value(&figure.runs(before), &figure.runs(after)),
+            )),
             Entry::text(figure.source(words, after)),
         ]);
     }
@@ -222,6 +227,7 @@ pub(crate) fn interval(words: Words, kind: Kind, interval: &Interval) -> Entry {
     };
     Entry {
         detail,
+        interval: interval.ends(),
         ..Entry::value(interval.median, show(interval.median))
     }
 }
@@ -240,16 +246,23 @@ pub(crate) fn is_one(ratio: &Ratio) -> bool {
     !is_off(ratio.low) && !is_off(ratio.high)
 }
 
-/// The direction of a ratio `after ÷ before` in words: only where the whole interval lies on one side of 1.
-pub(crate) fn direction(words: Words, kind: Kind, ratio: Option<&Ratio>) -> String {
+/// P-values up to which a direction is told.
+pub(crate) const ALPHA: f64 = 0.05;
+
+/// The direction of a ratio `after ÷ before` in words: only where its test shows one and its interval lies on one side of 1.
+pub(crate) fn direction(words: Words, kind: Kind, ratio: Option<&Ratio>, p: Option<f64>) -> String {
     let Some(ratio) = ratio else {
         return "–".to_owned();
     };
     if is_one(ratio) {
         return words.improvement_equal();
     }
-    if ratio.low <= 1.0 && ratio.high >= 1.0 {
-        return words.improvement_open();
+    let is_apart = ratio.low > 1.0 || ratio.high < 1.0;
+    let Some(p) = p.filter(|_| ratio.kind != IntervalKind::Single) else {
+        return words.improvement_single();
+    };
+    if p > ALPHA || !is_apart {
+        return words.improvement_open(words.p(p));
     }
     let is_more = ratio.value > 1.0;
     let times = if is_more {
@@ -259,14 +272,10 @@ pub(crate) fn direction(words: Words, kind: Kind, ratio: Option<&Ratio>) -> Stri
     };
     let times = words.number(times, 3);
     let is_size = matches!(kind, Kind::Bytes | Kind::CoreSeconds | Kind::Rate);
-    let text = match (is_size, is_more == kind.is_lower_better()) {
+    match (is_size, is_more == kind.is_lower_better()) {
         (true, _) if is_more => words.improvement_more(times),
         (true, _) => words.improvement_less(times),
         (false, true) => words.improvement_slower(times),
         (false, false) => words.improvement_faster(times),
-    };
-    match ratio.kind {
-        IntervalKind::Single => words.improvement_single(text),
-        _ => text,
     }
 }

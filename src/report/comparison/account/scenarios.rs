@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::base::statistics::{Line, fit_line};
-use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
+use crate::report::section::Section;
 use crate::report::sections::difference::part;
 use crate::report::table::{Column, Entry, Row};
 
@@ -208,6 +208,7 @@ fn fitted(words: Words, fit: &Line, threads: f64) -> Entry {
     let error = fit.prediction_error(1.0 / threads);
     Entry {
         detail: error.map_or_else(String::new, |error| format!("± {}", show(2.0 * error))),
+        interval: error.map(|error| (value - 2.0 * error, value + 2.0 * error)),
         ..Entry::value(value, show(value))
     }
 }

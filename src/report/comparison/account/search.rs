@@ -2,11 +2,11 @@
 
 mod outcome;
 
-use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
 use crate::report::search::{Search, whole};
+use crate::report::section::Section;
 use crate::report::sections::cost::wall_s;
 use crate::report::sections::parallel::{Together, spans};
 use crate::report::table::{Column, Entry, Row};
@@ -17,14 +17,13 @@ use super::rows::{heads, plain_row};
 
 #[cfg(test)]
 pub(in crate::report) use outcome::MESSAGES as MESSAGES_OF_OUTCOME;
-pub(crate) use outcome::headline;
+pub(crate) use outcome::sentence;
 
 messages! {
     search_title() = "Search and parallel runs" | "Suche und parallele Läufe";
     search_name() = "hyperparameter search" | "Hyperparametersuche";
     search_none() = "not measured: these results hold no trials of a search" | "nicht gemessen: diese Ergebnisse enthalten keine Versuche einer Suche";
     search_unmeasured() = "not measured" | "nicht gemessen";
-    search_why() = "these results hold no trials of a search" | "diese Ergebnisse enthalten keine Versuche einer Suche";
     search_absent(runs) = "Hyperparameter search: not measured. All {runs} of these results are planned cells; none is a trial that a search proposed, and none was pruned." | "Hyperparametersuche: nicht gemessen. Alle {runs} dieser Ergebnisse sind geplante Zellen; keiner ist ein Versuch, den eine Suche vorschlug, und keiner wurde vorzeitig verworfen.";
     search_pruned(pruned, runs, wall) = "{pruned} of {runs} were pruned; they took {wall} of wall time in all, which is counted in the cost." | "{pruned} von {runs} wurden vorzeitig verworfen; sie dauerten zusammen {wall}, die in den Kosten mitgezählt sind.";
     search_alone() = "Parallel runs: not measured. Every run had the machine to itself, so that its times mean something; “fieldtrial run --jobs 2” makes runs side by side, and this section then has their makespan and efficiency." | "Parallele Läufe: nicht gemessen. Jeder Lauf hatte die Maschine für sich, damit seine Zeiten aussagekräftig sind; mit „fieldtrial run --jobs 2“ laufen sie nebeneinander, und dieser Abschnitt nennt dann ihre Gesamtdauer und Auslastung.";

@@ -1,8 +1,8 @@
 //! Memory and disk of a run.
 
-use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
+use crate::report::section::Section;
 
 use super::figure::Figure;
 use super::rows::table;

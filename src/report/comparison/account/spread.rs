@@ -6,7 +6,7 @@ use rand::Rng;
 
 use crate::base::statistics::{median, quantile, range};
 use crate::base::{Purpose, Seed};
-use crate::compare::Ratio;
+use crate::compare::{Ratio, paired_p};
 use crate::report::view::Cell;
 use crate::results::{BOOTSTRAP_FROM, BlockRow, IntervalKind};
 
@@ -53,6 +53,14 @@ pub(super) fn over_blocks(
         high,
         kind,
     })
+}
+
+/// P-value of the sign-flip test over the blocks that both cells have.
+pub(super) fn p_value(before: &Runs, after: &Runs) -> Option<f64> {
+    let pairs = before
+        .iter()
+        .filter_map(|(key, value)| Some((*value, *after.get(key)?)));
+    paired_p(&pairs.collect::<Vec<_>>())
 }
 
 /// One row for each block that all cells have.

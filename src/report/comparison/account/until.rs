@@ -1,9 +1,9 @@
 //! Times of a run side by side, and the time until a model is as good as the other side's.
 
 use crate::compare::Ratio;
-use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
+use crate::report::section::Section;
 use crate::report::table::{Entry, Row};
 use crate::results::interval_over_runs;
 
@@ -11,7 +11,7 @@ use super::figure::{Figure, Kind};
 use super::goal::Goal;
 use super::rows::{direction, heads, interval, of_rows, ratio_entry, row, sides};
 use super::search;
-use super::spread::over_blocks;
+use super::spread::{over_blocks, p_value};
 
 messages! {
     until_title() = "Time to a model" | "Zeit bis zum Modell";
@@ -95,11 +95,12 @@ pub(crate) fn goal_row(scene: &Scene<'_>, duo: &Duo<'_, '_>, goal: &Goal) -> Row
     match own {
         [Some(one), Some(other)] => {
             let ratio = ratio(scene, duo, goal);
+            let p = p_value(&goal.runs(before), &goal.runs(after));
             fields.extend([
                 interval(words, Kind::Seconds, &one),
                 interval(words, Kind::Seconds, &other),
                 ratio_entry(words, ratio.as_ref()),
-                Entry::text(direction(words, Kind::Seconds, ratio.as_ref())),
+                Entry::text(direction(words, Kind::Seconds, ratio.as_ref(), p)),
                 Entry::text(words.goal_source()),
             ]);
         }

@@ -1,9 +1,9 @@
 //! Validation: fewer samples told apart from faster ones.
 
 use crate::compare::Ratio;
-use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
+use crate::report::section::Section;
 use crate::report::table::{Entry, Row};
 
 use super::figure::{At, Figure};

@@ -2,16 +2,18 @@
 
 mod plots;
 
+pub(crate) use plots::ratios;
+
 use crate::compare::{Verdict, Work};
-use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
 use crate::report::number::Provenance;
+use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Table};
 
 messages! {
     cells_title() = "Time per sample, cell by cell" | "Zeit je Sample, Zelle für Zelle";
-    cells_about() = "The time per sample is the median step of a run by the samples of a step; the run is the unit of replication. n is the number of runs before and after. A verdict needs a test that holds after Holm’s correction over all cells, and an effect above the threshold." | "Die Zeit je Sample ist der Median-Schritt eines Laufs durch die Samples eines Schritts; der Lauf ist die Einheit der Wiederholung. n ist die Anzahl der Läufe vorher und nachher. Ein Urteil verlangt einen Test, der nach Holms Korrektur über alle Zellen hält, und einen Effekt über der Schwelle.";
+    cells_about() = "The time per sample is the median step of a run by the samples of a step; the run is the unit of replication. n is the number of runs before and after. A verdict needs a test that holds after Holm’s correction over all cells, and an effect above the threshold." | "Die Zeit je Sample ist der Median der Schritte eines Laufs, geteilt durch die Samples eines Schritts; der Lauf ist die Einheit der Wiederholung. n ist die Anzahl der Läufe vorher und nachher. Ein Urteil verlangt einen Test, der nach Holms Korrektur über alle Zellen hält, und einen Effekt über der Schwelle.";
     verdict_heading() = "verdict" | "Urteil";
     runs_heading() = "n" | "n";
     p_heading() = "p (Holm)" | "p (Holm)";
@@ -31,7 +33,7 @@ messages! {
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     scene.duos().next()?;
     Some(Section {
-        plots: plots::of(scene),
+        plots: plots::bars(scene).into_iter().collect(),
         ..Section::table(table(scene))
     })
 }

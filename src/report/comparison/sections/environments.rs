@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::compare::{FieldChange, FieldClass, Origin, Side};
-use crate::report::comparison::context::Section;
 use crate::report::comparison::head::short;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
+use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::Cell;
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::compare::{FieldClass, SpecChange, Work};
-use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::number::Provenance;
+use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::Cell;
 
@@ -33,7 +33,7 @@ messages! {
     same_environment() = "Environment: every field that must match for times to be compared is equal." | "Umgebung: Alle Felder, die für einen Vergleich der Zeiten gleich sein müssen, sind gleich.";
     different_environment(fields) = "Environment: fields that must match differ: {fields}." | "Umgebung: Felder, die gleich sein müssen, unterscheiden sich: {fields}.";
     same_work_in(count) = "Work: compared cells with equal work signatures: {count}; there a ratio of times is a speed-up." | "Arbeit: verglichene Zellen mit gleichen Arbeitssignaturen: {count}; dort ist ein Verhältnis der Zeiten eine Beschleunigung.";
-    treatments_in(count, why) = "Work: compared cells whose sides are declared as different treatments: {count}, since they differ in {why}; there a ratio of times is a ratio of treatments." | "Arbeit: verglichene Zellen, deren Seiten als verschiedene Behandlungen erklärt sind: {count}, denn sie unterscheiden sich in {why}; dort ist ein Verhältnis der Zeiten ein Verhältnis von Behandlungen.";
+    treatments_in(count, why) = "Work: compared cells whose sides are declared as different treatments: {count}, since they differ in {why}; there a ratio of times is a ratio of treatments." | "Arbeit: verglichene Zellen, deren Seiten das Manifest zu verschiedenen Behandlungen erklärt: {count} (Unterschiede: {why}); dort vergleicht ein Verhältnis der Zeiten Behandlungen.";
     different_work_in(count, why) = "Work: compared cells that do other work: {count} ({why}); no ratio of their times is drawn." | "Arbeit: verglichene Zellen mit anderer Arbeit: {count} ({why}); ein Verhältnis ihrer Zeiten wird nicht gebildet.";
 }
 

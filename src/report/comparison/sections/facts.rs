@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::compare::{CellPair, FactChange};
-use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::number::Provenance;
+use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 
 /// Rows of the table at most.
@@ -105,10 +105,11 @@ fn table(scene: &Scene<'_>) -> Table {
 
 fn fields(scene: &Scene<'_>, pair: &CellPair, fact: &FactChange) -> Vec<Entry> {
     let words = scene.words;
-    let shown = |text: &str| match text.parse::<f64>() {
-        Ok(value) if value.fract() != 0.0 => words.number(value, 6),
-        Ok(_) => words.localised(text),
-        Err(_) => text.chars().take(LETTERS).collect(),
+    // Facts are the fields of a row of runs.csv: numbers, flags or checksums.
+    let shown = |field: &str| match field.parse::<f64>() {
+        Ok(value) if value.fract() != 0.0 => Entry::value(value, words.number(value, 6)),
+        Ok(value) => Entry::value(value, words.localised(field)),
+        Err(_) => Entry::text(field.chars().take(LETTERS).collect::<String>()),
     };
     let percent = |share: f64| words.number(share * 100.0, 3);
     let relative = fact.relative.map_or_else(
@@ -124,8 +125,8 @@ fn fields(scene: &Scene<'_>, pair: &CellPair, fact: &FactChange) -> Vec<Entry> {
         } else {
             words.counts_changed()
         }),
-        Entry::text(shown(&fact.before)),
-        Entry::text(shown(&fact.after)),
+        shown(&fact.before),
+        shown(&fact.after),
         relative,
         Entry::value(fact.tolerance * 100.0, percent(fact.tolerance)),
     ]

@@ -1,8 +1,8 @@
 //! The manifests of both sides: one, or what differs between the two, line by line.
 
-use crate::report::comparison::context::{Code, Section};
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
+use crate::report::section::{Code, Section};
 
 /// Lines beyond which two manifests are not held against each other line by line.
 const LINES: usize = 3000;

@@ -1,9 +1,9 @@
 //! Cells and axes that only one side has, and how the others were found to belong together.
 
 use crate::compare::MatchedBy;
-use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
+use crate::report::section::Section;
 use crate::results::CellInfo;
 
 /// Keys that a sentence names.

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::compare::{Test, Threshold, ThresholdSource};
-use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
+use crate::report::section::Section;
 
 messages! {
     method_title() = "How it was measured" | "Wie gemessen wurde";
-    run_is_unit() = "The run is the unit of replication: no test uses values of single steps. The figure of a run is its median step, divided by the samples of a step." | "Der Lauf ist die Einheit der Wiederholung: Kein Test verwendet Werte einzelner Schritte. Die Zahl eines Laufs ist sein Median-Schritt, geteilt durch die Samples eines Schritts.";
+    run_is_unit() = "The run is the unit of replication: no test uses values of single steps. The figure of a run is its median step, divided by the samples of a step." | "Der Lauf ist die Einheit der Wiederholung: Kein Test verwendet Werte einzelner Schritte. Die Zahl eines Laufs ist der Median seiner Schritte, geteilt durch die Samples eines Schritts.";
     design_of(count, design) = "Design: {design} (cells: {count})." | "Anordnung: {design} (Zellen: {count}).";
     runs_of(least, most) = "Runs a side and cell: {least} to {most}." | "Läufe je Seite und Zelle: {least} bis {most}.";
     runs_alike(count) = "Runs a side and cell: {count}." | "Läufe je Seite und Zelle: {count}.";

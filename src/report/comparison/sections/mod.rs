@@ -13,14 +13,14 @@ pub(crate) mod method;
 pub(crate) mod summary;
 
 use super::account;
-use super::context::Section;
 use super::scene::Scene;
+use crate::report::section::Section;
 
 /// A section of a scene; `None` where there is nothing to say.
 type Make = fn(&Scene<'_>) -> Option<Section>;
 
 /// The sections above those that say what it is worth, from top to bottom.
-const ABOVE: &[Make] = &[summary::section, cells::section, factors::section];
+const ABOVE: &[Make] = &[cells::section, factors::section];
 
 /// The sections below them: what it rests on.
 const BELOW: &[Make] = &[

@@ -4,12 +4,13 @@ mod quality;
 mod times;
 mod verdict;
 
-use crate::base::text::capitalised;
-use crate::report::comparison::context::Section;
+pub(crate) use verdict::verdict;
+
 use crate::report::comparison::scene::Scene;
 use crate::report::comparison::{Words, account};
 use crate::report::language::messages;
 use crate::report::number::Provenance;
+use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::results::Direction;
 
@@ -46,14 +47,11 @@ messages! {
     equal_in_seeds(count) = "in {count} compared pairs of seeds, or within the tolerance" | "in {count} verglichenen Seed-Paaren, oder innerhalb der Toleranz";
     not_told(p) = "no direction shown, sign-flip {p}" | "keine Richtung nachgewiesen, Vorzeichentest {p}";
     tested(p) = "sign-flip over seeds, {p}" | "Vorzeichentest über Seeds, {p}";
-    too_few_seeds(seeds, needed) = "no direction shown: a test needs {needed} seeds, there are {seeds}" | "keine Richtung nachgewiesen: ein Test braucht {needed} Seeds, es sind {seeds}";
+    too_few_seeds(seeds, needed) = "no direction shown: a test needs {needed} seeds, there are {seeds}" | "keine Richtung nachgewiesen: {seeds} von {needed} für einen Test nötigen Seeds";
     includes_one() = "the interval includes 1" | "das Intervall enthält 1";
     counted(better, worse, equal, open) = "by cell: better in {better}, worse in {worse}, equal in {equal}, open in {open}" | "je Zelle: besser in {better}, schlechter in {worse}, identisch in {equal}, offen in {open}";
-    matrix_sentence(cells, mean, verdict) = "Over {cells} cells the geometric mean of after ÷ before is {mean}: {verdict}." | "Über {cells} Zellen ist das geometrische Mittel von nachher ÷ vorher {mean}: {verdict}.";
-    matrix_test(p, count) = "Permutation test of the whole matrix, labels exchanged within each cell: {p}, from {count} drawn permutations." | "Permutationstest der ganzen Matrix, Seiten innerhalb jeder Zelle vertauscht: {p}, aus {count} gezogenen Permutationen.";
-    matrix_test_all(p, count) = "Permutation test of the whole matrix, labels exchanged within each cell: {p}, from all {count} permutations." | "Permutationstest der ganzen Matrix, Seiten innerhalb jeder Zelle vertauscht: {p}, aus allen {count} Permutationen.";
+    matrix_sentence(cells, mean, ends, p, count, verdict) = "Over {cells} cells after takes {mean}× the time per sample (geometric mean; {ends}; {p} over {count} permutations): {verdict}." | "Über {cells} Zellen braucht nachher das {mean}-Fache der Zeit je Sample (geometrisches Mittel; {ends}; {p} über {count} Permutationen): {verdict}.";
     by_cell(faster, slower, same, open) = "by cell: {faster} faster, {slower} slower, {same} same, {open} without a verdict" | "je Zelle: {faster} schneller, {slower} langsamer, {same} gleich, {open} ohne Urteil";
-    see_cells(counts) = "{counts}; the table of cells has the smallest detectable effect of each." | "{counts}; die Tabelle der Zellen nennt zu jeder den kleinsten nachweisbaren Effekt.";
     permutation_p(p) = "permutation test {p}" | "Permutationstest {p}";
     holm_p(p) = "{p} after Holm" | "{p} nach Holm";
     best_loss_name() = "best loss" | "bester Loss";
@@ -81,21 +79,10 @@ pub(crate) struct Line {
     pub(crate) after: Entry,
     /// What changed, in words, with the ratio and its direction below it.
     pub(crate) change: Entry,
-    /// Whether it stands at the head of the page.
-    pub(crate) is_headline: bool,
-    /// What to hold against it, at the head of the page.
-    pub(crate) remarks: Vec<String>,
-}
-
-impl Line {
-    /// Its name at the head of the page.
-    pub(crate) fn title(&self) -> String {
-        capitalised(&self.name)
-    }
 }
 
 /// The section: the table, and below it the verdict over all cells.
-pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
+pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let lines = lines(scene);
     // Cells that were not measured have no part in any mean.
@@ -133,10 +120,17 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         words.summary_about_many(words.count(cells))
     };
     let table = Table::of_rows((ID, &words.summary_title(), about), columns, rows.collect());
-    Some(Section {
-        points: verdict::verdict(scene),
-        ..Section::table(table)
-    })
+    Some(Section::table(table))
+}
+
+/// The best loss over cells, in a sentence.
+pub(crate) fn quality_sentence(scene: &Scene<'_>) -> Option<String> {
+    let line = quality::quality(scene, quality::BEST_LOSS)?;
+    let name = crate::base::text::capitalised(&line.name);
+    Some(format!(
+        "{name}: {} ({}).",
+        line.change.text, line.change.detail
+    ))
 }
 
 /// How an improvement is computed.
@@ -158,7 +152,18 @@ pub(crate) fn lines(scene: &Scene<'_>) -> Vec<Line> {
             .filter_map(|column| quality::quality(scene, column)),
     );
     lines.extend(account::lines(scene));
-    lines
+    // A figure that repeats another stands once: a loss and the metric that it is, one peak under two names.
+    let mut shown: Vec<Line> = Vec::new();
+    for line in lines {
+        let is_same = |other: &Line| {
+            (&other.before.text, &other.after.text) == (&line.before.text, &line.after.text)
+                && other.change.text == line.change.text
+        };
+        if !shown.iter().any(is_same) {
+            shown.push(line);
+        }
+    }
+    shown
 }
 
 fn is_one(scene: &Scene<'_>) -> bool {

@@ -6,17 +6,20 @@ use std::path::Path;
 
 use super::super::subject::{Subject, printed};
 use super::{broken, caught, caught_in, caught_in_template, told};
-use crate::report::table::{Column, Entry};
+use crate::report::table::{Column, ColumnKind, Entry};
 use crate::report::{Report, number::Provenance};
 use crate::results::golden::ddpm;
 use crate::results::{self, ResultSet, Status};
 
 #[test]
 fn r9_dispersion() {
-    caught_in("R9", |report| report.headlines[0].number.interval = None);
     caught_in("R9", |report| {
-        let fields = report.speed.rows.iter_mut().flat_map(|row| &mut row.fields);
-        fields.for_each(|field| field.detail.clear());
+        let fields = report
+            .shown_mut("speed")
+            .rows
+            .iter_mut()
+            .flat_map(|row| &mut row.fields);
+        fields.for_each(|field| field.interval = None);
     });
     told(
         |set| {
@@ -42,23 +45,59 @@ fn r10_extrapolation() {
     assert_eq!(broken("R10", &Subject::of(&set)), [""; 0]);
     let report = Report::of(&set);
     for plant in [
-        |column: &mut Column, _: &mut Entry| column.heading = "extrapolated".into(),
         |column: &mut Column, _: &mut Entry| column.provenance = "measured (n = 5)".into(),
-        |_: &mut Column, entry: &mut Entry| entry.text = "2 min 27 s at 160,000".into(),
+        |_: &mut Column, entry: &mut Entry| entry.interval = None,
     ] {
         let mut planted = report.clone();
-        let table = planted.scaling.as_mut().expect("a fit");
+        let table = planted.shown_mut("scaling");
         let last = table.columns.len() - 1;
         plant(&mut table.columns[last], &mut table.rows[0].fields[last]);
         assert!(!broken("R10", &Subject::with(&set, &planted, None)).is_empty());
     }
     // Two sizes have no error, so nothing is carried on.
     set.plan.cells.truncate(2);
-    let scaling = Report::of(&set).scaling.expect("a fit");
+    let report = Report::of(&set);
+    let scaling = report.shown("scaling");
     assert_eq!(
         scaling.rows[0].fields.last().map(|entry| &*entry.text),
         Some("–")
     );
+}
+
+/// Epochs of 6 steps of the 82 that 652 samples make at a batch size of 8.
+fn cut_short(set: &mut ResultSet) {
+    for info in &mut set.plan.cells {
+        let size = info.spec["train"]["batch-size"].as_u64().expect("a size");
+        info.spec["train"]["steps-per-epoch"] = 6.into();
+        info.whole_epoch_steps = Some(652_u64.div_ceil(size));
+    }
+    for times in set.blocks.iter_mut().filter_map(|run| run.times.as_mut()) {
+        times.epoch_s = None;
+    }
+    set.timings = results::timings(&set.blocks);
+}
+
+#[test]
+fn r10_an_epoch_that_was_cut_short_is_extrapolated_from_its_steps() {
+    let heading = "whole epoch, extrapolated, not measured";
+    told(cut_short, heading);
+    told(cut_short, "6 of 82 steps");
+    let mut set = ddpm();
+    let column = |set: &ResultSet| {
+        let table = Report::of(set).shown("speed").clone();
+        let place = table.columns.iter().position(|one| one.heading == heading);
+        place.map(|place| table.rows[0].fields[place].clone())
+    };
+    assert_eq!(column(&set), None, "whole epochs were measured");
+    cut_short(&mut set);
+    let step = set.timings[0].values["step_mean_ms"];
+    let shown = column(&set).expect("a column");
+    assert_eq!(shown.value, Some(82.0 * step.median / 1e3));
+    // Of a single run there is no error.
+    set.blocks.retain(|run| run.block == 0);
+    set.timings = results::timings(&set.blocks);
+    let shown = column(&set).expect("a column");
+    assert_eq!((shown.value, &*shown.text), (None, "–"), "{shown:?}");
 }
 
 #[test]
@@ -76,9 +115,9 @@ fn r11_environment() {
         set
     };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports/templates");
-    for file in ["analysis.md.j2", "analysis.html.j2"] {
+    for file in ["macros.md.j2", "macros.html.j2"] {
         let honest = fs::read_to_string(folder.join(file)).expect("a template");
-        let planted = honest.replace("{{ report.incomplete|join(\"; \") }}", "");
+        let planted = honest.replace("{{ reason }}", "");
         assert_ne!(honest, planted);
         let own = tempfile::tempdir().expect("a temporary folder");
         fs::write(own.path().join(file), planted).expect("writes");
@@ -91,17 +130,14 @@ fn r11_environment() {
 fn r12_numbers_and_letters() {
     for (from, to) in [
         ("{{ report.summary }}.", "{{ -0.0 }} of all"),
-        (
-            "{{ report.title }}",
-            "{{ report.title|replace(\"D\", \"\u{fffd}\") }}",
-        ),
+        ("{{ title }}", "{{ title|replace(\"D\", \"\u{fffd}\") }}"),
     ] {
-        for file in ["analysis.md.j2", "analysis.html.j2"] {
+        for file in ["macros.md.j2", "macros.html.j2"] {
             caught_in_template("R12", file, from, to);
         }
     }
     caught_in("R12", |report| {
-        report.speed.rows[0].fields[3] = Entry::text("3.0");
+        report.shown_mut("speed").rows[0].fields[2] = Entry::value(3.5, "3.5");
     });
     told(
         |set| set.plan.title = "Größe 10 µs – 深".into(),
@@ -132,14 +168,14 @@ fn r13_factors_of_a_treatment() {
     set.plan.variants.insert("after".into(), sets.into());
     assert_eq!(broken("R13", &Subject::of(&set)), [""; 0]);
     let mut silent = Report::of(&set);
-    silent.variants.clear();
+    silent.themes.retain(|theme| theme.id != "treatments");
     assert!(!broken("R13", &Subject::with(&set, &silent, None)).is_empty());
 }
 
 #[test]
 fn r14_direction() {
     caught_in("R14", |report| {
-        let mut columns = report.rankings[0].table.columns.iter_mut();
+        let mut columns = report.shown_mut("ranking").columns.iter_mut();
         let ratio = columns.find(|column| column.provenance.contains("baseline"));
         ratio.expect("a ratio").provenance = "derived (ratio)".into();
     });
@@ -173,15 +209,16 @@ fn r16_cost() {
 fn r17_utilisation() {
     let share = Provenance::Derived("forward and backward phase ÷ step".into());
     caught_in("R17", |report| {
-        let place = report.phases.columns.len() - 1;
-        report.phases.columns[place] = Column::number("GPU busy", "%", &share);
+        let place = report.shown_mut("phases").columns.len() - 1;
+        report.shown_mut("phases").columns[place] =
+            Column::number("GPU", "%", &share).of(ColumnKind::Utilisation);
     });
 }
 
 #[test]
 fn r18_only_the_data() {
     for trace in ["2026-11-21T10:42:07", "at 10:42:07", "/home/user/x"] {
-        caught_in_template("R18", "analysis.md.j2", "{{ report.summary }}.", trace);
+        caught_in_template("R18", "macros.md.j2", "{{ report.summary }}.", trace);
     }
     let texts = |report: &Report| -> Vec<String> {
         printed(report, None)
@@ -203,7 +240,8 @@ fn r18_only_the_data() {
         let map: HashMap<usize, usize> = (0..64).map(|i| (i, i)).collect();
         let mut report = honest.clone();
         report
-            .method
+            .answer
+            .sentences
             .push(format!("{:?}", map.keys().collect::<Vec<_>>()));
         texts(&report)
     };

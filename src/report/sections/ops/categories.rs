@@ -25,6 +25,7 @@ pub(super) fn table(view: &View<'_>, all: &[Profiled<'_, '_>]) -> Table {
     ];
     let share = |&place: &usize| Column::share(CATEGORIES[place], "category ÷ profiled step");
     columns.extend(present.iter().map(share));
+    Column::last_is_residual(&mut columns);
     let sum = Provenance::Derived("sum of the shares".into());
     columns.push(Column::number("sum", "%", &sum));
     let about = "Both directions of every operation, by category; loss and optimizer are phases of their own, “residual” \

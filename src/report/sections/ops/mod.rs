@@ -5,15 +5,13 @@ mod profiled;
 #[cfg(test)]
 mod tests;
 
-use serde::Serialize;
-
 use crate::base::text::count;
 use crate::base::units::{human, human_bytes, human_integer, human_si};
 use crate::report::number::{Provenance, fixed, to_hundred};
+use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table, sources};
 use crate::report::view::View;
 
-use super::plots::PlotContext;
 use super::ranking::{baseline, fastest_first, is_baseline};
 use profiled::{Profiled, Total};
 
@@ -22,53 +20,27 @@ const SHOWN: usize = 2;
 /// Rows of a table; the others are summed up in one.
 const ROWS: usize = 12;
 
-/// What profiles of operations say; of none, how to get them.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
-pub struct Operations {
-    /// What profiled steps are, or how to get some.
-    pub note: String,
-    /// Shares of the profiled step by category, for every cell; `None` where no cell has a profile.
-    pub categories: Option<Table>,
-    /// The same as bars.
-    pub plots: Vec<PlotContext>,
-    /// Profiles in detail: all of few, of many the baseline's and the fastest cell's.
-    pub profiles: Vec<OperationTables>,
-}
-
-/// The profile of one cell.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct OperationTables {
-    /// The cell in words.
-    pub cell: String,
-    /// By operation, over the layers.
-    pub operations: Table,
-    /// By layer, over its operations.
-    pub layers: Table,
-}
-
-impl Operations {
-    /// Sums up the profiles.
-    pub(crate) fn of(view: &View<'_>) -> Self {
-        let all = Profiled::all(view);
-        if all.is_empty() {
-            let note = "No operation was profiled. With “ops = true” in the manifest's section “measure”, the first block's \
-                        runs time every operation in extra steps; what is measured already is kept.";
-            return Self {
-                note: note.to_owned(),
-                ..Self::default()
-            };
-        }
-        let shown = shown(view, &all);
-        let tables = shown.iter().zip(1..);
-        Self {
-            note: note(view, &all, shown.len()),
-            categories: Some(categories::table(view, &all)),
-            plots: categories::plots(view, &all),
-            profiles: tables
-                .map(|(profiled, number)| detail(view, profiled, number))
-                .collect(),
-        }
+/// Shares of the profiled step by category for every cell, then by operation and layer: all profiles of few, of many the
+/// baseline's and the fastest cell's. None where no cell has a profile.
+pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
+    let all = Profiled::all(view);
+    if all.is_empty() {
+        return Vec::new();
     }
+    let shown = shown(view, &all);
+    let categories = Section {
+        paragraphs: vec![note(view, &all, shown.len())],
+        plots: categories::plots(view, &all),
+        ..Section::table(categories::table(view, &all))
+    };
+    let details = shown
+        .iter()
+        .zip(1..)
+        .flat_map(|(profiled, number)| detail(view, profiled, number));
+    [categories]
+        .into_iter()
+        .chain(details.map(Section::table))
+        .collect()
 }
 
 fn note(view: &View<'_>, all: &[Profiled<'_, '_>], shown: usize) -> String {
@@ -109,7 +81,8 @@ fn shown<'p, 'v, 'a>(view: &'v View<'a>, all: &'p [Profiled<'v, 'a>]) -> Vec<&'p
         .collect()
 }
 
-fn detail(view: &View<'_>, profiled: &Profiled<'_, '_>, number: usize) -> OperationTables {
+/// By operation over the layers, and by layer over its operations.
+fn detail(view: &View<'_>, profiled: &Profiled<'_, '_>, number: usize) -> [Table; 2] {
     let cell = view.name(profiled.cell, None);
     let about = |what: &str| {
         let step = human(profiled.step_ms(), 4);
@@ -128,21 +101,20 @@ fn detail(view: &View<'_>, profiled: &Profiled<'_, '_>, number: usize) -> Operat
             about(what),
         )
     };
-    OperationTables {
-        operations: table(
+    [
+        table(
             profiled,
             head("operations", "Operations", "Operations over all layers in"),
             "operation",
             operations,
         ),
-        layers: table(
+        table(
             profiled,
             head("layers", "Layers", "Layers with all their operations in"),
             "layer",
             layers,
         ),
-        cell,
-    }
+    ]
 }
 
 fn samples(profiled: &Profiled<'_, '_>) -> usize {
@@ -242,7 +214,7 @@ fn row(what: &str, total: &Total, share: f64) -> Row {
         ms(total.backward_ms),
         Entry::value(share, fixed(share, 1)),
         there(total.flops, human_si(total.flops, "FLOP")),
-        there(total.flops, human(rate, 3)),
+        there(rate, human(rate, 3)),
         bytes(total.allocated_bytes),
         bytes(total.retained_bytes),
     ]);

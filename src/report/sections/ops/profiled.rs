@@ -52,8 +52,14 @@ pub(super) fn category(record: &OpRecord) -> &'static str {
             "matrix products"
         }
         (_, "attention" | "cross_attention") => "attention",
-        (_, "group_norm" | "norm_residual" | "layer_norm" | "batch_norm") => "normalisation",
-        (_, "silu" | "add_silu" | "add_tanh" | "tanh" | "relu" | "gelu") => "activation",
+        (_, "group_norm" | "norm_residual" | "layer_norm" | "rms_norm" | "batch_norm") => {
+            "normalisation"
+        }
+        (
+            _,
+            "silu" | "add_silu" | "add_tanh" | "tanh" | "relu" | "gelu" | "sigmoid" | "leaky_relu"
+            | "softplus",
+        ) => "activation",
         _ => "other operations",
     }
 }

@@ -28,11 +28,10 @@ fn column(table: &Table, heading: &str) -> Vec<String> {
 #[test]
 fn operations_are_summed_over_layers_and_sum_to_the_step() {
     let set = set(1);
-    let operations = Operations::of(&View::of(&set));
-    let [one] = &operations.profiles[..] else {
+    let [_, operations, layers] = &sections(&View::of(&set))[..] else {
         panic!("one profile")
     };
-    let table = &one.operations;
+    let table = &operations.tables[0];
     let names = column(table, "operation");
     let expected = [
         "conv2d",
@@ -55,33 +54,30 @@ fn operations_are_summed_over_layers_and_sum_to_the_step() {
         "rounded so that they sum to 100"
     );
     assert_eq!(column(table, "share").last().unwrap(), "100.0");
-    assert_eq!(column(&one.layers, "layer")[0], "down.conv1");
-    assert_eq!(column(&one.layers, "operations")[0], "conv2d");
+    assert_eq!(column(&layers.tables[0], "layer")[0], "down.conv1");
+    assert_eq!(column(&layers.tables[0], "operations")[0], "conv2d");
 }
 
 #[test]
 fn shares_by_category_are_exclusive_with_a_residual_and_sum_to_a_hundred() {
     let set = set(2);
-    let operations = Operations::of(&View::of(&set));
-    let table = operations.categories.unwrap();
+    let categories = sections(&View::of(&set)).remove(0);
+    let table = categories.tables[0].clone();
     assert_eq!(column(&table, "convolution")[0], "66.7");
     assert_eq!(column(&table, "optimizer")[0], "5.8");
     assert_eq!(column(&table, "sum")[..3], ["100.0", "100.0", "–"]);
     assert_eq!(column(&table, "profiled step")[0], "60.00");
     assert!(!column(&table, "residual").is_empty());
-    assert_eq!(operations.plots.len(), 1);
+    assert_eq!(categories.plots.len(), 1);
 }
 
 #[test]
 fn of_many_profiles_baseline_and_fastest_are_shown_in_detail() {
     let set = set(6);
-    let operations = Operations::of(&View::of(&set));
-    assert_eq!(operations.profiles.len(), 2);
-    assert!(
-        operations.note.contains("of 6 profiled cells"),
-        "{}",
-        operations.note
-    );
+    let sections = sections(&View::of(&set));
+    assert_eq!(sections.len(), 1 + 2 * 2);
+    let note = &sections[0].paragraphs[0];
+    assert!(note.contains("of 6 profiled cells"), "{note}");
 }
 
 #[test]
@@ -90,8 +86,7 @@ fn a_profile_of_other_code_is_none() {
     set.ops
         .iter_mut()
         .for_each(|row| row.code_hash = "old".into());
-    let operations = Operations::of(&View::of(&set));
-    assert!(operations.categories.is_none() && operations.note.contains("ops = true"));
+    assert_eq!(sections(&View::of(&set)), []);
 }
 
 #[test]
@@ -107,8 +102,8 @@ fn many_operations_are_cut_and_the_rest_is_summed_up() {
         };
         set.ops.push(record);
     }
-    let operations = Operations::of(&View::of(&set));
-    let names = column(&operations.profiles[0].operations, "operation");
+    let sections = sections(&View::of(&set));
+    let names = column(&sections[1].tables[0], "operation");
     assert_eq!(names.len(), ROWS + 3);
     assert_eq!(names[ROWS - 1], "13 more");
 }

@@ -3,13 +3,13 @@
 use crate::base::units::{human, human_integer};
 use crate::report::plot::{Point, SERIES, ScaleKind, ScatterPlot, Series};
 use crate::report::sections::classes;
-use crate::report::sections::complexity::sample_ms;
+use crate::report::sections::complexity::sample_times;
 use crate::report::view::{Cell, View};
-use crate::results::IntervalKind;
+use crate::results::interval_over_runs;
 
 use super::PlotContext;
 
-pub(super) fn plots(view: &View<'_>) -> Vec<PlotContext> {
+pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
     let mut series: Vec<Series> = Vec::new();
     for class in classes::of_plan(view).into_iter().take(SERIES) {
         let points: Vec<Point> = class
@@ -50,7 +50,7 @@ pub(super) fn plots(view: &View<'_>) -> Vec<PlotContext> {
         id: "complexity".to_owned(),
         title: "Parameters and time per sample".to_owned(),
         caption: format!(
-            "Derived: 1000 ÷ median throughput; whiskers: its interval over runs. Points of different losses, data or batch \
+            "Derived: median step ÷ samples of a step; whiskers: interval over runs. Points of different losses, data or batch \
              sizes stand side by side and are not compared.{}",
             plot.merged_note()
         ),
@@ -60,16 +60,14 @@ pub(super) fn plots(view: &View<'_>) -> Vec<PlotContext> {
 
 fn point(view: &View<'_>, cell: &Cell<'_>) -> Option<Point> {
     let facts = cell.runs.iter().find_map(|row| row.facts.as_ref())?;
-    let y = sample_ms(cell)?;
-    let interval = cell.timing?.values.get("samples_per_s")?;
-    let ends = (1000.0 / interval.high, 1000.0 / interval.low);
-    let has_interval = interval.kind != IntervalKind::Single && interval.low > 0.0;
+    let found = interval_over_runs(&cell.info.key, &sample_times(view, cell))?;
+    let y = found.median;
     let name = view.name(cell, None);
     let (parameters, time) = (human_integer(facts.parameters), human(y, 3));
     Some(Point {
         x: facts.parameters as f64,
         y,
-        interval: has_interval.then_some(ends),
+        interval: found.ends(),
         about: format!("{name}: {parameters} parameters, {time} ms per sample"),
         label: name,
         ..Point::default()

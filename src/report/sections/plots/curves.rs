@@ -19,7 +19,7 @@ struct Curve<'v, 'a> {
     cells: Vec<&'v Cell<'a>>,
 }
 
-pub(super) fn plots(view: &View<'_>) -> Vec<PlotContext> {
+pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
     let mut names: Vec<&str> = view
         .set
         .epochs

@@ -1,6 +1,7 @@
 //! Throughput against batch size, with the knee of each curve.
 
 use crate::report::judged::plain;
+use crate::report::measure::Measure;
 use crate::report::plot::{Guide, LinePlot, Point, SERIES, ScaleKind, Series};
 use crate::report::sections::batch_curve::{AXIS, knee, tolerance};
 use crate::report::sections::speed::throughput;
@@ -8,9 +9,9 @@ use crate::report::sections::sweep::{Sweep, sweeps};
 use crate::report::view::View;
 
 use super::PlotContext;
-use super::throughput::{ends, runs, whiskers};
+use super::over_axis::whiskers;
 
-pub(super) fn plots(view: &View<'_>) -> Vec<PlotContext> {
+pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
     let mut found = sweeps(view, AXIS, &[]);
     found.retain(Sweep::is_curve);
     if found.is_empty() {
@@ -51,13 +52,14 @@ pub(super) fn plots(view: &View<'_>) -> Vec<PlotContext> {
 
 fn series(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Series {
     let name = sweep.name(view);
+    let measure = Measure::of("samples_per_s");
     let points = sweep.cells.iter().filter_map(|(cell, size)| {
         let speed = throughput(cell)?;
         Some(Point {
             x: *size,
             y: speed.value,
-            interval: ends(cell),
-            runs: runs(cell),
+            interval: measure.ends(cell),
+            runs: measure.values(cell),
             about: format!("{name}, batch size {size}: {} {}", speed.text, speed.unit),
             ..Point::default()
         })

@@ -13,7 +13,7 @@ use super::PlotContext;
 /// Bars of a plot.
 const BARS: usize = 40;
 
-pub(super) fn plots(view: &View<'_>) -> Vec<PlotContext> {
+pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
     let phases = present(view);
     let found: Vec<(String, Breakdown)> = match &view.grouping {
         None => {

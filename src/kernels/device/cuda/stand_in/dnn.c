@@ -1,6 +1,6 @@
 // cuDNN's convolutions over memory of the host, for tests on machines without a GPU: channels last, `f32` or `f16` values.
 //
-// Stricter than cuDNN: every descriptor must be of its kind and set, sizes must agree, and `f16` channels come by eight.
+// Stricter than cuDNN: every descriptor must be of its kind and set, sizes must agree, and `f16` channels of a group come by eight.
 // Of the algorithms proposed one alone computes; the others are what a caller must pass over. So that refusals and failures
 // can be tested, kernels of 7 x 7 have no deterministic algorithm, those of 9 x 9 are refused when they are to be
 // computed, those of 11 x 11 fail then, half of the result written, and those of 13 x 13 lack memory.
@@ -22,7 +22,7 @@ typedef struct {
 } values_of;
 
 typedef struct {
-    int kind, is_set, padding_y, padding_x, stride_y, stride_x, math;
+    int kind, is_set, padding_y, padding_x, stride_y, stride_x, dilation_y, dilation_x, math, groups;
 } moves_of;
 
 typedef struct {
@@ -74,8 +74,15 @@ int cudnnSetConvolution2dDescriptor(void *moves, int padding_y, int padding_x, i
     moves_of *own = moves;
     if (!own || own->kind != MOVES || mode != CROSS_CORRELATION || sums != F32) return BAD_PARAM;
     if (padding_y < 0 || padding_x < 0 || stride_y < 1 || stride_x < 1) return BAD_PARAM;
-    if (dilation_y != 1 || dilation_x != 1) return NOT_SUPPORTED;
-    *own = (moves_of){MOVES, 1, padding_y, padding_x, stride_y, stride_x, DEFAULT_MATH};
+    if (dilation_y < 1 || dilation_x < 1) return BAD_PARAM;
+    *own = (moves_of){MOVES, 1, padding_y, padding_x, stride_y, stride_x, dilation_y, dilation_x, DEFAULT_MATH, 1};
+    return OK;
+}
+
+int cudnnSetConvolutionGroupCount(void *moves, int groups) {
+    moves_of *own = moves;
+    if (!own || own->kind != MOVES || !own->is_set || groups < 1) return BAD_PARAM;
+    own->groups = groups;
     return OK;
 }
 
@@ -88,16 +95,19 @@ int cudnnSetConvolutionMathType(void *moves, int math) {
 
 static int is(const values_of *values, int kind) { return values && values->kind == kind && values->is_set; }
 
-static int results(int in, int padding, int kernel, int stride) { return (in + 2 * padding - kernel) / stride + 1; }
+static int results(int in, int padding, int kernel, int stride, int dilation) {
+    return (in + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
+}
 
 static int check(const void *handle, const values_of *x, const values_of *w, const moves_of *moves,
                  const values_of *y) {
     if (!handle || !is(x, IMAGES) || !is(w, FILTER) || !is(y, IMAGES)) return BAD_PARAM;
     if (!moves || moves->kind != MOVES || !moves->is_set) return BAD_PARAM;
-    if (x->type != w->type || x->type != y->type || x->c != w->c || y->c != w->n || x->n != y->n) return BAD_PARAM;
-    if (y->h != results(x->h, moves->padding_y, w->h, moves->stride_y)) return BAD_PARAM;
-    if (y->w != results(x->w, moves->padding_x, w->w, moves->stride_x)) return BAD_PARAM;
-    if (x->type == F16 && (x->c % 8 || y->c % 8 || moves->math == FMA_MATH)) return NOT_SUPPORTED;
+    if (x->type != w->type || x->type != y->type || y->c != w->n || x->n != y->n) return BAD_PARAM;
+    if (x->c != w->c * moves->groups || y->c % moves->groups) return BAD_PARAM;
+    if (y->h != results(x->h, moves->padding_y, w->h, moves->stride_y, moves->dilation_y)) return BAD_PARAM;
+    if (y->w != results(x->w, moves->padding_x, w->w, moves->stride_x, moves->dilation_x)) return BAD_PARAM;
+    if (x->type == F16 && (w->c % 8 || y->c / moves->groups % 8 || moves->math == FMA_MATH)) return NOT_SUPPORTED;
     return OK;
 }
 
@@ -175,12 +185,14 @@ static void convolve(int direction, const values_of *x, double *xs, const values
     for (long n = 0; n < (long)y->n * y->h * y->w; n++) {
         long image = n / y->w / y->h, i = n / y->w % y->h, j = n % y->w;
         for (long tap = 0; tap < (long)w->h * w->w; tap++) {
-            long row = i * moves->stride_y + tap / w->w - moves->padding_y;
-            long column = j * moves->stride_x + tap % w->w - moves->padding_x;
+            long row = i * moves->stride_y + tap / w->w * moves->dilation_y - moves->padding_y;
+            long column = j * moves->stride_x + tap % w->w * moves->dilation_x - moves->padding_x;
             if (row < 0 || row >= x->h || column < 0 || column >= x->w) continue;
             double *pixel = xs + ((image * x->h + row) * x->w + column) * x->c;
-            for (long k = 0; k < w->n; k++)
-                multiply(direction, w->c, pixel, ws + (k * w->h * w->w + tap) * w->c, ys + n * y->c + k);
+            for (long k = 0; k < w->n; k++) {
+                double *group = pixel + k / (y->c / moves->groups) * w->c;
+                multiply(direction, w->c, group, ws + (k * w->h * w->w + tap) * w->c, ys + n * y->c + k);
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Convolution by cuDNN, which needs weights as `(K, kh, kw, C)`: they are transposed before, their gradient after.
+//! Convolution by cuDNN, which needs weights as `(K, kh, kw, C/groups)`: they are transposed before, their gradient after.
 //!
 //! In [`Arithmetic::Half`](crate::device::Arithmetic) factors are rounded to `f16` and zero-padded to a multiple of eight
 //! channels; cuDNN sums in `f32` and writes `f16`; the bias and existing gradients are added in `f32`.
@@ -99,7 +99,7 @@ pub(super) fn backward_weight(
     Ok(
         plan.run::<u16, _, _, _>(&x, &grad, &mut filter, false)? && {
             tiled("conv2d_add_filter_half", &filter, grad_weight, &plan, size)
-                .number(c)
+                .number(c / size.options.groups)
                 .number(rows(&plan, size))
                 .run()?;
             true
@@ -116,6 +116,8 @@ fn convolution(size: &Conv2dSize) -> Convolution {
         channels: size.channels,
         stride: size.options.stride,
         padding: size.options.padding,
+        dilation: size.options.dilation,
+        groups: size.options.groups,
     }
 }
 
@@ -140,7 +142,7 @@ fn filter_half(
     let rows = rows(plan, size);
     let mut filter = scratch(rows * plan.channels.1)?;
     tiled("conv2d_filter_half", weight, &mut filter, plan, size)
-        .number(plan.channels.0)
+        .number(plan.channels.0 / size.options.groups)
         .number(plan.channels.1)
         .number(rows)
         .run()?;
@@ -155,7 +157,7 @@ fn tiled<A, B>(
     plan: &ConvolutionPlan,
     size: &Conv2dSize,
 ) -> Launch {
-    let (c, k) = size.channels;
+    let (c, k) = (size.group_channels().0, size.channels.1);
     let across = rows(plan, size).div_ceil(TILE);
     Launch::new(name)
         .grid([across, plan.channels.1.div_ceil(TILE), 1])
@@ -216,5 +218,5 @@ fn results(size: &Conv2dSize) -> usize {
 
 /// Number of weights per output channel in cuDNN's layout.
 fn rows(plan: &ConvolutionPlan, size: &Conv2dSize) -> usize {
-    size.kernel.0 * size.kernel.1 * plan.channels.0
+    size.kernel.0 * size.kernel.1 * (plan.channels.0 / size.options.groups)
 }

@@ -1,6 +1,8 @@
 //! Convolution by im2col and cuBLAS products: windows are copied to rows of a matrix `(B H' W', kh kw C)`, a part of the
 //! batch at a time.
 //!
+//! The columns of each group of channels are contiguous, and groups are a batch of products.
+//!
 //! `Y = windows · W`, `∇W += windowsᵀ · ∇Y`, and `∇windows = ∇Y · Wᵀ`, from which every pixel gathers its gradient.
 //! Parts depend on shapes only and run in sequence, so that the order of sums is fixed.
 
@@ -30,17 +32,19 @@ pub(super) fn forward(
     y: &mut Buffer<Cuda>,
     most_values: usize,
 ) -> Result<(), DeviceError> {
-    let (row, k) = (row_len(size), size.channels.1);
+    let (row, k, groups) = (row_len(size), size.channels.1, size.options.groups);
     let part = part(size, most_values);
     let mut windows = scratch::<f32>(part * results(size) * row)?;
     for (first, images) in parts(size, part) {
         write_windows(x, size, (first, images), &mut windows)?;
         let start = first * results(size) * k;
-        Product::new(images * results(size), k, row).run_at(
-            (&windows, 0),
-            (weight, 0),
-            (y, start),
-        )?;
+        Product {
+            strides: [row / groups, k / groups, k / groups],
+            rows: [row, k, k],
+            ..Product::new(images * results(size), k / groups, row / groups)
+        }
+        .batched(groups)
+        .run_at((&windows, 0), (weight, 0), (y, start))?;
     }
     Ok(())
 }
@@ -52,16 +56,21 @@ pub(super) fn backward_weight(
     grad_weight: &mut Buffer<Cuda>,
     most_values: usize,
 ) -> Result<(), DeviceError> {
-    let (row, k) = (row_len(size), size.channels.1);
+    let (row, k, groups) = (row_len(size), size.channels.1, size.options.groups);
     let part = part(size, most_values);
     let mut windows = scratch::<f32>(part * results(size) * row)?;
     for (first, images) in parts(size, part) {
         write_windows(x, size, (first, images), &mut windows)?;
         let start = first * results(size) * k;
-        Product::new(row, k, images * results(size))
-            .transposed_a()
-            .adding()
-            .run_at((&windows, 0), (grad, start), (grad_weight, 0))?;
+        Product {
+            strides: [row / groups, k / groups, k / groups],
+            rows: [row, k, k],
+            ..Product::new(row / groups, k / groups, images * results(size))
+        }
+        .batched(groups)
+        .transposed_a()
+        .adding()
+        .run_at((&windows, 0), (grad, start), (grad_weight, 0))?;
     }
     Ok(())
 }
@@ -73,15 +82,20 @@ pub(super) fn backward_x(
     grad_x: &mut Buffer<Cuda>,
     most_values: usize,
 ) -> Result<(), DeviceError> {
-    let (row, k) = (row_len(size), size.channels.1);
+    let (row, k, groups) = (row_len(size), size.channels.1, size.options.groups);
     let (height, width) = size.input;
     let part = part(size, most_values);
     let mut windows = scratch::<f32>(part * results(size) * row)?;
     for (first, images) in parts(size, part) {
         let start = first * results(size) * k;
-        Product::new(images * results(size), row, k)
-            .transposed_b()
-            .run_at((grad, start), (weight, 0), (&mut windows, 0))?;
+        Product {
+            strides: [k / groups, k / groups, row / groups],
+            rows: [k, k, row],
+            ..Product::new(images * results(size), row / groups, k / groups)
+        }
+        .batched(groups)
+        .transposed_b()
+        .run_at((grad, start), (weight, 0), (&mut windows, 0))?;
         let across = (width * size.channels.0).div_ceil(THREADS);
         let launch = Launch::new("conv2d_gather")
             .grid([images * height, across.min(MOST_BLOCKS), 1])
@@ -123,6 +137,8 @@ fn sized(launch: Launch, size: &Conv2dSize) -> Launch {
         size.kernel.1,
         options.stride,
         options.padding,
+        options.dilation,
+        options.groups,
     ]
     .into_iter()
     .fold(launch, |launch, value| launch.int(value as i32))

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use crate::base::text::capitalised;
-use crate::report::comparison::context::Section;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::{Words, messages};
-use crate::report::number::{Number, Provenance};
+use crate::report::number::Provenance;
 use crate::report::plot::{Point, SERIES, ScaleKind, ScatterPlot, Series};
 use crate::report::search::{BestSoFar, Ending, Search, Study, Sum, whole};
-use crate::report::sections::headline::Headline;
+use crate::report::section::Section;
 use crate::report::sections::plots::PlotContext;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::View;
 
 messages! {
+    outcome_sentence(name, before, after, ratio, how) = "{name}: {before} → {after}, {ratio} ({how})." | "{name}: {before} → {after}, {ratio} ({how}).";
     outcome_title() = "Trials and the best of them" | "Versuche und der beste";
     outcome_about() = "What each search proposed, ended early and found. The time spared was not measured: it is the mean epoch of each pruned trial × the epochs that it did not train." | "Was jede Suche vorschlug, vorzeitig verwarf und fand. Die ersparte Zeit ist nicht gemessen: Sie ist die mittlere Epoche jedes verworfenen Versuchs × die Epochen, die er nicht trainierte.";
     outcome_study() = "study" | "Studie";
@@ -309,8 +309,8 @@ fn figures(scene: &Scene<'_>) -> Option<Table> {
     Some(super::super::rows::plain(naming, columns, rows))
 }
 
-/// The makespan at the head of the page.
-pub(crate) fn headline(scene: &Scene<'_>) -> Option<Headline> {
+/// The makespan of both searches, in a sentence; `None` without two searches.
+pub(crate) fn sentence(scene: &Scene<'_>) -> Option<String> {
     let words = scene.words;
     let table = figures(scene)?;
     let name = words.outcome_makespan();
@@ -318,20 +318,14 @@ pub(crate) fn headline(scene: &Scene<'_>) -> Option<Headline> {
     let [_, before, after, ratio] = &row.fields[..] else {
         return None;
     };
-    Some(Headline {
-        title: capitalised(&name),
-        number: Number {
-            text: ratio.text.clone(),
-            interval: None,
-            interval_name: "",
-            unit: String::new(),
-            provenance: words.provenance(&scene.ratio_formula(words.after_by_before())),
-            value: ratio.value?,
-        },
-        cell: format!("{} → {}", before.text, after.text),
-        remarks: vec![words.search_once()],
-        link: FIGURES.to_owned(),
-    })
+    let (before, after) = (before.text.clone(), after.text.clone());
+    Some(words.outcome_sentence(
+        capitalised(&name),
+        before,
+        after,
+        ratio.text.clone(),
+        words.search_once(),
+    ))
 }
 
 /// The best value of all studies.

@@ -54,34 +54,25 @@ fn every_column_of_numbers_says_where_they_come_from() {
 }
 
 #[test]
-fn the_conclusion_has_a_number_in_every_sentence_that_judges() {
-    let all = whole();
-    let points = &section(all, "conclusion").points;
-    let judged = points.iter().filter(|point| {
-        let words = [
-            "faster",
-            "slower",
-            "less",
-            "more",
-            "same quality",
-            "unexplained",
-            "never",
-        ];
-        words.iter().any(|word| point.contains(word))
-    });
-    for point in judged.filter(|point| !point.contains("do different work")) {
-        assert!(
-            point.chars().any(|letter| letter.is_ascii_digit()),
-            "{point}"
-        );
-    }
+fn the_answer_has_the_verdict_with_its_interval_and_what_was_not_tested() {
+    let comparison = compared(&results(), "before", "after");
+    let scene = &Scene::of(&comparison, Language::English);
+    let answer = answer::sentences(scene);
     assert_eq!(
-        points[0],
-        "Time per sample: after is slower, after ÷ before = 1.650, 95 % interval 1.650–1.650; p = 0.031 after Holm."
+        answer[0],
+        "Slower: after takes 1.65× the time per sample (95 % interval 1.650–1.650, p = 0.031 after Holm, 6 runs a side)."
     );
     assert!(
-        points
+        answer
             .iter()
-            .any(|point| point.contains("never even: a training run saves nothing"))
+            .any(|sentence| sentence.starts_with("Peak memory")),
+        "{answer:?}"
+    );
+    let plot = answer::figure(scene).expect("factors");
+    assert_eq!(plot.id, "factors");
+    assert!(
+        plot.svg.contains("all together") && plot.svg.contains("product of"),
+        "{}",
+        plot.svg
     );
 }

@@ -5,7 +5,6 @@ use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::plot::{Bar, BarPlot, IntervalPlot, IntervalRow, Segment};
 use crate::report::sections::plots::PlotContext;
 use crate::report::view::{Cell, View};
-use crate::results::IntervalKind;
 
 /// Rows of the plot of ratios at most.
 const RATIOS: usize = 40;
@@ -18,12 +17,8 @@ const SLOWER: usize = 1;
 const SAME: usize = 2;
 const OPEN: usize = 7;
 
-/// Both plots, of those that there are values for.
-pub(super) fn of(scene: &Scene<'_>) -> Vec<PlotContext> {
-    ratios(scene).into_iter().chain(bars(scene)).collect()
-}
-
-fn ratios(scene: &Scene<'_>) -> Option<PlotContext> {
+/// The ratio of every cell with its interval.
+pub(crate) fn ratios(scene: &Scene<'_>) -> Option<PlotContext> {
     let words = scene.words;
     let duos: Vec<Duo<'_, '_>> = scene
         .shown()
@@ -83,13 +78,14 @@ fn ratio(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<IntervalRow> {
             _ => OPEN,
         },
         value: ratio.value,
-        interval: (ratio.kind != IntervalKind::Single).then_some((ratio.low, ratio.high)),
+        interval: ratio.ends(),
         threshold: judgement.threshold.value.clamp(0.0, 0.9),
         end: scene.words.ratio(ratio.value),
     })
 }
 
-fn bars(scene: &Scene<'_>) -> Option<PlotContext> {
+/// Bars before and after.
+pub(super) fn bars(scene: &Scene<'_>) -> Option<PlotContext> {
     let words = scene.words;
     let measured =
         |duo: &Duo<'_, '_>| duo.pair.sample_ms.0.is_some() && duo.pair.sample_ms.1.is_some();
@@ -152,7 +148,8 @@ fn bar(
     let interval = plan.samples_per_step(cell.info).and_then(|samples| {
         let samples = samples as f64;
         let step = cell.timing?.values.get("step_ms")?;
-        (step.kind != IntervalKind::Single).then_some((step.low / samples, step.high / samples))
+        step.ends()
+            .map(|(low, high)| (low / samples, high / samples))
     });
     Bar {
         label,

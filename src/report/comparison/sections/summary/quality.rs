@@ -10,7 +10,7 @@ use super::{Line, change, mean, plain_change};
 
 /// Metrics that the summary has beside the best loss.
 const METRICS: usize = 4;
-const BEST_LOSS: &str = "best_loss";
+pub(super) const BEST_LOSS: &str = "best_loss";
 
 /// The best loss, and the first metrics of the results.
 pub(super) fn metrics(scene: &Scene<'_>) -> Vec<String> {
@@ -64,8 +64,6 @@ pub(super) fn quality(scene: &Scene<'_>, column: &str) -> Option<Line> {
         before: show(before),
         after: show(after),
         change,
-        is_headline: column == BEST_LOSS,
-        remarks: Vec::new(),
     })
 }
 

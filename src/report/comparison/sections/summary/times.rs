@@ -4,9 +4,8 @@ use crate::compare::{Ratio, Verdict};
 use crate::report::comparison::Words;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::table::Entry;
-use crate::results::{Direction, fixed_column};
+use crate::results::{Direction, IntervalKind, fixed_column};
 
-use super::verdict::counts;
 use super::{Line, change, is_one, mean, plain_change};
 
 /// The time per sample, with its verdict.
@@ -25,21 +24,21 @@ pub(super) fn time(scene: &Scene<'_>) -> Option<Line> {
         mean(medians.iter().map(|pair| pair.0))?,
         mean(medians.iter().map(|pair| pair.1))?,
     );
-    let (change, remarks) = match (&scene.comparison.matrix, duos.as_slice()) {
+    let change = match (&scene.comparison.matrix, duos.as_slice()) {
         (_, [only]) => {
             let judgement = &only.pair.judgement;
-            let entry = with_direction(words, words.judgement(judgement), judgement.ratio.as_ref());
+            let entry = words.judgement(judgement);
             let p = judgement.p_holm.map(|p| words.holm_p(words.p_value(p)));
-            (entry, p.into_iter().collect())
+            with_direction(words, entry, judgement.ratio.as_ref(), p)
         }
         (Some(matrix), _) => {
             let why = words.why(&matrix.verdict, matrix.detectable).join("; ");
             let text = words.verdict(&matrix.verdict, Some(&matrix.ratio));
             let text = Entry::detailed(text, why);
-            let remarks = vec![words.permutation_p(words.p_value(matrix.p)), counts(scene)];
-            (with_direction(words, text, Some(&matrix.ratio)), remarks)
+            let p = words.permutation_p(words.p_value(matrix.p));
+            with_direction(words, text, Some(&matrix.ratio), Some(p))
         }
-        (None, _) => (Entry::text("–"), Vec::new()),
+        (None, _) => Entry::text("–"),
     };
     let show = |value: f64| Entry::value(value, words.number(value, 4));
     Some(Line {
@@ -49,20 +48,20 @@ pub(super) fn time(scene: &Scene<'_>) -> Option<Line> {
         cells: medians.len(),
         before: show(before),
         after: show(after),
-        is_headline: change.text != "–",
         change,
-        remarks,
     })
 }
 
-fn with_direction(words: Words, entry: Entry, ratio: Option<&Ratio>) -> Entry {
+fn with_direction(words: Words, entry: Entry, ratio: Option<&Ratio>, p: Option<String>) -> Entry {
     let Some(ratio) = ratio else { return entry };
     let mut details = vec![words.direction(ratio)];
     details.extend((!entry.detail.is_empty()).then_some(entry.detail));
+    details.extend(p);
     Entry {
         text: entry.text,
         detail: details.join("; "),
         value: Some(ratio.value),
+        interval: ratio.ends(),
     }
 }
 
@@ -87,9 +86,13 @@ pub(super) fn timing(scene: &Scene<'_>, column: &str) -> Option<Line> {
     } else {
         format!("{} = {}", words.after_by_before(), words.ratio(ratio))
     };
-    if is_one(scene) && (first.ratio.low..=first.ratio.high).contains(&1.0) {
+    let is_open = (first.ratio.low..=first.ratio.high).contains(&1.0);
+    if is_one(scene) && is_open {
         change.text = plain_change(words, ratio);
         change.detail = format!("{}; {}", change.detail, words.includes_one());
+    } else if !is_one(scene) || first.ratio.kind != IntervalKind::Bootstrap95 {
+        // No test stands behind a direction.
+        change.text = plain_change(words, ratio);
     }
     let unit = fixed_column(column).map_or("", |info| unit(&info.unit));
     let show = |value: f64| {
@@ -108,8 +111,6 @@ pub(super) fn timing(scene: &Scene<'_>, column: &str) -> Option<Line> {
         before: show(before),
         after: show(after),
         change,
-        is_headline: column == "peak_train_bytes" && (ratio - 1.0).abs() >= 0.005,
-        remarks: Vec::new(),
     })
 }
 

@@ -7,39 +7,29 @@ use crate::report::comparison::scene::Scene;
 use super::is_one;
 
 /// The verdict over all cells, and how the cells' own are distributed.
-pub(super) fn verdict(scene: &Scene<'_>) -> Vec<String> {
-    let mut points: Vec<String> = Vec::new();
-    if let Some(matrix) = scene.comparison.matrix.as_ref().filter(|_| !is_one(scene)) {
-        points.extend(matrix_words(scene, matrix));
-    }
-    points.push(capitalised(&scene.words.see_cells(counts(scene))));
-    points
+pub(crate) fn verdict(scene: &Scene<'_>) -> Vec<String> {
+    let matrix = scene.comparison.matrix.as_ref();
+    let mut sentences: Vec<String> = matrix
+        .filter(|_| !is_one(scene))
+        .map(|matrix| of_matrix(scene, matrix))
+        .into_iter()
+        .collect();
+    sentences.push(format!("{}.", capitalised(&counts(scene))));
+    sentences
 }
 
-fn matrix_words(scene: &Scene<'_>, matrix: &MatrixJudgement) -> [String; 2] {
+fn of_matrix(scene: &Scene<'_>, matrix: &MatrixJudgement) -> String {
     let words = scene.words;
-    let mean = format!(
-        "{} ({})",
+    let mut verdict = vec![words.verdict(&matrix.verdict, Some(&matrix.ratio))];
+    verdict.extend(words.why(&matrix.verdict, matrix.detectable));
+    words.matrix_sentence(
+        words.count(matrix.cells),
         words.ratio(matrix.ratio.value),
-        words.ends(&matrix.ratio)
-    );
-    let verdict = words.verdict(&matrix.verdict, Some(&matrix.ratio));
-    let why = words.why(&matrix.verdict, matrix.detectable);
-    let verdict = [verdict]
-        .into_iter()
-        .chain(why)
-        .collect::<Vec<_>>()
-        .join("; ");
-    let (permutations, is_all) = matrix.permutations;
-    let (p, count) = (words.p_value(matrix.p), words.count(permutations as usize));
-    [
-        words.matrix_sentence(words.count(matrix.cells), mean, verdict),
-        if is_all {
-            words.matrix_test_all(p, count)
-        } else {
-            words.matrix_test(p, count)
-        },
-    ]
+        scene.across(words.ends(&matrix.ratio)),
+        words.p_value(matrix.p),
+        words.count(matrix.permutations.0 as usize),
+        verdict.join("; "),
+    )
 }
 
 pub(super) fn counts(scene: &Scene<'_>) -> String {

@@ -1,0 +1,80 @@
+//! The one cell of a manifest without its matrices, with a named model: for commands about a model.
+
+use std::path::Path;
+
+use crate::diag::{Failure, Place, did_you_mean, list};
+use crate::manifest::{self, Key, Manifest, Node, Table, Value};
+use crate::plan::{Plan, PlanInputs, PlanOptions, PlannedCell};
+
+use super::Problem;
+
+/// The cell with the model and, if given, the loss of these names.
+pub(super) fn single_cell(
+    path: &Path,
+    sets: &[String],
+    model: &str,
+    loss: Option<&str>,
+) -> Result<PlannedCell, Problem> {
+    let mut manifest = manifest::load(path, sets)?;
+    if let Some(root) = manifest.root.as_table_mut() {
+        // Sections about cells and their results; they may name axes that no longer exist.
+        for section in ["matrix", "matrices", "report", "compare", "search"] {
+            root.take(section);
+        }
+    }
+    check_model(&manifest, model)?;
+    choose(&mut manifest, "model", model);
+    if let Some(loss) = loss {
+        choose(&mut manifest, "loss", loss);
+    }
+    if let Some(dataset) = first_dataset(&manifest) {
+        choose(&mut manifest, "dataset", &dataset);
+    }
+    let plan = Plan::new(
+        &manifest,
+        &PlanInputs::of_this_machine(),
+        PlanOptions::default(),
+    )?;
+    let cell = plan.cells().next();
+    Ok(cell.ok_or_else(|| Failure::plain("the manifest has no cell", None))?)
+}
+
+/// The name is from the command line, so the error cannot point into the manifest.
+fn check_model(manifest: &Manifest, name: &str) -> Result<(), Failure> {
+    let models = section(manifest, "models").map_or(&[][..], |models| models.entries.as_slice());
+    let names: Vec<&str> = models.iter().map(|(key, _)| key.name.as_str()).collect();
+    if names.contains(&name) {
+        return Ok(());
+    }
+    let title = format!(
+        "there is no `[models.{name}]` in `{}`",
+        manifest.path.display()
+    );
+    let known = format!("there are {}", list(names.iter().copied()));
+    let help = did_you_mean(name, names.iter().copied()).unwrap_or(known);
+    Err(Failure::plain(title, Some(help)))
+}
+
+fn choose(manifest: &mut Manifest, what: &str, name: &str) {
+    let key = |name: &str| Key {
+        name: name.to_owned(),
+        place: Place::default(),
+    };
+    let node = Node {
+        value: Value::String(name.to_owned()),
+        place: Place::default(),
+    };
+    manifest.root.put(&[key("train"), key(what)], node);
+}
+
+fn first_dataset(manifest: &Manifest) -> Option<String> {
+    if section(manifest, "train").is_some_and(|train| train.get("dataset").is_some()) {
+        return None;
+    }
+    let (key, _) = section(manifest, "datasets")?.entries.first()?;
+    Some(key.name.clone())
+}
+
+fn section<'a>(manifest: &'a Manifest, name: &str) -> Option<&'a Table> {
+    manifest.root.as_table()?.get(name)?.as_table()
+}

@@ -1,0 +1,342 @@
+//! Text as windows of tokens, for models that predict the next token.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::split::share_of;
+use super::table::Table;
+use super::{
+    DatasetError, DatasetFacts, Features, FingerprintCache, Normalisation, OpenDataset, Splits,
+    Target,
+};
+
+/// Text from files, cut into tokens; a model predicts every token from those before it.
+///
+/// The first part of the text is to train on, the next to validate, the last to test on. Each is cut into windows of `length`
+/// tokens, whose targets are the same tokens shifted by one; windows neither overlap nor cross parts, and what does not fill a
+/// last window is left out. The vocabulary is that of the training part; a token that only other parts have counts as one more,
+/// "unknown".
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TextSpec {
+    /// A text file, or a pattern of several (`texts/*.txt`), relative to the manifest. Several are read one after another, by
+    /// name.
+    pub path: PathBuf,
+    /// What a token is.
+    #[serde(default)]
+    pub tokens: TokenKind,
+    /// Tokens of a window.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub length: usize,
+    /// Share of the text to validate on.
+    #[serde(default = "default_share")]
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
+    pub validation: f64,
+    /// Share of the text to test on.
+    #[serde(default = "default_share")]
+    #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
+    pub test: f64,
+}
+
+/// What a token of a text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TokenKind {
+    /// A character (Unicode scalar value) of a text in UTF-8.
+    #[default]
+    Characters,
+    /// A byte.
+    Bytes,
+}
+
+fn default_share() -> f64 {
+    0.1
+}
+
+/// A text as numbers of tokens, in three parts.
+struct Parts {
+    /// Training, validation, test.
+    ids: [Vec<u32>; 3],
+    vocabulary: usize,
+    /// Bytes of every token in UTF-8; of the unknown token none, as they differ: it counts as its own.
+    bytes: [Vec<u8>; 3],
+}
+
+impl TextSpec {
+    pub(super) fn facts(&self, cache: &mut FingerprintCache) -> Result<DatasetFacts, DatasetError> {
+        let files = self.files()?;
+        let named = files.iter().map(|file| ("text", file.as_path()));
+        let fingerprint = cache.files(named)?;
+        let parts = self.parts(&files)?;
+        let [train, validation, test] = [0, 1, 2].map(|part| self.windows(&parts.ids[part]));
+        Ok(DatasetFacts {
+            samples: train + validation + test,
+            train_samples: train,
+            validation_samples: validation,
+            test_samples: test,
+            features: self.features(parts.vocabulary),
+            target: self.target(parts.vocabulary),
+            fingerprint: Some(fingerprint),
+        })
+    }
+
+    pub(super) fn open(&self) -> Result<OpenDataset, DatasetError> {
+        let parts = self.parts(&self.files()?)?;
+        let (mut features, mut values) = (Vec::new(), Vec::new());
+        let mut splits: [Vec<u32>; 3] = Default::default();
+        for (part, split) in splits.iter_mut().enumerate() {
+            let (ids, bytes) = (&parts.ids[part], &parts.bytes[part]);
+            for window in 0..self.windows(ids) {
+                let start = window * self.length;
+                let end = start + self.length;
+                split.push(values.len() as u32);
+                features.extend(ids[start..=end].iter().map(|id| *id as f32));
+                let targets = bytes[start + 1..=end].iter();
+                values.push(targets.map(|bytes| f32::from(*bytes)).sum());
+            }
+        }
+        let [train, validation, test] = splits;
+        Ok(OpenDataset {
+            dataset: Arc::new(Table {
+                form: self.features(parts.vocabulary),
+                target: self.target(parts.vocabulary),
+                features,
+                values,
+                labels: Vec::new(),
+                class_names: Vec::new(),
+                normalisation: Normalisation::default(),
+            }),
+            splits: Splits {
+                train,
+                validation,
+                test,
+            },
+            fresh: None,
+        })
+    }
+
+    fn features(&self, vocabulary: usize) -> Features {
+        Features::Tokens {
+            length: self.length,
+            vocabulary,
+        }
+    }
+
+    fn target(&self, vocabulary: usize) -> Target {
+        Target::Tokens {
+            length: self.length,
+            vocabulary,
+        }
+    }
+
+    /// Windows of a part: each reads one token more than its length, the last target.
+    fn windows(&self, ids: &[u32]) -> usize {
+        ids.len().saturating_sub(1) / self.length.max(1)
+    }
+
+    /// The files, by name.
+    fn files(&self) -> Result<Vec<PathBuf>, DatasetError> {
+        let pattern = self.path.to_string_lossy();
+        if !pattern.contains(['*', '?', '[']) || self.path.is_file() {
+            return Ok(vec![self.path.clone()]);
+        }
+        let paths = glob::glob(&pattern).map_err(|error| {
+            DatasetError::Mismatch(format!("`{pattern}` is no pattern of files: {error}"))
+        })?;
+        let mut files: Vec<PathBuf> = paths.flatten().filter(|path| path.is_file()).collect();
+        files.sort();
+        if files.is_empty() {
+            return Err(DatasetError::Mismatch(format!(
+                "no file matches `{pattern}`"
+            )));
+        }
+        Ok(files)
+    }
+
+    fn parts(&self, files: &[PathBuf]) -> Result<Parts, DatasetError> {
+        if !(self.validation >= 0.0 && self.test >= 0.0 && self.validation + self.test < 1.0) {
+            let (validation, test) = (self.validation, self.test);
+            return Err(DatasetError::Mismatch(format!(
+                "`validation` and `test` must be at least 0 and together less than 1, not {validation} and {test}"
+            )));
+        }
+        let mut tokens: Vec<u32> = Vec::new();
+        for file in files {
+            self.read(file, &mut tokens)?;
+        }
+        let (validation, test) = (
+            share_of(tokens.len(), self.validation),
+            share_of(tokens.len(), self.test),
+        );
+        let train = tokens.len() - validation - test;
+        let vocabulary: BTreeSet<u32> = tokens[..train].iter().copied().collect();
+        let ids: BTreeMap<u32, u32> = vocabulary.iter().copied().zip(0..).collect();
+        let is_unknown = |token: &u32| !ids.contains_key(token);
+        let has_unknown = tokens[train..].iter().any(is_unknown);
+        let unknown = ids.len() as u32;
+        let size = ids.len() + usize::from(has_unknown);
+        let id = |token: &u32| ids.get(token).copied().unwrap_or(unknown);
+        let ranges = [
+            &tokens[..train],
+            &tokens[train..train + validation],
+            &tokens[train + validation..],
+        ];
+        if train <= self.length {
+            return Err(DatasetError::Mismatch(format!(
+                "`{}` has {train} tokens to train on, too few for one window of {} and the token after it",
+                self.path.display(),
+                self.length
+            )));
+        }
+        Ok(Parts {
+            ids: ranges.map(|part| part.iter().map(id).collect()),
+            vocabulary: size,
+            bytes: ranges.map(|part| part.iter().map(|token| self.bytes_of(*token)).collect()),
+        })
+    }
+
+    /// Bytes of a token in UTF-8.
+    fn bytes_of(&self, token: u32) -> u8 {
+        match self.tokens {
+            TokenKind::Bytes => 1,
+            TokenKind::Characters => char::from_u32(token).map_or(1, |one| one.len_utf8() as u8),
+        }
+    }
+
+    /// Adds the tokens of a file.
+    fn read(&self, file: &Path, tokens: &mut Vec<u32>) -> Result<(), DatasetError> {
+        let bytes = std::fs::read(file).map_err(|error| DatasetError::unreadable(file, &error))?;
+        match self.tokens {
+            TokenKind::Bytes => tokens.extend(bytes.into_iter().map(u32::from)),
+            TokenKind::Characters => {
+                let text = std::str::from_utf8(&bytes).map_err(|error| {
+                    let place = format!("at byte {}", error.valid_up_to());
+                    let why = "no UTF-8; `tokens = \"bytes\"` reads any file";
+                    DatasetError::damaged(file, place, why)
+                })?;
+                tokens.extend(text.chars().map(u32::from));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(path: &Path, tokens: TokenKind, length: usize) -> TextSpec {
+        TextSpec {
+            path: path.to_owned(),
+            tokens,
+            length,
+            validation: 0.2,
+            test: 0.2,
+        }
+    }
+
+    fn file(folder: &tempfile::TempDir, name: &str, text: &[u8]) -> PathBuf {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Numbers and bytes of row `row`.
+    fn row(open: &OpenDataset, row: u32) -> (Vec<f32>, f32) {
+        let mut features = vec![0.0; open.dataset.features().len()];
+        let (mut values, mut label) = ([0.0], 0);
+        let sample = super::super::SampleMut {
+            features: &mut features,
+            values: &mut values,
+            label: &mut label,
+        };
+        open.dataset.read(row, None, sample).unwrap();
+        (features, values[0])
+    }
+
+    #[test]
+    fn windows_neither_overlap_nor_cross_parts() {
+        let folder = tempfile::tempdir().unwrap();
+        // 12 characters to train on, 4 to validate, 4 to test; `é` has two bytes, `z` is unknown.
+        let path = file(&folder, "a.txt", "ababcabécabaabzbbaca".as_bytes());
+        let spec = spec(&path, TokenKind::Characters, 3);
+        let facts = spec.facts(&mut FingerprintCache::default()).unwrap();
+        assert_eq!(
+            facts.features,
+            Features::Tokens {
+                length: 3,
+                vocabulary: 5
+            }
+        );
+        assert_eq!(
+            (
+                facts.train_samples,
+                facts.validation_samples,
+                facts.test_samples
+            ),
+            (3, 1, 1)
+        );
+        let open = spec.open().unwrap();
+        // a = 0, b = 1, c = 2, é = 3, unknown = 4
+        assert_eq!(
+            row(&open, open.splits.train[0]),
+            (vec![0.0, 1.0, 0.0, 1.0], 3.0)
+        );
+        assert_eq!(
+            row(&open, open.splits.train[1]),
+            (vec![1.0, 2.0, 0.0, 1.0], 3.0)
+        );
+        assert_eq!(
+            row(&open, open.splits.train[2]),
+            (vec![1.0, 3.0, 2.0, 0.0], 4.0)
+        );
+        assert_eq!(
+            row(&open, open.splits.validation[0]),
+            (vec![0.0, 1.0, 4.0, 1.0], 3.0)
+        );
+        assert_eq!(
+            row(&open, open.splits.test[0]),
+            (vec![1.0, 0.0, 2.0, 0.0], 3.0)
+        );
+    }
+
+    #[test]
+    fn bytes_of_several_files_are_read_one_after_another() {
+        let folder = tempfile::tempdir().unwrap();
+        file(&folder, "b.txt", &[0xff, 7, 7, 7, 7]);
+        file(&folder, "a.txt", &[1, 2, 1, 2, 1]);
+        let spec = spec(&folder.path().join("*.txt"), TokenKind::Bytes, 2);
+        let open = spec.open().unwrap();
+        assert_eq!(row(&open, 0), (vec![0.0, 1.0, 0.0], 2.0));
+        // 6 bytes to train on: 1 2 1 2 1 255
+        assert_eq!(row(&open, 1), (vec![0.0, 1.0, 0.0], 2.0));
+        assert_eq!(open.splits.train.len(), 2);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let message = |spec: TextSpec| spec.open().err().unwrap().to_string();
+        let binary = file(&folder, "binary", b"ab\xffcd");
+        let text = message(spec(&binary, TokenKind::Characters, 2));
+        assert!(
+            text.contains("at byte 2") && text.contains("tokens = \"bytes\""),
+            "{text}"
+        );
+        let text = message(spec(&binary, TokenKind::Bytes, 9));
+        assert!(
+            text.ends_with(
+                "has 3 tokens to train on, too few for one window of 9 and the token after it"
+            ),
+            "{text}"
+        );
+        let text = message(spec(&folder.path().join("*.md"), TokenKind::Bytes, 9));
+        assert!(text.starts_with("no file matches"), "{text}");
+        let text = message(spec(&folder.path().join("none.txt"), TokenKind::Bytes, 9));
+        assert!(text.starts_with("cannot read"), "{text}");
+    }
+}

@@ -1,0 +1,268 @@
+//! From expanded layers to the nodes and parameters of a [`super::Network`].
+
+use std::collections::BTreeMap;
+
+use super::Form;
+use super::fuse::fused;
+use super::layer::{Layer, LayerKind};
+use super::network::{Node, Weight};
+use super::statistics::Statistics;
+use crate::layers::Init;
+use crate::ops::{
+    Activation, AttentionOptions, Conv2dOptions, Kernels, Layout, OpError, Parameter, Pool,
+    PoolOptions, Shape,
+};
+
+/// Makes parameters and nodes, in the order of layers.
+pub(super) struct Builder<'a, 'b, D: Kernels> {
+    pub(super) init: &'a mut Init<'b, D>,
+    pub(super) parameters: Vec<(String, Parameter<D>)>,
+    pub(super) positions: BTreeMap<String, Weight>,
+    pub(super) statistics: Statistics<D>,
+}
+
+impl<D: Kernels> Builder<'_, '_, D> {
+    pub(super) fn nodes(&mut self, layers: &[Layer]) -> Result<Vec<Node>, OpError> {
+        let mut nodes = Vec::new();
+        for layer in layers {
+            if let LayerKind::Sequential { layers } = &layer.kind {
+                nodes.extend(self.nodes(layers)?);
+            } else {
+                nodes.push(self.node(layer)?);
+            }
+        }
+        Ok(fused(nodes))
+    }
+
+    /// Adds the parameter `name` of `layer`.
+    fn put(&mut self, layer: &Layer, name: &str, parameter: Parameter<D>) -> Weight {
+        let name = format!("{}.{name}", layer.name);
+        self.positions.insert(name.clone(), self.parameters.len());
+        self.parameters.push((name, parameter));
+        self.parameters.len() - 1
+    }
+
+    /// Parameters of a layer, initially uniform in `±bound` in `layout`, except that a bias has `bias_bound`.
+    fn uniform(
+        &mut self,
+        layer: &Layer,
+        name: &str,
+        shape: Shape,
+        layout: Layout,
+        bound: f32,
+    ) -> Result<Weight, OpError> {
+        let parameter = self.init.uniform(shape, layout, bound)?;
+        Ok(self.put(layer, name, parameter))
+    }
+
+    fn constant(
+        &mut self,
+        layer: &Layer,
+        name: &str,
+        len: usize,
+        value: f32,
+    ) -> Result<Weight, OpError> {
+        let parameter = self.init.constant([len].into(), value)?;
+        Ok(self.put(layer, name, parameter))
+    }
+
+    fn normal(&mut self, layer: &Layer, shape: Shape, std: f64) -> Result<Weight, OpError> {
+        let parameter = self.init.normal(shape, Layout::Plain, std as f32)?;
+        Ok(self.put(layer, "weight", parameter))
+    }
+
+    fn affine(&mut self, layer: &Layer) -> Result<[Weight; 2], OpError> {
+        let features = layer.output.last();
+        Ok([
+            self.constant(layer, "weight", features, 1.0)?,
+            self.constant(layer, "bias", features, 0.0)?,
+        ])
+    }
+
+    /// The weight that `tie` names, and whether it is kept as PyTorch keeps it.
+    fn tied(&self, tie: &str) -> Result<(Weight, bool), OpError> {
+        let position = self.positions.get(tie).copied();
+        let position = position
+            .ok_or_else(|| OpError::shape("tie", format!("there is no parameter `{tie}`")))?;
+        let is_plain = self.parameters[position].1.layout() == Layout::Plain;
+        Ok((position, is_plain))
+    }
+
+    #[expect(clippy::too_many_lines, reason = "a list of all words")]
+    fn node(&mut self, layer: &Layer) -> Result<Node, OpError> {
+        let (inputs, last) = (layer.input.last(), layer.output.last());
+        Ok(match &layer.kind {
+            LayerKind::Linear { outputs, bias, tie } => {
+                let bound = 1.0 / (inputs as f32).sqrt();
+                let (weight, is_transposed) = if let Some(tie) = tie {
+                    self.tied(tie)?
+                } else {
+                    let shape = [*outputs, inputs].into();
+                    let own = self.uniform(layer, "weight", shape, Layout::Linear, bound)?;
+                    (own, false)
+                };
+                let shape = [*outputs].into();
+                let bias = bias.then(|| self.uniform(layer, "bias", shape, Layout::Plain, bound));
+                Node::Linear {
+                    weight,
+                    is_transposed,
+                    bias: bias.transpose()?,
+                    activation: Activation::Identity,
+                }
+            }
+            LayerKind::Conv { .. } => self.conv(layer)?,
+            LayerKind::MaxPool {
+                kernel,
+                stride,
+                padding,
+            } => Node::Pool(Pool::Max, pool_options(*kernel, *stride, *padding)),
+            LayerKind::AveragePool {
+                kernel,
+                stride,
+                padding,
+            } => Node::Pool(Pool::Average, pool_options(*kernel, *stride, *padding)),
+            LayerKind::GlobalAveragePool | LayerKind::MeanOverTokens => Node::Mean,
+            LayerKind::Upsample { factor } => Node::Upsample(*factor),
+            LayerKind::Flatten => match layer.input {
+                Form::Image {
+                    height,
+                    width,
+                    channels,
+                } => Node::Flatten(Some((height * width, channels))),
+                _ => Node::Flatten(None),
+            },
+            LayerKind::Transpose => Node::Transpose,
+            LayerKind::Patches { size } => Node::Patches(*size),
+            LayerKind::Tokens => Node::Tokens,
+            LayerKind::Embedding { vocabulary, std } => {
+                Node::Embedding(self.normal(layer, [*vocabulary, last].into(), *std)?)
+            }
+            LayerKind::PositionEmbedding { std } => {
+                let shape = [layer.output.rows(), last].into();
+                Node::PositionEmbedding(self.normal(layer, shape, *std)?)
+            }
+            LayerKind::ClassToken { std } => {
+                Node::ClassToken(self.normal(layer, [last].into(), *std)?)
+            }
+            LayerKind::FirstToken => Node::FirstToken,
+            LayerKind::Attention { .. } => self.attention(layer)?,
+            LayerKind::BatchNorm { eps, momentum } => Node::BatchNorm {
+                affine: self.affine(layer)?,
+                statistics: self.statistics.add(
+                    self.init.device(),
+                    &layer.name,
+                    last,
+                    *momentum,
+                )?,
+                eps: *eps as f32,
+                activation: Activation::Identity,
+            },
+            LayerKind::GroupNorm { groups } => Node::GroupNorm {
+                affine: self.affine(layer)?,
+                groups: *groups,
+                activation: Activation::Identity,
+            },
+            LayerKind::LayerNorm { eps } => Node::LayerNorm {
+                affine: self.affine(layer)?,
+                eps: *eps as f32,
+            },
+            LayerKind::RmsNorm { eps } => Node::RmsNorm {
+                weight: self.constant(layer, "weight", last, 1.0)?,
+                eps: *eps as f32,
+            },
+            LayerKind::Dropout { p } => Node::Dropout(*p as f32),
+            LayerKind::Activation { function } => Node::Activation((*function).into()),
+            LayerKind::Residual { layers, shortcut } => Node::Residual {
+                layers: self.nodes(layers)?,
+                shortcut: self.nodes(shortcut)?,
+                activation: Activation::Identity,
+            },
+            LayerKind::Parallel { branches, join } => Node::Parallel {
+                branches: branches
+                    .iter()
+                    .map(|branch| self.nodes(branch))
+                    .collect::<Result<_, _>>()?,
+                join: *join,
+            },
+            // Taken apart by `nodes`.
+            LayerKind::Sequential { .. } => Node::Dropout(0.0),
+        })
+    }
+
+    fn conv(&mut self, layer: &Layer) -> Result<Node, OpError> {
+        let LayerKind::Conv {
+            outputs,
+            kernel,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            tie,
+        } = &layer.kind
+        else {
+            return Ok(Node::Dropout(0.0));
+        };
+        let channels = layer.input.last() / groups;
+        let bound = 1.0 / ((channels * kernel * kernel) as f32).sqrt();
+        let weight = if let Some(tie) = tie {
+            self.tied(tie)?.0
+        } else {
+            let shape = [*outputs, channels, *kernel, *kernel].into();
+            self.uniform(layer, "weight", shape, Layout::Convolution, bound)?
+        };
+        let shape = [*outputs].into();
+        let bias = bias.then(|| self.uniform(layer, "bias", shape, Layout::Plain, bound));
+        Ok(Node::Conv {
+            weight,
+            bias: bias.transpose()?,
+            options: Conv2dOptions {
+                stride: *stride,
+                padding: *padding,
+                dilation: *dilation,
+                groups: *groups,
+            },
+        })
+    }
+
+    /// As `nn.MultiheadAttention`: the first product by Glorot & Bengio (2010), biases 0.
+    fn attention(&mut self, layer: &Layer) -> Result<Node, OpError> {
+        let LayerKind::Attention {
+            heads,
+            head_width,
+            causal,
+            bias,
+            dropout,
+        } = &layer.kind
+        else {
+            return Ok(Node::Dropout(0.0));
+        };
+        let (features, inner) = (layer.input.last(), heads * head_width);
+        let shape = [3 * inner, features].into();
+        let bound = (6.0 / (3 * inner + features) as f32).sqrt();
+        let weight = self.uniform(layer, "in_proj_weight", shape, Layout::Linear, bound)?;
+        let own = bias.then(|| self.constant(layer, "in_proj_bias", 3 * inner, 0.0));
+        let input = (weight, own.transpose()?);
+        let bound = 1.0 / (inner as f32).sqrt();
+        let shape = [features, inner].into();
+        let weight = self.uniform(layer, "out_proj.weight", shape, Layout::Linear, bound)?;
+        let own = bias.then(|| self.constant(layer, "out_proj.bias", features, 0.0));
+        Ok(Node::Attention {
+            input,
+            output: (weight, own.transpose()?),
+            options: AttentionOptions {
+                heads: *heads,
+                causal: *causal,
+                dropout: *dropout as f32,
+            },
+        })
+    }
+}
+
+fn pool_options(kernel: usize, stride: usize, padding: usize) -> PoolOptions {
+    PoolOptions {
+        kernel,
+        stride,
+        padding,
+    }
+}

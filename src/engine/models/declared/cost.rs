@@ -1,0 +1,81 @@
+//! What a layer costs.
+
+use super::layer::{Join, Layer, LayerKind};
+use crate::ops::Activation;
+
+impl Layer {
+    /// Floating-point operations of a forward pass of one sample, as the operations count them.
+    #[expect(clippy::too_many_lines, reason = "a list of all words")]
+    pub fn forward_flops(&self) -> f64 {
+        let (input, output) = (self.input.len() as f64, self.output.len() as f64);
+        let inner = || -> f64 {
+            let layers = self.inner().into_iter().flatten();
+            layers.map(Self::forward_flops).sum()
+        };
+        let biased = |bias: &bool| if *bias { output } else { 0.0 };
+        match &self.kind {
+            LayerKind::Linear { bias, .. } => {
+                2.0 * self.input.last() as f64 * output + biased(bias)
+            }
+            LayerKind::Conv {
+                kernel,
+                groups,
+                bias,
+                ..
+            } => {
+                let window = kernel * kernel * (self.input.last() / groups);
+                2.0 * window as f64 * output + biased(bias)
+            }
+            LayerKind::Attention {
+                heads,
+                head_width,
+                causal,
+                bias,
+                ..
+            } => {
+                let (tokens, inner) = (self.input.rows() as f64, (heads * head_width) as f64);
+                let pairs = if *causal {
+                    tokens * (tokens + 1.0) / 2.0
+                } else {
+                    tokens * tokens
+                };
+                let biases = if *bias {
+                    3.0 * inner * tokens + output
+                } else {
+                    0.0
+                };
+                let products = 2.0 * input * 3.0 * inner + 2.0 * inner * output;
+                products + biases + pairs * (4.0 * inner + 5.0 * *heads as f64)
+            }
+            LayerKind::MaxPool { kernel, .. } | LayerKind::AveragePool { kernel, .. } => {
+                (kernel * kernel) as f64 * output
+            }
+            LayerKind::GlobalAveragePool | LayerKind::MeanOverTokens => input,
+            LayerKind::PositionEmbedding { .. } => output,
+            LayerKind::ClassToken { .. } => self.output.last() as f64,
+            LayerKind::BatchNorm { .. } | LayerKind::LayerNorm { .. } => 8.0 * output,
+            LayerKind::GroupNorm { .. } => 6.0 * output,
+            LayerKind::RmsNorm { .. } => 4.0 * output,
+            LayerKind::Activation { function } => {
+                Activation::from(*function).flop().0 as f64 * output
+            }
+            LayerKind::Residual { .. } => inner() + output,
+            LayerKind::Parallel { branches, join } => {
+                let joins = match join {
+                    Join::Concat => 0.0,
+                    Join::Add | Join::Multiply => (branches.len() as f64 - 1.0) * output,
+                };
+                inner() + joins
+            }
+            LayerKind::Sequential { .. } => inner(),
+            LayerKind::Upsample { .. }
+            | LayerKind::Flatten
+            | LayerKind::Transpose
+            | LayerKind::Patches { .. }
+            | LayerKind::Tokens
+            | LayerKind::Embedding { .. }
+            | LayerKind::FirstToken
+            | LayerKind::Dropout { .. } => 0.0,
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! [`Form`]: what flows between the layers of a declared model.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::units::human_integer;
+use crate::datasets::{Features, Target};
+use crate::ops::Shape;
+
+/// The values of one sample between two layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// A row of numbers: `(B, features)`.
+    Row {
+        /// How many.
+        features: usize,
+    },
+    /// An image: `(B, height, width, channels)` in memory.
+    Image {
+        /// Rows of pixels.
+        height: usize,
+        /// Pixels of a row.
+        width: usize,
+        /// Numbers of a pixel.
+        channels: usize,
+    },
+    /// A sequence of rows: `(B, tokens, features)`.
+    Tokens {
+        /// How many.
+        tokens: usize,
+        /// Numbers of a token.
+        features: usize,
+    },
+    /// A sequence of numbers of tokens.
+    Ids {
+        /// How many.
+        tokens: usize,
+        /// How many different ones exist.
+        vocabulary: usize,
+    },
+}
+
+impl Form {
+    /// The form of a dataset's samples; `None` for data that declared models do not read.
+    pub(super) fn of(features: Features) -> Option<Self> {
+        match features {
+            Features::Vector { len } => Some(Self::Row { features: len }),
+            Features::Image {
+                height,
+                width,
+                channels,
+            } => Some(Self::Image {
+                height,
+                width,
+                channels,
+            }),
+            Features::Tokens { length, vocabulary } => Some(Self::Ids {
+                tokens: length,
+                vocabulary,
+            }),
+            Features::Path { .. } => None,
+        }
+    }
+
+    /// The form of a model's result for a dataset's targets; `None` without targets.
+    pub(super) fn wanted(target: Target) -> Option<Self> {
+        match target {
+            Target::Values { len } => Some(Self::Row { features: len }),
+            Target::Class { classes } => Some(Self::Row { features: classes }),
+            Target::Tokens { length, vocabulary } => Some(Self::Tokens {
+                tokens: length,
+                features: vocabulary,
+            }),
+            Target::None => None,
+        }
+    }
+
+    /// Sizes as a table shows them: `32×32×3`, `65 × 192`.
+    pub fn sizes(self) -> String {
+        match self {
+            Self::Row { features } => features.to_string(),
+            Self::Image {
+                height,
+                width,
+                channels,
+            } => format!("{height}×{width}×{channels}"),
+            Self::Tokens { tokens, features } => format!("{tokens} × {features}"),
+            Self::Ids { tokens, .. } => format!("{tokens}"),
+        }
+    }
+
+    /// Number of values.
+    #[expect(clippy::len_without_is_empty, reason = "no form is empty")]
+    pub fn len(self) -> usize {
+        match self {
+            Self::Row { features } => features,
+            Self::Image {
+                height,
+                width,
+                channels,
+            } => height * width * channels,
+            Self::Tokens { tokens, features } => tokens * features,
+            Self::Ids { tokens, .. } => tokens,
+        }
+    }
+
+    /// The innermost dimension: features, channels.
+    pub(super) fn last(self) -> usize {
+        match self {
+            Self::Row { features } | Self::Tokens { features, .. } => features,
+            Self::Image { channels, .. } => channels,
+            Self::Ids { .. } => 1,
+        }
+    }
+
+    /// The same with another innermost dimension.
+    pub(super) fn with_last(self, last: usize) -> Self {
+        match self {
+            Self::Row { .. } => Self::Row { features: last },
+            Self::Image { height, width, .. } => Self::Image {
+                height,
+                width,
+                channels: last,
+            },
+            Self::Tokens { tokens, .. } | Self::Ids { tokens, .. } => Self::Tokens {
+                tokens,
+                features: last,
+            },
+        }
+    }
+
+    /// Number of rows of the innermost dimension.
+    pub(super) fn rows(self) -> usize {
+        self.len() / self.last().max(1)
+    }
+
+    /// The shape of a batch in memory.
+    pub(super) fn shape(self, batch: usize) -> Shape {
+        match self {
+            Self::Row { features } => [batch, features].into(),
+            Self::Image {
+                height,
+                width,
+                channels,
+            } => [batch, height, width, channels].into(),
+            Self::Tokens { tokens, features } => [batch, tokens, features].into(),
+            Self::Ids { tokens, .. } => [batch, tokens].into(),
+        }
+    }
+}
+
+impl fmt::Display for Form {
+    /// As messages name it: `a row of 1,024 numbers`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Row { features: 1 } => write!(f, "a row of 1 number"),
+            Self::Row { features } => write!(f, "a row of {} numbers", grouped(features)),
+            Self::Image {
+                height,
+                width,
+                channels,
+            } => write!(
+                f,
+                "an image of {height}×{width} pixels with {}",
+                counted(channels, "channel")
+            ),
+            Self::Tokens { tokens, features } => {
+                write!(
+                    f,
+                    "{} tokens of {} features",
+                    grouped(tokens),
+                    grouped(features)
+                )
+            }
+            Self::Ids { tokens, vocabulary } => write!(
+                f,
+                "the numbers of {} tokens, out of {}",
+                grouped(tokens),
+                grouped(vocabulary)
+            ),
+        }
+    }
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", grouped(number))
+}
+
+/// A number with a comma after every three digits.
+pub(super) fn grouped(number: usize) -> String {
+    human_integer(number as u64)
+}

@@ -1,0 +1,56 @@
+//! Joins neighbouring layers that one operation computes.
+
+use super::network::Node;
+use crate::ops::Activation;
+
+/// `nodes` with every activation in the operation before it, where that operation can apply it.
+pub(super) fn fused(nodes: Vec<Node>) -> Vec<Node> {
+    let mut joined: Vec<Node> = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let is_applied = match (&node, joined.last_mut()) {
+            (Node::Activation(activation), Some(last)) => last.takes(*activation),
+            _ => false,
+        };
+        if !is_applied {
+            joined.push(node);
+        }
+    }
+    joined
+}
+
+impl Node {
+    /// Makes `activation` part of this node; whether it could.
+    fn takes(&mut self, activation: Activation) -> bool {
+        let is_of_norms = matches!(activation, Activation::Relu | Activation::Silu);
+        let slot = match self {
+            Self::Linear { activation, .. } => activation,
+            Self::BatchNorm { activation, .. } if is_of_norms => activation,
+            Self::GroupNorm {
+                activation: own, ..
+            } if activation == Activation::Silu => own,
+            Self::Residual {
+                layers,
+                activation: own,
+                ..
+            } if is_of_norms => {
+                let ends_in_norm = matches!(
+                    layers.last(),
+                    Some(Self::BatchNorm {
+                        activation: Activation::Identity,
+                        ..
+                    })
+                );
+                if !ends_in_norm {
+                    return false;
+                }
+                own
+            }
+            _ => return false,
+        };
+        if *slot != Activation::Identity {
+            return false;
+        }
+        *slot = activation;
+        true
+    }
+}

@@ -1,0 +1,280 @@
+//! From a word with its settings to a [`LayerKind`]: defaults, ranges, the form that it reads, shared weights.
+
+use serde_json::Value as Json;
+
+use super::Mistake;
+use super::expand::{Expander, Found, Noted, State};
+use super::form::{Form, grouped};
+use super::items::{Item, Settings, Truth};
+use super::layer::{Function, Layer, LayerKind};
+use super::shapes::{self, Refusal};
+
+impl Expander<'_> {
+    /// A word that computes something.
+    pub(super) fn word(
+        &mut self,
+        item: &Item,
+        settings: &Settings,
+        name: &str,
+        state: State,
+        after: &str,
+    ) -> Found<(LayerKind, Option<Form>)> {
+        let word = settings.word.name;
+        let argument = match (&settings.argument, word) {
+            (None, _) | (_, "dropout") => 0,
+            (Some(number), _) => self.whole(number, state, 1)?,
+        };
+        let mut reading = Reading {
+            own: self,
+            settings,
+            state,
+        };
+        let kind = reading.kind(item, argument)?;
+        let Some(form) = state.form else {
+            return Err(Noted);
+        };
+        let (kind, output) = self.fit(item, kind, form, after)?;
+        let kind = self.tied(item, settings, kind, form)?;
+        let _ = name;
+        Ok((kind, Some(output)))
+    }
+
+    /// The kind with what its input decides, and its output.
+    fn fit(
+        &mut self,
+        item: &Item,
+        kind: LayerKind,
+        form: Form,
+        after: &str,
+    ) -> Found<(LayerKind, Form)> {
+        let word = item.word();
+        let needs = |what: &str| {
+            let there = if after.is_empty() {
+                format!("the dataset has {form}")
+            } else {
+                format!("after `{after}` there is {form}")
+            };
+            format!("`{word}` needs {what}; {there}")
+        };
+        let output = match shapes::output(&kind, form) {
+            Ok(output) => output,
+            Err(Refusal::Needs(what)) => {
+                let mistake = Mistake::new(&item.path_of(word), needs(what)).of_key();
+                self.mistakes.push(mistake);
+                return Err(Noted);
+            }
+            Err(Refusal::Because(why)) => {
+                let message = format!("`{word}`: {why}");
+                let mistake = Mistake::new(&item.path_of(word), message).of_key();
+                self.mistakes.push(mistake);
+                return Err(Noted);
+            }
+        };
+        Ok((kind.completed(form), output))
+    }
+
+    /// Connects `tie`.
+    fn tied(
+        &mut self,
+        item: &Item,
+        settings: &Settings,
+        mut kind: LayerKind,
+        form: Form,
+    ) -> Found<LayerKind> {
+        let Some(name) = &settings.tie else {
+            return Ok(kind);
+        };
+        let path = item.path_of("tie");
+        let Some(named) = self.named.get(name) else {
+            let known: Vec<&str> = self.named.keys().map(String::as_str).collect();
+            let message =
+                format!("there is no layer before this one with a weight and the name `{name}`");
+            let mut mistake = Mistake::new(&path, message);
+            if let Some(meant) = crate::diag::did_you_mean(name, known.iter().copied()) {
+                mistake = mistake.help(meant);
+            } else if known.is_empty() {
+                mistake = mistake.help(format!("give it one: `name = \"{name}\"`"));
+            }
+            self.mistakes.push(mistake);
+            return Err(Noted);
+        };
+        let (shape, parameter) = (named.shape.clone(), named.parameter.clone());
+        let own = Layer {
+            name: String::new(),
+            kind: kind.clone(),
+            input: form,
+            output: form,
+        };
+        let needed = own.parameters().into_iter().next();
+        let needed = needed.map_or_else(Vec::new, |weight| weight.shape);
+        if needed != shape {
+            let show = |shape: &[usize]| {
+                let sizes: Vec<String> = shape.iter().map(|size| grouped(*size)).collect();
+                sizes.join("×")
+            };
+            let message = format!(
+                "the weight of `{name}` has shape {}, and {} is needed here",
+                show(&shape),
+                show(&needed)
+            );
+            return Err(self.note(&path, message));
+        }
+        match &mut kind {
+            LayerKind::Linear { tie, .. } | LayerKind::Conv { tie, .. } => *tie = Some(parameter),
+            _ => {}
+        }
+        Ok(kind)
+    }
+}
+
+/// Reads the settings of one word.
+struct Reading<'a, 'b> {
+    own: &'a mut Expander<'b>,
+    settings: &'a Settings,
+    state: State,
+}
+
+impl Reading<'_, '_> {
+    fn whole(&mut self, name: &str, default: usize, least: i64) -> Found<usize> {
+        match self.settings.numbers.get(name) {
+            Some(number) => self.own.whole(number, self.state, least),
+            None => Ok(default),
+        }
+    }
+
+    fn real(
+        &mut self,
+        name: &str,
+        default: f64,
+        range: impl Fn(f64) -> bool,
+        shown: &str,
+    ) -> Found<f64> {
+        match self.settings.numbers.get(name) {
+            Some(number) => self.own.real(number, self.state, range, shown),
+            None => Ok(default),
+        }
+    }
+
+    fn truth(&self, name: &str, default: bool) -> bool {
+        match self.settings.truths.get(name) {
+            Some(Truth::Is(truth)) => *truth,
+            Some(Truth::Parameter(parameter)) => {
+                self.own.spec.parameters.get(parameter) == Some(&Json::Bool(true))
+            }
+            None => default,
+        }
+    }
+
+    fn positive(&mut self, name: &str, default: f64) -> Found<f64> {
+        let is_positive = |value: f64| value > 0.0 && value.is_finite();
+        self.real(name, default, is_positive, "a number above 0")
+    }
+
+    #[expect(clippy::too_many_lines, reason = "a list of all words")]
+    fn kind(&mut self, item: &Item, argument: usize) -> Found<LayerKind> {
+        let probability = |p: f64| (0.0..1.0).contains(&p);
+        let below_one = "a probability of at least 0 and below 1";
+        let word = self.settings.word.name;
+        Ok(match word {
+            "linear" => LayerKind::Linear {
+                outputs: argument,
+                bias: self.truth("bias", true),
+                tie: None,
+            },
+            "conv" => self.conv(item, argument)?,
+            "max-pool" | "average-pool" => {
+                let kernel = argument;
+                let stride = self.whole("stride", kernel, 1)?;
+                let padding = self.whole("padding", 0, 0)?;
+                if word == "max-pool" {
+                    LayerKind::MaxPool {
+                        kernel,
+                        stride,
+                        padding,
+                    }
+                } else {
+                    LayerKind::AveragePool {
+                        kernel,
+                        stride,
+                        padding,
+                    }
+                }
+            }
+            "global-average-pool" => LayerKind::GlobalAveragePool,
+            "upsample" => LayerKind::Upsample { factor: argument },
+            "flatten" => LayerKind::Flatten,
+            "transpose" => LayerKind::Transpose,
+            "patches" => LayerKind::Patches { size: argument },
+            "tokens" => LayerKind::Tokens,
+            "embedding" => LayerKind::Embedding {
+                // The features, until the input's vocabulary is known.
+                vocabulary: argument,
+                std: self.positive("std", 1.0)?,
+            },
+            "position-embedding" => LayerKind::PositionEmbedding {
+                std: self.positive("std", 0.02)?,
+            },
+            "class-token" => LayerKind::ClassToken {
+                std: self.positive("std", 0.02)?,
+            },
+            "first-token" => LayerKind::FirstToken,
+            "mean-over-tokens" => LayerKind::MeanOverTokens,
+            "attention" => LayerKind::Attention {
+                heads: argument,
+                head_width: self.whole("head-width", 0, 1)?,
+                causal: self.truth("causal", false),
+                bias: self.truth("bias", true),
+                dropout: self.real("dropout", 0.0, probability, below_one)?,
+            },
+            "batch-norm" => {
+                let is_share = |value: f64| value > 0.0 && value <= 1.0;
+                LayerKind::BatchNorm {
+                    eps: self.positive("eps", 1e-5)?,
+                    momentum: self.real(
+                        "momentum",
+                        0.1,
+                        is_share,
+                        "a number above 0 and at most 1",
+                    )?,
+                }
+            }
+            "group-norm" => LayerKind::GroupNorm { groups: argument },
+            "layer-norm" => LayerKind::LayerNorm {
+                eps: self.positive("eps", 1e-5)?,
+            },
+            "rms-norm" => LayerKind::RmsNorm {
+                eps: self.positive("eps", f64::from(f32::EPSILON))?,
+            },
+            "dropout" => {
+                let number = self.settings.argument.as_ref().ok_or(Noted)?;
+                let p = self.own.real(number, self.state, probability, below_one)?;
+                LayerKind::Dropout { p }
+            }
+            name => {
+                let function = Function::named(name).ok_or(Noted)?;
+                LayerKind::Activation { function }
+            }
+        })
+    }
+
+    fn conv(&mut self, item: &Item, outputs: usize) -> Found<LayerKind> {
+        let kernel = self.whole("kernel", 1, 1)?;
+        let dilation = self.whole("dilation", 1, 1)?;
+        if kernel % 2 == 0 && !self.settings.numbers.contains_key("padding") {
+            let message = format!(
+                "a kernel of {kernel} cannot be padded alike on both sides; say `padding = …`"
+            );
+            return Err(self.own.note(&item.path_of("kernel"), message));
+        }
+        Ok(LayerKind::Conv {
+            outputs,
+            kernel,
+            stride: self.whole("stride", 1, 1)?,
+            padding: self.whole("padding", dilation * (kernel - 1) / 2, 0)?,
+            dilation,
+            groups: self.whole("groups", 1, 1)?,
+            bias: self.truth("bias", true),
+            tie: None,
+        })
+    }
+}

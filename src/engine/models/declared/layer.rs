@@ -1,0 +1,351 @@
+//! [`Layer`]: a layer with all of its sizes, as [`super::expand`] finds them.
+
+use serde::{Deserialize, Serialize};
+
+use super::form::Form;
+use crate::ops::Activation;
+
+/// A layer of an expanded model; nothing in it is left to be inferred.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Layer {
+    /// Its name in PyTorch's `state_dict`: `layers.0`.
+    pub name: String,
+    /// What it computes.
+    #[serde(flatten)]
+    pub kind: LayerKind,
+    /// What it reads.
+    pub input: Form,
+    /// What it gives.
+    pub output: Form,
+}
+
+/// What a layer computes, with its sizes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    tag = "layer",
+    rename_all = "kebab-case",
+    rename_all_fields = "kebab-case"
+)]
+pub enum LayerKind {
+    /// `y = x Wᵀ + b`.
+    Linear {
+        /// Features out.
+        outputs: usize,
+        /// Whether it has a bias.
+        bias: bool,
+        /// The name of the parameter that is its weight, if another layer owns it.
+        tie: Option<String>,
+    },
+    /// A 2D convolution.
+    Conv {
+        /// Channels out.
+        outputs: usize,
+        /// Height and width of the kernel.
+        kernel: usize,
+        /// Pixels from one window to the next.
+        stride: usize,
+        /// Zeros on every side.
+        padding: usize,
+        /// Pixels from one value of a window to the next.
+        dilation: usize,
+        /// Groups of channels that do not see each other.
+        groups: usize,
+        /// Whether it has a bias.
+        bias: bool,
+        /// The name of the parameter that is its weight, if another layer owns it.
+        tie: Option<String>,
+    },
+    /// Largest value of every window.
+    MaxPool {
+        /// Height and width of the window.
+        kernel: usize,
+        /// Pixels from one window to the next.
+        stride: usize,
+        /// Pixels on every side that are never the largest.
+        padding: usize,
+    },
+    /// Mean of every window.
+    AveragePool {
+        /// Height and width of the window.
+        kernel: usize,
+        /// Pixels from one window to the next.
+        stride: usize,
+        /// Zeros on every side.
+        padding: usize,
+    },
+    /// Mean over all pixels.
+    GlobalAveragePool,
+    /// Repeats pixels.
+    Upsample {
+        /// How often.
+        factor: usize,
+    },
+    /// A row, channels first.
+    Flatten,
+    /// Exchanges tokens and features.
+    Transpose,
+    /// Squares of an image as tokens.
+    Patches {
+        /// Height and width of a square.
+        size: usize,
+    },
+    /// Pixels as tokens.
+    Tokens,
+    /// A vector for every token id.
+    Embedding {
+        /// Number of ids.
+        vocabulary: usize,
+        /// Standard deviation of initial values.
+        std: f64,
+    },
+    /// Adds a vector to every position.
+    PositionEmbedding {
+        /// Standard deviation of initial values.
+        std: f64,
+    },
+    /// Puts a token before all others.
+    ClassToken {
+        /// Standard deviation of initial values.
+        std: f64,
+    },
+    /// The first token.
+    FirstToken,
+    /// The mean of all tokens.
+    MeanOverTokens,
+    /// Multi-head self-attention.
+    Attention {
+        /// Number of heads.
+        heads: usize,
+        /// Features of a head.
+        head_width: usize,
+        /// Whether a token sees only itself and those before it.
+        causal: bool,
+        /// Whether its two products have a bias.
+        bias: bool,
+        /// Probability that a weight of attention is dropped.
+        dropout: f64,
+    },
+    /// Batch norm.
+    BatchNorm {
+        /// Added to variances.
+        eps: f64,
+        /// Weight of a batch in the running statistics.
+        momentum: f64,
+    },
+    /// Group norm.
+    GroupNorm {
+        /// Number of groups.
+        groups: usize,
+    },
+    /// Layer norm.
+    LayerNorm {
+        /// Added to variances.
+        eps: f64,
+    },
+    /// Root-mean-square norm.
+    RmsNorm {
+        /// Added to mean squares.
+        eps: f64,
+    },
+    /// Dropout.
+    Dropout {
+        /// Probability of a zero.
+        p: f64,
+    },
+    /// A function of every value.
+    Activation {
+        /// Which.
+        function: Function,
+    },
+    /// `shortcut(x) + layers(x)`.
+    Residual {
+        /// The branch.
+        layers: Vec<Layer>,
+        /// The other branch; empty for the input itself.
+        shortcut: Vec<Layer>,
+    },
+    /// Branches on one input.
+    Parallel {
+        /// The branches.
+        branches: Vec<Vec<Layer>>,
+        /// How their results become one.
+        join: Join,
+    },
+    /// Layers one after another: of a block, of a repetition.
+    Sequential {
+        /// The layers.
+        layers: Vec<Layer>,
+    },
+}
+
+/// How the results of branches become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Join {
+    /// One after another in the innermost dimension: features, channels.
+    #[default]
+    Concat,
+    /// Their sum; a row is added at every pixel of an image.
+    Add,
+    /// Their product; a row multiplies every pixel of an image.
+    Multiply,
+}
+
+/// A function of every value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Function {
+    /// `max(x, 0)`.
+    Relu,
+    /// `x · sigmoid(x)`.
+    Silu,
+    /// `x · Φ(x)`.
+    Gelu,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid,
+    /// `x`, or `0.01 x` below zero.
+    LeakyRelu,
+    /// `ln(1 + exp(x))`.
+    Softplus,
+}
+
+impl Function {
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "relu" => Self::Relu,
+            "silu" => Self::Silu,
+            "gelu" => Self::Gelu,
+            "tanh" => Self::Tanh,
+            "sigmoid" => Self::Sigmoid,
+            "leaky-relu" => Self::LeakyRelu,
+            "softplus" => Self::Softplus,
+            _ => return None,
+        })
+    }
+}
+
+impl From<Function> for Activation {
+    fn from(function: Function) -> Self {
+        match function {
+            Function::Relu => Self::Relu,
+            Function::Silu => Self::Silu,
+            Function::Gelu => Self::Gelu,
+            Function::Tanh => Self::Tanh,
+            Function::Sigmoid => Self::Sigmoid,
+            Function::LeakyRelu => Self::LeakyRelu,
+            Function::Softplus => Self::Softplus,
+        }
+    }
+}
+
+/// A parameter or a buffer of a layer: the end of its name, and its shape in PyTorch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tensor {
+    /// `weight`, `in_proj_bias`, ….
+    pub name: &'static str,
+    /// Dimensions.
+    pub shape: Vec<usize>,
+}
+
+impl Layer {
+    /// The layers inside, list by list.
+    pub fn inner(&self) -> Vec<&[Layer]> {
+        match &self.kind {
+            LayerKind::Residual { layers, shortcut } => vec![layers, shortcut],
+            LayerKind::Parallel { branches, .. } => branches.iter().map(Vec::as_slice).collect(),
+            LayerKind::Sequential { layers } => vec![layers],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether it is a batch norm, or holds one, that sees one value per channel of each sample.
+    pub fn normalises_rows(&self) -> bool {
+        let is_own = matches!(self.kind, LayerKind::BatchNorm { .. }) && self.input.rows() == 1;
+        is_own
+            || self
+                .inner()
+                .into_iter()
+                .flatten()
+                .any(Self::normalises_rows)
+    }
+
+    /// Whether the result is the input's memory in another form.
+    pub fn is_view(&self) -> bool {
+        match self.kind {
+            LayerKind::Tokens => true,
+            LayerKind::Flatten => !matches!(self.input, Form::Image { .. }),
+            _ => false,
+        }
+    }
+
+    /// Its own parameters, in PyTorch's order, without those of layers inside and those that another layer owns.
+    pub fn parameters(&self) -> Vec<Tensor> {
+        let tensor = |name, shape: &[usize]| Tensor {
+            name,
+            shape: shape.to_vec(),
+        };
+        let (inputs, last) = (self.input.last(), self.output.last());
+        let with_bias = |weight: Option<Tensor>, bias: bool, outputs: usize| {
+            let bias = bias.then(|| tensor("bias", &[outputs]));
+            weight.into_iter().chain(bias).collect()
+        };
+        match &self.kind {
+            LayerKind::Linear { outputs, bias, tie } => {
+                let weight = tie.is_none().then(|| tensor("weight", &[*outputs, inputs]));
+                with_bias(weight, *bias, *outputs)
+            }
+            LayerKind::Conv {
+                outputs,
+                kernel,
+                groups,
+                bias,
+                tie,
+                ..
+            } => {
+                let shape = [*outputs, inputs / groups, *kernel, *kernel];
+                let weight = tie.is_none().then(|| tensor("weight", &shape));
+                with_bias(weight, *bias, *outputs)
+            }
+            LayerKind::Embedding { vocabulary, .. } => vec![tensor("weight", &[*vocabulary, last])],
+            LayerKind::PositionEmbedding { .. } => {
+                vec![tensor("weight", &[self.output.rows(), last])]
+            }
+            LayerKind::Attention {
+                heads,
+                head_width,
+                bias,
+                ..
+            } => {
+                let inner = heads * head_width;
+                let mut all = vec![tensor("in_proj_weight", &[3 * inner, inputs])];
+                all.extend(bias.then(|| tensor("in_proj_bias", &[3 * inner])));
+                all.push(tensor("out_proj.weight", &[last, inner]));
+                all.extend(bias.then(|| tensor("out_proj.bias", &[last])));
+                all
+            }
+            LayerKind::BatchNorm { .. }
+            | LayerKind::GroupNorm { .. }
+            | LayerKind::LayerNorm { .. } => {
+                vec![tensor("weight", &[last]), tensor("bias", &[last])]
+            }
+            LayerKind::ClassToken { .. } | LayerKind::RmsNorm { .. } => {
+                vec![tensor("weight", &[last])]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Number of values of all its parameters, with those of layers inside.
+    pub fn parameter_count(&self) -> usize {
+        let own = self.parameters();
+        let own: usize = own
+            .iter()
+            .map(|one| one.shape.iter().product::<usize>())
+            .sum();
+        let inner = self.inner().into_iter().flatten();
+        own + inner.map(Self::parameter_count).sum::<usize>()
+    }
+}

@@ -1,0 +1,378 @@
+//! [`Network`]: a declared model that runs.
+//!
+//! Parameters and running statistics stand in lists; nodes name them by position, so that layers can share a weight.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use super::build::Builder;
+use super::functions::{activated, joined, patches};
+use super::layer::{Join, Layer};
+use super::statistics::{Statistics, StatisticsUpdate};
+use crate::device::Buffer;
+use crate::layers::Init;
+use crate::ops::{
+    self, Activation, AttentionOptions, Combine, Conv2dOptions, Convolution, Kernels, Module,
+    OpError, Parameter, Pass, Path, Pool, PoolOptions, Var,
+};
+
+/// A model of layers with initial values as PyTorch's.
+pub struct Network<D: Kernels> {
+    nodes: Vec<Node>,
+    /// By PyTorch's names.
+    parameters: Vec<(String, Parameter<D>)>,
+    statistics: RefCell<Statistics<D>>,
+    convolution: Convolution,
+}
+
+/// Position of a parameter.
+pub(super) type Weight = usize;
+
+/// A layer, or several that one operation computes.
+#[derive(Debug)]
+pub(super) enum Node {
+    Linear {
+        weight: Weight,
+        /// Whether the weight is kept as `(outputs, inputs)`: that of an embedding.
+        is_transposed: bool,
+        bias: Option<Weight>,
+        activation: Activation,
+    },
+    Conv {
+        weight: Weight,
+        bias: Option<Weight>,
+        options: Conv2dOptions,
+    },
+    Pool(Pool, PoolOptions),
+    /// Over all positions.
+    Mean,
+    Upsample(usize),
+    /// A row; `(positions, channels)` of an image.
+    Flatten(Option<(usize, usize)>),
+    Transpose,
+    Patches(usize),
+    Tokens,
+    Embedding(Weight),
+    PositionEmbedding(Weight),
+    ClassToken(Weight),
+    FirstToken,
+    Attention {
+        input: (Weight, Option<Weight>),
+        output: (Weight, Option<Weight>),
+        options: AttentionOptions,
+    },
+    BatchNorm {
+        affine: [Weight; 2],
+        /// Position in the running statistics.
+        statistics: usize,
+        eps: f32,
+        activation: Activation,
+    },
+    GroupNorm {
+        affine: [Weight; 2],
+        groups: usize,
+        activation: Activation,
+    },
+    LayerNorm {
+        affine: [Weight; 2],
+        eps: f32,
+    },
+    RmsNorm {
+        weight: Weight,
+        eps: f32,
+    },
+    Dropout(f32),
+    Activation(Activation),
+    Residual {
+        layers: Vec<Self>,
+        shortcut: Vec<Self>,
+        activation: Activation,
+    },
+    Parallel {
+        branches: Vec<Vec<Self>>,
+        join: Join,
+    },
+}
+
+/// Samples on the device: values, and of tokens also their numbers on the host.
+#[derive(Debug)]
+pub struct Input<D: Kernels> {
+    /// `(B, …)`, images channels last.
+    pub x: Var<D>,
+    /// The numbers of tokens, `B · T`; empty for other data.
+    pub ids: Vec<usize>,
+}
+
+impl<D: Kernels> Network<D> {
+    /// The model that `layers` describe, with initial values from `init`.
+    ///
+    /// # Errors
+    /// [`OpError`] when the device fails.
+    pub fn new(init: &mut Init<'_, D>, layers: &[Layer]) -> Result<Self, OpError> {
+        let mut builder = Builder {
+            init,
+            parameters: Vec::new(),
+            positions: BTreeMap::new(),
+            statistics: Statistics::default(),
+        };
+        let nodes = builder.nodes(layers)?;
+        let (parameters, statistics) = (builder.parameters, builder.statistics);
+        Ok(Self {
+            nodes,
+            parameters,
+            statistics: RefCell::new(statistics),
+            convolution: init.convolution(),
+        })
+    }
+
+    /// The result for a batch. A recording pass normalises by the batch and keeps its moments for
+    /// [`Self::update_statistics`]; any other one normalises by running statistics.
+    pub fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>, OpError> {
+        let ids = &input.ids;
+        self.run(&self.nodes, pass, input.x.clone(), ids)
+    }
+
+    /// Updates running statistics by the batches since the last update.
+    ///
+    /// # Errors
+    /// [`OpError`] when the device fails.
+    pub fn update_statistics(
+        &mut self,
+        device: &D,
+        update: &StatisticsUpdate<'_, D>,
+    ) -> Result<(), OpError> {
+        self.statistics.get_mut().update(device, update)
+    }
+
+    fn var(&self, weight: Weight) -> Var<D> {
+        self.parameters[weight].1.var()
+    }
+
+    fn run(
+        &self,
+        nodes: &[Node],
+        pass: &mut Pass<D>,
+        x: Var<D>,
+        ids: &[usize],
+    ) -> Result<Var<D>, OpError> {
+        nodes
+            .iter()
+            .try_fold(x, |x, node| self.node(node, pass, &x, ids))
+    }
+
+    #[expect(clippy::too_many_lines, reason = "a list of all words")]
+    fn node(
+        &self,
+        node: &Node,
+        pass: &mut Pass<D>,
+        x: &Var<D>,
+        ids: &[usize],
+    ) -> Result<Var<D>, OpError> {
+        let shape = x.shape();
+        let batch = shape.dims()[0];
+        match node {
+            Node::Linear { .. } => self.linear(node, pass, x),
+            Node::Conv {
+                weight,
+                bias,
+                options,
+            } => {
+                let (weight, bias) = (self.var(*weight), bias.map(|bias| self.var(bias)));
+                let by = self.convolution;
+                ops::conv2d_by(by, pass, x, &weight, bias.as_ref(), *options)
+            }
+            Node::Pool(pool, options) => ops::pool(pass, x, *pool, *options),
+            Node::Mean => ops::mean_positions(pass, x),
+            Node::Upsample(factor) => ops::upsample_nearest(pass, x, *factor),
+            Node::Flatten(None) => x.reshape([batch, shape.len() / batch]),
+            Node::Flatten(Some((positions, channels))) => {
+                let flat = [batch, positions * channels];
+                ops::transpose(pass, x, [batch, *positions, *channels, 1], flat)
+            }
+            Node::Transpose => {
+                let (tokens, features) = (shape.dims()[1], shape.dims()[2]);
+                let turned = [batch, features, tokens];
+                ops::transpose(pass, x, [batch, tokens, features, 1], turned)
+            }
+            Node::Patches(size) => patches(pass, x, *size),
+            Node::Tokens => {
+                let channels = shape.last();
+                x.reshape([batch, shape.len() / batch / channels, channels])
+            }
+            Node::Embedding(weight) => {
+                let rows = ops::embedding(pass, &self.var(*weight), ids)?;
+                let features = rows.shape().last();
+                rows.reshape([batch, ids.len() / batch, features])
+            }
+            Node::PositionEmbedding(weight) => {
+                let own = self.var(*weight);
+                let size = [1, batch, own.shape().len()];
+                ops::broadcast(pass, x, &own, size, Combine::Add)
+            }
+            Node::ClassToken(weight) => ops::prepend(pass, x, &self.var(*weight)),
+            Node::FirstToken => {
+                let first = ops::slice(pass, x, 0, 1)?;
+                first.reshape([batch, shape.last()])
+            }
+            Node::Attention {
+                input,
+                output,
+                options,
+            } => {
+                let linear =
+                    |pass: &mut Pass<D>, x: &Var<D>, (weight, bias): (Weight, Option<Weight>)| {
+                        let bias = bias.map(|bias| self.var(bias));
+                        ops::linear(
+                            pass,
+                            x,
+                            &self.var(weight),
+                            bias.as_ref(),
+                            Activation::Identity,
+                        )
+                    };
+                let qkv = linear(pass, x, *input)?;
+                let seen = ops::attention(pass, &qkv, *options)?;
+                linear(pass, &seen, *output)
+            }
+            Node::BatchNorm { .. } => self.batch_norm(node, pass, x, None),
+            Node::GroupNorm {
+                affine: [weight, bias],
+                groups,
+                activation,
+            } => {
+                let (weight, bias) = (self.var(*weight), self.var(*bias));
+                ops::group_norm(pass, x, &weight, &bias, *groups, None, *activation)
+            }
+            Node::LayerNorm {
+                affine: [weight, bias],
+                eps,
+            } => ops::layer_norm(pass, x, &self.var(*weight), &self.var(*bias), *eps),
+            Node::RmsNorm { weight, eps } => ops::rms_norm(pass, x, &self.var(*weight), *eps),
+            Node::Dropout(p) => ops::dropout(pass, x, *p),
+            Node::Activation(activation) => ops::activate(pass, x, *activation),
+            Node::Residual {
+                layers,
+                shortcut,
+                activation,
+            } => {
+                let skip = self.run(shortcut, pass, x.clone(), ids)?;
+                self.onto(layers, &skip, *activation, pass, x, ids)
+            }
+            Node::Parallel { branches, join } => {
+                let results: Result<Vec<Var<D>>, OpError> = branches
+                    .iter()
+                    .map(|branch| self.run(branch, pass, x.clone(), ids))
+                    .collect();
+                joined(pass, &results?, *join)
+            }
+        }
+    }
+
+    fn linear(&self, node: &Node, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+        let Node::Linear {
+            weight,
+            is_transposed,
+            bias,
+            activation,
+        } = node
+        else {
+            return Ok(x.clone());
+        };
+        let (weight, bias) = (self.var(*weight), bias.map(|bias| self.var(bias)));
+        if !is_transposed {
+            return ops::linear(pass, x, &weight, bias.as_ref(), *activation);
+        }
+        let mut y = ops::linear_transposed(pass, x, &weight, None)?;
+        if let Some(bias) = bias {
+            let outputs = bias.shape().len();
+            let size = [1, y.shape().len() / outputs, outputs];
+            y = ops::broadcast(pass, &y, &bias, size, Combine::Add)?;
+        }
+        activated(pass, y, *activation)
+    }
+
+    /// `act(skip + layers(x))`, in the last layer's operation where it can.
+    fn onto(
+        &self,
+        layers: &[Node],
+        skip: &Var<D>,
+        activation: Activation,
+        pass: &mut Pass<D>,
+        x: &Var<D>,
+        ids: &[usize],
+    ) -> Result<Var<D>, OpError> {
+        let inner = |pass: &mut Pass<D>, rest| self.run(rest, pass, x.clone(), ids);
+        match layers.split_last() {
+            Some((
+                last @ Node::BatchNorm {
+                    activation: own, ..
+                },
+                rest,
+            )) if *own == Activation::Identity && pass.is_recording() => {
+                let h = inner(pass, rest)?;
+                self.batch_norm(last, pass, &h, Some((skip, activation)))
+            }
+            Some((
+                Node::Linear {
+                    weight,
+                    is_transposed: false,
+                    bias: Some(bias),
+                    activation: Activation::Identity,
+                },
+                rest,
+            )) => {
+                let h = inner(pass, rest)?;
+                let (weight, bias) = (self.var(*weight), self.var(*bias));
+                let y = ops::linear_residual(pass, skip, &h, &weight, &bias)?;
+                activated(pass, y, activation)
+            }
+            _ => {
+                let h = inner(pass, layers)?;
+                let y = ops::add(pass, skip, &h)?;
+                activated(pass, y, activation)
+            }
+        }
+    }
+
+    /// Batch norm; with `onto`, `act(norm(x) + skip)`.
+    fn batch_norm(
+        &self,
+        node: &Node,
+        pass: &mut Pass<D>,
+        x: &Var<D>,
+        onto: Option<(&Var<D>, Activation)>,
+    ) -> Result<Var<D>, OpError> {
+        let Node::BatchNorm {
+            affine: [weight, bias],
+            statistics,
+            eps,
+            activation,
+        } = node
+        else {
+            return Ok(x.clone());
+        };
+        let (gamma, beta) = (self.var(*weight), self.var(*bias));
+        let mut kept = self.statistics.borrow_mut();
+        if pass.is_recording() {
+            let shift = onto.map(|(skip, _)| skip);
+            let activation = onto.map_or(*activation, |(_, activation)| activation);
+            let (y, moments) = ops::batch_norm(pass, x, &gamma, &beta, shift, *eps, activation)?;
+            kept.keep(*statistics, moments);
+            return Ok(y);
+        }
+        let [mean, variance] = kept.running(*statistics, pass.device())?;
+        ops::batch_norm_frozen(pass, x, &gamma, &beta, &mean, &variance, *eps, *activation)
+    }
+}
+
+impl<D: Kernels> Module<D> for Network<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        for (name, parameter) in &mut self.parameters {
+            visit(path.join(&*name).as_str(), parameter);
+        }
+    }
+
+    fn visit_buffers(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Buffer<D>)) {
+        self.statistics.get_mut().visit(path, visit);
+    }
+}

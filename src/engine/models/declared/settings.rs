@@ -1,0 +1,215 @@
+//! Options, numbers, truths and names in a declared model, checked as far as no data are needed.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value as Json};
+
+use super::Mistake;
+use super::expression::{Amount, Expression, Wrong};
+use super::items::{Number, Reader, Settings, Truth, kind};
+use super::words::{Kind, Word};
+use crate::diag::{did_you_mean, list};
+
+/// Names that data give, unless a parameter has the same name.
+const OF_DATA: [&str; 4] = ["channels", "height", "width", "length"];
+
+/// Names of the current sizes.
+const HERE: [&str; 5] = [
+    "here.channels",
+    "here.height",
+    "here.width",
+    "here.features",
+    "here.tokens",
+];
+
+impl Reader<'_> {
+    pub(super) fn unknown_keys(
+        &mut self,
+        table: &Map<String, Json>,
+        path: &[String],
+        word: &str,
+        keys: &[&'static str],
+    ) {
+        for key in table.keys() {
+            if key == word || key == "name" || keys.contains(&key.as_str()) {
+                continue;
+            }
+            let accepted = || keys.iter().copied().chain(["name"]);
+            let mut mistake =
+                Mistake::new(&below(path, key), format!("`{word}` has no option `{key}`")).of_key();
+            if let Some(meant) = did_you_mean(key, accepted()) {
+                mistake = mistake.help(meant);
+            }
+            let help = format!("`{word}` accepts {}", list(accepted()));
+            self.mistakes.push(mistake.help(help));
+        }
+    }
+
+    pub(super) fn settings(
+        &mut self,
+        word: &'static Word,
+        table: &Map<String, Json>,
+        path: &[String],
+    ) -> Option<Settings> {
+        let accepted: Vec<&str> = word.options.iter().map(|(name, _)| *name).collect();
+        self.unknown_keys(table, path, word.name, &accepted);
+        let mut settings = Settings::of(word);
+        let mut is_sound = true;
+        let (value, own) = (&table[word.name], below(path, word.name));
+        match word.argument {
+            Some(_) => {
+                settings.argument = self.number(value, &own);
+                is_sound &= settings.argument.is_some();
+            }
+            None if *value == Json::Bool(true) => {}
+            None => {
+                let name = word.name;
+                let message = format!(
+                    "`{name}` takes no value: `\"{name}\"`, or with options `{{ {name} = true, … }}`"
+                );
+                self.mistake(&own, message);
+            }
+        }
+        for (name, kind) in word.options {
+            let Some(value) = table.get(*name) else {
+                if word.name == "conv" && *name == "kernel" {
+                    let message = "`conv` needs `kernel`, its size in pixels".to_owned();
+                    self.mistake(path, message);
+                }
+                continue;
+            };
+            let path = below(path, name);
+            match kind {
+                Kind::Whole | Kind::Real => {
+                    let number = self.number(value, &path);
+                    is_sound &= number.is_some();
+                    settings
+                        .numbers
+                        .extend(number.map(|number| (*name, number)));
+                }
+                Kind::Truth => {
+                    let truth = self.truth(name, value, &path);
+                    is_sound &= truth.is_some();
+                    settings.truths.extend(truth.map(|truth| (*name, truth)));
+                }
+                Kind::Name => settings.tie = self.tie(value, &path),
+            }
+        }
+        is_sound.then_some(settings)
+    }
+
+    pub(super) fn tie(&mut self, value: &Json, path: &[String]) -> Option<String> {
+        let name = value.as_str();
+        if name.is_none() {
+            let message = format!("`tie` is the `name` of a layer, found {}", kind(value));
+            self.mistake(path, message);
+        }
+        name.map(str::to_owned)
+    }
+
+    pub(super) fn truth(&mut self, name: &str, value: &Json, path: &[String]) -> Option<Truth> {
+        match value {
+            Json::Bool(truth) => return Some(Truth::Is(*truth)),
+            Json::String(parameter) => match self.spec.parameters.get(parameter) {
+                Some(Json::Bool(_)) => {
+                    self.used.insert(parameter.clone());
+                    return Some(Truth::Parameter(parameter.clone()));
+                }
+                Some(other) => {
+                    self.used.insert(parameter.clone());
+                    let message = format!(
+                        "`{name}` is `true` or `false`, and the parameter `{parameter}` is {}",
+                        kind(other)
+                    );
+                    self.mistake(path, message);
+                }
+                None => {
+                    let message = format!("there is no parameter `{parameter}`");
+                    self.mistake(path, message);
+                }
+            },
+            other => {
+                let message = format!("`{name}` is `true` or `false`, found {}", kind(other));
+                self.mistake(path, message);
+            }
+        }
+        None
+    }
+
+    pub(super) fn number(&mut self, value: &Json, path: &[String]) -> Option<Number> {
+        let expression = match value {
+            Json::Number(number) => Expression::Number(amount(number)),
+            Json::String(text) => match Expression::parse(text) {
+                Ok(expression) => expression,
+                Err(wrong) => {
+                    self.has_unread = true;
+                    self.mistakes.push(Mistake::within(path, wrong));
+                    return None;
+                }
+            },
+            other => {
+                let message = format!(
+                    "expected a number, or an expression in quotes, found {}",
+                    kind(other)
+                );
+                self.mistake(path, message);
+                return None;
+            }
+        };
+        let mut names = Vec::new();
+        expression.names(&mut names);
+        let known = names
+            .into_iter()
+            .filter(|(name, span)| !self.is_known(name, span, path))
+            .count()
+            == 0;
+        let path = path.to_vec();
+        known.then_some(Number { expression, path })
+    }
+
+    /// Whether `name` in an expression has a meaning; else adds a mistake.
+    fn is_known(&mut self, name: &str, span: &Range<usize>, path: &[String]) -> bool {
+        let message = match self.spec.parameters.get(name) {
+            Some(value) => {
+                self.used.insert(name.to_owned());
+                if value.is_number() {
+                    return true;
+                }
+                format!("the parameter `{name}` is {}, not a number", kind(value))
+            }
+            None if OF_DATA.contains(&name)
+                || HERE.contains(&name)
+                || ["classes", "outputs", "index"].contains(&name) =>
+            {
+                return true;
+            }
+            None => format!("there is no parameter `{name}`"),
+        };
+        let own = self.spec.parameters.keys().map(String::as_str);
+        let given = ["classes", "outputs", "index"].into_iter();
+        let given = given.chain(OF_DATA).chain(HERE);
+        let all: Vec<&str> = own
+            .chain(given.filter(|name| !self.spec.parameters.contains_key(*name)))
+            .collect();
+        let span = span.clone();
+        let mut mistake = Mistake::within(path, Wrong { message, span });
+        if let Some(meant) = did_you_mean(name, all.iter().copied()) {
+            mistake = mistake.help(meant);
+        }
+        let help = format!("names are {}", list(all));
+        self.mistakes.push(mistake.help(help));
+        false
+    }
+}
+
+/// A number of JSON.
+pub(super) fn amount(number: &serde_json::Number) -> Amount {
+    let real = || Amount::Real(number.as_f64().unwrap_or(f64::NAN));
+    number.as_i64().map_or_else(real, Amount::Whole)
+}
+
+pub(super) fn below(path: &[String], key: &str) -> Vec<String> {
+    let mut path = path.to_vec();
+    path.push(key.to_owned());
+    path
+}

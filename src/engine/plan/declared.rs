@@ -1,0 +1,138 @@
+//! Models that a manifest describes layer by layer: their mistakes with places, and short paths to their parameters.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::diag::{Diagnostic, Place};
+use crate::manifest::{Key, Node, Value};
+use crate::models::{LayersSpec, Mistake, ModelSpec};
+
+use super::Plan;
+use super::assign::Assignment;
+use super::homes::Unit;
+use super::matrix::Axis;
+use super::reader::Reader;
+use super::units::Units;
+use super::validate::{in_axis, tries};
+
+/// Keys of a declared model that are no parameters.
+const OWN: [&str; 4] = ["kind", "layers", "parameters", "blocks"];
+
+/// `assignments` in which `models.NAME.width` is `models.NAME.parameters.width`, if the section `base` is a declared model.
+pub(super) fn lengthened<'a>(
+    base: &Node,
+    assignments: impl Iterator<Item = &'a Assignment>,
+) -> Vec<Assignment> {
+    let kind = base.as_table().and_then(|table| table.get("kind"));
+    let is_declared = kind.and_then(Node::as_str) == Some("layers");
+    let long = |assignment: &Assignment| {
+        let mut assignment = assignment.clone();
+        if let [models, name, parameter] = &assignment.path[..]
+            && is_declared
+            && models.name == "models"
+            && !OWN.contains(&parameter.name.as_str())
+        {
+            let section = Key {
+                name: "parameters".to_owned(),
+                place: parameter.place,
+            };
+            assignment.path = Arc::new([models.clone(), name.clone(), section, parameter.clone()]);
+        }
+        assignment
+    };
+    assignments.map(long).collect()
+}
+
+/// The mistakes of a model that show without data; `node` is its section.
+pub(super) fn mistakes(name: &str, node: &Node, model: &ModelSpec) -> Vec<Diagnostic> {
+    match model {
+        ModelSpec::Layers(spec) => diagnostics(name, node, &spec.mistakes()),
+        _ => Vec::new(),
+    }
+}
+
+/// Mistakes of the model `name` with their places in its section.
+fn diagnostics(name: &str, node: &Node, mistakes: &[Mistake]) -> Vec<Diagnostic> {
+    let diagnostic = |mistake: &Mistake| {
+        let title = format!("model `{name}`: {}", mistake.message);
+        let mut diagnostic = Diagnostic::error(title).at(place(node, mistake), "");
+        diagnostic.help.clone_from(&mistake.help);
+        diagnostic
+    };
+    mistakes.iter().map(diagnostic).collect()
+}
+
+/// Where a mistake stands: the value at its path as far as that exists, or the key, or some bytes of a text.
+fn place(section: &Node, mistake: &Mistake) -> Place {
+    let (mut node, mut key) = (section, section.place);
+    for step in &mistake.path {
+        let next = match &node.value {
+            Value::Table(table) => table.entry(step).map(|(key, node)| (node, key.place)),
+            Value::Array(nodes) => {
+                let index: Option<usize> = step.parse().ok();
+                let next = index.and_then(|index| nodes.get(index));
+                next.map(|next| (next, next.place))
+            }
+            _ => None,
+        };
+        let Some(next) = next else { break };
+        (node, key) = next;
+    }
+    if mistake.is_key {
+        return key;
+    }
+    let whole = node.place;
+    match (&mistake.span, node.as_str()) {
+        // In a text without escapes, between one quote on each side.
+        (Some(span), Some(text)) if whole.span().len() == text.len() + 2 => {
+            let start = whole.start as usize + 1 + span.start;
+            // The end of a text is shown by its last character.
+            let (start, end) = if span.is_empty() && span.start >= text.len() {
+                (start - 1, start)
+            } else {
+                (start, start + span.len().max(1))
+            };
+            Place::new(whole.source as usize, &(start..end))
+        }
+        _ => whole,
+    }
+}
+
+/// Finds declared models whose shapes do not fit for any of their cells, and says why for the first one.
+///
+/// A model that fits for some values of an axis is not reported: its other cells are infeasible, each with the sentence.
+pub(super) fn shapes(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
+    for matrix in &plan.matrices {
+        let reader = Reader { plan, matrix };
+        let axes = reader.axes_of(&[Unit::Model, Unit::Dataset]);
+        let mut units = Units::new(reader);
+        // Of every model the first mistakes, and whether a cell fits.
+        let mut found: BTreeMap<String, Option<Vec<Diagnostic>>> = BTreeMap::new();
+        for choice in tries(matrix, &axes, Axis::telling) {
+            let cell = units.resolve(&choice);
+            let ModelSpec::Layers(spec) = &*cell.model.value else {
+                continue;
+            };
+            if cell.data.unknown.is_some() || cell.problem.is_some() {
+                continue;
+            }
+            let name = cell.model.name.to_string();
+            match expanded(spec, &cell.data.facts) {
+                Ok(()) => {
+                    found.insert(name, None);
+                }
+                Err(wrong) => {
+                    let node = reader.model_section(&name, &choice);
+                    let own = || Some(diagnostics(&name, &node, &wrong));
+                    found.entry(name.clone()).or_insert_with(own);
+                }
+            }
+        }
+        let placed = found.into_values().flatten().flatten();
+        mistakes.extend(placed.map(|mistake| in_axis(mistake, plan, matrix)));
+    }
+}
+
+fn expanded(spec: &LayersSpec, facts: &crate::datasets::DatasetFacts) -> Result<(), Vec<Mistake>> {
+    spec.expand(facts.features, facts.target).map(|_| ())
+}

@@ -1,0 +1,90 @@
+//! [`Texts`]: a title or a question, in one text or in one for each language.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::diag::{Diagnostic, did_you_mean, list};
+use crate::manifest::{Node, Table};
+
+use super::Language;
+use super::head::text;
+
+/// A text by the code of its language; one text for all languages stands under the empty code.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Texts(pub(super) BTreeMap<String, String>);
+
+impl Texts {
+    /// The text in a language, else the one for all, else the English one, else any; `None` without a text.
+    pub fn in_language(&self, language: Language) -> Option<String> {
+        let codes = [language.code(), "", Language::English.code()];
+        let found = codes.into_iter().find_map(|code| self.0.get(code));
+        found.or_else(|| self.0.values().next()).cloned()
+    }
+}
+
+/// A text, or one for each language.
+pub(super) fn texts(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> Texts {
+    let Some(table) = root.get(name).and_then(Node::as_table) else {
+        let text = text(root, name, mistakes);
+        return Texts(text.map(|text| (String::new(), text)).into_iter().collect());
+    };
+    let codes = || Language::ALL.map(Language::code);
+    let mut found = BTreeMap::new();
+    for (key, _) in &table.entries {
+        let (code, place) = (key.name.as_str(), key.place);
+        if Language::of_code(code).is_none() {
+            mistakes.push(
+                Diagnostic::error(format!(
+                    "`{name}` has a text in `{code}`, which is no language of reports"
+                ))
+                .at(place, "not a language")
+                .maybe_help(did_you_mean(code, codes()))
+                .help(format!("there are {}", list(codes()))),
+            );
+        } else if let Some(text) = text(table, code, mistakes) {
+            found.insert(code.to_owned(), text);
+        }
+    }
+    Texts(found)
+}
+
+/// Title and question of an experiment, in the languages that its manifest has them in.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Translated {
+    /// `title`.
+    pub title: Texts,
+    /// `question`.
+    pub question: Texts,
+}
+
+impl Translated {
+    /// Whether neither is written in a language of its own.
+    pub fn is_plain(&self) -> bool {
+        let mut codes = self.title.0.keys().chain(self.question.0.keys());
+        codes.all(String::is_empty)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_found_in_its_language_or_the_nearest_one() {
+        let texts = |list: &[(&str, &str)]| {
+            let pairs = list
+                .iter()
+                .map(|(code, text)| ((*code).to_owned(), (*text).to_owned()));
+            Texts(pairs.collect())
+        };
+        let german = |texts: Texts| texts.in_language(Language::German);
+        assert_eq!(
+            german(texts(&[("de", "Tiefe"), ("en", "Depth")])).as_deref(),
+            Some("Tiefe")
+        );
+        assert_eq!(german(texts(&[("", "Depth")])).as_deref(), Some("Depth"));
+        assert_eq!(german(texts(&[("en", "Depth")])).as_deref(), Some("Depth"));
+        assert_eq!(german(texts(&[])), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! The task of a model that a manifest describes layer by layer: supervised learning.
+
+use std::collections::BTreeMap;
+
+use super::classification::Classes;
+use super::regression::Values;
+use super::supervised::{Predictor, supervised, wrong_loss};
+use super::tokens::NextToken;
+use super::workload::Workload;
+use super::{ReferenceInputs, Task, TaskError, TaskParts};
+use crate::base::Purpose;
+use crate::datasets::{DatasetFacts, Features, Target};
+use crate::layers::Init;
+use crate::losses::LossSpec;
+use crate::models::{Input, Layer, LayersSpec, Network, StatisticsUpdate};
+use crate::ops::{Kernels, OpError, Pass, Var};
+
+impl<D: Kernels> Predictor<D> for Network<D> {
+    fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>, OpError> {
+        Network::forward(self, pass, input)
+    }
+
+    fn update_statistics(
+        &mut self,
+        device: &D,
+        update: &StatisticsUpdate<'_, D>,
+    ) -> Result<(), OpError> {
+        Network::update_statistics(self, device, update)
+    }
+}
+
+impl Workload for LayersSpec {
+    fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
+        if facts.target == Target::None {
+            return Some("`layers` learns targets, the dataset has none".to_owned());
+        }
+        let mistakes = self.expand(facts.features, facts.target).err();
+        let first = mistakes.and_then(|mistakes| mistakes.into_iter().next());
+        let wrong = wrong_loss(facts.target, loss);
+        wrong.or_else(|| first.map(|mistake| mistake.message))
+    }
+
+    fn forward_flops(&self, features: Features, target: Target) -> Option<f64> {
+        let layers = self.expand(features, target).ok()?;
+        Some(layers.iter().map(Layer::forward_flops).sum())
+    }
+
+    /// Sizes follow from the dataset, not from files.
+    fn reference_form(
+        &self,
+        _loss: &LossSpec,
+        _inputs: &ReferenceInputs,
+        _weights: &BTreeMap<&str, &[usize]>,
+    ) -> Result<Option<(Features, Target)>, String> {
+        Ok(None)
+    }
+
+    fn build<D: Kernels>(
+        &self,
+        device: &D,
+        parts: TaskParts<'_>,
+    ) -> Result<Box<dyn Task<D>>, TaskError> {
+        let layers = self.expand(parts.features, parts.target);
+        let layers = layers.map_err(|mistakes| {
+            let all: Vec<String> = mistakes.into_iter().map(|one| one.message).collect();
+            TaskError::Misfit(all.join("; "))
+        })?;
+        let init = Init::new(device, parts.seed.stream(Purpose::Weights));
+        let mut init = init.convolving_by(parts.convolution);
+        let model = Network::new(&mut init, &layers)?;
+        let (features, seed) = (parts.features, parts.seed);
+        match (parts.loss, parts.target) {
+            (LossSpec::Mse(loss), Target::Values { len }) => {
+                let loss = loss.clone();
+                let goal = Values { loss, len };
+                Ok(supervised(device, model, goal, features, seed))
+            }
+            (LossSpec::CrossEntropy(loss), Target::Class { classes }) => {
+                let loss = loss.clone();
+                let goal = Classes { loss, classes };
+                Ok(supervised(device, model, goal, features, seed))
+            }
+            (LossSpec::CrossEntropy(loss), Target::Tokens { length, vocabulary }) => {
+                let loss = loss.clone();
+                let goal = NextToken {
+                    loss,
+                    length,
+                    vocabulary,
+                };
+                Ok(supervised(device, model, goal, features, seed))
+            }
+            _ => Err(TaskError::misfit(parts)),
+        }
+    }
+}

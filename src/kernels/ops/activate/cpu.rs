@@ -1,0 +1,49 @@
+//! Activations on the CPU: one vectorised pass forward, one backward.
+
+use dfdx::tensor::Cpu;
+
+use super::ActivateKernel;
+use crate::device::{Backend, Buffer};
+use crate::ops::activation::{Activate, activated};
+use crate::ops::parallel::{CHUNK, for_each_chunk};
+use crate::ops::simd::simd;
+use crate::ops::{Activation, OpError};
+
+impl ActivateKernel for Cpu {
+    fn activate(&self, x: &Buffer<Self>, activation: Activation) -> Result<Buffer<Self>, OpError> {
+        let mut y = self.spare_buffer(x.len())?;
+        for_each_chunk(&mut y, CHUNK, |start, y| {
+            let x = &x[start..start + y.len()];
+            activated!(activation, |act| simd(
+                #[inline(always)]
+                || {
+                    for (y, x) in y.iter_mut().zip(x) {
+                        *y = act.value(*x);
+                    }
+                },
+            ));
+        });
+        Ok(y)
+    }
+
+    fn activate_backward(
+        &self,
+        kept: &Buffer<Self>,
+        grad: &mut Buffer<Self>,
+        activation: Activation,
+    ) -> Result<(), OpError> {
+        for_each_chunk(grad, CHUNK, |start, grad| {
+            let kept = &kept[start..start + grad.len()];
+            activated!(activation, |act| simd(
+                #[inline(always)]
+                || {
+                    for (grad, kept) in grad.iter_mut().zip(kept) {
+                        // The sum makes 0 of −0, as it would be added to a gradient of zeros.
+                        *grad = *grad * act.slope_from_kept(*kept) + 0.0;
+                    }
+                },
+            ));
+        });
+        Ok(())
+    }
+}

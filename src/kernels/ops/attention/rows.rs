@@ -1,0 +1,190 @@
+//! Softmax of rows of scores and its gradient on the CPU.
+//!
+//! Only the first values of a row count. Those behind, up to a multiple of [`LANES`], have arbitrary content before and are
+//! zeros afterwards, so that every step takes whole vectors. Several rows take each step together: a sum is added up in a
+//! fixed order, one value after another, and the processor can do so for several rows at a time.
+#![expect(
+    clippy::inline_always,
+    reason = "compiled anew for each vector level inside `simd_vectors`"
+)]
+
+use pulp::{Simd, bytemuck};
+
+use crate::ops::math;
+
+/// Number of partial sums of a row at every vector level, so that all levels give the same bits.
+pub(super) const LANES: usize = 16;
+/// Most rows that take a step together.
+pub(super) const GROUP: usize = 12;
+
+/// Rows of scores that take each step together, at most [`GROUP`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rows<S> {
+    pub(super) simd: S,
+    /// Distance between rows, a multiple of [`LANES`].
+    pub(super) stride: usize,
+    /// Length of the part of a row that is computed.
+    pub(super) columns: usize,
+    /// Number of values of the first row that count, and how many more each next row has.
+    pub(super) len: (usize, usize),
+    /// Factor of the scores.
+    pub(super) scale: f32,
+}
+
+impl<S: Simd> Rows<S> {
+    /// `softmax(scale · row)` of every row, in place.
+    #[inline(always)]
+    pub(super) fn softmax(self, rows: &mut [f32]) {
+        let (simd, count) = (self.simd, rows.len() / self.stride);
+        let (mut highest, mut sums) = ([0.0; GROUP], [[0.0; LANES]; GROUP]);
+        for (i, highest) in highest.iter_mut().enumerate().take(count) {
+            let (row, used) = self.row(rows, i);
+            self.end_with(f32::NEG_INFINITY, i, row);
+            let mut most = simd.splat_f32s(f32::NEG_INFINITY);
+            for vector in &row[..used] {
+                // Without NaN; one in the row makes the sum NaN.
+                most = simd.max_f32s(*vector, most);
+            }
+            *highest = simd.reduce_max_f32s(most) * self.scale;
+        }
+        for (i, sums) in sums.iter_mut().enumerate().take(count) {
+            let (row, used) = self.row(rows, i);
+            for value in bytemuck::cast_slice_mut(&mut row[..used]) {
+                *value = math::exp(*value * self.scale - highest[i]);
+            }
+            self.end_with(0.0, i, row);
+            *sums = self.in_lanes(used, |j| row[j]);
+        }
+        for (i, sums) in sums.iter().enumerate().take(count) {
+            let (row, used) = self.row(rows, i);
+            let inverse = simd.splat_f32s(1.0 / total(sums));
+            for vector in &mut row[..used] {
+                *vector = simd.mul_f32s(*vector, inverse);
+            }
+        }
+    }
+
+    /// Converts gradients of probabilities `p`, the results of [`Rows::softmax`], to gradients of unscaled scores, in place.
+    #[inline(always)]
+    pub(super) fn softmax_backward(self, rows: &mut [f32], p: &[f32]) {
+        let (simd, count) = (self.simd, rows.len() / self.stride);
+        let scale = simd.splat_f32s(self.scale);
+        let mut sums = [[0.0; LANES]; GROUP];
+        for (i, sums) in sums.iter_mut().enumerate().take(count) {
+            let (row, used) = self.row(rows, i);
+            self.end_with(0.0, i, row);
+            let (p, _) = S::as_simd_f32s(&p[i * self.stride..]);
+            *sums = self.in_lanes(used, |j| simd.mul_f32s(row[j], p[j]));
+        }
+        for (i, sums) in sums.iter().enumerate().take(count) {
+            let (row, used) = self.row(rows, i);
+            let (p, _) = S::as_simd_f32s(&p[i * self.stride..]);
+            let sum = simd.splat_f32s(total(sums));
+            for (grad, p) in row[..used].iter_mut().zip(p) {
+                let shifted = simd.sub_f32s(simd.mul_f32s(*grad, *p), simd.mul_f32s(*p, sum));
+                *grad = simd.mul_f32s(shifted, scale);
+            }
+        }
+    }
+
+    /// The vectors of row `i`, and how many of them hold values that count.
+    #[inline(always)]
+    fn row(self, rows: &mut [f32], i: usize) -> (&mut [S::f32s], usize) {
+        let row = &mut rows[i * self.stride..][..self.columns.next_multiple_of(LANES)];
+        (
+            S::as_mut_simd_f32s(row).0,
+            self.len(i).div_ceil(S::F32_LANES),
+        )
+    }
+
+    #[inline(always)]
+    fn len(self, i: usize) -> usize {
+        self.len.0 + i * self.len.1
+    }
+
+    /// Sets the values of row `i` that do not count.
+    #[inline(always)]
+    fn end_with(self, filler: f32, i: usize, row: &mut [S::f32s]) {
+        let (simd, rest) = (self.simd, self.len(i) % S::F32_LANES);
+        let (first, filler) = (self.len(i) / S::F32_LANES, simd.splat_f32s(filler));
+        if rest > 0 {
+            let counts = simd.mask_between_m32s(0, rest as u32).mask();
+            row[first] = simd.select_f32s(counts, row[first], filler);
+        }
+        for vector in &mut row[first + usize::from(rest > 0)..] {
+            *vector = filler;
+        }
+    }
+
+    /// The partial sums of `count` vectors.
+    #[inline(always)]
+    fn in_lanes(self, count: usize, vector: impl Fn(usize) -> S::f32s) -> [f32; LANES] {
+        let each = LANES / S::F32_LANES;
+        let mut sums = [self.simd.splat_f32s(0.0); LANES];
+        for first in (0..count).step_by(each) {
+            for (j, sum) in sums[..each].iter_mut().enumerate() {
+                *sum = self.simd.add_f32s(*sum, vector(first + j));
+            }
+        }
+        let mut lanes = [0.0; LANES];
+        for (to, sum) in S::as_mut_simd_f32s(&mut lanes).0.iter_mut().zip(sums) {
+            *to = sum;
+        }
+        lanes
+    }
+}
+
+/// The sum of the lanes in order.
+#[inline(always)]
+fn total(lanes: &[f32; LANES]) -> f32 {
+    lanes.iter().fold(0.0, |sum, lane| sum + lane)
+}
+
+/// `row *= factors`, for as many values as there are factors.
+#[inline(always)]
+pub(super) fn multiply(row: &mut [f32], factors: &[f32]) {
+    for (value, factor) in row.iter_mut().zip(factors) {
+        *value *= factor;
+    }
+}
+
+/// Writes columns of `from: (rows, row_stride)`, from the first on, as rows of `to`, as many as fit.
+#[inline(always)]
+pub(super) fn transpose(to: &mut [f32], from: &[f32], rows: usize, row_stride: usize) {
+    for (block, to) in to.chunks_mut(LANES * rows).enumerate() {
+        let columns = to.len() / rows;
+        for first in (0..rows).step_by(LANES) {
+            let count = LANES.min(rows - first);
+            let start = first * row_stride + block * LANES;
+            if columns == LANES && count == LANES {
+                let mut values = [0.0; LANES * LANES];
+                for (i, row) in values.chunks_exact_mut(LANES).enumerate() {
+                    row.copy_from_slice(&from[start + i * row_stride..][..LANES]);
+                }
+                let values = shuffle(&shuffle(&shuffle(&shuffle(&values))));
+                for (j, column) in values.chunks_exact(LANES).enumerate() {
+                    to[j * rows + first..][..LANES].copy_from_slice(column);
+                }
+            } else {
+                for j in 0..columns {
+                    for i in 0..count {
+                        to[j * rows + first + i] = from[start + i * row_stride + j];
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The two halves in turn, value by value: four times, and a matrix of 16 rows and columns is transposed, since each time
+/// rotates the bits of the indices by one.
+#[inline(always)]
+fn shuffle(values: &[f32; LANES * LANES]) -> [f32; LANES * LANES] {
+    let (first, second) = values.split_at(LANES * LANES / 2);
+    let mut shuffled = [0.0; LANES * LANES];
+    for ((pair, a), b) in shuffled.chunks_exact_mut(2).zip(first).zip(second) {
+        pair[0] = *a;
+        pair[1] = *b;
+    }
+    shuffled
+}

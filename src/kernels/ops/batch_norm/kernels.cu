@@ -1,0 +1,144 @@
+// Batch norm: rows of `channels` values; every channel has its own mean, deviation, weight and bias.
+
+// Mean and sum of squared distances of one channel in one piece of rows. One thread for each pair of them, channels first.
+KERNEL batch_norm_partial_moments(const float *restrict x, float *restrict partial, i64 rows, u32 channels, u32 piece,
+                                  u32 pieces) {
+    FOR_EACH(i, (i64)pieces * channels) {
+        i64 index = quotient_of(i, channels);
+        u32 channel = (u32)(i - index * channels);
+        i64 first = index * piece, end = first + piece < rows ? first + piece : rows;
+        // Distances from the first value are small where the mean is large.
+        float start = x[first * channels + channel], sum = 0.0f, squares = 0.0f;
+        for (i64 row = first; row < end; row++) {
+            float distance = x[row * channels + channel] - start;
+            sum += distance;
+            squares += distance * distance;
+        }
+        float mean = sum / (float)(end - first);
+        partial[i] = start + mean;
+        partial[(i64)pieces * channels + i] = squares - sum * mean;
+    }
+}
+
+// Chan et al. 1983, from the first piece to the last.
+KERNEL batch_norm_moments(const float *restrict partial, float *restrict mean, float *restrict rstd,
+                          float *restrict variance, i64 rows, u32 channels, u32 piece, u32 pieces, float eps) {
+    FOR_EACH(channel, channels) {
+        double own = 0.0, squares = 0.0, seen = 0.0;
+        for (u32 index = 0; index < pieces; index++) {
+            i64 left = rows - (i64)index * piece, at = (i64)index * channels + channel;
+            double count = (double)(left < piece ? left : piece), share = count / (seen + count);
+            double distance = (double)partial[at] - own;
+            own += distance * share;
+            squares += (double)partial[(i64)pieces * channels + at] + distance * distance * seen * share;
+            seen += count;
+        }
+        mean[channel] = (float)own;
+        rstd[channel] = (float)(1.0 / sqrt(squares / (double)rows + (double)eps));
+        variance[channel] = (float)(squares / (rows > 1 ? (double)rows - 1.0 : 1.0));
+    }
+}
+
+KERNEL batch_norm_rstd(const float *restrict variance, float *restrict rstd, i64 n, float eps) {
+    FOR_EACH(i, n) rstd[i] = (float)(1.0 / sqrt((double)variance[i] + (double)eps));
+}
+
+KERNEL batch_norm_forward(const float *restrict x, const float *restrict mean, const float *restrict rstd,
+                          const float *restrict gamma, const float *restrict beta, const float *restrict shift,
+                          float *restrict y, i64 n, u32 channels, int activation) {
+    FOR_EACH_TILE(start, n) {
+        float values[TILE];
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            u32 c = remainder_of(i, channels);
+            values[j] = 0.0f;
+            if (i < n) {
+                values[j] = (x[i] - mean[c]) * (gamma[c] * rstd[c]) + beta[c];
+                if (shift) values[j] += shift[i];
+            }
+        }
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            if (i < n) y[i] = activate(activation, values[j]);
+        }
+    }
+}
+
+// The activation's derivative from its result.
+DEVICE float batch_norm_slope(int activation, float y) {
+    switch (activation) {
+    case TANH: return 1.0f - y * y;
+    case SIGMOID: return y * (1.0f - y);
+    default: return activate_slope(activation, y);
+    }
+}
+
+// Makes `grad` the gradient before the activation, and sums it and its products with `x - mean` over one piece of rows.
+KERNEL batch_norm_partial_sums(float *restrict grad, const float *restrict x, const float *restrict y,
+                               const float *restrict mean, const float *restrict rstd, const float *restrict gamma,
+                               const float *restrict beta, const float *restrict shift, float *restrict partial,
+                               i64 rows, u32 channels, u32 piece, u32 pieces, int activation) {
+    FOR_EACH(i, (i64)pieces * channels) {
+        i64 index = quotient_of(i, channels);
+        u32 c = (u32)(i - index * channels);
+        i64 first = index * piece, end = first + piece < rows ? first + piece : rows;
+        float own = mean[c], factor = gamma[c] * rstd[c], bias = beta[c], sum = 0.0f, products = 0.0f;
+        for (i64 row = first; row < end; row++) {
+            i64 at = row * channels + c;
+            float centred = x[at] - own, dz = grad[at];
+            if (activation != IDENTITY) {
+                if (y) {
+                    dz *= batch_norm_slope(activation, y[at]);
+                } else {
+                    dz *= activate_slope(activation, centred * factor + bias + (shift ? shift[at] : 0.0f));
+                }
+                grad[at] = dz;
+            }
+            sum += dz;
+            products += dz * centred;
+        }
+        partial[i] = sum;
+        partial[(i64)pieces * channels + i] = products;
+    }
+}
+
+KERNEL batch_norm_sums(const float *restrict partial, const float *restrict rstd, float *restrict of_beta,
+                       float *restrict of_gamma, u32 channels, u32 pieces) {
+    FOR_EACH(channel, channels) {
+        double sum = 0.0, products = 0.0;
+        for (u32 index = 0; index < pieces; index++) {
+            i64 at = (i64)index * channels + channel;
+            sum += (double)partial[at];
+            products += (double)partial[(i64)pieces * channels + at];
+        }
+        of_beta[channel] = (float)sum;
+        of_gamma[channel] = (float)(products * (double)rstd[channel]);
+    }
+}
+
+// `dx = gamma rstd (dz - sum / rows - (x - mean) rstd products / rows)`, into `grad` itself if `into` is null.
+KERNEL batch_norm_backward(float *grad, float *into, const float *restrict x, const float *restrict mean,
+                           const float *restrict rstd, const float *restrict gamma, const float *restrict of_beta,
+                           const float *restrict of_gamma, i64 n, i64 rows, u32 channels) {
+    float share = 1.0f / (float)rows;
+    FOR_EACH_TILE(start, n) {
+        float values[TILE];
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            u32 c = remainder_of(i, channels);
+            values[j] = 0.0f;
+            if (i < n) {
+                float factor = gamma[c] * rstd[c];
+                values[j] = factor * grad[i];
+                if (of_beta) {
+                    values[j] -= factor * of_beta[c] * share;
+                    values[j] -= factor * rstd[c] * of_gamma[c] * share * (x[i] - mean[c]);
+                }
+            }
+        }
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            if (i < n) (into ? into : grad)[i] = values[j];
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Batch norm over channels, with a residual and an activation in the same pass: `y = act(norm(x) + shift)`.
+//!
+//! # Formula
+//! `norm(x) = (x − m) / √(v + ε) · γ + β`, with mean m and variance v of every channel over all other dimensions: of the batch
+//! (biased, [`batch_norm`]) or given ones ([`batch_norm_frozen`]). `ẋ = (x − m) / √(v + ε)`.
+//!
+//! Backward, with `dz = dy · act'` and N values a channel: `dβ = Σ dz`, `dγ = Σ dz ẋ`, `dshift = dz` and
+//! `dx = γ / √(v + ε) · (dz − dβ / N − ẋ dγ / N)`; with given statistics the last two terms are missing.
+//! # Source
+//! Ioffe & Szegedy 2015; PyTorch `F.batch_norm`.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+
+use super::{Activation, Kernels, OpError, Pass, Var, Work};
+use crate::device::{Backend, Buffer};
+
+/// Values and channels of a batch norm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchNormSize {
+    /// Values of a channel: B · H · W of an image, B of a row.
+    pub rows: usize,
+    /// Channels.
+    pub channels: usize,
+}
+
+/// One value per channel of each: mean, `1 / √(variance + ε)`, weight, bias.
+#[derive(Debug)]
+pub struct BatchNormValues<'a, D: Backend> {
+    /// m.
+    pub mean: &'a Buffer<D>,
+    /// `1 / √(v + ε)`.
+    pub rstd: &'a Buffer<D>,
+    /// γ.
+    pub gamma: &'a Buffer<D>,
+    /// β.
+    pub beta: &'a Buffer<D>,
+}
+
+/// Moments of a batch, for running statistics.
+#[derive(Debug, Clone)]
+pub struct BatchMoments<D: Backend> {
+    /// Mean of every channel.
+    pub mean: Buffer<D>,
+    /// Unbiased variance of every channel.
+    pub variance: Buffer<D>,
+}
+
+/// Batch norm on one device.
+pub trait BatchNormKernel: Backend {
+    /// Mean, `1 / √(biased variance + ε)` and unbiased variance of every channel.
+    fn batch_moments(
+        &self,
+        x: &Buffer<Self>,
+        size: BatchNormSize,
+        eps: f32,
+    ) -> Result<[Buffer<Self>; 3], OpError>;
+
+    /// `1 / √(variance + ε)`.
+    fn inverse_deviation(&self, variance: &Buffer<Self>, eps: f32)
+    -> Result<Buffer<Self>, OpError>;
+
+    /// `act(norm(x) + shift)`.
+    fn batch_norm(
+        &self,
+        x: &Buffer<Self>,
+        values: &BatchNormValues<'_, Self>,
+        shift: Option<&Buffer<Self>>,
+        activation: Activation,
+        size: BatchNormSize,
+    ) -> Result<Buffer<Self>, OpError>;
+
+    #[expect(clippy::too_many_arguments, reason = "those of the formula")]
+    /// Makes `grad`, the gradient of the result, that before the activation, and returns dβ and dγ. `y` is the result where the
+    /// activation's derivative follows from it, else `None`.
+    fn batch_norm_sums(
+        &self,
+        grad: &mut Buffer<Self>,
+        x: &Buffer<Self>,
+        y: Option<&Buffer<Self>>,
+        values: &BatchNormValues<'_, Self>,
+        shift: Option<&Buffer<Self>>,
+        activation: Activation,
+        size: BatchNormSize,
+    ) -> Result<[Buffer<Self>; 2], OpError>;
+
+    /// dx from `grad`, dz, in its memory, or in `into`; `sums` are dβ and dγ, `None` with given statistics.
+    fn batch_norm_backward(
+        &self,
+        grad: &mut Buffer<Self>,
+        into: Option<&mut Buffer<Self>>,
+        x: &Buffer<Self>,
+        values: &BatchNormValues<'_, Self>,
+        sums: Option<&[Buffer<Self>; 2]>,
+        size: BatchNormSize,
+    ) -> Result<(), OpError>;
+}
+
+/// `act((x − m) / √(v + ε) · γ + β + shift)` with mean and biased variance of the batch, and these moments.
+///
+/// Work: 8 per value forward and 10 backward, 1 more each for `shift`, and the activation's.
+///
+/// # Shapes
+/// That of `x: (…, C)`; `gamma`, `beta: (C)`; `shift` as `x`.
+/// # Errors
+/// [`OpError::Shape`] when shapes do not fit, or there is one value per channel only, whose variance is 0.
+/// # Source
+/// PyTorch `F.batch_norm` with `training=True`.
+pub fn batch_norm<D: Kernels>(
+    pass: &mut Pass<D>,
+    x: &Var<D>,
+    gamma: &Var<D>,
+    beta: &Var<D>,
+    shift: Option<&Var<D>>,
+    eps: f32,
+    activation: Activation,
+) -> Result<(Var<D>, BatchMoments<D>), OpError> {
+    let size = check(x, &[("gamma", gamma), ("beta", beta)], shift)?;
+    if size.rows < 2 {
+        let message = format!(
+            "{} has one value per channel; a variance needs at least two",
+            x.shape()
+        );
+        return Err(OpError::shape("batch_norm", message));
+    }
+    let [mean, rstd, variance] = pass.device().batch_moments(x.data(), size, eps)?;
+    let moments = BatchMoments {
+        mean: mean.clone(),
+        variance,
+    };
+    let affine = [gamma, beta];
+    let y = normalised(pass, x, (mean, rstd), affine, shift, activation, false)?;
+    Ok((y, moments))
+}
+
+/// As [`batch_norm`] with given statistics: evaluation.
+///
+/// # Shapes
+/// That of `x: (…, C)`; all others `(C)`.
+/// # Errors
+/// [`OpError::Shape`] when shapes do not fit.
+/// # Source
+/// PyTorch `F.batch_norm` with `training=False`.
+#[expect(clippy::too_many_arguments, reason = "those of the formula")]
+pub fn batch_norm_frozen<D: Kernels>(
+    pass: &mut Pass<D>,
+    x: &Var<D>,
+    gamma: &Var<D>,
+    beta: &Var<D>,
+    mean: &Var<D>,
+    variance: &Var<D>,
+    eps: f32,
+    activation: Activation,
+) -> Result<Var<D>, OpError> {
+    let rows = [
+        ("gamma", gamma),
+        ("beta", beta),
+        ("mean", mean),
+        ("variance", variance),
+    ];
+    check(x, &rows, None)?;
+    let rstd = pass.device().inverse_deviation(variance.data(), eps)?;
+    let given = (mean.data().clone(), rstd);
+    normalised(pass, x, given, [gamma, beta], None, activation, true)
+}
+
+#[expect(
+    clippy::too_many_lines,
+    reason = "one operation: its forward pass, and the gradients of all of its inputs"
+)]
+fn normalised<D: Kernels>(
+    pass: &mut Pass<D>,
+    x: &Var<D>,
+    (mean, rstd): (Buffer<D>, Buffer<D>),
+    [gamma, beta]: [&Var<D>; 2],
+    shift: Option<&Var<D>>,
+    activation: Activation,
+    is_frozen: bool,
+) -> Result<Var<D>, OpError> {
+    let size = sizes(x);
+    let values = BatchNormValues {
+        mean: &mean,
+        rstd: &rstd,
+        gamma: gamma.data(),
+        beta: beta.data(),
+    };
+    let device = pass.device().clone();
+    let data = device.batch_norm(x.data(), &values, shift.map(Var::data), activation, size)?;
+    let (forward, backward) = activation.flop();
+    let (n, more) = (x.shape().len(), usize::from(shift.is_some()));
+    let work = Work::new((8 + more + forward) * n, (10 + more + backward) * n);
+    let inputs: Vec<&Var<D>> = [x, gamma, beta].into_iter().chain(shift).collect();
+    let (x, gamma, beta, shift) = (x.clone(), gamma.clone(), beta.clone(), shift.cloned());
+    pass.finish_keeping("batch_norm", work, data, x.shape(), &inputs, |y| {
+        let y = activation.has_slope_from_result().then(|| y.clone());
+        let x = x.clone();
+        move |slots, mut grad| {
+            let device = slots.device().clone();
+            let values = BatchNormValues {
+                mean: &mean,
+                rstd: &rstd,
+                gamma: gamma.data(),
+                beta: beta.data(),
+            };
+            let result = y.as_ref().map(Var::data);
+            // Only a derivative that is computed anew needs the residual's values.
+            let residual = shift.as_ref().map(Var::data);
+            let sums = device.batch_norm_sums(
+                &mut grad,
+                x.data(),
+                result,
+                &values,
+                residual,
+                activation,
+                size,
+            )?;
+            let of_batch = (!is_frozen).then_some(&sums);
+            match shift.as_ref().filter(|shift| shift.needs_grad()) {
+                Some(shift) if x.needs_grad() => {
+                    let mut dx = device.spare_buffer(device.buffer_len(&grad))?;
+                    let into = Some(&mut dx);
+                    device.batch_norm_backward(
+                        &mut grad,
+                        into,
+                        x.data(),
+                        &values,
+                        of_batch,
+                        size,
+                    )?;
+                    slots.put(&x, dx)?;
+                    slots.put(shift, grad)?;
+                }
+                Some(shift) => slots.put(shift, grad)?,
+                None if x.needs_grad() => {
+                    device.batch_norm_backward(
+                        &mut grad,
+                        None,
+                        x.data(),
+                        &values,
+                        of_batch,
+                        size,
+                    )?;
+                    slots.put(&x, grad)?;
+                }
+                None => {}
+            }
+            let [of_beta, of_gamma] = sums;
+            slots.put(&beta, of_beta)?;
+            slots.put(&gamma, of_gamma)
+        }
+    })
+}
+
+fn sizes<D: Kernels>(x: &Var<D>) -> BatchNormSize {
+    BatchNormSize {
+        rows: x.shape().rows(),
+        channels: x.shape().last(),
+    }
+}
+
+fn check<D: Kernels>(
+    x: &Var<D>,
+    rows: &[(&str, &Var<D>)],
+    shift: Option<&Var<D>>,
+) -> Result<BatchNormSize, OpError> {
+    let shape = x.shape();
+    let channels = shape.last();
+    let wrong = rows
+        .iter()
+        .find(|(_, row)| row.shape().dims() != [channels]);
+    let shifted = shift.filter(|shift| shift.shape() != shape);
+    let message = if shape.is_empty() {
+        format!("{shape} has no values")
+    } else if let Some((name, row)) = wrong {
+        format!("{name} {} does not fit x {shape}", row.shape())
+    } else if let Some(shift) = shifted {
+        format!("shift {} does not fit x {shape}", shift.shape())
+    } else {
+        return Ok(sizes(x));
+    };
+    Err(OpError::shape("batch_norm", message))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+use super::*;
+use crate::ops::testing::{self, TestDevice, assert_close};
+
+const X: [f32; 8] = [1.0, -2.0, 3.0, 0.5, 4.0, -1.0, 2.0, 2.0];
+const GAMMA: [f32; 2] = [1.5, -0.5];
+const BETA: [f32; 2] = [0.25, 1.0];
+const SHIFT: [f32; 8] = [0.5, -1.0, 0.0, 1.0, -3.0, 2.0, 1.0, -0.5];
+const SEED: [f32; 8] = [1.0, 2.0, -1.0, 0.5, 3.0, 1.0, -2.0, 1.0];
+
+/// Value and gradients of X, GAMMA, BETA and, if it is used, SHIFT.
+fn trained(activation: Activation, is_shifted: bool) -> (Vec<f32>, Vec<Vec<f32>>) {
+    let mut inputs: Vec<(&[f32], _)> = vec![
+        (&X, [4, 2].into()),
+        (&GAMMA, [2].into()),
+        (&BETA, [2].into()),
+    ];
+    if is_shifted {
+        inputs.push((&SHIFT, [4, 2].into()));
+    }
+    testing::backward(&inputs, &SEED, |pass, x| {
+        Ok(batch_norm(pass, &x[0], &x[1], &x[2], x.get(3), 1e-5, activation)?.0)
+    })
+}
+
+/// `F.batch_norm(x, mean, var, gamma, beta, True, 1.0, 1e-5)`, `+ shift`, the activation, `.backward(SEED)`.
+#[test]
+#[expect(clippy::too_many_lines, reason = "a list")]
+fn values_and_gradients_are_those_of_pytorch() {
+    let (y, grads) = trained(Activation::Identity, false);
+    let expected = [
+        -1.762_453_3,
+        1.618_588_2,
+        0.920_817_6,
+        0.793_803_9,
+        2.262_453,
+        1.288_674_6,
+        -0.420_817_85,
+        0.298_933_33,
+    ];
+    assert_close(&y, &expected, 1e-6);
+    let expected = [
+        2.414_932_5,
+        -0.141_392_23,
+        -2.146_613,
+        0.157_101_99,
+        2.280_791_3,
+        0.109_970_96,
+        -2.549_111,
+        -0.125_680_71,
+    ];
+    assert_close(&grads[0], &expected, 1e-5);
+    assert_close(&grads[1], &[3.130_482_7, -1.443_372_6], 1e-5);
+    assert_close(&grads[2], &[1.0, 4.5], 1e-6);
+
+    let (y, grads) = trained(Activation::Relu, true);
+    let expected = [
+        0.0,
+        0.618_588_2,
+        0.920_817_6,
+        1.793_803_9,
+        0.0,
+        3.288_674_6,
+        0.579_182_15,
+        0.0,
+    ];
+    assert_close(&y, &expected, 1e-6);
+    let expected = [
+        1.207_470_2,
+        -0.080_796_44,
+        -0.402_490_08,
+        0.026_932_15,
+        0.804_982_9,
+        0.094_260_49,
+        -1.609_963,
+        -0.040_396_18,
+    ];
+    assert_close(&grads[0], &expected, 1e-5);
+    assert_close(&grads[1], &[0.447_211_8, -2.845_506], 1e-5);
+    assert_close(&grads[2], &[-3.0, 3.5], 1e-6);
+    assert_close(&grads[3], &[0.0, 2.0, -1.0, 0.5, 0.0, 1.0, -2.0, 0.0], 1e-6);
+
+    let (y, grads) = trained(Activation::Silu, false);
+    let expected = [
+        -0.258_170_07,
+        1.350_874_3,
+        0.658_576_7,
+        0.546_651_07,
+        2.049_147_4,
+        1.010_221_4,
+        -0.166_778_98,
+        0.171_642_05,
+    ];
+    assert_close(&y, &expected, 1e-6);
+    let expected = [
+        1.293_289_2,
+        -0.136_623_89,
+        -2.448_466,
+        0.132_487_88,
+        1.870_904_2,
+        0.115_919_74,
+        -0.715_727_2,
+        -0.111_783_67,
+    ];
+    assert_close(&grads[0], &expected, 1e-5);
+    assert_close(&grads[1], &[4.382_832_5, -2.111_924_4], 1e-5);
+    assert_close(&grads[2], &[1.728_828_2, 4.194_972], 1e-5);
+}
+
+/// `F.relu(F.batch_norm(x, torch.tensor([1., -1.]), torch.tensor([4., .25]), gamma, beta, False, 0.1, 1e-5)).backward(SEED)`.
+#[test]
+fn given_statistics_are_used_as_in_pytorch() {
+    let inputs: [(&[f32], _); 3] = [
+        (&X, [4, 2].into()),
+        (&GAMMA, [2].into()),
+        (&BETA, [2].into()),
+    ];
+    let (y, grads) = testing::backward(&inputs, &SEED, |pass, x| {
+        let mean = Var::constant(pass.device(), vec![1.0, -1.0], [2])?;
+        let variance = Var::constant(pass.device(), vec![4.0, 0.25], [2])?;
+        batch_norm_frozen(
+            pass,
+            &x[0],
+            &x[1],
+            &x[2],
+            &mean,
+            &variance,
+            1e-5,
+            Activation::Relu,
+        )
+    });
+    let expected = [
+        0.25,
+        1.999_98,
+        1.749_998_2,
+        0.0,
+        2.499_997_4,
+        1.0,
+        0.999_999_1,
+        0.0,
+    ];
+    assert_close(&y, &expected, 1e-6);
+    let expected = [
+        0.749_999_05,
+        -1.999_96,
+        -0.749_999_05,
+        0.0,
+        2.249_997,
+        -0.999_98,
+        -1.499_998,
+        0.0,
+    ];
+    assert_close(&grads[0], &expected, 1e-6);
+    assert_close(&grads[1], &[2.499_997, -3.999_92], 1e-6);
+    assert_close(&grads[2], &[1.0, 3.0], 1e-6);
+}
+
+fn moments(values: Vec<f32>, channels: usize) -> [Vec<f32>; 2] {
+    let device = testing::device();
+    let shape = [values.len() / channels, channels];
+    let x = Var::<TestDevice>::constant(&device, values, shape).unwrap();
+    let row = |value| Var::constant(&device, vec![value; channels], [channels]).unwrap();
+    let mut pass = Pass::inference(&device);
+    let (_, moments) = batch_norm(
+        &mut pass,
+        &x,
+        &row(1.0),
+        &row(0.0),
+        None,
+        1e-5,
+        Activation::Identity,
+    )
+    .unwrap();
+    [moments.mean, moments.variance].map(|moment| device.download(&moment).unwrap())
+}
+
+#[test]
+fn moments_for_running_statistics_are_those_of_pytorch() {
+    // with momentum 1: running_mean, running_var
+    let [mean, variance] = moments(X.to_vec(), 2);
+    assert_close(&mean, &[2.5, -0.125], 1e-6);
+    assert_close(&variance, &[1.666_666_6, 3.062_5], 1e-6);
+}
+
+#[test]
+fn a_large_mean_does_not_hide_the_variance() {
+    let (rows, channels) = (20_000, 3);
+    let values: Vec<f32> = testing::filled(rows * channels, 3)
+        .iter()
+        .map(|x| 1000.0 + x)
+        .collect();
+    for channel in 0..channels {
+        let own = values
+            .iter()
+            .skip(channel)
+            .step_by(channels)
+            .map(|x| f64::from(*x));
+        let exact = own.clone().sum::<f64>() / rows as f64;
+        let spread = own.map(|x| (x - exact).powi(2)).sum::<f64>() / (rows as f64 - 1.0);
+        let [mean, variance] = moments(values.clone(), channels);
+        let error = (f64::from(mean[channel]) - exact).abs();
+        assert!(error < 1e-4, "{} and {exact}", mean[channel]);
+        let error = (f64::from(variance[channel]) / spread - 1.0).abs();
+        assert!(error < 1e-5, "{} and {spread}", variance[channel]);
+    }
+}
+
+#[test]
+fn shapes_that_do_not_fit_are_refused() {
+    let device = testing::device();
+    let var =
+        |shape: [usize; 2]| Var::constant(&device, vec![0.0; shape[0] * shape[1]], shape).unwrap();
+    let (row, pass) = (
+        var([1, 2]).reshape([2]).unwrap(),
+        &mut Pass::inference(&device),
+    );
+    let none = Activation::Identity;
+    let mut message = |x: &Var<TestDevice>, shift: Option<&Var<TestDevice>>| {
+        let error = batch_norm(pass, x, &row, &row, shift, 1e-5, none).unwrap_err();
+        error.to_string()
+    };
+    assert_eq!(
+        message(&var([4, 3]), None),
+        "batch_norm: gamma (2) does not fit x (4, 3)"
+    );
+    assert_eq!(
+        message(&var([4, 2]), Some(&var([2, 2]))),
+        "batch_norm: shift (2, 2) does not fit x (4, 2)"
+    );
+    let expected = "batch_norm: (1, 2) has one value per channel; a variance needs at least two";
+    assert_eq!(message(&var([1, 2]), None), expected);
+}

@@ -1,0 +1,114 @@
+//! Depthwise convolution by own kernels, in `f32` in every arithmetic: a value takes `kh kw` products, so that memory limits
+//! it, not the units that multiply. Each thread computes a value; neighbouring threads take neighbouring channels.
+
+#![allow(
+    clippy::cast_possible_wrap,
+    reason = "a kernel takes sizes as signed numbers; a GPU has no memory for those that would wrap"
+)]
+
+use dfdx::tensor::Cuda;
+
+use crate::device::cuda::{Launch, THREADS, scratch};
+use crate::device::{Buffer, DeviceError};
+use crate::ops::Conv2dSize;
+
+/// Limit of blocks along the second axis of a grid.
+const MOST_BLOCKS: usize = 65_535;
+
+/// Largest number of pieces of rows, whose sums one more launch adds up.
+const MOST_PIECES: usize = 256;
+
+/// Channels of a block of the kernel of the weight's gradient.
+const CHANNELS: usize = 32;
+
+/// `y = conv(x, weight) + bias`.
+pub(super) fn forward(
+    x: &Buffer<Cuda>,
+    weight: &Buffer<Cuda>,
+    bias: Option<&Buffer<Cuda>>,
+    size: &Conv2dSize,
+    y: &mut Buffer<Cuda>,
+) -> Result<(), DeviceError> {
+    let launch = Launch::new("conv2d_depthwise")
+        .grid(rows_of(
+            size.batch * size.output.0,
+            size.output.1 * size.channels.1,
+        ))
+        .read(x)
+        .read(weight)
+        .read_if(bias)
+        .write(y);
+    sized(launch, size).run()
+}
+
+/// Adds the gradient of the input.
+pub(super) fn backward_x(
+    grad: &Buffer<Cuda>,
+    weight: &Buffer<Cuda>,
+    size: &Conv2dSize,
+    grad_x: &mut Buffer<Cuda>,
+) -> Result<(), DeviceError> {
+    let launch = Launch::new("conv2d_depthwise_x")
+        .grid(rows_of(
+            size.batch * size.input.0,
+            size.input.1 * size.channels.0,
+        ))
+        .read(grad)
+        .read(weight)
+        .write(grad_x);
+    sized(launch, size).run()
+}
+
+/// Adds the gradient of the weight.
+pub(super) fn backward_weight(
+    x: &Buffer<Cuda>,
+    grad: &Buffer<Cuda>,
+    size: &Conv2dSize,
+    grad_weight: &mut Buffer<Cuda>,
+) -> Result<(), DeviceError> {
+    let (rows, k) = (size.batch * size.output.0, size.channels.1);
+    let taps = size.kernel.0 * size.kernel.1;
+    let piece = rows.div_ceil(MOST_PIECES);
+    let pieces = rows.div_ceil(piece.max(1));
+    let mut partials = scratch::<f32>(pieces * taps * k)?;
+    let launch = Launch::new("conv2d_depthwise_weight")
+        .grid([pieces, k.div_ceil(CHANNELS), taps])
+        .read(x)
+        .read(grad)
+        .write(&mut partials)
+        .number(rows)
+        .number(piece);
+    sized(launch, size).run()?;
+    Launch::new("conv2d_depthwise_sum")
+        .over(taps * k)
+        .read(&partials)
+        .write(grad_weight)
+        .size(taps * k)
+        .number(pieces)
+        .run()
+}
+
+/// A grid with a thread for each of `len` values of each of `rows` rows.
+fn rows_of(rows: usize, len: usize) -> [usize; 3] {
+    [rows, len.div_ceil(THREADS).min(MOST_BLOCKS), 1]
+}
+
+/// The trailing arguments of the kernels.
+fn sized(launch: Launch, size: &Conv2dSize) -> Launch {
+    let options = size.options;
+    [
+        size.input.0,
+        size.input.1,
+        size.channels.0,
+        size.output.0,
+        size.output.1,
+        size.kernel.0,
+        size.kernel.1,
+        options.stride,
+        options.padding,
+        options.dilation,
+        size.channels.1,
+    ]
+    .into_iter()
+    .fold(launch, |launch, value| launch.int(value as i32))
+}

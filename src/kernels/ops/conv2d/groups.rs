@@ -1,0 +1,157 @@
+//! Convolutions on the CPU whose channels are cut into groups: the channels of each group are copied together, and every
+//! group is convolved as if it were alone.
+
+use rayon::prelude::*;
+
+use super::{Conv2dSize, cpu};
+use crate::ops::chunks::for_rows;
+use crate::ops::gemm::Accumulate;
+use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP, for_each_chunk_if};
+use crate::ops::scratch::with_scratch;
+
+/// Values that one task copies at a time: they stay in the L2 cache while one group after another takes its own.
+const BLOCK: usize = 1 << 15;
+
+/// The convolution, plus the bias.
+pub(super) fn forward(
+    size: &Conv2dSize,
+    x: &[f32],
+    weight: &[f32],
+    bias: Option<&[f32]>,
+    y: &mut [f32],
+) {
+    let (c, k) = size.group_channels();
+    for_each_group(
+        size,
+        [(x, c), (weight, k)],
+        (y, k, Accumulate::Replace),
+        |group, own, [x, weight], y| {
+            let bias = bias.map(|bias| &bias[group * k..][..k]);
+            cpu::forward(own, x, weight, bias, y);
+        },
+    );
+}
+
+/// Adds the gradient of the input to `grad_x`, or replaces it.
+pub(super) fn backward_x(
+    size: &Conv2dSize,
+    grad: &[f32],
+    weight: &[f32],
+    (grad_x, accumulate): (&mut [f32], Accumulate),
+) {
+    let (c, k) = size.group_channels();
+    for_each_group(
+        size,
+        [(grad, k), (weight, k)],
+        (grad_x, c, accumulate),
+        |_, own, [grad, weight], grad_x| {
+            cpu::backward_x(own, grad, weight, (grad_x, Accumulate::Replace));
+        },
+    );
+}
+
+/// Adds the gradient of the weight to `grad_weight`, or replaces it.
+pub(super) fn backward_weight(
+    size: &Conv2dSize,
+    x: &[f32],
+    grad: &[f32],
+    (grad_weight, accumulate): (&mut [f32], Accumulate),
+) {
+    let (c, k) = size.group_channels();
+    for_each_group(
+        size,
+        [(x, c), (grad, k)],
+        (grad_weight, k, accumulate),
+        |_, own, [x, grad], grad_weight| {
+            cpu::backward_weight(own, x, grad, (grad_weight, Accumulate::Replace));
+        },
+    );
+}
+
+/// Calls `convolve` with the number of every group, the size of its convolution, both of its inputs and its result. Rows of
+/// inputs and result are one value of every group's channels, whose number is given with them.
+fn for_each_group(
+    size: &Conv2dSize,
+    [(a, a_channels), (b, b_channels)]: [(&[f32], usize); 2],
+    (result, channels, accumulate): (&mut [f32], usize, Accumulate),
+    convolve: impl Fn(usize, &Conv2dSize, [&[f32]; 2], &mut [f32]) + Sync,
+) {
+    let (groups, own) = (size.options.groups, size.of_group());
+    let [a_len, b_len, len] = [a.len(), b.len(), result.len()].map(|len| len / groups);
+    with_scratch(a.len() + b.len() + result.len(), |memory| {
+        let (a_own, rest) = memory.split_at_mut(a.len());
+        let (b_own, result_own) = rest.split_at_mut(b.len());
+        gather(a, groups, a_channels, a_own);
+        gather(b, groups, b_channels, b_own);
+        let large = size.flop() >= PRODUCT_FLOP;
+        for_each_chunk_if(large, result_own, len, |start, result| {
+            let group = start / len;
+            let inputs = [
+                &a_own[group * a_len..][..a_len],
+                &b_own[group * b_len..][..b_len],
+            ];
+            convolve(group, &own, inputs, result);
+        });
+        scatter(result_own, groups, channels, (result, accumulate));
+    });
+}
+
+/// `to[group, row, n] = from[row, group, n]`.
+fn gather(from: &[f32], groups: usize, channels: usize, to: &mut [f32]) {
+    let row = groups * channels;
+    let rows = (BLOCK / row).max(1);
+    let mut parts: Vec<Vec<&mut [f32]>> = Vec::new();
+    parts.resize_with(from.len().div_ceil(rows * row), Vec::new);
+    for to in to.chunks_mut(from.len() / groups) {
+        for (parts, part) in parts.iter_mut().zip(to.chunks_mut(rows * channels)) {
+            parts.push(part);
+        }
+    }
+    let copy = |(parts, from): (Vec<&mut [f32]>, &[f32])| {
+        for (group, part) in parts.into_iter().enumerate() {
+            let rows = part.chunks_exact_mut(channels).zip(from.chunks_exact(row));
+            for (to, from) in rows {
+                copy_few(to, &from[group * channels..]);
+            }
+        }
+    };
+    if from.len() >= ELEMENTWISE_LEN {
+        parts
+            .into_par_iter()
+            .zip(from.par_chunks(rows * row))
+            .for_each(copy);
+    } else {
+        parts
+            .into_iter()
+            .zip(from.chunks(rows * row))
+            .for_each(copy);
+    }
+}
+
+/// The inverse of [`gather`], added to `to` or replacing it.
+fn scatter(
+    from: &[f32],
+    groups: usize,
+    channels: usize,
+    (to, accumulate): (&mut [f32], Accumulate),
+) {
+    let (row, group) = (groups * channels, from.len() / groups);
+    for_rows(to, row, |first, to| {
+        for (index, to) in to.chunks_exact_mut(row).enumerate() {
+            let from = &from[(first + index) * channels..];
+            for (number, to) in to.chunks_exact_mut(channels).enumerate() {
+                let from = &from[number * group..];
+                match accumulate {
+                    Accumulate::Replace => copy_few(to, from),
+                    Accumulate::Add => to.iter_mut().zip(from).for_each(|(to, from)| *to += from),
+                }
+            }
+        }
+    });
+}
+
+/// Copies the first values of `from`; for a few values a loop is faster than a call.
+#[inline(always)]
+fn copy_few(to: &mut [f32], from: &[f32]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+}

@@ -1,0 +1,152 @@
+//! Pooling of images: the largest value of every window, or the mean.
+
+mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
+
+use super::gemm::Accumulate;
+use super::{Kernels, OpError, Pass, Shape, Var, Work};
+use crate::device::{Backend, Buffer};
+
+/// What becomes of a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pool {
+    /// Its largest value; padding never is, NaN always is.
+    Max,
+    /// The mean of all of its places, where padding counts as zeros.
+    Average,
+}
+
+/// Square windows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolOptions {
+    /// Height and width.
+    pub kernel: usize,
+    /// Pixels from one window to the next.
+    pub stride: usize,
+    /// Pixels on every side, at most half of `kernel`.
+    pub padding: usize,
+}
+
+/// Sizes of a pooling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolSize {
+    /// B, H, W, C.
+    pub image: (usize, usize, usize, usize),
+    /// Windows in height and width.
+    pub windows: (usize, usize),
+    /// Their size and places.
+    pub options: PoolOptions,
+}
+
+impl PoolSize {
+    /// The shape of the result.
+    pub fn output(&self) -> Shape {
+        let (batch, _, _, channels) = self.image;
+        [batch, self.windows.0, self.windows.1, channels].into()
+    }
+}
+
+/// Pooling on one device.
+pub trait PoolKernel: Backend {
+    /// The result; with `keep`, of a maximum also the number of its place in the window, row by row, for backward.
+    fn pool(
+        &self,
+        x: &Buffer<Self>,
+        size: &PoolSize,
+        pool: Pool,
+        keep: bool,
+    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError>;
+
+    /// Adds the gradient of the input to `dx`, or replaces it. `places` are those of maxima.
+    fn pool_backward(
+        &self,
+        dy: &Buffer<Self>,
+        places: Option<&Buffer<Self>>,
+        size: &PoolSize,
+        dx: (&mut Buffer<Self>, Accumulate),
+    ) -> Result<(), OpError>;
+}
+
+/// The maximum or mean of every window of `kernel × kernel` pixels.
+///
+/// There are `⌊(H + 2 padding − kernel) / stride⌋ + 1` windows in height, and so in width. Of equal maxima the first one gets
+/// the gradient.
+///
+/// Work: `kernel²` per output forward; backward 1 per output of a maximum, `kernel²` of a mean.
+///
+/// # Shapes
+/// `(B, H', W', C)` from `x: (B, H, W, C)`.
+/// # Errors
+/// [`OpError::Shape`] when `x` is no image, the window larger than the padded image, or the padding more than half of it.
+/// # Source
+/// PyTorch `max_pool2d`, `avg_pool2d` with `count_include_pad`.
+pub fn pool<D: Kernels>(
+    pass: &mut Pass<D>,
+    x: &Var<D>,
+    pool: Pool,
+    options: PoolOptions,
+) -> Result<Var<D>, OpError> {
+    let name = match pool {
+        Pool::Max => "max_pool2d",
+        Pool::Average => "avg_pool2d",
+    };
+    let size = check(name, x, options)?;
+    let keep = pool == Pool::Max && pass.is_recording() && x.needs_grad();
+    let (y, places) = pass.device().pool(x.data(), &size, pool, keep)?;
+    let (outputs, window) = (size.output().len(), options.kernel * options.kernel);
+    let backward = match pool {
+        Pool::Max => outputs,
+        Pool::Average => window * outputs,
+    };
+    let input = x.clone();
+    pass.finish(
+        name,
+        Work::new(window * outputs, backward),
+        y,
+        size.output(),
+        &[x],
+        move |slots, dy| {
+            let device = slots.device().clone();
+            device.pool_backward(dy, places.as_ref(), &size, slots.entry(&input)?)
+        },
+    )
+}
+
+fn check<D: Kernels>(
+    name: &'static str,
+    x: &Var<D>,
+    options: PoolOptions,
+) -> Result<PoolSize, OpError> {
+    let PoolOptions {
+        kernel,
+        stride,
+        padding,
+    } = options;
+    let image = x.shape().image().filter(|_| !x.shape().is_empty());
+    let Some(image @ (_, height, width, _)) = image else {
+        let message = format!("expected (B, H, W, C), got {}", x.shape());
+        return Err(OpError::shape(name, message));
+    };
+    let count = |size: usize| {
+        let places = (size + 2 * padding).checked_sub(kernel)?;
+        Some(places.checked_div(stride)? + 1)
+    };
+    // The number of a place in a window is kept as f32, which is exact up to 4096².
+    let is_sound = (1..=4096).contains(&kernel) && 2 * padding <= kernel;
+    if let (true, Some(rows), Some(columns)) = (is_sound, count(height), count(width)) {
+        return Ok(PoolSize {
+            image,
+            windows: (rows, columns),
+            options,
+        });
+    }
+    let message = format!(
+        "windows of {kernel}, {stride} apart, with a padding of {padding}, of {}",
+        x.shape()
+    );
+    Err(OpError::shape(name, message))
+}
+
+#[cfg(test)]
+mod tests;

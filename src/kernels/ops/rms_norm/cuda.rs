@@ -1,0 +1,58 @@
+//! RMS norm on CUDA: one warp per row; the gradient of the scale by the sums over rows of layer norm.
+
+use dfdx::tensor::Cuda;
+
+use super::RmsNormKernel;
+use crate::device::{Backend, Buffer};
+use crate::ops::OpError;
+use crate::ops::layer_norm::cuda::{add_columns, over_rows};
+
+impl RmsNormKernel for Cuda {
+    fn rms_norm(
+        &self,
+        x: &Buffer<Self>,
+        gamma: &Buffer<Self>,
+        eps: f32,
+    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+        let features = self.buffer_len(gamma);
+        let rows = self.buffer_len(x) / features;
+        let (mut y, mut rstd) = (
+            self.zeros_buffer(rows * features)?,
+            self.zeros_buffer(rows)?,
+        );
+        over_rows("rms_norm_forward", rows)
+            .read(x)
+            .read(gamma)
+            .write(&mut y)
+            .write(&mut rstd)
+            .size(rows)
+            .number(features)
+            .float(eps)
+            .run()?;
+        Ok((y, rstd))
+    }
+
+    fn rms_norm_backward(
+        &self,
+        x: &Buffer<Self>,
+        gamma: &Buffer<Self>,
+        rstd: &Buffer<Self>,
+        grad: &mut Buffer<Self>,
+        grad_gamma: Option<&mut Buffer<Self>>,
+    ) -> Result<(), OpError> {
+        if let Some(grad_gamma) = grad_gamma {
+            add_columns(self, Some((x, None, rstd)), grad, grad_gamma)?;
+        }
+        let features = self.buffer_len(gamma);
+        let rows = self.buffer_len(x) / features;
+        over_rows("rms_norm_backward", rows)
+            .read(x)
+            .read(gamma)
+            .read(rstd)
+            .write(grad)
+            .size(rows)
+            .number(features)
+            .run()?;
+        Ok(())
+    }
+}

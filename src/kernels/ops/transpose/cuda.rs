@@ -1,0 +1,46 @@
+//! Transposition on CUDA: tiles in shared memory, or runs of the innermost dimension.
+
+use dfdx::tensor::Cuda;
+
+use super::TransposeKernel;
+use crate::device::cuda::Launch;
+use crate::device::{Backend, Buffer};
+use crate::ops::OpError;
+use crate::ops::gemm::Accumulate;
+
+/// Values of a side of a tile, as in `kernels.cu`.
+const SIDE: usize = 32;
+
+impl TransposeKernel for Cuda {
+    fn transpose(
+        &self,
+        x: &Buffer<Self>,
+        [outer, rows, columns, inner]: [usize; 4],
+        (y, accumulate): (&mut Buffer<Self>, Accumulate),
+    ) -> Result<(), OpError> {
+        let adds = i32::from(accumulate == Accumulate::Add);
+        if inner == 1 {
+            let tiles = columns.div_ceil(SIDE) * rows.div_ceil(SIDE);
+            return Ok(Launch::new("transpose_tiles")
+                .grid([outer * tiles, 1, 1])
+                .threads(256)
+                .read(x)
+                .write(y)
+                .u32(rows as u32)
+                .u32(columns as u32)
+                .int(adds)
+                .run()?);
+        }
+        let n = self.buffer_len(x);
+        Ok(Launch::new("transpose_runs")
+            .over_tiles(n)
+            .read(x)
+            .write(y)
+            .size(n)
+            .u32(rows as u32)
+            .u32(columns as u32)
+            .u32(inner as u32)
+            .int(adds)
+            .run()?)
+    }
+}

@@ -1,0 +1,59 @@
+//! Whether the best of several cells can be told from each of the others.
+
+use super::statistics::{holm, mann_whitney, sign_flip, smallest_mann_whitney};
+use super::verdict::{ALPHA, fewest};
+
+/// P-values of the two-sided Mann–Whitney test of each cell's values against those of the cell at `best`, adjusted by Holm over
+/// all of them; 1 for that cell itself, and where a test is impossible.
+///
+/// # Source
+/// Mann & Whitney 1947; Holm 1979.
+pub fn against_best(cells: &[Vec<f64>], best: usize) -> Vec<f64> {
+    let others: Vec<usize> = (0..cells.len()).filter(|cell| *cell != best).collect();
+    let tests = others
+        .iter()
+        .map(|cell| mann_whitney(&cells[best], &cells[*cell]));
+    let raw: Vec<f64> = tests.map(|p| p.unwrap_or(1.0)).collect();
+    let mut adjusted = vec![1.0; cells.len()];
+    for (cell, p) in others.into_iter().zip(holm(&raw)) {
+        adjusted[cell] = p;
+    }
+    adjusted
+}
+
+/// Number of values per cell that [`against_best`] needs before it can tell the best from each of `others` cells at 5 %.
+pub fn runs_to_choose(others: usize) -> usize {
+    let alpha = ALPHA / others.max(1) as f64;
+    fewest(|n| smallest_mann_whitney(n, n) <= alpha)
+}
+
+/// P-value of the two-sided sign-flip test of pairs of positive values, on the logarithms of their ratios; `None` without a pair.
+///
+/// # Source
+/// Fisher 1935 (randomisation test of paired differences).
+pub fn paired_p(pairs: &[(f64, f64)]) -> Option<f64> {
+    let differences = pairs.iter().map(|(before, after)| (after / before).ln());
+    let differences: Vec<f64> = differences
+        .filter(|difference| difference.is_finite())
+        .collect();
+    sign_flip(&differences)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_is_told_from_what_is_apart_and_not_from_its_like() {
+        let near = |at: f64| -> Vec<f64> { (0..8).map(|i| at + 0.01 * f64::from(i)).collect() };
+        let p = against_best(&[near(1.0), near(2.0), near(1.005)], 0);
+        assert_eq!(p[0].to_bits(), 1.0_f64.to_bits());
+        assert!(p[1] < 0.05 && p[2] > 0.05, "{p:?}");
+    }
+
+    #[test]
+    fn more_cells_need_more_runs() {
+        // 2 / C(2n, n) ≤ 0.05 / others.
+        assert_eq!([1, 2, 7, 20].map(runs_to_choose), [4, 5, 6, 6]);
+    }
+}

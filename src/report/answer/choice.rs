@@ -1,0 +1,293 @@
+//! [`Choice`]: the cells of one task in order of what decides between them, and which of them the data tell from the best.
+
+use std::collections::BTreeSet;
+
+use crate::base::pareto;
+use crate::compare::{against_best, runs_to_choose};
+use crate::report::number::Number;
+use crate::report::sections::quality::{Untold, column, told};
+use crate::report::sections::ranking::Pace;
+use crate::report::sections::tasks::{Task, tasks};
+use crate::report::view::{Cell, View};
+
+use crate::report::measure::Measure;
+
+/// Adjusted p-values up to which a cell is told from the best one.
+const ALPHA: f64 = 0.05;
+/// Settings of training that say what computes, and not what is learned.
+const OF_SPEED: [&str; 3] = ["device", "threads", "save-to"];
+
+/// The cells of one task, the best first.
+pub(super) struct Choice<'v, 'a> {
+    /// What tells the task from the others; empty where it is the only one.
+    pub(super) task: String,
+    /// What decides; of several nothing counts more than another.
+    pub(super) measures: Vec<Measure>,
+    /// Why that decides.
+    pub(super) why: Why,
+    /// What stands beside it.
+    pub(super) beside: Vec<Measure>,
+    /// The cells with a value, the best by the first measure first.
+    pub(super) cells: Vec<Ranked<'v, 'a>>,
+    /// Values per cell that the tests need, and the fewest that a cell has.
+    pub(super) needed: usize,
+    /// See `needed`.
+    pub(super) n: usize,
+}
+
+/// Why something decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    Named,
+    Treatments,
+    OnlySpeed,
+    CanChange,
+    /// Time, as quality cannot.
+    Untold(Untold),
+}
+
+impl Why {
+    /// Behind the name of what decides.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Named => "as [report] answer says",
+            Self::Treatments => "as treatments are compared by their times first",
+            Self::OnlySpeed => "as the cells differ in speed only",
+            Self::CanChange => "as the axes can change it",
+            Self::Untold(_) => "as quality is not told",
+        }
+    }
+
+    /// Why nothing is said about quality; `None` where it decides, or cannot differ.
+    pub(super) fn untold(self) -> Option<&'static str> {
+        match self {
+            Self::Untold(Untold::NotLearned) => {
+                Some("in some run the evaluation loss did not fall by 1 %")
+            }
+            Self::Untold(Untold::OtherSamples) => Some("the runs saw different numbers of samples"),
+            _ => None,
+        }
+    }
+}
+
+/// A cell with its values of what decides.
+pub(super) struct Ranked<'v, 'a> {
+    pub(super) cell: &'v Cell<'a>,
+    /// One per measure.
+    pub(super) numbers: Vec<Number>,
+    /// Of the first measure, one per run or seed.
+    pub(super) values: Vec<f64>,
+    /// How it stands to the best.
+    pub(super) standing: Standing,
+}
+
+/// How a cell stands to the best one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Standing {
+    /// It has the best median.
+    Best,
+    /// Too few values for a test; whether its range and that of the best overlap, `None` where one of them is a single value.
+    Untested(Option<bool>),
+    /// The test tells it from the best, with this p-value (Holm).
+    Behind(f64),
+    /// The test does not tell it from the best.
+    Alike(f64),
+    /// Of several measures: no cell is better by all.
+    OnFront,
+    /// Of several measures: some cell is better by all.
+    Dominated,
+}
+
+impl<'v, 'a> Choice<'v, 'a> {
+    /// The choices of a result, one for each task with several measured cells.
+    pub(super) fn all(view: &'v View<'a>) -> Vec<Self> {
+        let named = view.set.plan.report.get("answer").cloned();
+        let named: Vec<String> = named
+            .and_then(|list| serde_json::from_value(list).ok())
+            .unwrap_or_default();
+        let of = |task: Task<'v, 'a>| Self::of(view, task, &named);
+        tasks(view).into_iter().filter_map(of).collect()
+    }
+
+    fn of(view: &View<'_>, task: Task<'v, 'a>, named: &[String]) -> Option<Self> {
+        let mut seen = BTreeSet::new();
+        // Cells that ask for the same run share it: they are one.
+        let is_own =
+            |cell: &&Cell<'_>| cell.is_measured() && seen.insert(cell.info.cell_hash.clone());
+        let cells: Vec<&Cell<'_>> = task.cells.into_iter().filter(is_own).collect();
+        if cells.len() < 2 {
+            return None;
+        }
+        let (measures, why) = if named.is_empty() {
+            let (measure, why) = decisive(view, &cells);
+            (vec![measure], why)
+        } else {
+            let named = named.iter().map(|column| Measure::of(column));
+            (named.collect(), Why::Named)
+        };
+        let beside = beside(&cells, &measures);
+        Some(Self::ranked(task.name, &cells, measures, why, beside))
+    }
+
+    fn ranked(
+        task: String,
+        cells: &[&'v Cell<'a>],
+        measures: Vec<Measure>,
+        why: Why,
+        beside: Vec<Measure>,
+    ) -> Self {
+        let first = &measures[0];
+        let rank = |cell: &&'v Cell<'a>| {
+            let numbers = measures.iter().map(|measure| measure.number(cell));
+            Some(Ranked {
+                numbers: numbers.collect::<Option<Vec<Number>>>()?,
+                values: first.values(cell),
+                cell,
+                standing: Standing::Best,
+            })
+        };
+        let mut ranked: Vec<Ranked<'_, '_>> = cells.iter().filter_map(rank).collect();
+        let cost = |one: &Ranked<'_, '_>| first.cost(one.numbers[0].value);
+        // Stable: equal cells stay in plan order.
+        ranked.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+        let n = ranked.iter().map(|one| one.values.len()).min();
+        let mut choice = Self {
+            task,
+            why,
+            beside,
+            n: n.unwrap_or(0),
+            needed: runs_to_choose(ranked.len().saturating_sub(1)),
+            measures,
+            cells: ranked,
+        };
+        choice.stand();
+        choice
+    }
+
+    fn stand(&mut self) {
+        let standings = if self.measures.len() > 1 {
+            self.on_front()
+        } else if self.n < self.needed {
+            self.overlapping()
+        } else {
+            self.tested()
+        };
+        for (cell, standing) in self.cells.iter_mut().zip(standings) {
+            cell.standing = standing;
+        }
+    }
+
+    fn on_front(&self) -> Vec<Standing> {
+        let costs = |one: &Ranked<'_, '_>| -> Vec<f64> {
+            let pairs = self.measures.iter().zip(&one.numbers);
+            pairs.map(|(m, number)| m.cost(number.value)).collect()
+        };
+        let points: Vec<Vec<f64>> = self.cells.iter().map(costs).collect();
+        let front = pareto::front(&points);
+        let of = |place| {
+            if front.contains(&place) {
+                Standing::OnFront
+            } else {
+                Standing::Dominated
+            }
+        };
+        (0..points.len()).map(of).collect()
+    }
+
+    fn overlapping(&self) -> Vec<Standing> {
+        let best = self.cells.first().map(Ranked::ends);
+        let of = |(place, one): (usize, &Ranked<'_, '_>)| {
+            if place == 0 {
+                return Standing::Best;
+            }
+            let overlap = |((low, high), (own_low, own_high)): ((f64, f64), (f64, f64))| {
+                own_low <= high && low <= own_high
+            };
+            Standing::Untested(best.flatten().zip(one.ends()).map(overlap))
+        };
+        self.cells.iter().enumerate().map(of).collect()
+    }
+
+    fn tested(&self) -> Vec<Standing> {
+        let values: Vec<Vec<f64>> = self.cells.iter().map(|one| one.values.clone()).collect();
+        let p = against_best(&values, 0);
+        let of = |(place, p): (usize, f64)| match place {
+            0 => Standing::Best,
+            _ if p <= ALPHA => Standing::Behind(p),
+            _ => Standing::Alike(p),
+        };
+        p.into_iter().enumerate().map(of).collect()
+    }
+}
+
+impl Ranked<'_, '_> {
+    /// The range of its values; `None` for a single one.
+    fn ends(&self) -> Option<(f64, f64)> {
+        let low = self.values.iter().copied().reduce(f64::min)?;
+        let high = self.values.iter().copied().reduce(f64::max)?;
+        (self.values.len() > 1).then_some((low, high))
+    }
+}
+
+/// What decides between cells of one task, and why that.
+fn decisive(view: &View<'_>, cells: &[&Cell<'_>]) -> (Measure, Why) {
+    let pace = Measure::of(Pace::of(cells).column());
+    if view.treatment().is_some() {
+        return (pace, Why::Treatments);
+    }
+    if changes_only_speed(view, cells) {
+        return (pace, Why::OnlySpeed);
+    }
+    match quality(cells) {
+        Ok(quality) => (quality, Why::CanChange),
+        Err(untold) => (pace, Why::Untold(untold)),
+    }
+}
+
+/// The metric by which cells can be held against each other, or why there is none.
+fn quality(cells: &[&Cell<'_>]) -> Result<Measure, Untold> {
+    told(cells).map(|()| Measure::of(column(cells)))
+}
+
+/// Whether the cells have the same model, data, loss and training, but for what computes it.
+fn changes_only_speed(view: &View<'_>, cells: &[&Cell<'_>]) -> bool {
+    let section = |cell: &Cell<'_>, name: &str| {
+        let mut own = view.section(cell, name).cloned().unwrap_or_default();
+        if let Some(table) = own.as_object_mut() {
+            table.retain(|key, _| !OF_SPEED.contains(&key.as_str()));
+        }
+        own
+    };
+    let is_same = |cell: &&Cell<'_>| {
+        let mut sections = ["model", "dataset", "loss", "train", "validation"].into_iter();
+        sections.all(|name| section(cell, name) == section(cells[0], name))
+    };
+    cells.iter().all(is_same)
+}
+
+/// What a table shows beside what decides: the quality or the pace, and memory.
+fn beside(cells: &[&Cell<'_>], measures: &[Measure]) -> Vec<Measure> {
+    let pace = Measure::of(Pace::of(cells).column());
+    let second = if measures.iter().any(|measure| measure.is_clock) {
+        quality(cells).ok()
+    } else {
+        Some(pace)
+    };
+    let all = second.into_iter().chain([Measure::of("peak_train_bytes")]);
+    all.filter(|own| !measures.iter().any(|measure| measure.name == own.name))
+        .filter(|own| cells.iter().any(|cell| own.number(cell).is_some()))
+        .collect()
+}
+
+/// What cells are shown by where nothing decides between them: pace, quality where they learned, memory.
+pub(super) fn usual(cells: &[&Cell<'_>]) -> Vec<Measure> {
+    let pace = Measure::of(Pace::of(cells).column());
+    let is_learned = told(cells) != Err(Untold::NotLearned);
+    let quality = is_learned.then(|| Measure::of(column(cells)));
+    let all = [pace]
+        .into_iter()
+        .chain(quality)
+        .chain([Measure::of("peak_train_bytes")]);
+    all.filter(|own| cells.iter().any(|cell| own.number(cell).is_some()))
+        .collect()
+}

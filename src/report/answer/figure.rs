@@ -1,0 +1,112 @@
+//! The figure of an answer: what decides, by cell, with all runs as points.
+
+use crate::report::measure::Measure;
+use crate::report::plot::{Point, ScatterPlot, Series};
+use crate::report::sections::plots::{PlotContext, over_axis};
+use crate::report::view::{Cell, View};
+
+use super::choice::{Choice, Standing};
+
+/// Labels of points: more would hide them.
+const LABELS: usize = 12;
+
+/// The figure of a choice; `number` tells it from those of other tasks.
+pub(super) fn of(
+    view: &View<'_>,
+    choice: &Choice<'_, '_>,
+    number: Option<usize>,
+) -> Option<PlotContext> {
+    if choice.cells.len() < 2 {
+        return None;
+    }
+    let id = number.map_or("answer".to_owned(), |number| format!("answer-{number}"));
+    let mut plot = match choice.measures.as_slice() {
+        [measure] => {
+            let cells: Vec<&Cell<'_>> = choice.cells.iter().map(|one| one.cell).collect();
+            over_axis::deciding(view, measure, &cells, &id)?
+        }
+        [one, other, ..] => front(view, choice, (one, other), id),
+        [] => return None,
+    };
+    if !choice.task.is_empty() {
+        plot.title = format!("{}, {}", plot.title, choice.task);
+    }
+    Some(plot)
+}
+
+/// Every cell by two measures, those on the Pareto front apart from the others.
+fn front(
+    view: &View<'_>,
+    choice: &Choice<'_, '_>,
+    (one, other): (&Measure, &Measure),
+    id: String,
+) -> PlotContext {
+    let is_on = |standing: Standing| standing == Standing::OnFront;
+    let count = choice
+        .cells
+        .iter()
+        .filter(|cell| is_on(cell.standing))
+        .count();
+    let series = |name: &str, wanted: bool| {
+        let cells = choice.cells.iter();
+        let points = cells
+            .filter(|cell| is_on(cell.standing) == wanted)
+            .map(|cell| {
+                let name = view.name(cell.cell, None);
+                let (y, x) = (&cell.numbers[0], &cell.numbers[1]);
+                Point {
+                    x: x.value,
+                    y: y.value,
+                    interval: one.ends(cell.cell),
+                    about: format!("{name}: {} at {}", y.shown(), x.shown()),
+                    label: if wanted && count <= LABELS {
+                        name
+                    } else {
+                        String::new()
+                    },
+                    ..Point::default()
+                }
+            });
+        Series {
+            name: name.to_owned(),
+            points: points.collect(),
+            is_band: false,
+        }
+    };
+    let values = |place: usize| -> Vec<f64> {
+        let numbers = choice.cells.iter().map(|cell| &cell.numbers[place]);
+        numbers.map(|number| number.value).collect()
+    };
+    let title = format!("{} against {}", one.name, other.name);
+    let drawing = ScatterPlot {
+        about: title.clone(),
+        x_label: other.label(),
+        x_scale: other.scale(&values(1)),
+        y_label: one.label(),
+        y_scale: one.scale(&values(0)),
+        series: vec![
+            series("on the Pareto front", true),
+            series("other cells", false),
+        ],
+        ..ScatterPlot::default()
+    };
+    PlotContext {
+        id,
+        title: crate::base::text::capitalised(&title),
+        caption: "Measured: medians; whiskers: range of runs or seeds. Of a cell on the front no other is better by both."
+            .to_owned(),
+        svg: drawing.draw(),
+    }
+}
+
+/// Epoch time over the number of samples.
+pub(super) fn over_samples(view: &View<'_>) -> Vec<PlotContext> {
+    let cells: Vec<&Cell<'_>> = view
+        .cells
+        .iter()
+        .filter(|cell| cell.is_measured())
+        .collect();
+    let pace = Measure::of(crate::report::sections::ranking::Pace::of(&cells).column());
+    let plot = over_axis::deciding(view, &pace, &cells, "answer");
+    plot.into_iter().collect()
+}

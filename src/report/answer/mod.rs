@@ -1,0 +1,286 @@
+//! [`Answer`]: what the results say about their question: one to three sentences, the figure and the table that they rest on.
+//!
+//! What decides is, in this order: `[report] answer`; the objectives of a search; the quality, where the axes can change it,
+//! the runs learned and saw equally many samples; else the pace. A best cell is only called so where a test tells it from
+//! the others; `docs/reports.md` has the rules and their words.
+
+mod choice;
+mod figure;
+mod of_search;
+mod sentences;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+use crate::base::text::capitalised;
+
+use super::advice::Advice;
+use super::number::Number;
+use super::section::Theme;
+use super::sections::plots::PlotContext;
+use super::sections::tasks::{Task, tasks};
+use super::sections::{components, scaling, targets};
+use super::table::Table;
+use super::view::{Cell, View};
+use crate::results::Status;
+use choice::Choice;
+
+/// Tasks, cells and reasons that sentences name.
+const NAMED: usize = 3;
+
+/// What a report answers, and what the answer rests on.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Answer {
+    /// One to three sentences for each task, of at most three tasks.
+    pub sentences: Vec<String>,
+    /// What decided and why that: `throughput, as the axes change only speed`.
+    pub by: String,
+    /// What decided, by cell; empty where nothing was measured.
+    pub figures: Vec<PlotContext>,
+    /// The cells of each named task, the best first, with how each stands to the best.
+    pub tables: Vec<Table>,
+    /// Cells that did not run, with the reasons; empty for none.
+    pub not_run: String,
+}
+
+impl Answer {
+    /// The answer of a result.
+    pub(super) fn of(view: &View<'_>) -> Self {
+        let mut answer = nothing(view)
+            .or_else(|| of_search::answer(view))
+            .unwrap_or_else(|| of_cells(view));
+        answer.not_run = not_run(view);
+        answer
+    }
+}
+
+impl Answer {
+    /// What came of the recommendations that these results test is said first.
+    pub(super) fn follow(&mut self, advice: &Advice) {
+        if !advice.outcomes.is_empty() {
+            self.sentences.splice(0..0, advice.outcomes.iter().cloned());
+            self.by = format!("the predictions of {}, then {}", advice.follows, self.by);
+        }
+    }
+
+    /// Where the time of a step goes, from the sections that say it: what bounds it, what the batch size brings, targets.
+    pub(super) fn of_profile(view: &View<'_>, themes: &[Theme]) -> Self {
+        let sections = || themes.iter().flat_map(|theme| &theme.sections);
+        let section = |id: &str| sections().find(|section| section.id == id);
+        let points = |id: &str, most: usize| {
+            let points = section(id).into_iter().flat_map(|section| &section.points);
+            points.take(most).cloned().collect::<Vec<String>>()
+        };
+        let mut sentences = points("section-bottleneck", usize::MAX);
+        sentences.extend(points("section-batch-size", 2));
+        let targets = section("section-targets").and_then(|section| section.tables.first());
+        sentences.extend(targets.map(targets::short));
+        if sentences.is_empty() {
+            sentences.push("No phase of a step was measured.".to_owned());
+        }
+        let figures = section("phase-plots").and_then(|section| section.plots.first());
+        let mut tables = vec![components::table(view)];
+        tables.retain(|table| !table.rows.is_empty());
+        Self {
+            sentences,
+            by: "shares of the phases of the mean step".to_owned(),
+            figures: figures.cloned().into_iter().collect(),
+            tables,
+            not_run: not_run(view),
+        }
+    }
+}
+
+fn of_cells(view: &View<'_>) -> Answer {
+    let choices = Choice::all(view);
+    if choices.is_empty() || view.grouping.is_none() && scaling::is_all(view) {
+        let grows = scaling::growths(view);
+        if !grows.is_empty() {
+            return growing(view, grows);
+        }
+    }
+    if choices.is_empty() {
+        return alone(view);
+    }
+    let is_several = tasks(view).len() > 1;
+    let named = choices.iter().take(NAMED).zip(1..);
+    let mut answer = Answer::default();
+    let mut by = Vec::new();
+    for (choice, number) in named {
+        answer.sentences.extend(sentences::of(view, choice));
+        let number = is_several.then_some(number);
+        answer.tables.push(table::of(view, choice, number));
+        answer.figures.extend(figure::of(view, choice, number));
+        by.push(format!(
+            "{}, {}",
+            sentences::names(choice),
+            choice.why.words()
+        ));
+    }
+    if let Some(more) = choices.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        let tasks = crate::base::text::count(more, "more task");
+        answer
+            .sentences
+            .push(format!("{tasks}: see the tables below."));
+    }
+    by.dedup();
+    answer.by = by.join("; ");
+    answer
+}
+
+/// The answer where no cell was measured.
+fn nothing(view: &View<'_>) -> Option<Answer> {
+    let has_value = |cell: &Cell<'_>| {
+        let trial = cell.info.trial.as_ref();
+        trial.is_some_and(|trial| trial.values.iter().any(Option::is_some))
+    };
+    if view
+        .cells
+        .iter()
+        .any(|cell| cell.is_measured() || has_value(cell))
+    {
+        return None;
+    }
+    let all = view.cells.len();
+    let reasons = reasons(view.cells.iter());
+    let sentence = match all {
+        0 => "The plan has no cell.".to_owned(),
+        _ => format!("Nothing was measured: {reasons}."),
+    };
+    Some(Answer {
+        sentences: vec![sentence],
+        ..Answer::default()
+    })
+}
+
+/// Cells that have no result, beside others that do.
+fn not_run(view: &View<'_>) -> String {
+    let is_left = |cell: &&Cell<'_>| !cell.is_measured() && cell.info.trial.is_none();
+    let left = view.cells.iter().filter(is_left);
+    let count = left.clone().count();
+    if count == 0 || count == view.cells.len() {
+        return String::new();
+    }
+    format!(
+        "Not measured, of {} cells: {}.",
+        view.cells.len(),
+        reasons(left)
+    )
+}
+
+/// `8 skipped (no CUDA device); 1 oom (needed 12 GiB)`: cells by the reason for which they have no result.
+fn reasons<'v, 'a: 'v>(cells: impl Iterator<Item = &'v Cell<'a>>) -> String {
+    let mut reasons: Vec<(String, usize)> = Vec::new();
+    for cell in cells {
+        let why = match cell.status {
+            Status::Done => "done without a measured step".to_owned(),
+            Status::NotRun => "not run yet".to_owned(),
+            status if cell.reason.is_empty() => status.to_string(),
+            status => format!("{status} ({})", cell.reason),
+        };
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, count)) => *count += 1,
+            None => reasons.push((why, 1)),
+        }
+    }
+    let shown = reasons.iter().take(NAMED);
+    let mut shown: Vec<String> = shown.map(|(why, count)| format!("{count} {why}")).collect();
+    let more: usize = reasons.iter().skip(NAMED).map(|(_, count)| count).sum();
+    if more > 0 {
+        shown.push(format!("{more} for other reasons"));
+    }
+    shown.join("; ")
+}
+
+/// The answer where no task has two measured cells.
+fn alone(view: &View<'_>) -> Answer {
+    let all = tasks(view);
+    let cells = all.iter().flat_map(|task: &Task<'_, '_>| &task.cells);
+    let cells: Vec<&Cell<'_>> = cells.copied().filter(|cell| cell.is_measured()).collect();
+    let is_one = cells.len() == 1;
+    let first = cells.iter().take(NAMED).filter_map(|cell| {
+        let name = if is_one {
+            String::new()
+        } else {
+            format!("{}, ", view.name(cell, None))
+        };
+        Some(format!("{name}{}", in_short(cell)?))
+    });
+    let first = first.collect::<Vec<_>>().join("; ");
+    let sentence = if is_one {
+        format!("One cell was measured, so that there is nothing to choose between: {first}.")
+    } else {
+        let n = cells.len();
+        format!(
+            "Each of the {n} measured cells is a task of its own, so that none is better than another: {first}."
+        )
+    };
+    Answer {
+        sentences: vec![sentence],
+        tables: vec![table::of_cells(view, &cells)],
+        ..Answer::default()
+    }
+}
+
+/// Pace, quality and memory of a cell.
+fn in_short(cell: &Cell<'_>) -> Option<String> {
+    let measures = choice::usual(&[cell]);
+    let told = measures
+        .iter()
+        .filter_map(|measure| Some(measure.told(&measure.number(cell)?)));
+    let told = told.collect::<Vec<_>>().join(", ");
+    (!told.is_empty()).then_some(told)
+}
+
+/// The answer where the cells differ in their number of samples only: how times grow, and what quality is reached.
+fn growing(view: &View<'_>, grows: Vec<scaling::Growth>) -> Answer {
+    let sentence = |growth: scaling::Growth| {
+        let which = match &*growth.cells {
+            "all" => String::new(),
+            cells => format!("{cells}: "),
+        };
+        let time = capitalised(growth.time);
+        let remarks = growth.remarks.join("; ");
+        let exponent = &growth.exponent.text;
+        format!(
+            "{which}{time} time grows with the number of samples to the power of {exponent} ({remarks})."
+        )
+    };
+    let cells: Vec<&Cell<'_>> = view
+        .cells
+        .iter()
+        .filter(|cell| cell.is_measured())
+        .collect();
+    let mut sentences: Vec<String> = grows.into_iter().take(NAMED).map(sentence).collect();
+    let quality = choice::usual(&cells)
+        .into_iter()
+        .find(|measure| !measure.is_clock);
+    if let Some(measure) = quality {
+        let values = cells
+            .iter()
+            .filter_map(|cell| Some((*cell, measure.number(cell)?)));
+        let cost = |(_, number): &(&Cell<'_>, Number)| measure.cost(number.value);
+        let best = values.clone().min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        let worst = values.max_by(|a, b| cost(a).total_cmp(&cost(b)));
+        if let Some(((best, top), (worst, least))) = best.zip(worst) {
+            sentences.push(format!(
+                "{}: {} with {}; the other end is {} with {}.",
+                measure.superlative(),
+                top.shown(),
+                view.name(best, None),
+                least.shown(),
+                view.name(worst, None)
+            ));
+        }
+    }
+    Answer {
+        sentences,
+        by: "time against the number of samples, the only thing in which cells of a group differ"
+            .to_owned(),
+        figures: figure::over_samples(view),
+        tables: vec![table::of_cells(view, &cells)],
+        not_run: String::new(),
+    }
+}

@@ -1,0 +1,182 @@
+//! The sentences of an [`super::Answer`], by what the data tell.
+
+use crate::base::text::count;
+use crate::base::units::human;
+use crate::report::measure::Measure;
+use crate::report::number::Number;
+use crate::report::view::View;
+
+use super::choice::{Choice, Ranked, Standing};
+
+/// Cells of a Pareto front that a sentence names.
+const FRONT: usize = 4;
+
+/// One to three sentences on the cells of a task.
+pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
+    let name = &choice.measures[0].name;
+    let mut sentences = match (choice.cells.as_slice(), choice.measures.len()) {
+        ([], _) => vec![format!("No cell has a value of {}.", names(choice))],
+        ([only], _) => vec![format!(
+            "Only one cell has a value of {name}: {}.",
+            text(view, choice, only)
+        )],
+        (_, 1) => of_best(view, choice),
+        _ => of_front(view, choice),
+    };
+    if let Some(why) = choice.why.untold() {
+        sentences.push(format!("Quality is not told: {why}."));
+    }
+    if !choice.task.is_empty() {
+        sentences[0] = format!("{}: {}", choice.task, sentences[0]);
+    }
+    sentences
+}
+
+/// What decides, in words: `validation accuracy and memory`.
+pub(super) fn names(choice: &Choice<'_, '_>) -> String {
+    let names = choice.measures.iter().map(|measure| &*measure.name);
+    names.collect::<Vec<_>>().join(" and ")
+}
+
+/// A cell with what decides and what stands beside it: `batch-size 8, 10.3 samples/s (10.1–10.6), 424 MiB`.
+fn text(view: &View<'_>, choice: &Choice<'_, '_>, one: &Ranked<'_, '_>) -> String {
+    let own = choice.measures.iter().zip(&one.numbers).enumerate();
+    let own = own.map(|(place, (measure, number))| match place {
+        // Its name stands at the head of the sentence.
+        0 => number.shown(),
+        _ => measure.told(number),
+    });
+    let beside = choice.beside.iter().filter_map(|measure| {
+        let number = measure.number(one.cell)?;
+        Some(measure.told(&Number {
+            interval: None,
+            ..number
+        }))
+    });
+    let name = [view.name(one.cell, None)].into_iter();
+    name.chain(own).chain(beside).collect::<Vec<_>>().join(", ")
+}
+
+/// Cells that are not told from the best: of several the one that is best by what stands beside, else the next best.
+fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -> String {
+    let [first, ..] = cells else {
+        return String::new();
+    };
+    if cells.len() == 1 {
+        return text(view, choice, first);
+    }
+    let is_clock = choice.measures[0].is_clock;
+    let wanted = |measure: &&Measure| (measure.unit == "MiB") == is_clock;
+    let cost = |measure: &Measure, one: &Ranked<'_, '_>| {
+        let number = measure.number(one.cell);
+        number.map_or(f64::INFINITY, |number| measure.cost(number.value))
+    };
+    let chosen = choice.beside.iter().find(wanted).and_then(|measure| {
+        let order = |a: &&&Ranked<'_, '_>, b: &&&Ranked<'_, '_>| {
+            cost(measure, a).total_cmp(&cost(measure, b))
+        };
+        Some((lowered(&measure.superlative()), cells.iter().min_by(order)?))
+    });
+    match chosen {
+        Some((by, one)) => format!("of these {by}: {}", text(view, choice, one)),
+        None => format!("the next is {}", text(view, choice, first)),
+    }
+}
+
+/// The best by one measure, and what is told from it.
+fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
+    let (best, measure) = (&choice.cells[0], &choice.measures[0]);
+    let by = measure.superlative();
+    let with = |is: fn(&Standing) -> bool| -> Vec<&Ranked<'_, '_>> {
+        choice
+            .cells
+            .iter()
+            .filter(|one| is(&one.standing))
+            .collect()
+    };
+    let best_text = text(view, choice, best);
+    let n = choice.n;
+    if n < choice.needed {
+        let which = match &*by {
+            "Fastest" => "Which cell is fastest".to_owned(),
+            by => format!("Which cell has the {}", lowered(by)),
+        };
+        let runs = if measure.is_clock { "run" } else { "seed" };
+        let runs = count(n, runs);
+        let overlap = with(|standing| *standing == Standing::Untested(Some(true)));
+        let beside = match overlap.len() {
+            _ if n < 2 => "a single value has no range to hold others against".to_owned(),
+            0 => "no other range overlaps with this one".to_owned(),
+            1 => format!(
+                "one range overlaps with it: {}",
+                others(view, choice, &overlap)
+            ),
+            n => format!(
+                "{n} ranges overlap with it, {}",
+                others(view, choice, &overlap)
+            ),
+        };
+        return vec![
+            format!(
+                "{which} is not told: {runs} a cell, {} are needed.",
+                choice.needed
+            ),
+            format!("{by} seen: {best_text}; {beside}."),
+        ];
+    }
+    let alike = with(|standing| matches!(standing, Standing::Alike(_)));
+    if alike.is_empty() {
+        let p = choice.cells.iter().filter_map(|one| match one.standing {
+            Standing::Behind(p) => Some(p),
+            _ => None,
+        });
+        let p = human(p.fold(0.0, f64::max), 2);
+        return vec![format!(
+            "{by}: {best_text}; every other cell is behind it (n = {n}, Mann–Whitney, p ≤ {p} by Holm)."
+        )];
+    }
+    let cells = count(alike.len(), "cell");
+    let verb = if alike.len() == 1 { "is" } else { "are" };
+    vec![format!(
+        "{by}: {best_text}. {cells} {verb} not distinguishable from it (n = {n}, Mann–Whitney, Holm), {}.",
+        others(view, choice, &alike)
+    )]
+}
+
+/// The Pareto front of several measures.
+fn of_front(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
+    let on_front = choice.cells.iter();
+    let front: Vec<&Ranked<'_, '_>> = on_front
+        .filter(|one| one.standing == Standing::OnFront)
+        .collect();
+    let named = front.iter().take(FRONT).map(|one| {
+        let values: Vec<String> = one.numbers.iter().map(Number::shown).collect();
+        format!("{} with {}", view.name(one.cell, None), values.join(" at "))
+    });
+    let named = named.collect::<Vec<_>>().join("; ");
+    let more = match front.len().saturating_sub(FRONT) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    let (names, all) = (names(choice), choice.cells.len());
+    let mut sentences = vec![match front.len() {
+        1 => format!("Best by {names} at once: {named}."),
+        n => format!(
+            "No cell is best by {names} at once; {n} of {all} are on the Pareto front: {named}{more}."
+        ),
+    }];
+    if choice.n < choice.needed {
+        sentences.push(format!(
+            "The front is that of medians over {}; telling each cell from all others needs {}.",
+            choice.n, choice.needed
+        ));
+    }
+    sentences
+}
+
+/// A phrase with a small first letter, inside a sentence.
+fn lowered(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_lowercase);
+    first.chain(letters).collect()
+}

@@ -1,0 +1,144 @@
+//! The decision table: the cells of a task, the best first, with what decides, what stands beside it, and how each cell
+//! stands to the best.
+
+use crate::base::units::human;
+use crate::report::measure::Measure;
+use crate::report::sections::ranking::{is_baseline, row};
+use crate::report::table::{Column, Entry, Row, Table};
+use crate::report::view::{Cell, View};
+
+use super::choice::{Choice, Ranked, Standing};
+use super::sentences::names;
+
+/// Rows at most.
+const ROWS: usize = 20;
+/// Axes that have a column each; where there are more, one column names the cell.
+const AXES: usize = 4;
+
+/// The table of a choice; `number` tells it from those of other tasks.
+pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>) -> Table {
+    let base = baseline(view, choice);
+    let mut columns = axis_columns(view);
+    columns.extend(choice.measures.iter().map(Measure::heading));
+    columns.extend(choice.beside.iter().map(Measure::heading));
+    columns.push(Column::text("against the best"));
+    let shown = choice.cells.iter().take(ROWS);
+    let mut rows: Vec<Row> = shown.map(|one| row_of(view, choice, one, base)).collect();
+    let later = choice.cells.iter().skip(ROWS);
+    let left = choice.cells.len().saturating_sub(ROWS);
+    rows.extend(
+        later
+            .filter(|one| is_base(one, base))
+            .map(|one| row_of(view, choice, one, base)),
+    );
+    let (id, title) = match number {
+        None => ("decision".to_owned(), format!("By {}", names(choice))),
+        Some(n) => (
+            format!("decision-{n}"),
+            format!("{}: by {}", choice.task, names(choice)),
+        ),
+    };
+    let about = format!(
+        "Best first, by median over {}.",
+        if choice.measures[0].is_clock {
+            "the runs of a cell, with the interval that timings.csv has"
+        } else {
+            "the seeds of a cell, with their range"
+        }
+    );
+    let mut table = Table::of_rows((&id, &title, about), columns, rows);
+    table.cut = (left > 0).then(|| {
+        format!(
+            "The best {ROWS} of {} cells; all of them are in the tables and CSV files.",
+            choice.cells.len()
+        )
+    });
+    table
+}
+
+/// Cells side by side, in plan order, where nothing decides between them.
+pub(super) fn of_cells(view: &View<'_>, cells: &[&Cell<'_>]) -> Table {
+    let measures = super::choice::usual(cells);
+    let mut columns = axis_columns(view);
+    columns.extend(measures.iter().map(Measure::heading));
+    let rows = cells.iter().take(ROWS).map(|cell| {
+        let mut fields: Vec<Entry> = labels(view, cell).into_iter().map(Entry::text).collect();
+        fields.extend(measures.iter().map(|measure| measure.entry(cell)));
+        row(cell, fields)
+    });
+    let about = "Medians over the runs of a cell, of quality over its seeds.".to_owned();
+    let head = ("cells", "The cells", about);
+    let mut table = Table::of_rows(head, columns, rows.collect());
+    table.cut = (cells.len() > ROWS).then(|| {
+        let all = cells.len();
+        format!("The first {ROWS} of {all} cells; all of them are in the tables and CSV files.")
+    });
+    table
+}
+
+fn axis_columns(view: &View<'_>) -> Vec<Column> {
+    if !is_short(view) {
+        return vec![Column::text("cell")];
+    }
+    let axes = view.telling.iter().map(|&place| &view.set.plan.axes[place]);
+    axes.map(|axis| Column::setting(&axis.name)).collect()
+}
+
+fn is_short(view: &View<'_>) -> bool {
+    (1..=AXES).contains(&view.telling.len())
+}
+
+/// The baseline of the manifest, where it is one of the cells.
+fn baseline<'v>(view: &View<'_>, choice: &Choice<'v, '_>) -> Option<&'v str> {
+    let found = choice
+        .cells
+        .iter()
+        .find(|one| is_baseline(view, one.cell))?;
+    Some(&*found.cell.info.key)
+}
+
+fn is_base(one: &Ranked<'_, '_>, base: Option<&str>) -> bool {
+    base == Some(&*one.cell.info.key)
+}
+
+fn labels(view: &View<'_>, cell: &Cell<'_>) -> Vec<String> {
+    if !is_short(view) {
+        return vec![view.name(cell, None)];
+    }
+    let text = |value: &String| if value.is_empty() { "–" } else { value }.to_owned();
+    let places = view.telling.iter();
+    places.map(|&place| text(&cell.info.axes[place])).collect()
+}
+
+fn row_of(
+    view: &View<'_>,
+    choice: &Choice<'_, '_>,
+    one: &Ranked<'_, '_>,
+    base: Option<&str>,
+) -> Row {
+    let mut fields: Vec<Entry> = labels(view, one.cell)
+        .into_iter()
+        .map(Entry::text)
+        .collect();
+    fields.extend(one.numbers.iter().map(|number| Entry::number(Some(number))));
+    fields.extend(choice.beside.iter().map(|measure| measure.entry(one.cell)));
+    let mut standing = in_words(one.standing);
+    if is_base(one, base) {
+        standing = format!("{standing}; baseline");
+    }
+    fields.push(Entry::text(standing));
+    row(one.cell, fields)
+}
+
+fn in_words(standing: Standing) -> String {
+    match standing {
+        Standing::Best => "best median".to_owned(),
+        Standing::Untested(None) => "not told: a single value".to_owned(),
+        Standing::Untested(Some(true)) => "not told: ranges overlap".to_owned(),
+        Standing::Untested(Some(false)) => "not told: ranges apart".to_owned(),
+        Standing::Behind(p) => format!("behind (p = {})", human(p, 2)),
+        Standing::Alike(p) => format!("not distinguishable (p = {})", human(p, 2)),
+        Standing::OnFront => "on the front".to_owned(),
+        Standing::Dominated => "dominated".to_owned(),
+    }
+}

@@ -1,0 +1,253 @@
+//! Answers by kind of question, and of results that tell nothing.
+
+use serde_json::json;
+
+use super::Answer;
+use crate::report::tests::many::many;
+use crate::report::tests::scaling::sizes;
+use crate::report::view::View;
+use crate::results::golden::ddpm;
+use crate::results::{self, ResultSet, Status};
+
+fn answer(set: &ResultSet) -> Answer {
+    Answer::of(&View::of(set))
+}
+
+fn text(set: &ResultSet) -> String {
+    answer(set).sentences.join(" ")
+}
+
+/// The first `cells` cells, with `runs` runs of `ms` milliseconds a step each, spread by a percent.
+fn timed(cells: usize, runs: usize, ms: impl Fn(usize) -> f64) -> ResultSet {
+    let mut set = ddpm();
+    set.plan.cells.truncate(cells);
+    let keys: Vec<String> = set.plan.cells.iter().map(|cell| cell.key.clone()).collect();
+    set.runs.retain(|row| keys.contains(&row.key));
+    set.epochs.retain(|row| keys.contains(&row.key));
+    let golden = set.blocks[0].clone();
+    set.blocks.clear();
+    for (cell, key) in keys.iter().enumerate() {
+        for block in 0..runs {
+            let mut run = golden.clone();
+            (run.key, run.block) = (key.clone(), block);
+            let times = run.times.as_mut().expect("a measured run");
+            times.step_ms = ms(cell) * (1.0 + 0.001 * block as f64 + 0.0001 * cell as f64);
+            times.samples_per_s = 8000.0 / times.step_ms;
+            times.epoch_s = None;
+            set.blocks.push(run);
+        }
+    }
+    set.timings = results::timings(&set.blocks);
+    set.plan.report = json!({"answer": ["samples_per_s"]});
+    set
+}
+
+#[test]
+fn fastest_is_not_told_from_too_few_runs() {
+    let set = timed(2, 2, |cell| [100.0, 200.0][cell]);
+    let sentences = answer(&set).sentences;
+    assert_eq!(
+        sentences[0],
+        "Which cell is fastest is not told: 2 runs a cell, 4 are needed."
+    );
+    assert!(
+        sentences[1].starts_with("Fastest seen: workers 0, 79.96"),
+        "{sentences:?}"
+    );
+    assert!(
+        sentences[1].ends_with("no other range overlaps with this one."),
+        "{sentences:?}"
+    );
+    let overlapping = timed(2, 2, |_| 100.0);
+    assert!(text(&overlapping).contains("one range overlaps with it: workers 4"));
+    assert!(text(&timed(2, 1, |_| 100.0)).contains("a single value has no range"));
+}
+
+#[test]
+fn fastest_is_told_where_a_test_tells_it() {
+    let apart = text(&timed(2, 6, |cell| [100.0, 200.0][cell]));
+    assert!(apart.starts_with("Fastest: workers 0"), "{apart}");
+    assert!(
+        apart.contains("every other cell is behind it (n = 6, Mann–Whitney, p ≤ 0.0022 by Holm)"),
+        "{apart}"
+    );
+    let alike = text(&timed(2, 6, |_| 100.0));
+    assert!(
+        alike.contains("1 cell is not distinguishable from it (n = 6"),
+        "{alike}"
+    );
+}
+
+/// Two cells that learned, with an accuracy for each of five seeds.
+fn with_accuracy(values: [[f64; 5]; 2]) -> ResultSet {
+    let mut set = timed(2, 2, |_| 100.0);
+    set.plan.report = json!({});
+    // Something that changes what is learned.
+    for (place, cell) in set.plan.cells.iter_mut().enumerate() {
+        cell.spec = json!({"train": {"lr": place}});
+    }
+    let golden = set.runs[0].clone();
+    set.runs.clear();
+    for (cell, values) in set.plan.cells.iter().zip(values) {
+        for (seed, value) in values.into_iter().enumerate() {
+            let mut row = golden.clone();
+            (row.key, row.seed) = (cell.key.clone(), 42 + seed as u64);
+            let facts = row.facts.as_mut().expect("facts");
+            facts.metrics.insert("val_accuracy".into(), Some(value));
+            (facts.eval_loss_before, facts.eval_loss_after) = (Some(1.0), Some(0.5));
+            set.runs.push(row);
+        }
+    }
+    set
+}
+
+#[test]
+fn quality_decides_where_the_axes_can_change_it_and_the_runs_learned() {
+    let set = with_accuracy([
+        [0.80, 0.81, 0.82, 0.83, 0.84],
+        [0.90, 0.91, 0.92, 0.93, 0.94],
+    ]);
+    let found = answer(&set);
+    assert_eq!(found.by, "validation accuracy, as the axes can change it");
+    let first = &found.sentences[0];
+    assert!(
+        first.starts_with("Highest validation accuracy: workers 4, 0.92"),
+        "{first}"
+    );
+    assert!(
+        first.contains("every other cell is behind it (n = 5"),
+        "{first}"
+    );
+    let mut idle = set.clone();
+    let facts = idle.runs[3].facts.as_mut().expect("facts");
+    // A fall of half a percent is none.
+    facts.eval_loss_after = Some(0.995);
+    let found = answer(&idle);
+    assert_eq!(found.by, "throughput, as quality is not told");
+    assert!(found.sentences.contains(
+        &"Quality is not told: in some run the evaluation loss did not fall by 1 %.".to_owned()
+    ));
+    let mut other = set;
+    other.runs[3].facts.as_mut().expect("facts").samples += 1;
+    let told = answer(&other).sentences;
+    assert!(
+        told.iter()
+            .any(|one| one.contains("different numbers of samples")),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn axes_that_change_only_speed_are_decided_by_speed() {
+    let mut set = with_accuracy([[0.8; 5], [0.9; 5]]);
+    for (place, cell) in set.plan.cells.iter_mut().enumerate() {
+        cell.spec = json!({"train": {"threads": place}, "loader": {"workers": place}});
+    }
+    assert_eq!(
+        answer(&set).by,
+        "throughput, as the cells differ in speed only"
+    );
+}
+
+#[test]
+fn several_measures_have_a_pareto_front_and_no_best() {
+    let mut set = with_accuracy([[0.8; 5], [0.9; 5]]);
+    set.plan.report = json!({"answer": ["val_accuracy", "samples_per_s"]});
+    for run in &mut set.blocks {
+        let is_first = run.key == set.plan.cells[0].key;
+        let times = run.times.as_mut().expect("a measured run");
+        times.samples_per_s = if is_first { 200.0 } else { 100.0 };
+    }
+    set.timings = results::timings(&set.blocks);
+    let both = text(&set);
+    assert!(
+        both.starts_with("No cell is best by validation accuracy and throughput at once; 2 of 2"),
+        "{both}"
+    );
+    set.plan.report = json!({"answer": ["val_accuracy", "peak_train_bytes", "samples_per_s"]});
+    assert!(text(&set).contains("on the Pareto front"));
+}
+
+#[test]
+fn growth_with_the_number_of_samples_is_told_by_its_exponent() {
+    let first = text(&sizes());
+    assert!(
+        first.starts_with("Training time grows with the number of samples to the power of 0.801"),
+        "{first}"
+    );
+}
+
+#[test]
+fn results_that_tell_nothing_say_so() {
+    let mut set = ddpm();
+    set.blocks.clear();
+    set.timings.clear();
+    set.epochs.clear();
+    for row in &mut set.runs {
+        (row.status, row.facts) = (Status::Oom, None);
+        row.reason = "needed 12 GiB".into();
+    }
+    let all = set.plan.cells.len();
+    assert_eq!(
+        text(&set),
+        format!("Nothing was measured: {all} oom (needed 12 GiB).")
+    );
+    for row in &mut set.runs {
+        (row.status, row.reason) = (Status::Skipped, "no device `cuda`".into());
+    }
+    assert_eq!(
+        text(&set),
+        format!("Nothing was measured: {all} skipped (no device `cuda`).")
+    );
+    set.runs.clear();
+    assert_eq!(
+        text(&set),
+        format!("Nothing was measured: {all} not run yet.")
+    );
+    set.plan.cells.clear();
+    assert_eq!(text(&set), "The plan has no cell.");
+}
+
+#[test]
+fn one_cell_and_tasks_of_one_cell_have_nothing_to_choose() {
+    let one = text(&timed(1, 2, |_| 100.0));
+    assert!(
+        one.starts_with("One cell was measured, so that there is nothing to choose between: 79.96"),
+        "{one}"
+    );
+    let mut set = timed(2, 2, |_| 100.0);
+    set.plan.cells[1].task_signature = "another".into();
+    assert!(text(&set).starts_with("Each of the 2 measured cells is a task of its own"));
+}
+
+#[test]
+fn several_tasks_have_a_sentence_each_and_then_a_count() {
+    let mut set = timed(6, 2, |_| 100.0);
+    for (place, cell) in set.plan.cells.iter_mut().enumerate() {
+        cell.task_signature = format!("task {}", place / 2);
+        cell.spec = json!({"loss": {"kind": format!("loss-{}", place / 2)}});
+    }
+    let found = answer(&set);
+    assert_eq!(found.tables.len(), 3);
+    assert!(found.sentences[0].starts_with("loss-0: "), "{found:?}");
+    let mut more = many(40);
+    for (place, cell) in more.plan.cells.iter_mut().enumerate() {
+        cell.task_signature = format!("task {}", place / 5);
+    }
+    assert!(
+        text(&more).ends_with("5 more tasks: see the tables below."),
+        "{}",
+        text(&more)
+    );
+}
+
+#[test]
+fn of_a_thousand_cells_twenty_stand_in_the_table() {
+    let found = answer(&many(1000));
+    assert_eq!(found.tables[0].rows.len(), 20);
+    assert!(found.tables[0].columns.len() <= 8);
+    assert!(
+        found.sentences.iter().all(|sentence| sentence.len() < 600),
+        "{found:?}"
+    );
+}

@@ -1,0 +1,236 @@
+//! [`Measure`]: a column of the results as an answer speaks of it: its name in words, unit, direction, and the values of a cell.
+
+use crate::base::statistics::range;
+use crate::base::text::capitalised;
+use crate::base::units::human_si;
+use crate::event::EpochRow;
+use crate::plan::search::ObjectiveDirection;
+use crate::report::number::{Number, Provenance};
+use crate::report::plot::ScaleKind;
+use crate::report::sections::memory::{MIB, mebibytes};
+use crate::report::sections::quality::of_seeds;
+use crate::report::sections::speed::timing;
+use crate::report::table::{Column, Entry};
+use crate::report::view::Cell;
+use crate::results::{BlockRow, RunRow, fixed_column, metric_column, objective};
+
+/// A column of the results, or a metric.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Measure {
+    /// Its name in the CSV files.
+    pub(crate) column: String,
+    /// The same in words: `validation accuracy`.
+    pub(crate) name: String,
+    /// Unit in which it is told; empty for a plain number, and where the text has it.
+    pub(crate) unit: String,
+    /// Whether it is one value for each run (a clock or a counter of the machine) and not for each seed.
+    pub(crate) is_clock: bool,
+}
+
+impl Measure {
+    /// The measure of a column.
+    pub(crate) fn of(column: &str) -> Self {
+        let unit = fixed_column(column)
+            .unwrap_or_else(|| metric_column(column))
+            .unit;
+        Self {
+            column: column.to_owned(),
+            name: words(column),
+            unit: match &*unit {
+                "bytes" => "MiB".to_owned(),
+                "1" | "FLOP" => String::new(),
+                unit => unit.to_owned(),
+            },
+            is_clock: objective::is_clock(column),
+        }
+    }
+
+    /// Whether more is better.
+    pub(crate) fn is_higher_better(&self) -> bool {
+        objective::direction(&self.column) == Some(ObjectiveDirection::Maximize)
+    }
+
+    /// A value such that less is better.
+    pub(crate) fn cost(&self, value: f64) -> f64 {
+        if self.is_higher_better() {
+            -value
+        } else {
+            value
+        }
+    }
+
+    /// `Fastest`, `Highest validation accuracy`, `Lowest memory`.
+    pub(crate) fn superlative(&self) -> String {
+        match &*self.unit {
+            "s" | "ms" | "samples/s" => "Fastest".to_owned(),
+            _ if self.is_higher_better() => format!("Highest {}", self.name),
+            _ => format!("Lowest {}", self.name),
+        }
+    }
+
+    /// A value inside a sentence: `10.7 samples/s (10.4–10.9)`, `0.53 s an epoch`, `validation accuracy 0.91`.
+    pub(crate) fn told(&self, number: &Number) -> String {
+        let shown = number.shown();
+        match &*self.column {
+            "epoch_s" => format!("{shown} an epoch"),
+            "step_ms" => format!("{shown} a step"),
+            _ if self.unit.is_empty() => format!("{} {shown}", self.name),
+            _ => shown,
+        }
+    }
+
+    /// One value for each counted run of a clock's column, else for each seed; in its unit.
+    pub(crate) fn values(&self, cell: &Cell<'_>) -> Vec<f64> {
+        let seeds = cell.runs.iter();
+        let values: Vec<f64> = if self.is_clock {
+            let blocks = cell.counted.iter();
+            blocks.filter_map(|run| self.of_run(cell, run)).collect()
+        } else {
+            seeds.filter_map(|row| self.of_seed(cell, row)).collect()
+        };
+        if self.unit != "MiB" {
+            return values;
+        }
+        // No process takes nothing: a zero is a counter that did not work.
+        let known = values.into_iter().filter(|bytes| *bytes > 0.0);
+        known.map(|bytes| bytes / MIB).collect()
+    }
+
+    fn of_run(&self, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {
+        // Those that every report asks for, without a way through text.
+        if let Some(times) = &run.times {
+            match &*self.column {
+                "samples_per_s" => return Some(times.samples_per_s),
+                "step_ms" => return Some(times.step_ms),
+                "epoch_s" => return times.epoch_s,
+                "peak_train_bytes" => return times.peak_train_bytes.map(|bytes| bytes as f64),
+                _ => {}
+            }
+        }
+        let row = cell.runs.iter().find(|row| row.seed == run.seed)?;
+        let wall_s = run.wall_s.unwrap_or(f64::NAN);
+        let (facts, times) = (row.facts.as_ref()?, run.times.as_ref());
+        objective::value(&self.column, facts, times, wall_s, &[], None)
+    }
+
+    fn of_seed(&self, cell: &Cell<'_>, row: &RunRow) -> Option<f64> {
+        let facts = row.facts.as_ref()?;
+        let of = |epochs: &[EpochRow]| {
+            objective::value(&self.column, facts, None, f64::NAN, epochs, None)
+        };
+        // Most columns are facts of the run, and need no curve.
+        of(&[]).or_else(|| {
+            let epochs = cell.epochs.iter().filter(|epoch| epoch.seed == row.seed);
+            of(&epochs.map(|row| row.epoch.clone()).collect::<Vec<_>>())
+        })
+    }
+
+    /// The value of a cell, as the page's other tables have it.
+    pub(crate) fn number(&self, cell: &Cell<'_>) -> Option<Number> {
+        if self.unit == "MiB" {
+            return in_words(&self.values(cell), mebibytes, "MiB", "runs");
+        }
+        if self.is_flops() {
+            let show = |value: f64| human_si(value, "FLOP");
+            return in_words(&self.values(cell), show, "", "seeds");
+        }
+        timing(cell, &self.column).or_else(|| {
+            let number = of_seeds(&self.values(cell))?;
+            let unit = self.unit.clone();
+            Some(Number { unit, ..number })
+        })
+    }
+
+    /// Ends of its interval, in its unit: that of the timings, else the range of the seeds; `None` for a single value.
+    pub(crate) fn ends(&self, cell: &Cell<'_>) -> Option<(f64, f64)> {
+        let timing = cell.timing.filter(|_| self.is_clock && self.unit != "MiB");
+        if let Some(found) = timing.and_then(|row| row.values.get(&self.column)) {
+            return found.ends();
+        }
+        let values = self.values(cell);
+        range(&values).filter(|_| values.len() > 1)
+    }
+
+    /// Whether it is a share, which has an upper bound.
+    pub(crate) fn is_bounded(&self) -> bool {
+        let last = self.column.rsplit('_').next();
+        last.is_some_and(|last| ["accuracy", "r2"].contains(&last))
+    }
+
+    /// Scale of an axis: logarithmic where values span a factor of 10 and have no upper bound.
+    pub(crate) fn scale(&self, values: &[f64]) -> ScaleKind {
+        let is_wide = range(values).is_some_and(|(low, high)| low > 0.0 && high >= 10.0 * low);
+        if is_wide && !self.is_bounded() {
+            ScaleKind::Log10
+        } else {
+            ScaleKind::Linear
+        }
+    }
+
+    fn is_flops(&self) -> bool {
+        self.column.starts_with("flops_")
+    }
+
+    /// Its column in a table.
+    pub(crate) fn heading(&self) -> Column {
+        let (arrow, runs) = (
+            if self.is_higher_better() {
+                "↑"
+            } else {
+                "↓"
+            },
+            if self.is_clock { "runs" } else { "seeds" },
+        );
+        let how = Provenance::Measured(format!("median of n {runs}"));
+        let name = capitalised(&self.name);
+        Column::number(&format!("{name} {arrow}"), &self.unit, &how)
+    }
+
+    /// A cell's field in that column.
+    pub(crate) fn entry(&self, cell: &Cell<'_>) -> Entry {
+        Entry::number(self.number(cell).as_ref())
+    }
+
+    /// `throughput in samples/s`, for an axis.
+    pub(crate) fn label(&self) -> String {
+        match &*self.unit {
+            "" if self.is_flops() => format!("{} in FLOP", self.name),
+            "" => self.name.clone(),
+            unit => format!("{} in {unit}", self.name),
+        }
+    }
+}
+
+fn in_words(
+    values: &[f64],
+    show: impl Fn(f64) -> String,
+    unit: &str,
+    what: &str,
+) -> Option<Number> {
+    let number = of_seeds(values)?;
+    let entry = Entry::between(number.value, number.ends, show);
+    Some(Number {
+        text: entry.text,
+        interval: Some(entry.detail).filter(|ends| !ends.is_empty()),
+        unit: unit.to_owned(),
+        provenance: Provenance::Measured(format!("n = {} {what}", values.len())).to_string(),
+        ..number
+    })
+}
+
+/// `validation accuracy` of `val_accuracy`.
+fn words(column: &str) -> String {
+    match column {
+        "samples_per_s" => "throughput".to_owned(),
+        "epoch_s" => "epoch time".to_owned(),
+        "step_ms" => "step time".to_owned(),
+        "flops_forward_per_sample" => "FLOPs of a forward pass".to_owned(),
+        "peak_train_bytes" => "memory".to_owned(),
+        _ => column
+            .replace("val_", "validation ")
+            .replace("_r2", " R²")
+            .replace("r2", "R²")
+            .replace('_', " ")
+            .replace("  ", " "),
+    }
+}

@@ -1,0 +1,129 @@
+//! [`Section`] and [`Theme`]: what a page shows below its answer, ready to draw.
+
+use serde::Serialize;
+
+use super::judged::Judged;
+use super::sections::plots::PlotContext;
+use super::sections::samples::SampleContext;
+use super::table::Table;
+
+/// Sections that belong together: one part of a page that opens and closes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Theme {
+    /// Stands in links, and templates choose by it: `speed`.
+    pub id: String,
+    /// Its heading.
+    pub title: String,
+    /// Its sections, none of them empty.
+    pub sections: Vec<Section>,
+}
+
+/// A section, drawn in the order of its fields.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Section {
+    /// Stands in links: `cells`.
+    pub id: String,
+    /// Its name in a list of sections.
+    pub name: String,
+    /// Heading; empty where its first table has the heading.
+    pub title: String,
+    /// What it says above its tables, a paragraph each.
+    pub paragraphs: Vec<String>,
+    /// Its tables; those of a section with a heading stand one level lower.
+    pub tables: Vec<Table>,
+    /// Its plots.
+    pub plots: Vec<PlotContext>,
+    /// Its images.
+    pub images: Vec<SampleContext>,
+    /// What it says below, as a list.
+    pub points: Vec<String>,
+    /// The rule that made the list; empty for none.
+    pub rule: String,
+    /// A text as it stands in a file.
+    pub code: Option<Code>,
+}
+
+/// A text as it stands in a file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Code {
+    /// What it is written in (`toml`, `diff`).
+    pub syntax: String,
+    /// All of it.
+    pub text: String,
+    /// A Markdown fence that is longer than any in the text.
+    pub fence: String,
+}
+
+impl Section {
+    /// A section that is one table.
+    pub(crate) fn table(table: Table) -> Self {
+        Self {
+            id: format!("section-{}", table.id),
+            name: table.title.clone(),
+            tables: vec![table],
+            ..Self::default()
+        }
+    }
+
+    /// A table with what its rule says. Without rows there was nothing to judge, and the section is empty.
+    pub(crate) fn judged(judged: Judged) -> Self {
+        if judged.table.rows.is_empty() {
+            return Self::default();
+        }
+        Self {
+            points: judged.verdicts,
+            rule: judged.rule,
+            ..Self::table(judged.table)
+        }
+    }
+
+    /// A section under a heading, without content yet.
+    pub(crate) fn titled(id: &str, title: impl Into<String>) -> Self {
+        let title = title.into();
+        Self {
+            id: id.to_owned(),
+            name: title.clone(),
+            title,
+            ..Self::default()
+        }
+    }
+
+    /// Plots without a heading.
+    pub(crate) fn plots(id: &str, plots: Vec<PlotContext>) -> Self {
+        Self {
+            id: id.to_owned(),
+            plots,
+            ..Self::default()
+        }
+    }
+
+    /// Whether it shows nothing: tables without rows, no plot, no sentence.
+    pub(crate) fn is_empty(&self) -> bool {
+        let has_rows = self.tables.iter().any(|table| !table.rows.is_empty());
+        let has_words = !self.paragraphs.is_empty() || !self.points.is_empty();
+        let has_others = !self.plots.is_empty() || !self.images.is_empty() || self.code.is_some();
+        !has_rows && !has_words && !has_others
+    }
+}
+
+impl Code {
+    /// A text, fenced.
+    pub(crate) fn of(syntax: &str, text: &str) -> Self {
+        Self {
+            syntax: syntax.to_owned(),
+            text: text.trim_end().to_owned(),
+            fence: fence(text),
+        }
+    }
+}
+
+/// Backquotes that close nothing inside the text.
+fn fence(text: &str) -> String {
+    let mut longest = 2;
+    let mut current = 0;
+    for letter in text.chars() {
+        current = if letter == '`' { current + 1 } else { 0 };
+        longest = longest.max(current);
+    }
+    "`".repeat(longest + 1)
+}

@@ -1,0 +1,342 @@
+//! A measure over each numeric axis, batch size first; dots per cell where no axis is numeric.
+
+use std::collections::BTreeMap;
+
+use crate::base::statistics::{median, range};
+use crate::base::text::{capitalised, kebab_case};
+use crate::base::units::human;
+use crate::plan::AxisKind;
+use crate::report::measure::Measure;
+use crate::report::plot::{DotPlot, DotRow, LinePlot, POINTS, Point, SERIES, ScaleKind, Series};
+use crate::report::sections::speed;
+use crate::report::view::{Cell, View};
+
+use super::PlotContext;
+
+/// Numeric axes that get a plot each.
+const AXES: usize = 3;
+/// Cells of a plot by cell.
+const ROWS: usize = 30;
+
+/// One plot for each numeric axis, or one by cell where there is none; none without a value.
+pub(crate) fn plots(view: &View<'_>, measure: &Measure) -> Vec<PlotContext> {
+    let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
+    let drawing = Drawing::of(view, measure, &cells);
+    let axes = drawing.numeric_axes();
+    if axes.is_empty() {
+        return drawing.by_cell().into_iter().collect();
+    }
+    let axes = axes.into_iter().take(AXES);
+    axes.map(|axis| drawing.over(axis)).collect()
+}
+
+/// The plot of some cells over the axis along which their medians differ most, named `id`; `None` without two values.
+pub(crate) fn deciding(
+    view: &View<'_>,
+    measure: &Measure,
+    cells: &[&Cell<'_>],
+    id: &str,
+) -> Option<PlotContext> {
+    let drawing = Drawing::of(view, measure, cells);
+    let spread = |place: usize| {
+        let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for one in &drawing.cells {
+            let value = &one.cell.info.axes[place];
+            groups.entry(value).or_default().push(one.value);
+        }
+        let medians: Vec<f64> = groups
+            .values()
+            .filter_map(|values| median(values))
+            .collect();
+        range(&medians).map_or(0.0, |(low, high)| high - low)
+    };
+    let places = view.telling.iter().copied();
+    let widest = places.max_by(|a, b| spread(*a).total_cmp(&spread(*b)).then(b.cmp(a)));
+    let numeric = drawing.numeric_axes();
+    let plot = match widest.filter(|place| numeric.contains(place)) {
+        Some(place) => Some(drawing.over(place)),
+        None => drawing.by_cell(),
+    };
+    plot.map(|plot| PlotContext {
+        id: id.to_owned(),
+        ..plot
+    })
+}
+
+/// Cells with their values of a measure.
+struct Drawing<'d, 'v, 'a> {
+    view: &'d View<'a>,
+    measure: &'d Measure,
+    /// Only those that have a value.
+    cells: Vec<Valued<'v, 'a>>,
+}
+
+/// A cell with its value.
+#[derive(Clone)]
+struct Valued<'v, 'a> {
+    cell: &'v Cell<'a>,
+    value: f64,
+    text: String,
+    interval: Option<(f64, f64)>,
+    runs: Vec<f64>,
+}
+
+impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
+    fn of(view: &'d View<'a>, measure: &'d Measure, cells: &[&'v Cell<'a>]) -> Self {
+        let valued = |cell: &&'v Cell<'a>| {
+            let number = measure.number(cell)?;
+            Some(Valued {
+                cell,
+                value: number.value,
+                text: number.text,
+                interval: measure.ends(cell),
+                runs: measure.values(cell),
+            })
+        };
+        Self {
+            view,
+            measure,
+            cells: cells.iter().filter_map(valued).collect(),
+        }
+    }
+
+    /// Places of the numeric axes with two values or more: batch size first, then matrix order.
+    fn numeric_axes(&self) -> Vec<usize> {
+        let axes = &self.view.set.plan.axes;
+        let is_numeric = |place: &usize| {
+            // A cell whose matrix lacks the axis has no point.
+            let mut texts = self.cells.iter().map(|one| &one.cell.info.axes[*place]);
+            let numbers = texts.all(|text| text.is_empty() || text.parse::<f64>().is_ok());
+            axes[*place].kind != AxisKind::Category && numbers
+        };
+        let varies = |place: &usize| {
+            let texts = self.cells.iter().map(|one| &one.cell.info.axes[*place]);
+            let mut texts = texts.filter(|text| !text.is_empty());
+            let first = texts.next();
+            texts.any(|text| Some(text) != first)
+        };
+        let mut places: Vec<usize> = (0..axes.len()).filter(is_numeric).filter(varies).collect();
+        places.sort_by_key(|&place| (axes[place].path != "train.batch-size", place));
+        places
+    }
+
+    fn over(&self, axis: usize) -> PlotContext {
+        let mut lines = self.lines_along(axis);
+        let all = lines.len();
+        let mut rest = Vec::new();
+        if all > SERIES {
+            // Those that reach furthest are the ones to choose from. Stable, so that equal ones stay in plan order.
+            lines.sort_by(|a, b| self.best(a).total_cmp(&self.best(b)));
+            rest = lines.split_off(SERIES - 1);
+        }
+        let is_condensed = lines.iter().any(|line| line.cells.len() > POINTS);
+        let named = lines.iter().map(|line| self.series(line, axis).condensed());
+        let mut series: Vec<Series> = named.collect();
+        if !rest.is_empty() {
+            series.push(summed(&rest, axis).condensed());
+        }
+        let xs = series.iter().flat_map(|line| &line.points);
+        let x_scale = ScaleKind::for_values(&xs.map(|point| point.x).collect::<Vec<f64>>());
+        let ys: Vec<f64> = self.cells.iter().map(|one| one.value).collect();
+        let axis_name = &self.view.set.plan.axes[axis].name;
+        let title = capitalised(&format!("{} over {axis_name}", self.measure.name));
+        let plot = LinePlot {
+            about: title.clone(),
+            x_label: axis_name.clone(),
+            x_scale,
+            x_settings: true,
+            y_label: self.measure.label(),
+            y_scale: self.measure.scale(&ys),
+            series,
+            ..LinePlot::default()
+        };
+        let cut = left_out(all, is_condensed);
+        PlotContext {
+            id: format!("{}-{}", self.id(), kebab_case(axis_name)),
+            title,
+            caption: format!(
+                "{} Cells without a value have no point.{cut}",
+                self.caption()
+            ),
+            svg: plot.draw(),
+        }
+    }
+
+    fn id(&self) -> String {
+        kebab_case(&self.measure.name)
+    }
+
+    fn caption(&self) -> String {
+        if self.measure.is_clock {
+            format!("Measured: medians over runs{}.", whiskers(self.view))
+        } else if self.cells.iter().any(|one| one.runs.len() > 1) {
+            "Measured: medians over seeds; whiskers: range of the seeds; dots: the seeds."
+                .to_owned()
+        } else {
+            "Measured: one seed each.".to_owned()
+        }
+    }
+
+    /// The lowest cost that a line reaches.
+    fn best(&self, line: &Line<'_, '_>) -> f64 {
+        let costs = line.cells.iter().map(|one| self.measure.cost(one.value));
+        costs.fold(f64::INFINITY, f64::min)
+    }
+
+    fn lines_along(&self, axis: usize) -> Vec<Line<'v, 'a>> {
+        let mut lines: Vec<Line<'_, '_>> = Vec::new();
+        let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        let on_axis = self.cells.iter().filter(|one| one.at(axis).is_some());
+        for one in on_axis {
+            let name = self.view.name(one.cell, Some(axis));
+            let place = *places.entry(name.clone()).or_insert(lines.len());
+            if place == lines.len() {
+                let cells = Vec::new();
+                lines.push(Line { name, cells });
+            }
+            lines[place].cells.push(one.clone());
+        }
+        lines
+    }
+
+    fn series(&self, line: &Line<'_, '_>, axis: usize) -> Series {
+        let mut points: Vec<Point> = line
+            .cells
+            .iter()
+            .filter_map(|one| {
+                let at = &one.cell.info.axes[axis];
+                Some(Point {
+                    x: one.at(axis)?,
+                    y: one.value,
+                    interval: one.interval,
+                    runs: one.runs.clone(),
+                    about: format!("{}, {at}: {} {}", line.name, one.text, self.measure.unit),
+                    ..Point::default()
+                })
+            })
+            .collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        Series {
+            name: line.name.clone(),
+            points,
+            is_band: false,
+        }
+    }
+
+    /// A row for each cell, the best first; of many the best, and the others in one row. `None` without two cells.
+    fn by_cell(&self) -> Option<PlotContext> {
+        if self.cells.is_empty() {
+            return None;
+        }
+        let mut shown: Vec<&Valued<'_, '_>> = self.cells.iter().collect();
+        // Stable, so that equal cells stay in plan order.
+        let cost = |one: &Valued<'_, '_>| self.measure.cost(one.value);
+        shown.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+        let rest = shown.split_off(shown.len().min(ROWS));
+        let row = |one: &&Valued<'_, '_>| DotRow {
+            label: self.view.name(one.cell, None),
+            value: one.value,
+            interval: one.interval,
+            runs: one.runs.clone(),
+            end: one.text.clone(),
+        };
+        let mut rows: Vec<DotRow> = shown.iter().map(row).collect();
+        let values: Vec<f64> = rest.iter().map(|one| one.value).collect();
+        rows.extend(median(&values).map(|value| DotRow {
+            label: format!("the other {} cells", rest.len()),
+            value,
+            interval: range(&values),
+            end: human(value, 3),
+            ..DotRow::default()
+        }));
+        let title = capitalised(&format!("{} by cell", self.measure.name));
+        let plot = DotPlot {
+            about: title.clone(),
+            x_label: self.measure.label(),
+            is_bounded: self.measure.is_bounded(),
+            rows,
+        };
+        let cut = if rest.is_empty() {
+            String::new()
+        } else {
+            let all = self.cells.len();
+            format!(
+                " The best {ROWS} of {all} cells; the last row is the median of the others with their range."
+            )
+        };
+        Some(PlotContext {
+            id: self.id(),
+            title,
+            caption: format!("{}{cut}", self.caption()),
+            svg: plot.draw(),
+        })
+    }
+}
+
+impl Valued<'_, '_> {
+    /// Its value on a numeric axis.
+    fn at(&self, axis: usize) -> Option<f64> {
+        self.cell.info.axes[axis].parse().ok()
+    }
+}
+
+/// Cells that differ in one axis only, with their name.
+struct Line<'v, 'a> {
+    name: String,
+    cells: Vec<Valued<'v, 'a>>,
+}
+
+fn left_out(lines: usize, is_condensed: bool) -> String {
+    let mut cut = String::new();
+    if lines > SERIES {
+        let named = SERIES - 1;
+        let rest = lines - named;
+        cut = format!(
+            " Of {lines} lines the {named} that reach furthest; of the other {rest} median and range."
+        );
+    }
+    if is_condensed {
+        cut += " Of long lines median and range of neighbouring points.";
+    }
+    cut
+}
+
+/// Median and range over lines, at each value of the axis.
+fn summed(lines: &[Line<'_, '_>], axis: usize) -> Series {
+    let mut at: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for one in lines.iter().flat_map(|line| &line.cells) {
+        let value = &one.cell.info.axes[axis];
+        at.entry(value).or_default().push(one.value);
+    }
+    let name = format!("the other {}: median and range", lines.len());
+    let mut points: Vec<Point> = at
+        .iter()
+        .filter_map(|(text, values)| {
+            Some(Point {
+                x: text.parse().ok()?,
+                y: median(values)?,
+                interval: range(values),
+                about: format!("{name}, {text}"),
+                ..Point::default()
+            })
+        })
+        .collect();
+    points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    Series {
+        name,
+        points,
+        is_band: true,
+    }
+}
+
+pub(super) fn whiskers(view: &View<'_>) -> String {
+    let kinds: Vec<&str> = speed::kinds(view)
+        .into_iter()
+        .filter(|kind| !kind.starts_with("n = 1"))
+        .collect();
+    if kinds.is_empty() {
+        ", one run each".to_owned()
+    } else {
+        format!("; whiskers: {}; dots: the runs", kinds.join(" or "))
+    }
+}

@@ -1,0 +1,57 @@
+//! The results in git: rendering them again gives every page and plot of theirs, byte for byte.
+
+use std::fs;
+use std::path::Path;
+
+use crate::report::{ReportOptions, render};
+
+/// Copies the files of a folder, not those of its hidden folders.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("creates");
+    for entry in fs::read_dir(from).expect("a folder").flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        if path.is_file() {
+            fs::copy(&path, to.join(&name)).expect("copies");
+        } else if !name.to_string_lossy().starts_with('.') {
+            copy(&path, &to.join(&name));
+        }
+    }
+}
+
+#[test]
+fn every_committed_page_is_what_its_files_give() {
+    let reports = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports");
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let copied = root.path().join("reports");
+    // All of them: a report follows others beside it.
+    copy(&reports, &copied);
+    let mut stale = Vec::new();
+    let folders = fs::read_dir(&reports).expect("reports").flatten();
+    for folder in folders.filter(|entry| entry.path().join("plan.json").is_file()) {
+        let name = folder.file_name();
+        let files = render(&copied.join(&name), &ReportOptions::default()).expect("renders");
+        let is_in_git = |path: &&std::path::PathBuf| !path.ends_with("report.json");
+        for path in files.iter().filter(is_in_git) {
+            let own = path.strip_prefix(&copied).expect("inside");
+            if fs::read(path).ok() != fs::read(reports.join(own)).ok() {
+                stale.push(own.display().to_string());
+            }
+        }
+        for plot in fs::read_dir(folder.path().join("plots"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            if !files
+                .iter()
+                .any(|path| path.file_name() == Some(&plot.file_name()))
+            {
+                stale.push(format!("{}: no longer drawn", plot.path().display()));
+            }
+        }
+    }
+    assert!(
+        stale.is_empty(),
+        "render them again, `fieldtrial report NAME`: {stale:#?}"
+    );
+}
