@@ -36,10 +36,10 @@ pub use crate::plan::{Language, TEMPLATES};
 pub use advice::{Advice, AdviceItem, RULES, Rule};
 use advice::{AdviceFiles, BestFile};
 pub use answer::Answer;
+pub use column::Column;
 pub use comparison::{
     ComparisonReport, Labels, Part, comparison_answer, render_comparison, verdict_words,
 };
-pub use column::Column;
 pub use context::Report;
 pub use error::ReportError;
 pub use number::{Number, Provenance};
