@@ -36,7 +36,7 @@ pub use crate::plan::{Language, TEMPLATES};
 pub use advice::{Advice, AdviceItem, RULES, Rule};
 use advice::{AdviceFiles, BestFile};
 pub use answer::Answer;
-pub use column::Column;
+pub use column::{Column, ColumnKind};
 pub use comparison::{
     ComparisonReport, Labels, Part, comparison_answer, render_comparison, verdict_words,
 };
