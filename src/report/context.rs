@@ -8,6 +8,7 @@ use crate::results::ResultSet;
 
 use super::advice::Advice;
 use super::answer::Answer;
+use super::links::{Link, links};
 use super::section::Theme;
 use super::sections::cells::summary;
 use super::sections::environment::{EnvironmentContext, environments};
@@ -45,6 +46,8 @@ pub struct Report {
     pub incomplete: Vec<String>,
     /// Everything else, by theme.
     pub themes: Vec<Theme>,
+    /// Other pages of these results, and their files; empty for results in memory.
+    pub links: Vec<Link>,
     /// Version of the program that wrote the report.
     pub version: String,
 }
@@ -71,7 +74,11 @@ impl Report {
                 rayon::join(|| themes(&source), found)
             },
         );
-        (Self::with(view, advice, themes, answers), beside)
+        let mut report = Self::with(view, advice, themes, answers);
+        if let Some(folder) = folder {
+            report.links = links(folder, set, &report.advice);
+        }
+        (report, beside)
     }
 
     fn with(
@@ -107,6 +114,7 @@ impl Report {
             incomplete: incomplete(&environments),
             environments,
             themes,
+            links: Vec::new(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
     }

@@ -17,6 +17,7 @@ mod groups;
 pub mod importance;
 mod judged;
 mod language;
+mod links;
 mod measure;
 mod mistake;
 mod number;
@@ -42,6 +43,7 @@ pub use comparison::{
 };
 pub use context::Report;
 pub use error::ReportError;
+pub use links::Link;
 pub use number::{Number, Provenance};
 pub use section::{Code, Section, Theme};
 pub use sections::environment::{EnvironmentContext, EnvironmentField, SystemField};

@@ -198,7 +198,7 @@ fn r9_one_run_is_said_to_be_one() {
     set.timings = results::timings(&set.blocks);
     let report = Report::of(&set);
     let first = &report.answer.sentences[0];
-    assert!(first.contains("1 run a cell, 5 are needed"), "{first}");
+    assert!(first.contains("1 run per cell, 5 are needed"), "{first}");
     assert!(
         report.shown("speed").about.contains("n = 1"),
         "{}",

@@ -12,7 +12,7 @@ use crate::report::view::{Cell, View};
 
 use crate::report::measure::Measure;
 
-/// Adjusted p-values up to which a cell is told from the best one.
+/// Adjusted p-values up to which a cell differs from the best one.
 const ALPHA: f64 = 0.05;
 /// Settings of training that say what computes, and not what is learned.
 const OF_SPEED: [&str; 3] = ["device", "threads", "save-to"];
@@ -54,7 +54,7 @@ impl Why {
             Self::Treatments => "as treatments are compared by their times first",
             Self::OnlySpeed => "as the cells differ in speed only",
             Self::CanChange => "as the axes can change it",
-            Self::Untold(_) => "as quality is not told",
+            Self::Untold(_) => "as quality cannot be compared",
         }
     }
 

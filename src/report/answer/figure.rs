@@ -6,6 +6,7 @@ use crate::report::sections::plots::{PlotContext, over_axis};
 use crate::report::view::{Cell, View};
 
 use super::choice::{Choice, Standing};
+use super::table::{self, row_id};
 
 /// Labels of points: more would hide them.
 const LABELS: usize = 12;
@@ -23,9 +24,10 @@ pub(super) fn of(
     let mut plot = match choice.measures.as_slice() {
         [measure] => {
             let cells: Vec<&Cell<'_>> = choice.cells.iter().map(|one| one.cell).collect();
-            over_axis::deciding(view, measure, &cells, &id)?
+            let row = |place| row_id(&table::id(number), place);
+            over_axis::deciding(view, measure, &cells, &id, row)?
         }
-        [one, other, ..] => front(view, choice, (one, other), id),
+        [one, other, ..] => front(view, choice, (one, other), id, number),
         [] => return None,
     };
     if !choice.task.is_empty() {
@@ -40,6 +42,7 @@ fn front(
     choice: &Choice<'_, '_>,
     (one, other): (&Measure, &Measure),
     id: String,
+    number: Option<usize>,
 ) -> PlotContext {
     let is_on = |standing: Standing| standing == Standing::OnFront;
     let count = choice
@@ -48,10 +51,10 @@ fn front(
         .filter(|cell| is_on(cell.standing))
         .count();
     let series = |name: &str, wanted: bool| {
-        let cells = choice.cells.iter();
+        let cells = choice.cells.iter().enumerate();
         let points = cells
-            .filter(|cell| is_on(cell.standing) == wanted)
-            .map(|cell| {
+            .filter(|(_, cell)| is_on(cell.standing) == wanted)
+            .map(|(place, cell)| {
                 let name = view.name(cell.cell, None);
                 let (y, x) = (&cell.numbers[0], &cell.numbers[1]);
                 Point {
@@ -59,6 +62,7 @@ fn front(
                     y: y.value,
                     interval: one.ends(cell.cell),
                     about: format!("{name}: {} at {}", y.shown(), x.shown()),
+                    link: row_id(&table::id(number), place),
                     label: if wanted && count <= LABELS {
                         name
                     } else {
@@ -107,6 +111,7 @@ pub(super) fn over_samples(view: &View<'_>) -> Vec<PlotContext> {
         .filter(|cell| cell.is_measured())
         .collect();
     let pace = Measure::of(crate::report::sections::ranking::Pace::of(&cells).column());
-    let plot = over_axis::deciding(view, &pace, &cells, "answer");
+    let row = |place| row_id(table::OF_CELLS, place);
+    let plot = over_axis::deciding(view, &pace, &cells, "answer", row);
     plot.into_iter().collect()
 }

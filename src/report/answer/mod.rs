@@ -108,11 +108,13 @@ fn of_cells(view: &View<'_>) -> Answer {
     let named = choices.iter().take(NAMED).zip(1..);
     let mut answer = Answer::default();
     let mut by = Vec::new();
+    let mut untold = Vec::new();
     for (choice, number) in named {
         answer.sentences.extend(sentences::of(view, choice));
         let number = is_several.then_some(number);
         answer.tables.push(table::of(view, choice, number));
         answer.figures.extend(figure::of(view, choice, number));
+        untold.extend(choice.why.untold());
         by.push(format!(
             "{}, {}",
             sentences::names(choice),
@@ -125,6 +127,11 @@ fn of_cells(view: &View<'_>) -> Answer {
             .sentences
             .push(format!("{tasks}: see the tables below."));
     }
+    untold.dedup();
+    let untold = untold.into_iter();
+    answer
+        .sentences
+        .extend(untold.map(|why| format!("Quality cannot be compared: {why}.")));
     by.dedup();
     answer.by = by.join("; ");
     answer

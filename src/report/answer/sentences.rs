@@ -11,7 +11,7 @@ use super::choice::{Choice, Ranked, Standing};
 /// Cells of a Pareto front that a sentence names.
 const FRONT: usize = 4;
 
-/// One to three sentences on the cells of a task.
+/// What is said of the cells of a task; of several tasks in one paragraph each.
 pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let name = &choice.measures[0].name;
     let mut sentences = match (choice.cells.as_slice(), choice.measures.len()) {
@@ -23,11 +23,8 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         (_, 1) => of_best(view, choice),
         _ => of_front(view, choice),
     };
-    if let Some(why) = choice.why.untold() {
-        sentences.push(format!("Quality is not told: {why}."));
-    }
     if !choice.task.is_empty() {
-        sentences[0] = format!("{}: {}", choice.task, sentences[0]);
+        sentences = vec![format!("{}: {}", choice.task, sentences.join(" "))];
     }
     sentences
 }
@@ -57,7 +54,7 @@ fn text(view: &View<'_>, choice: &Choice<'_, '_>, one: &Ranked<'_, '_>) -> Strin
     name.chain(own).chain(beside).collect::<Vec<_>>().join(", ")
 }
 
-/// Cells that are not told from the best: of several the one that is best by what stands beside, else the next best.
+/// Cells that may be as good as the best: of several the one that is best by what stands beside, else the next best.
 fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -> String {
     let [first, ..] = cells else {
         return String::new();
@@ -83,7 +80,7 @@ fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -
     }
 }
 
-/// The best by one measure, and what is told from it.
+/// The best by one measure, and which cells a test separates from it.
 fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let (best, measure) = (&choice.cells[0], &choice.measures[0]);
     let by = measure.superlative();
@@ -98,8 +95,8 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let n = choice.n;
     if n < choice.needed {
         let which = match &*by {
-            "Fastest" => "Which cell is fastest".to_owned(),
-            by => format!("Which cell has the {}", lowered(by)),
+            "Fastest" => "which cell is fastest".to_owned(),
+            by => format!("which cell has the {}", lowered(by)),
         };
         let runs = if measure.is_clock { "run" } else { "seed" };
         let runs = count(n, runs);
@@ -118,7 +115,7 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         };
         return vec![
             format!(
-                "{which} is not told: {runs} a cell, {} are needed.",
+                "The data do not show {which}: {runs} per cell, {} are needed.",
                 choice.needed
             ),
             format!("{by} seen: {best_text}; {beside}."),

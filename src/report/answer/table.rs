@@ -10,6 +10,8 @@ use crate::report::view::{Cell, View};
 use super::choice::{Choice, Ranked, Standing};
 use super::sentences::names;
 
+/// Id of the table of cells between which nothing decides.
+pub(super) const OF_CELLS: &str = "cells";
 /// Rows at most.
 const ROWS: usize = 20;
 /// Axes that have a column each; where there are more, one column names the cell.
@@ -31,13 +33,12 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>
             .filter(|one| is_base(one, base))
             .map(|one| row_of(view, choice, one, base)),
     );
-    let (id, title) = match number {
-        None => ("decision".to_owned(), format!("By {}", names(choice))),
-        Some(n) => (
-            format!("decision-{n}"),
-            format!("{}: by {}", choice.task, names(choice)),
-        ),
+    let by = names(choice);
+    let title = match number {
+        None => format!("By {by}"),
+        Some(_) => format!("{}: by {by}", choice.task),
     };
+    let id = id(number);
     let about = format!(
         "Best first, by median over {}.",
         if choice.measures[0].is_clock {
@@ -56,6 +57,20 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>
     table
 }
 
+/// The id of the table of a choice.
+pub(super) fn id(number: Option<usize>) -> String {
+    number.map_or_else(|| "decision".to_owned(), |n| format!("decision-{n}"))
+}
+
+/// The id that templates give the row at a place of a table; empty for rows that the tables of an answer leave out.
+pub(super) fn row_id(table: &str, place: usize) -> String {
+    if place < ROWS {
+        format!("{table}-{}", place + 1)
+    } else {
+        String::new()
+    }
+}
+
 /// Cells side by side, in plan order, where nothing decides between them.
 pub(super) fn of_cells(view: &View<'_>, cells: &[&Cell<'_>]) -> Table {
     let measures = super::choice::usual(cells);
@@ -67,7 +82,7 @@ pub(super) fn of_cells(view: &View<'_>, cells: &[&Cell<'_>]) -> Table {
         row(cell, fields)
     });
     let about = "Medians over the runs of a cell, of quality over its seeds.".to_owned();
-    let head = ("cells", "The cells", about);
+    let head = (OF_CELLS, "The cells", about);
     let mut table = Table::of_rows(head, columns, rows.collect());
     table.cut = (cells.len() > ROWS).then(|| {
         let all = cells.len();
@@ -133,9 +148,9 @@ fn row_of(
 fn in_words(standing: Standing) -> String {
     match standing {
         Standing::Best => "best median".to_owned(),
-        Standing::Untested(None) => "not told: a single value".to_owned(),
-        Standing::Untested(Some(true)) => "not told: ranges overlap".to_owned(),
-        Standing::Untested(Some(false)) => "not told: ranges apart".to_owned(),
+        Standing::Untested(None) => "not tested: a single value".to_owned(),
+        Standing::Untested(Some(true)) => "not tested: ranges overlap".to_owned(),
+        Standing::Untested(Some(false)) => "not tested: ranges apart".to_owned(),
         Standing::Behind(p) => format!("behind (p = {})", human(p, 2)),
         Standing::Alike(p) => format!("not distinguishable (p = {})", human(p, 2)),
         Standing::OnFront => "on the front".to_owned(),

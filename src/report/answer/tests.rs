@@ -48,7 +48,7 @@ fn fastest_is_not_told_from_too_few_runs() {
     let sentences = answer(&set).sentences;
     assert_eq!(
         sentences[0],
-        "Which cell is fastest is not told: 2 runs a cell, 4 are needed."
+        "The data do not show which cell is fastest: 2 runs per cell, 4 are needed."
     );
     assert!(
         sentences[1].starts_with("Fastest seen: workers 0, 79.96"),
@@ -123,10 +123,13 @@ fn quality_decides_where_the_axes_can_change_it_and_the_runs_learned() {
     // A fall of half a percent is none.
     facts.eval_loss_after = Some(0.995);
     let found = answer(&idle);
-    assert_eq!(found.by, "throughput, as quality is not told");
-    assert!(found.sentences.contains(
-        &"Quality is not told: in some run the evaluation loss did not fall by 1 %.".to_owned()
-    ));
+    assert_eq!(found.by, "throughput, as quality cannot be compared");
+    assert!(
+        found.sentences.contains(
+            &"Quality cannot be compared: in some run the evaluation loss did not fall by 1 %."
+                .to_owned()
+        )
+    );
     let mut other = set;
     other.runs[3].facts.as_mut().expect("facts").samples += 1;
     let told = answer(&other).sentences;

@@ -7,6 +7,7 @@
 mod comparison;
 mod data;
 mod evidence;
+mod outline;
 mod rendering;
 mod subject;
 mod tests;
@@ -81,5 +82,7 @@ fn violations(subject: &Subject<'_>) -> Vec<String> {
             .map(|what| format!("{name}: {what}"))
             .collect::<Vec<_>>()
     };
-    RULES.iter().flat_map(of).collect()
+    let formats = outline::differences(subject).into_iter();
+    let formats = formats.map(|what| format!("formats: {what}"));
+    RULES.iter().flat_map(of).chain(formats).collect()
 }

@@ -31,6 +31,8 @@ pub(super) struct Text {
     pub(super) is_page: bool,
     /// All of it.
     pub(super) whole: String,
+    /// Where the manifest begins; `None` for a page without one.
+    manifest: Option<String>,
 }
 
 /// A table, as the context has it.
@@ -112,6 +114,7 @@ impl<'a> Subject<'a> {
                 name: format!("{COMPARISON}.{}.{format}", report.language),
                 is_page,
                 whole: if is_page { text } else { tidy(&text) },
+                manifest: None,
             }
         });
         Self {
@@ -146,6 +149,7 @@ pub(super) fn printed(report: &Report, own: Option<PathBuf>) -> Vec<Text> {
     let engine = template::engine(own);
     let context = Context::from(minijinja::value::Serde(report));
     let of_results = TEMPLATES.iter().filter(|(name, _)| *name != COMPARISON);
+    let manifest = report.themes.iter().find(|theme| theme.id == "manifest");
     let names = of_results.flat_map(|(name, _)| {
         ["md", "html"].map(|format| (format!("{name}.{format}.j2"), format == "html"))
     });
@@ -153,10 +157,13 @@ pub(super) fn printed(report: &Report, own: Option<PathBuf>) -> Vec<Text> {
         .map(|(name, is_page)| {
             let text = template::render(&engine, &name, &context).expect("renders");
             let whole = if is_page { text } else { tidy(&text) };
+            let title = manifest.map(|theme| template::markdown(&theme.title));
+            let mark = title.map(|title| format!("<summary>{title}</summary>"));
             Text {
                 name,
                 is_page,
                 whole,
+                manifest: mark,
             }
         })
         .collect()
@@ -208,12 +215,10 @@ impl Text {
 
     /// All before the manifest, whose words are the user's own.
     pub(super) fn before_manifest(&self) -> &str {
-        let mark = if self.is_page {
-            "<div id=\"theme-manifest\">"
-        } else {
-            "<summary>Manifest</summary>"
-        };
-        self.whole.split(mark).next().unwrap_or_default()
+        let found = self.manifest.as_ref();
+        found
+            .and_then(|mark| self.whole.split(&**mark).next())
+            .unwrap_or(&self.whole)
     }
 
     /// The part that shows a table; `None` where this template does not.

@@ -79,6 +79,34 @@ fn caught_in_template(rule: &str, file: &str, from: &str, to: &str) {
     );
 }
 
+#[test]
+fn a_section_of_one_format_only_is_found() {
+    let set = ddpm();
+    let mut subject = Subject::of(&set);
+    assert_eq!(super::outline::differences(&subject), [""; 0]);
+    for (mark, other) in [
+        ("\n## Details", "\nDetails"),
+        ("](plots/", "](drawings/"),
+        ("<summary>", ""),
+    ] {
+        let text = subject
+            .texts
+            .iter_mut()
+            .find(|text| !text.is_page)
+            .expect("Markdown");
+        let honest = text.whole.clone();
+        text.whole = honest.replacen(mark, other, 1);
+        assert_ne!(text.whole, honest, "{mark}");
+        assert_eq!(super::outline::differences(&subject).len(), 1, "{mark}");
+        let text = subject
+            .texts
+            .iter_mut()
+            .find(|text| !text.is_page)
+            .expect("Markdown");
+        text.whole = honest;
+    }
+}
+
 fn first_times(set: &mut ResultSet) -> &mut crate::event::RunTimes {
     set.blocks[0].times.as_mut().expect("a measured run")
 }

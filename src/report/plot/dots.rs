@@ -40,6 +40,8 @@ pub(crate) struct DotRow {
     pub(crate) runs: Vec<f64>,
     /// Right of it.
     pub(crate) end: String,
+    /// Id of the table row that it leads to; empty for none.
+    pub(crate) link: String,
 }
 
 impl DotPlot {
@@ -116,7 +118,7 @@ fn draw_row(svg: &mut Svg, row: &DotRow, scale: &Scale, (left, right): (f64, f64
         }
     }
     let about = format!("{}: {}", row.label, row.end);
-    svg.marker(0, (scale.place(row.value), middle), &about);
+    svg.linked_marker(0, (scale.place(row.value), middle), &about, &row.link);
     svg.text(
         "tick",
         (right + 12.0, middle + 4.5),

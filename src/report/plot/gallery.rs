@@ -14,6 +14,7 @@ fn point(x: f64, y: f64) -> Point {
         runs: vec![y * 0.95, y, y * 1.04],
         label: format!("cell {x}"),
         about: format!("{x}: {y}"),
+        ..Point::default()
     }
 }
 

@@ -124,7 +124,7 @@ fn line(svg: &mut Svg, frame: &Frame, index: usize, series: &Series, aside: f64)
     }
     for (place, point) in places.iter().zip(&series.points) {
         runs(svg, frame, index, point, place.0);
-        svg.marker(index, *place, &point.about);
+        svg.linked_marker(index, *place, &point.about, &point.link);
     }
 }
 

@@ -163,7 +163,7 @@ impl ScatterPlot {
             for point in &series.points {
                 let (x, y) = frame.place(point.x, point.y);
                 runs(svg, frame, index, point, x);
-                svg.marker(index, (x, y), &point.about);
+                svg.linked_marker(index, (x, y), &point.about, &point.link);
                 taken.push((x - 6.0, y - 6.0, x + 6.0, y + 6.0));
             }
         }

@@ -31,6 +31,8 @@ pub(crate) struct Point {
     pub(crate) label: String,
     /// Shown when the pointer rests on it.
     pub(crate) about: String,
+    /// Id of the table row that it leads to; empty for none.
+    pub(crate) link: String,
 }
 
 /// A line across the plot at one value, with a few words: a knee, a target.

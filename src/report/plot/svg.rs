@@ -4,6 +4,11 @@ use std::fmt::Write;
 
 use super::{SERIES, STYLE};
 
+/// How the line of a link begins; what it leads to stands in the page that holds the drawing.
+const LINK: &str = "<a href=";
+/// The line that ends a link.
+const LINK_END: &str = "</a>";
+
 /// A drawing under construction.
 pub(crate) struct Svg {
     width: f64,
@@ -67,6 +72,16 @@ impl Svg {
         ));
     }
 
+    /// A marker that leads to the element with the id `link`; without one, a plain [`Svg::marker`].
+    pub(crate) fn linked_marker(&mut self, series: usize, at: (f64, f64), about: &str, link: &str) {
+        if link.is_empty() {
+            return self.marker(series, at, about);
+        }
+        self.push(&format!("{LINK}\"#{}\">", escape(link)));
+        self.marker(series, at, about);
+        self.push(LINK_END);
+    }
+
     /// A marker of series `series`: its form tells series apart as its colour does.
     pub(crate) fn marker(&mut self, series: usize, (x, y): (f64, f64), about: &str) {
         let class = format!("mark f{}", series % SERIES);
@@ -122,7 +137,7 @@ impl Svg {
     }
 }
 
-/// Turns a drawing for a page into a file of its own: with style, size and paper.
+/// Turns a drawing for a page into a file of its own: with style, size and paper, without links into the page.
 pub(crate) fn standalone(drawing: &str) -> String {
     let paper = format!(
         "<style>\n{STYLE}</style>\n<rect class=\"paper\" x=\"0\" y=\"0\" width=\"100%\" height=\"100%\"/>\n"
@@ -131,7 +146,9 @@ pub(crate) fn standalone(drawing: &str) -> String {
         return drawing.to_owned();
     };
     let (head, body) = drawing.split_at(end + 2);
-    format!("{head}{paper}{body}")
+    let lines = body.split_inclusive('\n');
+    let lines = lines.filter(|line| !line.starts_with(LINK) && !line.starts_with(LINK_END));
+    format!("{head}{paper}{}", lines.collect::<String>())
 }
 
 /// Width of a text in pixels, about: nobody measures fonts here, so it errs to the wide side.
@@ -188,6 +205,16 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("<title>a &quot;b&quot;</title>\n<desc>&lt;c&gt;</desc>"));
+    }
+
+    #[test]
+    fn a_marker_leads_to_its_row_on_the_page_and_nowhere_in_a_file() {
+        let mut svg = Svg::new(10.0, 10.0);
+        svg.linked_marker(0, (1.0, 1.0), "a", "decision-1");
+        let page = svg.finish("x", "y");
+        assert!(page.contains("<a href=\"#decision-1\">\n<circle") && page.contains("</a>\n"));
+        let file = standalone(&page);
+        assert!(file.contains("<circle") && !file.contains("<a ") && !file.contains("</a>"));
     }
 
     #[test]

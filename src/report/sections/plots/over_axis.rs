@@ -31,13 +31,19 @@ pub(crate) fn plots(view: &View<'_>, measure: &Measure) -> Vec<PlotContext> {
 }
 
 /// The plot of some cells over the axis along which their medians differ most, named `id`; `None` without two values.
+/// Marks lead to the rows of the table that has these cells in this order: `row` gives the id by their place.
 pub(crate) fn deciding(
     view: &View<'_>,
     measure: &Measure,
     cells: &[&Cell<'_>],
     id: &str,
+    row: impl Fn(usize) -> String,
 ) -> Option<PlotContext> {
-    let drawing = Drawing::of(view, measure, cells);
+    let mut drawing = Drawing::of(view, measure, cells);
+    for one in &mut drawing.cells {
+        let place = cells.iter().position(|cell| std::ptr::eq(*cell, one.cell));
+        one.row = place.map_or_else(String::new, &row);
+    }
     let spread = |place: usize| {
         let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for one in &drawing.cells {
@@ -79,6 +85,8 @@ struct Valued<'v, 'a> {
     text: String,
     interval: Option<(f64, f64)>,
     runs: Vec<f64>,
+    /// Id of its row of the decision table; empty where it has none.
+    row: String,
 }
 
 impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
@@ -91,6 +99,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
                 text: number.text,
                 interval: measure.ends(cell),
                 runs: measure.values(cell),
+                row: String::new(),
             })
         };
         Self {
@@ -210,6 +219,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
                     y: one.value,
                     interval: one.interval,
                     runs: one.runs.clone(),
+                    link: one.row.clone(),
                     about: format!("{}, {at}: {} {}", line.name, one.text, self.measure.unit),
                     ..Point::default()
                 })
@@ -239,6 +249,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
             interval: one.interval,
             runs: one.runs.clone(),
             end: one.text.clone(),
+            link: one.row.clone(),
         };
         let mut rows: Vec<DotRow> = shown.iter().map(row).collect();
         let values: Vec<f64> = rest.iter().map(|one| one.value).collect();
