@@ -82,7 +82,7 @@ def main():
     found = by(rows("ddpm", "blocks.csv"), "batch_size", "workers", value="samples_per_s")
     best = max(found, key=lambda cell: statistics.median(found[cell]))
     check("ddpm", "fastest seen", f"batch-size {best[0]}, workers {best[1]}")
-    check("ddpm", "needed", f"{len(found[best])} runs a cell, {needed(len(found) - 1)} are needed")
+    check("ddpm", "needed", f"{len(found[best])} runs per cell, {needed(len(found) - 1)} are needed")
     overlap = [c for c in found if c != best and max(found[c]) >= min(found[best])]
     check("ddpm", "overlapping", f"{len(overlap)} ranges overlap")
 
