@@ -152,6 +152,18 @@ impl Table {
         }
     }
 
+    /// Whether it has no row, or columns of numbers without a single number.
+    pub(super) fn is_blank(&self) -> bool {
+        let is_number = |place: usize| self.columns.get(place).is_some_and(|c| c.is_number);
+        let fields = self
+            .rows
+            .iter()
+            .flat_map(|row| row.fields.iter().enumerate());
+        let mut numbers = fields.filter(|(place, _)| is_number(*place)).peekable();
+        let has_numbers = numbers.peek().is_some();
+        self.rows.is_empty() || has_numbers && numbers.all(|(_, field)| field.text == "–")
+    }
+
     /// One row per cell that has values here, in plan order: the axes that vary among the measured cells, then what `fields`
     /// gives. Which cells were not measured, and why, stands once on a page.
     ///

@@ -64,7 +64,7 @@ pub(super) fn themes(source: &Source<'_, '_>) -> Vec<Theme> {
     let made = THEMES.par_iter().map(|(id, title, make)| {
         let mut sections = make(source);
         for section in &mut sections {
-            section.tables.retain(|table| !table.rows.is_empty());
+            section.tables.retain(|table| !table.is_blank());
         }
         sections.retain(|section| !section.is_empty());
         Theme {

@@ -273,7 +273,7 @@ fn growing(view: &View<'_>, grows: Vec<scaling::Growth>) -> Answer {
         let worst = values.max_by(|a, b| cost(a).total_cmp(&cost(b)));
         if let Some(((best, top), (worst, least))) = best.zip(worst) {
             sentences.push(format!(
-                "{}: {} with {}; the other end is {} with {}.",
+                "{}: {} with {}; the worst is {} with {}.",
                 measure.superlative(),
                 top.shown(),
                 view.name(best, None),
