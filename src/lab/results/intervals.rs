@@ -37,7 +37,7 @@ pub fn timings(blocks: &[BlockRow]) -> Vec<TimingRow> {
 /// Returns the row of one cell over its runs; `None` if no run was measured.
 ///
 /// The seed of the bootstrap depends on the key alone, so that no cell changes another's interval.
-pub fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
+fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
     let counted = counted_runs(blocks);
     let first = counted.first()?;
     let mut values = BTreeMap::new();
@@ -47,10 +47,8 @@ pub fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
             values.insert((*name).to_owned(), interval);
         }
     }
-    let steps: Vec<f64> = counted
-        .iter()
-        .filter_map(|block| value(block, "step_ms"))
-        .collect();
+    let steps = counted.iter().filter_map(|block| value(block, "step_ms"));
+    let steps: Vec<f64> = steps.collect();
     Some(TimingRow {
         key: key.to_owned(),
         n: counted.len(),
@@ -75,9 +73,8 @@ pub fn counted_runs<'a>(blocks: &[&'a BlockRow]) -> Vec<&'a BlockRow> {
         *counts.entry(&run.env_id).or_default() += 1;
     }
     // Two environments with equal numbers of runs: the first name wins, independent of the order of the rows.
-    let most = counts.values().max().copied();
-    let chosen = counts.iter().find(|(_, n)| Some(**n) == most);
-    let chosen = chosen.map(|(id, _)| (*id).to_owned());
+    let chosen = counts.into_iter().rev().max_by_key(|(_, count)| *count);
+    let chosen = chosen.map(|(id, _)| id.to_owned());
     runs.retain(|run| Some(&run.env_id) == chosen.as_ref());
     runs
 }
@@ -100,45 +97,30 @@ pub fn interval_over_runs(key: &str, values: &[f64]) -> Option<Interval> {
 }
 
 /// Returns median and interval of values over runs: the range below [`BOOTSTRAP_FROM`] values, else a bootstrap interval
-/// seeded by `key` and `column`; rounded to two significant digits of the interval.
-pub fn interval(key: &str, column: usize, values: &[f64]) -> Option<Interval> {
+/// seeded by `key` and `column`; rounded to two significant digits of the interval, or to three significant digits without
+/// one.
+fn interval(key: &str, column: usize, values: &[f64]) -> Option<Interval> {
     let median = statistics::median(values)?;
     let (kind, (low, high)) = match values.len() {
         1 => (IntervalKind::Single, (median, median)),
         2..BOOTSTRAP_FROM => (IntervalKind::Range, statistics::range(values)?),
         _ => {
-            let digest = *blake3::hash(key.as_bytes()).as_bytes();
-            let place = digest.map(u64::from);
-            let seed = Seed(column as u64);
-            let mut rng = seed.stream_at(Purpose::Bootstrap, &place);
+            let place = (*blake3::hash(key.as_bytes()).as_bytes()).map(u64::from);
+            let mut rng = Seed(column as u64).stream_at(Purpose::Bootstrap, &place);
             let ends = statistics::bootstrap_median(values, 0.95, RESAMPLES, &mut rng)?;
             (IntervalKind::Bootstrap95, ends)
         }
     };
-    Some(rounded(&Interval {
-        median,
-        low,
-        high,
-        kind,
-    }))
-}
-
-/// Rounds a timing to two significant digits of its interval, or to three significant digits without an interval.
-fn rounded(interval: &Interval) -> Interval {
-    let width = interval.high - interval.low;
-    let round = |value: f64| {
-        if width > 0.0 {
-            round_to_exponent(value, exponent_of(width) - 1)
-        } else {
-            round_significant(value, SINGLE_DIGITS)
-        }
+    let round = |value: f64| match high - low {
+        width if width > 0.0 => round_to_exponent(value, exponent_of(width) - 1),
+        _ => round_significant(value, SINGLE_DIGITS),
     };
-    Interval {
-        median: round(interval.median),
-        low: round(interval.low),
-        high: round(interval.high),
-        kind: interval.kind,
-    }
+    Some(Interval {
+        median: round(median),
+        low: round(low),
+        high: round(high),
+        kind,
+    })
 }
 
 #[cfg(test)]

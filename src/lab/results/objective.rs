@@ -132,17 +132,12 @@ fn flops_to_best(facts: &RunFacts) -> Option<f64> {
 
 fn first_epoch_at(target: &ReachSpec, epochs: &[EpochRow]) -> Option<f64> {
     let is_higher_better = metric_column(&target.metric).direction == Direction::Higher;
-    let is_reached = |value: f64| {
-        if is_higher_better {
-            value >= target.value
-        } else {
-            value <= target.value
-        }
+    let is_reached = |row: &&EpochRow| {
+        let value = of_epoch(&target.metric, row).unwrap_or(f64::NAN);
+        (is_higher_better && value >= target.value) || (!is_higher_better && value <= target.value)
     };
     let last = epochs.last()?.epoch;
-    let reached = epochs
-        .iter()
-        .find(|row| of_epoch(&target.metric, row).is_some_and(is_reached));
+    let reached = epochs.iter().find(is_reached);
     // A run that never reaches the target ranks below one that reaches it in its last epoch; it is not a failure.
     Some(reached.map_or(last + 1, |row| row.epoch) as f64)
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::event::{EpochRow, RunFacts, RunTimes, StepRow};
 
 use super::ResultsError;
-use super::files::replace;
+use super::files::{create_folder, replace};
 use super::slug::cell_slug;
 use wire::{record, scalar_event, version_event};
 
@@ -43,14 +43,10 @@ pub fn event_file(key: &str, seed: u64, block: usize) -> PathBuf {
 
 /// Writes the event file of a run to `path`.
 ///
+/// # Errors
 /// [`ResultsError::Unwritable`]; the old file is unchanged then.
-/// [`ResultsError::Unwritable`]; the old file is then still there.
 pub fn write_events(path: &Path, run: RunScalars<'_>) -> Result<(), ResultsError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(|error| ResultsError::Unwritable {
-        path: folder.to_owned(),
-        reason: error.to_string(),
-    })?;
+    create_folder(path.parent().unwrap_or(Path::new(".")))?;
     replace(path, |file| {
         let mut out = BufWriter::new(file);
         write_scalars(&mut out, run)?;
@@ -89,13 +85,9 @@ fn write_scalars(out: &mut impl Write, run: RunScalars<'_>) -> io::Result<()> {
             write(out, (seconds, step), &[("loss/step", row.loss)])?;
             step += 1;
         }
-        write(out, (seconds, last(step)), &of_epoch(epoch))?;
+        write(out, (seconds, step.saturating_sub(1)), &of_epoch(epoch))?;
     }
-    write(out, (seconds, last(step)), &at_the_end(run))
-}
-
-fn last(steps: u64) -> u64 {
-    steps.saturating_sub(1)
+    write(out, (seconds, step.saturating_sub(1)), &at_the_end(run))
 }
 
 /// Missing and non-finite values are left out: `TensorBoard` would draw them at 0.
@@ -104,10 +96,11 @@ fn write<T: AsRef<str>>(
     (seconds, step): (f64, u64),
     values: &[(T, Option<f64>)],
 ) -> io::Result<()> {
-    let there = values
-        .iter()
-        .filter_map(|(tag, value)| Some((tag.as_ref(), (*value)?)));
-    let there: Vec<(&str, f64)> = there.filter(|(_, value)| value.is_finite()).collect();
+    let there = values.iter().filter_map(|(tag, value)| {
+        let value = value.filter(|value| value.is_finite())?;
+        Some((tag.as_ref(), value))
+    });
+    let there: Vec<(&str, f64)> = there.collect();
     if there.is_empty() {
         return Ok(());
     }
