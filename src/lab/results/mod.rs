@@ -60,7 +60,7 @@ pub use write::write;
 
 pub use rows::{
     BlockRow, CellInfo, ColumnInfo, Direction, Environment, EpochRecord, Interval, IntervalKind,
-    OpRecord, PlanFile, ResultSet, RunRow, SampleInfo, Status, TimingRow,
+    OpRecord, PlanFile, ResultSet, RunRow, SampleInfo, Status, TimingRow, by_key,
 };
 
 /// Version of the results format; a folder of another version is refused with an error message.

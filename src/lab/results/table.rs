@@ -152,7 +152,7 @@ impl Cursor<'_> {
     ) -> Result<R, ResultsError> {
         for column in table.iter().filter(|column| self.table.has(column.name)) {
             let text = self.record.get(self.column).unwrap_or_default();
-            (column.read)(row, text).map_err(|expected| self.error(expected, text))?;
+            (column.read)(&mut row, text).map_err(|expected| self.error(expected, text))?;
             self.column += 1;
         }
         Ok(row)

@@ -28,7 +28,7 @@ use super::statistics::{
 use super::{Design, Judgement, MatrixJudgement, Obstacle, Ratio, Threshold, ThresholdSource};
 use choice::CellTest;
 
-pub use quality::judge_quality;
+pub(super) use quality::judge_quality;
 
 /// Family-wise probability of a false alarm over all cells and the matrix.
 pub(super) const ALPHA: f64 = 0.05;
@@ -56,7 +56,7 @@ struct Effort {
 
 /// The runs of a cell on both sides.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Samples {
+pub(super) struct Samples {
     /// Key of the cell; seeds the random streams.
     pub key: String,
     /// Time per sample of each run before. In an interleaved design pairs have equal indices.
@@ -73,7 +73,7 @@ pub struct Samples {
 
 /// The verdicts on all cells.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdicts {
+pub(super) struct Verdicts {
     /// One per cell, in order.
     pub cells: Vec<Judgement>,
     /// On the matrix; `None` with fewer than two cells whose times can be compared.
@@ -122,13 +122,13 @@ impl Samples {
 }
 
 /// Returns the verdicts on all cells and on the matrix; `threshold` is that of the manifest (0.02 is 2 %).
-pub fn judge(samples: &[Samples], threshold: Option<f64>) -> Verdicts {
+pub(super) fn judge(samples: &[Samples], threshold: Option<f64>) -> Verdicts {
     judge_with(samples, threshold, EFFORT)
 }
 
 /// Returns the ratio of a timing's medians with its interval; `column` is the timing's index among all columns. `None` if a
 /// value is not positive.
-pub fn ratio(
+pub(super) fn ratio(
     key: &str,
     column: usize,
     before: &[f64],
