@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
-use crate::diag::{Failure, did_you_mean, list};
+use crate::diag::Failure;
 use crate::plan::results_root;
 use crate::results::git::{CommitFile, GitError, Repository};
-use crate::results::names_below;
+use crate::results::{names_below, nearest_or_all};
 
 use super::side::{Experiment, Place, Source};
 
@@ -31,38 +31,29 @@ impl From<GitError> for NoSource {
 
 impl NoSource {
     pub(super) fn into_failure(self, given: &str) -> Failure {
+        let results = || names_below(&results_root(Path::new("manifest.toml")));
+        let of_results = || nearest_or_all(given, &results(), "there are results of");
         match self {
             Self::Git(GitError::UnknownReference { advice, .. }) => {
                 let title = format!("`{given}` is neither a results folder nor a git ref");
-                let results = names_below(&results_root(Path::new("manifest.toml")));
                 let mut failure = Failure::plain(title, advice);
-                let names = || results.iter().map(String::as_str);
-                let near = did_you_mean(given, names());
-                let all = || {
-                    (!results.is_empty()).then(|| format!("there are results of {}", list(names())))
-                };
+                // The most similar name alone is more helpful than two lists.
                 let is_near = |help: &String| help.starts_with("did you mean");
-                if let Some(first) = failure.diagnostics.first_mut() {
-                    // The most similar name alone is more helpful than two lists.
-                    match near {
-                        Some(near) => first.help = vec![near],
-                        None if first.help.iter().any(is_near) => {}
-                        None => first.help.extend(all()),
+                if let (Some(first), Some(found)) = (failure.diagnostics.first_mut(), of_results())
+                {
+                    match is_near(&found) {
+                        true => first.help = vec![found],
+                        false if first.help.iter().any(is_near) => {}
+                        false => first.help.push(found),
                     }
                 }
                 failure
             }
-            Self::Git(GitError::NoRepository { folder }) => {
+            Self::Git(GitError::NoRepository { .. }) => {
                 let title = format!(
                     "`{given}` is no results folder, and there is no git repository here to look for it"
                 );
-                let results = names_below(&results_root(Path::new("manifest.toml")));
-                let names = || results.iter().map(String::as_str);
-                let all = || {
-                    (!results.is_empty()).then(|| format!("there are results of {}", list(names())))
-                };
-                let _ = folder;
-                Failure::plain(title, did_you_mean(given, names()).or_else(all))
+                Failure::plain(title, of_results())
             }
             Self::Git(error) => Failure::plain(error.to_string(), None),
             Self::NoResults {
@@ -71,14 +62,15 @@ impl NoSource {
                 known,
             } => {
                 let title = format!("commit `{reference}` has no results in `{folder}`");
-                let name = folder.rsplit('/').next().unwrap_or_default();
-                let names = || known.iter().map(String::as_str);
-                let all =
-                    || (!known.is_empty()).then(|| format!("it has results of {}", list(names())));
-                Failure::plain(title, did_you_mean(name, names()).or_else(all))
+                let help = nearest_or_all(file_name(&folder), &known, "it has results of");
+                Failure::plain(title, help)
             }
         }
     }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
 }
 
 /// Results of a commit: `main`, `main:reports/ddpm`, `main:ddpm`.
@@ -94,16 +86,13 @@ pub(super) fn of_ref(given: &str) -> Result<Source, NoSource> {
         let files = repository.files(&commit, folder)?;
         Ok(experiments(&repository, reference, &commit, folder, &files))
     };
-    let candidates: Vec<String> = match path {
+    let candidates = match path.map(|path| path.strip_prefix("./").unwrap_or(path)) {
         None => vec![reports.clone()],
-        Some(path) => {
-            let plain = path.strip_prefix("./").unwrap_or(path);
-            vec![
-                plain.to_owned(),
-                joined(&project, plain),
-                joined(&reports, plain),
-            ]
-        }
+        Some(path) => vec![
+            path.to_owned(),
+            joined(&project, path),
+            joined(&reports, path),
+        ],
     };
     for folder in &candidates {
         let found = at(folder)?;
@@ -131,19 +120,17 @@ fn project(repository: &Repository) -> (String, String) {
     let project = project
         .canonicalize()
         .unwrap_or_else(|_| project.to_owned());
-    let inside = project
-        .strip_prefix(repository.root())
-        .unwrap_or(Path::new(""));
-    let project = inside.to_string_lossy().replace('\\', "/");
+    let inside = project.strip_prefix(repository.root());
+    let inside = inside.unwrap_or(Path::new("")).to_string_lossy();
+    let project = inside.replace('\\', "/");
     let reports = joined(&project, "reports");
     (project, reports)
 }
 
 fn joined(folder: &str, name: &str) -> String {
-    if folder.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{folder}/{name}")
+    match folder {
+        "" => name.to_owned(),
+        folder => format!("{folder}/{name}"),
     }
 }
 
@@ -156,47 +143,41 @@ fn experiments(
     files: &[CommitFile],
 ) -> Vec<Experiment> {
     let parent = |file: &CommitFile| {
-        file.path
-            .rsplit_once('/')
-            .map_or(String::new(), |(p, _)| p.to_owned())
+        let parent = file.path.rsplit_once('/').map(|(parent, _)| parent);
+        parent.unwrap_or_default().to_owned()
     };
-    let is_plan = |file: &&CommitFile| file.path.rsplit('/').next() == Some("plan.json");
     let is_below = |place: &String| {
-        let rest = place
-            .strip_prefix(folder)
-            .map(|rest| rest.trim_start_matches('/'));
-        place == folder || rest.is_some_and(|rest| !rest.contains('/'))
+        let rest = place.strip_prefix(folder);
+        rest.is_some_and(|rest| !rest.trim_start_matches('/').contains('/'))
     };
-    let mut places: Vec<String> = files
+    let plans = files
         .iter()
-        .filter(is_plan)
-        .map(parent)
-        .filter(is_below)
-        .collect();
+        .filter(|file| file_name(&file.path) == "plan.json");
+    let mut places: Vec<String> = plans.map(parent).filter(is_below).collect();
     if places.iter().any(|place| place == folder) {
         places.retain(|place| place == folder);
     }
-    let needed = |file: &CommitFile| {
-        let name = file.path.rsplit('/').next().unwrap_or_default();
+    let is_needed = |file: &CommitFile| {
+        let name = file_name(&file.path);
         let is_table = Path::new(name).extension() == Some(OsStr::new("csv"));
         name == "plan.json" || name == "env.toml" || is_table
     };
-    let all = places.into_iter().map(|place| {
+    let experiment = |place: String| {
         let own = files
             .iter()
-            .filter(|file| parent(file) == place && needed(file));
+            .filter(|file| parent(file) == place && is_needed(file));
         Experiment {
-            name: place.rsplit('/').next().unwrap_or_default().to_owned(),
+            name: file_name(&place).to_owned(),
             place: Place::Commit {
                 repository: repository.clone(),
                 reference: reference.to_owned(),
                 commit: commit.to_owned(),
                 files: own.cloned().collect(),
-                folder: place.clone(),
+                folder: place,
             },
         }
-    });
-    all.collect()
+    };
+    places.into_iter().map(experiment).collect()
 }
 
 /// Copies the files of a results folder from a commit into a temporary folder, without a checkout.
@@ -209,9 +190,9 @@ pub(super) fn copied(
     };
     let copy = tempfile::tempdir().map_err(|error| cannot(&error))?;
     for file in files {
-        let name = file.path.rsplit('/').next().unwrap_or_default();
         let bytes = repository.bytes(file).map_err(|error| cannot(&error))?;
-        fs::write(copy.path().join(name), bytes).map_err(|error| cannot(&error))?;
+        fs::write(copy.path().join(file_name(&file.path)), bytes)
+            .map_err(|error| cannot(&error))?;
     }
     Ok(copy)
 }

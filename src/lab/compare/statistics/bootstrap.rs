@@ -34,10 +34,6 @@ impl Sides<'_> {
         let pairs = self.before.iter().zip(self.after);
         pairs.map(|(before, after)| (after / before).ln()).collect()
     }
-
-    fn ratio(&self) -> Option<f64> {
-        Some(median(self.after)? / median(self.before)?)
-    }
 }
 
 /// Returns the ratio of the medians with its interval; `resampled` are log ratios from [`log_ratios`].
@@ -50,7 +46,8 @@ impl Sides<'_> {
 /// # Source
 /// Efron & Tibshirani 1993, §13.3 (percentile interval).
 pub(in crate::compare) fn ratio_of_runs(sides: Sides<'_>, resampled: &[f64]) -> Option<Ratio> {
-    let value = sides.is_usable().then(|| sides.ratio()).flatten()?;
+    let usable = Some(sides).filter(Sides::is_usable)?;
+    let value = median(usable.after)? / median(usable.before)?;
     let (kind, (low, high)) = match sides.fewer() {
         1 if sides.before.len() == sides.after.len() => (IntervalKind::Single, (value, value)),
         1..BOOTSTRAP_FROM => (IntervalKind::Range, range_of_ratios(sides)?),
@@ -86,10 +83,10 @@ pub(in crate::compare) fn log_ratios(
     let place = (*blake3::hash(key.as_bytes()).as_bytes()).map(u64::from);
     let mut dice = Dice::new(Seed(column as u64).stream_at(Purpose::Bootstrap, &place));
     let is_turned = sorted(sides.before) > sorted(sides.after);
-    let (mut first, mut second) = (sides.before.to_vec(), sides.after.to_vec());
-    if is_turned {
-        std::mem::swap(&mut first, &mut second);
-    }
+    let (mut first, mut second) = match is_turned {
+        true => (sides.after.to_vec(), sides.before.to_vec()),
+        false => (sides.before.to_vec(), sides.after.to_vec()),
+    };
     if sides.is_paired {
         let mut pairs: Vec<(f64, f64)> = first.iter().copied().zip(second).collect();
         pairs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
@@ -99,14 +96,12 @@ pub(in crate::compare) fn log_ratios(
     }
     let (first, second) = (Ordered::new(&first), Ordered::new(&second));
     let draw = |_| {
-        let counts = counts(first.values.len(), &mut dice);
-        let of_first = first.median(&counts);
-        let of_second = if sides.is_paired {
-            second.median(&counts)
-        } else {
-            second.median(&self::counts(second.values.len(), &mut dice))
-        };
-        let log = (of_second / of_first).ln();
+        let mut drawn = counts(first.values.len(), &mut dice);
+        let of_first = first.median(&drawn);
+        if !sides.is_paired {
+            drawn = counts(second.values.len(), &mut dice);
+        }
+        let log = (second.median(&drawn) / of_first).ln();
         if is_turned { -log } else { log }
     };
     (0..resamples).map(draw).collect()

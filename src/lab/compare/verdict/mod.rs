@@ -23,7 +23,8 @@ use crate::results::BOOTSTRAP_FROM;
 
 use super::floor::Floor;
 use super::statistics::{
-    Draws, Sides, holm, log_ratios, ratio_of_runs, smallest_mann_whitney, smallest_sign_flip,
+    Draws, Permuted, Sides, holm, log_ratios, ratio_of_runs, smallest_mann_whitney,
+    smallest_sign_flip,
 };
 use super::{Design, Judgement, MatrixJudgement, Obstacle, Ratio, Threshold, ThresholdSource};
 use choice::CellTest;
@@ -88,10 +89,9 @@ impl Samples {
     }
 
     fn design(&self) -> Design {
-        if self.is_paired() {
-            Design::Interleaved
-        } else {
-            Design::Sessions
+        match self.is_paired() {
+            true => Design::Interleaved,
+            false => Design::Sessions,
         }
     }
 
@@ -135,11 +135,10 @@ pub(super) fn ratio(
     after: &[f64],
     design: Design,
 ) -> Option<Ratio> {
-    let is_paired = design == Design::Interleaved && before.len() == after.len();
     let sides = Sides {
         before,
         after,
-        is_paired,
+        is_paired: design == Design::Interleaved && before.len() == after.len(),
     };
     ratio_of_runs(sides, &log_ratios(sides, key, column, EFFORT.resamples))
 }
@@ -170,10 +169,11 @@ fn tests(cells: usize) -> usize {
     cells.max(1) + usize::from(cells > 1)
 }
 
+/// The tests of all cells and of the matrix.
 struct Tested {
     /// The test of each cell; `None` for cells with too few runs or without comparable times.
     cells: Vec<Option<CellTest>>,
-    matrix: Option<matrix::MatrixTest>,
+    matrix: Option<Permuted>,
     /// Holm-adjusted p-values in the order of the tests: tested cells, then the matrix.
     adjusted: Vec<f64>,
 }
@@ -182,7 +182,7 @@ fn test(samples: &[Samples], effort: Effort) -> Tested {
     let cells = choice::test_cells(samples);
     let matrix = matrix::test(samples, effort.draws);
     let mut p: Vec<f64> = cells.iter().flatten().map(|test| test.p).collect();
-    p.extend(matrix.as_ref().map(|matrix| matrix.permuted.p));
+    p.extend(matrix.map(|matrix| matrix.p));
     Tested {
         adjusted: holm(&p),
         cells,
@@ -202,17 +202,20 @@ fn judge_with(samples: &[Samples], threshold: Option<f64>, effort: Effort) -> Ve
     });
     Verdicts {
         cells: cells.collect(),
-        matrix: tested.matrix.as_ref().map(|test| {
-            let p_holm = adjusted_of_matrix(&tested.adjusted);
-            matrix::judge(samples, test, &resampled, p_holm, &family)
-        }),
+        // The matrix is the last test.
+        matrix: tested
+            .matrix
+            .zip(tested.adjusted.last())
+            .map(|(permuted, p_holm)| family.judge_matrix(samples, permuted, &resampled, *p_holm)),
         needed_runs: family.needed_runs,
     }
 }
 
+/// What the verdicts on all cells and on the matrix share.
 struct Family {
     /// Significance level of Holm's first step.
     alpha: f64,
+    /// Threshold of the manifest.
     manifest: Option<f64>,
     needed_runs: usize,
 }
@@ -226,32 +229,6 @@ impl Family {
             needed_runs: needed_runs(counted),
         }
     }
-
-    fn judge_cell(
-        &self,
-        cell: &Samples,
-        resampled: &[f64],
-        test: Option<CellTest>,
-        p_holm: Option<f64>,
-    ) -> Judgement {
-        let ratio = cell
-            .counts()
-            .then(|| ratio_of_runs(cell.sides(), resampled));
-        cell::judge(&cell::Evidence {
-            cell,
-            ratio: ratio.flatten(),
-            test,
-            p_holm,
-            alpha: self.alpha,
-            threshold: threshold_of(cell, self.manifest),
-            needed_runs: self.needed_runs,
-        })
-    }
-}
-
-/// The matrix is the last test.
-fn adjusted_of_matrix(adjusted: &[f64]) -> f64 {
-    adjusted.last().copied().unwrap_or(1.0)
 }
 
 /// The effect size that a cell must exceed: the manifest's threshold, else the A/A floor, else 2 %; between sessions at
