@@ -113,10 +113,10 @@ fn check_value(axis: &AxisInfo, value: &str) -> Result<(), Failure> {
 type Choice = Option<Result<Selection, Failure>>;
 
 fn holds(choice: &Choice, cell: &CellInfo) -> bool {
-    let holds = |selection: &Selection| selection.holds(&cell.axes);
-    choice
-        .as_ref()
-        .is_none_or(|choice| choice.as_ref().is_ok_and(holds))
+    match choice {
+        None => true,
+        Some(selection) => selection.as_ref().is_ok_and(|one| one.holds(&cell.axes)),
+    }
 }
 
 /// The choices before and after.
@@ -156,15 +156,15 @@ fn compared(
     };
     let draft = |pair: &Pair| question.draft(pair.by, &old[pair.before], &new[pair.after]);
     let drafts: Vec<Draft<'_>> = pairs.iter().map(draft).collect();
-    let (olds, news): (Vec<&Cell<'_>>, Vec<&Cell<'_>>) = drafts
-        .iter()
-        .map(|draft| (draft.before, draft.after))
-        .unzip();
-    let fields = differences(&olds, &news);
+    let cells = drafts.iter().map(|draft| (draft.before, draft.after));
+    let (old_cells, new_cells): (Vec<&Cell<'_>>, Vec<&Cell<'_>>) = cells.unzip();
+    let fields = differences(&old_cells, &new_cells);
     let differ = fields.iter().any(|f| f.class == FieldClass::MustMatch);
     let verdicts = judged((&before, &after), &drafts);
     let labels = labels(&plan.axes, &drafts, along);
     let all = drafts.into_iter().zip(verdicts.cells).zip(labels);
+    let finished =
+        |((draft, judgement), label): ((Draft<'_>, _), _)| draft.finished(judgement, label);
     Comparison {
         name: plan.name.clone(),
         along: along.map(|place| plan.axes[place].name.clone()),
@@ -173,9 +173,7 @@ fn compared(
             fields,
         },
         axes: Vec::new(),
-        cells: all
-            .map(|((draft, judgement), label)| draft.finished(judgement, label))
-            .collect(),
+        cells: all.map(finished).collect(),
         added: Vec::new(),
         removed: Vec::new(),
         ambiguous: Vec::new(),

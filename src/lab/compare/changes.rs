@@ -48,10 +48,9 @@ pub fn setting_changes(
         before: old.get(path).cloned(),
         after: new.get(path).cloned(),
     };
-    let changes = paths.into_iter().map(change);
+    let mut changes: Vec<SpecChange> = paths.into_iter().map(change).collect();
+    changes.retain(|change| change.before != change.after);
     changes
-        .filter(|change| change.before != change.after)
-        .collect()
 }
 
 /// A change of the cell hash that no changed setting explains.
@@ -85,8 +84,8 @@ fn is_hashed(path: &str) -> bool {
 }
 
 fn is_at(path: &str, section: &str) -> bool {
-    path.strip_prefix(section)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    let rest = path.strip_prefix(section);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Every scalar of a specification as a manifest would contain it, strings without quotes; `null` is left out.

@@ -11,61 +11,32 @@ use crate::results::{names_below, nearest_or_all};
 
 use super::side::{Experiment, Place, Source};
 
-/// Why a text does not name results in a commit.
-pub(super) enum NoSource {
-    /// Git cannot read the commit.
-    Git(GitError),
-    /// The ref exists, but has no such results.
-    NoResults {
-        reference: String,
-        folder: String,
-        known: Vec<String>,
-    },
-}
-
-impl From<GitError> for NoSource {
-    fn from(error: GitError) -> Self {
-        Self::Git(error)
-    }
-}
-
-impl NoSource {
-    pub(super) fn into_failure(self, given: &str) -> Failure {
-        let results = || names_below(&results_root(Path::new("manifest.toml")));
-        let of_results = || nearest_or_all(given, &results(), "there are results of");
-        match self {
-            Self::Git(GitError::UnknownReference { advice, .. }) => {
-                let title = format!("`{given}` is neither a results folder nor a git ref");
-                let mut failure = Failure::plain(title, advice);
-                // The most similar name alone is more helpful than two lists.
-                let is_near = |help: &String| help.starts_with("did you mean");
-                if let (Some(first), Some(found)) = (failure.diagnostics.first_mut(), of_results())
-                {
-                    match is_near(&found) {
-                        true => first.help = vec![found],
-                        false if first.help.iter().any(is_near) => {}
-                        false => first.help.push(found),
-                    }
+/// The error for a text that names no results, because git cannot read the commit.
+fn failure(given: &str, error: GitError) -> Failure {
+    let results = || names_below(&results_root(Path::new("manifest.toml")));
+    let of_results = || nearest_or_all(given, &results(), "there are results of");
+    match error {
+        GitError::UnknownReference { advice, .. } => {
+            let title = format!("`{given}` is neither a results folder nor a git ref");
+            let mut failure = Failure::plain(title, advice);
+            // The most similar name alone is more helpful than two lists.
+            let is_near = |help: &String| help.starts_with("did you mean");
+            if let (Some(first), Some(found)) = (failure.diagnostics.first_mut(), of_results()) {
+                if is_near(&found) {
+                    first.help = vec![found];
+                } else if !first.help.iter().any(is_near) {
+                    first.help.push(found);
                 }
-                failure
             }
-            Self::Git(GitError::NoRepository { .. }) => {
-                let title = format!(
-                    "`{given}` is no results folder, and there is no git repository here to look for it"
-                );
-                Failure::plain(title, of_results())
-            }
-            Self::Git(error) => Failure::plain(error.to_string(), None),
-            Self::NoResults {
-                reference,
-                folder,
-                known,
-            } => {
-                let title = format!("commit `{reference}` has no results in `{folder}`");
-                let help = nearest_or_all(file_name(&folder), &known, "it has results of");
-                Failure::plain(title, help)
-            }
+            failure
         }
+        GitError::NoRepository { .. } => {
+            let title = format!(
+                "`{given}` is no results folder, and there is no git repository here to look for it"
+            );
+            Failure::plain(title, of_results())
+        }
+        error => Failure::plain(error.to_string(), None),
     }
 }
 
@@ -73,17 +44,18 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
-/// Results of a commit: `main`, `main:reports/ddpm`, `main:ddpm`.
-pub(super) fn of_ref(given: &str) -> Result<Source, NoSource> {
-    let (reference, path) = match given.split_once(':') {
+/// Results of a commit: `main`, `main:reports/ddpm`, `main:ddpm`. Errors name `given`.
+pub(super) fn of_ref(given: &str, name: &str) -> Result<Source, Failure> {
+    let (reference, path) = match name.split_once(':') {
         Some((reference, path)) => (reference, Some(path.trim_end_matches('/'))),
-        None => (given, None),
+        None => (name, None),
     };
-    let repository = Repository::of(Path::new("."))?;
-    let commit = repository.commit(reference)?;
+    let failed = |error| failure(given, error);
+    let repository = Repository::of(Path::new(".")).map_err(failed)?;
+    let commit = repository.commit(reference).map_err(failed)?;
     let (project, reports) = project(&repository);
-    let at = |folder: &str| -> Result<Vec<Experiment>, GitError> {
-        let files = repository.files(&commit, folder)?;
+    let at = |folder: &str| -> Result<Vec<Experiment>, Failure> {
+        let files = repository.files(&commit, folder).map_err(failed)?;
         Ok(experiments(&repository, reference, &commit, folder, &files))
     };
     let candidates = match path.map(|path| path.strip_prefix("./").unwrap_or(path)) {
@@ -99,27 +71,25 @@ pub(super) fn of_ref(given: &str) -> Result<Source, NoSource> {
         if !found.is_empty() {
             let is_itself = |one: &Experiment| matches!(&one.place, Place::Commit { folder: own, .. } if own == folder);
             return Ok(Source {
-                name: given.to_owned(),
+                name: name.to_owned(),
                 is_one: found.len() == 1 && is_itself(&found[0]),
                 experiments: found,
             });
         }
     }
-    let known = at(&reports)?.into_iter().map(|one| one.name).collect();
-    Err(NoSource::NoResults {
-        reference: reference.to_owned(),
-        folder: candidates.into_iter().next().unwrap_or_default(),
-        known,
-    })
+    let folder = &candidates[0];
+    let title = format!("commit `{reference}` has no results in `{folder}`");
+    let known: Vec<String> = at(&reports)?.into_iter().map(|one| one.name).collect();
+    let help = nearest_or_all(file_name(folder), &known, "it has results of");
+    Err(Failure::plain(title, help))
 }
 
 /// The folder that contains `reports/`, and `reports/` itself, relative to the root of the repository.
 fn project(repository: &Repository) -> (String, String) {
     let reports = results_root(Path::new("manifest.toml"));
     let project = reports.parent().unwrap_or(Path::new("."));
-    let project = project
-        .canonicalize()
-        .unwrap_or_else(|_| project.to_owned());
+    let resolved = project.canonicalize();
+    let project = resolved.as_deref().unwrap_or(project);
     let inside = project.strip_prefix(repository.root());
     let inside = inside.unwrap_or(Path::new("")).to_string_lossy();
     let project = inside.replace('\\', "/");
@@ -150,9 +120,8 @@ fn experiments(
         let rest = place.strip_prefix(folder);
         rest.is_some_and(|rest| !rest.trim_start_matches('/').contains('/'))
     };
-    let plans = files
-        .iter()
-        .filter(|file| file_name(&file.path) == "plan.json");
+    let is_plan = |file: &&CommitFile| file_name(&file.path) == "plan.json";
+    let plans = files.iter().filter(is_plan);
     let mut places: Vec<String> = plans.map(parent).filter(is_below).collect();
     if places.iter().any(|place| place == folder) {
         places.retain(|place| place == folder);
@@ -163,9 +132,8 @@ fn experiments(
         name == "plan.json" || name == "env.toml" || is_table
     };
     let experiment = |place: String| {
-        let own = files
-            .iter()
-            .filter(|file| parent(file) == place && is_needed(file));
+        let is_own = |file: &&CommitFile| parent(file) == place && is_needed(file);
+        let own = files.iter().filter(is_own);
         Experiment {
             name: file_name(&place).to_owned(),
             place: Place::Commit {
@@ -185,14 +153,13 @@ pub(super) fn copied(
     repository: &Repository,
     files: &[CommitFile],
 ) -> Result<tempfile::TempDir, Failure> {
-    let cannot = |error: &dyn std::fmt::Display| {
+    fn cannot(error: impl std::fmt::Display) -> Failure {
         Failure::plain(format!("cannot copy results of a commit: {error}"), None)
-    };
-    let copy = tempfile::tempdir().map_err(|error| cannot(&error))?;
+    }
+    let copy = tempfile::tempdir().map_err(cannot)?;
     for file in files {
-        let bytes = repository.bytes(file).map_err(|error| cannot(&error))?;
-        fs::write(copy.path().join(file_name(&file.path)), bytes)
-            .map_err(|error| cannot(&error))?;
+        let bytes = repository.bytes(file).map_err(cannot)?;
+        fs::write(copy.path().join(file_name(&file.path)), bytes).map_err(cannot)?;
     }
     Ok(copy)
 }

@@ -40,19 +40,22 @@ pub(super) fn obstacles(before: &Cell<'_>, after: &Cell<'_>) -> Vec<String> {
     }
     let mut found = between(&old, &new);
     found.retain(|field| field.class == FieldClass::MustMatch);
-    match found.is_empty() {
-        true => vec!["env_id".to_owned()],
-        false => found.into_iter().map(|field| field.field).collect(),
+    let names: Vec<String> = found.into_iter().map(|field| field.field).collect();
+    if names.is_empty() {
+        return vec!["env_id".to_owned()];
     }
+    names
 }
 
 /// The environments of measured cells by `env_id`; `None` if the file does not describe one.
 type Environments<'a> = BTreeMap<&'a str, Option<&'a Environment>>;
 
 fn environments<'a>(cells: &[&'a Cell<'_>]) -> Environments<'a> {
-    let ids = cells.iter().filter_map(|cell| Some((cell, cell.env_id()?)));
-    ids.map(|(cell, id)| (id, cell.set.environments.get(id)))
-        .collect()
+    let of_cell = |cell: &&'a Cell<'_>| {
+        let id = cell.env_id()?;
+        Some((id, cell.set.environments.get(id)))
+    };
+    cells.iter().filter_map(of_cell).collect()
 }
 
 fn between(before: &Environments<'_>, after: &Environments<'_>) -> Vec<FieldChange> {

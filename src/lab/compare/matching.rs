@@ -55,16 +55,13 @@ impl Matching {
     /// there and the same values on all other axes.
     pub(super) fn along(plan: &PlanFile, place: usize, before: &str, after: &str) -> Vec<Pair> {
         let others = |index: usize| -> Vec<&String> {
-            let axes = plan.cells[index].axes.iter().enumerate();
-            axes.filter(|(at, _)| *at != place)
-                .map(|(_, text)| text)
-                .collect()
+            let mut texts: Vec<&String> = plan.cells[index].axes.iter().collect();
+            texts.remove(place);
+            texts
         };
         let with = |value: &str| -> Vec<usize> {
-            let cells = 0..plan.cells.len();
-            cells
-                .filter(|&index| plan.cells[index].axes[place] == value)
-                .collect()
+            let is_with = |index: &usize| plan.cells[*index].axes[place] == value;
+            (0..plan.cells.len()).filter(is_with).collect()
         };
         let mut partners: BTreeMap<Vec<&String>, usize> = BTreeMap::new();
         for index in with(before) {
@@ -130,10 +127,9 @@ impl<'a> Open<'a> {
             // Each cell is listed once.
             before.retain(|place| !group[0].contains(place));
             let keys = |side: usize| -> Vec<String> {
+                let cells = &self.plans[side].cells;
                 let places = group[side].iter();
-                places
-                    .map(|&place| self.plans[side].cells[place].key.clone())
-                    .collect()
+                places.map(|&place| cells[place].key.clone()).collect()
             };
             self.matching.ambiguous.push(Ambiguity {
                 by,
@@ -174,19 +170,14 @@ fn used_values(plan: &PlanFile, place: usize) -> BTreeSet<&str> {
 
 /// Axes and values that exist in one of two plans only, in the order of the plan after; removed ones come last.
 pub(super) fn axis_changes(before: &PlanFile, after: &PlanFile) -> Vec<AxisChange> {
-    fn find<'a>(plan: &'a PlanFile, path: &str) -> Option<&'a AxisInfo> {
-        plan.axes.iter().find(|axis| axis.path == path)
+    fn find<'a>(plan: &'a PlanFile, like: &AxisInfo) -> Option<&'a AxisInfo> {
+        plan.axes.iter().find(|axis| axis.path == like.path)
     }
-    let of_after = after
-        .axes
-        .iter()
-        .map(|axis| (find(before, &axis.path), Some(axis)));
-    let gone = before
-        .axes
-        .iter()
-        .filter(|axis| find(after, &axis.path).is_none());
-    let all = of_after.chain(gone.map(|axis| (Some(axis), None)));
-    all.filter_map(|(old, new)| change(old, new)).collect()
+    let of_after = |axis| change(find(before, axis), Some(axis));
+    let is_gone = |axis: &&AxisInfo| find(after, axis).is_none();
+    let gone = before.axes.iter().filter(is_gone);
+    let gone = gone.filter_map(|axis| change(Some(axis), None));
+    after.axes.iter().filter_map(of_after).chain(gone).collect()
 }
 
 /// The change of an axis; `None` without one.
@@ -195,9 +186,8 @@ fn change(before: Option<&AxisInfo>, after: Option<&AxisInfo>) -> Option<AxisCha
         let values = |axis: Option<&AxisInfo>| axis.map(|axis| axis.values.clone());
         let known = values(other).unwrap_or_default();
         let own = values(one).unwrap_or_default().into_iter();
-        own.filter(|value| !known.contains(value))
-            .map(|value| value.to_string())
-            .collect()
+        let only = own.filter(|value| !known.contains(value));
+        only.map(|value| value.to_string()).collect()
     };
     let (removed, added) = (only(before, after), only(after, before));
     let differs = before.is_none() || after.is_none() || !removed.is_empty() || !added.is_empty();

@@ -53,13 +53,11 @@ impl Source {
     /// # Errors
     /// Neither results nor a ref, with the most similar names; a ref without results.
     pub fn find(given: &str) -> Result<Self, Failure> {
-        if let Some(reference) = given.strip_prefix("ref:") {
-            return of_ref(reference).map_err(|error| error.into_failure(given));
+        let reference = given.strip_prefix("ref:");
+        match of_folder(given).filter(|_| reference.is_none()) {
+            Some(source) => Ok(source),
+            None => of_ref(given, reference.unwrap_or(given)),
         }
-        if let Some(source) = of_folder(given) {
-            return Ok(source);
-        }
-        of_ref(given).map_err(|error| error.into_failure(given))
     }
 
     /// Whether its experiments are folders on disk, not in a commit.
@@ -93,10 +91,10 @@ impl Source {
         }
         let is_of = |source: &[Experiment], name: &str| source.iter().any(|one| one.name == name);
         for own in both.0 {
-            let its = both.1.iter().filter(|its| its.name == own.name);
+            let its = both.1.iter().find(|its| its.name == own.name);
             common
                 .pairs
-                .extend(its.take(1).map(|its| (own.clone(), its.clone())));
+                .extend(its.map(|its| (own.clone(), its.clone())));
         }
         let only = |source: &[Experiment], other: &[Experiment]| {
             let names = source.iter().map(|one| one.name.clone());
@@ -189,17 +187,13 @@ fn of_folder(given: &str) -> Option<Source> {
         return Some(named(vec![experiment(&folder)], true));
     }
     let all = [below(path), below(&path.join("reports"))];
-    let found = all
-        .into_iter()
-        .find(|experiments| !experiments.is_empty())?;
-    Some(named(found, false))
+    let mut found = all.into_iter().filter(|found| !found.is_empty());
+    Some(named(found.next()?, false))
 }
 
 fn below(root: &Path) -> Vec<Experiment> {
-    let folders = names_below(root).into_iter().map(|name| root.join(name));
-    folders
-        .map(|folder| experiment(&from_here(&folder)))
-        .collect()
+    let named = |name| experiment(&from_here(&root.join::<String>(name)));
+    names_below(root).into_iter().map(named).collect()
 }
 
 fn experiment(folder: &Path) -> Experiment {

@@ -192,6 +192,9 @@ pub const TIMED: [&str; 21] = [
     "improvement_per_s",
 ];
 
+/// Number of columns of [`TIMED`], from its first on, that need measured steps; without such a step they have no value.
+pub(crate) const OF_STEPS: usize = 10;
+
 /// Whether files of earlier versions may lack this fixed column.
 pub fn is_added_column(name: &str) -> bool {
     let is_in = |table: &Vec<ColumnInfo>| {
@@ -267,88 +270,77 @@ pub fn metric_column(name: &str) -> ColumnInfo {
     }
 }
 
-/// Metrics by the last part of their name: direction (higher or lower is better) and meaning; none has a unit.
-pub(crate) const METRICS: [(&str, Direction, &str); 20] = [
-    ("r2", Direction::Higher, "R²"),
-    ("accuracy", Direction::Higher, "share of right classes"),
-    ("byte", Direction::Lower, "loss in bits per byte of text"),
+/// Metrics by the last part of their name, with their meaning, by direction; none has a unit.
+pub(crate) const METRICS: [(Direction, &[(&str, &str)]); 3] = [
     (
-        "fidelity",
         Direction::Higher,
-        "likeness of generated and true signals",
+        &[
+            ("r2", "R²"),
+            ("accuracy", "share of right classes"),
+            ("fidelity", "likeness of generated and true signals"),
+            ("consistency", "agreement of several draws of one event"),
+            ("smoothness", "directness of the path between two events"),
+            (
+                "physics",
+                "energy, multiplicity and spread of generated signals",
+            ),
+            ("overall", "weighted sum of the verification scores"),
+            (
+                "multiplicity",
+                "share of generated signals that hit six voxels",
+            ),
+            (
+                "rate",
+                "share of held-out events that hit six chosen voxels",
+            ),
+            (
+                "overlap",
+                "share of the best voxels that are best by Shapley values too",
+            ),
+        ],
     ),
     (
-        "consistency",
-        Direction::Higher,
-        "agreement of several draws of one event",
-    ),
-    (
-        "smoothness",
-        Direction::Higher,
-        "directness of the path between two events",
-    ),
-    (
-        "physics",
-        Direction::Higher,
-        "energy, multiplicity and spread of generated signals",
-    ),
-    (
-        "overall",
-        Direction::Higher,
-        "weighted sum of the verification scores",
-    ),
-    (
-        "violation",
         Direction::Lower,
-        "relative error of the energy of generated signals",
+        &[
+            ("byte", "loss in bits per byte of text"),
+            (
+                "violation",
+                "relative error of the energy of generated signals",
+            ),
+            ("loss", "loss"),
+            ("mse", "mean squared error"),
+            ("rmse", "root of the mean squared error"),
+            ("mae", "mean absolute error"),
+            ("iterations", "mean iterations of the solver"),
+            (
+                "epoch",
+                "first epoch, from 0, with at least 90 % of the best share of right classes",
+            ),
+        ],
     ),
     (
-        "multiplicity",
-        Direction::Higher,
-        "share of generated signals that hit six voxels",
-    ),
-    (
-        "rate",
-        Direction::Higher,
-        "share of held-out events that hit six chosen voxels",
-    ),
-    (
-        "limit",
         Direction::None,
-        "share of held-out events that hit six voxels at all",
-    ),
-    (
-        "overlap",
-        Direction::Higher,
-        "share of the best voxels that are best by Shapley values too",
-    ),
-    ("loss", Direction::Lower, "loss"),
-    ("mse", Direction::Lower, "mean squared error"),
-    ("rmse", Direction::Lower, "root of the mean squared error"),
-    ("mae", Direction::Lower, "mean absolute error"),
-    (
-        "iterations",
-        Direction::Lower,
-        "mean iterations of the solver",
-    ),
-    (
-        "steps",
-        Direction::None,
-        "optimizer steps left out because gradients were beyond 16-bit floats (`amp`)",
-    ),
-    (
-        "epoch",
-        Direction::Lower,
-        "first epoch, from 0, with at least 90 % of the best share of right classes",
+        &[
+            (
+                "limit",
+                "share of held-out events that hit six voxels at all",
+            ),
+            (
+                "steps",
+                "optimizer steps left out because gradients were beyond 16-bit floats (`amp`)",
+            ),
+        ],
     ),
 ];
 
 /// Direction and meaning of a metric.
 fn described(name: &str) -> (Direction, &'static str) {
     let last = name.rsplit('_').next().unwrap_or(name);
-    let found = METRICS.iter().find(|(metric, ..)| *metric == last);
-    let (_, direction, what) = found.unwrap_or(&("", Direction::None, "metric of the task"));
-    (*direction, what)
+    let found = METRICS.iter().find_map(|(direction, metrics)| {
+        let (_, what) = metrics.iter().find(|(metric, _)| *metric == last)?;
+        Some((*direction, *what))
+    });
+    found.unwrap_or((Direction::None, "metric of the task"))
 }
 
 /// Returns the columns of the axes: their names in snake case, or their long paths in snake case where a fixed column

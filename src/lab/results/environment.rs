@@ -43,7 +43,11 @@ pub struct TreeLook(Option<Background>);
 impl TreeLook {
     /// Starts git.
     pub fn begin(folder: &Path) -> Self {
-        Self(Tree::ask(folder))
+        // One call for both fields: each call costs a process, and this one scans every file.
+        let paths = ["--", ":/", ":(top,exclude,glob)**/reports/**"];
+        let arguments = ["status", "--porcelain=v2", "--branch"];
+        let asked = Background::begin(folder, arguments.into_iter().chain(paths)).ok();
+        Self(asked.map(Background::behind_others))
     }
 
     /// Whether [`Self::finish`] would return at once.
@@ -53,7 +57,8 @@ impl TreeLook {
 
     /// The fields of [`Environment::info`] that git provides.
     pub fn finish(self) -> BTreeMap<String, String> {
-        let tree = self.0.map(Tree::answer).unwrap_or_default();
+        let said = self.0.and_then(|asked| asked.finish().ok());
+        let tree = said.map(|said| Tree::read(&said)).unwrap_or_default();
         let dirty = tree.is_dirty.map(|dirty| dirty.to_string());
         fields([("commit", tree.commit), ("dirty", dirty)])
     }
@@ -153,13 +158,11 @@ pub fn env_id(environment: &Environment) -> String {
 /// Clocks from 100 MHz to 10 GHz are plausible; virtual machines report others.
 fn clock_mhz(system: Option<&System>) -> Option<String> {
     let highest = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
-    let kilohertz = highest
-        .ok()
-        .and_then(|text| text.trim().parse::<u64>().ok());
+    let kilohertz = highest.unwrap_or_default().trim().parse::<u64>().ok();
     let current = || system?.cpus().first().map(sysinfo::Cpu::frequency);
     let mhz = kilohertz.map(|kilohertz| kilohertz / 1000).or_else(current);
-    mhz.filter(|mhz| (100..=10_000).contains(mhz))
-        .map(|mhz| mhz.to_string())
+    let plausible = mhz.filter(|mhz| (100..=10_000).contains(mhz));
+    plausible.map(|mhz| mhz.to_string())
 }
 
 /// In whole GiB, since the reported size varies slightly between boots.
@@ -191,19 +194,6 @@ struct Tree {
 }
 
 impl Tree {
-    /// One call for both: each call costs a process, and this one scans every file.
-    fn ask(folder: &Path) -> Option<Background> {
-        let paths = ["--", ":/", ":(top,exclude,glob)**/reports/**"];
-        let arguments = ["status", "--porcelain=v2", "--branch"];
-        let asked = Background::begin(folder, arguments.into_iter().chain(paths)).ok();
-        asked.map(Background::behind_others)
-    }
-
-    fn answer(asked: Background) -> Self {
-        let said = asked.finish();
-        said.map_or_else(|_| Self::default(), |said| Self::read(&said))
-    }
-
     /// `# branch.oid <hash>` (or `(initial)` before the first commit) among other header lines, then one line per file.
     fn read(said: &str) -> Self {
         let mut lines = said.lines();
@@ -247,8 +237,8 @@ mod tests {
     fn a_folder_without_a_repository_has_no_commit() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         assert!(git(folder.path(), ["rev-parse", "HEAD"]).is_err());
-        let tree = Tree::ask(folder.path()).map(Tree::answer);
-        assert_eq!(tree.unwrap_or_default(), Tree::default());
+        let tree = TreeLook::begin(folder.path()).finish();
+        assert_eq!((&*tree["commit"], &*tree["dirty"]), (UNKNOWN, UNKNOWN));
     }
 
     #[test]

@@ -67,10 +67,8 @@ impl Field for f64 {
     }
 
     fn read(text: &str) -> Result<Self, Expected> {
-        let value = text.parse().ok();
-        value
-            .filter(|value: &f64| value.is_finite())
-            .ok_or("a number")
+        let value = text.parse().ok().filter(|value: &f64| value.is_finite());
+        value.ok_or("a number")
     }
 
     fn show_measured(&self) -> String {
@@ -102,10 +100,9 @@ impl Field for IntervalKind {
     }
 
     fn read(text: &str) -> Result<Self, Expected> {
-        [Self::Bootstrap95, Self::Range, Self::Single]
-            .into_iter()
-            .find(|kind| kind.text() == text)
-            .ok_or("`bootstrap95`, `range` or `single`")
+        let mut kinds = [Self::Bootstrap95, Self::Range, Self::Single].into_iter();
+        let found = kinds.find(|kind| kind.text() == text);
+        found.ok_or("`bootstrap95`, `range` or `single`")
     }
 }
 

@@ -44,10 +44,9 @@ pub(crate) fn nearest_or_all<N: AsRef<str>>(name: &str, known: &[N], all: &str) 
 /// Names of the folders below `root` that contain results, in alphabetical order.
 pub fn names_below(root: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .filter(|entry| has_results(&entry.path()))
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
+    let folders = entries.filter(|entry| has_results(&entry.path()));
+    let names = folders.map(|folder| folder.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.collect();
     names.sort();
     names
 }

@@ -197,10 +197,8 @@ impl Background {
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Self, GitError> {
         let arguments: Vec<A> = arguments.into_iter().collect();
-        let first = arguments
-            .first()
-            .map(|first| first.as_ref().to_string_lossy());
-        let command = first.unwrap_or_default().into_owned();
+        let first = arguments.first().map(AsRef::as_ref).unwrap_or_default();
+        let command = first.to_string_lossy().into_owned();
         let mut git = Command::new("git");
         // Without this, `git status` would write to the repository's index.
         git.env("GIT_OPTIONAL_LOCKS", "0");

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use rand_chacha::ChaCha8Rng;
+
 use crate::base::statistics;
 use crate::base::units::{exponent_of, round_significant, round_to_exponent};
 use crate::base::{Purpose, Seed};
@@ -28,10 +30,10 @@ pub fn timings(blocks: &[BlockRow]) -> Vec<TimingRow> {
         });
         cells[place].1.push(block);
     }
-    cells
+    let rows = cells
         .iter()
-        .filter_map(|(key, blocks)| timing_row(key, blocks))
-        .collect()
+        .filter_map(|(key, blocks)| timing_row(key, blocks));
+    rows.collect()
 }
 
 /// Returns the row of one cell over its runs; `None` if no run was measured.
@@ -96,17 +98,22 @@ pub fn interval_over_runs(key: &str, values: &[f64]) -> Option<Interval> {
     interval(key, TIMED.len(), values)
 }
 
+/// The random stream for resampling `column` of the cell `key`, so that no cell and no column changes another's interval.
+pub(crate) fn bootstrap_stream(key: &str, column: usize) -> ChaCha8Rng {
+    let place = (*blake3::hash(key.as_bytes()).as_bytes()).map(u64::from);
+    Seed(column as u64).stream_at(Purpose::Bootstrap, &place)
+}
+
 /// Returns median and interval of values over runs: the range below [`BOOTSTRAP_FROM`] values, else a bootstrap interval
 /// seeded by `key` and `column`; rounded to two significant digits of the interval, or to three significant digits without
 /// one.
-fn interval(key: &str, column: usize, values: &[f64]) -> Option<Interval> {
+pub fn interval(key: &str, column: usize, values: &[f64]) -> Option<Interval> {
     let median = statistics::median(values)?;
     let (kind, (low, high)) = match values.len() {
         1 => (IntervalKind::Single, (median, median)),
         2..BOOTSTRAP_FROM => (IntervalKind::Range, statistics::range(values)?),
         _ => {
-            let place = (*blake3::hash(key.as_bytes()).as_bytes()).map(u64::from);
-            let mut rng = Seed(column as u64).stream_at(Purpose::Bootstrap, &place);
+            let mut rng = bootstrap_stream(key, column);
             let ends = statistics::bootstrap_median(values, 0.95, RESAMPLES, &mut rng)?;
             (IntervalKind::Bootstrap95, ends)
         }

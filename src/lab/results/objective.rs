@@ -11,22 +11,8 @@ pub use crate::plan::search::objective::{
 };
 
 use super::Direction;
-use super::columns::{FACTS, TIMES, metric_column};
+use super::columns::{FACTS, OF_STEPS, TIMED, TIMES, metric_column};
 use super::field::{Field, as_fact};
-
-/// Columns of `blocks.csv` that need measured steps; without such a step they have no value.
-const OF_STEPS: [&str; 10] = [
-    "step_ms",
-    "step_mean_ms",
-    "samples_per_s",
-    "data_wait_ms",
-    "transfer_ms",
-    "forward_ms",
-    "loss_ms",
-    "backward_ms",
-    "optimizer_ms",
-    "other_ms",
-];
 
 /// Returns the value of `column` for a run with these facts, times and epochs, rounded as in the CSV files.
 ///
@@ -101,7 +87,8 @@ fn of_table(column: &str, facts: &RunFacts, times: Option<&RunTimes>) -> Option<
         (known.show)(facts)
     } else {
         let known = TIMES.iter().find(|known| known.name == column)?;
-        let is_figure = |times: &&RunTimes| times.measured_steps > 0 || !OF_STEPS.contains(&column);
+        let is_of_steps = TIMED[..OF_STEPS].contains(&column);
+        let is_figure = |times: &&RunTimes| times.measured_steps > 0 || !is_of_steps;
         times.filter(is_figure).map(known.show).unwrap_or_default()
     };
     Some(text.parse().unwrap_or(f64::NAN))
@@ -304,7 +291,10 @@ mod tests {
 
     #[test]
     fn metrics_have_the_direction_of_their_columns() {
-        for (name, expected, _) in METRICS {
+        let metrics = METRICS.iter();
+        let metrics =
+            metrics.flat_map(|(expected, named)| named.iter().map(move |one| (expected, one.0)));
+        for (expected, name) in metrics {
             let metric = format!("val_{name}");
             let expected = match expected {
                 Direction::Lower => Some(ObjectiveDirection::Minimize),

@@ -166,17 +166,16 @@ pub fn read_ops(folder: &Path, plan: &PlanFile) -> Result<Vec<OpRecord>, Results
         return Ok(Vec::new());
     }
     let table = Table::read(&path, &ops_header(plan), false)?;
-    let mut rows = Vec::new();
-    for mut cursor in table.rows() {
+    let rows = table.rows().map(|mut cursor| {
         let row = OpRecord {
             key: cursor.next_text()?,
             seed: cursor.next()?,
             ..OpRecord::default()
         };
         cursor.skip(plan.axes.len());
-        rows.push(cursor.next_group(OPS, row)?);
-    }
-    Ok(rows)
+        cursor.next_group(OPS, row)
+    });
+    rows.collect()
 }
 
 #[cfg(test)]

@@ -80,10 +80,12 @@ fn run_row(
     table: &Table,
     plan: &PlanFile,
 ) -> Result<RunRow, ResultsError> {
+    let (key, seed) = (cursor.next_text()?, cursor.next()?);
+    let axes = plan.axes.iter().map(|_| cursor.next());
     let mut row = RunRow {
-        key: cursor.next_text()?,
-        seed: cursor.next()?,
-        axes: cursor.next_texts(plan.axes.len())?,
+        key,
+        seed,
+        axes: axes.collect::<Result<_, _>>()?,
         status: cursor.next()?,
         reason: cursor.next()?,
         facts: None,
@@ -110,21 +112,20 @@ fn metrics(cursor: &mut Cursor<'_>, table: &Table) -> Result<Metric, ResultsErro
 
 fn read_epochs(path: &Path, plan: &PlanFile) -> Result<Vec<EpochRecord>, ResultsError> {
     let table = Table::read(path, &epochs_header(plan), true)?;
-    let mut rows = Vec::new();
-    for mut cursor in table.rows() {
+    let rows = table.rows().map(|mut cursor| {
         let (key, seed) = (cursor.next_text()?, cursor.next()?);
         cursor.skip(plan.axes.len());
         let mut epoch = cursor.next_group(EPOCHS, EpochRow::default())?;
         epoch.validation = metrics(&mut cursor, &table)?;
-        rows.push(EpochRecord { key, seed, epoch });
-    }
-    Ok(rows)
+        Ok(EpochRecord { key, seed, epoch })
+    });
+    rows.collect()
 }
 
 fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsError> {
     let table = Table::read(path, &blocks_header(plan), false)?;
-    let mut rows = Vec::new();
-    for mut cursor in table.rows() {
+    let times = TIMES.iter().filter(|column| table.has(column.name)).count();
+    let rows = table.rows().map(|mut cursor| {
         let row = BlockRow {
             key: cursor.next_text()?,
             seed: cursor.next()?,
@@ -143,28 +144,31 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
         };
         cursor.skip(plan.axes.len());
         let mut row = cursor.next_group(RUN_ENDS, row)?;
-        let times = TIMES.iter().filter(|column| table.has(column.name)).count();
         if cursor.is_empty_for(times) {
             cursor.skip(times);
         } else {
             row.times = Some(cursor.next_group(TIMES, RunTimes::default())?);
         }
         row = cursor.next_group(RUN_COSTS, row)?;
-        rows.push(cursor.next_group(SESSIONS, row)?);
-    }
-    Ok(rows)
+        cursor.next_group(SESSIONS, row)
+    });
+    rows.collect()
 }
 
 fn read_timings(path: &Path, plan: &PlanFile) -> Result<Vec<TimingRow>, ResultsError> {
     let table = Table::read(path, &timings_header(plan), false)?;
-    let mut rows = Vec::new();
-    for mut cursor in table.rows() {
+    let rows = table.rows().map(|mut cursor| {
         let key = cursor.next_text()?;
         cursor.skip(plan.axes.len());
         let (n, env_id) = (cursor.next()?, cursor.next_text()?);
         let kind: Option<IntervalKind> = cursor.next()?;
-        let outliers = cursor.next()?;
-        let mut values = BTreeMap::new();
+        let mut row = TimingRow {
+            key,
+            n,
+            env_id,
+            values: BTreeMap::new(),
+            outliers: cursor.next()?,
+        };
         for name in TIMED.into_iter().filter(|name| table.has(name)) {
             if cursor.is_empty_for(3) {
                 cursor.skip(3);
@@ -176,17 +180,11 @@ fn read_timings(path: &Path, plan: &PlanFile) -> Result<Vec<TimingRow>, ResultsE
                 high: cursor.next()?,
                 kind: kind.unwrap_or(IntervalKind::Single),
             };
-            values.insert(name.to_owned(), interval);
+            row.values.insert(name.to_owned(), interval);
         }
-        rows.push(TimingRow {
-            key,
-            n,
-            env_id,
-            values,
-            outliers,
-        });
-    }
-    Ok(rows)
+        Ok(row)
+    });
+    rows.collect()
 }
 
 fn read_environments(path: &Path) -> Result<BTreeMap<String, Environment>, ResultsError> {

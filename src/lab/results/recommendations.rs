@@ -62,10 +62,9 @@ where
     V: Into<Option<f64>> + Copy,
     S: Serializer,
 {
-    let value = (*value)
-        .into()
-        .map(|value| round_significant(value, DIGITS));
-    serializer.serialize_str(&value.and_then(shortest).unwrap_or_default())
+    let value: Option<f64> = (*value).into();
+    let text = value.and_then(|value| shortest(round_significant(value, DIGITS)));
+    serializer.serialize_str(&text.unwrap_or_default())
 }
 
 /// Returns the file's text.

@@ -140,10 +140,6 @@ impl Cursor<'_> {
         Ok(text)
     }
 
-    pub(crate) fn next_texts(&mut self, count: usize) -> Result<Vec<String>, ResultsError> {
-        (0..count).map(|_| self.next()).collect()
-    }
-
     /// Reads the fields of the given columns into `row`.
     pub(crate) fn next_group<R>(
         &mut self,

@@ -187,15 +187,13 @@ fn timings_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
 
 fn env_toml(results: &ResultSet) -> Vec<u8> {
     // Maps of maps of strings: TOML serialization cannot fail.
-    toml::to_string(&results.environments)
-        .unwrap_or_default()
-        .into_bytes()
+    let text = toml::to_string(&results.environments);
+    text.unwrap_or_default().into_bytes()
 }
 
 fn group<'a, R>(table: &'a [Column<R>], value: Option<&'a R>) -> impl Iterator<Item = String> + 'a {
-    table
-        .iter()
-        .map(move |column| value.map(column.show).unwrap_or_default())
+    let show = move |column: &Column<R>| value.map(column.show).unwrap_or_default();
+    table.iter().map(show)
 }
 
 fn metric_names<'a>(metrics: impl Iterator<Item = &'a Metric>) -> Vec<String> {
@@ -237,12 +235,8 @@ pub(super) fn csv_of<R: Serialize + Default>(rows: &[R]) -> Vec<u8> {
     if rows.is_empty() {
         // The header comes with the first row.
         let mut lines = csv_of(&[R::default()]);
-        lines.truncate(
-            lines
-                .iter()
-                .position(|byte| *byte == b'\n')
-                .map_or(0, |end| end + 1),
-        );
+        let end = lines.iter().position(|byte| *byte == b'\n');
+        lines.truncate(end.map_or(0, |end| end + 1));
         return lines;
     }
     let mut table = csv::Writer::from_writer(Vec::new());

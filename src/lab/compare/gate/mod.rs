@@ -106,34 +106,28 @@ fn of_matrix(matrix: &MatrixJudgement) -> Option<Violation> {
         p: Some(matrix.p_holm),
         threshold: matrix.threshold,
     };
-    of_verdict(&matrix.verdict, None, || Some(slower))
+    of_verdict(&matrix.verdict, None, Some(slower))
 }
 
 fn of_time(pair: &CellPair) -> Option<Violation> {
     let judgement = &pair.judgement;
-    let slower = || {
-        Some(Finding::Slower {
-            ratio: judgement.ratio?,
-            p: judgement.p_holm.or(judgement.p),
-            threshold: judgement.threshold,
-        })
-    };
+    let slower = judgement.ratio.map(|ratio| Finding::Slower {
+        ratio,
+        p: judgement.p_holm.or(judgement.p),
+        threshold: judgement.threshold,
+    });
     of_verdict(&judgement.verdict, Some(&pair.after), slower).filter(|_| !pair.asks_nothing())
 }
 
-fn of_verdict(
-    verdict: &Verdict,
-    cell: Option<&str>,
-    slower: impl FnOnce() -> Option<Finding>,
-) -> Option<Violation> {
-    match verdict {
-        Verdict::Slower => Some(violation(FailOn::Regression, cell, slower()?)),
-        Verdict::Faster | Verdict::Same => None,
+fn of_verdict(verdict: &Verdict, cell: Option<&str>, slower: Option<Finding>) -> Option<Violation> {
+    let (what, finding) = match verdict {
+        Verdict::Slower => (FailOn::Regression, slower?),
+        Verdict::Faster | Verdict::Same => return None,
         Verdict::TooFewRuns(_) | Verdict::Unclear(_) | Verdict::NotComparable(_) => {
-            let finding = Finding::TimeNotTold(verdict.clone());
-            Some(violation(FailOn::Unclear, cell, finding))
+            (FailOn::Unclear, Finding::TimeNotTold(verdict.clone()))
         }
-    }
+    };
+    Some(violation(what, cell, finding))
 }
 
 fn of_quality(pair: &CellPair, quality: &QualityChange) -> Option<Violation> {
@@ -163,12 +157,9 @@ fn of_facts(pair: &CellPair, kinds: &[FailOn]) -> Vec<Violation> {
             && quality.any(|q| q.column == column && q.verdict == QualityVerdict::Worse)
     };
     columns.retain(|(column, _)| !is_told(column));
-    let findings = columns
-        .into_iter()
-        .map(|(_, facts)| Finding::OtherFact(facts));
-    findings
-        .map(|finding| violation(FailOn::Change, Some(&pair.after), finding))
-        .collect()
+    let of_column =
+        |(_, facts)| violation(FailOn::Change, Some(&pair.after), Finding::OtherFact(facts));
+    columns.into_iter().map(of_column).collect()
 }
 
 /// Rows of a cell whose status changed: a regression if they were done before, otherwise a change.

@@ -1,9 +1,8 @@
 //! The ratio of two medians and its interval.
 
 use crate::base::statistics::{median, quantile, range};
-use crate::base::{Purpose, Seed};
 use crate::compare::Ratio;
-use crate::results::{BOOTSTRAP_FROM, IntervalKind};
+use crate::results::{BOOTSTRAP_FROM, IntervalKind, bootstrap_stream};
 
 use super::Dice;
 
@@ -80,13 +79,12 @@ pub(in crate::compare) fn log_ratios(
     if !sides.is_usable() {
         return Vec::new();
     }
-    let place = (*blake3::hash(key.as_bytes()).as_bytes()).map(u64::from);
-    let mut dice = Dice::new(Seed(column as u64).stream_at(Purpose::Bootstrap, &place));
+    let mut dice = Dice::new(bootstrap_stream(key, column));
     let is_turned = sorted(sides.before) > sorted(sides.after);
-    let (mut first, mut second) = match is_turned {
-        true => (sides.after.to_vec(), sides.before.to_vec()),
-        false => (sides.before.to_vec(), sides.after.to_vec()),
-    };
+    let (mut first, mut second) = (sides.before.to_vec(), sides.after.to_vec());
+    if is_turned {
+        std::mem::swap(&mut first, &mut second);
+    }
     if sides.is_paired {
         let mut pairs: Vec<(f64, f64)> = first.iter().copied().zip(second).collect();
         pairs.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));

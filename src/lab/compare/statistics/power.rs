@@ -45,10 +45,8 @@ pub(in crate::compare) fn detectable(
     };
     // Sorted, so that the order of runs has no effect.
     noise.sort_by(f64::total_cmp);
-    let freedom = noise
-        .len()
-        .checked_sub(groups)
-        .filter(|&freedom| freedom > 0)?;
+    let freedom = noise.len().checked_sub(groups);
+    let freedom = freedom.filter(|&freedom| freedom > 0)?;
     let widening = (noise.len() as f64 / freedom as f64).sqrt();
     let mut side = |count: usize| -> Vec<f64> {
         let drawn = (0..count).map(|_| widening * noise[dice.below(noise.len())]);

@@ -2,10 +2,10 @@
 
 use crate::compare::statistics::{Dice, Sides, detectable, ratio_of_runs};
 use crate::compare::{Design, Doubt, Judgement, Ratio, Test, Verdict};
-use crate::results::IntervalKind;
+use crate::results::{IntervalKind, bootstrap_stream};
 
 use super::choice::CellTest;
-use super::{ALPHA, Family, SAME_AT_MOST, Samples, threshold_of};
+use super::{ALPHA, Family, JUDGED, SAME_AT_MOST, Samples, threshold_of};
 
 impl Family {
     pub(super) fn judge_cell(
@@ -25,7 +25,8 @@ impl Family {
             };
             let half_width = (ratio.high / ratio.low).ln() / 2.0;
             let least = half_width.max(threshold.value.ln_1p());
-            detectable(sides, self.alpha, least, &mut Dice::new(cell.stream()))
+            let mut dice = Dice::new(bootstrap_stream(&cell.key, JUDGED + 1));
+            detectable(sides, self.alpha, least, &mut dice)
         });
         let finding = ratio.zip(p_holm).map(|(ratio, p_holm)| Finding {
             ratio,
@@ -107,9 +108,10 @@ impl Finding {
     }
 
     fn direction(&self) -> Verdict {
-        match self.ratio.value > 1.0 {
-            true => Verdict::Slower,
-            false => Verdict::Faster,
+        if self.ratio.value > 1.0 {
+            Verdict::Slower
+        } else {
+            Verdict::Faster
         }
     }
 

@@ -1,15 +1,14 @@
 //! One test over all cells.
 
 use crate::base::statistics::{mean, median, range};
-use crate::base::{Purpose, Seed};
 use crate::compare::statistics::{
     Dice, Draws, Permuted, Stratum, detectable_mean, percentiles, permute, ratio_of_runs,
 };
-use crate::compare::{Design, MatrixJudgement, Ratio, Threshold, ThresholdSource};
-use crate::results::{BOOTSTRAP_FROM, IntervalKind};
+use crate::compare::{Design, MatrixJudgement, Ratio};
+use crate::results::{BOOTSTRAP_FROM, IntervalKind, bootstrap_stream};
 
 use super::cell::Finding;
-use super::{ALPHA, Family, JUDGED, Samples, sessions_threshold, threshold_from};
+use super::{ALPHA, Family, Floor, JUDGED, Samples, threshold};
 
 /// Values are clipped at this distance from the median, in median absolute deviations.
 const CLIP: f64 = 3.0;
@@ -27,13 +26,13 @@ pub(super) fn test(samples: &[Samples], draws: Draws) -> Option<Permuted> {
     }
     let mut strata = Vec::new();
     let mut observed = 0.0;
-    let mut hasher = blake3::Hasher::new();
+    let mut keys = String::new();
     for cell in counted {
-        hasher.update(cell.key.as_bytes()).update(&[0]);
+        keys += &cell.key;
+        keys.push('\0');
         observed += add_strata(cell, &mut strata);
     }
-    let place = (*hasher.finalize().as_bytes()).map(u64::from);
-    let mut dice = Dice::new(Seed(JUDGED as u64).stream_at(Purpose::Bootstrap, &place));
+    let mut dice = Dice::new(bootstrap_stream(&keys, JUDGED));
     Some(permute(&strata, observed, draws, &mut dice))
 }
 
@@ -96,16 +95,15 @@ impl Family {
         let counted = counted.filter(|(cell, _)| cell.counts());
         let (cells, drawn): (Vec<&Samples>, Vec<&[f64]>) = counted.unzip();
         let ratio = mean_ratio(&cells, &drawn);
-        let (threshold, between) = threshold(&cells, self.manifest);
+        let (design, floor) = (design(&cells), floor(&cells));
+        let threshold = threshold(design, self.manifest, floor);
         let is_interval = ratio.kind == IntervalKind::Bootstrap95;
         let is_beyond = ratio.low > 1.0 || ratio.high < 1.0;
-        let runs = cells
-            .iter()
-            .map(|cell| cell.before.len() + cell.after.len());
-        let freedom = || runs.sum::<usize>() - 2 * cells.len();
-        let detectable = is_interval
-            .then(|| detectable_mean(&means(&drawn), freedom(), self.alpha, threshold.value));
-        let detectable = detectable.flatten();
+        let degrees = |cell: &&Samples| (cell.before.len() + cell.after.len()) - 2;
+        let detectable = Some(&drawn).filter(|_| is_interval).and_then(|drawn| {
+            let freedom = cells.iter().map(degrees).sum();
+            detectable_mean(&means(drawn), freedom, self.alpha, threshold.value)
+        });
         let finding = Finding {
             ratio,
             // A range over few runs is not a confidence interval: then the test alone decides.
@@ -120,7 +118,7 @@ impl Family {
             p_holm,
             permutations: (permuted.patterns, permuted.is_exact),
             detectable,
-            verdict: finding.verdict(design(&cells), between),
+            verdict: finding.verdict(design, floor.between),
             threshold,
         }
     }
@@ -128,30 +126,25 @@ impl Family {
 
 /// Interleaved if every cell is.
 fn design(cells: &[&Samples]) -> Design {
-    match cells.iter().all(|cell| cell.is_paired()) {
-        true => Design::Interleaved,
-        false => Design::Sessions,
-    }
+    let mut designs = cells.iter().map(|cell| cell.design());
+    let apart = designs.find(|design| *design == Design::Sessions);
+    apart.unwrap_or(Design::Interleaved)
 }
 
-/// Threshold of the mean, and the floor between sessions. The floor between sessions is the mean of the cells' floors. The
-/// floor within a session is that mean divided by the square root of the number of cells, because noise within a session is
-/// independent between cells and averages out. No floor if a cell has none.
-fn threshold(cells: &[&Samples], manifest: Option<f64>) -> (Threshold, Option<f64>) {
-    let floor = |of: fn(&Samples) -> Option<f64>| {
+/// Noise floor of the mean. Between sessions it is the mean of the cells' floors. Within a session it is that mean divided by
+/// the square root of the number of cells, because noise within a session is independent between cells and averages out. No
+/// floor if a cell has none.
+fn floor(cells: &[&Samples]) -> Floor {
+    let mean_of = |of: fn(&Samples) -> Option<f64>| {
         let floors: Option<Vec<f64>> = cells.iter().map(|cell| of(cell)).collect();
         floors.and_then(|floors| mean(&floors))
     };
-    let between = floor(|cell| cell.floor.between);
-    let threshold = match design(cells) {
-        Design::Interleaved => {
-            let within = floor(|cell| cell.floor.within);
-            let within = within.map(|floor| floor / (cells.len() as f64).sqrt());
-            threshold_from(manifest, within, ThresholdSource::MeasuredWithin)
-        }
-        Design::Sessions => sessions_threshold(manifest, between),
-    };
-    (threshold, between)
+    let within = mean_of(|cell| cell.floor.within);
+    Floor {
+        within: within.map(|floor| floor / (cells.len() as f64).sqrt()),
+        between: mean_of(|cell| cell.floor.between),
+        ..Floor::default()
+    }
 }
 
 /// Geometric mean of the cells' ratios. With at least 6 runs per side in every cell it has a bootstrap interval, otherwise a
@@ -168,13 +161,11 @@ fn mean_ratio(cells: &[&Samples], drawn: &[&[f64]]) -> Ratio {
     let value = mean_of(|ratio| ratio.value);
     let of_cells = || (mean_of(|ratio| ratio.low), mean_of(|ratio| ratio.high));
     let pairs = cells[0].before.len();
-    let are_alike = cells
-        .iter()
-        .all(|cell| cell.is_paired() && cell.before.len() == pairs);
+    let is_like = |cell: &&Samples| cell.is_paired() && cell.before.len() == pairs;
     let fewest = cells.iter().map(|cell| cell.sides().fewer()).min();
     let (kind, ends) = if fewest >= Some(BOOTSTRAP_FROM) {
         (IntervalKind::Bootstrap95, percentiles(&means(drawn)))
-    } else if are_alike {
+    } else if cells.iter().all(is_like) {
         let differences = cells.iter().map(|cell| cell.sides().differences());
         let ends = range(&means(&differences.collect::<Vec<_>>()));
         let ends = ends.map(|(low, high)| (low.exp(), high.exp()));

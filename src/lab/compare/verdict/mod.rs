@@ -16,9 +16,6 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
-use rand_chacha::ChaCha8Rng;
-
-use crate::base::{Purpose, Seed};
 use crate::results::BOOTSTRAP_FROM;
 
 use super::floor::Floor;
@@ -37,7 +34,8 @@ pub(super) const ALPHA: f64 = 0.05;
 const DEFAULT_THRESHOLD: f64 = 0.02;
 /// Largest distance from 1 that an interval may reach for the verdict "same", even if the detectable effect is larger.
 const SAME_AT_MOST: f64 = 0.10;
-/// Column number of the random streams of verdicts; timing columns use numbers from 0.
+/// Column number of the random streams of verdicts, and the next of those of detectable effects; timing columns use numbers
+/// from 0.
 const JUDGED: usize = 1000;
 /// Numbers of random draws.
 const EFFORT: Effort = Effort {
@@ -89,9 +87,10 @@ impl Samples {
     }
 
     fn design(&self) -> Design {
-        match self.is_paired() {
-            true => Design::Interleaved,
-            false => Design::Sessions,
+        if self.is_paired() {
+            Design::Interleaved
+        } else {
+            Design::Sessions
         }
     }
 
@@ -105,12 +104,6 @@ impl Samples {
 
     fn counts(&self) -> bool {
         self.comparable.is_ok() && self.sides().is_usable()
-    }
-
-    /// The random stream of its detectable effect.
-    fn stream(&self) -> ChaCha8Rng {
-        let place = (*blake3::hash(self.key.as_bytes()).as_bytes()).map(u64::from);
-        Seed(JUDGED as u64 + 1).stream_at(Purpose::Bootstrap, &place)
     }
 
     fn resampled(&self, effort: Effort) -> Vec<f64> {
@@ -231,28 +224,19 @@ impl Family {
     }
 }
 
-/// The effect size that a cell must exceed: the manifest's threshold, else the A/A floor, else 2 %; between sessions at
-/// least the A/A floor between sessions.
+/// The effect size that a cell must exceed.
 fn threshold_of(cell: &Samples, manifest: Option<f64>) -> Threshold {
-    match cell.design() {
-        Design::Interleaved => {
-            threshold_from(manifest, cell.floor.within, ThresholdSource::MeasuredWithin)
-        }
-        Design::Sessions => sessions_threshold(manifest, cell.floor.between),
-    }
+    threshold(cell.design(), manifest, cell.floor)
 }
 
-fn sessions_threshold(manifest: Option<f64>, between: Option<f64>) -> Threshold {
-    let manifest = manifest.filter(|&value| between.is_none_or(|floor| value >= floor));
-    threshold_from(manifest, between, ThresholdSource::MeasuredBetween)
-}
-
-fn threshold_from(
-    manifest: Option<f64>,
-    floor: Option<f64>,
-    measured: ThresholdSource,
-) -> Threshold {
-    let (value, source) = match (manifest, floor) {
+/// The manifest's threshold, else the A/A floor, else 2 %; between sessions at least the A/A floor between sessions.
+fn threshold(design: Design, manifest: Option<f64>, floor: Floor) -> Threshold {
+    let (floor, measured) = match design {
+        Design::Interleaved => (floor.within, ThresholdSource::MeasuredWithin),
+        Design::Sessions => (floor.between, ThresholdSource::MeasuredBetween),
+    };
+    let is_enough = |value: f64| design == Design::Interleaved || floor.is_none_or(|f| value >= f);
+    let (value, source) = match (manifest.filter(|value| is_enough(*value)), floor) {
         (Some(value), _) => (value, ThresholdSource::Manifest),
         (None, Some(value)) => (value, measured),
         (None, None) => (DEFAULT_THRESHOLD, ThresholdSource::Default),

@@ -55,7 +55,7 @@ impl Conditions {
 
     /// Names of the conditions that differ from `wanted`, worded for the user.
     pub fn differences(&self, wanted: &Self) -> Vec<&'static str> {
-        [
+        let conditions = [
             (self.env_id != wanted.env_id, "machine or build"),
             (self.threads != wanted.threads, "threads"),
             (!self.is_exclusive && wanted.is_exclusive, "jobs"),
@@ -67,10 +67,9 @@ impl Conditions {
                 self.phase_steps != wanted.phase_steps,
                 "measure.phase-steps",
             ),
-        ]
-        .into_iter()
-        .filter_map(|(differs, name)| differs.then_some(name))
-        .collect()
+        ];
+        let differing = conditions.into_iter().filter(|(differs, _)| *differs);
+        differing.map(|(_, name)| name).collect()
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod wire;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -34,11 +35,8 @@ pub struct RunScalars<'a> {
 
 /// Path of a run's event file, relative to the results folder.
 pub fn event_file(key: &str, seed: u64, block: usize) -> PathBuf {
-    let run = format!("seed-{seed}-block-{block}");
-    Path::new("tensorboard")
-        .join(cell_slug(key))
-        .join(run)
-        .join(NAME)
+    let cell = cell_slug(key);
+    format!("tensorboard/{cell}/seed-{seed}-block-{block}/{NAME}").into()
 }
 
 /// Writes the event file of a run to `path`.
@@ -60,12 +58,11 @@ pub fn remove_other_events(results: &Path, known: &[PathBuf]) {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect::<Vec<_>>()
     };
+    let known: BTreeSet<PathBuf> = known.iter().map(|path| results.join(path)).collect();
     for cell in list(&results.join("tensorboard")) {
         for run in list(&cell) {
             let file = run.join(NAME);
-            let is_known = file
-                .strip_prefix(results)
-                .is_ok_and(|path| known.iter().any(|k| k == path));
+            let is_known = known.contains(&file);
             // Failures are ignored; `remove_dir` fails, as intended, unless the folder is empty.
             if !is_known && fs::remove_file(file).is_ok() {
                 let _ = fs::remove_dir(run);
@@ -119,9 +116,8 @@ fn of_epoch(epoch: &EpochRow) -> Vec<(String, Option<f64>)> {
 
 fn at_the_end(run: RunScalars<'_>) -> Vec<(String, Option<f64>)> {
     let metrics = run.facts.into_iter().flat_map(|facts| &facts.metrics);
-    let mut values: Vec<(String, Option<f64>)> = metrics
-        .map(|(name, value)| (format!("end/{name}"), *value))
-        .collect();
+    let metrics = metrics.map(|(name, value)| (format!("end/{name}"), *value));
+    let mut values: Vec<(String, Option<f64>)> = metrics.collect();
     if let Some(times) = run.times {
         let phases = &times.phases;
         let times = [
