@@ -32,16 +32,14 @@ impl<'a> Runs<'a> {
             Some((*run, *found))
         };
         let pairs: Vec<(&BlockRow, &BlockRow)> = old.iter().filter_map(partner).collect();
-        if pairs.is_empty() || pairs.len() * 2 < old.len().max(new.len()) {
-            return Self {
-                design: Design::Sessions,
-                before: old.clone(),
-                after: new.clone(),
-            };
-        }
-        let (before, after) = pairs.into_iter().unzip();
+        let is_apart = pairs.is_empty() || pairs.len() * 2 < old.len().max(new.len());
+        let (design, (before, after)) = if is_apart {
+            (Design::Sessions, (old.clone(), new.clone()))
+        } else {
+            (Design::Interleaved, pairs.into_iter().unzip())
+        };
         Self {
-            design: Design::Interleaved,
+            design,
             before,
             after,
         }

@@ -93,21 +93,15 @@ fn make_readable(_: &fs::File) -> io::Result<()> {
 ///
 /// A failure is ignored: a file that stays has no effect.
 pub fn remove_stale(folder: &Path, age: Duration) {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return;
-    };
-    for entry in entries.flatten() {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_temporary = entry.file_name().to_string_lossy().starts_with(TEMPORARY);
-        if is_temporary && is_older(&entry, age) {
+        let modified = entry.metadata().and_then(|data| data.modified());
+        let passed = modified.map(|time| SystemTime::now().duration_since(time));
+        let is_old = passed.is_ok_and(|passed| passed.is_ok_and(|passed| passed >= age));
+        if is_temporary && is_old {
             let _ = fs::remove_file(entry.path());
         }
     }
-}
-
-fn is_older(entry: &fs::DirEntry, age: Duration) -> bool {
-    let modified = entry.metadata().and_then(|data| data.modified());
-    let passed = modified.map(|time| SystemTime::now().duration_since(time));
-    passed.is_ok_and(|passed| passed.is_ok_and(|passed| passed >= age))
 }
 
 /// Reads a file as UTF-8 text.

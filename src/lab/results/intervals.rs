@@ -10,7 +10,7 @@ use crate::base::units::{exponent_of, round_significant, round_to_exponent};
 use crate::base::{Purpose, Seed};
 
 use super::columns::{RUN_COSTS, RUN_ENDS, SESSIONS, TIMED, TIMES};
-use super::{BlockRow, Interval, IntervalKind, Status, TimingRow};
+use super::{BlockRow, Interval, IntervalKind, Status, TimingRow, by_key};
 
 /// From this many runs on, the interval is a bootstrap interval; below, it is the range of the runs.
 pub const BOOTSTRAP_FROM: usize = 6;
@@ -21,18 +21,10 @@ const SINGLE_DIGITS: usize = 3;
 
 /// Returns one row per cell that has counted runs, in the order in which the cells first appear in `blocks`.
 pub fn timings(blocks: &[BlockRow]) -> Vec<TimingRow> {
-    let mut cells: Vec<(&str, Vec<&BlockRow>)> = Vec::new();
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-    for block in blocks {
-        let place = *places.entry(&block.key).or_insert_with(|| {
-            cells.push((&block.key, Vec::new()));
-            cells.len() - 1
-        });
-        cells[place].1.push(block);
-    }
-    let rows = cells
-        .iter()
-        .filter_map(|(key, blocks)| timing_row(key, blocks));
+    let mut cells = by_key(blocks, |block| &block.key);
+    let in_order = blocks.iter();
+    let in_order = in_order.filter_map(|block| cells.remove_entry(&*block.key));
+    let rows = in_order.filter_map(|(key, blocks)| timing_row(key, &blocks));
     rows.collect()
 }
 

@@ -95,7 +95,9 @@ pub(crate) fn read_plan(path: &Path) -> Result<PlanFile, ResultsError> {
     let text = read_text(path)?;
     let damaged = |error: serde_json::Error| {
         let place = format!("line {}, column {}", error.line(), error.column());
-        ResultsError::damaged(path, place, in_plain_words(&error))
+        let text = error.to_string();
+        let end = format!(" at line {} column {}", error.line(), error.column());
+        ResultsError::damaged(path, place, text.strip_suffix(&end).unwrap_or(&text))
     };
     let version: Version = serde_json::from_str(&text).map_err(damaged)?;
     if version.format_version != u64::from(FORMAT_VERSION) {
@@ -118,10 +120,4 @@ pub(crate) fn read_plan(path: &Path) -> Result<PlanFile, ResultsError> {
             ))
         }
     }
-}
-
-fn in_plain_words(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&place).unwrap_or(&text).to_owned()
 }

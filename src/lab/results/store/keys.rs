@@ -90,19 +90,15 @@ impl RunKeys {
 
     /// Path of the run's file below the store folder `part`.
     pub(super) fn path(&self, part: &str) -> PathBuf {
-        Path::new(part).join(&self.cell_hash).join(self.file_name())
-    }
-
-    fn file_name(&self) -> String {
         let conditions = serde_json::to_vec(&self.conditions).unwrap_or_default();
         let digest = Digest::new()
             .with(&self.code_hash)
-            .with(&self.numeric_class)
-            .with(conditions)
-            .short();
+            .with(&self.numeric_class);
+        let digest = digest.with(conditions).short();
         let until = self.until.map(|epochs| format!("-until-{epochs}"));
         let until = until.unwrap_or_default();
-        format!("{}-{}-{digest}{until}.json", self.seed, self.block)
+        let name = format!("{}-{}-{digest}{until}.json", self.seed, self.block);
+        Path::new(part).join(&self.cell_hash).join(name)
     }
 }
 
