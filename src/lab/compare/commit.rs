@@ -153,13 +153,14 @@ pub(super) fn copied(
     repository: &Repository,
     files: &[CommitFile],
 ) -> Result<tempfile::TempDir, Failure> {
-    fn cannot(error: impl std::fmt::Display) -> Failure {
+    let cannot = |error: &dyn std::fmt::Display| {
         Failure::plain(format!("cannot copy results of a commit: {error}"), None)
-    }
-    let copy = tempfile::tempdir().map_err(cannot)?;
+    };
+    let copy = tempfile::tempdir().map_err(|error| cannot(&error))?;
     for file in files {
-        let bytes = repository.bytes(file).map_err(cannot)?;
-        fs::write(copy.path().join(file_name(&file.path)), bytes).map_err(cannot)?;
+        let bytes = repository.bytes(file).map_err(|error| cannot(&error))?;
+        let path = copy.path().join(file_name(&file.path));
+        fs::write(path, bytes).map_err(|error| cannot(&error))?;
     }
     Ok(copy)
 }
