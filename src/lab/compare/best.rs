@@ -10,10 +10,8 @@ use super::verdict::{ALPHA, fewest};
 /// Mann & Whitney 1947; Holm 1979.
 pub fn against_best(cells: &[Vec<f64>], best: usize) -> Vec<f64> {
     let others: Vec<usize> = (0..cells.len()).filter(|cell| *cell != best).collect();
-    let tests = others
-        .iter()
-        .map(|cell| mann_whitney(&cells[best], &cells[*cell]));
-    let raw: Vec<f64> = tests.map(|p| p.unwrap_or(1.0)).collect();
+    let test = |cell: &usize| mann_whitney(&cells[best], &cells[*cell]).unwrap_or(1.0);
+    let raw: Vec<f64> = others.iter().map(test).collect();
     let mut adjusted = vec![1.0; cells.len()];
     for (cell, p) in others.into_iter().zip(holm(&raw)) {
         adjusted[cell] = p;
@@ -33,10 +31,8 @@ pub fn runs_to_choose(others: usize) -> usize {
 /// Fisher 1935 (randomisation test of paired differences).
 pub fn paired_p(pairs: &[(f64, f64)]) -> Option<f64> {
     let differences = pairs.iter().map(|(before, after)| (after / before).ln());
-    let differences: Vec<f64> = differences
-        .filter(|difference| difference.is_finite())
-        .collect();
-    sign_flip(&differences)
+    let finite = differences.filter(|difference| difference.is_finite());
+    sign_flip(&finite.collect::<Vec<f64>>())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::statistics::median;
-use crate::results::{BlockRow, CellInfo, PlanFile, ResultSet, RunRow, counted_runs};
+use crate::results::{BlockRow, CellInfo, PlanFile, ResultSet, RunRow, by_key, counted_runs};
 
 pub(super) struct Cell<'a> {
     pub(super) info: &'a CellInfo,
@@ -13,31 +13,26 @@ pub(super) struct Cell<'a> {
     pub(super) counted: Vec<&'a BlockRow>,
     /// Whether it was measured with other code than most cells of its side.
     pub(super) is_other_code: bool,
-    set: &'a ResultSet,
+    pub(super) set: &'a ResultSet,
 }
 
 /// Every cell of a result, in plan order.
 pub(super) fn cells(set: &ResultSet) -> Vec<Cell<'_>> {
-    let mut runs: BTreeMap<&str, BTreeMap<u64, &RunRow>> = BTreeMap::new();
-    for row in &set.runs {
-        runs.entry(&row.key).or_default().insert(row.seed, row);
-    }
-    let mut blocks: BTreeMap<&str, Vec<&BlockRow>> = BTreeMap::new();
-    for row in &set.blocks {
-        blocks.entry(&row.key).or_default().push(row);
-    }
+    let runs = by_key(&set.runs, |row| &row.key);
+    let blocks = by_key(&set.blocks, |row| &row.key);
     let usual = usual_code(set);
     let all = set.plan.cells.iter().map(|info| {
         let rows = blocks.get(&*info.key).map_or(&[][..], Vec::as_slice);
         let mut counted = counted_runs(rows);
         // The order of rows in a file has no meaning.
         counted.sort_by_key(|row| (row.seed, row.block));
-        let usual = usual.get(class(info)).copied();
+        let runs = runs.get(&*info.key).into_iter().flatten();
+        let code = info.code_hash.as_deref();
         Cell {
             info,
-            runs: runs.get(&*info.key).cloned().unwrap_or_default(),
+            runs: runs.map(|row| (row.seed, *row)).collect(),
             counted,
-            is_other_code: info.code_hash.is_some() && info.code_hash.as_deref() != usual,
+            is_other_code: code.is_some() && code != usual.get(class(info)).copied(),
             set,
         }
     });
@@ -47,23 +42,20 @@ pub(super) fn cells(set: &ResultSet) -> Vec<Cell<'_>> {
 /// The code hash of most cells, per numeric class; of equally frequent ones, that of the first cell. Cells of different
 /// classes have different code hashes by construction.
 fn usual_code(set: &ResultSet) -> BTreeMap<&str, &str> {
-    let mut counts: BTreeMap<&str, Vec<(&str, usize)>> = BTreeMap::new();
-    for info in &set.plan.cells {
-        let Some(code) = info.code_hash.as_deref() else {
-            continue;
-        };
-        let known = counts.entry(class(info)).or_default();
-        match known.iter_mut().find(|(hash, _)| *hash == code) {
-            Some((_, count)) => *count += 1,
-            None => known.push((code, 1)),
+    let cells = set.plan.cells.iter();
+    let codes = cells.filter_map(|info| Some((class(info), info.code_hash.as_deref()?)));
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for code in codes.clone() {
+        *counts.entry(code).or_default() += 1;
+    }
+    let mut usual = BTreeMap::new();
+    for (class, code) in codes {
+        let known = usual.entry(class).or_insert(code);
+        if counts[&(class, code)] > counts[&(class, *known)] {
+            *known = code;
         }
     }
-    let most = counts.into_iter().filter_map(|(class, codes)| {
-        let most = codes.iter().map(|(_, count)| *count).max()?;
-        let (code, _) = codes.into_iter().find(|(_, count)| *count == most)?;
-        Some((class, code))
-    });
-    most.collect()
+    usual
 }
 
 fn class(info: &CellInfo) -> &str {

@@ -43,29 +43,27 @@ pub fn setting_changes(
 ) -> Vec<SpecChange> {
     let (old, new) = (leaves(before), leaves(after));
     let paths: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let changed = paths
-        .into_iter()
-        .filter(|path| old.get(*path) != new.get(*path));
     let change = |path: &String| SpecChange {
         path: path.clone(),
         before: old.get(path).cloned(),
         after: new.get(path).cloned(),
     };
-    changed.map(change).collect()
+    let mut changes: Vec<SpecChange> = paths.into_iter().map(change).collect();
+    changes.retain(|change| change.before != change.after);
+    changes
 }
 
 /// A change of the cell hash that no changed setting explains.
 fn hidden(before: &Cell<'_>, after: &Cell<'_>, known: &[SpecChange]) -> Option<SpecChange> {
-    let has_dataset = known.iter().any(|change| is_at(&change.path, "dataset"));
+    let is_changed = |section| known.iter().any(|change| is_at(&change.path, section));
+    let has_hashed = known.iter().any(|change| is_hashed(&change.path));
     let (old, new) = (before.info, after.info);
-    let (path, old, new) = if !has_dataset && old.task_signature != new.task_signature {
-        let explained = known.iter().any(|change| is_at(&change.path, "loss"));
-        if explained {
+    let (path, old, new) = if old.task_signature != new.task_signature && !is_changed("dataset") {
+        if is_changed("loss") {
             return None;
         }
         ("dataset.content", &old.task_signature, &new.task_signature)
-    } else if known.iter().all(|change| !is_hashed(&change.path)) && old.cell_hash != new.cell_hash
-    {
+    } else if old.cell_hash != new.cell_hash && !has_hashed {
         ("cell_hash", &old.cell_hash, &new.cell_hash)
     } else {
         return None;
@@ -86,8 +84,8 @@ fn is_hashed(path: &str) -> bool {
 }
 
 fn is_at(path: &str, section: &str) -> bool {
-    path.strip_prefix(section)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    let rest = path.strip_prefix(section);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// Every scalar of a specification as a manifest would contain it, strings without quotes; `null` is left out.
@@ -106,18 +104,16 @@ fn leaves((plan, cell): (&PlanFile, &CellInfo)) -> BTreeMap<String, String> {
 }
 
 fn collect(path: &str, value: &Value, found: &mut BTreeMap<String, String>) {
-    let text = match value {
-        Value::Null => return,
+    match value {
+        Value::Null => {}
         Value::Object(fields) => {
             for (name, value) in fields {
                 collect(&format!("{path}.{name}"), value, found);
             }
-            return;
         }
-        Value::String(text) => text.clone(),
-        other => toml_text(other),
-    };
-    found.insert(path.to_owned(), text);
+        Value::String(text) => _ = found.insert(path.to_owned(), text.clone()),
+        other => _ = found.insert(path.to_owned(), toml_text(other)),
+    }
 }
 
 /// Whether two cells do the same arithmetic per sample, in the same precision. `is_treatment`: they differ along the axis
@@ -146,7 +142,7 @@ pub(super) fn work(
 
 /// `loss.kind: mse → mae`.
 fn in_words(change: &SpecChange) -> String {
-    let value = |text: &Option<String>| text.clone().unwrap_or_else(|| "–".to_owned());
-    let (before, after) = (value(&change.before), value(&change.after));
+    let sides = [&change.before, &change.after];
+    let [before, after] = sides.map(|text| text.as_deref().unwrap_or("–"));
     format!("{}: {before} → {after}", change.path)
 }

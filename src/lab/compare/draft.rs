@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::results::{BlockRow, ResultSet};
+use crate::results::BlockRow;
 
 use super::cells::Cell;
+use super::changes::{changes, work};
 use super::environment;
+use super::facts::Facts;
 use super::floor::Floors;
-use super::timings::Runs;
+use super::timings::{Runs, timings};
 use super::verdict::{Samples, Verdicts, judge};
-use super::{MatchedBy, Obstacle, Side, SpecChange, Work};
+use super::{CellPair, Judgement, MatchedBy, Obstacle, Side, SpecChange, Work};
 
 pub(super) struct Draft<'a> {
     pub(super) before: &'a Cell<'a>,
@@ -30,72 +32,114 @@ impl Draft<'_> {
         let is_missing = |obstacle: &Obstacle| matches!(obstacle, Obstacle::NotMeasured(..));
         !self.obstacles.iter().any(is_missing)
     }
+
+    /// The pair with its verdict.
+    pub(super) fn finished(self, judgement: Judgement, label: String) -> CellPair {
+        let (before, after) = (self.before, self.after);
+        let other_code = (before.is_other_code, after.is_other_code);
+        let facts = match other_code {
+            (false, false) => Facts::between(before, after),
+            _ => Facts::default(),
+        };
+        let timings = match &*self.obstacles {
+            [] => timings(before, after, &self.runs),
+            _ => Vec::new(),
+        };
+        CellPair {
+            before: before.info.key.clone(),
+            after: after.info.key.clone(),
+            label,
+            matched: self.by,
+            changes: self.changes,
+            work: self.work,
+            facts: facts.changes,
+            compared_rows: facts.rows,
+            other_code,
+            sample_ms: (before.median_sample_ms(), after.median_sample_ms()),
+            quality: facts.quality,
+            timings,
+            judgement,
+        }
+    }
 }
 
-/// Inputs that decide whether times of two cells can be compared.
-pub(super) struct Question<'q> {
-    pub(super) sets: (&'q ResultSet, &'q ResultSet),
-    pub(super) work: &'q Work,
+/// What decides, besides the cells, whether their times can be compared.
+pub(super) struct Question {
     /// Whether environments may differ in must-match fields.
     pub(super) across_env: bool,
-    /// Whether the number of threads may differ because it is the compared setting.
-    pub(super) allows_threads: bool,
+    /// Whether cells are compared along an axis.
+    pub(super) is_along: bool,
+    /// Whether that axis is declared as the treatment.
+    pub(super) is_treatment: bool,
 }
 
-impl Question<'_> {
-    /// Whether both cells were measured on one machine, according to its description.
-    pub(super) fn is_one_machine(&self, before: &Cell<'_>, after: &Cell<'_>) -> bool {
-        let fields = self.fields(before, after);
-        fields.iter().all(|field| is_of_build(field))
-    }
-
-    /// Names of the must-match fields that differ between the environments of two cells.
-    fn fields(&self, before: &Cell<'_>, after: &Cell<'_>) -> Vec<String> {
-        let ids = before.env_id().zip(after.env_id());
-        let fields =
-            ids.map(|(old, new)| environment::obstacles((self.sets.0, old), (self.sets.1, new)));
-        fields.unwrap_or_default()
-    }
-
-    /// All obstacles. For cells that were not measured, or not measured since, that is the only one.
-    pub(super) fn obstacles(&self, before: &Cell<'_>, after: &Cell<'_>) -> Vec<Obstacle> {
-        let is_missing = |cell: &Cell<'_>| cell.median_sample_ms().is_none();
-        let missing = (is_missing(before), is_missing(after));
-        if missing != (false, false) {
-            return vec![Obstacle::NotMeasured(missing.0, missing.1)];
+impl Question {
+    pub(super) fn draft<'a>(
+        &self,
+        by: MatchedBy,
+        before: &'a Cell<'a>,
+        after: &'a Cell<'a>,
+    ) -> Draft<'a> {
+        let changes = changes(before, after);
+        let work = work(before, after, &changes, self.is_treatment);
+        // The number of threads may differ if it is the compared setting.
+        let of_threads = |change: &SpecChange| change.path == "train.threads";
+        let allows_threads = self.is_along && changes.iter().any(of_threads);
+        let mut fields = environment::obstacles(before, after);
+        // Environments that differ only in the build can be of one machine.
+        let is_one_machine = fields.iter().all(|field| field.starts_with("build_"));
+        if self.across_env {
+            fields.clear();
         }
-        if are_the_same(&before.counted, &after.counted) {
-            return vec![Obstacle::SameRuns];
+        Draft {
+            obstacles: obstacles(before, after, fields, &work, allows_threads),
+            runs: Runs::of(before, after, is_one_machine),
+            by,
+            before,
+            after,
+            changes,
+            work,
         }
-        let mut found = Vec::new();
-        if before.is_other_code || after.is_other_code {
-            found.push(Obstacle::OtherCode(
-                before.is_other_code,
-                after.is_other_code,
-            ));
-        }
-        let fields = self.fields(before, after);
-        if !fields.is_empty() && !self.across_env {
-            found.push(Obstacle::Environment(fields));
-        }
-        if let Work::Different(parts) = self.work {
-            found.push(Obstacle::Work(parts.clone()));
-        }
-        let (old, new) = (threads(&before.counted), threads(&after.counted));
-        if old != new && !self.allows_threads {
-            found.push(Obstacle::Threads(old, new));
-        }
-        let alone = |cell: &Cell<'_>| cell.counted.iter().all(|run| run.exclusive);
-        if alone(before) != alone(after) {
-            found.push(Obstacle::Exclusive(alone(before), alone(after)));
-        }
-        found
     }
 }
 
-/// Whether environments that differ in this field can be of one machine: only the builds differ.
-fn is_of_build(field: &str) -> bool {
-    field.starts_with("build_")
+/// All obstacles; `fields` are the must-match fields that differ. For cells that were not measured, or not measured since, it
+/// is the only one.
+fn obstacles(
+    before: &Cell<'_>,
+    after: &Cell<'_>,
+    fields: Vec<String>,
+    work: &Work,
+    allows_threads: bool,
+) -> Vec<Obstacle> {
+    let both = |of: fn(&Cell<'_>) -> bool| (of(before), of(after));
+    let missing = both(|cell| cell.median_sample_ms().is_none());
+    if missing != (false, false) {
+        return vec![Obstacle::NotMeasured(missing.0, missing.1)];
+    }
+    if are_the_same(&before.counted, &after.counted) {
+        return vec![Obstacle::SameRuns];
+    }
+    let mut found = Vec::new();
+    let other_code = both(|cell| cell.is_other_code);
+    if other_code != (false, false) {
+        found.push(Obstacle::OtherCode(other_code.0, other_code.1));
+    }
+    if !fields.is_empty() {
+        found.push(Obstacle::Environment(fields));
+    }
+    if let Work::Different(parts) = work {
+        found.push(Obstacle::Work(parts.clone()));
+    }
+    let (old, new) = (threads(&before.counted), threads(&after.counted));
+    if old != new && !allows_threads {
+        found.push(Obstacle::Threads(old, new));
+    }
+    let alone = both(|cell| cell.counted.iter().all(|run| run.exclusive));
+    if alone.0 != alone.1 {
+        found.push(Obstacle::Exclusive(alone.0, alone.1));
+    }
+    found
 }
 
 /// Whether two lists contain the same runs: an unchanged result compared with itself.
@@ -123,8 +167,7 @@ fn threads(runs: &[&BlockRow]) -> String {
 pub(super) fn judged(sides: (&Side, &Side), drafts: &[Draft<'_>]) -> Verdicts {
     let mut noise = sides.1.noise.clone();
     let others = sides.0.noise.iter();
-    let others = others.filter(|row| !sides.1.noise.contains(row));
-    noise.extend(others.cloned());
+    noise.extend(others.filter(|row| !sides.1.noise.contains(row)).cloned());
     let mut floors: BTreeMap<&str, Floors> = BTreeMap::new();
     let samples = drafts.iter().map(|draft| {
         let ids = draft.before.env_id().zip(draft.after.env_id());
@@ -141,10 +184,9 @@ pub(super) fn judged(sides: (&Side, &Side), drafts: &[Draft<'_>]) -> Verdicts {
             after: times(draft.after, &draft.runs.after),
             design: draft.runs.design,
             floor: floor.unwrap_or_default(),
-            comparable: if draft.obstacles.is_empty() {
-                Ok(())
-            } else {
-                Err(draft.obstacles.clone())
+            comparable: match &*draft.obstacles {
+                [] => Ok(()),
+                obstacles => Err(obstacles.to_vec()),
             },
         }
     });

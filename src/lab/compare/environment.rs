@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::results::{Environment, ResultSet};
+use crate::results::Environment;
 
 use super::cells::Cell;
 use super::{FieldChange, FieldClass};
@@ -16,72 +16,60 @@ const CLASSES: [Class; 3] = [
     (FieldClass::Info, |environment| &environment.info),
 ];
 
-/// A result and its compared cells.
-pub(super) type Part<'a> = (&'a ResultSet, Vec<&'a Cell<'a>>);
-
-/// Fields that differ between the environments of the counted runs of two sides, by class and name. The code hash of the
-/// cells is treated as such a field.
-pub(super) fn differences(before: &Part<'_>, after: &Part<'_>) -> Vec<FieldChange> {
-    let ids = |part: &Part<'_>| -> BTreeSet<String> {
-        let ids = part.1.iter().filter_map(|cell| cell.env_id());
-        ids.map(str::to_owned).collect()
-    };
-    let (ids_before, ids_after) = (ids(before), ids(after));
-    if ids_before.is_empty() || ids_after.is_empty() {
+/// Fields that differ between the environments of the counted runs of two sides' cells, by class and name. The code hash of
+/// the cells is treated as such a field.
+pub(super) fn differences(before: &[&Cell<'_>], after: &[&Cell<'_>]) -> Vec<FieldChange> {
+    let (old, new) = (environments(before), environments(after));
+    if old.is_empty() || new.is_empty() {
         return Vec::new();
     }
-    let mut found = between((before.0, &ids_before), (after.0, &ids_after));
-    let codes = |part: &Part<'_>| -> BTreeSet<String> {
-        let codes = part.1.iter().filter_map(|cell| cell.info.code_hash.clone());
+    let codes = |cells: &[&Cell<'_>]| -> BTreeSet<String> {
+        let codes = cells.iter().filter_map(|cell| cell.info.code_hash.clone());
         codes.collect()
     };
-    found.extend(change(
-        "code",
-        FieldClass::Info,
-        codes(before),
-        codes(after),
-    ));
-    found
+    let code = change("code", FieldClass::Info, codes(before), codes(after));
+    between(&old, &new).into_iter().chain(code).collect()
 }
 
 /// Names of the must-match fields that differ between the environments of two cells; `env_id` if a file does not describe an
 /// environment.
-pub(super) fn obstacles(before: (&ResultSet, &str), after: (&ResultSet, &str)) -> Vec<String> {
-    if before.1 == after.1 {
+pub(super) fn obstacles(before: &Cell<'_>, after: &Cell<'_>) -> Vec<String> {
+    let (old, new) = (environments(&[before]), environments(&[after]));
+    if old.is_empty() || new.is_empty() || old.keys().eq(new.keys()) {
         return Vec::new();
     }
-    let one = |id: &str| BTreeSet::from([id.to_owned()]);
-    let found = between((before.0, &one(before.1)), (after.0, &one(after.1)));
-    let must = found
-        .into_iter()
-        .filter(|field| field.class == FieldClass::MustMatch);
-    let names: Vec<String> = must.map(|field| field.field).collect();
+    let mut found = between(&old, &new);
+    found.retain(|field| field.class == FieldClass::MustMatch);
+    let names: Vec<String> = found.into_iter().map(|field| field.field).collect();
     if names.is_empty() {
-        vec!["env_id".to_owned()]
-    } else {
-        names
+        return vec!["env_id".to_owned()];
     }
+    names
 }
 
-type Named<'a> = (&'a ResultSet, &'a BTreeSet<String>);
+/// The environments of measured cells by `env_id`; `None` if the file does not describe one.
+type Environments<'a> = BTreeMap<&'a str, Option<&'a Environment>>;
 
-fn between(before: Named<'_>, after: Named<'_>) -> Vec<FieldChange> {
-    let environments = |(set, ids): Named<'_>| -> Vec<Environment> {
-        let known = ids.iter().filter_map(|id| set.environments.get(id));
-        known.cloned().collect()
+fn environments<'a>(cells: &[&'a Cell<'_>]) -> Environments<'a> {
+    let of_cell = |cell: &&'a Cell<'_>| {
+        let id = cell.env_id()?;
+        Some((id, cell.set.environments.get(id)))
     };
-    let (old, new) = (environments(before), environments(after));
+    cells.iter().filter_map(of_cell).collect()
+}
+
+fn between(before: &Environments<'_>, after: &Environments<'_>) -> Vec<FieldChange> {
     let mut found = Vec::new();
     for (class, fields) in CLASSES {
-        let all = old.iter().chain(&new).flat_map(|one| fields(one).keys());
-        let names: BTreeSet<&String> = all.collect();
+        let all = before.values().chain(after.values()).flatten();
+        let names: BTreeSet<&String> = all.flat_map(|one| fields(one).keys()).collect();
         for name in names {
-            let values = |environments: &[Environment]| -> BTreeSet<String> {
-                let values = environments.iter().map(|one| fields(one).get(name));
-                let text = |value: Option<&String>| value.cloned().unwrap_or_default();
-                values.map(text).collect()
+            let values = |environments: &Environments<'_>| -> BTreeSet<String> {
+                let values = environments.values().flatten();
+                let values = values.map(|one| fields(one).get(name).cloned().unwrap_or_default());
+                values.collect()
             };
-            found.extend(change(name, class, values(&old), values(&new)));
+            found.extend(change(name, class, values(before), values(after)));
         }
     }
     found

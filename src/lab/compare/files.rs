@@ -4,25 +4,22 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::results::{CellInfo, ResultsError, comparison_csv, write_if_changed};
-
-use super::rows::rows;
-use super::{
-    Ambiguity, AxisChange, CellPair, Comparison, EnvironmentChange, MatrixJudgement, Origin, Side,
+use crate::results::{
+    CellInfo, ResultsError, comparison_csv, create_folder, with_cells, write_if_changed,
 };
 
+use super::rows::rows;
+use super::{Ambiguity, AxisChange, Comparison, EnvironmentChange, MatrixJudgement, Origin, Side};
+
 /// Version of `comparison.json`.
-pub const COMPARISON_FORMAT: u32 = 1;
+const COMPARISON_FORMAT: u32 = 1;
 
 /// Writes `comparison.csv` and `comparison.json` into `folder` if their content would change, and returns both paths.
 ///
 /// # Errors
 /// [`ResultsError::Unwritable`].
 pub fn write_files(folder: &Path, comparison: &Comparison) -> Result<Vec<PathBuf>, ResultsError> {
-    std::fs::create_dir_all(folder).map_err(|error| ResultsError::Unwritable {
-        path: folder.to_owned(),
-        reason: error.to_string(),
-    })?;
+    create_folder(folder)?;
     let files = [
         ("comparison.csv", comparison_csv(&rows(comparison))),
         ("comparison.json", comparison_json(comparison).into_bytes()),
@@ -37,18 +34,23 @@ pub fn write_files(folder: &Path, comparison: &Comparison) -> Result<Vec<PathBuf
 }
 
 /// Returns the comparison as JSON without the result sets, one line per pair of cells.
-pub fn comparison_json(comparison: &Comparison) -> String {
-    let frame = Frame::of(comparison);
-    // Only strings, numbers and maps with string keys: serialization cannot fail. NaN becomes null.
-    let frame = serde_json::to_string_pretty(&frame).unwrap_or_default();
-    let line = |pair: &CellPair| serde_json::to_string(pair).unwrap_or_default();
-    let pairs: Vec<String> = comparison.cells.iter().map(line).collect();
-    if pairs.is_empty() {
-        return frame + "\n";
-    }
-    let pairs = format!("[\n    {}\n  ]", pairs.join(",\n    "));
-    // Only one key of this name is indented by two spaces, and strings contain no line breaks.
-    frame.replacen("\n  \"cells\": []", &format!("\n  \"cells\": {pairs}"), 1) + "\n"
+fn comparison_json(comparison: &Comparison) -> String {
+    let frame = Frame {
+        format_version: COMPARISON_FORMAT,
+        name: &comparison.name,
+        before: side(&comparison.before),
+        after: side(&comparison.after),
+        along: comparison.along.as_deref(),
+        environment: &comparison.environment,
+        axes: &comparison.axes,
+        matrix: comparison.matrix.as_ref(),
+        needed_runs: comparison.needed_runs,
+        added: comparison.added.iter().map(cell).collect(),
+        removed: comparison.removed.iter().map(cell).collect(),
+        ambiguous: &comparison.ambiguous,
+        cells: [],
+    };
+    with_cells(&frame, &comparison.cells)
 }
 
 /// Everything except the pairs of cells.
@@ -84,45 +86,20 @@ struct CellFrame<'a> {
     axes: &'a [String],
 }
 
-impl<'a> Frame<'a> {
-    fn of(comparison: &'a Comparison) -> Self {
-        let cells = |cells: &'a [CellInfo]| cells.iter().map(CellFrame::of).collect();
-        Self {
-            format_version: COMPARISON_FORMAT,
-            name: &comparison.name,
-            before: SideFrame::of(&comparison.before),
-            after: SideFrame::of(&comparison.after),
-            along: comparison.along.as_deref(),
-            environment: &comparison.environment,
-            axes: &comparison.axes,
-            matrix: comparison.matrix.as_ref(),
-            needed_runs: comparison.needed_runs,
-            added: cells(&comparison.added),
-            removed: cells(&comparison.removed),
-            ambiguous: &comparison.ambiguous,
-            cells: [],
-        }
+fn side(side: &Side) -> SideFrame<'_> {
+    SideFrame {
+        name: &side.name,
+        origin: &side.origin,
+        title: &side.set.plan.title,
+        manifest_path: &side.set.plan.manifest_path,
     }
 }
 
-impl<'a> SideFrame<'a> {
-    fn of(side: &'a Side) -> Self {
-        Self {
-            name: &side.name,
-            origin: &side.origin,
-            title: &side.set.plan.title,
-            manifest_path: &side.set.plan.manifest_path,
-        }
-    }
-}
-
-impl<'a> CellFrame<'a> {
-    fn of(cell: &'a CellInfo) -> Self {
-        Self {
-            key: &cell.key,
-            cell_hash: &cell.cell_hash,
-            axes: &cell.axes,
-        }
+fn cell(cell: &CellInfo) -> CellFrame<'_> {
+    CellFrame {
+        key: &cell.key,
+        cell_hash: &cell.cell_hash,
+        axes: &cell.axes,
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::statistics::{mean, median};
-use crate::results::NoiseRow;
+use crate::results::{NoiseRow, by_key};
 
 use super::statistics::student_quantile;
 
@@ -44,12 +44,9 @@ impl Floors {
     /// S − 1) s_g + t(1 − 0.01/(2 C); f) s_rest)`, with `s_rest` pooled over cells, or the cell's own if that is larger.
     /// Differences between the sessions' commits count as noise, which makes the bound wider.
     pub fn new(rows: &[NoiseRow], env_id: &str) -> Self {
-        let rows: Vec<&NoiseRow> = rows.iter().filter(|row| row.env_id == env_id).collect();
+        let own = rows.iter().filter(|row| row.env_id == env_id);
+        let cells = by_key(own, |row| &row.key);
         let mut floors = Self::default();
-        let mut cells: BTreeMap<&str, Vec<&NoiseRow>> = BTreeMap::new();
-        for row in rows {
-            cells.entry(&row.key).or_default().push(row);
-        }
         let between = Sessions::new(&cells).map(|sessions| sessions.bounds());
         for (key, rows) in cells {
             let sessions: BTreeSet<&str> = rows.iter().map(|row| &*row.session).collect();
@@ -60,8 +57,7 @@ impl Floors {
                 sessions: sessions.len(),
             };
             floors.by_key.insert(key.to_owned(), floor);
-            let latest = rows.iter().max_by(|a, b| a.session.cmp(&b.session));
-            if let Some(row) = latest {
+            if let Some(row) = rows.iter().max_by_key(|row| &row.session) {
                 floors.by_hash.insert(row.cell_hash.clone(), floor);
             }
         }
@@ -70,22 +66,15 @@ impl Floors {
 
     /// The floor of a cell: that of the same cell hash, else of the same key.
     pub fn of(&self, key: &str, cell_hash: &str) -> Floor {
-        let found = self.by_hash.get(cell_hash);
-        found
-            .or_else(|| self.by_key.get(key))
-            .copied()
-            .unwrap_or_default()
+        let found = self.by_hash.get(cell_hash).or_else(|| self.by_key.get(key));
+        found.copied().unwrap_or_default()
     }
 }
 
 /// How far the interval of a row's ratio extends from 1.
 fn reach(row: &NoiseRow) -> f64 {
-    let ends = [row.ratio_low, row.ratio_high, row.ratio];
-    let farthest = ends
-        .map(|end| end.ln().abs())
-        .into_iter()
-        .fold(0.0, f64::max);
-    farthest.exp_m1()
+    let distances = [row.ratio_low, row.ratio_high, row.ratio].map(|end| end.ln().abs());
+    distances.into_iter().fold(0.0, f64::max).exp_m1()
 }
 
 /// Logarithms of medians by cell and session, for cells measured in enough sessions.
@@ -106,9 +95,7 @@ impl<'a> Sessions<'a> {
             let logs: BTreeMap<&str, f64> = rows.iter().map(logs).collect();
             let centre = mean(&logs.values().copied().collect::<Vec<f64>>())?;
             if logs.len() >= SESSIONS {
-                let around = logs
-                    .into_iter()
-                    .map(|(session, log)| (session, log - centre));
+                let around = logs.into_iter().map(|(name, log)| (name, log - centre));
                 centred.insert(key, around.collect());
             }
         }
@@ -116,15 +103,13 @@ impl<'a> Sessions<'a> {
         for (session, log) in centred.values().flatten() {
             by_session.entry(session).or_default().push(*log);
         }
-        let shift = |logs: Vec<f64>| mean(&logs).unwrap_or_default();
-        let shifts = by_session
-            .into_iter()
-            .map(|(session, logs)| (session, shift(logs)));
-        let shifts: BTreeMap<&str, f64> = shifts.collect();
-        let rest = centred.into_iter().map(|(key, logs)| {
+        let shift = |(session, logs): (_, Vec<f64>)| (session, mean(&logs).unwrap_or_default());
+        let shifts: BTreeMap<&str, f64> = by_session.into_iter().map(shift).collect();
+        let rest = |logs: BTreeMap<&str, f64>| -> Vec<f64> {
             let rest = logs.into_iter().map(|(session, log)| log - shifts[session]);
-            (key, rest.collect())
-        });
+            rest.collect()
+        };
+        let rest = centred.into_iter().map(|(key, logs)| (key, rest(logs)));
         let rest: BTreeMap<&str, Vec<f64>> = rest.collect();
         (!rest.is_empty()).then(|| Self {
             rest,
@@ -152,10 +137,8 @@ impl<'a> Sessions<'a> {
             };
             (std::f64::consts::SQRT_2 * (shared + rest)).exp_m1()
         };
-        self.rest
-            .iter()
-            .map(|(key, rest)| (*key, bound(rest)))
-            .collect()
+        let bounds = self.rest.iter().map(|(key, rest)| (*key, bound(rest)));
+        bounds.collect()
     }
 }
 

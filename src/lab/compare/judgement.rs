@@ -1,7 +1,5 @@
 //! [`Judgement`]: the verdict on the times of a cell, and [`MatrixJudgement`]: that on the whole matrix.
 
-use std::fmt;
-
 use serde::Serialize;
 
 use crate::results::IntervalKind;
@@ -113,53 +111,38 @@ pub enum Verdict {
     NotComparable(Vec<Obstacle>),
 }
 
-/// Why times of two cells cannot be compared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// Why times of two cells cannot be compared. Its text is English; reports in other languages have their own texts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum Obstacle {
     /// No finished run with measured steps; whether before, after.
+    #[error("not measured {}", sides(*.0, *.1))]
     NotMeasured(bool, bool),
     /// Both sides contain the same runs: nothing was measured since.
+    #[error("the same runs on both sides: nothing was measured since")]
     SameRuns,
     /// The row was measured with other code than most cells of its side; whether before, after.
+    #[error("measured with other code than the rest {}", sides(*.0, *.1))]
     OtherCode(bool, bool),
     /// Names of the must-match environment fields that differ.
+    #[error("other environment ({})", .0.join(", "))]
     Environment(Vec<String>),
     /// Different work per sample, or another precision; the settings that differ, as in [`super::Work::Different`].
+    #[error("other work per sample ({})", .0.join(", "))]
     Work(Vec<String>),
     /// Runs computed with different numbers of threads, before and after.
+    #[error("{0} threads before, {1} after")]
     Threads(String, String),
     /// Runs were alone on the machine on one side only; whether before, after.
+    #[error("runs had the machine for themselves only {}", sides(*.0, *.1))]
     Exclusive(bool, bool),
 }
 
-impl fmt::Display for Obstacle {
-    /// In English; reports in other languages have their own texts.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sides = |before: bool, after: bool| match (before, after) {
-            (true, true) => "before and after",
-            (true, false) => "before",
-            _ => "after",
-        };
-        match self {
-            Self::NotMeasured(before, after) => {
-                write!(f, "not measured {}", sides(*before, *after))
-            }
-            Self::SameRuns => write!(f, "the same runs on both sides: nothing was measured since"),
-            Self::OtherCode(before, after) => {
-                let sides = sides(*before, *after);
-                write!(f, "measured with other code than the rest {sides}")
-            }
-            Self::Environment(fields) => {
-                write!(f, "other environment ({})", fields.join(", "))
-            }
-            Self::Work(parts) => write!(f, "other work per sample ({})", parts.join(", ")),
-            Self::Threads(before, after) => write!(f, "{before} threads before, {after} after"),
-            Self::Exclusive(before, after) => {
-                let alone = sides(*before, *after);
-                write!(f, "runs had the machine for themselves only {alone}")
-            }
-        }
+fn sides(before: bool, after: bool) -> &'static str {
+    match (before, after) {
+        (true, true) => "before and after",
+        (true, false) => "before",
+        _ => "after",
     }
 }
 

@@ -30,28 +30,23 @@ pub(super) struct Matching {
 impl Matching {
     /// Matches the cells of two results.
     pub(super) fn of(before: &PlanFile, after: &PlanFile) -> Self {
-        let mut open = Open::new(before, after);
-        let paths = |plan: &PlanFile| -> Vec<String> {
-            plan.axes.iter().map(|axis| axis.path.clone()).collect()
+        let mut open = Open {
+            plans: [before, after],
+            unpaired: [before, after].map(|plan| (0..plan.cells.len()).collect()),
+            matching: Self::default(),
+            doubtful: Vec::new(),
         };
-        let (paths_before, paths_after) = (paths(before), paths(after));
-        let steps: [(MatchedBy, Identify<'_>, Identify<'_>); 2] = [
-            (
-                MatchedBy::Key,
-                &|cell| Some(values(&paths_before, cell, None)),
-                &|cell| Some(values(&paths_after, cell, None)),
-            ),
-            (MatchedBy::CellHash, &hash, &hash),
-        ];
-        for (by, of_before, of_after) in steps {
-            open.pair(by, of_before, of_after);
-        }
+        open.pair(MatchedBy::Key, |plan, cell| Some(values(plan, cell)));
+        open.pair(MatchedBy::CellHash, |_, cell| {
+            let hash = Some(&cell.cell_hash).filter(|hash| !hash.is_empty())?;
+            Some(BTreeMap::from([(hash.as_str(), "")]))
+        });
         if let Some(shared) = shared_axes(before, after) {
-            open.pair(
-                MatchedBy::SharedAxes,
-                &|cell| Some(values(&paths_before, cell, Some(&shared))),
-                &|cell| Some(values(&paths_after, cell, Some(&shared))),
-            );
+            open.pair(MatchedBy::SharedAxes, |plan, cell| {
+                let mut values = values(plan, cell);
+                values.retain(|path, _| shared.contains(path));
+                Some(values)
+            });
         }
         open.finish()
     }
@@ -59,25 +54,21 @@ impl Matching {
     /// Matches the cells of one result that have the value `before` on the axis at `place` with those that have `after`
     /// there and the same values on all other axes.
     pub(super) fn along(plan: &PlanFile, place: usize, before: &str, after: &str) -> Vec<Pair> {
-        let others = |cell: &CellInfo| -> Vec<String> {
-            let axes = cell.axes.iter().enumerate();
-            axes.filter(|(at, _)| *at != place)
-                .map(|(_, text)| text.clone())
-                .collect()
+        let others = |index: usize| -> Vec<&String> {
+            let mut texts: Vec<&String> = plan.cells[index].axes.iter().collect();
+            texts.remove(place);
+            texts
         };
-        let at = |value: &str| -> Vec<usize> {
-            let cells = plan.cells.iter().enumerate();
-            cells
-                .filter(|(_, cell)| cell.axes[place] == value)
-                .map(|(index, _)| index)
-                .collect()
+        let with = |value: &str| -> Vec<usize> {
+            let is_with = |index: &usize| plan.cells[*index].axes[place] == value;
+            (0..plan.cells.len()).filter(is_with).collect()
         };
-        let mut partners: BTreeMap<Vec<String>, usize> = BTreeMap::new();
-        for index in at(before) {
-            partners.entry(others(&plan.cells[index])).or_insert(index);
+        let mut partners: BTreeMap<Vec<&String>, usize> = BTreeMap::new();
+        for index in with(before) {
+            partners.entry(others(index)).or_insert(index);
         }
-        let pairs = at(after).into_iter().filter_map(|after| {
-            let before = partners.remove(&others(&plan.cells[after]))?;
+        let pairs = with(after).into_iter().filter_map(|after| {
+            let before = partners.remove(&others(after))?;
             let by = MatchedBy::OtherAxes;
             Some(Pair { before, after, by })
         });
@@ -85,74 +76,65 @@ impl Matching {
     }
 }
 
-/// Identity of a cell in one step of matching; `None` if it has none.
-type Identify<'f> = &'f dyn Fn(&CellInfo) -> Option<BTreeMap<String, String>>;
+/// Identity of a cell in one step of matching.
+type Identity<'a> = BTreeMap<&'a str, &'a str>;
 
-type Groups = BTreeMap<BTreeMap<String, String>, (Vec<usize>, Vec<usize>)>;
-
+/// Two plans, before and after, with the cells that no step has paired yet.
 struct Open<'a> {
-    plans: (&'a PlanFile, &'a PlanFile),
-    before: BTreeSet<usize>,
-    after: BTreeSet<usize>,
+    plans: [&'a PlanFile; 2],
+    unpaired: [BTreeSet<usize>; 2],
     matching: Matching,
     /// Cells with more than one possible partner, by matching step.
-    doubtful: Vec<(MatchedBy, Vec<usize>, Vec<usize>)>,
+    doubtful: Vec<(MatchedBy, [Vec<usize>; 2])>,
 }
 
 impl<'a> Open<'a> {
-    fn new(before: &'a PlanFile, after: &'a PlanFile) -> Self {
-        Self {
-            plans: (before, after),
-            before: (0..before.cells.len()).collect(),
-            after: (0..after.cells.len()).collect(),
-            matching: Matching::default(),
-            doubtful: Vec::new(),
-        }
-    }
-
-    /// Pairs cells whose identity is unique on both sides.
-    fn pair(&mut self, by: MatchedBy, of_before: Identify<'_>, of_after: Identify<'_>) {
-        let mut groups = Groups::new();
-        for &place in &self.before {
-            if let Some(name) = of_before(&self.plans.0.cells[place]) {
-                groups.entry(name).or_default().0.push(place);
+    /// Pairs cells whose identity is unique on both sides; those without an identity are left.
+    fn pair(
+        &mut self,
+        by: MatchedBy,
+        identity: impl Fn(&'a PlanFile, &'a CellInfo) -> Option<Identity<'a>>,
+    ) {
+        let mut groups: BTreeMap<Identity<'_>, [Vec<usize>; 2]> = BTreeMap::new();
+        for (side, plan) in self.plans.into_iter().enumerate() {
+            for &place in &self.unpaired[side] {
+                if let Some(name) = identity(plan, &plan.cells[place]) {
+                    groups.entry(name).or_default()[side].push(place);
+                }
             }
         }
-        for &place in &self.after {
-            if let Some(name) = of_after(&self.plans.1.cells[place]) {
-                groups.entry(name).or_default().1.push(place);
-            }
-        }
-        for (before, after) in groups.into_values() {
-            if let ([one], [other]) = (&*before, &*after) {
-                let (before, after) = (*one, *other);
-                self.before.remove(&before);
-                self.after.remove(&after);
+        for group in groups.into_values() {
+            if let [[before], [after]] = group.each_ref().map(Vec::as_slice) {
+                let (before, after) = (*before, *after);
+                self.unpaired[0].remove(&before);
+                self.unpaired[1].remove(&after);
                 self.matching.pairs.push(Pair { before, after, by });
-            } else if !before.is_empty() && !after.is_empty() {
-                self.doubtful.push((by, before, after));
+            } else if group.iter().all(|places| !places.is_empty()) {
+                self.doubtful.push((by, group));
             }
         }
     }
 
     /// An ambiguity is dropped if later steps paired all its cells of one side.
     fn finish(mut self) -> Matching {
-        let mut told: BTreeSet<usize> = BTreeSet::new();
-        for (by, mut before, mut after) in self.doubtful {
-            before.retain(|place| self.before.contains(place) && !told.contains(place));
-            after.retain(|place| self.after.contains(place));
-            if before.is_empty() || after.is_empty() {
+        let [before, after] = &mut self.unpaired;
+        for (by, mut group) in self.doubtful {
+            group[0].retain(|place| before.contains(place));
+            group[1].retain(|place| after.contains(place));
+            if group.iter().any(Vec::is_empty) {
                 continue;
             }
-            told.extend(&before);
-            let keys = |plan: &PlanFile, places: &[usize]| -> Vec<String> {
-                let cells = places.iter().map(|&place| &plan.cells[place]);
-                cells.map(|cell| cell.key.clone()).collect()
+            // Each cell is listed once.
+            before.retain(|place| !group[0].contains(place));
+            let keys = |side: usize| -> Vec<String> {
+                let cells = &self.plans[side].cells;
+                let places = group[side].iter();
+                places.map(|&place| cells[place].key.clone()).collect()
             };
             self.matching.ambiguous.push(Ambiguity {
                 by,
-                before: keys(self.plans.0, &before),
-                after: keys(self.plans.1, &after),
+                before: keys(0),
+                after: keys(1),
             });
         }
         self.matching.pairs.sort_by_key(|pair| pair.after);
@@ -160,37 +142,24 @@ impl<'a> Open<'a> {
     }
 }
 
-/// A cell's values by long axis path, restricted to `only`; axes that its matrix lacks are left out.
-fn values(
-    paths: &[String],
-    cell: &CellInfo,
-    only: Option<&BTreeSet<String>>,
-) -> BTreeMap<String, String> {
-    let all = paths.iter().zip(&cell.axes);
-    all.filter(|(path, text)| {
-        !text.is_empty() && only.is_none_or(|only| only.contains(path.as_str()))
-    })
-    .map(|(path, text)| (path.clone(), text.clone()))
-    .collect()
-}
-
-fn hash(cell: &CellInfo) -> Option<BTreeMap<String, String>> {
-    let has_hash = !cell.cell_hash.is_empty();
-    has_hash.then(|| BTreeMap::from([(cell.cell_hash.clone(), String::new())]))
+/// A cell's values by long axis path; axes that its matrix lacks are left out.
+fn values<'a>(plan: &'a PlanFile, cell: &'a CellInfo) -> Identity<'a> {
+    let paths = plan.axes.iter().map(|axis| axis.path.as_str());
+    let all = paths.zip(cell.axes.iter().map(String::as_str));
+    all.filter(|(_, text)| !text.is_empty()).collect()
 }
 
 /// Paths of the axes that both plans have; `None` if another axis has more than one value, because the shared axes then do
 /// not distinguish the cells.
-fn shared_axes(before: &PlanFile, after: &PlanFile) -> Option<BTreeSet<String>> {
+fn shared_axes<'a>(before: &'a PlanFile, after: &PlanFile) -> Option<BTreeSet<&'a str>> {
     let has = |plan: &PlanFile, path: &str| plan.axes.iter().any(|axis| axis.path == path);
     let is_single = |plan: &PlanFile, other: &PlanFile| {
-        let axes = plan.axes.iter().enumerate();
-        let mut extra = axes.filter(|(_, axis)| !has(other, &axis.path));
-        extra.all(|(place, _)| used_values(plan, place).len() <= 1)
+        let mut axes = plan.axes.iter().enumerate();
+        axes.all(|(place, axis)| has(other, &axis.path) || used_values(plan, place).len() <= 1)
     };
     let applies = is_single(before, after) && is_single(after, before);
-    let shared = before.axes.iter().filter(|axis| has(after, &axis.path));
-    applies.then(|| shared.map(|axis| axis.path.clone()).collect())
+    let paths = before.axes.iter().map(|axis| axis.path.as_str());
+    applies.then(|| paths.filter(|path| has(after, path)).collect())
 }
 
 /// Values that the cells of a plan have on an axis.
@@ -201,47 +170,34 @@ fn used_values(plan: &PlanFile, place: usize) -> BTreeSet<&str> {
 
 /// Axes and values that exist in one of two plans only, in the order of the plan after; removed ones come last.
 pub(super) fn axis_changes(before: &PlanFile, after: &PlanFile) -> Vec<AxisChange> {
-    let find = |plan: &PlanFile, path: &str| plan.axes.iter().position(|axis| axis.path == path);
-    let of_after = after.axes.iter().enumerate().map(|(place, axis)| {
-        let old = find(before, &axis.path);
-        change(axis, old.map(|old| (before, old)), Some((after, place)))
-    });
-    let gone = before.axes.iter().enumerate();
-    let gone = gone.filter(|(_, axis)| find(after, &axis.path).is_none());
-    let gone = gone.map(|(place, axis)| change(axis, Some((before, place)), None));
-    of_after
-        .chain(gone)
-        .filter(|change| {
-            let is_of_both = change.in_before && change.in_after;
-            !(is_of_both && change.removed.is_empty() && change.added.is_empty())
-        })
-        .collect()
+    fn find<'a>(plan: &'a PlanFile, like: &AxisInfo) -> Option<&'a AxisInfo> {
+        plan.axes.iter().find(|axis| axis.path == like.path)
+    }
+    let of_after = |axis| change(find(before, axis), Some(axis));
+    let is_gone = |axis: &&AxisInfo| find(after, axis).is_none();
+    let gone = before.axes.iter().filter(is_gone);
+    let gone = gone.filter_map(|axis| change(Some(axis), None));
+    after.axes.iter().filter_map(of_after).chain(gone).collect()
 }
 
-fn change(
-    axis: &AxisInfo,
-    before: Option<(&PlanFile, usize)>,
-    after: Option<(&PlanFile, usize)>,
-) -> AxisChange {
-    let only = |one: Option<(&PlanFile, usize)>, other: Option<(&PlanFile, usize)>| {
-        let values = |side: Option<(&PlanFile, usize)>| -> Vec<String> {
-            let Some((plan, place)) = side else {
-                return Vec::new();
-            };
-            let values = plan.axes[place].values.iter();
-            values.map(ToString::to_string).collect()
-        };
-        let known = values(other);
-        let own = values(one).into_iter();
-        own.filter(|value| !known.contains(value)).collect()
+/// The change of an axis; `None` without one.
+fn change(before: Option<&AxisInfo>, after: Option<&AxisInfo>) -> Option<AxisChange> {
+    let only = |one: Option<&AxisInfo>, other: Option<&AxisInfo>| -> Vec<String> {
+        let values = |axis: Option<&AxisInfo>| axis.map(|axis| axis.values.clone());
+        let known = values(other).unwrap_or_default();
+        let own = values(one).unwrap_or_default().into_iter();
+        let only = own.filter(|value| !known.contains(value));
+        only.map(|value| value.to_string()).collect()
     };
-    AxisChange {
-        axis: axis.name.clone(),
+    let (removed, added) = (only(before, after), only(after, before));
+    let differs = before.is_none() || after.is_none() || !removed.is_empty() || !added.is_empty();
+    differs.then_some(AxisChange {
+        axis: after.or(before)?.name.clone(),
         in_before: before.is_some(),
         in_after: after.is_some(),
-        removed: only(before, after),
-        added: only(after, before),
-    }
+        removed,
+        added,
+    })
 }
 
 #[cfg(test)]

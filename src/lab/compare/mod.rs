@@ -40,8 +40,7 @@ pub use comparison::{
     Work,
 };
 pub use doubt::Doubt;
-pub use facts::ACROSS_CLASSES;
-pub use files::{COMPARISON_FORMAT, comparison_json, write_files};
+pub use files::write_files;
 pub use floor::{Floor, Floors, SESSIONS};
 pub use gate::{FailOn, Finding, Violation, violations};
 pub use judgement::{
@@ -50,4 +49,4 @@ pub use judgement::{
 pub use side::{Common, Experiment, Source};
 #[cfg(test)]
 pub(crate) use statistics::mann_whitney;
-pub use verdict::{Samples, Verdicts, judge, judge_quality, needed_pairs, needed_runs, ratio};
+pub use verdict::{needed_pairs, needed_runs};

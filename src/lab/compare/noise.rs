@@ -15,11 +15,9 @@ impl Comparison {
     /// session, or without a ratio, are left out.
     pub fn noise(&self, session: &str) -> Vec<NoiseRow> {
         let (before, after) = (cells(&self.before.set), cells(&self.after.set));
-        let find =
-            |cells: &[Cell<'_>], key: &str| cells.iter().position(|cell| cell.info.key == key);
         let row = |pair: &CellPair| {
-            let old = &before[find(&before, &pair.before)?];
-            let new = &after[find(&after, &pair.after)?];
+            let old = before.iter().find(|cell| cell.info.key == pair.before)?;
+            let new = after.iter().find(|cell| cell.info.key == pair.after)?;
             row(pair, old, new, session)
         };
         self.cells.iter().filter_map(row).collect()

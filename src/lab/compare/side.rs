@@ -53,13 +53,11 @@ impl Source {
     /// # Errors
     /// Neither results nor a ref, with the most similar names; a ref without results.
     pub fn find(given: &str) -> Result<Self, Failure> {
-        if let Some(reference) = given.strip_prefix("ref:") {
-            return of_ref(reference).map_err(|error| error.into_failure(given));
+        let reference = given.strip_prefix("ref:");
+        match of_folder(given).filter(|_| reference.is_none()) {
+            Some(source) => Ok(source),
+            None => of_ref(given, reference.unwrap_or(given)),
         }
-        if let Some(source) = of_folder(given) {
-            return Ok(source);
-        }
-        of_ref(given).map_err(|error| error.into_failure(given))
     }
 
     /// Whether its experiments are folders on disk, not in a commit.
@@ -86,30 +84,28 @@ impl Source {
     /// even if their names differ.
     pub fn common(before: &Self, after: &Self) -> Common {
         let mut common = Common::default();
-        if let ([one], [other], true, true) = (
-            &*before.experiments,
-            &*after.experiments,
-            before.is_one,
-            after.is_one,
-        ) {
+        let both = (&*before.experiments, &*after.experiments);
+        if let ([one], [other], true, true) = (both.0, both.1, before.is_one, after.is_one) {
             common.pairs.push((one.clone(), other.clone()));
             return common;
         }
-        for own in &before.experiments {
-            match after.experiments.iter().find(|its| its.name == own.name) {
-                Some(its) => common.pairs.push((own.clone(), its.clone())),
-                None => common.only_before.push(own.name.clone()),
-            }
+        let is_of = |source: &[Experiment], name: &str| source.iter().any(|one| one.name == name);
+        for own in both.0 {
+            let its = both.1.iter().find(|its| its.name == own.name);
+            common
+                .pairs
+                .extend(its.map(|its| (own.clone(), its.clone())));
         }
-        let is_new = |its: &&Experiment| !before.experiments.iter().any(|own| own.name == its.name);
-        let added = after.experiments.iter().filter(is_new);
-        common.only_after = added.map(|its| its.name.clone()).collect();
-        // With a single experiment on the side before, others are not reported as new.
-        if before.is_one {
-            common.only_after.clear();
+        let only = |source: &[Experiment], other: &[Experiment]| {
+            let names = source.iter().map(|one| one.name.clone());
+            names.filter(|name| !is_of(other, name)).collect()
+        };
+        // With a single experiment on one side, others of the other side are not reported.
+        if !after.is_one {
+            common.only_before = only(both.0, both.1);
         }
-        if after.is_one {
-            common.only_before.clear();
+        if !before.is_one {
+            common.only_after = only(both.1, both.0);
         }
         common
     }
@@ -132,18 +128,16 @@ impl Experiment {
     /// # Errors
     /// A missing or damaged file, another format version, or a failure of git.
     pub fn read(&self, name: &str) -> Result<Side, Failure> {
-        match &self.place {
+        let (origin, (set, noise)) = match &self.place {
             Place::Folder(path) => {
-                let (set, noise) = whole(path).map_err(|error| failure(&error, None))?;
                 let origin = Origin::Folder {
                     path: path.to_string_lossy().into_owned(),
                 };
-                Ok(Side {
-                    name: name.to_owned(),
+                let read = whole(path);
+                (
                     origin,
-                    set,
-                    noise,
-                })
+                    read.map_err(|error| Failure::plain(error.to_string(), None))?,
+                )
             }
             Place::Commit {
                 repository,
@@ -152,22 +146,25 @@ impl Experiment {
                 folder,
                 files,
             } => {
-                let copy = copied(repository, files)?;
-                let shown = format!("{reference}:{folder}");
-                let (set, noise) = whole(copy.path())
-                    .map_err(|error| failure(&error, Some((copy.path(), &shown))))?;
                 let origin = Origin::Git {
                     reference: reference.clone(),
                     commit: commit.clone(),
                 };
-                Ok(Side {
-                    name: name.to_owned(),
-                    origin,
-                    set,
-                    noise,
-                })
+                let copy = copied(repository, files)?;
+                let path = copy.path().to_string_lossy();
+                let shown = format!("{reference}:{folder}");
+                let failure = |error: ResultsError| {
+                    Failure::plain(error.to_string().replace(&*path, &shown), None)
+                };
+                (origin, whole(copy.path()).map_err(failure)?)
             }
-        }
+        };
+        Ok(Side {
+            name: name.to_owned(),
+            origin,
+            set,
+            noise,
+        })
     }
 }
 
@@ -176,15 +173,6 @@ fn whole(folder: &Path) -> Result<(ResultSet, Vec<NoiseRow>), ResultsError> {
     // The two sides of `ab` share the `noise.csv` in the folder of their experiment.
     let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     Ok((read(folder)?, read_noise(experiment_folder(&absolute))?))
-}
-
-/// A results error in which the path of the temporary copy is replaced by the displayed name.
-fn failure(error: &ResultsError, copy: Option<(&Path, &str)>) -> Failure {
-    let text = error.to_string();
-    let text = copy.map_or(text.clone(), |(path, shown)| {
-        text.replace(&*path.to_string_lossy(), shown)
-    });
-    Failure::plain(text, None)
 }
 
 /// The results on disk that `given` names.
@@ -198,19 +186,14 @@ fn of_folder(given: &str) -> Option<Source> {
     if let Some(folder) = results_folder(path) {
         return Some(named(vec![experiment(&folder)], true));
     }
-    let places = [path.to_owned(), path.join("reports")];
-    let all = places.iter().map(|place| below(place));
-    let found = all
-        .into_iter()
-        .find(|experiments| !experiments.is_empty())?;
-    Some(named(found, false))
+    let all = [below(path), below(&path.join("reports"))];
+    let mut found = all.into_iter().filter(|found| !found.is_empty());
+    Some(named(found.next()?, false))
 }
 
 fn below(root: &Path) -> Vec<Experiment> {
-    let names = names_below(root).into_iter();
-    names
-        .map(|name| experiment(&from_here(&root.join(name))))
-        .collect()
+    let named = |name| experiment(&from_here(&root.join::<String>(name)));
+    names_below(root).into_iter().map(named).collect()
 }
 
 fn experiment(folder: &Path) -> Experiment {

@@ -1,3 +1,4 @@
+use super::facts::ACROSS_CLASSES;
 use super::golden::{batch_sizes, branch, branches, main};
 use super::*;
 use crate::plan::Only;

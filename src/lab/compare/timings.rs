@@ -1,7 +1,7 @@
 //! Times of two cells: which runs are compared, and the ratio of every timing.
 
 use crate::base::statistics::median;
-use crate::results::{BlockRow, Direction, fixed_column, timed_columns, value};
+use crate::results::{BlockRow, Direction, TIMED, fixed_column, value};
 
 use super::cells::Cell;
 use super::verdict::ratio;
@@ -32,16 +32,14 @@ impl<'a> Runs<'a> {
             Some((*run, *found))
         };
         let pairs: Vec<(&BlockRow, &BlockRow)> = old.iter().filter_map(partner).collect();
-        if pairs.is_empty() || pairs.len() * 2 < old.len().max(new.len()) {
-            return Self {
-                design: Design::Sessions,
-                before: old.clone(),
-                after: new.clone(),
-            };
-        }
-        let (before, after) = pairs.into_iter().unzip();
+        let is_apart = pairs.is_empty() || pairs.len() * 2 < old.len().max(new.len());
+        let (design, (before, after)) = if is_apart {
+            (Design::Sessions, (old.clone(), new.clone()))
+        } else {
+            (Design::Interleaved, pairs.into_iter().unzip())
+        };
         Self {
-            design: Design::Interleaved,
+            design,
             before,
             after,
         }
@@ -55,19 +53,14 @@ impl<'a> Runs<'a> {
 pub(super) fn timings(before: &Cell<'_>, after: &Cell<'_>, runs: &Runs<'_>) -> Vec<TimingChange> {
     let samples = before.samples_per_step().zip(after.samples_per_step());
     let differing = samples.filter(|(old, new)| old != new);
-    let columns = timed_columns().iter().enumerate();
+    let columns = TIMED.iter().enumerate();
     let columns = columns.filter_map(|(place, column)| {
         let scale = differing.filter(|_| column.ends_with("_ms"));
         let (by_old, by_new) = scale.unwrap_or((1, 1));
         let of = |runs: &[&BlockRow], samples: u64| -> Option<Vec<f64>> {
             let values = runs.iter().map(|run| value(run, column));
-            values
-                .map(|value| {
-                    value
-                        .filter(|value| *value > 0.0)
-                        .map(|value| value / samples as f64)
-                })
-                .collect()
+            let values = values.map(|value| value.filter(|value| *value > 0.0));
+            values.map(|value| Some(value? / samples as f64)).collect()
         };
         let (old, new) = (of(&runs.before, by_old)?, of(&runs.after, by_new)?);
         let direction = fixed_column(column).map_or(Direction::None, |known| known.direction);

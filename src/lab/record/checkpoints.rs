@@ -12,38 +12,35 @@ use super::view::best;
 impl View<'_> {
     /// Existing checkpoints, below `results`, in the order of cells and seeds.
     pub(super) fn checkpoints(&self, results: &Path) -> Vec<CheckpointRow> {
-        let shown = self.shown();
-        shown
-            .flat_map(|shown| self.checkpoints_of(shown, results))
-            .collect()
+        let rows = self
+            .shown()
+            .flat_map(|shown| self.checkpoints_of(shown, results));
+        rows.collect()
     }
 
     fn checkpoints_of(&self, shown: Shown<'_>, results: &Path) -> Vec<CheckpointRow> {
         let spec = &shown.cell.spec;
         // A pruned trial writes none; an existing file comes from a run that went on to the end.
-        let is_pruned = shown
-            .trial
-            .is_some_and(|trial| trial.status == Status::Pruned);
+        let trial = shown.trial;
+        let is_pruned = trial.is_some_and(|trial| trial.status == Status::Pruned);
         let seeds = spec.measure.seeds.iter().filter(|seed| {
-            let run = best(self.store, &self.keys(shown, **seed, 0));
+            let run = best(self.store, &self.keys(shown, **seed, 0), |_| true);
             !is_pruned && run.is_some_and(|run| run.facts.is_some())
         });
         let files = seeds.flat_map(|seed| {
-            spec.checkpoints(*seed)
-                .into_iter()
-                .map(move |file| (*seed, file))
+            let files = spec.checkpoints(*seed).into_iter();
+            files.map(move |file| (*seed, file))
         });
         let there = files.filter(|(_, file)| file.path.is_file());
-        there
-            .map(|(seed, file)| CheckpointRow {
-                file: below(&results.join("checkpoints"), &file.path),
-                key: spec.key.clone(),
-                seed,
-                weights: file.weights,
-                model: spec.model_name.to_string(),
-                dataset: spec.dataset_name.to_string(),
-            })
-            .collect()
+        let rows = there.map(|(seed, file)| CheckpointRow {
+            file: below(&results.join("checkpoints"), &file.path),
+            key: spec.key.clone(),
+            seed,
+            weights: file.weights,
+            model: spec.model_name.to_string(),
+            dataset: spec.dataset_name.to_string(),
+        });
+        rows.collect()
     }
 }
 

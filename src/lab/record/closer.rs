@@ -2,20 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use crate::event::Status;
-use crate::results::store::{RunKeys, Store, StoredRun};
+use crate::results::store::{RunKeys, StoredRun};
 use crate::results::{
-    BlockRow, OpRecord, ProfiledRun, ResultSet, ResultsError, RunScalars, event_file, op_records,
-    read_ops, remove_other_events, trace_file, trace_json, write_events, write_if_changed,
-    write_ops,
+    BlockRow, OpRecord, ProfiledRun, ResultSet, ResultsError, RunScalars, create_folder,
+    event_file, op_records, read_ops, remove_other_events, remove_others, trace_file, trace_json,
+    write_events, write_if_changed, write_ops,
 };
 
 use super::View;
-use super::view::{best, best_of};
+use super::trials::Shown;
 
 impl View<'_> {
     /// Updates the outdated files in `folder`, and removes those without a run.
@@ -40,28 +39,24 @@ impl View<'_> {
         results: &'r ResultSet,
         known: &'r [OpRecord],
     ) -> impl Iterator<Item = Vec<OpRecord>> {
-        let stored: BTreeMap<(&str, u64, usize), &StoredRun> = self
-            .profiled(results)
-            .map(|(row, run)| ((&*row.key, row.seed, row.block), run))
-            .collect();
+        let stored = self.profiled(results);
+        let stored = stored.map(|(row, run)| ((&*row.key, row.seed, row.block), run));
+        let stored: BTreeMap<(&str, u64, usize), &StoredRun> = stored.collect();
         let cells = results.plan.cells.iter();
-        let codes: BTreeMap<&str, Option<&str>> = cells
-            .map(|cell| (&*cell.key, cell.code_hash.as_deref()))
-            .collect();
+        let codes = cells.filter_map(|cell| Some((&*cell.key, cell.code_hash.as_deref()?)));
+        let codes: BTreeMap<&str, &str> = codes.collect();
         results.blocks.iter().map(move |row| {
-            let new = stored
-                .get(&(&*row.key, row.seed, row.block))
-                .and_then(|run| {
-                    let profile = self.store.profile_of(&run.keys)?;
-                    Some(op_records(profiled_run(row, run), &profile))
-                });
-            new.unwrap_or_else(|| {
-                let is_own = |old: &&OpRecord| {
-                    (&*old.key, old.seed, old.block) == (&*row.key, row.seed, row.block)
-                        && codes.get(&*row.key).copied().flatten() == Some(&*old.code_hash)
-                };
-                known.iter().filter(is_own).cloned().collect()
-            })
+            let place = (&*row.key, row.seed, row.block);
+            let of_run = |run: &&StoredRun| {
+                let profile = self.store.profile_of(&run.keys)?;
+                Some(op_records(profiled_run(row, run), &profile))
+            };
+            let is_own = |old: &&OpRecord| {
+                (&*old.key, old.seed, old.block) == place
+                    && codes.get(&*row.key) == Some(&&*old.code_hash)
+            };
+            let of_file = || known.iter().filter(is_own).cloned().collect();
+            stored.get(&place).and_then(of_run).unwrap_or_else(of_file)
         })
     }
 
@@ -73,27 +68,25 @@ impl View<'_> {
                 let Some(profile) = self.store.profile_of(&run.keys) else {
                     continue;
                 };
-                create(folder)?;
+                create_folder(folder)?;
                 let spans = self.store.spans_of(&run.keys);
                 let text = trace_json(profiled_run(row, run), &profile, &spans);
                 write_if_changed(&path, text.as_bytes())?;
             }
             known.insert(path);
         }
-        remove_others(folder, &known);
+        remove_others(folder, "json", &known);
         Ok(())
     }
 
     /// Only if `measure.tensorboard` is on; when it is off, existing files are left in place.
     fn write_tensorboard(&self, folder: &Path, results: &ResultSet) -> Result<(), ResultsError> {
-        if !self
-            .shown()
-            .any(|shown| shown.cell.spec.measure.tensorboard)
-        {
+        let is_on = |shown: Shown<'_>| shown.cell.spec.measure.tensorboard;
+        if !self.shown().any(is_on) {
             return Ok(());
         }
         let mut known = Vec::new();
-        for (row, run) in self.runs(results, best) {
+        for (row, run) in self.runs(results, |_| true) {
             let file = event_file(&row.key, row.seed, row.block);
             let path = folder.join(&file);
             if run.facts.is_some() && self.is_behind(&path, &run.keys) {
@@ -117,24 +110,8 @@ impl View<'_> {
         &'r self,
         results: &'r ResultSet,
     ) -> impl Iterator<Item = (&'r BlockRow, &'r StoredRun)> {
-        let runs = self.runs(results, |store, keys| {
-            best_of(store, keys, |run| run.is_profiled)
-        });
+        let runs = self.runs(results, |run| run.is_profiled);
         runs.filter(|(_, run)| run.status == Status::Done)
-    }
-
-    /// Rows of `blocks.csv` with the result of `find` for each of them in the store.
-    fn runs<'r>(
-        &'r self,
-        results: &'r ResultSet,
-        find: impl Fn(&'r Store, &RunKeys) -> Option<&'r StoredRun>,
-    ) -> impl Iterator<Item = (&'r BlockRow, &'r StoredRun)> {
-        let cells = self.by_key();
-        results.blocks.iter().filter_map(move |row| {
-            let shown = cells.get(row.key.as_str())?;
-            let run = find(self.store, &self.keys(*shown, row.seed, row.block))?;
-            Some((row, run))
-        })
     }
 
     /// Whether `path` is older than the stored run.
@@ -151,27 +128,4 @@ fn profiled_run<'a>(row: &'a BlockRow, run: &'a StoredRun) -> ProfiledRun<'a> {
         block: row.block,
         code_hash: &run.keys.code_hash,
     }
-}
-
-fn create(folder: &Path) -> Result<(), ResultsError> {
-    fs::create_dir_all(folder).map_err(|error: io::Error| ResultsError::Unwritable {
-        path: folder.to_owned(),
-        reason: error.to_string(),
-    })
-}
-
-/// A trace of a removed cell would be mistaken for a current one.
-fn remove_others(folder: &Path, known: &BTreeSet<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let is_trace = path
-            .extension()
-            .is_some_and(|extension| extension == "json");
-        if is_trace && !known.contains(&path) {
-            // Failure is ignored: the next run tries again.
-            let _ = fs::remove_file(path);
-        }
-    }
-    // Fails, as intended, unless the folder is empty.
-    let _ = fs::remove_dir(folder);
 }

@@ -2,14 +2,15 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::event::RunOutcome;
 use crate::results::store::RunKeys;
 
 /// Writes the log of a failed run, or removes the log of an earlier failure.
 pub(super) fn keep_log(folder: &Path, keys: &RunKeys, outcome: &RunOutcome) -> io::Result<()> {
-    let path = log_path(folder, keys);
+    let name = format!("{}-{}-{}.log", keys.cell_hash, keys.seed, keys.block);
+    let path = folder.join("failures").join(name);
     if outcome.status.is_failure() && !outcome.stderr.is_empty() {
         fs::create_dir_all(path.parent().unwrap_or(folder))?;
         return fs::write(&path, &outcome.stderr);
@@ -18,9 +19,4 @@ pub(super) fn keep_log(folder: &Path, keys: &RunKeys, outcome: &RunOutcome) -> i
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-fn log_path(folder: &Path, keys: &RunKeys) -> PathBuf {
-    let name = format!("{}-{}-{}.log", keys.cell_hash, keys.seed, keys.block);
-    folder.join("failures").join(name)
 }

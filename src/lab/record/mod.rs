@@ -15,7 +15,6 @@ mod tests;
 mod trials;
 mod view;
 
-pub use plan_file::spec_difference;
 pub use recorder::{RecordError, Recorder};
 pub use row::{Disagreement, agree};
 pub use trials::TrialRow;

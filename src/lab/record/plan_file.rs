@@ -2,18 +2,16 @@
 
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::results::{CellInfo, SampleInfo};
 
 use super::trials::Shown;
 
-/// A cell of `plan.json`, with the code hash and numeric class of its measurement.
+/// A cell of `plan.json` with its whole specification, and the code hash and numeric class of its measurement.
 pub(super) fn cell_info(
     Shown { cell, trial }: Shown<'_>,
     manifest_folder: &Path,
-    first: &Value,
-    is_first: bool,
     measured: Option<(String, String)>,
     samples: Vec<SampleInfo>,
 ) -> CellInfo {
@@ -36,17 +34,13 @@ pub(super) fn cell_info(
         whole_epoch_steps: is_cut.then_some(steps as u64),
         samples,
         trial: trial.map(|trial| trial.info.clone()),
-        spec: if is_first {
-            spec
-        } else {
-            spec_difference(first, &spec)
-        },
+        spec,
     }
 }
 
 /// A specification as stored in results: without the key, which is a field of its own, and without this machine's folders;
 /// paths are relative to the manifest, as written there.
-pub(super) fn portable(mut spec: Value, manifest_folder: &Path) -> Value {
+fn portable(mut spec: Value, manifest_folder: &Path) -> Value {
     if let Some(sections) = spec.as_object_mut() {
         sections.remove("key");
         sections.remove("checkpoint_folder");
@@ -69,18 +63,13 @@ fn make_relative(value: &mut Value, folder: &Path) {
 }
 
 /// The top-level sections of `spec` that differ from `first`.
-pub fn spec_difference(first: &Value, spec: &Value) -> Value {
+pub(super) fn spec_difference(first: &Value, spec: &Value) -> Value {
     let (Some(first), Some(sections)) = (first.as_object(), spec.as_object()) else {
         return spec.clone();
     };
-    let differing = sections
-        .iter()
-        .filter(|(name, value)| first.get(*name) != Some(value));
-    Value::Object(
-        differing
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect::<Map<_, _>>(),
-    )
+    let mut differing = sections.clone();
+    differing.retain(|name, value| first.get(name) != Some(value));
+    Value::Object(differing)
 }
 
 #[cfg(test)]

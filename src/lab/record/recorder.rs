@@ -11,7 +11,7 @@ use crate::results::environment::{TreeLook, env_id};
 use crate::results::store::{
     RunConditions, RunKeys, Store, StoreError, StoredRun, StoredSample, arithmetic,
 };
-use crate::results::{self, Environment, PlanFile, ResultSet, ResultsError, Session};
+use crate::results::{self, Environment, PlanFile, ResultSet, ResultsError, SampleInfo, Session};
 
 use super::failures::keep_log;
 use super::trials::Trials;
@@ -135,13 +135,13 @@ impl<'a> Recorder<'a> {
         match event {
             RunEvent::RunStarted { job, .. } => {
                 self.starts.insert(job.id, self.session.seconds());
-                Ok(())
             }
             RunEvent::RunEnded { job, outcome } if outcome.is_finished() => {
                 self.keep(job, outcome)?;
                 self.note(job.id, TrialRow::ended(job, outcome));
-                self.write_if_due()
+                self.write_if_due()?;
             }
+            RunEvent::RunEnded { outcome, .. } => forget_samples(outcome),
             RunEvent::Kept {
                 job,
                 status,
@@ -150,24 +150,19 @@ impl<'a> Recorder<'a> {
             } => {
                 self.note(job.id, TrialRow::kept(job, *status, info, reason));
                 self.is_behind = true;
-                Ok(())
             }
-            RunEvent::RunEnded { outcome, .. } => {
-                forget_samples(outcome);
-                Ok(())
-            }
-            RunEvent::Tick => self.write_if_due(),
-            _ => Ok(()),
+            RunEvent::Tick => self.write_if_due()?,
+            _ => {}
         }
+        Ok(())
     }
 
     fn note(&mut self, id: RunId, trial: Option<TrialRow>) {
-        if let Some(mut trial) = trial {
-            if let Some((_, first)) = self.trials.first_key_value() {
-                trial.share_with(first);
-            }
-            self.trials.insert(id.cell, trial);
+        let Some(mut trial) = trial else { return };
+        if let Some((_, first)) = self.trials.first_key_value() {
+            trial.share_with(first);
         }
+        self.trials.insert(id.cell, trial);
     }
 
     /// Writes all files and returns their content; unchanged files are not touched. A shard's store writes no files, only
@@ -176,8 +171,8 @@ impl<'a> Recorder<'a> {
     /// # Errors
     /// [`RecordError`].
     pub fn finish(mut self) -> Result<ResultSet, RecordError> {
-        let has_kept_a_run = !self.known_codes.is_empty();
-        if has_kept_a_run {
+        // A run was stored.
+        if !self.known_codes.is_empty() {
             self.finish_tree(|_| true);
             self.keep_environment()?;
         }
@@ -198,9 +193,8 @@ impl<'a> Recorder<'a> {
         let began = Instant::now();
         let results = self.view().results()?;
         results::write(self.folder, &results)?;
-        results::write_samples(self.folder, &results, |sample| {
-            self.store.sample(&sample.digest)
-        })?;
+        let bytes_of = |sample: &SampleInfo| self.store.sample(&sample.digest);
+        results::write_samples(self.folder, &results, bytes_of)?;
         self.last_write = Instant::now();
         self.writing = began.elapsed();
         self.is_behind = false;
@@ -239,8 +233,7 @@ impl<'a> Recorder<'a> {
             until: outcome.pruned.as_ref().map(|pruned| pruned.info.step + 1),
             ..self.conditions.keys(cell, job.id.seed, job.id.block)
         };
-        let log = keep_log(self.folder, &keys, outcome);
-        log.map_err(|source| RecordError::Log {
+        keep_log(self.folder, &keys, outcome).map_err(|source| RecordError::Log {
             folder: self.folder.join("failures"),
             source,
         })?;
@@ -305,8 +298,8 @@ impl<'a> Recorder<'a> {
     fn keep_environment(&mut self) -> Result<(), StoreError> {
         if !self.has_environment {
             let environment = self.environment.clone();
-            self.store
-                .put_environment(&env_id(&self.environment), environment)?;
+            let id = env_id(&environment);
+            self.store.put_environment(&id, environment)?;
             self.has_environment = true;
         }
         Ok(())

@@ -30,12 +30,8 @@ pub(super) fn leading<'a>(blocks: &[&'a StoredRun]) -> Option<&'a StoredRun> {
 
 pub(super) fn run_row(cell: &PlannedCell, run: &StoredRun) -> RunRow {
     RunRow {
-        key: cell.spec.key.clone(),
-        seed: run.keys.seed,
-        axes: cell.axis_texts(),
-        status: run.status,
-        reason: run.reason.clone(),
         facts: run.facts.clone(),
+        ..empty_row(cell, run.keys.seed, run.status, &run.reason)
     }
 }
 
@@ -73,14 +69,12 @@ pub(super) fn check_agreement(
     let Some(first) = finished.next() else {
         return Ok(());
     };
-    for run in finished {
-        // Under the cell's current key.
-        agree(first, run).map_err(|disagreement| Disagreement {
-            key: cell.spec.key.clone(),
-            ..disagreement
-        })?;
-    }
-    Ok(())
+    // Under the cell's current key.
+    let current = |disagreement| Disagreement {
+        key: cell.spec.key.clone(),
+        ..disagreement
+    };
+    finished.try_for_each(|run| agree(first, run).map_err(current))
 }
 
 /// Compares two runs of one cell, seed, code and numeric class; a run without facts agrees with any other.
@@ -91,26 +85,24 @@ pub fn agree(first: &StoredRun, other: &StoredRun) -> Result<(), Disagreement> {
     let (Some(facts), Some(others)) = (&first.facts, &other.facts) else {
         return Ok(());
     };
-    first_difference(facts, others).map_or(Ok(()), |(fact, a, b)| {
+    let (facts, others) = (fact_values(facts), fact_values(others));
+    // Values that only one run has are left out: costly evaluation happens only in the first block.
+    let differing = facts.into_iter().find_map(|(fact, value)| {
+        let (_, other) = others.iter().find(|(name, _)| *name == fact)?;
+        (value != *other).then(|| (fact, [value, other.clone()]))
+    });
+    differing.map_or(Ok(()), |(fact, values)| {
         Err(Disagreement {
             key: first.key.clone(),
             seed: first.keys.seed,
             blocks: [first.keys.block, other.keys.block],
             fact,
-            values: [a, b],
+            values,
         })
     })
 }
 
-/// Facts by name. Values that only one run has are left out: costly evaluation happens only in the first block.
-fn first_difference(a: &RunFacts, b: &RunFacts) -> Option<(String, String, String)> {
-    let (a, b) = (fact_values(a), fact_values(b));
-    a.into_iter().find_map(|(name, a)| {
-        let b = b.iter().find(|(other, _)| *other == name)?.1.clone();
-        (a != b).then_some((name, a, b))
-    })
-}
-
+/// Facts by name.
 fn fact_values(facts: &RunFacts) -> Vec<(String, String)> {
     let Ok(serde_json::Value::Object(values)) = serde_json::to_value(facts) else {
         return Vec::new();
@@ -120,11 +112,8 @@ fn fact_values(facts: &RunFacts) -> Vec<(String, String)> {
         match value {
             serde_json::Value::Null => {}
             serde_json::Value::Object(metrics) => {
-                list.extend(
-                    metrics
-                        .into_iter()
-                        .map(|(name, value)| (name, value.to_string())),
-                );
+                let metrics = metrics.into_iter();
+                list.extend(metrics.map(|(name, value)| (name, value.to_string())));
             }
             value => list.push((name, value.to_string())),
         }

@@ -3,19 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use serde_json::Value;
-
 use crate::device::DeviceKind;
 use crate::event::Status;
 use crate::plan::{Feasibility, PlannedCell};
 use crate::results::store::{RunConditions, RunKeys, Store, StoredRun};
 use crate::results::{
-    BlockRow, CellInfo, EpochRecord, PlanFile, ResultSet, RunRow, RunSteps, SampleInfo,
+    BlockRow, CellInfo, EpochRecord, PlanFile, ResultSet, RunRow, RunSteps, SampleInfo, by_key,
     metric_column, timings,
 };
 
 use super::TrialRow;
-use super::plan_file::{cell_info, portable};
+use super::plan_file::{cell_info, spec_difference};
 use super::row::{Disagreement, check_agreement, empty_row, epoch_rows, leading, run_row};
 use super::trials::Shown;
 
@@ -60,30 +58,24 @@ impl View<'_> {
             plan: self.header.clone(),
             ..ResultSet::default()
         };
-        let first = self.shown().next().map(|shown| &shown.cell.spec);
-        let first = portable(
-            serde_json::to_value(first).unwrap_or(Value::Null),
-            self.manifest_folder,
-        );
-        let previous = Previous::of(self.previous);
-        for (row, shown) in self.shown().enumerate() {
-            let rows = self.rows(shown, &previous)?;
-            all.plan.cells.push(cell_info(
-                shown,
-                self.manifest_folder,
-                &first,
-                row == 0,
-                rows.measured,
-                rows.samples,
-            ));
+        let mut first = None;
+        let previous = self.previous.map(Previous::of);
+        for shown in self.shown() {
+            let rows = self.rows(shown, previous.as_ref())?;
+            let mut info = cell_info(shown, self.manifest_folder, rows.measured, rows.samples);
+            // Only the first cell is stored in full.
+            match &first {
+                Some(first) => info.spec = spec_difference(first, &info.spec),
+                None => first = Some(info.spec.clone()),
+            }
+            all.plan.cells.push(info);
             all.runs.extend(rows.runs);
             all.epochs.extend(rows.epochs);
             all.blocks.extend(rows.blocks);
         }
-        all.plan.columns = metric_names(&all)
-            .iter()
-            .map(|name| metric_column(name))
-            .collect();
+        let metrics = metric_names(&all);
+        let columns = metrics.into_iter().map(|name| metric_column(name));
+        all.plan.columns = columns.collect();
         all.timings = timings(&all.blocks);
         self.add_environments(&mut all);
         Ok(all)
@@ -94,12 +86,6 @@ impl View<'_> {
         Shown::all(self.cells, self.trials)
     }
 
-    /// The same, indexed by key.
-    pub(super) fn by_key(&self) -> BTreeMap<&str, Shown<'_>> {
-        let shown = self.shown();
-        shown.map(|shown| (&*shown.cell.spec.key, shown)).collect()
-    }
-
     /// Keys of a row's run in the store; for a pruned trial, those of the partial run.
     pub(super) fn keys(&self, shown: Shown<'_>, seed: u64, block: usize) -> RunKeys {
         RunKeys {
@@ -108,40 +94,52 @@ impl View<'_> {
         }
     }
 
-    fn rows(&self, shown: Shown<'_>, previous: &Previous<'_>) -> Result<CellRows, Disagreement> {
+    fn rows(
+        &self,
+        shown: Shown<'_>,
+        previous: Option<&Previous<'_>>,
+    ) -> Result<CellRows, Disagreement> {
         let now = self.rows_from_store(shown)?;
         let Shown { cell, trial } = shown;
         if let Some(trial) = trial {
             // Status and reason come from the current search, not from the stored run.
-            return Ok(as_search_says(shown.cell, trial, now));
+            return Ok(as_search_says(cell, trial, now));
         }
         let keys = self.conditions.keys(cell, 0, 0);
-        let Some(before) = previous.rows(cell) else {
+        let Some(before) = previous.and_then(|previous| previous.rows(cell)) else {
             return Ok(completed(cell, now));
         };
         let current = Some((keys.code_hash, keys.numeric_class));
-        let merged = if before.measured == current {
-            merge(now, before)
-        } else if covers(&now, &before) {
-            now
-        } else {
-            before
+        let rows = match before {
+            before if before.measured == current => merge(now, before),
+            before if covers(&now, &before) => now,
+            before => before,
         };
-        Ok(completed(cell, merged))
+        Ok(completed(cell, rows))
     }
 
     /// Steps of the runs that `results` shows in `blocks.csv`, in its order; read from the store one by one.
     pub fn steps<'r>(&'r self, results: &'r ResultSet) -> impl Iterator<Item = RunSteps<'r>> {
-        let cells = self.by_key();
+        self.runs(results, |_| true).map(|(row, run)| RunSteps {
+            key: &row.key,
+            seed: row.seed,
+            block: row.block,
+            epochs: self.store.steps_of(&run.keys),
+        })
+    }
+
+    /// Rows of `blocks.csv`, each with the best stored run that `is_wanted` accepts.
+    pub(super) fn runs<'r>(
+        &'r self,
+        results: &'r ResultSet,
+        is_wanted: impl Fn(&StoredRun) -> bool,
+    ) -> impl Iterator<Item = (&'r BlockRow, &'r StoredRun)> {
+        let shown = self.shown().map(|shown| (&*shown.cell.spec.key, shown));
+        let cells: BTreeMap<&str, Shown<'_>> = shown.collect();
         results.blocks.iter().filter_map(move |row| {
             let shown = cells.get(row.key.as_str())?;
-            let run = best(self.store, &self.keys(*shown, row.seed, row.block))?;
-            Some(RunSteps {
-                key: &row.key,
-                seed: row.seed,
-                block: row.block,
-                epochs: self.store.steps_of(&run.keys),
-            })
+            let keys = self.keys(*shown, row.seed, row.block);
+            Some((row, best(self.store, &keys, &is_wanted)?))
         })
     }
 
@@ -150,9 +148,9 @@ impl View<'_> {
         let mut rows = CellRows::default();
         let cell = shown.cell;
         for &seed in &cell.spec.measure.seeds {
-            let blocks: Vec<&StoredRun> = (0..cell.spec.measure.repeats)
-                .filter_map(|block| best(self.store, &self.keys(shown, seed, block)))
-                .collect();
+            let stored = |block| best(self.store, &self.keys(shown, seed, block), |_| true);
+            let blocks = (0..cell.spec.measure.repeats).filter_map(stored);
+            let blocks: Vec<&StoredRun> = blocks.collect();
             if cell.spec.train.device == DeviceKind::Cpu {
                 check_agreement(cell, &blocks)?;
             }
@@ -162,8 +160,8 @@ impl View<'_> {
             rows.runs.push(run_row(cell, run));
             rows.epochs.extend(epoch_rows(cell, run));
             rows.samples.extend(run.sample_infos(&cell.spec.key));
-            rows.blocks
-                .extend(blocks.iter().map(|run| run.block_row(&cell.spec.key)));
+            let of_blocks = blocks.iter().map(|run| run.block_row(&cell.spec.key));
+            rows.blocks.extend(of_blocks);
             rows.measured = Some((run.keys.code_hash.clone(), run.keys.numeric_class.clone()));
         }
         Ok(rows)
@@ -171,19 +169,18 @@ impl View<'_> {
 
     fn add_environments(&self, all: &mut ResultSet) {
         let used: BTreeSet<&String> = all.blocks.iter().map(|block| &block.env_id).collect();
-        let before = |id: &String| self.previous?.environments.get(id);
-        let stored = |id: &String| self.store.environments().get(id);
         for id in used {
+            let before = self.previous.and_then(|before| before.environments.get(id));
+            let stored = self.store.environments().get(id);
             // The store keeps the last environment of an ID, perhaps with another branch's commit: rows that were not
             // measured again keep the commit of their measurement.
             let found = if self.has_measured {
-                stored(id).or_else(|| before(id))
+                stored.or(before)
             } else {
-                before(id).or_else(|| stored(id))
+                before.or(stored)
             };
-            if let Some(environment) = found {
-                all.environments.insert(id.clone(), environment.clone());
-            }
+            let found = found.map(|environment| (id.clone(), environment.clone()));
+            all.environments.extend(found);
         }
     }
 }
@@ -226,96 +223,66 @@ fn completed(cell: &PlannedCell, mut rows: CellRows) -> CellRows {
     rows
 }
 
-/// The stored run with these facts whose measurement conditions fit best.
-pub(super) fn best<'a>(store: &'a Store, keys: &RunKeys) -> Option<&'a StoredRun> {
-    best_of(store, keys, |_| true)
-}
-
-/// The same, restricted to runs that `is_wanted` accepts.
-pub(super) fn best_of<'a>(
+/// The stored run with these facts, of those that `is_wanted` accepts, whose measurement conditions fit best.
+pub(super) fn best<'a>(
     store: &'a Store,
     keys: &RunKeys,
     is_wanted: impl Fn(&StoredRun) -> bool,
 ) -> Option<&'a StoredRun> {
-    store
-        .runs_of(&keys.cell_hash)
-        .iter()
-        .filter(|run| run.keys.share_facts(keys) && is_wanted(run))
-        .min_by_key(|run| {
-            let conditions = &run.keys.conditions;
-            let differences = conditions.differences(&keys.conditions).len();
-            // Among equals, runs measured alone come first; then any fixed order.
-            (differences, !conditions.is_exclusive, conditions.threads)
-        })
+    let runs = store.runs_of(&keys.cell_hash).iter();
+    let runs = runs.filter(|run| run.keys.share_facts(keys) && is_wanted(run));
+    runs.min_by_key(|run| {
+        let conditions = &run.keys.conditions;
+        let differences = conditions.differences(&keys.conditions).len();
+        // Among equals, runs measured alone come first; then any fixed order.
+        (differences, !conditions.is_exclusive, conditions.threads)
+    })
 }
 
 /// The previous content of the files, by key.
 struct Previous<'a> {
-    cells: BTreeMap<&'a str, &'a CellInfo>,
+    cells: BTreeMap<&'a str, Vec<&'a CellInfo>>,
     runs: BTreeMap<&'a str, Vec<&'a RunRow>>,
     epochs: BTreeMap<&'a str, Vec<&'a EpochRecord>>,
     blocks: BTreeMap<&'a str, Vec<&'a BlockRow>>,
 }
 
 impl<'a> Previous<'a> {
-    fn of(results: Option<&'a ResultSet>) -> Self {
-        let mut previous = Self {
-            cells: BTreeMap::new(),
-            runs: BTreeMap::new(),
-            epochs: BTreeMap::new(),
-            blocks: BTreeMap::new(),
-        };
-        let Some(results) = results else {
-            return previous;
-        };
-        for cell in &results.plan.cells {
-            previous.cells.insert(&cell.key, cell);
+    fn of(results: &'a ResultSet) -> Self {
+        Self {
+            cells: by_key(&results.plan.cells, |cell| &cell.key),
+            runs: by_key(&results.runs, |row| &row.key),
+            epochs: by_key(&results.epochs, |row| &row.key),
+            blocks: by_key(&results.blocks, |row| &row.key),
         }
-        for row in &results.runs {
-            previous.runs.entry(&row.key).or_default().push(row);
-        }
-        for row in &results.epochs {
-            previous.epochs.entry(&row.key).or_default().push(row);
-        }
-        for row in &results.blocks {
-            previous.blocks.entry(&row.key).or_default().push(row);
-        }
-        previous
     }
 
     /// Previous rows of exactly this cell, for seeds and blocks that the plan still has.
     fn rows(&self, cell: &PlannedCell) -> Option<CellRows> {
         let key = cell.spec.key.as_str();
-        let info = self.cells.get(key)?;
+        let info = self.cells.get(key)?.last()?;
         if info.cell_hash != cell.cell_hash {
             return None;
         }
         let measure = &cell.spec.measure;
         let has = |seed: u64| measure.seeds.contains(&seed);
-        let runs = self.runs.get(key)?.iter();
-        let runs = runs.filter(|row| has(row.seed) && was_run(row.status));
-        let epochs = self.epochs.get(key).into_iter().flatten();
-        let blocks = self.blocks.get(key).into_iter().flatten();
-        Some(CellRows {
-            runs: runs.map(|row| (*row).clone()).collect(),
-            epochs: epochs
-                .filter(|row| has(row.seed))
-                .map(|row| (*row).clone())
-                .collect(),
-            blocks: blocks
-                .filter(|row| has(row.seed) && row.block < measure.repeats)
-                .map(|row| (*row).clone())
-                .collect(),
-            samples: info
-                .samples
-                .iter()
-                .filter(|sample| has(sample.seed))
-                .cloned()
-                .collect(),
+        let runs = kept(self.runs.get(key), |row| {
+            has(row.seed) && was_run(row.status)
+        });
+        let is_planned = |row: &BlockRow| has(row.seed) && row.block < measure.repeats;
+        (!runs.is_empty()).then(|| CellRows {
+            runs,
+            epochs: kept(self.epochs.get(key), |row| has(row.seed)),
+            blocks: kept(self.blocks.get(key), is_planned),
+            samples: kept(Some(&info.samples.iter().collect()), |one| has(one.seed)),
             measured: info.code_hash.clone().zip(info.numeric_class.clone()),
         })
-        .filter(|rows| !rows.runs.is_empty())
     }
+}
+
+fn kept<T: Clone>(rows: Option<&Vec<&T>>, is_kept: impl Fn(&T) -> bool) -> Vec<T> {
+    let rows = rows.into_iter().flatten().copied();
+    rows.filter(|row| is_kept(row)).cloned().collect()
 }
 
 fn was_run(status: Status) -> bool {
@@ -329,17 +296,17 @@ fn was_run(status: Status) -> bool {
 fn merge(now: CellRows, before: CellRows) -> CellRows {
     let mut merged = now;
     for row in before.runs {
-        let place = merged.runs.iter().position(|other| other.seed == row.seed);
-        match place {
-            Some(place) if !is_kept(&row, &merged.runs[place]) => continue,
-            Some(place) => merged.runs[place] = row.clone(),
-            None => merged.runs.push(row.clone()),
+        let seed = row.seed;
+        match merged.runs.iter_mut().find(|other| other.seed == seed) {
+            Some(other) if !is_kept(&row, other) => continue,
+            Some(other) => *other = row,
+            None => merged.runs.push(row),
         }
-        merged.epochs.retain(|other| other.seed != row.seed);
-        let epochs = before.epochs.iter().filter(|other| other.seed == row.seed);
+        merged.epochs.retain(|other| other.seed != seed);
+        let epochs = before.epochs.iter().filter(|other| other.seed == seed);
         merged.epochs.extend(epochs.cloned());
-        merged.samples.retain(|other| other.seed != row.seed);
-        let samples = before.samples.iter().filter(|other| other.seed == row.seed);
+        merged.samples.retain(|other| other.seed != seed);
+        let samples = before.samples.iter().filter(|other| other.seed == seed);
         merged.samples.extend(samples.cloned());
     }
     for block in before.blocks {
@@ -365,12 +332,10 @@ fn is_kept(old: &RunRow, new: &RunRow) -> bool {
     old.facts.is_some() && new.status == Status::Timeout
 }
 
-fn metric_names(results: &ResultSet) -> BTreeSet<String> {
+fn metric_names(results: &ResultSet) -> BTreeSet<&String> {
     let facts = results.runs.iter().filter_map(|row| row.facts.as_ref());
     let ends = facts.flat_map(|facts| facts.metrics.keys());
-    let epochs = results
-        .epochs
-        .iter()
-        .flat_map(|row| row.epoch.validation.keys());
-    ends.chain(epochs).cloned().collect()
+    let epochs = results.epochs.iter();
+    let epochs = epochs.flat_map(|row| row.epoch.validation.keys());
+    ends.chain(epochs).collect()
 }

@@ -4,15 +4,17 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use super::ResultsError;
 use super::files::{remove_stale, write_if_changed};
-use super::write::Table;
+use super::write::csv_of;
 
 /// Folder of the checkpoints inside a results folder.
 const FOLDER: &str = "checkpoints";
 
 /// A line of `checkpoints/index.csv`, for one checkpoint file that exists.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct CheckpointRow {
     /// Path of the file relative to `checkpoints/`, with `/` between folder and name.
     pub file: String,
@@ -42,21 +44,7 @@ pub fn write_checkpoint_index(folder: &Path, rows: &[CheckpointRow]) -> Result<(
         let _ = fs::remove_file(&path);
         return Ok(());
     }
-    let header = ["file", "key", "seed", "weights", "model", "dataset"];
-    let mut table = Table::new(header.map(str::to_owned).into(), &[]);
-    for row in rows {
-        let seed = row.seed.to_string();
-        let fields = [
-            &row.file,
-            &row.key,
-            &seed,
-            row.weights,
-            &row.model,
-            &row.dataset,
-        ];
-        table.push(&fields.map(str::to_owned));
-    }
-    write_if_changed(&path, &table.bytes())?;
+    write_if_changed(&path, &csv_of(rows))?;
     Ok(())
 }
 

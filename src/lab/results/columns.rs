@@ -3,8 +3,11 @@
 //! A fixed column is only ever added at the end of its table. Metrics follow the fixed columns of `runs.csv` and
 //! `epochs.csv` by name; [`metric_column`] describes them.
 
+use std::sync::LazyLock;
+
 use crate::base::text::snake_case;
 use crate::event::{EpochRow, RunFacts, RunTimes};
+use crate::plan::AxisInfo;
 
 use super::field::{Expected, Field};
 use super::{BlockRow, ColumnInfo, Direction, OpRecord, PlanFile};
@@ -17,17 +20,6 @@ pub(crate) struct Column<R: 'static> {
     pub(crate) meaning: &'static str,
     pub(crate) show: fn(&R) -> String,
     pub(crate) read: fn(&mut R, &str) -> Result<(), Expected>,
-}
-
-impl<R> Column<R> {
-    fn info(&self) -> ColumnInfo {
-        ColumnInfo {
-            name: self.name.to_owned(),
-            unit: self.unit.to_owned(),
-            direction: self.direction,
-            meaning: self.meaning.to_owned(),
-        }
-    }
 }
 
 /// One line of a table: `name, unit, direction, meaning => field;`.
@@ -172,39 +164,11 @@ pub(crate) const OPS: &[Column<OpRecord>] = columns![show;
     "retained_bytes" "bytes" Lower "Of these, held when the forward pass ended" => row.retained_bytes;
 ];
 
-/// Fixed columns that files of earlier versions lack; they are read as missing values.
-pub(crate) const ADDED: [&str; 27] = [
-    "first_steps_loss",
-    "assessment_s",
-    "improvement_per_s",
-    "checkpoint_bytes",
-    "log_bytes",
-    "wall_s",
-    "estimated_s",
-    "memory_growth_bytes",
-    "nondeterministic",
-    "peak_device_bytes",
-    "peak_device_validation_bytes",
-    "device_used_bytes",
-    "device_memory_source",
-    "session",
-    "start_s",
-    "gpu_busy_share",
-    "gpu_clock_mhz",
-    "gpu_memory_clock_mhz",
-    "gpu_temperature_c",
-    "gpu_power_w",
-    "energy_j",
-    "energy_j_per_epoch",
-    "throttled_share",
-    "throttle_reasons",
-    "gpu_readings",
-    "gpu_reading_ms",
-    "convolutions",
-];
+/// Files of earlier versions lack the fixed columns from these on, each in its own table; they are read as missing values.
+const ADDED_FROM: [&str; 4] = ["first_steps_loss", "assessment_s", "wall_s", "session"];
 
-/// Columns of `blocks.csv` whose medians and intervals are in `timings.csv`.
-pub(crate) const TIMED: [&str; 21] = [
+/// Columns of `blocks.csv` whose medians and intervals are in `timings.csv`, in its order.
+pub const TIMED: [&str; 21] = [
     "step_ms",
     "step_mean_ms",
     "samples_per_s",
@@ -228,14 +192,40 @@ pub(crate) const TIMED: [&str; 21] = [
     "improvement_per_s",
 ];
 
-/// The columns of `timings.csv`, in its order.
-pub fn timed_columns() -> &'static [&'static str] {
-    &TIMED
-}
+/// Number of columns of [`TIMED`], from its first on, that need measured steps; without such a step they have no value.
+pub(crate) const OF_STEPS: usize = 10;
 
 /// Whether files of earlier versions may lack this fixed column.
 pub fn is_added_column(name: &str) -> bool {
-    ADDED.contains(&name)
+    let is_in = |table: &Vec<ColumnInfo>| {
+        let first_added = |column: &&ColumnInfo| !ADDED_FROM.contains(&&*column.name);
+        let mut added = table.iter().skip_while(first_added);
+        added.any(|column| column.name == name)
+    };
+    FIXED.iter().any(is_in)
+}
+
+/// The fixed columns of all CSV files, table by table.
+static FIXED: LazyLock<[Vec<ColumnInfo>; 7]> = LazyLock::new(|| {
+    [
+        infos(FACTS),
+        infos(EPOCHS),
+        infos(RUN_ENDS),
+        infos(TIMES),
+        infos(RUN_COSTS),
+        infos(SESSIONS),
+        infos(OPS),
+    ]
+});
+
+fn infos<R>(table: &[Column<R>]) -> Vec<ColumnInfo> {
+    let info = |column: &Column<R>| ColumnInfo {
+        name: column.name.to_owned(),
+        unit: column.unit.to_owned(),
+        direction: column.direction,
+        meaning: column.meaning.to_owned(),
+    };
+    table.iter().map(info).collect()
 }
 
 /// The facts of a run by column, as `runs.csv` shows them: first the fixed columns, then the metrics by name.
@@ -249,17 +239,8 @@ pub fn fact_texts(facts: &RunFacts) -> Vec<(String, String)> {
 
 /// Returns the description of a fixed column of any CSV file.
 pub fn fixed_column(name: &str) -> Option<ColumnInfo> {
-    fn find<R>(table: &[Column<R>], name: &str) -> Option<ColumnInfo> {
-        let found = table.iter().find(|column| column.name == name);
-        found.map(Column::info)
-    }
-    find(FACTS, name)
-        .or_else(|| find(EPOCHS, name))
-        .or_else(|| find(RUN_ENDS, name))
-        .or_else(|| find(TIMES, name))
-        .or_else(|| find(RUN_COSTS, name))
-        .or_else(|| find(SESSIONS, name))
-        .or_else(|| find(OPS, name))
+    let mut columns = FIXED.iter().flatten();
+    columns.find(|column| column.name == name).cloned()
 }
 
 /// Describes a metric by its name, for `plan.json`: for accuracies and R² higher is better, for errors, losses and epochs
@@ -289,90 +270,77 @@ pub fn metric_column(name: &str) -> ColumnInfo {
     }
 }
 
-/// Metrics by the last part of their name: direction (higher or lower is better) and meaning; none has a unit.
-pub(crate) const METRICS: [(&str, Direction, &str); 20] = [
-    ("r2", Direction::Higher, "R²"),
-    ("accuracy", Direction::Higher, "share of right classes"),
-    ("byte", Direction::Lower, "loss in bits per byte of text"),
+/// Metrics by the last part of their name, with their meaning, by direction; none has a unit.
+pub(crate) const METRICS: [(Direction, &[(&str, &str)]); 3] = [
     (
-        "fidelity",
         Direction::Higher,
-        "likeness of generated and true signals",
+        &[
+            ("r2", "R²"),
+            ("accuracy", "share of right classes"),
+            ("fidelity", "likeness of generated and true signals"),
+            ("consistency", "agreement of several draws of one event"),
+            ("smoothness", "directness of the path between two events"),
+            (
+                "physics",
+                "energy, multiplicity and spread of generated signals",
+            ),
+            ("overall", "weighted sum of the verification scores"),
+            (
+                "multiplicity",
+                "share of generated signals that hit six voxels",
+            ),
+            (
+                "rate",
+                "share of held-out events that hit six chosen voxels",
+            ),
+            (
+                "overlap",
+                "share of the best voxels that are best by Shapley values too",
+            ),
+        ],
     ),
     (
-        "consistency",
-        Direction::Higher,
-        "agreement of several draws of one event",
-    ),
-    (
-        "smoothness",
-        Direction::Higher,
-        "directness of the path between two events",
-    ),
-    (
-        "physics",
-        Direction::Higher,
-        "energy, multiplicity and spread of generated signals",
-    ),
-    (
-        "overall",
-        Direction::Higher,
-        "weighted sum of the verification scores",
-    ),
-    (
-        "violation",
         Direction::Lower,
-        "relative error of the energy of generated signals",
+        &[
+            ("byte", "loss in bits per byte of text"),
+            (
+                "violation",
+                "relative error of the energy of generated signals",
+            ),
+            ("loss", "loss"),
+            ("mse", "mean squared error"),
+            ("rmse", "root of the mean squared error"),
+            ("mae", "mean absolute error"),
+            ("iterations", "mean iterations of the solver"),
+            (
+                "epoch",
+                "first epoch, from 0, with at least 90 % of the best share of right classes",
+            ),
+        ],
     ),
     (
-        "multiplicity",
-        Direction::Higher,
-        "share of generated signals that hit six voxels",
-    ),
-    (
-        "rate",
-        Direction::Higher,
-        "share of held-out events that hit six chosen voxels",
-    ),
-    (
-        "limit",
         Direction::None,
-        "share of held-out events that hit six voxels at all",
-    ),
-    (
-        "overlap",
-        Direction::Higher,
-        "share of the best voxels that are best by Shapley values too",
-    ),
-    ("loss", Direction::Lower, "loss"),
-    ("mse", Direction::Lower, "mean squared error"),
-    ("rmse", Direction::Lower, "root of the mean squared error"),
-    ("mae", Direction::Lower, "mean absolute error"),
-    (
-        "iterations",
-        Direction::Lower,
-        "mean iterations of the solver",
-    ),
-    (
-        "steps",
-        Direction::None,
-        "optimizer steps left out because gradients were beyond 16-bit floats (`amp`)",
-    ),
-    (
-        "epoch",
-        Direction::Lower,
-        "first epoch, from 0, with at least 90 % of the best share of right classes",
+        &[
+            (
+                "limit",
+                "share of held-out events that hit six voxels at all",
+            ),
+            (
+                "steps",
+                "optimizer steps left out because gradients were beyond 16-bit floats (`amp`)",
+            ),
+        ],
     ),
 ];
 
 /// Direction and meaning of a metric.
 fn described(name: &str) -> (Direction, &'static str) {
     let last = name.rsplit('_').next().unwrap_or(name);
-    let found = METRICS.iter().find(|(metric, ..)| *metric == last);
-    found.map_or(
-        (Direction::None, "metric of the task"),
-        |(_, direction, what)| (*direction, what),
-    )
+    let found = METRICS.iter().find_map(|(direction, metrics)| {
+        let (_, what) = metrics.iter().find(|(metric, _)| *metric == last)?;
+        Some((*direction, *what))
+    });
+    found.unwrap_or((Direction::None, "metric of the task"))
 }
 
 /// Returns the columns of the axes: their names in snake case, or their long paths in snake case where a fixed column
@@ -381,16 +349,9 @@ pub fn axis_columns(plan: &PlanFile) -> Vec<String> {
     let reserved = |name: &str| {
         ["key", "seed", "n", "interval", "outliers"].contains(&name) || fixed_column(name).is_some()
     };
-    let column = |name: &str, path: &str| {
-        let short = snake_case(name);
-        if reserved(&short) {
-            snake_case(path)
-        } else {
-            short
-        }
+    let column = |axis: &AxisInfo| match snake_case(&axis.name) {
+        short if reserved(&short) => snake_case(&axis.path),
+        short => short,
     };
-    plan.axes
-        .iter()
-        .map(|axis| column(&axis.name, &axis.path))
-        .collect()
+    plan.axes.iter().map(column).collect()
 }

@@ -1,41 +1,17 @@
 //! `comparison.csv`: a comparison of two sides cell by cell, one row per compared value.
 
+use serde::Serialize;
+
 use crate::base::units::{round_significant, shortest};
+
+use super::write::csv_of;
 
 /// Digits of ratios, tests and medians: as many as the times of a single run have.
 const DIGITS: usize = 6;
 
-const HEADER: [&str; 25] = [
-    "key",
-    "key_before",
-    "kind",
-    "figure",
-    "seed",
-    "direction",
-    "before",
-    "after",
-    "ratio",
-    "ratio_low",
-    "ratio_high",
-    "interval",
-    "n_before",
-    "n_after",
-    "design",
-    "test",
-    "p",
-    "p_holm",
-    "detectable",
-    "threshold",
-    "threshold_source",
-    "tolerance",
-    "verdict",
-    "needed",
-    "reason",
-];
-
 /// A row of `comparison.csv`. Fields that do not apply are missing; `ratio` is `after / before`, and relative values are
-/// fractions of 1 (0.02 is 2 %).
-#[derive(Debug, Clone, PartialEq, Default)]
+/// fractions of 1 (0.02 is 2 %). Numbers are the texts of [`comparison_number`]; the fields are named as the columns.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ComparisonRow {
     /// Key on the side after; empty for the whole matrix and for a cell that exists only before.
     pub key: String,
@@ -54,11 +30,11 @@ pub struct ComparisonRow {
     /// Value after.
     pub after: String,
     /// `after / before`.
-    pub ratio: Option<f64>,
+    pub ratio: String,
     /// Lower end of the ratio's interval.
-    pub ratio_low: Option<f64>,
+    pub ratio_low: String,
     /// Upper end of the ratio's interval.
-    pub ratio_high: Option<f64>,
+    pub ratio_high: String,
     /// Kind of the interval: `bootstrap95`, `range`, `single`.
     pub interval: String,
     /// Number of counted runs or seeds, before.
@@ -70,17 +46,17 @@ pub struct ComparisonRow {
     /// Test that gave the p-value: `mann-whitney`, `sign-flip`; empty for the matrix, which has a permutation test.
     pub test: String,
     /// Two-sided p-value.
-    pub p: Option<f64>,
+    pub p: String,
     /// The p-value after Holm's correction over all cells and the matrix.
-    pub p_holm: Option<f64>,
+    pub p_holm: String,
     /// Smallest relative effect that this number of runs with this spread would have detected with 80 % power.
-    pub detectable: Option<f64>,
+    pub detectable: String,
     /// Relative effect size that must be exceeded to matter.
-    pub threshold: Option<f64>,
+    pub threshold: String,
     /// Where the threshold comes from.
     pub threshold_source: String,
     /// Largest relative difference of a fact that still counts as equal.
-    pub tolerance: Option<f64>,
+    pub tolerance: String,
     /// The verdict.
     pub verdict: String,
     /// Runs per side, or seeds, that a verdict needs, where there are too few.
@@ -89,59 +65,15 @@ pub struct ComparisonRow {
     pub reason: String,
 }
 
-impl ComparisonRow {
-    fn fields(&self) -> [String; HEADER.len()] {
-        let number = |value: Option<f64>| {
-            let rounded = value.map(|value| round_significant(value, DIGITS));
-            rounded.and_then(shortest).unwrap_or_default()
-        };
-        let count = |value: Option<usize>| value.map_or(String::new(), |n| n.to_string());
-        [
-            self.key.clone(),
-            self.key_before.clone(),
-            self.kind.clone(),
-            self.figure.clone(),
-            self.seed.map_or(String::new(), |seed| seed.to_string()),
-            self.direction.clone(),
-            self.before.clone(),
-            self.after.clone(),
-            number(self.ratio),
-            number(self.ratio_low),
-            number(self.ratio_high),
-            self.interval.clone(),
-            count(self.n_before),
-            count(self.n_after),
-            self.design.clone(),
-            self.test.clone(),
-            number(self.p),
-            number(self.p_holm),
-            number(self.detectable),
-            number(self.threshold),
-            self.threshold_source.clone(),
-            number(self.tolerance),
-            self.verdict.clone(),
-            count(self.needed),
-            self.reason.clone(),
-        ]
-    }
-}
-
-/// A measured value as `comparison.csv` shows it.
-pub fn comparison_number(value: f64) -> String {
-    shortest(round_significant(value, DIGITS)).unwrap_or_default()
+/// A value as `comparison.csv` shows it; empty if it is missing or no number.
+pub fn comparison_number(value: impl Into<Option<f64>>) -> String {
+    let rounded = value.into().map(|value| round_significant(value, DIGITS));
+    rounded.and_then(shortest).unwrap_or_default()
 }
 
 /// Returns the file's text.
 pub fn comparison_csv(rows: &[ComparisonRow]) -> Vec<u8> {
-    let mut writer = csv::WriterBuilder::new()
-        .terminator(csv::Terminator::Any(b'\n'))
-        .from_writer(Vec::new());
-    // Writing into memory cannot fail.
-    let _ = writer.write_record(HEADER);
-    for row in rows {
-        let _ = writer.write_record(row.fields());
-    }
-    writer.into_inner().unwrap_or_default()
+    csv_of(rows)
 }
 
 #[cfg(test)]
@@ -154,13 +86,16 @@ mod tests {
             key: "model=mlp,workers=0".into(),
             kind: "timing".into(),
             figure: "step_ms".into(),
-            ratio: Some(1.123_456_789),
-            ratio_low: Some(f64::NAN),
+            ratio: comparison_number(1.123_456_789),
+            ratio_low: comparison_number(f64::NAN),
             n_after: Some(6),
             ..ComparisonRow::default()
         };
         let text = String::from_utf8(comparison_csv(&[row])).unwrap();
+        let header = "key,key_before,kind,figure,seed,direction,before,after,ratio,ratio_low,ratio_high,interval,n_before,\
+                      n_after,design,test,p,p_holm,detectable,threshold,threshold_source,tolerance,verdict,needed,reason\n";
         let expected = "\"model=mlp,workers=0\",,timing,step_ms,,,,,1.12346,,,,,6,,,,,,,,,,,\n";
-        assert_eq!(text, format!("{}\n{expected}", HEADER.join(",")));
+        assert_eq!(text, format!("{header}{expected}"));
+        assert_eq!(comparison_csv(&[]), header.as_bytes());
     }
 }

@@ -43,7 +43,11 @@ pub struct TreeLook(Option<Background>);
 impl TreeLook {
     /// Starts git.
     pub fn begin(folder: &Path) -> Self {
-        Self(Tree::ask(folder))
+        // One call for both fields: each call costs a process, and this one scans every file.
+        let paths = ["--", ":/", ":(top,exclude,glob)**/reports/**"];
+        let arguments = ["status", "--porcelain=v2", "--branch"];
+        let asked = Background::begin(folder, arguments.into_iter().chain(paths)).ok();
+        Self(asked.map(Background::behind_others))
     }
 
     /// Whether [`Self::finish`] would return at once.
@@ -53,7 +57,8 @@ impl TreeLook {
 
     /// The fields of [`Environment::info`] that git provides.
     pub fn finish(self) -> BTreeMap<String, String> {
-        let tree = self.0.map(Tree::answer).unwrap_or_default();
+        let said = self.0.and_then(|asked| asked.finish().ok());
+        let tree = said.map(|said| Tree::read(&said)).unwrap_or_default();
         let dirty = tree.is_dirty.map(|dirty| dirty.to_string());
         fields([("commit", tree.commit), ("dirty", dirty)])
     }
@@ -108,64 +113,56 @@ pub fn missing_counters(environment: &Environment) -> Option<&str> {
 fn must_match(system: Option<&System>, devices: &[String]) -> BTreeMap<String, String> {
     let cpu = system.and_then(|system| system.cpus().first());
     let logical = available_parallelism().ok();
-    let devices = if devices.is_empty() {
-        "none".to_owned()
+    let profile = if cfg!(debug_assertions) {
+        "debug"
     } else {
-        devices.join("; ")
+        "release"
+    };
+    let physical = System::physical_core_count().ok();
+    let devices = match devices {
+        [] => "none".to_owned(),
+        devices => devices.join("; "),
     };
     fields([
         ("architecture", Some(std::env::consts::ARCH.to_owned())),
         ("build_features", Some(features())),
-        ("build_profile", Some(profile().to_owned())),
+        ("build_profile", Some(profile.to_owned())),
         ("build_rustc", Some(build_info::RUSTC.to_owned())),
         ("cpu_model", cpu.map(|cpu| cpu.brand().trim().to_owned())),
         ("devices", Some(devices)),
         ("logical_cores", logical.map(|count| count.to_string())),
         ("memory_gib", memory_gib(system)),
         ("os", Some(std::env::consts::OS.to_owned())),
-        (
-            "physical_cores",
-            System::physical_core_count()
-                .ok()
-                .map(|count| count.to_string()),
-        ),
+        ("physical_cores", physical.map(|count| count.to_string())),
         ("vector_level", Some(vector_level().to_string())),
     ])
 }
 
 fn fields<const N: usize>(pairs: [(&str, Option<String>); N]) -> BTreeMap<String, String> {
-    pairs
-        .into_iter()
-        .map(|(name, value)| {
-            let value = value.filter(|value| !value.is_empty());
-            (name.to_owned(), value.unwrap_or_else(|| UNKNOWN.to_owned()))
-        })
-        .collect()
+    let field = |(name, value): (&str, Option<String>)| {
+        let value = value.filter(|value| !value.is_empty());
+        (name.to_owned(), value.unwrap_or_else(|| UNKNOWN.to_owned()))
+    };
+    pairs.into_iter().map(field).collect()
 }
 
 /// Returns the identity of an environment: a digest of the fields that must match.
 pub fn env_id(environment: &Environment) -> String {
     let mut hasher = blake3::Hasher::new();
     for (name, value) in &environment.must_match {
-        hasher.update(name.as_bytes());
-        hasher.update(b"=");
-        hasher.update(value.as_bytes());
-        hasher.update(b"\n");
+        hasher.update(format!("{name}={value}\n").as_bytes());
     }
     hasher.finalize().to_hex()[..8].to_owned()
 }
 
 /// Clocks from 100 MHz to 10 GHz are plausible; virtual machines report others.
 fn clock_mhz(system: Option<&System>) -> Option<String> {
-    let highest = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq")
-        .ok()
-        .and_then(|text| text.trim().parse::<u64>().ok())
-        .map(|kilohertz| kilohertz / 1000);
+    let highest = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
+    let kilohertz = highest.unwrap_or_default().trim().parse::<u64>().ok();
     let current = || system?.cpus().first().map(sysinfo::Cpu::frequency);
-    highest
-        .or_else(current)
-        .filter(|mhz| (100..=10_000).contains(mhz))
-        .map(|mhz| mhz.to_string())
+    let mhz = kilohertz.map(|kilohertz| kilohertz / 1000).or_else(current);
+    let plausible = mhz.filter(|mhz| (100..=10_000).contains(mhz));
+    plausible.map(|mhz| mhz.to_string())
 }
 
 /// In whole GiB, since the reported size varies slightly between boots.
@@ -175,24 +172,15 @@ fn memory_gib(system: Option<&System>) -> Option<String> {
     (gib >= 1.0).then(|| format!("{gib:.0}"))
 }
 
-fn profile() -> &'static str {
-    if cfg!(debug_assertions) {
-        "debug"
-    } else {
-        "release"
-    }
-}
-
 fn features() -> String {
     let all = [
         ("x86-v4", cfg!(feature = "x86-v4")),
         ("cuda", cfg!(feature = "cuda")),
     ];
     let on: Vec<&str> = all.iter().filter(|(_, on)| *on).map(|(f, _)| *f).collect();
-    if on.is_empty() {
-        "none".to_owned()
-    } else {
-        on.join(" ")
+    match &*on {
+        [] => "none".to_owned(),
+        on => on.join(" "),
     }
 }
 
@@ -206,24 +194,10 @@ struct Tree {
 }
 
 impl Tree {
-    /// One call for both: each call costs a process, and this one scans every file.
-    fn ask(folder: &Path) -> Option<Background> {
-        let paths = ["--", ":/", ":(top,exclude,glob)**/reports/**"];
-        let arguments = ["status", "--porcelain=v2", "--branch"];
-        let asked = Background::begin(folder, arguments.into_iter().chain(paths)).ok();
-        asked.map(Background::behind_others)
-    }
-
-    fn answer(asked: Background) -> Self {
-        let said = asked.finish();
-        said.map_or_else(|_| Self::default(), |said| Self::read(&said))
-    }
-
     /// `# branch.oid <hash>` (or `(initial)` before the first commit) among other header lines, then one line per file.
     fn read(said: &str) -> Self {
-        let commit = said
-            .lines()
-            .find_map(|line| line.strip_prefix("# branch.oid "));
+        let mut lines = said.lines();
+        let commit = lines.find_map(|line| line.strip_prefix("# branch.oid "));
         let is_hash = |text: &&str| text.chars().all(|letter| letter.is_ascii_hexdigit());
         Self {
             commit: commit.filter(is_hash).map(str::to_owned),
@@ -263,8 +237,8 @@ mod tests {
     fn a_folder_without_a_repository_has_no_commit() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         assert!(git(folder.path(), ["rev-parse", "HEAD"]).is_err());
-        let tree = Tree::ask(folder.path()).map(Tree::answer);
-        assert_eq!(tree.unwrap_or_default(), Tree::default());
+        let tree = TreeLook::begin(folder.path()).finish();
+        assert_eq!((&*tree["commit"], &*tree["dirty"]), (UNKNOWN, UNKNOWN));
     }
 
     #[test]

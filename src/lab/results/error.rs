@@ -1,6 +1,7 @@
 //! Errors of results files, worded for the user.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::base::shell;
 
@@ -56,4 +57,23 @@ pub enum ResultsError {
         /// What was expected, and what was found.
         reason: String,
     },
+}
+
+impl ResultsError {
+    /// For a failed write of `path`.
+    pub fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |error| Self::Unwritable {
+            path,
+            reason: error.to_string(),
+        }
+    }
+
+    pub(crate) fn damaged(path: &Path, place: String, reason: impl Into<String>) -> Self {
+        Self::Damaged {
+            path: path.to_owned(),
+            place,
+            reason: reason.into(),
+        }
+    }
 }

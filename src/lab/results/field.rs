@@ -45,20 +45,21 @@ pub(crate) fn as_fact(value: f64) -> f64 {
     round_significant(value, FACT_DIGITS)
 }
 
-macro_rules! whole_number {
-    ($($type:ty),*) => {$(
+/// Implements [`Field`] for types that std writes and reads.
+macro_rules! plain_field {
+    ($($type:ty: $expected:literal),*) => {$(
         impl Field for $type {
             fn show(&self) -> String {
                 self.to_string()
             }
 
             fn read(text: &str) -> Result<Self, Expected> {
-                text.parse().map_err(|_| "a whole number")
+                text.parse().map_err(|_| $expected)
             }
         }
     )*};
 }
-whole_number!(i64, u64, usize);
+plain_field!(i64: "a whole number", u64: "a whole number", usize: "a whole number", bool: "`true` or `false`", String: "a text");
 
 impl Field for f64 {
     fn show(&self) -> String {
@@ -66,10 +67,8 @@ impl Field for f64 {
     }
 
     fn read(text: &str) -> Result<Self, Expected> {
-        text.parse()
-            .ok()
-            .filter(|value: &f64| value.is_finite())
-            .ok_or("a number")
+        let value = text.parse().ok().filter(|value: &f64| value.is_finite());
+        value.ok_or("a number")
     }
 
     fn show_measured(&self) -> String {
@@ -81,40 +80,17 @@ impl Field for f64 {
     }
 }
 
-impl Field for bool {
-    fn show(&self) -> String {
-        self.to_string()
-    }
-
-    fn read(text: &str) -> Result<Self, Expected> {
-        text.parse().map_err(|_| "`true` or `false`")
-    }
-}
-
-impl Field for String {
-    fn show(&self) -> String {
-        self.clone()
-    }
-
-    fn read(text: &str) -> Result<Self, Expected> {
-        Ok(text.to_owned())
-    }
-}
-
 impl Field for Status {
     fn show(&self) -> String {
         self.to_string()
     }
 
     fn read(text: &str) -> Result<Self, Expected> {
-        Self::ALL
-            .iter()
-            .find(|(_, name)| *name == text)
-            .map(|(status, _)| *status)
-            .ok_or(
-                "`done`, `diverged`, `timeout`, `oom`, `failed`, `panicked`, `killed`, `pruned`, `infeasible`, \
-                 `skipped` or `not-run`",
-            )
+        let found = Self::ALL.iter().find(|(_, name)| *name == text);
+        found.map(|(status, _)| *status).ok_or(
+            "`done`, `diverged`, `timeout`, `oom`, `failed`, `panicked`, `killed`, `pruned`, `infeasible`, \
+             `skipped` or `not-run`",
+        )
     }
 }
 
@@ -124,10 +100,9 @@ impl Field for IntervalKind {
     }
 
     fn read(text: &str) -> Result<Self, Expected> {
-        [Self::Bootstrap95, Self::Range, Self::Single]
-            .into_iter()
-            .find(|kind| kind.text() == text)
-            .ok_or("`bootstrap95`, `range` or `single`")
+        let mut kinds = [Self::Bootstrap95, Self::Range, Self::Single].into_iter();
+        let found = kinds.find(|kind| kind.text() == text);
+        found.ok_or("`bootstrap95`, `range` or `single`")
     }
 }
 
@@ -137,10 +112,7 @@ impl<T: Field> Field for Option<T> {
     }
 
     fn read(text: &str) -> Result<Self, Expected> {
-        if text.is_empty() {
-            return Ok(None);
-        }
-        T::read(text).map(Some)
+        (!text.is_empty()).then(|| T::read(text)).transpose()
     }
 
     fn show_measured(&self) -> String {

@@ -1,8 +1,9 @@
 //! Writes whole files: under a temporary name, then renamed; skipped when the content would not change.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::ResultsError;
@@ -42,10 +43,39 @@ pub(super) fn replace(
         file.persist(path).map_err(|error| error.error)?;
         Ok(())
     };
-    whole().map_err(|error: io::Error| ResultsError::Unwritable {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    })
+    whole().map_err(ResultsError::unwritable(path))
+}
+
+/// Creates a folder and those above it.
+///
+/// # Errors
+/// [`ResultsError::Unwritable`].
+pub fn create_folder(folder: &Path) -> Result<(), ResultsError> {
+    fs::create_dir_all(folder).map_err(ResultsError::unwritable(folder))
+}
+
+/// Removes a file, if there is one.
+pub(super) fn remove(path: &Path) -> Result<(), ResultsError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(ResultsError::unwritable(path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes the files with this extension that are not in `known`: a file of a removed cell would be mistaken for a current
+/// one. The folder is removed if it is empty then.
+pub(crate) fn remove_others(folder: &Path, extension: &str, known: &BTreeSet<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.extension().is_some_and(|own| own == extension) && !known.contains(&path) {
+            // Failure is ignored: the next run tries again.
+            let _ = fs::remove_file(path);
+        }
+    }
+    // Fails, as intended, unless the folder is empty.
+    let _ = fs::remove_dir(folder);
 }
 
 #[cfg(unix)]
@@ -63,24 +93,15 @@ fn make_readable(_: &fs::File) -> io::Result<()> {
 ///
 /// A failure is ignored: a file that stays has no effect.
 pub fn remove_stale(folder: &Path, age: Duration) {
-    let Ok(entries) = fs::read_dir(folder) else {
-        return;
-    };
-    for entry in entries.flatten() {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_temporary = entry.file_name().to_string_lossy().starts_with(TEMPORARY);
-        if is_temporary && is_older(&entry, age) {
+        let modified = entry.metadata().and_then(|data| data.modified());
+        let passed = modified.map(|time| SystemTime::now().duration_since(time));
+        let is_old = passed.is_ok_and(|passed| passed.is_ok_and(|passed| passed >= age));
+        if is_temporary && is_old {
             let _ = fs::remove_file(entry.path());
         }
     }
-}
-
-fn is_older(entry: &fs::DirEntry, age: Duration) -> bool {
-    let modified = entry.metadata().and_then(|data| data.modified());
-    modified.is_ok_and(|time| {
-        SystemTime::now()
-            .duration_since(time)
-            .is_ok_and(|passed| passed >= age)
-    })
 }
 
 /// Reads a file as UTF-8 text.
@@ -100,11 +121,8 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ResultsError> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let lines = error.as_bytes()[..at].iter().filter(|&&b| b == b'\n');
-        ResultsError::Damaged {
-            path: path.to_owned(),
-            place: format!("line {}", lines.count() + 1),
-            reason: "this is not UTF-8 text".to_owned(),
-        }
+        let place = format!("line {}", lines.count() + 1);
+        ResultsError::damaged(path, place, "this is not UTF-8 text")
     })
 }
 

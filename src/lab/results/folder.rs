@@ -27,25 +27,26 @@ pub fn results_folder(given: &Path) -> Option<PathBuf> {
 pub fn no_results(given: &Path) -> Failure {
     let (root, name) = root_and_name(given);
     let known = names_below(&root);
-    let name = name.to_string_lossy();
-    let names = || known.iter().map(String::as_str);
-    let help = if known.is_empty() {
-        format!("`{}` makes some", shell::command("run MANIFEST"))
-    } else {
-        let all = || format!("there are results of {}", list(names()));
-        did_you_mean(&name, names()).unwrap_or_else(all)
-    };
+    let help = nearest_or_all(&name.to_string_lossy(), &known, "there are results of");
+    let none = || format!("`{}` makes some", shell::command("run MANIFEST"));
+    let help = help.unwrap_or_else(none);
     let title = format!("no results in `{}`", given.display());
     Failure::plain(title, Some(help))
+}
+
+/// The name most similar to `name`, or all of them in a sentence that begins with `all`; `None` without names.
+pub(crate) fn nearest_or_all<N: AsRef<str>>(name: &str, known: &[N], all: &str) -> Option<String> {
+    let names = || known.iter().map(AsRef::as_ref);
+    let all = || (!known.is_empty()).then(|| format!("{all} {}", list(names())));
+    did_you_mean(name, names()).or_else(all)
 }
 
 /// Names of the folders below `root` that contain results, in alphabetical order.
 pub fn names_below(root: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
-    let mut names: Vec<String> = entries
-        .filter(|entry| has_results(&entry.path()))
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
+    let folders = entries.filter(|entry| has_results(&entry.path()));
+    let names = folders.map(|folder| folder.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.collect();
     names.sort();
     names
 }
@@ -57,8 +58,7 @@ pub fn from_here(path: &Path) -> PathBuf {
 }
 
 fn root_and_name(given: &Path) -> (PathBuf, &OsStr) {
-    let is_manifest = given.extension() == Some(OsStr::new("toml"));
-    if is_manifest {
+    if given.extension() == Some(OsStr::new("toml")) {
         (results_root(given), given.file_stem().unwrap_or_default())
     } else {
         (results_root(Path::new("manifest.toml")), given.as_os_str())

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::base::os;
-use crate::diag::{did_you_mean, list};
+
+use super::folder::nearest_or_all;
+
+const CANNOT_START: &str = "cannot start git";
 
 /// A git repository with a working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +60,13 @@ pub enum GitError {
     },
 }
 
+impl GitError {
+    /// Whether git did not start.
+    fn is_of_start(&self) -> bool {
+        matches!(self, Self::Failed { reason, .. } if reason.starts_with(CANNOT_START))
+    }
+}
+
 impl Repository {
     /// The repository that contains `folder`.
     ///
@@ -65,12 +75,7 @@ impl Repository {
     pub fn of(folder: &Path) -> Result<Self, GitError> {
         match git(folder, ["rev-parse", "--show-toplevel"]) {
             Ok(root) => Ok(Self { root: root.into() }),
-            Err(GitError::Failed { reason, .. }) if reason.contains("cannot start") => {
-                Err(GitError::Failed {
-                    command: "rev-parse".to_owned(),
-                    reason,
-                })
-            }
+            Err(error) if error.is_of_start() => Err(error),
             Err(_) => Err(GitError::NoRepository {
                 folder: folder.to_owned(),
             }),
@@ -106,12 +111,7 @@ impl Repository {
         let commit = format!("{reference}^{{commit}}");
         let arguments = ["rev-parse", "--verify", "--end-of-options", &commit];
         self.run(arguments).map_err(|error| match error {
-            GitError::Failed { reason, .. } if reason.contains("cannot start") => {
-                GitError::Failed {
-                    command: "rev-parse".to_owned(),
-                    reason,
-                }
-            }
+            error if error.is_of_start() => error,
             _ => GitError::UnknownReference {
                 reference: reference.to_owned(),
                 advice: self.advice(reference),
@@ -151,16 +151,12 @@ impl Repository {
     /// # Errors
     /// [`GitError::Failed`].
     pub fn bytes(&self, file: &CommitFile) -> Result<Vec<u8>, GitError> {
-        output(&self.root, ["cat-file", "blob", &file.object])
+        Background::begin(&self.root, ["cat-file", "blob", &file.object])?.bytes()
     }
 
     fn advice(&self, reference: &str) -> Option<String> {
-        let known = self.references();
-        let names = || known.iter().map(String::as_str);
-        if known.is_empty() {
-            return Some("the repository has no commit on a branch yet".to_owned());
-        }
-        did_you_mean(reference, names()).or_else(|| Some(format!("there are {}", list(names()))))
+        let advice = nearest_or_all(reference, &self.references(), "there are");
+        advice.or_else(|| Some("the repository has no commit on a branch yet".to_owned()))
     }
 }
 
@@ -186,13 +182,6 @@ pub fn git<A: AsRef<OsStr>>(
     Background::begin(folder, arguments)?.finish()
 }
 
-fn output<A: AsRef<OsStr>>(
-    folder: &Path,
-    arguments: impl IntoIterator<Item = A>,
-) -> Result<Vec<u8>, GitError> {
-    Background::begin(folder, arguments)?.bytes()
-}
-
 /// A git process that runs in the background.
 #[derive(Debug)]
 pub(super) struct Background {
@@ -208,24 +197,19 @@ impl Background {
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Self, GitError> {
         let arguments: Vec<A> = arguments.into_iter().collect();
-        let command = arguments.first().map_or_else(String::new, |first| {
-            first.as_ref().to_string_lossy().into_owned()
-        });
-        let child = Command::new("git")
-            .arg("-C")
-            .arg(folder)
-            .args(&arguments)
-            // Without this, `git status` would write to the repository's index.
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
-        match child {
+        let first = arguments.first().map(AsRef::as_ref).unwrap_or_default();
+        let command = first.to_string_lossy().into_owned();
+        let mut git = Command::new("git");
+        // Without this, `git status` would write to the repository's index.
+        git.env("GIT_OPTIONAL_LOCKS", "0");
+        git.arg("-C").arg(folder).args(&arguments);
+        git.stdin(Stdio::null());
+        git.stdout(Stdio::piped()).stderr(Stdio::piped());
+        match git.spawn() {
             Ok(child) => Ok(Self { child, command }),
             Err(error) => Err(GitError::Failed {
                 command,
-                reason: format!("cannot start git: {error}"),
+                reason: format!("{CANNOT_START}: {error}"),
             }),
         }
     }

@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use rand_chacha::ChaCha8Rng;
+
 use crate::base::statistics;
 use crate::base::units::{exponent_of, round_significant, round_to_exponent};
 use crate::base::{Purpose, Seed};
 
 use super::columns::{RUN_COSTS, RUN_ENDS, SESSIONS, TIMED, TIMES};
-use super::{BlockRow, Interval, IntervalKind, Status, TimingRow};
+use super::{BlockRow, Interval, IntervalKind, Status, TimingRow, by_key};
 
 /// From this many runs on, the interval is a bootstrap interval; below, it is the range of the runs.
 pub const BOOTSTRAP_FROM: usize = 6;
@@ -19,25 +21,17 @@ const SINGLE_DIGITS: usize = 3;
 
 /// Returns one row per cell that has counted runs, in the order in which the cells first appear in `blocks`.
 pub fn timings(blocks: &[BlockRow]) -> Vec<TimingRow> {
-    let mut cells: Vec<(&str, Vec<&BlockRow>)> = Vec::new();
-    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
-    for block in blocks {
-        let place = *places.entry(&block.key).or_insert_with(|| {
-            cells.push((&block.key, Vec::new()));
-            cells.len() - 1
-        });
-        cells[place].1.push(block);
-    }
-    cells
-        .iter()
-        .filter_map(|(key, blocks)| timing_row(key, blocks))
-        .collect()
+    let mut cells = by_key(blocks, |block| &block.key);
+    let in_order = blocks.iter();
+    let in_order = in_order.filter_map(|block| cells.remove_entry(&*block.key));
+    let rows = in_order.filter_map(|(key, blocks)| timing_row(key, &blocks));
+    rows.collect()
 }
 
 /// Returns the row of one cell over its runs; `None` if no run was measured.
 ///
 /// The seed of the bootstrap depends on the key alone, so that no cell changes another's interval.
-pub fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
+fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
     let counted = counted_runs(blocks);
     let first = counted.first()?;
     let mut values = BTreeMap::new();
@@ -47,10 +41,8 @@ pub fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
             values.insert((*name).to_owned(), interval);
         }
     }
-    let steps: Vec<f64> = counted
-        .iter()
-        .filter_map(|block| value(block, "step_ms"))
-        .collect();
+    let steps = counted.iter().filter_map(|block| value(block, "step_ms"));
+    let steps: Vec<f64> = steps.collect();
     Some(TimingRow {
         key: key.to_owned(),
         n: counted.len(),
@@ -75,9 +67,8 @@ pub fn counted_runs<'a>(blocks: &[&'a BlockRow]) -> Vec<&'a BlockRow> {
         *counts.entry(&run.env_id).or_default() += 1;
     }
     // Two environments with equal numbers of runs: the first name wins, independent of the order of the rows.
-    let most = counts.values().max().copied();
-    let chosen = counts.iter().find(|(_, n)| Some(**n) == most);
-    let chosen = chosen.map(|(id, _)| (*id).to_owned());
+    let chosen = counts.into_iter().rev().max_by_key(|(_, count)| *count);
+    let chosen = chosen.map(|(id, _)| id.to_owned());
     runs.retain(|run| Some(&run.env_id) == chosen.as_ref());
     runs
 }
@@ -99,46 +90,36 @@ pub fn interval_over_runs(key: &str, values: &[f64]) -> Option<Interval> {
     interval(key, TIMED.len(), values)
 }
 
+/// The random stream for resampling `column` of the cell `key`, so that no cell and no column changes another's interval.
+pub(crate) fn bootstrap_stream(key: &str, column: usize) -> ChaCha8Rng {
+    let place = (*blake3::hash(key.as_bytes()).as_bytes()).map(u64::from);
+    Seed(column as u64).stream_at(Purpose::Bootstrap, &place)
+}
+
 /// Returns median and interval of values over runs: the range below [`BOOTSTRAP_FROM`] values, else a bootstrap interval
-/// seeded by `key` and `column`; rounded to two significant digits of the interval.
+/// seeded by `key` and `column`; rounded to two significant digits of the interval, or to three significant digits without
+/// one.
 pub fn interval(key: &str, column: usize, values: &[f64]) -> Option<Interval> {
     let median = statistics::median(values)?;
     let (kind, (low, high)) = match values.len() {
         1 => (IntervalKind::Single, (median, median)),
         2..BOOTSTRAP_FROM => (IntervalKind::Range, statistics::range(values)?),
         _ => {
-            let digest = *blake3::hash(key.as_bytes()).as_bytes();
-            let place = digest.map(u64::from);
-            let seed = Seed(column as u64);
-            let mut rng = seed.stream_at(Purpose::Bootstrap, &place);
+            let mut rng = bootstrap_stream(key, column);
             let ends = statistics::bootstrap_median(values, 0.95, RESAMPLES, &mut rng)?;
             (IntervalKind::Bootstrap95, ends)
         }
     };
-    Some(rounded(&Interval {
-        median,
-        low,
-        high,
-        kind,
-    }))
-}
-
-/// Rounds a timing to two significant digits of its interval, or to three significant digits without an interval.
-fn rounded(interval: &Interval) -> Interval {
-    let width = interval.high - interval.low;
-    let round = |value: f64| {
-        if width > 0.0 {
-            round_to_exponent(value, exponent_of(width) - 1)
-        } else {
-            round_significant(value, SINGLE_DIGITS)
-        }
+    let round = |value: f64| match high - low {
+        width if width > 0.0 => round_to_exponent(value, exponent_of(width) - 1),
+        _ => round_significant(value, SINGLE_DIGITS),
     };
-    Interval {
-        median: round(interval.median),
-        low: round(interval.low),
-        high: round(interval.high),
-        kind: interval.kind,
-    }
+    Some(Interval {
+        median: round(median),
+        low: round(low),
+        high: round(high),
+        kind,
+    })
 }
 
 #[cfg(test)]

@@ -37,19 +37,18 @@ mod trace;
 mod write;
 
 pub use checkpoints::{CheckpointRow, write_checkpoint_index};
-pub use columns::{
-    axis_columns, fact_texts, fixed_column, is_added_column, metric_column, timed_columns,
-};
+pub use columns::{TIMED, axis_columns, fact_texts, fixed_column, is_added_column, metric_column};
 pub use comparison_csv::{ComparisonRow, comparison_csv, comparison_number};
 pub use error::ResultsError;
-pub use files::{remove_stale, write_if_changed};
+pub(crate) use files::remove_others;
+pub use files::{create_folder, remove_stale, write_if_changed};
+pub(crate) use folder::nearest_or_all;
 pub use folder::{from_here, has_results, names_below, no_results, results_folder};
-pub use intervals::{
-    BOOTSTRAP_FROM, counted_runs, interval, interval_over_runs, timing_row, timings, value,
-};
-pub use noise::{NoiseRow, noise_csv, parse_noise, read_noise};
-pub use ops::{BACKWARD, ProfiledRun, RESIDUAL, op_records, read_ops, write_ops};
-pub use plan_file::plan_header;
+pub(crate) use intervals::bootstrap_stream;
+pub use intervals::{BOOTSTRAP_FROM, counted_runs, interval, interval_over_runs, timings, value};
+pub use noise::{NoiseRow, noise_csv, read_noise};
+pub use ops::{ProfiledRun, RESIDUAL, op_records, read_ops, write_ops};
+pub use plan_file::{plan_header, with_cells};
 pub use read::read;
 pub use recommendations::{RecommendationRow, read_recommendations, recommendations_csv};
 pub use samples::{sample_file, write_samples};
@@ -63,7 +62,7 @@ pub use write::write;
 
 pub use rows::{
     BlockRow, CellInfo, ColumnInfo, Direction, Environment, EpochRecord, Interval, IntervalKind,
-    OpRecord, PlanFile, ResultSet, RunRow, SampleInfo, Status, TimingRow,
+    OpRecord, PlanFile, ResultSet, RunRow, SampleInfo, Status, TimingRow, by_key,
 };
 
 /// Version of the results format; a folder of another version is refused with an error message.

@@ -7,6 +7,7 @@ use crate::base::units::round_significant;
 use super::ResultsError;
 use super::field::Field;
 use super::files::read_text;
+use super::write::csv_text;
 
 /// Digits of times and ratios.
 const DIGITS: usize = 6;
@@ -48,27 +49,18 @@ pub struct NoiseRow {
 
 /// Returns the file's text.
 pub fn noise_csv(rows: &[NoiseRow]) -> Vec<u8> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    // Writing into memory cannot fail.
-    let _ = writer.write_record(HEADER);
-    for row in rows {
+    let fields = rows.iter().map(|row| {
+        let texts = [&row.env_id, &row.session, &row.key, &row.cell_hash].map(String::clone);
         let numbers = [
             row.median_ms_per_sample,
             row.ratio,
             row.ratio_low,
             row.ratio_high,
         ];
-        let mut fields = vec![
-            row.env_id.clone(),
-            row.session.clone(),
-            row.key.clone(),
-            row.cell_hash.clone(),
-            row.pairs.show(),
-        ];
-        fields.extend(numbers.map(|value| round_significant(value, DIGITS).show()));
-        let _ = writer.write_record(fields);
-    }
-    writer.into_inner().unwrap_or_default()
+        let numbers = numbers.map(|value| round_significant(value, DIGITS).show());
+        [&texts[..], &[row.pairs.show()], &numbers].concat()
+    });
+    csv_text(HEADER.map(str::to_owned).into(), fields)
 }
 
 /// Reads the file in `folder`; no rows if it does not exist.
@@ -81,18 +73,12 @@ pub fn read_noise(folder: &Path) -> Result<Vec<NoiseRow>, ResultsError> {
         return Ok(Vec::new());
     }
     let text = read_text(&path)?;
-    parse_noise(&text).map_err(|(line, reason)| ResultsError::Damaged {
-        path,
-        place: format!("line {line}"),
-        reason,
-    })
+    let damaged = |(line, reason)| ResultsError::damaged(&path, format!("line {line}"), reason);
+    parse_noise(&text).map_err(damaged)
 }
 
-/// Parses the file's text.
-///
-/// # Errors
-/// The damaged line, and what is wrong with it.
-pub fn parse_noise(text: &str) -> Result<Vec<NoiseRow>, (u64, String)> {
+/// Parses the file's text; the error is the damaged line, and what is wrong with it.
+fn parse_noise(text: &str) -> Result<Vec<NoiseRow>, (u64, String)> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let header = reader.headers().map_err(|error| (1, error.to_string()))?;
     if header != HEADER.as_slice() {
@@ -104,11 +90,9 @@ pub fn parse_noise(text: &str) -> Result<Vec<NoiseRow>, (u64, String)> {
     }
     let mut rows = Vec::new();
     for record in reader.records() {
-        let record = record.map_err(|error| {
-            let line = error.position().map_or(0, csv::Position::line);
-            (line, error.to_string())
-        })?;
-        let line = record.position().map_or(0, csv::Position::line);
+        let line = |place: Option<&csv::Position>| place.map_or(0, csv::Position::line);
+        let record = record.map_err(|error| (line(error.position()), error.to_string()))?;
+        let line = line(record.position());
         rows.push(row(&record).map_err(|reason| (line, reason))?);
     }
     Ok(rows)

@@ -11,22 +11,8 @@ pub use crate::plan::search::objective::{
 };
 
 use super::Direction;
-use super::columns::{FACTS, TIMES, metric_column};
+use super::columns::{FACTS, OF_STEPS, TIMED, TIMES, metric_column};
 use super::field::{Field, as_fact};
-
-/// Columns of `blocks.csv` that need measured steps; without such a step they have no value.
-const OF_STEPS: [&str; 10] = [
-    "step_ms",
-    "step_mean_ms",
-    "samples_per_s",
-    "data_wait_ms",
-    "transfer_ms",
-    "forward_ms",
-    "loss_ms",
-    "backward_ms",
-    "optimizer_ms",
-    "other_ms",
-];
 
 /// Returns the value of `column` for a run with these facts, times and epochs, rounded as in the CSV files.
 ///
@@ -101,7 +87,8 @@ fn of_table(column: &str, facts: &RunFacts, times: Option<&RunTimes>) -> Option<
         (known.show)(facts)
     } else {
         let known = TIMES.iter().find(|known| known.name == column)?;
-        let is_figure = |times: &&RunTimes| times.measured_steps > 0 || !OF_STEPS.contains(&column);
+        let is_of_steps = TIMED[..OF_STEPS].contains(&column);
+        let is_figure = |times: &&RunTimes| times.measured_steps > 0 || !is_of_steps;
         times.filter(is_figure).map(known.show).unwrap_or_default()
     };
     Some(text.parse().unwrap_or(f64::NAN))
@@ -132,17 +119,12 @@ fn flops_to_best(facts: &RunFacts) -> Option<f64> {
 
 fn first_epoch_at(target: &ReachSpec, epochs: &[EpochRow]) -> Option<f64> {
     let is_higher_better = metric_column(&target.metric).direction == Direction::Higher;
-    let is_reached = |value: f64| {
-        if is_higher_better {
-            value >= target.value
-        } else {
-            value <= target.value
-        }
+    let is_reached = |row: &&EpochRow| {
+        let value = of_epoch(&target.metric, row).unwrap_or(f64::NAN);
+        (is_higher_better && value >= target.value) || (!is_higher_better && value <= target.value)
     };
     let last = epochs.last()?.epoch;
-    let reached = epochs
-        .iter()
-        .find(|row| of_epoch(&target.metric, row).is_some_and(is_reached));
+    let reached = epochs.iter().find(is_reached);
     // A run that never reaches the target ranks below one that reaches it in its last epoch; it is not a failure.
     Some(reached.map_or(last + 1, |row| row.epoch) as f64)
 }
@@ -309,7 +291,10 @@ mod tests {
 
     #[test]
     fn metrics_have_the_direction_of_their_columns() {
-        for (name, expected, _) in METRICS {
+        let metrics = METRICS.iter();
+        let metrics =
+            metrics.flat_map(|(expected, named)| named.iter().map(move |one| (expected, one.0)));
+        for (expected, name) in metrics {
             let metric = format!("val_{name}");
             let expected = match expected {
                 Direction::Lower => Some(ObjectiveDirection::Minimize),

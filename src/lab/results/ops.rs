@@ -1,18 +1,14 @@
 //! `ops.csv`: the time of every operation of every layer in the profiled steps, to three digits.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::Path;
 
 use crate::base::units::round_significant;
-use crate::event::{OpRow, PhaseTimes, Profile};
+use crate::event::{OpRow, Profile};
 
 use super::columns::OPS;
-use super::field::Field;
-use super::files::write_if_changed;
+use super::files::{remove, write_if_changed};
 use super::table::Table;
-use super::write::ops_header;
+use super::write::{Order, csv_text, ops_header};
 use super::{OpRecord, PlanFile, ResultsError};
 
 const NAME: &str = "ops.csv";
@@ -25,7 +21,7 @@ const MOST: usize = 512 * 1024;
 pub const RESIDUAL: &str = "residual";
 
 /// Phase that backward times belong to.
-pub const BACKWARD: &str = "backward";
+const BACKWARD: &str = "backward";
 
 /// The run that a profile belongs to.
 #[derive(Debug, Clone, Copy)]
@@ -64,34 +60,21 @@ pub fn op_records(run: ProfiledRun<'_>, profile: &Profile) -> Vec<OpRecord> {
 
 /// One row per phase. `other` is the step minus all named phases and minus operations outside any named phase.
 fn residuals(profile: &Profile) -> Vec<OpRow> {
-    let PhaseTimes {
-        data_wait_ms,
-        transfer_ms,
-        forward_ms,
-        loss_ms,
-        backward_ms,
-        optimizer_ms,
-        ..
-    } = profile.phases;
+    let phases = &profile.phases;
     let forward = [
-        ("data_wait", data_wait_ms),
-        ("transfer", transfer_ms),
-        ("forward", forward_ms),
-        ("loss", loss_ms),
-        ("optimizer", optimizer_ms),
+        ("data_wait", phases.data_wait_ms),
+        ("transfer", phases.transfer_ms),
+        ("forward", phases.forward_ms),
+        ("loss", phases.loss_ms),
+        ("optimizer", phases.optimizer_ms),
     ];
     let in_phase = |name: &str| -> f64 {
         let rows = profile.ops.iter().filter(|row| row.phase == name);
         rows.map(|row| row.forward_ms).sum()
     };
-    // Below this a difference is only rounding from another summation order.
-    let time = |ms: f64| {
-        if ms.abs() < 1e-9 * profile.step_ms {
-            0.0
-        } else {
-            ms
-        }
-    };
+    // A smaller difference is only rounding from another summation order.
+    let least = 1e-9 * profile.step_ms;
+    let time = |ms: f64| if ms.abs() < least { 0.0 } else { ms };
     let row = |phase: &str, forward_ms: f64, backward_ms: f64| OpRow {
         op: RESIDUAL.to_owned(),
         phase: phase.to_owned(),
@@ -99,12 +82,10 @@ fn residuals(profile: &Profile) -> Vec<OpRow> {
         backward_ms: time(backward_ms),
         ..OpRow::default()
     };
-    let mut rows: Vec<OpRow> = forward
-        .iter()
-        .map(|&(phase, ms)| row(phase, ms - in_phase(phase), 0.0))
-        .collect();
+    let of_forward = forward.map(|(phase, ms)| row(phase, ms - in_phase(phase), 0.0));
+    let mut rows = Vec::from(of_forward);
     let backward: f64 = profile.ops.iter().map(|row| row.backward_ms).sum();
-    rows.insert(4, row(BACKWARD, 0.0, backward_ms - backward));
+    rows.insert(4, row(BACKWARD, 0.0, phases.backward_ms - backward));
     let named: f64 = rows.iter().chain(&profile.ops).map(both).sum();
     rows.push(row("other", profile.step_ms - named, 0.0));
     rows
@@ -125,79 +106,54 @@ pub fn write_ops(
 ) -> Result<(), ResultsError> {
     let path = folder.join(NAME);
     let mut runs: Vec<Vec<OpRecord>> = runs.filter(|rows| !rows.is_empty()).collect();
-    if !runs.is_empty() {
-        let unwritable = |error: io::Error| ResultsError::Unwritable {
-            path: path.clone(),
-            reason: error.to_string(),
-        };
-        let mut bytes = rows_csv(plan, &runs).map_err(unwritable)?;
-        if bytes.len() > MOST {
-            runs = runs.into_iter().map(without_layers).collect();
-            bytes = rows_csv(plan, &runs).map_err(unwritable)?;
-        }
-        return write_if_changed(&path, &bytes).map(drop);
+    if runs.is_empty() {
+        return remove(&path);
     }
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ResultsError::Unwritable {
-            path,
-            reason: error.to_string(),
-        }),
-        _ => Ok(()),
+    let mut bytes = rows_csv(plan, &runs);
+    if bytes.len() > MOST {
+        runs = runs.into_iter().map(without_layers).collect();
+        bytes = rows_csv(plan, &runs);
     }
+    write_if_changed(&path, &bytes).map(drop)
 }
 
 /// Sums over the layers of a run, by operation and phase.
 fn without_layers(rows: Vec<OpRecord>) -> Vec<OpRecord> {
     let mut sums: Vec<OpRecord> = Vec::new();
     for record in rows {
-        let is_same =
-            |sum: &&mut OpRecord| sum.row.op == record.row.op && sum.row.phase == record.row.phase;
+        let OpRecord { row, share, .. } = &record;
+        let is_same = |sum: &&mut OpRecord| (&sum.row.op, &sum.row.phase) == (&row.op, &row.phase);
         let Some(sum) = sums.iter_mut().find(is_same) else {
             let mut first = record;
             first.row.layer = String::new();
             sums.push(first);
             continue;
         };
-        sum.share += record.share;
-        sum.row.calls += record.row.calls;
-        sum.row.forward_ms += record.row.forward_ms;
-        sum.row.backward_ms += record.row.backward_ms;
-        sum.row.flops_forward += record.row.flops_forward;
-        sum.row.flops_backward += record.row.flops_backward;
-        sum.row.allocated_bytes += record.row.allocated_bytes;
-        sum.row.retained_bytes += record.row.retained_bytes;
+        sum.share += share;
+        sum.row.calls += row.calls;
+        sum.row.forward_ms += row.forward_ms;
+        sum.row.backward_ms += row.backward_ms;
+        sum.row.flops_forward += row.flops_forward;
+        sum.row.flops_backward += row.flops_backward;
+        sum.row.allocated_bytes += row.allocated_bytes;
+        sum.row.retained_bytes += row.retained_bytes;
     }
-    for sum in &mut sums {
-        for value in [
-            &mut sum.share,
-            &mut sum.row.forward_ms,
-            &mut sum.row.backward_ms,
-        ] {
+    for OpRecord { row, share, .. } in &mut sums {
+        for value in [share, &mut row.forward_ms, &mut row.backward_ms] {
             *value = round_significant(*value, DIGITS);
         }
     }
     sums
 }
 
-fn rows_csv(plan: &PlanFile, runs: &[Vec<OpRecord>]) -> io::Result<Vec<u8>> {
-    let mut table = csv::WriterBuilder::new()
-        .terminator(csv::Terminator::Any(b'\n'))
-        .from_writer(Vec::new());
-    table.write_record(ops_header(plan))?;
-    let cells = plan.cells.iter();
-    let axes_of: BTreeMap<&str, _> = cells.map(|cell| (&*cell.key, &cell.axes)).collect();
-    let no_axes = vec![String::new(); plan.axes.len()];
-    for rows in runs {
-        let key = rows.first().map_or("", |row| &row.key);
-        let axes = axes_of.get(key).copied().unwrap_or(&no_axes);
-        for row in rows {
-            let mut fields = vec![row.key.clone(), row.seed.show()];
-            fields.extend_from_slice(axes);
-            fields.extend(OPS.iter().map(|column| (column.show)(row)));
-            table.write_record(&fields)?;
-        }
-    }
-    table.into_inner().map_err(csv::IntoInnerError::into_error)
+fn rows_csv(plan: &PlanFile, runs: &[Vec<OpRecord>]) -> Vec<u8> {
+    let order = Order::of(plan);
+    let rows = runs.iter().flatten().map(|row| {
+        let mut fields = order.identity(&row.key, row.seed);
+        fields.extend(OPS.iter().map(|column| (column.show)(row)));
+        fields
+    });
+    csv_text(ops_header(plan), rows)
 }
 
 /// Reads `ops.csv`; empty if it does not exist.
@@ -210,22 +166,22 @@ pub fn read_ops(folder: &Path, plan: &PlanFile) -> Result<Vec<OpRecord>, Results
         return Ok(Vec::new());
     }
     let table = Table::read(&path, &ops_header(plan), false)?;
-    let mut rows = Vec::new();
-    for mut cursor in table.rows() {
-        let mut row = OpRecord {
+    let rows = table.rows().map(|mut cursor| {
+        let row = OpRecord {
             key: cursor.next_text()?,
             seed: cursor.next()?,
             ..OpRecord::default()
         };
         cursor.skip(plan.axes.len());
-        cursor.next_into(OPS, &mut row)?;
-        rows.push(row);
-    }
-    Ok(rows)
+        cursor.next_group(OPS, row)
+    });
+    rows.collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::super::golden::{ddpm, profile};
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::plan::{Plan, absolute, project_folder};
@@ -67,20 +67,21 @@ pub(crate) fn plan_json(plan: &PlanFile) -> String {
         cells: Vec::new(),
         ..plan.clone()
     };
-    // Only strings, numbers and maps with string keys: serialization cannot fail.
-    let frame = serde_json::to_string_pretty(&frame).unwrap_or_default();
-    let lines: Vec<String> = plan
-        .cells
-        .iter()
-        .map(|cell| format!("    {}", serde_json::to_string(cell).unwrap_or_default()))
-        .collect();
-    let cells = if lines.is_empty() {
-        "[]".to_owned()
-    } else {
-        format!("[\n{}\n  ]", lines.join(",\n"))
-    };
+    with_cells(&frame, &plan.cells)
+}
+
+/// JSON of `frame`, whose field `cells` is an empty list, with `cells` in this list, one a line.
+pub fn with_cells<C: Serialize>(frame: &impl Serialize, cells: &[C]) -> String {
+    // Only strings, numbers and maps with string keys: serialization cannot fail. NaN becomes null.
+    let frame = serde_json::to_string_pretty(frame).unwrap_or_default();
+    let line = |cell: &C| format!("    {}", serde_json::to_string(cell).unwrap_or_default());
+    let lines: Vec<String> = cells.iter().map(line).collect();
+    if lines.is_empty() {
+        return frame + "\n";
+    }
     // Only one key of this name is indented by two spaces, and strings contain no line breaks.
-    frame.replacen("\n  \"cells\": []", &format!("\n  \"cells\": {cells}"), 1) + "\n"
+    let cells = format!("\n  \"cells\": [\n{}\n  ]", lines.join(",\n"));
+    frame.replacen("\n  \"cells\": []", &cells, 1) + "\n"
 }
 
 /// The part that every version has.
@@ -92,12 +93,13 @@ struct Version {
 /// Parses `plan.json` after its version.
 pub(crate) fn read_plan(path: &Path) -> Result<PlanFile, ResultsError> {
     let text = read_text(path)?;
-    let damaged = |error: &serde_json::Error| ResultsError::Damaged {
-        path: path.to_owned(),
-        place: format!("line {}, column {}", error.line(), error.column()),
-        reason: in_plain_words(error),
+    let damaged = |error: serde_json::Error| {
+        let place = format!("line {}, column {}", error.line(), error.column());
+        let text = error.to_string();
+        let end = format!(" at line {} column {}", error.line(), error.column());
+        ResultsError::damaged(path, place, text.strip_suffix(&end).unwrap_or(&text))
     };
-    let version: Version = serde_json::from_str(&text).map_err(|error| damaged(&error))?;
+    let version: Version = serde_json::from_str(&text).map_err(damaged)?;
     if version.format_version != u64::from(FORMAT_VERSION) {
         return Err(ResultsError::Version {
             path: path.to_owned(),
@@ -105,24 +107,17 @@ pub(crate) fn read_plan(path: &Path) -> Result<PlanFile, ResultsError> {
             expected: FORMAT_VERSION,
         });
     }
-    let plan: PlanFile = serde_json::from_str(&text).map_err(|error| damaged(&error))?;
-    check_axes(path, &plan)?;
-    Ok(plan)
-}
-
-fn in_plain_words(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let place = format!(" at line {} column {}", error.line(), error.column());
-    text.strip_suffix(&place).unwrap_or(&text).to_owned()
-}
-
-fn check_axes(path: &Path, plan: &PlanFile) -> Result<(), ResultsError> {
+    let plan: PlanFile = serde_json::from_str(&text).map_err(damaged)?;
     let expected = plan.axes.len();
-    let wrong = plan.cells.iter().find(|cell| cell.axes.len() != expected);
-    let Some(cell) = wrong else { return Ok(()) };
-    Err(ResultsError::Damaged {
-        path: path.to_owned(),
-        place: format!("cell `{}`", cell.key),
-        reason: format!("expected {expected} axis values, found {}", cell.axes.len()),
-    })
+    match plan.cells.iter().find(|cell| cell.axes.len() != expected) {
+        None => Ok(plan),
+        Some(cell) => {
+            let reason = format!("expected {expected} axis values, found {}", cell.axes.len());
+            Err(ResultsError::damaged(
+                path,
+                format!("cell `{}`", cell.key),
+                reason,
+            ))
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use crate::event::Metric;
+use crate::event::{EpochRow, Metric, RunFacts, RunTimes};
 
 use super::columns::{EPOCHS, FACTS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMED, TIMES};
 use super::files::read_text;
@@ -80,26 +80,23 @@ fn run_row(
     table: &Table,
     plan: &PlanFile,
 ) -> Result<RunRow, ResultsError> {
-    let key = cursor.next_text()?;
-    let seed = cursor.next()?;
-    let axes = cursor.next_texts(plan.axes.len())?;
-    let status = cursor.next()?;
-    let reason: String = cursor.next()?;
-    let mut facts = None;
-    if !cursor.is_empty_for(FACTS.len() + table.metrics().len()) {
-        let mut read = cursor.next_group(FACTS)?;
-        read.metrics = metrics(cursor, table)?;
-        read.diverged = (status == Status::Diverged).then(|| reason.clone());
-        facts = Some(read);
-    }
-    Ok(RunRow {
+    let (key, seed) = (cursor.next_text()?, cursor.next()?);
+    let axes = plan.axes.iter().map(|_| cursor.next());
+    let mut row = RunRow {
         key,
         seed,
-        axes,
-        status,
-        reason,
-        facts,
-    })
+        axes: axes.collect::<Result<_, _>>()?,
+        status: cursor.next()?,
+        reason: cursor.next()?,
+        facts: None,
+    };
+    if !cursor.is_empty_for(FACTS.len() + table.metrics().len()) {
+        let mut facts = cursor.next_group(FACTS, RunFacts::default())?;
+        facts.metrics = metrics(cursor, table)?;
+        facts.diverged = (row.status == Status::Diverged).then(|| row.reason.clone());
+        row.facts = Some(facts);
+    }
+    Ok(row)
 }
 
 fn metrics(cursor: &mut Cursor<'_>, table: &Table) -> Result<Metric, ResultsError> {
@@ -115,25 +112,22 @@ fn metrics(cursor: &mut Cursor<'_>, table: &Table) -> Result<Metric, ResultsErro
 
 fn read_epochs(path: &Path, plan: &PlanFile) -> Result<Vec<EpochRecord>, ResultsError> {
     let table = Table::read(path, &epochs_header(plan), true)?;
-    let mut rows = Vec::new();
-    for mut cursor in table.rows() {
-        let key = cursor.next_text()?;
-        let seed = cursor.next()?;
+    let rows = table.rows().map(|mut cursor| {
+        let (key, seed) = (cursor.next_text()?, cursor.next()?);
         cursor.skip(plan.axes.len());
-        let mut epoch = cursor.next_group(EPOCHS)?;
+        let mut epoch = cursor.next_group(EPOCHS, EpochRow::default())?;
         epoch.validation = metrics(&mut cursor, &table)?;
-        rows.push(EpochRecord { key, seed, epoch });
-    }
-    Ok(rows)
+        Ok(EpochRecord { key, seed, epoch })
+    });
+    rows.collect()
 }
 
 fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsError> {
     let table = Table::read(path, &blocks_header(plan), false)?;
-    let mut rows = Vec::new();
-    for mut cursor in table.rows() {
-        let key = cursor.next_text()?;
-        let mut row = BlockRow {
-            key,
+    let times = TIMES.iter().filter(|column| table.has(column.name)).count();
+    let rows = table.rows().map(|mut cursor| {
+        let row = BlockRow {
+            key: cursor.next_text()?,
             seed: cursor.next()?,
             block: 0,
             status: Status::NotRun,
@@ -149,31 +143,32 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
             start_s: None,
         };
         cursor.skip(plan.axes.len());
-        cursor.next_into(RUN_ENDS, &mut row)?;
-        let times = TIMES.iter().filter(|column| table.has(column.name)).count();
+        let mut row = cursor.next_group(RUN_ENDS, row)?;
         if cursor.is_empty_for(times) {
             cursor.skip(times);
         } else {
-            row.times = Some(cursor.next_group(TIMES)?);
+            row.times = Some(cursor.next_group(TIMES, RunTimes::default())?);
         }
-        cursor.next_into(RUN_COSTS, &mut row)?;
-        cursor.next_into(SESSIONS, &mut row)?;
-        rows.push(row);
-    }
-    Ok(rows)
+        row = cursor.next_group(RUN_COSTS, row)?;
+        cursor.next_group(SESSIONS, row)
+    });
+    rows.collect()
 }
 
 fn read_timings(path: &Path, plan: &PlanFile) -> Result<Vec<TimingRow>, ResultsError> {
     let table = Table::read(path, &timings_header(plan), false)?;
-    let mut rows = Vec::new();
-    for mut cursor in table.rows() {
+    let rows = table.rows().map(|mut cursor| {
         let key = cursor.next_text()?;
         cursor.skip(plan.axes.len());
-        let n = cursor.next()?;
-        let env_id = cursor.next_text()?;
+        let (n, env_id) = (cursor.next()?, cursor.next_text()?);
         let kind: Option<IntervalKind> = cursor.next()?;
-        let outliers = cursor.next()?;
-        let mut values = BTreeMap::new();
+        let mut row = TimingRow {
+            key,
+            n,
+            env_id,
+            values: BTreeMap::new(),
+            outliers: cursor.next()?,
+        };
         for name in TIMED.into_iter().filter(|name| table.has(name)) {
             if cursor.is_empty_for(3) {
                 cursor.skip(3);
@@ -185,17 +180,11 @@ fn read_timings(path: &Path, plan: &PlanFile) -> Result<Vec<TimingRow>, ResultsE
                 high: cursor.next()?,
                 kind: kind.unwrap_or(IntervalKind::Single),
             };
-            values.insert(name.to_owned(), interval);
+            row.values.insert(name.to_owned(), interval);
         }
-        rows.push(TimingRow {
-            key,
-            n,
-            env_id,
-            values,
-            outliers,
-        });
-    }
-    Ok(rows)
+        Ok(row)
+    });
+    rows.collect()
 }
 
 fn read_environments(path: &Path) -> Result<BTreeMap<String, Environment>, ResultsError> {
@@ -203,10 +192,6 @@ fn read_environments(path: &Path) -> Result<BTreeMap<String, Environment>, Resul
     toml::from_str(&text).map_err(|error: toml::de::Error| {
         let start = error.span().map_or(0, |span| span.start);
         let line = text[..start.min(text.len())].matches('\n').count() + 1;
-        ResultsError::Damaged {
-            path: path.to_owned(),
-            place: format!("line {line}"),
-            reason: error.message().to_owned(),
-        }
+        ResultsError::damaged(path, format!("line {line}"), error.message())
     })
 }

@@ -2,35 +2,20 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize, Serializer};
+
 use crate::base::units::{round_significant, shortest};
 
 use super::ResultsError;
 use super::files::read_text;
+use super::write::csv_of;
 
 /// Digits of predicted and measured ratios.
 const DIGITS: usize = 5;
 
-const HEADER: [&str; 16] = [
-    "rule",
-    "cell",
-    "setting",
-    "from",
-    "to",
-    "column",
-    "claim",
-    "predicted",
-    "low",
-    "high",
-    "reasoning",
-    "status",
-    "measured",
-    "measured_low",
-    "measured_high",
-    "verdict",
-];
-
-/// A row of `recommendations.csv`. Ratios are of `column`: with the change divided by without it.
-#[derive(Debug, Clone, PartialEq, Default)]
+/// A row of `recommendations.csv`; its fields are named as the columns. Ratios are of `column`: with the change divided by
+/// without it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RecommendationRow {
     /// Rule that made the recommendation.
     pub rule: String,
@@ -47,46 +32,44 @@ pub struct RecommendationRow {
     /// `gain`, `no-worse` or `value`.
     pub claim: String,
     /// Predicted ratio; empty if only bounds are known.
+    #[serde(serialize_with = "rounded")]
     pub predicted: Option<f64>,
     /// Lower end, or lower bound, of the predicted ratio.
+    #[serde(serialize_with = "rounded")]
     pub low: f64,
     /// Upper end, or upper bound, of the predicted ratio.
+    #[serde(serialize_with = "rounded")]
     pub high: f64,
     /// Why, in a sentence.
     pub reasoning: String,
     /// `proposed`, `tested`, or `dropped` if earlier results refuted it.
     pub status: String,
-    /// Measured ratio with its interval.
-    pub measured: Option<[f64; 3]>,
+    /// Measured ratio.
+    #[serde(serialize_with = "rounded")]
+    pub measured: Option<f64>,
+    /// Lower end of its interval.
+    #[serde(serialize_with = "rounded")]
+    pub measured_low: Option<f64>,
+    /// Upper end of its interval.
+    #[serde(serialize_with = "rounded")]
+    pub measured_high: Option<f64>,
     /// `confirmed`, `refuted` or `unclear`; empty until it is measured.
     pub verdict: String,
 }
 
+fn rounded<V, S>(value: &V, serializer: S) -> Result<S::Ok, S::Error>
+where
+    V: Into<Option<f64>> + Copy,
+    S: Serializer,
+{
+    let value: Option<f64> = (*value).into();
+    let text = value.and_then(|value| shortest(round_significant(value, DIGITS)));
+    serializer.serialize_str(&text.unwrap_or_default())
+}
+
 /// Returns the file's text.
 pub fn recommendations_csv(rows: &[RecommendationRow]) -> Vec<u8> {
-    let number = |value: f64| shortest(round_significant(value, DIGITS)).unwrap_or_default();
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    // Writing into memory cannot fail.
-    let _ = writer.write_record(HEADER);
-    for row in rows {
-        let mut fields = vec![
-            row.rule.clone(),
-            row.cell.clone(),
-            row.setting.clone(),
-            row.from.clone(),
-            row.to.clone(),
-            row.column.clone(),
-            row.claim.clone(),
-        ];
-        fields.push(row.predicted.map(number).unwrap_or_default());
-        fields.extend([row.low, row.high].map(number));
-        fields.extend([row.reasoning.clone(), row.status.clone()]);
-        let measured = row.measured.map(|ends| ends.map(number));
-        fields.extend(measured.unwrap_or_default());
-        fields.push(row.verdict.clone());
-        let _ = writer.write_record(fields);
-    }
-    writer.into_inner().unwrap_or_default()
+    csv_of(rows)
 }
 
 /// Reads the file in `folder`; no rows if it does not exist.
@@ -99,45 +82,14 @@ pub fn read_recommendations(folder: &Path) -> Result<Vec<RecommendationRow>, Res
         return Ok(Vec::new());
     }
     let text = read_text(&path)?;
-    let damaged = |line: usize, reason: String| ResultsError::Damaged {
-        path: path.clone(),
-        place: format!("line {line}"),
-        reason,
-    };
     let mut reader = csv::Reader::from_reader(text.as_bytes());
-    let mut rows = Vec::new();
-    for (index, record) in reader.records().enumerate() {
-        let record = record.map_err(|error| damaged(index + 2, error.to_string()))?;
-        let row = row(&record);
-        rows.push(row.ok_or_else(|| damaged(index + 2, "expected a recommendation".to_owned()))?);
-    }
-    Ok(rows)
-}
-
-fn row(record: &csv::StringRecord) -> Option<RecommendationRow> {
-    let text = |place: usize| record.get(place).map(str::to_owned);
-    let number = |place: usize| -> Option<f64> { record.get(place)?.parse().ok() };
-    let predicted = match record.get(7)? {
-        "" => None,
-        _ => Some(number(7)?),
-    };
-    let measured = number(12).zip(number(13)).zip(number(14));
-    Some(RecommendationRow {
-        rule: text(0)?,
-        cell: text(1)?,
-        setting: text(2)?,
-        from: text(3)?,
-        to: text(4)?,
-        column: text(5)?,
-        claim: text(6)?,
-        predicted,
-        low: number(8)?,
-        high: number(9)?,
-        reasoning: text(10)?,
-        status: text(11)?,
-        measured: measured.map(|((middle, low), high)| [middle, low, high]),
-        verdict: text(15)?,
-    })
+    let rows = reader.records().zip(2..).map(|(record, line)| {
+        let damaged = |reason| ResultsError::damaged(&path, format!("line {line}"), reason);
+        let record = record.map_err(|error| damaged(error.to_string()))?;
+        let row = record.deserialize(None);
+        row.map_err(|_| damaged("expected a recommendation".to_owned()))
+    });
+    rows.collect()
 }
 
 #[cfg(test)]
@@ -160,7 +112,9 @@ mod tests {
                 high: 1.4,
                 reasoning: "a step costs, \"whatever\" its size".into(),
                 status: "tested".into(),
-                measured: Some([1.2, 1.19, 1.22]),
+                measured: Some(1.2),
+                measured_low: Some(1.19),
+                measured_high: Some(1.22),
                 verdict: "confirmed".into(),
             },
             RecommendationRow {

@@ -263,6 +263,18 @@ impl Interval {
     }
 }
 
+/// Rows by the key of their cell, each cell's in the order of `rows`.
+pub fn by_key<'a, T>(
+    rows: impl IntoIterator<Item = &'a T>,
+    key: fn(&T) -> &str,
+) -> BTreeMap<&'a str, Vec<&'a T>> {
+    let mut cells: BTreeMap<&str, Vec<&T>> = BTreeMap::new();
+    for row in rows {
+        cells.entry(key(row)).or_default().push(row);
+    }
+    cells
+}
+
 /// Kind of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

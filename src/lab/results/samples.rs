@@ -1,11 +1,9 @@
 //! `samples/`: the images of costly evaluations. Like the CSV files, they are generated from the store.
 
-use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use super::files::{remove_stale, write_if_changed};
+use super::files::{create_folder, remove_others, remove_stale, write_if_changed};
 use super::slug::{cell_slug, plain};
 use super::{ResultSet, ResultsError, SampleInfo};
 
@@ -30,40 +28,23 @@ pub fn write_samples(
     let cells = results.plan.cells.iter();
     let samples: Vec<&SampleInfo> = cells.flat_map(|cell| &cell.samples).collect();
     if !samples.is_empty() {
-        fs::create_dir_all(&folder).map_err(|error| ResultsError::Unwritable {
-            path: folder.clone(),
-            reason: error.to_string(),
-        })?;
+        create_folder(&folder)?;
     }
     for sample in &samples {
         if let Some(bytes) = bytes_of(sample) {
             write_if_changed(&folder.join(&sample.file), &bytes)?;
         }
     }
-    remove_others(
-        &folder,
-        &samples.iter().map(|sample| &*sample.file).collect(),
-    );
+    remove_stale(&folder, Duration::ZERO);
+    let known = samples.iter().map(|sample| folder.join(&sample.file));
+    remove_others(&folder, "png", &known.collect());
     Ok(())
-}
-
-/// An image of a removed cell would be mistaken for a current one.
-fn remove_others(folder: &Path, known: &BTreeSet<&str>) {
-    remove_stale(folder, Duration::ZERO);
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let is_image = path.extension().is_some_and(|extension| extension == "png");
-        if is_image && !known.contains(&*entry.file_name().to_string_lossy()) {
-            // Failure is ignored: the next run tries again.
-            let _ = fs::remove_file(path);
-        }
-    }
-    // Fails, as intended, unless the folder is empty.
-    let _ = fs::remove_dir(folder);
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::results::{CellInfo, PlanFile};
 

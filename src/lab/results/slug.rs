@@ -19,7 +19,5 @@ pub(super) fn cell_slug(key: &str) -> String {
 /// Replaces every character that is not allowed in file names on every system by `-`.
 pub(super) fn plain(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ',' | '=');
-    text.chars()
-        .map(|c| if is_plain(c) { c } else { '-' })
-        .collect()
+    text.replace(|c: char| !is_plain(c), "-")
 }

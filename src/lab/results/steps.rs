@@ -8,7 +8,7 @@ use crate::event::StepRow;
 
 use super::ResultsError;
 use super::field::Field;
-use super::files::replace;
+use super::files::{remove, replace};
 
 const NAME: &str = "steps.csv";
 
@@ -50,19 +50,11 @@ pub fn write_steps<'a>(
     if runs.peek().is_some() {
         return replace(&path, |file| write_rows(file, runs));
     }
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ResultsError::Unwritable {
-            path,
-            reason: error.to_string(),
-        }),
-        _ => Ok(()),
-    }
+    remove(&path)
 }
 
 fn write_rows<'a>(file: &mut File, runs: impl Iterator<Item = RunSteps<'a>>) -> io::Result<()> {
-    let mut table = csv::WriterBuilder::new()
-        .terminator(csv::Terminator::Any(b'\n'))
-        .from_writer(file);
+    let mut table = csv::Writer::from_writer(file);
     table.write_record(HEADER)?;
     for run in runs {
         let (seed, block) = (run.seed.show(), run.block.show());

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::ResultsError;
-use super::columns::{ADDED, Column};
+use super::columns::{Column, is_added_column};
 use super::field::Field;
 use super::files::read_text;
 
@@ -28,28 +28,20 @@ impl Table {
         let mut reader = csv::ReaderBuilder::new()
             .flexible(true)
             .from_reader(text.as_bytes());
-        let damaged = |line: u64, reason: String| ResultsError::Damaged {
-            path: path.to_owned(),
-            place: format!("line {line}"),
-            reason,
-        };
+        let damaged =
+            |line: u64, reason: String| ResultsError::damaged(path, format!("line {line}"), reason);
         if !text.ends_with('\n') {
             let line = text.lines().count().max(1) as u64;
             return Err(damaged(line, "the file ends within this line".to_owned()));
         }
-        let header: Vec<String> = reader
-            .headers()
-            .map_err(|error| damaged(1, error.to_string()))?
+        let header = reader.headers();
+        let header = header.map_err(|error| damaged(1, error.to_string()))?;
+        let header: Vec<String> = header.iter().map(str::to_owned).collect();
+        let (lacks, fixed): (Vec<String>, Vec<String>) = expected
             .iter()
-            .map(str::to_owned)
-            .collect();
-        let lacks: Vec<String> = added(expected)
-            .filter(|name| !header.contains(name))
             .cloned()
-            .collect();
-        let conditions = expected.iter().filter(|name| !lacks.contains(name));
-        let conditions: Vec<&String> = conditions.collect();
-        check_header(&header, &conditions, has_metrics).map_err(|reason| damaged(1, reason))?;
+            .partition(|name| is_added(name) && !header.contains(name));
+        check_header(&header, &fixed, has_metrics).map_err(|reason| damaged(1, reason))?;
         let mut records = Vec::new();
         for record in reader.records() {
             let record = record.map_err(|error| {
@@ -67,7 +59,7 @@ impl Table {
             path: path.to_owned(),
             header,
             records,
-            fixed: conditions.len(),
+            fixed: fixed.len(),
             lacks,
         })
     }
@@ -94,26 +86,21 @@ fn line_of(record: &csv::StringRecord) -> u64 {
     record.position().map_or(0, csv::Position::line)
 }
 
-/// Fixed columns that files of earlier versions lack.
-fn added(expected: &[String]) -> impl Iterator<Item = &String> {
-    let base = |name: &String| {
-        let name = name.strip_suffix("_low").unwrap_or(name);
-        ADDED.contains(&name.strip_suffix("_high").unwrap_or(name))
-    };
-    expected.iter().filter(move |name| base(name))
+/// Whether files of earlier versions may lack this column, or one end of its interval.
+fn is_added(name: &str) -> bool {
+    let name = name.strip_suffix("_low").unwrap_or(name);
+    is_added_column(name.strip_suffix("_high").unwrap_or(name))
 }
 
-fn check_header(found: &[String], expected: &[&String], has_metrics: bool) -> Result<(), String> {
-    for (place, name) in expected.iter().enumerate() {
-        match found.get(place) {
-            Some(same) if same == *name => {}
-            Some(other) => {
-                let number = place + 1;
-                return Err(format!(
-                    "column {number} of the header is `{other}`, expected `{name}`"
-                ));
-            }
-            None => return Err(format!("the header ends before column `{name}`")),
+fn check_header(found: &[String], expected: &[String], has_metrics: bool) -> Result<(), String> {
+    for (name, number) in expected.iter().zip(1..) {
+        let Some(other) = found.get(number - 1) else {
+            return Err(format!("the header ends before column `{name}`"));
+        };
+        if other != name {
+            return Err(format!(
+                "column {number} of the header is `{other}`, expected `{name}`"
+            ));
         }
     }
     let rest = &found[expected.len()..];
@@ -153,34 +140,18 @@ impl Cursor<'_> {
         Ok(text)
     }
 
-    pub(crate) fn next_texts(&mut self, count: usize) -> Result<Vec<String>, ResultsError> {
-        (0..count).map(|_| self.next()).collect()
-    }
-
-    /// Reads the fields of the given columns into a new value.
-    pub(crate) fn next_group<R: Default>(
+    /// Reads the fields of the given columns into `row`.
+    pub(crate) fn next_group<R>(
         &mut self,
         table: &[Column<R>],
+        mut row: R,
     ) -> Result<R, ResultsError> {
-        let mut row = R::default();
-        self.next_into(table, &mut row)?;
-        Ok(row)
-    }
-
-    pub(crate) fn next_into<R>(
-        &mut self,
-        table: &[Column<R>],
-        row: &mut R,
-    ) -> Result<(), ResultsError> {
-        for column in table {
-            if !self.table.has(column.name) {
-                continue;
-            }
+        for column in table.iter().filter(|column| self.table.has(column.name)) {
             let text = self.record.get(self.column).unwrap_or_default();
-            (column.read)(row, text).map_err(|expected| self.error(expected, text))?;
+            (column.read)(&mut row, text).map_err(|expected| self.error(expected, text))?;
             self.column += 1;
         }
-        Ok(())
+        Ok(row)
     }
 
     /// Whether the next `count` fields (or the remaining ones, if fewer) are all empty.
@@ -195,25 +166,18 @@ impl Cursor<'_> {
 
     /// An error about the row as a whole.
     pub(crate) fn row_error(&self, reason: String) -> ResultsError {
-        ResultsError::Damaged {
-            path: self.table.path.clone(),
-            place: format!("line {}", line_of(self.record)),
-            reason,
-        }
+        let place = format!("line {}", line_of(self.record));
+        ResultsError::damaged(&self.table.path, place, reason)
     }
 
     fn error(&self, expected: &str, found: &str) -> ResultsError {
         let line = line_of(self.record);
         let name = &self.table.header[self.column.min(self.table.header.len() - 1)];
-        let found = if found.is_empty() {
-            "nothing".to_owned()
-        } else {
-            format!("`{found}`")
+        let reason = match found {
+            "" => format!("expected {expected}, found nothing"),
+            _ => format!("expected {expected}, found `{found}`"),
         };
-        ResultsError::Damaged {
-            path: self.table.path.clone(),
-            place: format!("line {line}, column `{name}`"),
-            reason: format!("expected {expected}, found {found}"),
-        }
+        let place = format!("line {line}, column `{name}`");
+        ResultsError::damaged(&self.table.path, place, reason)
     }
 }

@@ -83,13 +83,12 @@ impl Layout {
 
     fn show(&self, record: &csv::StringRecord, shown: &mut String) {
         let key = record.get(self.key).unwrap_or_default();
-        let within = self.within.iter();
-        let within: Vec<String> = within
-            .map(|&place| (&self.names[place], record.get(place).unwrap_or_default()))
-            .filter(|(_, value)| !value.is_empty())
-            .map(|(name, value)| format!("{name} {}: ", in_one_line(value)))
-            .collect();
-        let within = within.concat();
+        let mut within = String::new();
+        for &place in &self.within {
+            if let Some(value) = record.get(place).filter(|value| !value.is_empty()) {
+                within += &format!("{} {}: ", self.names[place], in_one_line(value));
+            }
+        }
         for (place, (name, value)) in self.names.iter().zip(record).enumerate() {
             let is_told = place == self.key
                 || self.seed == Some(place)
@@ -119,9 +118,8 @@ fn rounded(text: &str) -> Option<String> {
 
 /// Line breaks are replaced: they would split a heading or a value.
 fn in_one_line(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('\n', "\\n")
-        .replace('\r', "\\r")
+    let text = text.replace('\\', "\\\\");
+    text.replace('\n', "\\n").replace('\r', "\\r")
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 //! times in microseconds. Events of one thread must nest: those that overlap without nesting get another lane.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use serde_json::{Value, json};
 
@@ -49,14 +48,9 @@ pub fn trace_json(run: ProfiledRun<'_>, profile: &Profile, spans: &[Span]) -> St
 
 /// One event per line, so that the file is readable.
 fn document(events: &[Value], about: &Value) -> String {
-    let mut text =
-        format!("{{\"displayTimeUnit\":\"ms\",\"otherData\":{about},\"traceEvents\":[\n");
-    for (place, event) in events.iter().enumerate() {
-        let comma = if place + 1 < events.len() { "," } else { "" };
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{event}{comma}");
-    }
-    text + "]}\n"
+    let events: Vec<String> = events.iter().map(Value::to_string).collect();
+    let events = events.join(",\n");
+    format!("{{\"displayTimeUnit\":\"ms\",\"otherData\":{about},\"traceEvents\":[\n{events}\n]}}\n")
 }
 
 fn meta(name: &str, thread: u64, args: &Value) -> Value {
@@ -84,10 +78,9 @@ impl<'a> Block<'a> {
             lane, name, detail, ..
         } = self.span;
         let category = lane.split(' ').next().unwrap_or_default();
-        let args = if detail.is_empty() {
-            json!({})
-        } else {
-            json!({"detail": detail})
+        let args = match detail.as_str() {
+            "" => json!({}),
+            detail => json!({"detail": detail}),
         };
         json!({
             "name": name, "cat": category, "ph": "X", "pid": PROCESS, "tid": thread,
@@ -121,24 +114,22 @@ fn lanes(spans: &[Span]) -> Vec<Lane<'_>> {
         let lane = place(&block.span.lane);
         by_lane.entry(lane).or_default().push(block);
     }
-    let lanes = by_lane.into_iter();
+    let mut lanes = Vec::new();
+    for ((rank, _, name), blocks) in by_lane {
+        let name = if name == "ops" { "operations" } else { name };
+        for (blocks, part) in nested(blocks).into_iter().zip(1..) {
+            let name = match part {
+                1 => name.to_owned(),
+                part => format!("{name} ({part})"),
+            };
+            lanes.push(Lane {
+                name,
+                is_loader: rank == LOADER,
+                blocks,
+            });
+        }
+    }
     lanes
-        .flat_map(|((rank, _, name), blocks)| {
-            let name = if name == "ops" { "operations" } else { name };
-            nested(blocks)
-                .into_iter()
-                .zip(1..)
-                .map(move |(blocks, part)| Lane {
-                    name: if part == 1 {
-                        name.to_owned()
-                    } else {
-                        format!("{name} ({part})")
-                    },
-                    is_loader: rank == LOADER,
-                    blocks,
-                })
-        })
-        .collect()
 }
 
 fn place(lane: &str) -> (u64, u64, &str) {

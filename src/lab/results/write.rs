@@ -1,19 +1,21 @@
 //! Writes a [`ResultSet`] as files: `plan.json`, `env.toml` and the CSV files; equal values give equal bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::iter::once;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::event::{EpochRow, Metric};
+use serde::Serialize;
+
+use crate::event::Metric;
 
 use super::columns::{
     Column, EPOCHS, FACTS, OPS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMED, TIMES, axis_columns,
 };
 use super::field::Field;
-use super::files::{remove_stale, write_if_changed};
+use super::files::{create_folder, remove_stale, write_if_changed};
 use super::plan_file::plan_json;
-use super::{Interval, IntervalKind, PlanFile, ResultSet, ResultsError};
+use super::{EpochRecord, IntervalKind, PlanFile, ResultSet, ResultsError};
 
 /// Writes every results file of `folder` whose content would change, and returns the written files.
 ///
@@ -22,10 +24,7 @@ use super::{Interval, IntervalKind, PlanFile, ResultSet, ResultsError};
 /// # Errors
 /// [`ResultsError::Unwritable`]; each file has its old or its new content then.
 pub fn write(folder: &Path, results: &ResultSet) -> Result<Vec<PathBuf>, ResultsError> {
-    fs::create_dir_all(folder).map_err(|error| ResultsError::Unwritable {
-        path: folder.to_owned(),
-        reason: error.to_string(),
-    })?;
+    create_folder(folder)?;
     remove_stale(folder, Duration::ZERO);
     let order = Order::of(&results.plan);
     let files = [
@@ -47,13 +46,13 @@ pub fn write(folder: &Path, results: &ResultSet) -> Result<Vec<PathBuf>, Results
 }
 
 /// The plan's cells by key: row position and axis values.
-struct Order<'a> {
+pub(super) struct Order<'a> {
     places: BTreeMap<&'a str, usize>,
     plan: &'a PlanFile,
 }
 
 impl<'a> Order<'a> {
-    fn of(plan: &'a PlanFile) -> Self {
+    pub(super) fn of(plan: &'a PlanFile) -> Self {
         let cells = plan.cells.iter().enumerate();
         Self {
             places: cells.map(|(place, cell)| (&*cell.key, place)).collect(),
@@ -71,155 +70,130 @@ impl<'a> Order<'a> {
         sorted
     }
 
+    /// The first fields of a row: key, seed and axis values.
+    pub(super) fn identity(&self, key: &str, seed: u64) -> Vec<String> {
+        let mut fields = vec![key.to_owned(), seed.show()];
+        fields.extend(self.axes(key));
+        fields
+    }
+
     fn axes(&self, key: &str) -> Vec<String> {
         let cell = self.places.get(key).map(|&place| &self.plan.cells[place]);
-        cell.map_or_else(
-            || vec![String::new(); self.plan.axes.len()],
-            |cell| cell.axes.clone(),
-        )
+        let no_axes = || vec![String::new(); self.plan.axes.len()];
+        cell.map_or_else(no_axes, |cell| cell.axes.clone())
     }
 }
 
 /// The header of `runs.csv` before the metrics.
 pub(crate) fn runs_header(plan: &PlanFile) -> Vec<String> {
-    let mut header = identity(&["key", "seed"], plan);
-    header.extend(["status", "reason"].map(str::to_owned));
-    header.extend(names(FACTS));
-    header
+    header(plan, ["status", "reason"].into_iter().chain(names(FACTS)))
 }
 
 /// The header of `epochs.csv` before the metrics.
 pub(crate) fn epochs_header(plan: &PlanFile) -> Vec<String> {
-    let mut header = identity(&["key", "seed"], plan);
-    header.extend(names(EPOCHS));
-    header
+    header(plan, names(EPOCHS))
 }
 
 pub(crate) fn blocks_header(plan: &PlanFile) -> Vec<String> {
-    let mut header = identity(&["key", "seed"], plan);
-    header.extend(names(RUN_ENDS));
-    header.extend(names(TIMES));
-    header.extend(names(RUN_COSTS));
-    header.extend(names(SESSIONS));
-    header
+    let of_parent = names(RUN_COSTS).chain(names(SESSIONS));
+    header(plan, names(RUN_ENDS).chain(names(TIMES)).chain(of_parent))
 }
 
 pub(crate) fn ops_header(plan: &PlanFile) -> Vec<String> {
-    let mut header = identity(&["key", "seed"], plan);
-    header.extend(names(OPS));
-    header
+    header(plan, names(OPS))
 }
 
 pub(crate) fn timings_header(plan: &PlanFile) -> Vec<String> {
-    let mut header = identity(&["key"], plan);
-    header.extend(["n", "env_id", "interval", "outliers"].map(str::to_owned));
-    for name in TIMED {
-        header.extend([
-            name.to_owned(),
-            format!("{name}_low"),
-            format!("{name}_high"),
-        ]);
-    }
-    header
-}
-
-fn identity(first: &[&str], plan: &PlanFile) -> Vec<String> {
-    let mut header: Vec<String> = first.iter().map(|name| (*name).to_owned()).collect();
+    let ends = |name: &str| ["", "_low", "_high"].map(|end| format!("{name}{end}"));
+    let mut header = vec!["key".to_owned()];
     header.extend(axis_columns(plan));
+    header.extend(["n", "env_id", "interval", "outliers"].map(str::to_owned));
+    header.extend(TIMED.iter().flat_map(|name| ends(name)));
     header
 }
 
-fn names<R>(table: &[Column<R>]) -> impl Iterator<Item = String> {
-    table.iter().map(|column| column.name.to_owned())
+fn header(plan: &PlanFile, columns: impl Iterator<Item = &'static str>) -> Vec<String> {
+    let mut header = vec!["key".to_owned(), "seed".to_owned()];
+    header.extend(axis_columns(plan));
+    header.extend(columns.map(str::to_owned));
+    header
+}
+
+fn names<R>(table: &[Column<R>]) -> impl Iterator<Item = &'static str> {
+    table.iter().map(|column| column.name)
 }
 
 fn runs_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
     let facts = results.runs.iter().filter_map(|row| row.facts.as_ref());
     let metrics = metric_names(facts.map(|facts| &facts.metrics));
-    let mut table = Table::new(runs_header(&results.plan), &metrics);
-    for row in order.sort(&results.runs, |row| &row.key, |row| row.seed) {
-        let mut fields = vec![row.key.clone(), row.seed.show()];
-        let is_whole = row.axes.len() == results.plan.axes.len();
-        let axes = is_whole.then(|| row.axes.clone());
-        fields.extend(axes.unwrap_or_else(|| order.axes(&row.key)));
+    let rows = order.sort(&results.runs, |row| &row.key, |row| row.seed);
+    let fields = rows.into_iter().map(|row| {
+        let mut fields = order.identity(&row.key, row.seed);
+        if row.axes.len() == results.plan.axes.len() {
+            fields.splice(2.., row.axes.iter().cloned());
+        }
         fields.extend([row.status.show(), one_line(&row.reason)]);
         let facts = row.facts.as_ref();
         fields.extend(group(FACTS, facts));
         fields.extend(metric_fields(&metrics, facts.map(|facts| &facts.metrics)));
-        table.push(&fields);
-    }
-    table.bytes()
+        fields
+    });
+    csv_text([&*runs_header(&results.plan), &metrics].concat(), fields)
 }
 
 fn epochs_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
     let metrics = metric_names(results.epochs.iter().map(|row| &row.epoch.validation));
-    let mut table = Table::new(epochs_header(&results.plan), &metrics);
-    for row in order.sort(
-        &results.epochs,
-        |row| &row.key,
-        |row| (row.seed, row.epoch.epoch),
-    ) {
-        let epoch: &EpochRow = &row.epoch;
-        let mut fields = vec![row.key.clone(), row.seed.show()];
-        fields.extend(order.axes(&row.key));
-        fields.extend(group(EPOCHS, Some(epoch)));
-        fields.extend(metric_fields(&metrics, Some(&epoch.validation)));
-        table.push(&fields);
-    }
-    table.bytes()
+    let place = |row: &EpochRecord| (row.seed, row.epoch.epoch);
+    let rows = order.sort(&results.epochs, |row| &row.key, place);
+    let fields = rows.into_iter().map(|row| {
+        let mut fields = order.identity(&row.key, row.seed);
+        fields.extend(group(EPOCHS, Some(&row.epoch)));
+        fields.extend(metric_fields(&metrics, Some(&row.epoch.validation)));
+        fields
+    });
+    csv_text([&*epochs_header(&results.plan), &metrics].concat(), fields)
 }
 
 fn blocks_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
-    let mut table = Table::new(blocks_header(&results.plan), &[]);
-    for row in order.sort(&results.blocks, |row| &row.key, |row| (row.seed, row.block)) {
-        let mut fields = vec![row.key.clone(), row.seed.show()];
-        fields.extend(order.axes(&row.key));
+    let rows = order.sort(&results.blocks, |row| &row.key, |row| (row.seed, row.block));
+    let fields = rows.into_iter().map(|row| {
+        let mut fields = order.identity(&row.key, row.seed);
         fields.extend(group(RUN_ENDS, Some(row)).map(|field| one_line(&field)));
         fields.extend(group(TIMES, row.times.as_ref()));
         fields.extend(group(RUN_COSTS, Some(row)));
         fields.extend(group(SESSIONS, Some(row)));
-        table.push(&fields);
-    }
-    table.bytes()
+        fields
+    });
+    csv_text(blocks_header(&results.plan), fields)
 }
 
 fn timings_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
-    let mut table = Table::new(timings_header(&results.plan), &[]);
-    for row in order.sort(&results.timings, |row| &row.key, |_| ()) {
+    let rows = order.sort(&results.timings, |row| &row.key, |_| ());
+    let fields = rows.into_iter().map(|row| {
         let mut fields = vec![row.key.clone()];
         fields.extend(order.axes(&row.key));
         let kind = row.values.values().next().map(|interval| interval.kind);
         let kind = kind.map_or("", IntervalKind::text).to_owned();
         fields.extend([row.n.show(), row.env_id.clone(), kind, row.outliers.show()]);
-        for name in TIMED {
-            fields.extend(interval_fields(row.values.get(name)));
-        }
-        table.push(&fields);
-    }
-    table.bytes()
-}
-
-fn interval_fields(interval: Option<&Interval>) -> [String; 3] {
-    interval.map_or_else(Default::default, |interval| {
-        [
-            interval.median.show(),
-            interval.low.show(),
-            interval.high.show(),
-        ]
-    })
+        fields.extend(TIMED.iter().flat_map(|name| {
+            let interval = row.values.get(*name);
+            let ends = interval.map(|one| [one.median, one.low, one.high].map(|end| end.show()));
+            ends.unwrap_or_default()
+        }));
+        fields
+    });
+    csv_text(timings_header(&results.plan), fields)
 }
 
 fn env_toml(results: &ResultSet) -> Vec<u8> {
     // Maps of maps of strings: TOML serialization cannot fail.
-    toml::to_string(&results.environments)
-        .unwrap_or_default()
-        .into_bytes()
+    let text = toml::to_string(&results.environments);
+    text.unwrap_or_default().into_bytes()
 }
 
 fn group<'a, R>(table: &'a [Column<R>], value: Option<&'a R>) -> impl Iterator<Item = String> + 'a {
-    table
-        .iter()
-        .map(move |column| value.map(column.show).unwrap_or_default())
+    let show = move |column: &Column<R>| value.map(column.show).unwrap_or_default();
+    table.iter().map(show)
 }
 
 fn metric_names<'a>(metrics: impl Iterator<Item = &'a Metric>) -> Vec<String> {
@@ -243,27 +217,32 @@ fn one_line(text: &str) -> String {
 }
 
 /// CSV by RFC 4180, with LF as line end.
-pub(super) struct Table(csv::Writer<Vec<u8>>);
-
-impl Table {
-    pub(super) fn new(mut header: Vec<String>, metrics: &[String]) -> Self {
-        header.extend_from_slice(metrics);
-        let mut table = Self(
-            csv::WriterBuilder::new()
-                .terminator(csv::Terminator::Any(b'\n'))
-                .from_writer(Vec::new()),
-        );
-        table.push(&header);
-        table
-    }
-
-    pub(super) fn push(&mut self, fields: &[String]) {
-        // Writing into memory cannot fail; rows of unequal length would be a bug in this file that the tests would show.
-        let written = self.0.write_record(fields);
+pub(super) fn csv_text(
+    header: Vec<String>,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> Vec<u8> {
+    let mut table = csv::Writer::from_writer(Vec::new());
+    for fields in once(header).chain(rows) {
+        // Writing into memory cannot fail; rows of unequal length would be a bug that the tests would show.
+        let written = table.write_record(&fields);
         debug_assert!(written.is_ok(), "{written:?}: {fields:?}");
     }
+    table.into_inner().unwrap_or_default()
+}
 
-    pub(super) fn bytes(self) -> Vec<u8> {
-        self.0.into_inner().unwrap_or_default()
+/// The same for rows whose fields are named as the columns.
+pub(super) fn csv_of<R: Serialize + Default>(rows: &[R]) -> Vec<u8> {
+    if rows.is_empty() {
+        // The header comes with the first row.
+        let mut lines = csv_of(&[R::default()]);
+        let end = lines.iter().position(|byte| *byte == b'\n');
+        lines.truncate(end.map_or(0, |end| end + 1));
+        return lines;
     }
+    let mut table = csv::Writer::from_writer(Vec::new());
+    for row in rows {
+        let written = table.serialize(row);
+        debug_assert!(written.is_ok(), "{written:?}");
+    }
+    table.into_inner().unwrap_or_default()
 }

@@ -155,8 +155,8 @@ fn rows(counsel: &Counsel<'_, '_>, outcomes: &[Outcome]) -> Vec<RecommendationRo
                 "proposed"
             }
             .to_owned(),
-            measured: outcome.and_then(ends),
             verdict: outcome.map_or(String::new(), |outcome| outcome.verdict.text().to_owned()),
+            ..outcome.map(measured_row).unwrap_or_default()
         }
     });
     let followed = counsel.outcomes.iter().map(|outcome| {
@@ -174,16 +174,22 @@ fn rows(counsel: &Counsel<'_, '_>, outcomes: &[Outcome]) -> Vec<RecommendationRo
             high: other.high,
             reasoning: other.reasoning.clone(),
             status: "followed".to_owned(),
-            measured: ends(outcome),
             verdict: outcome.verdict.text().to_owned(),
+            ..measured_row(outcome)
         }
     });
     proposed.chain(followed).collect()
 }
 
-fn ends(outcome: &Outcome) -> Option<[f64; 3]> {
-    let ratio = outcome.measured?.ratio;
-    Some([ratio.median, ratio.low, ratio.high])
+/// A row with nothing but the measured ratio.
+fn measured_row(outcome: &Outcome) -> RecommendationRow {
+    let ratio = outcome.measured.map(|measured| measured.ratio);
+    RecommendationRow {
+        measured: ratio.map(|ratio| ratio.median),
+        measured_low: ratio.map(|ratio| ratio.low),
+        measured_high: ratio.map(|ratio| ratio.high),
+        ..RecommendationRow::default()
+    }
 }
 
 /// A word of a settings' enumeration, as a manifest writes it.

@@ -1,8 +1,6 @@
 //! [`violations`]: the findings of a comparison that make a gate fail.
 
-use std::collections::BTreeMap;
-
-use crate::results::{ResultSet, Status};
+use crate::results::{RunRow, Status, by_key};
 
 use super::{
     CellPair, Comparison, FactChange, MatrixJudgement, QualityChange, QualityVerdict, Ratio,
@@ -74,10 +72,14 @@ pub enum Finding {
 pub fn violations(comparison: &Comparison, kinds: &[FailOn]) -> Vec<Violation> {
     let matrix = comparison.matrix.as_ref();
     let mut found: Vec<Violation> = matrix.and_then(of_matrix).into_iter().collect();
-    let rows = Rows::of(comparison);
+    let sides = [&comparison.before, &comparison.after];
+    let [before, after] = sides.map(|side| by_key(&side.set.runs, |row| &row.key));
+    let no_rows = Vec::new();
     for pair in &comparison.cells {
         found.extend(of_time(pair));
-        found.extend(rows.of_status(pair, kinds));
+        let old = before.get(&*pair.before).unwrap_or(&no_rows);
+        let new = after.get(&*pair.after).unwrap_or(&no_rows);
+        found.extend(of_status(pair, (old, new), kinds));
         found.extend(pair.quality.iter().filter_map(|q| of_quality(pair, q)));
         found.extend(of_facts(pair, kinds));
     }
@@ -91,10 +93,9 @@ pub fn violations(comparison: &Comparison, kinds: &[FailOn]) -> Vec<Violation> {
 }
 
 fn violation(what: FailOn, cell: Option<&str>, finding: Finding) -> Violation {
-    let cell = cell.map(str::to_owned);
     Violation {
         what,
-        cell,
+        cell: cell.map(str::to_owned),
         finding,
     }
 }
@@ -105,34 +106,28 @@ fn of_matrix(matrix: &MatrixJudgement) -> Option<Violation> {
         p: Some(matrix.p_holm),
         threshold: matrix.threshold,
     };
-    of_verdict(&matrix.verdict, None, || Some(slower))
+    of_verdict(&matrix.verdict, None, Some(slower))
 }
 
 fn of_time(pair: &CellPair) -> Option<Violation> {
     let judgement = &pair.judgement;
-    let slower = || {
-        Some(Finding::Slower {
-            ratio: judgement.ratio?,
-            p: judgement.p_holm.or(judgement.p),
-            threshold: judgement.threshold,
-        })
-    };
+    let slower = judgement.ratio.map(|ratio| Finding::Slower {
+        ratio,
+        p: judgement.p_holm.or(judgement.p),
+        threshold: judgement.threshold,
+    });
     of_verdict(&judgement.verdict, Some(&pair.after), slower).filter(|_| !pair.asks_nothing())
 }
 
-fn of_verdict(
-    verdict: &Verdict,
-    cell: Option<&str>,
-    slower: impl FnOnce() -> Option<Finding>,
-) -> Option<Violation> {
-    match verdict {
-        Verdict::Slower => Some(violation(FailOn::Regression, cell, slower()?)),
-        Verdict::Faster | Verdict::Same => None,
+fn of_verdict(verdict: &Verdict, cell: Option<&str>, slower: Option<Finding>) -> Option<Violation> {
+    let (what, finding) = match verdict {
+        Verdict::Slower => (FailOn::Regression, slower?),
+        Verdict::Faster | Verdict::Same => return None,
         Verdict::TooFewRuns(_) | Verdict::Unclear(_) | Verdict::NotComparable(_) => {
-            let finding = Finding::TimeNotTold(verdict.clone());
-            Some(violation(FailOn::Unclear, cell, finding))
+            (FailOn::Unclear, Finding::TimeNotTold(verdict.clone()))
         }
-    }
+    };
+    Some(violation(what, cell, finding))
 }
 
 fn of_quality(pair: &CellPair, quality: &QualityChange) -> Option<Violation> {
@@ -161,59 +156,42 @@ fn of_facts(pair: &CellPair, kinds: &[FailOn]) -> Vec<Violation> {
         kinds.contains(&FailOn::Regression)
             && quality.any(|q| q.column == column && q.verdict == QualityVerdict::Worse)
     };
-    let untold = columns.into_iter().filter(|(column, _)| !is_told(column));
-    let found = untold.map(|(_, facts)| {
-        let finding = Finding::OtherFact(facts);
-        violation(FailOn::Change, Some(&pair.after), finding)
-    });
-    found.collect()
+    columns.retain(|(column, _)| !is_told(column));
+    let of_column =
+        |(_, facts)| violation(FailOn::Change, Some(&pair.after), Finding::OtherFact(facts));
+    columns.into_iter().map(of_column).collect()
 }
 
-struct Rows<'a> {
-    before: BTreeMap<(&'a str, u64), (Status, &'a str)>,
-    after: BTreeMap<(&'a str, u64), (Status, &'a str)>,
-}
-
-impl<'a> Rows<'a> {
-    fn of(comparison: &'a Comparison) -> Self {
-        let rows = |set: &'a ResultSet| {
-            let rows = set.runs.iter();
-            rows.map(|row| ((&*row.key, row.seed), (row.status, &*row.reason)))
-                .collect()
+/// Rows of a cell whose status changed: a regression if they were done before, otherwise a change.
+fn of_status(
+    pair: &CellPair,
+    (before, after): (&[&RunRow], &[&RunRow]),
+    kinds: &[FailOn],
+) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let mut before = before.to_vec();
+    before.sort_by_key(|row| row.seed);
+    for old in before {
+        let new = after.iter().find(|new| new.seed == old.seed);
+        if new.is_some_and(|new| new.status == old.status) {
+            continue;
+        }
+        // A row that no longer exists belongs to a seed that was removed from the manifest.
+        let is_worse = old.status == Status::Done && new.is_some();
+        let what = if is_worse && kinds.contains(&FailOn::Regression) {
+            FailOn::Regression
+        } else {
+            FailOn::Change
         };
-        Self {
-            before: rows(&comparison.before.set),
-            after: rows(&comparison.after.set),
-        }
+        let finding = Finding::OtherStatus {
+            seed: old.seed,
+            before: old.status,
+            after: new.map(|new| new.status),
+            reason: new.map_or(String::new(), |new| new.reason.clone()),
+        };
+        found.push(violation(what, Some(&pair.after), finding));
     }
-
-    /// Rows whose status changed: a regression if they were done before, otherwise a change.
-    fn of_status(&self, pair: &CellPair, kinds: &[FailOn]) -> Vec<Violation> {
-        let of_pair = (&*pair.before, u64::MIN)..=(&*pair.before, u64::MAX);
-        let mut found = Vec::new();
-        for ((_, seed), (before, _)) in self.before.range(of_pair) {
-            let after = self.after.get(&(&*pair.after, *seed));
-            if after.is_some_and(|(after, _)| after == before) {
-                continue;
-            }
-            // A row that no longer exists belongs to a seed that was removed from the manifest.
-            let is_worse = *before == Status::Done && after.is_some();
-            let is_regression = is_worse && kinds.contains(&FailOn::Regression);
-            let what = if is_regression {
-                FailOn::Regression
-            } else {
-                FailOn::Change
-            };
-            let finding = Finding::OtherStatus {
-                seed: *seed,
-                before: *before,
-                after: after.map(|(status, _)| *status),
-                reason: after.map_or(String::new(), |(_, reason)| (*reason).to_owned()),
-            };
-            found.push(violation(what, Some(&pair.after), finding));
-        }
-        found
-    }
+    found
 }
 
 #[cfg(test)]

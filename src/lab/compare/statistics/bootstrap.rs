@@ -1,9 +1,8 @@
 //! The ratio of two medians and its interval.
 
 use crate::base::statistics::{median, quantile, range};
-use crate::base::{Purpose, Seed};
 use crate::compare::Ratio;
-use crate::results::{BOOTSTRAP_FROM, IntervalKind};
+use crate::results::{BOOTSTRAP_FROM, IntervalKind, bootstrap_stream};
 
 use super::Dice;
 
@@ -34,10 +33,6 @@ impl Sides<'_> {
         let pairs = self.before.iter().zip(self.after);
         pairs.map(|(before, after)| (after / before).ln()).collect()
     }
-
-    fn ratio(&self) -> Option<f64> {
-        Some(median(self.after)? / median(self.before)?)
-    }
 }
 
 /// Returns the ratio of the medians with its interval; `resampled` are log ratios from [`log_ratios`].
@@ -50,7 +45,8 @@ impl Sides<'_> {
 /// # Source
 /// Efron & Tibshirani 1993, §13.3 (percentile interval).
 pub(in crate::compare) fn ratio_of_runs(sides: Sides<'_>, resampled: &[f64]) -> Option<Ratio> {
-    let value = sides.is_usable().then(|| sides.ratio()).flatten()?;
+    let usable = Some(sides).filter(Sides::is_usable)?;
+    let value = median(usable.after)? / median(usable.before)?;
     let (kind, (low, high)) = match sides.fewer() {
         1 if sides.before.len() == sides.after.len() => (IntervalKind::Single, (value, value)),
         1..BOOTSTRAP_FROM => (IntervalKind::Range, range_of_ratios(sides)?),
@@ -83,8 +79,7 @@ pub(in crate::compare) fn log_ratios(
     if !sides.is_usable() {
         return Vec::new();
     }
-    let place = (*blake3::hash(key.as_bytes()).as_bytes()).map(u64::from);
-    let mut dice = Dice::new(Seed(column as u64).stream_at(Purpose::Bootstrap, &place));
+    let mut dice = Dice::new(bootstrap_stream(key, column));
     let is_turned = sorted(sides.before) > sorted(sides.after);
     let (mut first, mut second) = (sides.before.to_vec(), sides.after.to_vec());
     if is_turned {
@@ -99,14 +94,12 @@ pub(in crate::compare) fn log_ratios(
     }
     let (first, second) = (Ordered::new(&first), Ordered::new(&second));
     let draw = |_| {
-        let counts = counts(first.values.len(), &mut dice);
-        let of_first = first.median(&counts);
-        let of_second = if sides.is_paired {
-            second.median(&counts)
-        } else {
-            second.median(&self::counts(second.values.len(), &mut dice))
-        };
-        let log = (of_second / of_first).ln();
+        let mut drawn = counts(first.values.len(), &mut dice);
+        let of_first = first.median(&drawn);
+        if !sides.is_paired {
+            drawn = counts(second.values.len(), &mut dice);
+        }
+        let log = (second.median(&drawn) / of_first).ln();
         if is_turned { -log } else { log }
     };
     (0..resamples).map(draw).collect()

@@ -91,10 +91,8 @@ fn draw(strata: &[Stratum], limit: f64, draws: Draws, dice: &mut Dice) -> Permut
     let mut strata = strata.to_vec();
     let mut hits = 0;
     for drawn in 1..=draws.most {
-        let sum: f64 = strata
-            .iter_mut()
-            .map(|stratum| relabel(stratum, dice))
-            .sum();
+        let sums = strata.iter_mut().map(|stratum| relabel(stratum, dice));
+        let sum: f64 = sums.sum();
         hits += u64::from(sum.abs() >= limit);
         if hits >= draws.enough {
             return Permuted {

@@ -32,46 +32,39 @@ pub(in crate::compare) fn detectable(
     dice: &mut Dice,
 ) -> Option<f64> {
     let (n, m) = (sides.before.len(), sides.after.len());
-    let logarithms = |side: &[f64]| side.iter().map(|v| v.ln()).collect::<Vec<f64>>();
-    let (mut noise, critical) = if sides.is_paired {
-        (
-            around_median(&sides.differences()),
-            critical_sign_flip(n, alpha)?,
-        )
+    let around_log_median = |side: &[f64]| {
+        let logarithms: Vec<f64> = side.iter().map(|v| v.ln()).collect();
+        around_median(&logarithms)
+    };
+    let (mut noise, groups, critical) = if sides.is_paired {
+        let noise = around_median(&sides.differences());
+        (noise, 1, critical_sign_flip(n, alpha)?)
     } else {
-        let mut noise = around_median(&logarithms(sides.before));
-        noise.extend(around_median(&logarithms(sides.after)));
-        (noise, critical_mann_whitney(n, m, alpha)?)
+        let noise = [sides.before, sides.after].map(around_log_median);
+        (noise.concat(), 2, critical_mann_whitney(n, m, alpha)?)
     };
     // Sorted, so that the order of runs has no effect.
     noise.sort_by(f64::total_cmp);
-    let groups = if sides.is_paired { 1 } else { 2 };
-    let freedom = noise
-        .len()
-        .checked_sub(groups)
-        .filter(|&freedom| freedom > 0)?;
+    let freedom = noise.len().checked_sub(groups);
+    let freedom = freedom.filter(|&freedom| freedom > 0)?;
     let widening = (noise.len() as f64 / freedom as f64).sqrt();
-    let shifts: Option<Vec<f64>> = (0..REPETITIONS)
-        .map(|_| {
-            let mut side = |count: usize| -> Vec<f64> {
-                (0..count)
-                    .map(|_| widening * noise[dice.below(noise.len())])
-                    .collect()
-            };
-            let (turn, without) = if sides.is_paired {
-                let differences = side(n);
-                (
-                    significant_sign_shift(&differences, critical),
-                    median(&differences)?,
-                )
-            } else {
-                let (before, after) = (side(n), side(m));
-                let without = median(&after)? - median(&before)?;
-                (significant_rank_shift(&before, &after, critical), without)
-            };
-            Some(turn.max(least - without))
-        })
-        .collect();
+    let mut side = |count: usize| -> Vec<f64> {
+        let drawn = (0..count).map(|_| widening * noise[dice.below(noise.len())]);
+        drawn.collect()
+    };
+    let shift = |_| {
+        let (turn, without) = if sides.is_paired {
+            let differences = side(n);
+            let turn = significant_sign_shift(&differences, critical);
+            (turn, median(&differences)?)
+        } else {
+            let (before, after) = (side(n), side(m));
+            let turn = significant_rank_shift(&before, &after, critical);
+            (turn, median(&after)? - median(&before)?)
+        };
+        Some(turn.max(least - without))
+    };
+    let shifts: Option<Vec<f64>> = (0..REPETITIONS).map(shift).collect();
     Some(quantile(&shifts?, POWER)?.max(0.0).exp_m1())
 }
 
@@ -106,10 +99,11 @@ fn significant_rank_shift(before: &[f64], after: &[f64], critical: usize) -> f64
 
 /// Shift beyond which the ranks of negative differences sum to at most `critical`.
 fn significant_sign_shift(differences: &[f64], critical: usize) -> f64 {
-    let mut means = Vec::new();
-    for (index, a) in differences.iter().enumerate() {
-        means.extend(differences[index..].iter().map(|b| f64::midpoint(*a, *b)));
-    }
+    let means = differences.iter().enumerate().flat_map(|(index, a)| {
+        let rest = differences[index..].iter();
+        rest.map(|b| f64::midpoint(*a, *b))
+    });
+    let mut means: Vec<f64> = means.collect();
     let (_, turn, _) = means.select_nth_unstable_by(critical, f64::total_cmp);
     -*turn
 }

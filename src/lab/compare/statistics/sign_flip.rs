@@ -16,14 +16,15 @@ pub(in crate::compare) fn sign_flip(differences: &[f64]) -> Option<f64> {
     }
     let sizes: Vec<f64> = differences.iter().map(|d| rounded(d.abs())).collect();
     let ranks = ranks(&sizes).doubled;
-    let signed = || sizes.iter().zip(differences).zip(&ranks);
-    let of_sign = |is_positive: bool| -> u64 {
-        let with = signed().filter(|((size, d), _)| **size > 0.0 && (**d > 0.0) == is_positive);
+    let signed = sizes.iter().zip(differences).zip(&ranks);
+    let signed = signed.filter(|((size, _), _)| **size > 0.0);
+    let signed = signed.map(|((_, d), rank)| (*d > 0.0, *rank as usize));
+    let of_sign = |is_positive: bool| -> usize {
+        let with = signed.clone().filter(|(sign, _)| *sign == is_positive);
         with.map(|(_, rank)| rank).sum()
     };
-    let smaller = of_sign(true).min(of_sign(false)) as usize;
-    let flipped = signed().filter(|((size, _), _)| **size > 0.0);
-    let flipped: Vec<usize> = flipped.map(|(_, &rank)| rank as usize).collect();
+    let smaller = of_sign(true).min(of_sign(false));
+    let flipped: Vec<usize> = signed.clone().map(|(_, rank)| rank).collect();
     let tail: f64 = shares(&flipped).iter().take(smaller + 1).sum();
     Some((2.0 * tail).min(1.0))
 }

@@ -1,72 +1,54 @@
 //! The verdict on one cell.
 
-use crate::compare::statistics::{Dice, Sides, detectable};
-use crate::compare::{Design, Doubt, Judgement, Ratio, Test, Threshold, Verdict};
-use crate::results::IntervalKind;
+use crate::compare::statistics::{Dice, Sides, detectable, ratio_of_runs};
+use crate::compare::{Design, Doubt, Judgement, Ratio, Test, Verdict};
+use crate::results::{IntervalKind, bootstrap_stream};
 
 use super::choice::CellTest;
-use super::{ALPHA, SAME_AT_MOST, Samples};
+use super::{ALPHA, Family, JUDGED, SAME_AT_MOST, Samples, threshold_of};
 
-pub(super) struct Evidence<'a> {
-    pub cell: &'a Samples,
-    pub ratio: Option<Ratio>,
-    pub test: Option<CellTest>,
-    pub p_holm: Option<f64>,
-    /// Significance level of Holm's first step.
-    pub alpha: f64,
-    pub threshold: Threshold,
-    pub needed_runs: usize,
-}
-
-impl Evidence<'_> {
-    /// Log ratio that must be exceeded: the larger of the threshold and half the width of the interval.
-    fn least_shift(&self) -> Option<f64> {
-        let ratio = self.ratio?;
-        let half_width = (ratio.high / ratio.low).ln() / 2.0;
-        Some(half_width.max(self.threshold.value.ln_1p()))
-    }
-}
-
-pub(super) fn judge(evidence: &Evidence<'_>) -> Judgement {
-    let cell = evidence.cell;
-    let detectable = evidence.test.and_then(|test| {
-        let sides = Sides {
-            is_paired: test.test == Test::SignFlip,
-            ..cell.sides()
-        };
-        let mut dice = Dice::new(cell.stream());
-        detectable(sides, evidence.alpha, evidence.least_shift()?, &mut dice)
-    });
-    Judgement {
-        verdict: verdict(evidence, detectable),
-        ratio: evidence.ratio,
-        design: cell.design(),
-        runs: (cell.before.len(), cell.after.len()),
-        test: evidence.test.map(|test| test.test),
-        p: evidence.test.map(|test| test.p),
-        p_holm: evidence.p_holm,
-        detectable,
-        threshold: evidence.threshold,
-    }
-}
-
-fn verdict(evidence: &Evidence<'_>, detectable: Option<f64>) -> Verdict {
-    let cell = evidence.cell;
-    if let Err(reasons) = &cell.comparable {
-        return Verdict::NotComparable(reasons.clone());
-    }
-    let (Some(ratio), Some(p_holm)) = (evidence.ratio, evidence.p_holm) else {
-        return Verdict::TooFewRuns(evidence.needed_runs);
-    };
-    let finding = Finding {
-        ratio,
-        is_significant: p_holm <= ALPHA && (ratio.low > 1.0 || ratio.high < 1.0),
-        threshold: evidence.threshold.value,
-        detectable,
-    };
-    match cell.design() {
-        Design::Interleaved => finding.within_a_session(),
-        Design::Sessions => finding.between_sessions(cell.floor.between),
+impl Family {
+    pub(super) fn judge_cell(
+        &self,
+        cell: &Samples,
+        resampled: &[f64],
+        test: Option<CellTest>,
+        p_holm: Option<f64>,
+    ) -> Judgement {
+        let sides = Some(cell.sides()).filter(|_| cell.counts());
+        let ratio = sides.and_then(|sides| ratio_of_runs(sides, resampled));
+        let threshold = threshold_of(cell, self.manifest);
+        let detectable = test.zip(ratio).and_then(|(test, ratio)| {
+            let sides = Sides {
+                is_paired: test.test == Test::SignFlip,
+                ..cell.sides()
+            };
+            let half_width = (ratio.high / ratio.low).ln() / 2.0;
+            let least = half_width.max(threshold.value.ln_1p());
+            let mut dice = Dice::new(bootstrap_stream(&cell.key, JUDGED + 1));
+            detectable(sides, self.alpha, least, &mut dice)
+        });
+        let finding = ratio.zip(p_holm).map(|(ratio, p_holm)| Finding {
+            ratio,
+            is_significant: p_holm <= ALPHA && (ratio.low > 1.0 || ratio.high < 1.0),
+            threshold: threshold.value,
+            detectable,
+        });
+        Judgement {
+            verdict: match (&cell.comparable, finding) {
+                (Err(reasons), _) => Verdict::NotComparable(reasons.clone()),
+                (Ok(()), None) => Verdict::TooFewRuns(self.needed_runs),
+                (Ok(()), Some(finding)) => finding.verdict(cell.design(), cell.floor.between),
+            },
+            ratio,
+            design: cell.design(),
+            runs: (cell.before.len(), cell.after.len()),
+            test: test.map(|test| test.test),
+            p: test.map(|test| test.p),
+            p_holm,
+            detectable,
+            threshold,
+        }
     }
 }
 
@@ -80,8 +62,16 @@ pub(super) struct Finding {
 }
 
 impl Finding {
+    /// The verdict; sessions differ by up to `between`.
+    pub(super) fn verdict(&self, design: Design, between: Option<f64>) -> Verdict {
+        match design {
+            Design::Interleaved => self.within_a_session(),
+            Design::Sessions => self.between_sessions(between),
+        }
+    }
+
     /// The verdict if the sides differ only by noise and the treatment.
-    pub(super) fn within_a_session(&self) -> Verdict {
+    fn within_a_session(&self) -> Verdict {
         if self.is_significant && self.exceeds(self.threshold) {
             return self.direction();
         }
@@ -101,7 +91,7 @@ impl Finding {
     }
 
     /// The verdict if the sides also differ by session, by up to `between`.
-    pub(super) fn between_sessions(&self, between: Option<f64>) -> Verdict {
+    fn between_sessions(&self, between: Option<f64>) -> Verdict {
         let Some(floor) = between else {
             return Verdict::Unclear(Doubt::NoSessionFloor);
         };

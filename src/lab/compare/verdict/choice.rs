@@ -31,18 +31,13 @@ pub(super) fn test_cells(samples: &[Samples]) -> Vec<Option<CellTest>> {
         if !cell.counts() || !can_be_called {
             return None;
         }
-        if cell.is_paired() && n >= needed_pairs(cells) && pairing_helps_elsewhere(&ratios, index) {
-            let p = sign_flip(&cell.sides().differences())?;
-            return Some(CellTest {
-                test: Test::SignFlip,
-                p,
-            });
-        }
-        let p = mann_whitney(&cell.before, &cell.after)?;
-        Some(CellTest {
-            test: Test::MannWhitney,
-            p,
-        })
+        let has_pairs = cell.is_paired() && n >= needed_pairs(cells);
+        let (test, p) = if has_pairs && pairing_helps_elsewhere(&ratios, index) {
+            (Test::SignFlip, sign_flip(&cell.sides().differences()))
+        } else {
+            (Test::MannWhitney, mann_whitney(&cell.before, &cell.after))
+        };
+        Some(CellTest { test, p: p? })
     };
     samples.iter().enumerate().map(test).collect()
 }
@@ -69,8 +64,7 @@ fn relative_spread(cell: &Samples) -> Option<f64> {
 
 /// Median distance between any two of the values.
 fn distance(values: &[f64]) -> Option<f64> {
-    let rest = |index: usize| values[index + 1..].iter();
-    let distances = values.iter().enumerate();
-    let distances = distances.flat_map(|(index, a)| rest(index).map(move |b| (a - b).abs()));
+    let pairs = values.iter().zip(1..);
+    let distances = pairs.flat_map(|(a, next)| values[next..].iter().map(move |b| (a - b).abs()));
     median(&distances.collect::<Vec<f64>>())
 }

@@ -1,22 +1,17 @@
 //! One test over all cells.
 
 use crate::base::statistics::{mean, median, range};
-use crate::base::{Purpose, Seed};
 use crate::compare::statistics::{
     Dice, Draws, Permuted, Stratum, detectable_mean, percentiles, permute, ratio_of_runs,
 };
-use crate::compare::{Design, MatrixJudgement, Ratio, Threshold, ThresholdSource};
-use crate::results::{BOOTSTRAP_FROM, IntervalKind};
+use crate::compare::{Design, MatrixJudgement, Ratio};
+use crate::results::{BOOTSTRAP_FROM, IntervalKind, bootstrap_stream};
 
 use super::cell::Finding;
-use super::{ALPHA, Family, JUDGED, Samples, sessions_threshold, threshold_from};
+use super::{ALPHA, Family, Floor, JUDGED, Samples, threshold};
 
 /// Values are clipped at this distance from the median, in median absolute deviations.
 const CLIP: f64 = 3.0;
-
-pub(super) struct MatrixTest {
-    pub permuted: Permuted,
-}
 
 /// Tests whether the mean of the cells' log ratios is 0; `None` with fewer than two counted cells.
 ///
@@ -24,24 +19,21 @@ pub(super) struct MatrixTest {
 /// absolute deviations from their cell's median, and pair differences at three times the median absolute difference, so that
 /// an outlier of twice the time cannot dominate. Unlike a ratio of medians the statistic is a sum, and the clipping does not
 /// depend on labels, so labels can be exchanged exactly: within each pair if runs are paired, otherwise within the cell.
-pub(super) fn test(samples: &[Samples], draws: Draws) -> Option<MatrixTest> {
+pub(super) fn test(samples: &[Samples], draws: Draws) -> Option<Permuted> {
     let counted: Vec<&Samples> = samples.iter().filter(|cell| cell.counts()).collect();
     if counted.len() < 2 {
         return None;
     }
     let mut strata = Vec::new();
     let mut observed = 0.0;
-    let mut hasher = blake3::Hasher::new();
+    let mut keys = String::new();
     for cell in counted {
-        hasher.update(cell.key.as_bytes());
-        hasher.update(&[0]);
+        keys += &cell.key;
+        keys.push('\0');
         observed += add_strata(cell, &mut strata);
     }
-    let place = (*hasher.finalize().as_bytes()).map(u64::from);
-    let mut dice = Dice::new(Seed(JUDGED as u64).stream_at(Purpose::Bootstrap, &place));
-    Some(MatrixTest {
-        permuted: permute(&strata, observed, draws, &mut dice),
-    })
+    let mut dice = Dice::new(bootstrap_stream(&keys, JUDGED));
+    Some(permute(&strata, observed, draws, &mut dice))
 }
 
 /// Adds the strata of a cell, and returns the cell's contribution to the observed statistic.
@@ -70,10 +62,10 @@ fn add_strata(cell: &Samples, strata: &mut Vec<Stratum>) -> f64 {
 
 fn add_pairs(cell: &Samples, strata: &mut Vec<Stratum>) -> f64 {
     let differences = cell.sides().differences();
-    let mut sizes: Vec<f64> = differences.iter().map(|d| d.abs()).collect();
-    let clipped = clip(differences.into_iter(), &sizes.clone());
+    let sizes: Vec<f64> = differences.iter().map(|d| d.abs()).collect();
+    let clipped = clip(differences.into_iter(), &sizes);
     let count = clipped.len() as f64;
-    sizes = clipped.iter().map(|d| d.abs() / count).collect();
+    let mut sizes: Vec<f64> = clipped.iter().map(|d| d.abs() / count).collect();
     sizes.sort_by(f64::total_cmp);
     strata.extend(sizes.into_iter().map(|size| Stratum {
         scores: vec![-size, size],
@@ -90,93 +82,77 @@ fn clip(values: impl Iterator<Item = f64>, distances: &[f64]) -> Vec<f64> {
     values.map(|value| value.clamp(-most, most)).collect()
 }
 
-/// Returns the judgement of the matrix; `resampled` are the cells' bootstrap log ratios.
-pub(super) fn judge(
-    samples: &[Samples],
-    test: &MatrixTest,
-    resampled: &[Vec<f64>],
-    p_holm: f64,
-    family: &Family,
-) -> MatrixJudgement {
-    let counted = samples.iter().zip(resampled);
-    let counted: Vec<(&Samples, &[f64])> = counted
-        .filter(|(cell, _)| cell.counts())
-        .map(|(cell, drawn)| (cell, drawn.as_slice()))
-        .collect();
-    let cells: Vec<&Samples> = counted.iter().map(|(cell, _)| *cell).collect();
-    let ratio = mean_ratio(&counted);
-    let (threshold, between) = threshold(&cells, family.manifest);
-    let is_interval = ratio.kind == IntervalKind::Bootstrap95;
-    let is_beyond = ratio.low > 1.0 || ratio.high < 1.0;
-    let detectable = if is_interval {
-        let drawn: Vec<&[f64]> = counted.iter().map(|(_, drawn)| *drawn).collect();
-        let runs: usize = cells
-            .iter()
-            .map(|cell| cell.before.len() + cell.after.len())
-            .sum();
-        let freedom = runs - 2 * cells.len();
-        detectable_mean(&means(&drawn), freedom, family.alpha, threshold.value)
-    } else {
-        None
-    };
-    let finding = Finding {
-        ratio,
-        // A range over few runs is not a confidence interval: then the test alone decides.
-        is_significant: p_holm <= ALPHA && (is_beyond || !is_interval),
-        threshold: threshold.value,
-        detectable,
-    };
-    MatrixJudgement {
-        cells: cells.len(),
-        ratio,
-        p: test.permuted.p,
-        p_holm,
-        permutations: (test.permuted.patterns, test.permuted.is_exact),
-        detectable,
-        verdict: match design(&cells) {
-            Design::Interleaved => finding.within_a_session(),
-            Design::Sessions => finding.between_sessions(between),
-        },
-        threshold,
+impl Family {
+    /// The judgement of the matrix; `resampled` are the cells' bootstrap log ratios.
+    pub(super) fn judge_matrix(
+        &self,
+        samples: &[Samples],
+        permuted: Permuted,
+        resampled: &[Vec<f64>],
+        p_holm: f64,
+    ) -> MatrixJudgement {
+        let counted = samples.iter().zip(resampled.iter().map(Vec::as_slice));
+        let counted = counted.filter(|(cell, _)| cell.counts());
+        let (cells, drawn): (Vec<&Samples>, Vec<&[f64]>) = counted.unzip();
+        let ratio = mean_ratio(&cells, &drawn);
+        let (design, floor) = (design(&cells), floor(&cells));
+        let threshold = threshold(design, self.manifest, floor);
+        let is_interval = ratio.kind == IntervalKind::Bootstrap95;
+        let is_beyond = ratio.low > 1.0 || ratio.high < 1.0;
+        let degrees = |cell: &&Samples| (cell.before.len() + cell.after.len()) - 2;
+        let detectable = Some(&drawn).filter(|_| is_interval).and_then(|drawn| {
+            let freedom = cells.iter().map(degrees).sum();
+            detectable_mean(&means(drawn), freedom, self.alpha, threshold.value)
+        });
+        let finding = Finding {
+            ratio,
+            // A range over few runs is not a confidence interval: then the test alone decides.
+            is_significant: p_holm <= ALPHA && (is_beyond || !is_interval),
+            threshold: threshold.value,
+            detectable,
+        };
+        MatrixJudgement {
+            cells: cells.len(),
+            ratio,
+            p: permuted.p,
+            p_holm,
+            permutations: (permuted.patterns, permuted.is_exact),
+            detectable,
+            verdict: finding.verdict(design, floor.between),
+            threshold,
+        }
     }
 }
 
 /// Interleaved if every cell is.
 fn design(cells: &[&Samples]) -> Design {
-    if cells.iter().all(|cell| cell.is_paired()) {
-        Design::Interleaved
-    } else {
-        Design::Sessions
-    }
+    let mut designs = cells.iter().map(|cell| cell.design());
+    let apart = designs.find(|design| *design == Design::Sessions);
+    apart.unwrap_or(Design::Interleaved)
 }
 
-/// Threshold of the mean, and the floor between sessions. The floor between sessions is the mean of the cells' floors. The
-/// floor within a session is that mean divided by the square root of the number of cells, because noise within a session is
-/// independent between cells and averages out. No floor if a cell has none.
-fn threshold(cells: &[&Samples], manifest: Option<f64>) -> (Threshold, Option<f64>) {
-    let floor = |of: fn(&Samples) -> Option<f64>| {
+/// Noise floor of the mean. Between sessions it is the mean of the cells' floors. Within a session it is that mean divided by
+/// the square root of the number of cells, because noise within a session is independent between cells and averages out. No
+/// floor if a cell has none.
+fn floor(cells: &[&Samples]) -> Floor {
+    let mean_of = |of: fn(&Samples) -> Option<f64>| {
         let floors: Option<Vec<f64>> = cells.iter().map(|cell| of(cell)).collect();
         floors.and_then(|floors| mean(&floors))
     };
-    let between = floor(|cell| cell.floor.between);
-    let threshold = match design(cells) {
-        Design::Interleaved => {
-            let within = floor(|cell| cell.floor.within);
-            let within = within.map(|floor| floor / (cells.len() as f64).sqrt());
-            threshold_from(manifest, within, ThresholdSource::MeasuredWithin)
-        }
-        Design::Sessions => sessions_threshold(manifest, between),
-    };
-    (threshold, between)
+    let within = mean_of(|cell| cell.floor.within);
+    Floor {
+        within: within.map(|floor| floor / (cells.len() as f64).sqrt()),
+        between: mean_of(|cell| cell.floor.between),
+        ..Floor::default()
+    }
 }
 
 /// Geometric mean of the cells' ratios. With at least 6 runs per side in every cell it has a bootstrap interval, otherwise a
 /// range: of the geometric means over pairs of equal index if all cells have the same number of pairs, else of the cells'
 /// own ends.
-fn mean_ratio(counted: &[(&Samples, &[f64])]) -> Ratio {
-    let ratios = counted
-        .iter()
-        .filter_map(|(cell, drawn)| ratio_of_runs(cell.sides(), drawn));
+fn mean_ratio(cells: &[&Samples], drawn: &[&[f64]]) -> Ratio {
+    let ratios = cells.iter().zip(drawn);
+    let ratios = ratios.filter_map(|(cell, drawn)| ratio_of_runs(cell.sides(), drawn));
     let ratios: Vec<Ratio> = ratios.collect();
     let mean_of = |of: fn(&Ratio) -> f64| {
         let logs: Vec<f64> = ratios.iter().map(|ratio| of(ratio).ln()).collect();
@@ -184,31 +160,23 @@ fn mean_ratio(counted: &[(&Samples, &[f64])]) -> Ratio {
     };
     let value = mean_of(|ratio| ratio.value);
     let of_cells = || (mean_of(|ratio| ratio.low), mean_of(|ratio| ratio.high));
-    let pairs = counted[0].0.before.len();
-    let are_alike = counted
-        .iter()
-        .all(|(cell, _)| cell.is_paired() && cell.before.len() == pairs);
-    let fewest = counted.iter().map(|(cell, _)| cell.sides().fewer()).min();
-    let (kind, (low, high)) = if fewest >= Some(BOOTSTRAP_FROM) {
-        let drawn: Vec<&[f64]> = counted.iter().map(|(_, drawn)| *drawn).collect();
-        let ends = percentiles(&means(&drawn)).unwrap_or_else(of_cells);
-        (IntervalKind::Bootstrap95, ends)
-    } else if are_alike {
-        let differences: Vec<Vec<f64>> = counted
-            .iter()
-            .map(|(cell, _)| cell.sides().differences())
-            .collect();
-        let differences: Vec<&[f64]> = differences.iter().map(Vec::as_slice).collect();
-        let ends = range(&means(&differences)).map(|(low, high)| (low.exp(), high.exp()));
-        let kind = if pairs == 1 {
-            IntervalKind::Single
-        } else {
-            IntervalKind::Range
-        };
-        (kind, ends.unwrap_or_else(of_cells))
+    let pairs = cells[0].before.len();
+    let is_like = |cell: &&Samples| cell.is_paired() && cell.before.len() == pairs;
+    let fewest = cells.iter().map(|cell| cell.sides().fewer()).min();
+    let (kind, ends) = if fewest >= Some(BOOTSTRAP_FROM) {
+        (IntervalKind::Bootstrap95, percentiles(&means(drawn)))
+    } else if cells.iter().all(is_like) {
+        let differences = cells.iter().map(|cell| cell.sides().differences());
+        let ends = range(&means(&differences.collect::<Vec<_>>()));
+        let ends = ends.map(|(low, high)| (low.exp(), high.exp()));
+        match pairs {
+            1 => (IntervalKind::Single, ends),
+            _ => (IntervalKind::Range, ends),
+        }
     } else {
-        (IntervalKind::Range, of_cells())
+        (IntervalKind::Range, None)
     };
+    let (low, high) = ends.unwrap_or_else(of_cells);
     Ratio {
         value,
         low: low.min(value),
@@ -218,10 +186,9 @@ fn mean_ratio(counted: &[(&Samples, &[f64])]) -> Ratio {
 }
 
 /// Column means.
-fn means(rows: &[&[f64]]) -> Vec<f64> {
-    let places = rows.iter().map(|row| row.len()).min().unwrap_or_default();
-    let sum = |place: usize| rows.iter().map(|row| row[place]).sum::<f64>();
-    (0..places)
-        .map(|place| sum(place) / rows.len() as f64)
-        .collect()
+fn means(rows: &[impl AsRef<[f64]>]) -> Vec<f64> {
+    let places = rows.iter().map(|row| row.as_ref().len()).min();
+    let sum = |place: usize| rows.iter().map(|row| row.as_ref()[place]).sum::<f64>();
+    let means = (0..places.unwrap_or_default()).map(|place| sum(place) / rows.len() as f64);
+    means.collect()
 }

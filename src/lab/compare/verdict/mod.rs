@@ -16,19 +16,17 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
-use rand_chacha::ChaCha8Rng;
-
-use crate::base::{Purpose, Seed};
 use crate::results::BOOTSTRAP_FROM;
 
 use super::floor::Floor;
 use super::statistics::{
-    Draws, Sides, holm, log_ratios, ratio_of_runs, smallest_mann_whitney, smallest_sign_flip,
+    Draws, Permuted, Sides, holm, log_ratios, ratio_of_runs, smallest_mann_whitney,
+    smallest_sign_flip,
 };
 use super::{Design, Judgement, MatrixJudgement, Obstacle, Ratio, Threshold, ThresholdSource};
 use choice::CellTest;
 
-pub use quality::judge_quality;
+pub(super) use quality::judge_quality;
 
 /// Family-wise probability of a false alarm over all cells and the matrix.
 pub(super) const ALPHA: f64 = 0.05;
@@ -36,7 +34,8 @@ pub(super) const ALPHA: f64 = 0.05;
 const DEFAULT_THRESHOLD: f64 = 0.02;
 /// Largest distance from 1 that an interval may reach for the verdict "same", even if the detectable effect is larger.
 const SAME_AT_MOST: f64 = 0.10;
-/// Column number of the random streams of verdicts; timing columns use numbers from 0.
+/// Column number of the random streams of verdicts, and the next of those of detectable effects; timing columns use numbers
+/// from 0.
 const JUDGED: usize = 1000;
 /// Numbers of random draws.
 const EFFORT: Effort = Effort {
@@ -56,7 +55,7 @@ struct Effort {
 
 /// The runs of a cell on both sides.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Samples {
+pub(super) struct Samples {
     /// Key of the cell; seeds the random streams.
     pub key: String,
     /// Time per sample of each run before. In an interleaved design pairs have equal indices.
@@ -73,7 +72,7 @@ pub struct Samples {
 
 /// The verdicts on all cells.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdicts {
+pub(super) struct Verdicts {
     /// One per cell, in order.
     pub cells: Vec<Judgement>,
     /// On the matrix; `None` with fewer than two cells whose times can be compared.
@@ -107,12 +106,6 @@ impl Samples {
         self.comparable.is_ok() && self.sides().is_usable()
     }
 
-    /// The random stream of its detectable effect.
-    fn stream(&self) -> ChaCha8Rng {
-        let place = (*blake3::hash(self.key.as_bytes()).as_bytes()).map(u64::from);
-        Seed(JUDGED as u64 + 1).stream_at(Purpose::Bootstrap, &place)
-    }
-
     fn resampled(&self, effort: Effort) -> Vec<f64> {
         if self.sides().fewer() < BOOTSTRAP_FROM {
             return Vec::new();
@@ -122,24 +115,23 @@ impl Samples {
 }
 
 /// Returns the verdicts on all cells and on the matrix; `threshold` is that of the manifest (0.02 is 2 %).
-pub fn judge(samples: &[Samples], threshold: Option<f64>) -> Verdicts {
+pub(super) fn judge(samples: &[Samples], threshold: Option<f64>) -> Verdicts {
     judge_with(samples, threshold, EFFORT)
 }
 
 /// Returns the ratio of a timing's medians with its interval; `column` is the timing's index among all columns. `None` if a
 /// value is not positive.
-pub fn ratio(
+pub(super) fn ratio(
     key: &str,
     column: usize,
     before: &[f64],
     after: &[f64],
     design: Design,
 ) -> Option<Ratio> {
-    let is_paired = design == Design::Interleaved && before.len() == after.len();
     let sides = Sides {
         before,
         after,
-        is_paired,
+        is_paired: design == Design::Interleaved && before.len() == after.len(),
     };
     ratio_of_runs(sides, &log_ratios(sides, key, column, EFFORT.resamples))
 }
@@ -170,10 +162,11 @@ fn tests(cells: usize) -> usize {
     cells.max(1) + usize::from(cells > 1)
 }
 
+/// The tests of all cells and of the matrix.
 struct Tested {
     /// The test of each cell; `None` for cells with too few runs or without comparable times.
     cells: Vec<Option<CellTest>>,
-    matrix: Option<matrix::MatrixTest>,
+    matrix: Option<Permuted>,
     /// Holm-adjusted p-values in the order of the tests: tested cells, then the matrix.
     adjusted: Vec<f64>,
 }
@@ -182,7 +175,7 @@ fn test(samples: &[Samples], effort: Effort) -> Tested {
     let cells = choice::test_cells(samples);
     let matrix = matrix::test(samples, effort.draws);
     let mut p: Vec<f64> = cells.iter().flatten().map(|test| test.p).collect();
-    p.extend(matrix.as_ref().map(|matrix| matrix.permuted.p));
+    p.extend(matrix.map(|matrix| matrix.p));
     Tested {
         adjusted: holm(&p),
         cells,
@@ -202,17 +195,20 @@ fn judge_with(samples: &[Samples], threshold: Option<f64>, effort: Effort) -> Ve
     });
     Verdicts {
         cells: cells.collect(),
-        matrix: tested.matrix.as_ref().map(|test| {
-            let p_holm = adjusted_of_matrix(&tested.adjusted);
-            matrix::judge(samples, test, &resampled, p_holm, &family)
-        }),
+        // The matrix is the last test.
+        matrix: tested
+            .matrix
+            .zip(tested.adjusted.last())
+            .map(|(permuted, p_holm)| family.judge_matrix(samples, permuted, &resampled, *p_holm)),
         needed_runs: family.needed_runs,
     }
 }
 
+/// What the verdicts on all cells and on the matrix share.
 struct Family {
     /// Significance level of Holm's first step.
     alpha: f64,
+    /// Threshold of the manifest.
     manifest: Option<f64>,
     needed_runs: usize,
 }
@@ -226,56 +222,21 @@ impl Family {
             needed_runs: needed_runs(counted),
         }
     }
-
-    fn judge_cell(
-        &self,
-        cell: &Samples,
-        resampled: &[f64],
-        test: Option<CellTest>,
-        p_holm: Option<f64>,
-    ) -> Judgement {
-        let ratio = cell
-            .counts()
-            .then(|| ratio_of_runs(cell.sides(), resampled));
-        cell::judge(&cell::Evidence {
-            cell,
-            ratio: ratio.flatten(),
-            test,
-            p_holm,
-            alpha: self.alpha,
-            threshold: threshold_of(cell, self.manifest),
-            needed_runs: self.needed_runs,
-        })
-    }
 }
 
-/// The matrix is the last test.
-fn adjusted_of_matrix(adjusted: &[f64]) -> f64 {
-    adjusted.last().copied().unwrap_or(1.0)
-}
-
-/// The effect size that a cell must exceed: the manifest's threshold, else the A/A floor, else 2 %; between sessions at
-/// least the A/A floor between sessions.
+/// The effect size that a cell must exceed.
 fn threshold_of(cell: &Samples, manifest: Option<f64>) -> Threshold {
-    match cell.design() {
-        Design::Interleaved => {
-            threshold_from(manifest, cell.floor.within, ThresholdSource::MeasuredWithin)
-        }
-        Design::Sessions => sessions_threshold(manifest, cell.floor.between),
-    }
+    threshold(cell.design(), manifest, cell.floor)
 }
 
-fn sessions_threshold(manifest: Option<f64>, between: Option<f64>) -> Threshold {
-    let manifest = manifest.filter(|&value| between.is_none_or(|floor| value >= floor));
-    threshold_from(manifest, between, ThresholdSource::MeasuredBetween)
-}
-
-fn threshold_from(
-    manifest: Option<f64>,
-    floor: Option<f64>,
-    measured: ThresholdSource,
-) -> Threshold {
-    let (value, source) = match (manifest, floor) {
+/// The manifest's threshold, else the A/A floor, else 2 %; between sessions at least the A/A floor between sessions.
+fn threshold(design: Design, manifest: Option<f64>, floor: Floor) -> Threshold {
+    let (floor, measured) = match design {
+        Design::Interleaved => (floor.within, ThresholdSource::MeasuredWithin),
+        Design::Sessions => (floor.between, ThresholdSource::MeasuredBetween),
+    };
+    let is_enough = |value: f64| design == Design::Interleaved || floor.is_none_or(|f| value >= f);
+    let (value, source) = match (manifest.filter(|value| is_enough(*value)), floor) {
         (Some(value), _) => (value, ThresholdSource::Manifest),
         (None, Some(value)) => (value, measured),
         (None, None) => (DEFAULT_THRESHOLD, ThresholdSource::Default),

@@ -10,7 +10,7 @@ use super::{ALPHA, fewest};
 /// paired sign-flip test; `tolerance` is the largest relative difference that counts as equal.
 ///
 /// A metric without a direction is never better or worse.
-pub fn judge_quality(
+pub(in crate::compare) fn judge_quality(
     before: &[f64],
     after: &[f64],
     direction: Direction,

@@ -10,6 +10,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::*;
 use crate::base::statistics::median;
+use crate::base::{Purpose, Seed};
 use crate::compare::{Doubt, Floors, Test, Verdict};
 use crate::results::NoiseRow;
 

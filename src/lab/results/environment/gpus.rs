@@ -1,6 +1,6 @@
 //! The GPUs of this machine for `env.toml`, from the driver's list; no GPU is opened.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 use crate::base::units::human_bytes;
@@ -38,35 +38,28 @@ pub(super) fn names(found: &Inventory) -> Vec<String> {
 fn name(gpu: &ListedGpu) -> String {
     let name = gpu.name.as_deref().unwrap_or(super::UNKNOWN);
     let mut parts: Vec<String> = gpu.memory_bytes.map(human_bytes).into_iter().collect();
-    parts.extend(
-        gpu.capability
-            .map(|(major, minor)| format!("capability {major}.{minor}")),
-    );
-    if parts.is_empty() {
-        return name.to_owned();
+    let capability = gpu.capability;
+    parts.extend(capability.map(|(major, minor)| format!("capability {major}.{minor}")));
+    match &*parts {
+        [] => name.to_owned(),
+        parts => format!("{name} ({})", parts.join(", ")),
     }
-    format!("{name} ({})", parts.join(", "))
 }
 
 /// Fields whose difference gives a warning: driver, maximum clocks, power limits.
 pub(super) fn settings(found: &Inventory) -> BTreeMap<String, String> {
     let each = |value: fn(&ListedGpu) -> Option<u32>| {
-        let mut values: Vec<u32> = found.gpus.iter().filter_map(value).collect();
-        values.sort_unstable();
-        values.dedup();
+        let values: BTreeSet<u32> = found.gpus.iter().filter_map(value).collect();
         let texts: Vec<String> = values.iter().map(u32::to_string).collect();
         (!texts.is_empty()).then(|| texts.join(" "))
     };
-    let fields = [
+    let watts = |gpu: &ListedGpu| Some(gpu.power_limit_mw? / 1000);
+    super::fields([
         ("gpu_driver", found.driver.clone()),
         ("gpu_clock_mhz", each(|gpu| gpu.max_clock_mhz)),
         ("gpu_memory_clock_mhz", each(|gpu| gpu.max_memory_clock_mhz)),
-        (
-            "gpu_power_limit_w",
-            each(|gpu| gpu.power_limit_mw.map(|milliwatts| milliwatts / 1000)),
-        ),
-    ];
-    super::fields(fields)
+        ("gpu_power_limit_w", each(watts)),
+    ])
 }
 
 /// Versions of the GPU libraries, and whether counters can be read, for the devices in `asked`; empty without a GPU.

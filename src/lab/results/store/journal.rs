@@ -19,8 +19,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use crate::event::Profile;
-use crate::results::Environment;
-use crate::results::Share;
+use crate::results::{Environment, Share};
 
 use super::{StoreError, StoredRun, entries};
 
@@ -64,7 +63,7 @@ pub(super) struct Waiting {
 
 #[derive(Debug)]
 pub(super) struct Journal {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     file: File,
     /// Bytes of all complete lines.
     length: u64,
@@ -89,7 +88,7 @@ impl Journal {
         let path = journal_path(results, share);
         let mut options = OpenOptions::new();
         let file = options.create(true).read(true).append(true).open(&path);
-        let file = file.map_err(refused_at(&path))?;
+        let file = file.map_err(StoreError::system("write", &path))?;
         let unlocked = lock(&file, &path)?;
         let temporary = TempDir::with_prefix("fieldtrial-");
         let mut journal = Self {
@@ -110,12 +109,9 @@ impl Journal {
             see(entry.run);
         }
         journal.length = lines.whole_bytes;
-        journal.cut().map_err(refused_at(&journal.path))?;
+        let cut = journal.cut();
+        cut.map_err(StoreError::system("write", &journal.path))?;
         Ok((journal, lines.damaged))
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Data of the run that is appended next.
@@ -133,12 +129,11 @@ impl Journal {
         let waiting = std::mem::take(&mut *self.waiting());
         let env_id = &run.keys.conditions.env_id;
         let known = self.environments.get(env_id);
+        let is_new = !self.codes.contains(&run.keys.code_hash);
         let entry = Entry {
             journal: JOURNAL_VERSION,
             run: run.clone(),
-            code: code
-                .filter(|_| !self.codes.contains(&run.keys.code_hash))
-                .cloned(),
+            code: code.filter(|_| is_new).cloned(),
             environment: environment.filter(|now| Some(*now) != known).cloned(),
             profile: waiting.profile,
             images: waiting.images,
@@ -148,7 +143,7 @@ impl Journal {
             // A partial line (full disk) must not precede the next line. If this fails too, the next start does the same.
             let _ = self.cut();
         }
-        written.map_err(refused_at(&self.path))?;
+        written.map_err(StoreError::system("write", &self.path))?;
         self.remember(&entry);
         Ok(())
     }
@@ -264,13 +259,11 @@ impl JournalFile {
 /// [`StoreError::System`].
 pub fn journals(results: &Path) -> Result<Vec<JournalFile>, StoreError> {
     let paths = entries(&results.join(FOLDER))?;
-    let mut files: Vec<JournalFile> = paths
-        .into_iter()
-        .filter_map(|path| {
-            let share = share_of(&path)?;
-            Some(JournalFile { path, share })
-        })
-        .collect();
+    let file = |path: PathBuf| {
+        let share = share_of(&path)?;
+        Some(JournalFile { path, share })
+    };
+    let mut files: Vec<JournalFile> = paths.into_iter().filter_map(file).collect();
     files.sort_by_key(|file| file.share);
     Ok(files)
 }
@@ -299,10 +292,6 @@ fn lock(file: &File, path: &Path) -> Result<Option<String>, StoreError> {
         folder: path.to_owned(),
         holder: "another program".to_owned(),
     })
-}
-
-fn refused_at(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
-    StoreError::system("write", path)
 }
 
 /// A line of another version is refused instead of skipped: skipping would repeat its run.

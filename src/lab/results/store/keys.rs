@@ -55,7 +55,7 @@ impl Conditions {
 
     /// Names of the conditions that differ from `wanted`, worded for the user.
     pub fn differences(&self, wanted: &Self) -> Vec<&'static str> {
-        [
+        let conditions = [
             (self.env_id != wanted.env_id, "machine or build"),
             (self.threads != wanted.threads, "threads"),
             (!self.is_exclusive && wanted.is_exclusive, "jobs"),
@@ -67,10 +67,9 @@ impl Conditions {
                 self.phase_steps != wanted.phase_steps,
                 "measure.phase-steps",
             ),
-        ]
-        .into_iter()
-        .filter_map(|(differs, name)| differs.then_some(name))
-        .collect()
+        ];
+        let differing = conditions.into_iter().filter(|(differs, _)| *differs);
+        differing.map(|(_, name)| name).collect()
     }
 }
 
@@ -91,19 +90,15 @@ impl RunKeys {
 
     /// Path of the run's file below the store folder `part`.
     pub(super) fn path(&self, part: &str) -> PathBuf {
-        Path::new(part).join(&self.cell_hash).join(self.file_name())
-    }
-
-    fn file_name(&self) -> String {
         let conditions = serde_json::to_vec(&self.conditions).unwrap_or_default();
         let digest = Digest::new()
             .with(&self.code_hash)
-            .with(&self.numeric_class)
-            .with(conditions)
-            .short();
+            .with(&self.numeric_class);
+        let digest = digest.with(conditions).short();
         let until = self.until.map(|epochs| format!("-until-{epochs}"));
         let until = until.unwrap_or_default();
-        format!("{}-{}-{digest}{until}.json", self.seed, self.block)
+        let name = format!("{}-{}-{digest}{until}.json", self.seed, self.block);
+        Path::new(part).join(&self.cell_hash).join(name)
     }
 }
 

@@ -12,13 +12,10 @@ pub struct Lock(#[expect(dead_code, reason = "holds the lock for as long as it l
 
 impl Lock {
     pub(super) fn take(results: &Path, path: &Path) -> Result<Self, StoreError> {
-        let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(path)
-            .map_err(StoreError::system("write", path))?;
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).read(true).write(true);
+        let file = options.open(path);
+        let mut file = file.map_err(StoreError::system("write", path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -32,9 +29,8 @@ impl Lock {
         }
         // The content only informs a program that finds the lock taken: a failed write is ignored.
         let note = format!("process {}", std::process::id());
-        let _ = file
-            .set_len(0)
-            .and_then(|()| file.write_all(note.as_bytes()));
+        let emptied = file.set_len(0);
+        let _ = emptied.and_then(|()| file.write_all(note.as_bytes()));
         Ok(Self(file))
     }
 }

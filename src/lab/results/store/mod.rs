@@ -188,8 +188,10 @@ impl Store {
     /// [`StoreError::System`], for example on a full disk; the previous content is unchanged.
     pub fn put(&mut self, mut run: StoredRun) -> Result<(), StoreError> {
         // Steps are stored separately, so that a start does not read them: a long run has a million.
-        if self.is_shard() {
-            self.append(&run)?;
+        if let Some(journal) = &mut self.journal {
+            let code = self.codes.get(&run.keys.code_hash);
+            let environment = self.environments.get(&run.keys.conditions.env_id);
+            journal.append(&run, code, environment)?;
             run.take_steps();
         } else {
             let steps = run.take_steps();
@@ -233,9 +235,7 @@ impl Store {
         parts: BTreeMap<String, String>,
     ) -> Result<(), StoreError> {
         if !self.codes.contains_key(hash) {
-            if !self.is_shard() {
-                self.write_json(&Path::new("codes").join(format!("{hash}.json")), &parts)?;
-            }
+            self.write_shared("codes", hash, &parts)?;
             self.codes.insert(hash.to_owned(), parts);
         }
         Ok(())
@@ -251,10 +251,7 @@ impl Store {
         environment: Environment,
     ) -> Result<(), StoreError> {
         if self.environments.get(id) != Some(&environment) {
-            if !self.is_shard() {
-                let name = Path::new("environments").join(format!("{id}.json"));
-                self.write_json(&name, &environment)?;
-            }
+            self.write_shared("environments", id, &environment)?;
             self.environments.insert(id.to_owned(), environment);
         }
         Ok(())
@@ -275,11 +272,8 @@ impl Store {
         for cell in entries(&store.folder.join("runs"))? {
             let name = Path::new("runs").join(cell.file_name().unwrap_or_default());
             for (_, run) in store.read_all::<StoredRun>(&name)? {
-                store
-                    .runs
-                    .entry(run.keys.cell_hash.clone())
-                    .or_default()
-                    .push(run);
+                let cell = run.keys.cell_hash.clone();
+                store.runs.entry(cell).or_default().push(run);
             }
         }
         Ok(store)
@@ -302,6 +296,19 @@ impl Store {
             }
         }
         Ok(all)
+    }
+
+    /// Writes a file that belongs to no single run; a shard has it in its journal.
+    fn write_shared(
+        &self,
+        part: &str,
+        name: &str,
+        value: &impl Serialize,
+    ) -> Result<(), StoreError> {
+        if self.is_shard() {
+            return Ok(());
+        }
+        self.write_json(&Path::new(part).join(format!("{name}.json")), value)
     }
 
     fn write_of_run(
@@ -346,15 +353,16 @@ impl Store {
 
 /// Whether a store of this version exists; another version is refused.
 fn check_version(folder: &Path) -> Result<bool, StoreError> {
-    let found = match fs::read_to_string(folder.join("format")) {
-        Ok(text) => text.trim().to_owned(),
-        Err(_) => return Ok(false),
+    let Ok(found) = fs::read_to_string(folder.join("format")) else {
+        return Ok(false);
     };
-    if found == STORE_VERSION.to_string() {
+    if found.trim() == STORE_VERSION.to_string() {
         return Ok(true);
     }
-    let folder = folder.to_owned();
-    Err(StoreError::OtherVersion { folder, found })
+    Err(StoreError::OtherVersion {
+        folder: folder.to_owned(),
+        found: found.trim().to_owned(),
+    })
 }
 
 /// Entries of a folder, sorted by name; none if it does not exist.
@@ -371,23 +379,16 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
 
 /// Removes temporary files that a killed program left. Only the holder of the lock may call this.
 fn remove_temporaries(results: &Path) {
-    let unfinished = entries(&results.join(".store/tmp")).unwrap_or_default();
-    let beside = entries(results)
-        .unwrap_or_default()
-        .into_iter()
-        .filter(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with(".tmp") && path.is_file()
-        });
-    let folders = entries(&results.join("checkpoints")).unwrap_or_default();
-    let weights = folders
-        .iter()
-        .flat_map(|folder| entries(folder).unwrap_or_default())
-        .filter(|path| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.starts_with(".writing-")
-        });
-    for path in unfinished.into_iter().chain(beside).chain(weights) {
+    let list = |folder: &Path| entries(folder).unwrap_or_default().into_iter();
+    let begins = |path: &PathBuf, with: &str| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(with)
+    };
+    let unfinished = list(&results.join(".store/tmp"));
+    let beside = list(results).filter(|path| begins(path, ".tmp") && path.is_file());
+    let weights = list(&results.join("checkpoints")).flat_map(|folder| list(&folder));
+    let weights = weights.filter(|path| begins(path, ".writing-"));
+    for path in unfinished.chain(beside).chain(weights) {
         // Failure is ignored: the next start tries again.
         let _ = fs::remove_file(path);
     }

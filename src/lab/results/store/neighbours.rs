@@ -1,7 +1,7 @@
 //! Stores of the neighbouring results folders; their run times are used for estimates.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Store, entries};
 
@@ -16,15 +16,14 @@ impl Store {
             return Vec::new();
         };
         let folders = entries(root).unwrap_or_default().into_iter();
+        let is_readable = |folder: &PathBuf| {
+            let cells = fs::read_dir(folder.join(".store/runs"));
+            cells.is_ok_and(|cells| cells.count() <= CELLS)
+        };
         let others = folders.filter(|folder| Some(folder.as_path()) != results);
-        others
-            .filter(|folder| is_readable(folder))
+        let readable = others.filter(is_readable);
+        readable
             .filter_map(|folder| Self::read(&folder).ok())
             .collect()
     }
-}
-
-fn is_readable(results: &Path) -> bool {
-    let cells = fs::read_dir(results.join(".store/runs"));
-    cells.is_ok_and(|cells| cells.count() <= CELLS)
 }

@@ -11,7 +11,7 @@ impl Store {
     /// [`StoreError::System`]; the previous content is unchanged.
     pub fn put_profile(&self, keys: &RunKeys, profile: &Profile) -> Result<(), StoreError> {
         if let Some(journal) = &self.journal {
-            journal.hold_profile(profile);
+            journal.waiting().profile = Some(profile.clone());
             return Ok(());
         }
         // A profile has some hundred rows and some ten thousand spans.

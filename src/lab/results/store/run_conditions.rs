@@ -30,18 +30,15 @@ impl RunConditions {
         spec.train.threads.unwrap_or(share)
     }
 
-    fn numeric_class(&self, cell: &PlannedCell) -> String {
-        let elsewhere = self.classes.get(&cell.cell_hash).cloned();
-        elsewhere.unwrap_or_else(|| numeric_class(cell.spec.train.device))
-    }
-
     /// The keys that a run of `cell` gets in this invocation.
     pub fn keys(&self, cell: &PlannedCell, seed: u64, block: usize) -> RunKeys {
         let measure = &cell.spec.measure;
+        let elsewhere = self.classes.get(&cell.cell_hash).cloned();
+        let here = || numeric_class(cell.spec.train.device);
         RunKeys {
             cell_hash: cell.cell_hash.clone(),
             code_hash: build_info::code_hash(arithmetic(&cell.spec)),
-            numeric_class: self.numeric_class(cell),
+            numeric_class: elsewhere.unwrap_or_else(here),
             conditions: Conditions {
                 env_id: self.env_id.clone(),
                 threads: self.threads(&cell.spec),

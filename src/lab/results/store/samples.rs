@@ -4,6 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
 use crate::base::hash::Digest;
 use crate::event::Sample;
 
@@ -30,7 +33,10 @@ impl Store {
             Err(error) => return Err(wrong(error)),
         };
         match &self.journal {
-            Some(journal) => journal.hold_image(&sample.digest, &bytes),
+            Some(journal) => {
+                let text = STANDARD.encode(&bytes);
+                journal.waiting().images.insert(sample.digest.clone(), text);
+            }
             None => self.write_atomically(sample_path(&sample.digest), &bytes)?,
         }
         // Failure is ignored: the next start removes the file.

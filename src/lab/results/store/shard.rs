@@ -6,7 +6,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::base::hash::Digest;
-use crate::event::Profile;
 use crate::results::Share;
 
 use super::journal::{Entry, Journal};
@@ -40,7 +39,7 @@ impl Store {
             }
         }
         let (journal, damaged) = Journal::open(results, share, &mut |run| store.see(run))?;
-        let path = journal.path().display();
+        let path = journal.path.display();
         let damaged = damaged.iter().map(|line| format!("{path}:{line}").into());
         store.damaged.extend(damaged);
         store.journal = Some(journal);
@@ -54,7 +53,7 @@ impl Store {
 
     /// The journal that runs are written to.
     pub fn journal(&self) -> Option<&Path> {
-        self.journal.as_ref().map(Journal::path)
+        Some(&self.journal.as_ref()?.path)
     }
 
     /// Why the journal is not locked, if the file system has no locks.
@@ -107,36 +106,13 @@ impl Store {
         self.put(entry.run)?;
         Ok(Taken::Kept)
     }
-
-    pub(super) fn append(&mut self, run: &StoredRun) -> Result<(), StoreError> {
-        let Some(journal) = &mut self.journal else {
-            return Ok(());
-        };
-        let code = self.codes.get(&run.keys.code_hash);
-        let environment = self.environments.get(&run.keys.conditions.env_id);
-        journal.append(run, code, environment)
-    }
-}
-
-impl Journal {
-    /// Holds an image until its run is appended.
-    pub(super) fn hold_image(&self, digest: &str, bytes: &[u8]) {
-        let text = STANDARD.encode(bytes);
-        self.waiting().images.insert(digest.to_owned(), text);
-    }
-
-    /// Holds a profile until its run is appended.
-    pub(super) fn hold_profile(&self, profile: &Profile) {
-        self.waiting().profile = Some(profile.clone());
-    }
 }
 
 fn supersedes(new: &StoredRun, old: &StoredRun) -> bool {
-    let rank = |run: &StoredRun| (run.facts.is_some(), run.session.clone());
-    match rank(new).cmp(&rank(old)) {
-        std::cmp::Ordering::Equal => new.start_s > old.start_s,
-        order => order.is_gt(),
+    fn rank(run: &StoredRun) -> (bool, Option<&String>, Option<f64>) {
+        (run.facts.is_some(), run.session.as_ref(), run.start_s)
     }
+    rank(new) > rank(old)
 }
 
 #[cfg(test)]

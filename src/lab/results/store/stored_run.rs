@@ -74,17 +74,14 @@ impl StoredRun {
     /// The parts of a planned cell's hash by name.
     pub fn parts_of(cell: &PlannedCell) -> BTreeMap<String, String> {
         let parts = cell.hash_parts.iter();
-        parts
-            .map(|(name, digest)| ((*name).to_owned(), digest.to_string()))
-            .collect()
+        let parts = parts.map(|(name, digest)| ((*name).to_owned(), digest.to_string()));
+        parts.collect()
     }
 
     /// Moves the steps out of the epochs.
     pub(super) fn take_steps(&mut self) -> Vec<Vec<StepRow>> {
-        let epochs = self.epochs.iter_mut();
-        epochs
-            .map(|epoch| std::mem::take(&mut epoch.steps))
-            .collect()
+        let steps = |epoch: &mut EpochRow| std::mem::take(&mut epoch.steps);
+        self.epochs.iter_mut().map(steps).collect()
     }
 
     /// Whether the run would end with the same status under `limits`.

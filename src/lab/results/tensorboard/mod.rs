@@ -5,6 +5,7 @@
 
 mod wire;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::event::{EpochRow, RunFacts, RunTimes, StepRow};
 
 use super::ResultsError;
-use super::files::replace;
+use super::files::{create_folder, replace};
 use super::slug::cell_slug;
 use wire::{record, scalar_event, version_event};
 
@@ -34,23 +35,16 @@ pub struct RunScalars<'a> {
 
 /// Path of a run's event file, relative to the results folder.
 pub fn event_file(key: &str, seed: u64, block: usize) -> PathBuf {
-    let run = format!("seed-{seed}-block-{block}");
-    Path::new("tensorboard")
-        .join(cell_slug(key))
-        .join(run)
-        .join(NAME)
+    let cell = cell_slug(key);
+    format!("tensorboard/{cell}/seed-{seed}-block-{block}/{NAME}").into()
 }
 
 /// Writes the event file of a run to `path`.
 ///
+/// # Errors
 /// [`ResultsError::Unwritable`]; the old file is unchanged then.
-/// [`ResultsError::Unwritable`]; the old file is then still there.
 pub fn write_events(path: &Path, run: RunScalars<'_>) -> Result<(), ResultsError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(|error| ResultsError::Unwritable {
-        path: folder.to_owned(),
-        reason: error.to_string(),
-    })?;
+    create_folder(path.parent().unwrap_or(Path::new(".")))?;
     replace(path, |file| {
         let mut out = BufWriter::new(file);
         write_scalars(&mut out, run)?;
@@ -64,12 +58,11 @@ pub fn remove_other_events(results: &Path, known: &[PathBuf]) {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect::<Vec<_>>()
     };
+    let known: BTreeSet<PathBuf> = known.iter().map(|path| results.join(path)).collect();
     for cell in list(&results.join("tensorboard")) {
         for run in list(&cell) {
             let file = run.join(NAME);
-            let is_known = file
-                .strip_prefix(results)
-                .is_ok_and(|path| known.iter().any(|k| k == path));
+            let is_known = known.contains(&file);
             // Failures are ignored; `remove_dir` fails, as intended, unless the folder is empty.
             if !is_known && fs::remove_file(file).is_ok() {
                 let _ = fs::remove_dir(run);
@@ -89,13 +82,9 @@ fn write_scalars(out: &mut impl Write, run: RunScalars<'_>) -> io::Result<()> {
             write(out, (seconds, step), &[("loss/step", row.loss)])?;
             step += 1;
         }
-        write(out, (seconds, last(step)), &of_epoch(epoch))?;
+        write(out, (seconds, step.saturating_sub(1)), &of_epoch(epoch))?;
     }
-    write(out, (seconds, last(step)), &at_the_end(run))
-}
-
-fn last(steps: u64) -> u64 {
-    steps.saturating_sub(1)
+    write(out, (seconds, step.saturating_sub(1)), &at_the_end(run))
 }
 
 /// Missing and non-finite values are left out: `TensorBoard` would draw them at 0.
@@ -104,10 +93,11 @@ fn write<T: AsRef<str>>(
     (seconds, step): (f64, u64),
     values: &[(T, Option<f64>)],
 ) -> io::Result<()> {
-    let there = values
-        .iter()
-        .filter_map(|(tag, value)| Some((tag.as_ref(), (*value)?)));
-    let there: Vec<(&str, f64)> = there.filter(|(_, value)| value.is_finite()).collect();
+    let there = values.iter().filter_map(|(tag, value)| {
+        let value = value.filter(|value| value.is_finite())?;
+        Some((tag.as_ref(), value))
+    });
+    let there: Vec<(&str, f64)> = there.collect();
     if there.is_empty() {
         return Ok(());
     }
@@ -126,9 +116,8 @@ fn of_epoch(epoch: &EpochRow) -> Vec<(String, Option<f64>)> {
 
 fn at_the_end(run: RunScalars<'_>) -> Vec<(String, Option<f64>)> {
     let metrics = run.facts.into_iter().flat_map(|facts| &facts.metrics);
-    let mut values: Vec<(String, Option<f64>)> = metrics
-        .map(|(name, value)| (format!("end/{name}"), *value))
-        .collect();
+    let metrics = metrics.map(|(name, value)| (format!("end/{name}"), *value));
+    let mut values: Vec<(String, Option<f64>)> = metrics.collect();
     if let Some(times) = run.times {
         let phases = &times.phases;
         let times = [

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use super::super::tests::run;
 use super::super::{Conditions, journal_path};
 use super::*;
-use crate::event::{EpochRow, RunFacts, Sample, Span, StepRow};
+use crate::event::{EpochRow, Profile, RunFacts, Sample, Span, StepRow};
 use crate::results::Environment;
 
 struct Lab(tempfile::TempDir);
