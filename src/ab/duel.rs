@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::AbError;
-use super::protocol::Ended;
-use super::side::{Side, SideMessage};
+use super::protocol::{Ended, Said};
+use super::side::Side;
 use super::turns::{Pair, Which};
 
 /// An event for the caller.
@@ -18,7 +18,7 @@ pub enum DuelEvent<'a> {
         which: Which,
     },
     /// A message of the running side.
-    SideMessage(SideMessage),
+    Said(Said),
     /// Both runs of a pair have ended.
     Ended {
         /// The pair.
@@ -61,8 +61,8 @@ pub fn duel(
                 Which::Before => &mut *before,
                 Which::After => &mut *after,
             };
-            side.run(&pair.name, interrupted, &mut |told| {
-                see(DuelEvent::SideMessage(told));
+            side.run(&pair.name, interrupted, &mut |said| {
+                see(DuelEvent::Said(said))
             })
         };
         let first = turn(pair.first)?;

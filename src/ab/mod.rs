@@ -11,6 +11,7 @@
 mod builder;
 mod duel;
 mod error;
+mod output;
 mod protocol;
 mod sessions;
 mod side;
@@ -22,6 +23,6 @@ pub use duel::{DuelEvent, Score, duel};
 pub use error::AbError;
 pub use protocol::{Ended, Hello, OfferedRun, RunName, SIDE_PROTOCOL, Said, Turn};
 pub use sessions::{Programs, Sessions};
-pub use side::{Side, SideMessage, SideOrder};
+pub use side::{Side, SideOrder};
 pub use turns::{Pair, Turns, Which};
 pub use worktree::Checkout;

@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::Status;
+use crate::event::{RunId, Status};
 use crate::results::Environment;
 
 /// Version of this protocol; both programs must have the same.
@@ -24,6 +24,17 @@ pub struct RunName {
     pub seed: u64,
     /// Block, from 0.
     pub block: usize,
+}
+
+impl RunName {
+    /// The name of run `id` of the cell with this key.
+    pub fn of(key: &str, id: RunId) -> Self {
+        Self {
+            key: key.to_owned(),
+            seed: id.seed,
+            block: id.block,
+        }
+    }
 }
 
 /// A request to a side.

@@ -1,6 +1,6 @@
 //! [`Turns`]: pairs the runs of both sides, and decides which pairs run and in which order.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
 
 use crate::event::RunId;
 use crate::execute::in_block_order;
@@ -67,26 +67,30 @@ impl Turns {
             keys
         };
         let (all_before, all_after) = (keys(before), keys(after));
-        let has = |keys: &[String]| keys.iter().cloned().collect::<BTreeSet<String>>();
-        let (in_before, in_after) = (has(&all_before), has(&all_after));
-        let without = |keys: &[String], other: &BTreeSet<String>| {
-            let lonely = keys.iter().filter(|key| !other.contains(*key));
+        let in_before: HashSet<&String> = all_before.iter().collect();
+        let in_after: HashSet<&String> = all_after.iter().collect();
+        let of_both = |key: &String| in_before.contains(key) && in_after.contains(key);
+        let only = |keys: &[String]| {
+            let lonely = keys.iter().filter(|key| !of_both(key));
             lonely.cloned().collect::<Vec<String>>()
         };
         let mut turns = Self {
-            only_before: without(&all_before, &in_after),
-            only_after: without(&all_after, &in_before),
-            keys: without(&all_after, &BTreeSet::new()),
+            only_before: only(&all_before),
+            only_after: only(&all_after),
+            keys: all_after
+                .iter()
+                .filter(|key| of_both(key))
+                .cloned()
+                .collect(),
             ..Self::default()
         };
-        turns.keys.retain(|key| in_before.contains(key));
         turns.pair(before, after, counts);
         turns
     }
 
     fn pair(&mut self, before: &Hello, after: &Hello, counts: impl Fn(&str) -> bool) {
-        let offered: HashMap<&RunName, &OfferedRun> =
-            before.runs.iter().map(|run| (&run.name, run)).collect();
+        let offered = before.runs.iter().map(|run| (&run.name, run));
+        let offered: HashMap<&RunName, &OfferedRun> = offered.collect();
         let places: HashMap<&str, usize> =
             (0..).zip(&self.keys).map(|(n, key)| (&**key, n)).collect();
         let mut seeds: Vec<u64> = after.runs.iter().map(|run| run.name.seed).collect();
@@ -95,9 +99,8 @@ impl Turns {
         let mut wanted = Vec::new();
         let mut pairs = HashMap::new();
         for run in &after.runs {
-            let (Some(other), Some(&cell)) =
-                (offered.get(&run.name), places.get(run.name.key.as_str()))
-            else {
+            let place = places.get(&*run.name.key);
+            let (Some(other), Some(&cell)) = (offered.get(&run.name), place) else {
                 continue;
             };
             let session = run.kept_in.as_ref();

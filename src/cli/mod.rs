@@ -38,9 +38,11 @@ mod side;
 mod single_cell;
 mod status;
 mod submit;
+mod table;
 mod textconv;
 mod trials;
 mod verify;
+mod words;
 mod worker;
 
 use std::io;
@@ -171,7 +173,7 @@ fn code(outcome: Outcome) -> u8 {
     match outcome {
         Ok(code) => code,
         Err(Problem::Mistake(failure)) => {
-            eprint!("{}", failure.render(Failure::is_stderr_coloured()));
+            output::print_failure(&failure);
             exit_code::MISTAKE
         }
         // A closed pipe (`fieldtrial plan … | head`) is not an error.

@@ -15,7 +15,7 @@ use super::Problem;
 use super::bench::mistake;
 use super::choice::Chosen;
 use super::run_plan::conditions;
-use super::trials::{Replay, TrialName};
+use super::trials::Replay;
 
 pub(super) struct Overview {
     pub(super) standings: Vec<Standing>,
@@ -67,11 +67,8 @@ impl Overview {
 fn standings(chosen: &Chosen, shards: usize) -> Result<Vec<Standing>, Problem> {
     let plan = &chosen.plan;
     let store = cluster::everything(plan).map_err(mistake)?;
-    let (_, conditions) = conditions(plan.manifest_path.parent(), 1);
-    let conditions = RunConditions {
-        classes: cluster::classes(&store),
-        ..conditions
-    };
+    let (_, mut conditions) = conditions(&plan.manifest_path);
+    conditions.classes = cluster::classes(&store);
     let runs = match &plan.search {
         None => runs(chosen, &store, &conditions, shards),
         Some(search) => trials(chosen, search, &store, &conditions, shards),
@@ -114,14 +111,17 @@ fn trials(
     let plan = &chosen.plan;
     let Ok(replay) = Replay::of::<Infallible>(plan, search, store, conditions, &mut |_| Ok(()));
     let replay = replay.expecting_devices(plan, search, asks_for_devices(chosen));
-    let index = |name: TrialName| TrialShare::index(search, plan.len(), shards, name);
-    let ended = replay.ended.iter();
-    let ended = ended.map(|(name, status)| (index(*name), Progress::ended(*status)));
+    let ended = replay.ended.into_iter();
+    let ended = ended.map(|(name, status)| (name, Progress::ended(status)));
     let left = replay
         .missing
-        .iter()
-        .map(|name| (index(*name), Progress::Left));
-    ended.chain(left).collect()
+        .into_iter()
+        .map(|name| (name, Progress::Left));
+    let index = |name| TrialShare::index(search, plan.len(), shards, name);
+    let trials = ended.chain(left);
+    trials
+        .map(|(name, progress)| (index(name), progress))
+        .collect()
 }
 
 /// Whether tasks get devices that this machine may not have.
@@ -132,10 +132,8 @@ fn asks_for_devices(chosen: &Chosen) -> bool {
 /// The number of shards of the last division of the plan.
 pub(super) fn last_number_of_shares(chosen: &Chosen) -> Result<Option<usize>, Problem> {
     let journals = journals(&chosen.plan.results_folder).map_err(mistake)?;
-    let changed = |path: &std::path::Path| {
-        let data = std::fs::metadata(path);
-        data.and_then(|data| data.modified()).ok()
-    };
-    let last = journals.iter().max_by_key(|journal| changed(&journal.path));
+    let last = journals
+        .iter()
+        .max_by_key(|journal| cluster::changed(journal));
     Ok(last.map(|journal| Share::of(journal.share)))
 }

@@ -36,24 +36,23 @@ impl Replay {
         let mut search = Search::new(plan, spec, store, conditions, options);
         let mut replay = Self::default();
         while let Some(next) = search.next() {
-            let Next::Kept {
-                job,
+            if let Next::Kept {
+                ref job,
                 status,
-                info,
-                reason,
+                ref info,
+                ref reason,
             } = next
-            else {
-                continue;
-            };
-            if info.role.is_trial() {
-                replay.ended.push(((info.study, info.number), status));
+            {
+                if info.role.is_trial() {
+                    replay.ended.push(((info.study, info.number), status));
+                }
+                see(&RunEvent::Kept {
+                    job,
+                    status,
+                    info,
+                    reason,
+                })?;
             }
-            see(&RunEvent::Kept {
-                job: &job,
-                status,
-                info: &info,
-                reason: &reason,
-            })?;
         }
         replay.find_missing(plan, spec, search.missing());
         Ok(replay)

@@ -11,7 +11,8 @@ const VERSION: u32 = 1;
 /// The submitted jobs, and their plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jobs {
-    version: u32,
+    /// Version of the format.
+    pub version: u32,
     /// The manifest; relative to the project if it is inside.
     pub manifest: PathBuf,
     /// `--set`, as given.

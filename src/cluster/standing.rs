@@ -54,10 +54,8 @@ pub fn everything(plan: &Plan) -> Result<Store, StoreError> {
 pub fn classes(store: &Store) -> HashMap<String, String> {
     let codes = [Arithmetic::Cpu, Arithmetic::Gpu].map(code_hash);
     let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
-    for run in store
-        .runs()
-        .filter(|run| codes.contains(&run.keys.code_hash))
-    {
+    let runs = store.runs();
+    for run in runs.filter(|run| codes.contains(&run.keys.code_hash)) {
         let of_cell = counts.entry(&run.keys.cell_hash).or_default();
         *of_cell.entry(&run.keys.numeric_class).or_default() += 1;
     }
@@ -83,8 +81,8 @@ pub fn decisions(
     store: &Store,
     conditions: &RunConditions,
 ) -> Vec<(RunId, Decision)> {
-    let chosen = cells.iter().enumerate();
-    let chosen = chosen.filter(|(_, cell)| plan.is_selected(cell));
+    let cells = cells.iter().enumerate();
+    let chosen = cells.filter(|(_, cell)| plan.is_selected(cell));
     let options = ResumeOptions {
         any_conditions: true,
         without_checkpoints: true,
@@ -133,25 +131,22 @@ pub fn standings(
     runs: impl IntoIterator<Item = (usize, Progress)>,
 ) -> Result<Vec<Standing>, StoreError> {
     let journals = journals(results)?;
-    let journal_of = |share: Share| journals.iter().find(|journal| journal.share == share);
-    let mut standings: Vec<Standing> = Share::all(of)
-        .map(|share| {
-            let journal = journal_of(share);
-            Standing {
-                share,
-                done: 0,
-                failed: 0,
-                left: 0,
-                changed: journal.and_then(changed),
-                is_in_use: journal.is_some_and(JournalFile::is_in_use),
-            }
-        })
-        .collect();
+    let standing = |share: Share| {
+        let journal = journals.iter().find(|journal| journal.share == share);
+        Standing {
+            share,
+            done: 0,
+            failed: 0,
+            left: 0,
+            changed: journal.and_then(changed),
+            is_in_use: journal.is_some_and(JournalFile::is_in_use),
+        }
+    };
+    let mut standings: Vec<Standing> = Share::all(of).map(standing).collect();
     for (index, progress) in runs {
-        let standing = index
-            .checked_sub(1)
-            .and_then(|place| standings.get_mut(place));
-        let Some(standing) = standing else { continue };
+        let Some(standing) = standings.get_mut(index.wrapping_sub(1)) else {
+            continue;
+        };
         match progress {
             Progress::Done => standing.done += 1,
             Progress::Failed => standing.failed += 1,
@@ -161,8 +156,7 @@ pub fn standings(
     Ok(standings)
 }
 
-fn changed(journal: &JournalFile) -> Option<SystemTime> {
-    fs::metadata(&journal.path)
-        .and_then(|data| data.modified())
-        .ok()
+/// Last modification of a journal.
+pub fn changed(journal: &JournalFile) -> Option<SystemTime> {
+    fs::metadata(&journal.path).ok()?.modified().ok()
 }

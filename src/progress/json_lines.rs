@@ -1,7 +1,7 @@
 //! [`JsonLines`]: events of the runs as JSON lines for programs (`run --format json`, docs/events.md).
 
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use serde::Serialize;
@@ -88,6 +88,14 @@ pub(super) struct JsonLines<W> {
     keys: HashMap<RunId, String>,
 }
 
+/// Writes a value as one line of JSON, at once.
+pub fn write_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    out.write_all(&line)?;
+    out.flush()
+}
+
 impl<W: Write> JsonLines<W> {
     /// Writes the version first.
     pub(super) fn new(out: W) -> Self {
@@ -105,8 +113,7 @@ impl<W: Write> JsonLines<W> {
 
     pub(super) fn write(&mut self, line: &Line<'_>) {
         let Some(out) = &mut self.out else { return };
-        let text = serde_json::to_string(line).unwrap_or_default();
-        if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
+        if write_line(out, line).is_err() {
             self.out = None;
         }
     }
@@ -182,8 +189,6 @@ impl<W: Write> JsonLines<W> {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use super::*;
 
     /// A pipe whose reader closes it after the first line.

@@ -2,38 +2,39 @@
 
 mod arguments;
 mod conclude;
-mod contestants;
+
 mod frame;
+mod side_source;
 mod trial;
 mod words;
 
 use crate::ab::AbError;
-use crate::diag::Failure;
 
 use super::interrupt::Interrupt;
+use super::output::print_failure;
 use super::{Outcome, Problem, exit_code};
 
 pub(super) use arguments::AbArguments;
 
 use frame::Frame;
+use side_source::sides;
 use trial::Trial;
 
 pub(super) fn ab(arguments: &AbArguments) -> Outcome {
     let frame = Frame::of(arguments)?;
     frame.check(arguments)?;
     let interrupt = Interrupt::listen()?;
-    let contestants =
-        match contestants::contestants(arguments, &frame.manifest, interrupt.is_asked()) {
-            Ok(contestants) => contestants,
-            Err(error) => return code_of(error),
+    let sides = sides(arguments, &frame.manifest, interrupt.is_asked());
+    let run = |sides| {
+        let trial = Trial {
+            arguments,
+            frame: &frame,
+            sides,
+            interrupt: &interrupt,
         };
-    let trial = Trial {
-        arguments,
-        frame: &frame,
-        contestants: &contestants,
-        interrupt: &interrupt,
+        trial.run()
     };
-    trial.run().or_else(code_of)
+    sides.and_then(run).or_else(code_of)
 }
 
 /// Prints why it ended, and returns the exit code.
@@ -44,6 +45,6 @@ fn code_of(error: AbError) -> Outcome {
         AbError::Died(failure) => (failure, exit_code::FAILED),
         AbError::Interrupted => return Ok(exit_code::INTERRUPTED),
     };
-    eprint!("{}", failure.render(Failure::is_stderr_coloured()));
+    print_failure(&failure);
     Ok(code)
 }

@@ -5,24 +5,25 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::ab::{
-    AbError, DuelEvent, Ended, Pair, Programs, Score, Sessions, Side, SideMessage, SideOrder,
-    Turns, Which, duel,
+    AbError, DuelEvent, Ended, Pair, Programs, Said, Score, Sessions, Side, SideOrder, Turns,
+    Which, duel,
 };
 use crate::diag::Failure;
 use crate::progress::{PairEnd, PairName, Pairs, PairsShape};
 use crate::results::{Session, from_here};
 
 use super::arguments::AbArguments;
-use super::contestants::{Contestant, FIRST, SECOND};
 use super::frame::Frame;
+use super::side_source::{FIRST, SECOND, SideSource};
 use super::words::{announcement, check_alike, ending};
 use crate::cli::exit_code;
 use crate::cli::interrupt::Interrupt;
+use crate::cli::output::print_failure;
 
 pub(super) struct Trial<'a> {
     pub(super) arguments: &'a AbArguments,
     pub(super) frame: &'a Frame,
-    pub(super) contestants: &'a [Contestant; 2],
+    pub(super) sides: [SideSource; 2],
     pub(super) interrupt: &'a Interrupt,
 }
 
@@ -33,18 +34,13 @@ impl Trial<'_> {
         let mut before = self.start(0, &session)?;
         let mut after = self.start(1, &session)?;
         check_alike(&before, &after)?;
-        let is_same = self.contestants[0].program == self.contestants[1].program;
         let turns = self.turns(&before, &after, &session)?;
-        eprint!(
-            "{}",
-            announcement(self.frame, [&before, &after], &turns, is_same)
-        );
+        let is_same = self.sides[0].program == self.sides[1].program;
+        let announced = announcement(self.frame, [&before, &after], &turns, is_same);
+        eprint!("{announced}");
         if turns.keys.is_empty() {
             let title = "nothing to compare: no cell can run on both sides";
-            eprint!(
-                "{}",
-                Failure::plain(title, None).render(Failure::is_stderr_coloured())
-            );
+            print_failure(&Failure::plain(title, None));
             return Ok(exit_code::NOTHING_TO_COMPARE);
         }
         let mut score = Score::default();
@@ -54,24 +50,13 @@ impl Trial<'_> {
             .and_then(|()| after.finish());
         self.interrupt.stop_waiting();
         let folder = from_here(&self.frame.folder());
-        let again = self.arguments.again();
-        eprint!(
-            "{}",
-            ending(
-                &turns,
-                score,
-                began.elapsed().as_secs_f64(),
-                &folder,
-                &again
-            )
-        );
+        let (again, seconds) = (self.arguments.again(), began.elapsed().as_secs_f64());
+        eprint!("{}", ending(&turns, score, seconds, &folder, &again));
         ended?;
-        let code = self.conclude(session.id())?;
-        Ok(if score.failed > 0 {
-            exit_code::FAILED
-        } else {
-            code
-        })
+        match self.conclude(session.id())? {
+            _ if score.failed > 0 => Ok(exit_code::FAILED),
+            code => Ok(code),
+        }
     }
 
     pub(super) fn results(&self, side: usize) -> PathBuf {
@@ -84,11 +69,11 @@ impl Trial<'_> {
     }
 
     fn start(&self, side: usize, session: &Session) -> Result<Side, AbError> {
-        let contestant = &self.contestants[side];
+        let planned = &self.sides[side];
         let order = SideOrder {
-            label: contestant.label.clone(),
-            program: contestant.program.clone(),
-            manifest: contestant.manifest.clone(),
+            label: planned.label.clone(),
+            program: planned.program.clone(),
+            manifest: planned.manifest.clone(),
             located_at: self.frame.manifest.clone(),
             results: self.results(side),
             session: session.id().to_owned(),
@@ -97,13 +82,12 @@ impl Trial<'_> {
             // Each comparison of a build with itself is a separate session.
             fresh: self.arguments.fresh || self.arguments.aa,
         };
-        Side::start(&order, self.interrupt.is_asked(), &mut |line| {
-            eprintln!("{line}");
-        })
+        let say = &mut |line: &str| eprintln!("{line}");
+        Side::start(&order, self.interrupt.is_asked(), say)
     }
 
     fn turns(&self, before: &Side, after: &Side, session: &Session) -> Result<Turns, AbError> {
-        let [old, new] = self.contestants;
+        let [old, new] = &self.sides;
         let programs = Programs::of(&old.program, &new.program)?;
         let mut sessions = Sessions::of(&self.frame.folder());
         let counts = |id: &str| sessions.counts(id, &programs);
@@ -129,7 +113,7 @@ impl Trial<'_> {
             seeds: self.frame.seeds,
             blocks: self.frame.repeats,
         };
-        let labels = self.contestants.each_ref().map(|one| one.label.as_str());
+        let labels = self.sides.each_ref().map(|side| side.label.as_str());
         let shown = RefCell::new(Shown {
             pairs: Pairs::new(turns.keys.iter().map(String::as_str), shape),
             labels,
@@ -158,10 +142,11 @@ impl Shown<'_> {
                 let label = self.labels[usize::from(*which == Which::After)];
                 self.pairs.begin(name(pair), label, self.is_first);
             }
-            DuelEvent::SideMessage(SideMessage::Progress(text, share)) => {
+            DuelEvent::Said(Said::Progress { text, share }) => {
                 self.pairs.at(text, *share, self.is_first);
             }
-            DuelEvent::SideMessage(SideMessage::Warning(message)) => self.pairs.say(message),
+            DuelEvent::Said(Said::Warning { message }) => self.pairs.say(message),
+            DuelEvent::Said(_) => {}
             DuelEvent::Ended {
                 pair,
                 before,

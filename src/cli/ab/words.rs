@@ -1,14 +1,16 @@
 //! Texts that `ab` prints before and after the pairs.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::ab::{AbError, Hello, Score, Side, Turns};
 use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::diag::Failure;
+use crate::progress::counts;
 
-use super::contestants::FIRST;
 use super::frame::Frame;
+use super::side_source::FIRST;
 
 const LISTED: usize = 10;
 
@@ -38,15 +40,11 @@ pub(super) fn announcement(
         lines.extend(lonely(&side.label, keys));
     }
     lines.extend(idle(&after.hello));
-    let kept = match turns.kept {
-        0 => String::new(),
-        kept => format!(", {kept} kept"),
-    };
-    lines.push(format!(
-        "  {} to do{kept}{}",
+    let (to_do, kept) = (
         count(turns.to_do.len(), "pair"),
-        time(turns)
-    ));
+        counts(&[(turns.kept, "kept")]),
+    );
+    lines.push(format!("  {to_do} to do{kept}{}", time(turns)));
     lines.join("\n") + "\n"
 }
 
@@ -82,22 +80,12 @@ fn lonely(label: &str, keys: &[String]) -> Vec<String> {
 }
 
 fn idle(hello: &Hello) -> Vec<String> {
-    let mut reasons: Vec<&str> = hello
-        .idle
-        .iter()
-        .map(|(_, reason)| reason.as_str())
-        .collect();
-    reasons.sort_unstable();
-    reasons.dedup();
-    let line = |reason: &&str| {
-        let cells = hello
-            .idle
-            .iter()
-            .filter(|(_, other)| other == reason)
-            .count();
-        format!("  {} cannot run: {reason}", count(cells, "cell"))
-    };
-    reasons.iter().take(LISTED).map(line).collect()
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, reason) in &hello.idle {
+        *reasons.entry(reason).or_default() += 1;
+    }
+    let line = |(reason, cells)| format!("  {} cannot run: {reason}", count(cells, "cell"));
+    reasons.into_iter().take(LISTED).map(line).collect()
 }
 
 pub(super) fn ending(
@@ -133,23 +121,16 @@ pub(super) fn ending(
 
 /// Refuses two builds whose times cannot be compared, with the fields that differ.
 pub(super) fn check_alike(before: &Side, after: &Side) -> Result<(), AbError> {
-    let (old, new) = (
-        &before.hello.environment.must_match,
-        &after.hello.environment.must_match,
-    );
-    let names: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let value = |of: Option<&String>| of.cloned().unwrap_or_else(|| "none".to_owned());
-    let differing: Vec<String> = names
-        .into_iter()
-        .filter(|name| old.get(*name) != new.get(*name))
-        .map(|name| {
-            format!(
-                "{name}: {} / {}",
-                value(old.get(name)),
-                value(new.get(name))
-            )
-        })
-        .collect();
+    let old = &before.hello.environment.must_match;
+    let new = &after.hello.environment.must_match;
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let names = names.into_iter();
+    let differing = names.filter(|name| old.get(*name) != new.get(*name));
+    let shown = |name: &String| {
+        let [old, new] = [old, new].map(|fields| fields.get(name).map_or("none", |text| text));
+        format!("{name}: {old} / {new}")
+    };
+    let differing: Vec<String> = differing.map(shown).collect();
     if differing.is_empty() {
         return Ok(());
     }

@@ -14,17 +14,16 @@ use crate::ab::{Hello, OfferedRun, RunName, SIDE_PROTOCOL, Said};
 use crate::base::os;
 use crate::build_info::{Arithmetic, code_hash};
 use crate::device::DeviceKind;
-use crate::diag::Failure;
 use crate::event::{RunEvent, RunId, numeric_class};
 use crate::execute::{self, Decision, Estimator, ResumeOptions};
 use crate::manifest::Manifest;
-use crate::plan::{Feasibility, Only, Plan, PlanInputs, PlanOptions, PlannedCell};
+use crate::plan::{Feasibility, Plan, PlanInputs};
 use crate::results::store::Store;
 use crate::results::{FORMAT_VERSION, Session};
 
-use super::bench::{Bench, record_problem};
+use super::bench::{self, Bench, mistake, record_problem};
 use super::fingerprints::Fingerprints;
-use super::run_plan::{conditions, prepare_data};
+use super::run_plan::{conditions, planned, selected, with_data};
 use super::{Outcome, Problem, exit_code};
 
 use source::Asked;
@@ -57,14 +56,10 @@ pub(super) struct SideArguments {
 pub(super) fn side(arguments: &SideArguments) -> Outcome {
     let teller = Teller::new(os::take_stdout()?);
     let known = Fingerprints::beside(&arguments.located_at);
-    let mut plan = plan(arguments, &known.inputs())?;
-    let cells: Vec<PlannedCell> = plan.cells().collect();
-    if prepare_data(&plan, &cells)? {
-        plan = self::plan(arguments, &known.inputs())?;
-    }
-    let cells: Vec<PlannedCell> = plan.cells().collect();
+    let plan = || plan(arguments, &known.inputs());
+    let (plan, cells) = with_data(plan()?, plan)?;
     known.keep();
-    let (environment, conditions) = conditions(arguments.manifest.parent(), 1);
+    let (environment, conditions) = conditions(&arguments.manifest);
     let bench = Bench {
         plan: &plan,
         cells: &cells,
@@ -78,12 +73,7 @@ pub(super) fn side(arguments: &SideArguments) -> Outcome {
 fn plan(arguments: &SideArguments, inputs: &PlanInputs) -> Result<Plan, Problem> {
     let text = fs::read_to_string(&arguments.manifest)?;
     let manifest = Manifest::new(&arguments.located_at, text, &arguments.set)?;
-    let only = arguments.only.as_deref().map(Only::parse).transpose()?;
-    let options = PlanOptions {
-        only,
-        results_name: None,
-    };
-    let mut plan = Plan::new(&manifest, inputs, options)?;
+    let mut plan = planned(&manifest, inputs, arguments.only.as_ref(), None)?;
     plan.results_folder = std::path::absolute(&arguments.results)?;
     Ok(plan)
 }
@@ -93,12 +83,11 @@ fn take_turns(
     bench: Bench<'_>,
     mut teller: Teller<impl std::io::Write>,
 ) -> Result<(), Problem> {
-    let session = Session::named(&arguments.session, SystemTime::now());
-    let session = session.ok_or_else(|| {
-        let title = format!("`{}` names no session that has begun", arguments.session);
-        Failure::plain(title, None)
-    })?;
-    let (store, previous) = bench.open()?;
+    let id = &arguments.session;
+    let session = Session::named(id, SystemTime::now());
+    let session =
+        session.ok_or_else(|| mistake(format!("`{id}` names no session that has begun")))?;
+    let (store, previous) = bench::open(bench.plan)?;
     let runs = offered(arguments, bench, &store);
     let launcher = bench.launcher(&store)?;
     let mut recorder = bench.recorder(store, previous, session);
@@ -119,14 +108,7 @@ fn take_turns(
 }
 
 fn offered(arguments: &SideArguments, bench: Bench<'_>, store: &Store) -> Vec<OfferedRun> {
-    let Bench {
-        plan,
-        cells,
-        conditions,
-        ..
-    } = bench;
-    let selected = cells.iter().enumerate();
-    let selected = selected.filter(|(_, cell)| plan.is_selected(cell));
+    let (cells, conditions) = (bench.cells, bench.conditions);
     let options = ResumeOptions {
         fresh: arguments.fresh,
         ..ResumeOptions::default()
@@ -139,25 +121,19 @@ fn offered(arguments: &SideArguments, bench: Bench<'_>, store: &Store) -> Vec<Of
         let stored = stored.find(|run| run.keys == keys);
         let kept = stored.filter(|_| matches!(decision, Decision::Keep(_)));
         OfferedRun {
-            name: RunName {
-                key: cell.spec.key.clone(),
-                seed: id.seed,
-                block: id.block,
-            },
+            name: RunName::of(&cell.spec.key, id),
             estimated_s: estimator.run(cell, id.block).map(|one| one.seconds),
             kept_in: kept.and_then(|run| run.session.clone()),
         }
     };
+    let selected = selected(bench.plan, cells);
     let decisions = execute::decide(selected, store, conditions, options);
     decisions.into_iter().map(offer).collect()
 }
 
 fn hello(bench: Bench<'_>, runs: Vec<OfferedRun>) -> Hello {
-    let selected = bench
-        .cells
-        .iter()
-        .filter(|cell| bench.plan.is_selected(cell));
-    let idle = selected.filter_map(|cell| match &cell.feasibility {
+    let selected = selected(bench.plan, bench.cells);
+    let idle = selected.filter_map(|(_, cell)| match &cell.feasibility {
         Feasibility::Runs => None,
         Feasibility::Skipped(reason) | Feasibility::Infeasible(reason) => {
             Some((cell.spec.key.clone(), reason.clone()))

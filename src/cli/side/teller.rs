@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::ab::{Ended, RunName, Said};
 use crate::event::{Event, Job, RunEvent, RunOutcome};
-use crate::progress::{RunState, last_words};
+use crate::progress::{RunState, last_words, write_line};
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
@@ -28,9 +28,7 @@ impl<W: Write> Teller<W> {
 
     /// Sends a message. Errors are ignored: a parent that is gone has also closed stdin, which ends this process.
     pub(super) fn tell(&mut self, what: &Said) {
-        let mut line = serde_json::to_vec(what).unwrap_or_default();
-        line.push(b'\n');
-        let _ = self.out.write_all(&line).and_then(|()| self.out.flush());
+        let _ = write_line(&mut self.out, what);
     }
 
     pub(super) fn pass_on(&mut self, event: &RunEvent<'_>) {
@@ -63,11 +61,7 @@ impl<W: Write> Teller<W> {
 
 fn ended(job: &Job, outcome: &RunOutcome) -> Ended {
     Ended {
-        name: RunName {
-            key: job.spec.key.clone(),
-            seed: job.id.seed,
-            block: job.id.block,
-        },
+        name: RunName::of(&job.spec.key, job.id),
         status: outcome.status,
         reason: outcome.reason.clone(),
         wall_s: outcome.wall_s,
