@@ -65,13 +65,11 @@ fn mute(comparison: &Comparison) -> Option<String> {
         return Some("no cell was compared".to_owned());
     }
     comparison.cells.iter().find_map(|pair| {
-        let is_untold = matches!(
-            pair.judgement.verdict,
-            Verdict::TooFewRuns(_) | Verdict::NotComparable(_)
-        );
-        let why = match (is_untold, pair.compared_rows) {
-            (true, _) => "its time per sample could not be compared",
-            (false, 0) => "none of its facts could be compared",
+        let why = match (&pair.judgement.verdict, pair.compared_rows) {
+            (Verdict::TooFewRuns(_) | Verdict::NotComparable(_), _) => {
+                "its time per sample could not be compared"
+            }
+            (_, 0) => "none of its facts could be compared",
             _ => return None,
         };
         Some(format!("{}: {why}", pair.after))
@@ -85,23 +83,20 @@ fn false_alarm(found: &[Violation]) -> Option<String> {
 /// The failure if the planted difference was not found in its cell, or anything else was. All cells together may be slower
 /// too; a larger loss changes other facts of the same cell.
 fn missed(planted: &Planted, found: &[Violation]) -> Option<String> {
-    let is_it = |violation: &Violation| {
-        matches!(
-            (&violation.finding, planted.kind),
-            (Finding::Slower { .. }, Kind::Slowdown) | (Finding::WorseQuality(_), Kind::Loss)
-        )
-    };
     let is_here = |violation: &Violation| violation.cell.as_ref() == Some(&planted.cell);
-    if !found
-        .iter()
-        .any(|violation| is_here(violation) && is_it(violation))
-    {
+    let is_it = |violation: &Violation| match (&violation.finding, planted.kind) {
+        (Finding::Slower { .. }, Kind::Slowdown) | (Finding::WorseQuality(_), Kind::Loss) => {
+            is_here(violation)
+        }
+        _ => false,
+    };
+    if !found.iter().any(is_it) {
         return Some("the gate missed it".to_owned());
     }
     let belongs = |violation: &&Violation| match (&violation.finding, planted.kind) {
-        (Finding::Slower { .. }, Kind::Slowdown) => violation.cell.is_none() || is_here(violation),
+        (Finding::Slower { .. }, Kind::Slowdown) if violation.cell.is_none() => true,
         (Finding::OtherFact(_), Kind::Loss) => is_here(violation),
-        _ => is_here(violation) && is_it(violation),
+        _ => is_it(violation),
     };
     let other = found.iter().find(|violation| !belongs(violation))?;
     let cell = other.cell.as_deref().unwrap_or("all cells together");

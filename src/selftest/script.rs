@@ -34,6 +34,12 @@ pub(super) struct Factors {
     pub(super) loss: f64,
 }
 
+impl Factors {
+    pub(super) const fn new(time: f64, loss: f64) -> Self {
+        Self { time, loss }
+    }
+}
+
 /// How a run of a cell ends. `side` is the number of the side, whose times have their own noise.
 pub(super) fn outcome(spec: &CellSpec, id: RunId, side: u64, factors: Factors) -> RunOutcome {
     let step_ms = step_ms(spec) * factors.time * noise(id, side);
@@ -58,11 +64,8 @@ fn noise(id: RunId, side: u64) -> f64 {
         Seed(id.seed).stream_at(Purpose::Noise, &[side, id.cell as u64, id.block as u64]);
     let drift = DRIFT * place(id) / (RUNS - 1) as f64;
     let normal: f64 = draws.sample(StandardNormal);
-    let outlier = if draws.r#gen::<f64>() < OUTLIERS {
-        2.0
-    } else {
-        1.0
-    };
+    let is_outlier = draws.r#gen::<f64>() < OUTLIERS;
+    let outlier = if is_outlier { 2.0 } else { 1.0 };
     (1.0 + drift) * (NOISE * normal).exp() * outlier
 }
 
