@@ -18,10 +18,11 @@ mod side;
 mod turns;
 mod worktree;
 
+pub use crate::progress::{Ended, RunName};
 pub use builder::{Build, build, has_package};
 pub use duel::{DuelEvent, Score, duel};
 pub use error::AbError;
-pub use protocol::{Ended, Hello, OfferedRun, RunName, SIDE_PROTOCOL, Said, Turn};
+pub use protocol::{Hello, OfferedRun, SIDE_PROTOCOL, Said, Turn};
 pub use sessions::{Programs, Sessions};
 pub use side::{Side, SideOrder};
 pub use turns::{Pair, Turns, Which};

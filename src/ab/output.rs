@@ -64,10 +64,8 @@ fn pass_lines(
     output: fn(String) -> Output,
 ) {
     thread::spawn(move || {
-        let lines = from
-            .into_iter()
-            .flat_map(|from| BufReader::new(from).lines());
-        for line in lines.map_while(Result::ok) {
+        let lines = from.map(|from| BufReader::new(from).lines());
+        for line in lines.into_iter().flatten().map_while(Result::ok) {
             if to.send(output(line)).is_err() {
                 break;
             }

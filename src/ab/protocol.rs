@@ -9,33 +9,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{RunId, Status};
+use crate::progress::{Ended, RunName};
 use crate::results::Environment;
 
 /// Version of this protocol; both programs must have the same.
 pub const SIDE_PROTOCOL: u32 = 1;
-
-/// Identifies a run; the same for both sides if they have the same cell.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct RunName {
-    /// Readable key of the cell.
-    pub key: String,
-    /// Seed.
-    pub seed: u64,
-    /// Block, from 0.
-    pub block: usize,
-}
-
-impl RunName {
-    /// The name of run `id` of the cell with this key.
-    pub fn of(key: &str, id: RunId) -> Self {
-        Self {
-            key: key.to_owned(),
-            seed: id.seed,
-            block: id.block,
-        }
-    }
-}
 
 /// A request to a side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,27 +82,10 @@ pub struct OfferedRun {
     pub kept_in: Option<String>,
 }
 
-/// The result of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ended {
-    /// Identifies the run.
-    #[serde(flatten)]
-    pub name: RunName,
-    /// Status.
-    pub status: Status,
-    /// One line; empty for `done`.
-    pub reason: String,
-    /// Duration in seconds.
-    pub wall_s: f64,
-    /// Median time of a step in milliseconds, if steps were measured.
-    pub step_ms: Option<f64>,
-    /// The last lines of a failed run's standard error.
-    pub last_words: Vec<String>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Status;
 
     #[test]
     fn the_protocol_lines_keep_their_format() {

@@ -15,9 +15,9 @@ use crate::event::Status;
 use crate::progress::write_line;
 use crate::results::FORMAT_VERSION;
 
-use super::AbError;
 use super::output::{LOOK, Output, Outputs};
-use super::protocol::{Ended, Hello, RunName, SIDE_PROTOCOL, Said, Turn};
+use super::protocol::{Hello, SIDE_PROTOCOL, Said, Turn};
+use super::{AbError, Ended, RunName};
 
 /// Time limit for a side to write its results after its parent gives up.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -5,9 +5,10 @@ use std::collections::{HashMap, HashSet};
 use crate::event::RunId;
 use crate::execute::in_block_order;
 
-use super::protocol::{Hello, OfferedRun, RunName};
+use super::RunName;
+use super::protocol::{Hello, OfferedRun};
 
-/// One of the two sides.
+/// One of the two sides; as a number, its place in an array of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     /// The reference (the older commit).
@@ -74,14 +75,11 @@ impl Turns {
             let lonely = keys.iter().filter(|key| !of_both(key));
             lonely.cloned().collect::<Vec<String>>()
         };
+        let both = all_after.iter().filter(|key| of_both(key));
         let mut turns = Self {
             only_before: only(&all_before),
             only_after: only(&all_after),
-            keys: all_after
-                .iter()
-                .filter(|key| of_both(key))
-                .cloned()
-                .collect(),
+            keys: both.cloned().collect(),
             ..Self::default()
         };
         turns.pair(before, after, counts);

@@ -37,12 +37,12 @@ pub(super) fn gate_selftest(arguments: &GateSelftestArguments) -> Outcome {
     let folder = arguments.out.as_deref().unwrap_or(temporary.path());
     std::fs::create_dir_all(folder)?;
     let folder = std::path::absolute(folder)?;
-    let checks = if arguments.real {
-        real(&folder)
+    let check = if arguments.real {
+        real
     } else {
-        selftest::scripted(&folder)
+        selftest::scripted
     };
-    let checks = match checks {
+    let checks = match check(&folder) {
         Ok(checks) => checks,
         Err(SelftestError::Interrupted) => return Ok(exit_code::INTERRUPTED),
         Err(SelftestError::Machine(failure)) => return Err(failure.into()),
@@ -96,8 +96,8 @@ fn show(check: &Check, text: &mut String) {
     if check.found.is_empty() {
         let _ = writeln!(text, "  found   nothing");
     }
-    let shown = |ratio: &(String, Option<f64>)| {
-        let shown = ratio.1.map(|ratio| format!("{ratio:.3}×"));
+    let shown = |ratio: &Option<f64>| {
+        let shown = ratio.map(|ratio| format!("{ratio:.3}×"));
         shown.unwrap_or_else(|| "none".to_owned())
     };
     let ratios: Vec<String> = check.ratios.iter().map(shown).collect();
@@ -109,8 +109,8 @@ fn show(check: &Check, text: &mut String) {
 }
 
 fn title(check: &Check) -> String {
-    check.planted.as_ref().map_or_else(
-        || "nothing planted: both sides are alike".to_owned(),
-        |planted| format!("planted in {}: {}", planted.cell, planted.words),
-    )
+    match &check.planted {
+        None => "nothing planted: both sides are alike".to_owned(),
+        Some(planted) => format!("planted in {}: {}", planted.cell, planted.words),
+    }
 }

@@ -10,6 +10,7 @@ use crate::diag::Failure;
 use crate::models::{Layer, LayerKind, ModelSpec};
 
 use super::Problem;
+use super::bench::mistake;
 use super::single_cell::single_cell;
 use super::table::table;
 
@@ -30,7 +31,7 @@ pub(super) fn layers(
     let (features, target) = (cell.facts.features, cell.facts.target);
     let layers = spec.expand(features, target).map_err(|mistakes| {
         let all: Vec<String> = mistakes.into_iter().map(|one| one.message).collect();
-        Failure::plain(format!("model `{name}`: {}", all.join("; ")), None)
+        mistake(format!("model `{name}`: {}", all.join("; ")))
     })?;
     let parameters: usize = layers.iter().map(Layer::parameter_count).sum();
     let flops: f64 = layers.iter().map(Layer::forward_flops).sum();

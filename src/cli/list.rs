@@ -14,6 +14,7 @@ use crate::report::{RULES, TEMPLATES, own_templates};
 use super::bench::mistake;
 use super::layers::layers;
 use super::manual::{Entry, Keys, SECTIONS, Schema, Setting};
+use super::output::Format;
 use super::{Outcome, exit_code};
 
 /// List what a manifest can name, with every setting, its default and its range
@@ -59,14 +60,8 @@ enum What {
     Rules,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
-
 pub(super) fn list(arguments: &ListArguments) -> Outcome {
-    let is_json = matches!(arguments.format, Format::Json);
+    let is_json = arguments.format == Format::Json;
     let text = match (arguments.what, &arguments.manifest, &arguments.name) {
         (Some(What::Model), Some(manifest), Some(name)) => {
             layers(manifest, &arguments.set, name, is_json)?

@@ -85,15 +85,11 @@ fn refuse_without_journals(chosen: &Chosen) -> Result<(), Problem> {
 }
 
 fn say(chosen: &Chosen, collected: &Collected) {
-    let (name, known) = (
-        &chosen.plan.name,
-        counts(&[(collected.known, "known before")]),
-    );
+    let name = &chosen.plan.name;
     let journals = count(collected.journals, "journal");
-    eprintln!(
-        "{name}: {journals}: {} taken{known}",
-        count(collected.taken, "run")
-    );
+    let runs = count(collected.taken, "run");
+    let known = counts(&[(collected.known, "known before")]);
+    eprintln!("{name}: {journals}: {runs} taken{known}");
     for place in &collected.damaged {
         eprintln!("warning: `{place}` is no stored run and counts as not there");
     }

@@ -141,10 +141,9 @@ pub fn run() -> ExitCode {
     if std::env::args_os().skip(1).eq(["worker"]) {
         return ExitCode::from(code(worker::worker()));
     }
-    std::env::args_os()
-        .next()
-        .iter()
-        .for_each(|name| shell::called_as(name));
+    if let Some(name) = std::env::args_os().next() {
+        shell::called_as(&name);
+    }
     let outcome = match Arguments::parse().command {
         Command::New(arguments) => new::new(&arguments),
         Command::Run(arguments) => run::run(&arguments),

@@ -2,7 +2,16 @@
 
 use std::io::{self, ErrorKind, Write};
 
+use clap::ValueEnum;
+
 use crate::diag::Failure;
+
+/// How a command prints on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    Text,
+    Json,
+}
 
 /// Prints what is wrong on standard error.
 pub(super) fn print_failure(failure: &Failure) {

@@ -17,7 +17,7 @@ use crate::progress::{Detail, Ending, Progress};
 use crate::record::Recorder;
 use crate::results::environment::{self, TreeLook, env_id, missing_counters};
 use crate::results::store::{Store, journal_path};
-use crate::results::{Environment, ResultSet, Session, from_here};
+use crate::results::{ResultSet, Session, from_here};
 
 use super::after_run::{advise, answer, render};
 use super::bench::{Bench, record_problem};
@@ -28,7 +28,8 @@ use super::run_plan::{
     announce, each_run, folder_or_here, here_as, planned, refuse_namesakes, say_held_out, selected,
     with_data,
 };
-use super::{Outcome, Problem, exit_code, search_run, shard};
+use super::search_run::{self, SearchRun};
+use super::{Outcome, Problem, exit_code, shard};
 
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
@@ -66,16 +67,11 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
         interrupt: &interrupt,
         began,
     };
+    let invocation = &invocation;
     match &plan.search {
-        Some(spec) => search_run::run(&invocation, spec),
+        Some(spec) => SearchRun { invocation, spec }.run(),
         None if arguments.dry_run => invocation.show(),
         None => invocation.run(tree),
-    }
-}
-
-fn say_missing_counters(environment: &Environment) {
-    if let Some(reason) = missing_counters(environment) {
-        eprintln!("note: load, clocks and energy of GPUs are not measured: {reason}");
     }
 }
 
@@ -137,13 +133,14 @@ impl Invocation<'_> {
     fn run(&self, tree: Option<TreeLook>) -> Outcome {
         let session = Session::begin();
         let (arguments, bench, cells) = (self.arguments, &self.bench, self.bench.cells);
-        if arguments.detail() > Detail::Quiet {
-            say_missing_counters(bench.environment);
+        let says_more = arguments.detail() > Detail::Quiet;
+        if let Some(reason) = missing_counters(bench.environment).filter(|_| says_more) {
+            eprintln!("note: load, clocks and energy of GPUs are not measured: {reason}");
         }
         let (store, previous) = shard::open(bench.plan, arguments.shard)?;
         let decisions = self.decisions(&store);
         let estimator = Estimator::new(&store, bench.conditions);
-        if arguments.detail() > Detail::Quiet {
+        if says_more {
             announce(bench.plan, cells, &decisions, &estimator);
         }
         if arguments.verbose {

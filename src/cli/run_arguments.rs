@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::progress::{Detail, Show};
 use crate::results::Share;
 
+use super::output::Format;
 use super::words::Words;
 
 /// Run a manifest: everything that is not finished yet, each run in a process of its own
@@ -66,12 +67,6 @@ pub(super) struct RunArguments {
     format: Format,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
-
 impl RunArguments {
     /// Failed runs after which no further one begins.
     pub(super) fn max_failures(&self) -> Option<usize> {
@@ -98,7 +93,6 @@ impl RunArguments {
 
     /// The command that runs what is left: the same, without options that run finished things again.
     pub(super) fn again(&self) -> String {
-        let is_json = self.format == Format::Json;
         Words::default()
             .words(["run"])
             .words([self.manifest.display()])
@@ -111,7 +105,7 @@ impl RunArguments {
             .flag("--fail-fast", self.fail_fast)
             .flag("--no-report", self.no_report)
             .flag("--verbose", self.verbose)
-            .flag("--format=json", is_json)
+            .flag("--format=json", self.format == Format::Json)
             .command()
     }
 }

@@ -262,13 +262,11 @@ fn time_text(estimate: &Estimate, to_run: usize, jobs: usize) -> Vec<String> {
     if estimate.unknown == to_run {
         return vec![format!("  {NOTHING_LIKE_IT}")];
     }
-    let bases = [
-        (estimate.from_same_cell, "of the same"),
-        (estimate.from_like_cells, "of like"),
-    ];
-    let bases = bases.iter().filter(|(n, _)| *n > 0);
-    let bases: Vec<&str> = bases.map(|(_, basis)| *basis).collect();
-    let bases = bases.join(" and ");
+    let bases = match (estimate.from_same_cell, estimate.from_like_cells) {
+        (_, 0) => "of the same",
+        (0, _) => "of like",
+        _ => "of the same and of like",
+    };
     let time = human_seconds(estimate.seconds / jobs.max(1) as f64);
     let (most, why) = if estimate.is_upper_bound {
         ("at most ", " (early stopping may end runs sooner)")

@@ -16,18 +16,9 @@ use super::run::Invocation;
 use super::run_arguments::RunArguments;
 use super::{Outcome, Problem, exit_code, shard};
 
-pub(super) fn run(invocation: &Invocation<'_>, spec: &SearchSpec) -> Outcome {
-    let run = SearchRun { invocation, spec };
-    if invocation.arguments.dry_run {
-        run.preview()
-    } else {
-        run.run()
-    }
-}
-
-struct SearchRun<'a> {
-    invocation: &'a Invocation<'a>,
-    spec: &'a SearchSpec,
+pub(super) struct SearchRun<'a> {
+    pub(super) invocation: &'a Invocation<'a>,
+    pub(super) spec: &'a SearchSpec,
 }
 
 impl SearchRun<'_> {
@@ -63,8 +54,11 @@ impl SearchRun<'_> {
         Ok(exit_code::GOOD)
     }
 
-    fn run(&self) -> Outcome {
+    pub(super) fn run(&self) -> Outcome {
         let (arguments, bench) = (self.invocation.arguments, &self.invocation.bench);
+        if arguments.dry_run {
+            return self.preview();
+        }
         if arguments.detail() > Detail::Quiet {
             self.announce("");
         }

@@ -79,13 +79,10 @@ fn standings_table(chosen: &Chosen, overview: &Overview) -> String {
     ];
     let standings = overview.standings.iter();
     let mut rows: Vec<_> = standings.map(|one| row(chosen, overview, one)).collect();
-    let totals = [
-        overview.total(|standing| standing.done),
-        overview.total(|standing| standing.failed),
-        overview.total(|standing| standing.left),
-    ];
+    let numbers: [fn(&Standing) -> usize; 3] = [|one| one.done, |one| one.failed, |one| one.left];
+    let totals = numbers.map(|number| overview.total(number).to_string());
     let all = ["all".to_owned(), String::new()].into_iter();
-    rows.push(all.chain(totals.map(|total| total.to_string())).collect());
+    rows.push(all.chain(totals).collect());
     table(header, rows, 2..=5)
 }
 

@@ -12,7 +12,7 @@ use crate::cluster::{
     self, Array, Jobs, Scripts, Slurm, SlurmError, Standing, array_text, slurm_folder,
 };
 use crate::diag::Failure;
-use crate::plan::{SlurmSpec, project_folder};
+use crate::plan::project_folder;
 use crate::results::from_here;
 
 use super::bench::mistake;
@@ -53,9 +53,8 @@ pub(super) fn submit(arguments: &SubmitArguments) -> Outcome {
     // Generate data here, once; otherwise all tasks would generate it at the same time.
     let chosen = arguments.choice.plan()?;
     refuse_if_nothing_can_run(&chosen.plan, &chosen.cells)?;
-    let shards = arguments
-        .shards
-        .map_or(chosen.plan.slurm.shards, usize::from);
+    let shards = arguments.shards.map(usize::from);
+    let shards = shards.unwrap_or(chosen.plan.slurm.shards);
     let overview = Overview::of(&chosen, Some(shards))?;
     refuse(&overview, shards, arguments.dry_run)?;
     let submission = Submission {
@@ -63,7 +62,6 @@ pub(super) fn submit(arguments: &SubmitArguments) -> Outcome {
         chosen: &chosen,
         overview: &overview,
         shards,
-        spec: &chosen.plan.slurm,
     };
     submission.submit()
 }
@@ -94,7 +92,6 @@ struct Submission<'a> {
     chosen: &'a Chosen,
     overview: &'a Overview,
     shards: usize,
-    spec: &'a SlurmSpec,
 }
 
 impl Submission<'_> {
@@ -105,7 +102,10 @@ impl Submission<'_> {
             self.say_nothing();
             return Ok(exit_code::GOOD);
         }
-        let array = format!("--array={}", array_text(&wanted, self.spec.at_once));
+        let array = format!(
+            "--array={}",
+            array_text(&wanted, self.chosen.plan.slurm.at_once)
+        );
         let array = ["--parsable".to_owned(), array];
         if self.arguments.dry_run {
             let shards = command_line(&array, &shard_script);
@@ -229,7 +229,7 @@ impl Submission<'_> {
             plan: self.plan_words()?,
             run: run.0,
             shards: self.shards,
-            slurm: self.spec,
+            slurm: &plan.slurm,
         };
         let cannot =
             |error: io::Error| mistake(format!("cannot write `{}`: {error}", folder.display()));

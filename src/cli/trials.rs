@@ -60,11 +60,9 @@ impl Replay {
 
     /// Counts trials that this machine cannot run as missing, if the machines that run them have devices (`given`).
     pub(super) fn expecting_devices(mut self, plan: &Plan, spec: &SearchSpec, given: bool) -> Self {
-        let all = self.ended.len();
-        if given {
-            self.ended.retain(|(_, status)| *status != Status::Skipped);
-        }
-        if self.ended.len() < all {
+        let is_skipped = |(_, status): &(TrialName, Status)| *status == Status::Skipped;
+        if given && self.ended.iter().any(is_skipped) {
+            self.ended.retain(|trial| !is_skipped(trial));
             self.missing = self.not_there(plan, spec);
         }
         self

@@ -111,17 +111,13 @@ fn table(verification: &Verification, out: &mut impl Write) -> io::Result<()> {
             "convolutions by {names}; weights have the tolerance of `{least}`"
         )?;
     }
-    let Verification {
-        parameters,
-        loss,
-        reference_loss,
-        passed,
-        ..
-    } = verification;
-    let verdict = if *passed { "passed" } else { "failed" };
+    let passed = verification.passed;
+    let verdict = if passed { "passed" } else { "failed" };
+    let (loss, reference) = (verification.loss, verification.reference_loss);
+    let parameters = verification.parameters;
     writeln!(
         out,
-        "{verdict}: {parameters} parameters, loss {loss} where the reference has {reference_loss}"
+        "{verdict}: {parameters} parameters, loss {loss} where the reference has {reference}"
     )
 }
 

@@ -91,44 +91,14 @@ pub fn decisions(
     decide(chosen, store, conditions, options)
 }
 
-/// The state of a shard's run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// It succeeded.
-    Done,
-    /// It failed.
-    Failed,
-    /// It remains.
-    Left,
-}
-
-impl Progress {
-    /// For a run that ended with `status`.
-    pub fn ended(status: Status) -> Self {
-        if status.is_failure() {
-            Self::Failed
-        } else {
-            Self::Done
-        }
-    }
-
-    /// For a run with the decision `decision`.
-    pub fn decided(decision: &Decision) -> Self {
-        match decision {
-            Decision::Keep(status) => Self::ended(*status),
-            Decision::Run(_) => Self::Left,
-        }
-    }
-}
-
-/// Progress of each of `of` shards, from the shard index and the state of every run.
+/// Progress of each of `of` shards, from the shard index of every run and its status; `None` for a run that remains.
 ///
 /// # Errors
 /// [`StoreError`], if the journals cannot be listed.
 pub fn standings(
     results: &Path,
     of: usize,
-    runs: impl IntoIterator<Item = (usize, Progress)>,
+    runs: impl IntoIterator<Item = (usize, Option<Status>)>,
 ) -> Result<Vec<Standing>, StoreError> {
     let journals = journals(results)?;
     let standing = |share: Share| {
@@ -143,14 +113,14 @@ pub fn standings(
         }
     };
     let mut standings: Vec<Standing> = Share::all(of).map(standing).collect();
-    for (index, progress) in runs {
+    for (index, status) in runs {
         let Some(standing) = standings.get_mut(index.wrapping_sub(1)) else {
             continue;
         };
-        match progress {
-            Progress::Done => standing.done += 1,
-            Progress::Failed => standing.failed += 1,
-            Progress::Left => standing.left += 1,
+        match status {
+            None => standing.left += 1,
+            Some(status) if status.is_failure() => standing.failed += 1,
+            Some(_) => standing.done += 1,
         }
     }
     Ok(standings)

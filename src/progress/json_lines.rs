@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::event::{
-    Event, Job, PROTOCOL_VERSION, RunEvent, RunFacts, RunId, RunTimes, Status, StopReason,
+    Event, PROTOCOL_VERSION, RunEvent, RunFacts, RunId, RunTimes, Status, StopReason,
 };
 
 /// Version of the format; a reader refuses one that it does not support.
@@ -74,8 +74,7 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn of(key: &'a str, id: RunId) -> Self {
-        let RunId { seed, block, .. } = id;
+    fn of(key: &'a str, RunId { seed, block, .. }: RunId) -> Self {
         Self { key, seed, block }
     }
 }
@@ -124,7 +123,14 @@ impl<W: Write> JsonLines<W> {
                 runs: *runs,
                 slots: *slots,
             }),
-            RunEvent::RunStarted { job, slot } => self.begin(job, *slot),
+            RunEvent::RunStarted { job, slot } => {
+                self.keys.insert(job.id, job.spec.key.clone());
+                self.write(&Line::RunStarted {
+                    run: Run::of(&job.spec.key, job.id),
+                    slot: *slot,
+                    estimated_s: job.estimated_s,
+                });
+            }
             RunEvent::Worker { id, event } => self.pass_on(*id, event),
             RunEvent::RunEnded { job, outcome } => {
                 self.keys.remove(&job.id);
@@ -158,15 +164,6 @@ impl<W: Write> JsonLines<W> {
             RunEvent::Tick => {}
             RunEvent::End { left } => self.write(&Line::End { left: *left }),
         }
-    }
-
-    fn begin(&mut self, job: &Job, slot: usize) {
-        self.keys.insert(job.id, job.spec.key.clone());
-        self.write(&Line::RunStarted {
-            run: Run::of(&job.spec.key, job.id),
-            slot,
-            estimated_s: job.estimated_s,
-        });
     }
 
     /// The events that show how far a run is. The greeting has no content, the end is in `run-ended`, profiles are in files.

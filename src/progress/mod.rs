@@ -19,7 +19,7 @@ mod summary;
 pub use detail::{Detail, Show};
 pub use json_lines::{EVENTS_VERSION, write_line};
 pub use line::{counts, last_words};
-pub use pairs::{PairEnd, PairName, Pairs, PairsShape};
+pub use pairs::{Ended, Pairs, PairsShape, RunName};
 pub use run_state::RunState;
 pub use spinner::Spinner;
 pub use summary::Ending;

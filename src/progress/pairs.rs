@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal};
 use std::time::Instant;
 
 use indicatif::ProgressBar;
+use serde::{Deserialize, Serialize};
 
 use crate::base::units::{human, human_seconds};
 use crate::event::{RunId, Status};
@@ -25,30 +26,44 @@ pub struct PairsShape {
     pub blocks: usize,
 }
 
-/// Identifies a pair.
-#[derive(Debug, Clone, Copy)]
-pub struct PairName<'a> {
-    /// Key of the cell.
-    pub key: &'a str,
+/// Identifies a run; the same for both sides if they have the same cell.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RunName {
+    /// Readable key of the cell.
+    pub key: String,
     /// Seed.
     pub seed: u64,
     /// Block, from 0.
     pub block: usize,
 }
 
-/// The result of one run of a pair.
-#[derive(Debug, Clone, Copy)]
-pub struct PairEnd<'a> {
+impl RunName {
+    /// The name of run `id` of the cell with this key.
+    pub fn of(key: &str, id: RunId) -> Self {
+        Self {
+            key: key.to_owned(),
+            seed: id.seed,
+            block: id.block,
+        }
+    }
+}
+
+/// The result of one run of a pair, as its side tells it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Identifies the run.
+    #[serde(flatten)]
+    pub name: RunName,
     /// Status.
     pub status: Status,
     /// One line; empty for `done`.
-    pub reason: &'a str,
-    /// Median time of a step.
-    pub step_ms: Option<f64>,
+    pub reason: String,
     /// Duration in seconds.
     pub wall_s: f64,
-    /// The last lines of its standard error, if it failed.
-    pub last_words: &'a [String],
+    /// Median time of a step in milliseconds, if steps were measured.
+    pub step_ms: Option<f64>,
+    /// The last lines of a failed run's standard error.
+    pub last_words: Vec<String>,
 }
 
 /// Displays pairs.
@@ -59,6 +74,8 @@ pub struct Pairs {
     ended: usize,
     failed: usize,
     eta: Eta,
+    /// Whether the current run is the first of its pair.
+    is_first: bool,
     /// The bars of a terminal, and the line of the current run.
     bars: Option<(Bars, ProgressBar)>,
 }
@@ -80,12 +97,14 @@ impl Pairs {
             ended: 0,
             failed: 0,
             eta,
+            is_first: true,
             bars: io::stderr().is_terminal().then(draw),
         }
     }
 
     /// The run of a side starts, as the first or second of the pair.
-    pub fn begin(&mut self, pair: PairName<'_>, side: &str, is_first: bool) {
+    pub fn begin(&mut self, pair: &RunName, side: &str, is_first: bool) {
+        self.is_first = is_first;
         if is_first {
             self.eta.begin(self.id(), Instant::now());
         }
@@ -96,11 +115,11 @@ impl Pairs {
     }
 
     /// Progress of the current run: a text, and the fraction that is done.
-    pub fn at(&mut self, text: &str, share: f64, is_first: bool) {
-        let done = if is_first { 0.0 } else { 0.5 };
+    pub fn at(&mut self, text: String, share: f64) {
+        let done = if self.is_first { 0.0 } else { 0.5 };
         self.eta.advance(self.id(), done + share / 2.0);
         if let Some((_, running)) = &self.bars {
-            running.set_message(text.to_owned());
+            running.set_message(text);
         }
         self.show_place();
     }
@@ -114,13 +133,13 @@ impl Pairs {
     }
 
     /// Both runs of a pair have ended.
-    pub fn end(&mut self, pair: PairName<'_>, before: PairEnd<'_>, after: PairEnd<'_>) {
+    pub fn end(&mut self, before: &Ended, after: &Ended) {
         self.eta.end(self.id(), before.wall_s + after.wall_s);
         self.ended += 1;
         let mut status = [before.status, after.status].into_iter();
         let worst = status.find(|status| status.is_failure());
         self.failed += usize::from(worst.is_some());
-        let text = format!("{}  {}", self.name(pair), gave(before, after));
+        let text = format!("{}  {}", self.name(&before.name), gave(before, after));
         if self.bars.is_some() {
             let line = format!("{} {text}", mark(worst.unwrap_or(Status::Done)));
             self.say(&fitted(&line, 2));
@@ -128,7 +147,7 @@ impl Pairs {
             let place = place(self.ended, self.shape.pairs);
             self.say(&fitted(&format!("{place} {text}"), place.len() + 1));
         }
-        for line in before.last_words.iter().chain(after.last_words) {
+        for line in before.last_words.iter().chain(&after.last_words) {
             self.say(&format!("    {}", console_dim(line)));
         }
         self.show_place();
@@ -151,10 +170,10 @@ impl Pairs {
         }
     }
 
-    fn name(&self, pair: PairName<'_>) -> String {
+    fn name(&self, pair: &RunName) -> String {
         let PairsShape { seeds, blocks, .. } = self.shape;
-        let PairName { key, seed, block } = pair;
-        let name = self.names.of_run(key, (seed, seeds), (block, blocks));
+        let (seed, block) = ((pair.seed, seeds), (pair.block, blocks));
+        let name = self.names.of_run(&pair.key, seed, block);
         name.trim_start().to_owned()
     }
 
@@ -167,12 +186,13 @@ impl Pairs {
 }
 
 /// The result of a pair: `12.3 → 13.1 ms/step, ratio 1.065  in 4.1 s`, or what failed.
-fn gave(before: PairEnd<'_>, after: PairEnd<'_>) -> String {
+fn gave(before: &Ended, after: &Ended) -> String {
     let time = human_seconds(before.wall_s + after.wall_s);
     let sides = [("before", before), ("after", after)].into_iter();
     let failed = sides.filter(|(_, end)| end.status != Status::Done);
-    let reason = |(side, PairEnd { status, reason, .. })| {
-        format!("{side} {status}: {}", without_status(status, reason))
+    let reason = |(side, end): (&str, &Ended)| {
+        let reason = without_status(end.status, &end.reason);
+        format!("{side} {}: {reason}", end.status)
     };
     let failed: Vec<String> = failed.map(reason).collect();
     if !failed.is_empty() {
@@ -190,29 +210,34 @@ fn gave(before: PairEnd<'_>, after: PairEnd<'_>) -> String {
 mod tests {
     use super::*;
 
-    fn end(step_ms: f64) -> PairEnd<'static> {
-        PairEnd {
+    fn end(step_ms: f64) -> Ended {
+        Ended {
+            name: RunName {
+                key: "a=1,b=3".into(),
+                seed: 42,
+                block: 1,
+            },
             status: Status::Done,
-            reason: "",
+            reason: String::new(),
             step_ms: Some(step_ms),
             wall_s: 1.5,
-            last_words: &[],
+            last_words: Vec::new(),
         }
     }
 
     #[test]
     fn a_pair_is_one_line() {
         assert_eq!(
-            gave(end(12.34), end(13.1)),
+            gave(&end(12.34), &end(13.1)),
             "12.3 → 13.1 ms/step, ratio 1.062  in 3.00 s"
         );
-        let killed = PairEnd {
+        let killed = Ended {
             status: Status::Killed,
-            reason: "killed: signal 9",
+            reason: "killed: signal 9".into(),
             ..end(1.0)
         };
         assert_eq!(
-            gave(end(12.34), killed),
+            gave(&end(12.34), &killed),
             "after killed: signal 9  in 3.00 s"
         );
     }
@@ -225,14 +250,10 @@ mod tests {
             blocks: 5,
         };
         let mut pairs = Pairs::new(["a=1,b=2", "a=1,b=3"], shape);
-        let pair = PairName {
-            key: "a=1,b=3",
-            seed: 42,
-            block: 1,
-        };
-        assert_eq!(pairs.name(pair), "b=3 block 2/5");
-        pairs.begin(pair, "before", true);
-        pairs.end(pair, end(1.0), end(1.0));
+        let ended = end(1.0);
+        assert_eq!(pairs.name(&ended.name), "b=3 block 2/5");
+        pairs.begin(&ended.name, "before", true);
+        pairs.end(&ended, &ended);
         assert_eq!(
             pairs.eta.left(Instant::now()).map(|left| left.as_secs()),
             Some(12)

@@ -131,11 +131,10 @@ impl People {
             self.say(&fitted(&line, place.len() + 1));
         }
         for line in self.detail.words(outcome) {
-            let line = self
-                .bars
-                .as_ref()
-                .map_or(line.to_owned(), |_| console_dim(line));
-            self.say(&format!("    {line}"));
+            match &self.bars {
+                Some(bars) => bars.say(&format!("    {}", console_dim(line))),
+                None => eprintln!("    {line}"),
+            }
         }
     }
 

@@ -79,10 +79,8 @@ impl Tally {
                 continue;
             };
             // Of equal values the earlier one stays.
-            if best
-                .as_ref()
-                .is_none_or(|(_, best)| loss(value) < loss(*best))
-            {
+            let is_better = |(_, best): &(_, f64)| loss(value) < loss(*best);
+            if best.as_ref().is_none_or(is_better) {
                 *best = Some((name.clone(), value));
             }
         }

@@ -32,8 +32,8 @@ pub struct Check {
     pub planted: Option<Planted>,
     /// The violations that the gate found.
     pub found: Vec<Violation>,
-    /// Ratios of the cells' times per sample, after / before, by key; `None` if none was computed.
-    pub ratios: Vec<(String, Option<f64>)>,
+    /// Ratio of each cell's time per sample, after / before; `None` if none was computed.
+    pub ratios: Vec<Option<f64>>,
     /// Why the check failed; `None` if it passed.
     pub failure: Option<String>,
 }
@@ -46,12 +46,9 @@ impl Check {
             None => false_alarm(&found),
             Some(planted) => missed(planted, &found),
         });
-        let ratios = comparison.cells.iter().map(|pair| {
-            let ratio = pair.judgement.ratio.map(|ratio| ratio.value);
-            (pair.after.clone(), ratio)
-        });
+        let ratios = comparison.cells.iter().map(|pair| pair.judgement.ratio);
         Self {
-            ratios: ratios.collect(),
+            ratios: ratios.map(|ratio| Some(ratio?.value)).collect(),
             planted,
             found,
             failure,

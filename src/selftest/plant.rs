@@ -16,31 +16,12 @@ pub(super) struct Plant<T> {
 }
 
 impl<T> Plant<T> {
-    /// Nothing is planted: `change` changes nothing.
-    pub(super) const fn nothing(change: T) -> Self {
-        Self {
-            name: "alike",
-            what: None,
-            change,
-        }
-    }
-
-    /// `words` describe the difference for the user.
-    pub(super) const fn slowdown(cell: usize, words: &'static str, change: T) -> Self {
-        Self {
-            name: "slower",
-            what: Some((cell, Kind::Slowdown, words)),
-            change,
-        }
-    }
-
-    /// `words` describe the difference for the user.
-    pub(super) const fn loss(cell: usize, words: &'static str, change: T) -> Self {
-        Self {
-            name: "worse",
-            what: Some((cell, Kind::Loss, words)),
-            change,
-        }
+    pub(super) const fn new(
+        name: &'static str,
+        what: Option<(usize, Kind, &'static str)>,
+        change: T,
+    ) -> Self {
+        Self { name, what, change }
     }
 
     /// The planted cell's index.

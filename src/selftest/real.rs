@@ -7,7 +7,7 @@ use crate::ab::{Score, Side, SideOrder, Turns, duel};
 use crate::results::Session;
 
 use super::plant::{Plant, manifest};
-use super::{Check, RUNS, SelftestError};
+use super::{Check, Kind, RUNS, SelftestError};
 
 /// Two cells of an MLP with a fraction of a millisecond per step. `{first}` and `{second}` take the planted settings.
 const MANIFEST: &str = r#"
@@ -53,15 +53,15 @@ warmup-steps = 20
 /// Clipping at a norm that no gradient reaches computes the norm of every gradient and changes no bit of the result: slower,
 /// with the same result. A tiny learning rate changes the result at the same speed.
 const PLANTS: [Plant<[&str; 2]>; 3] = [
-    Plant::nothing(["", ""]),
-    Plant::slowdown(
-        1,
-        "clipping at a norm that no gradient has",
+    Plant::new("alike", None, ["", ""]),
+    Plant::new(
+        "slower",
+        Some((1, Kind::Slowdown, "clipping at a norm that no gradient has")),
         ["", r#""train.clip" = 1e9"#],
     ),
-    Plant::loss(
-        0,
-        "a learning rate of 1e-6 for 1e-3",
+    Plant::new(
+        "worse",
+        Some((0, Kind::Loss, "a learning rate of 1e-6 for 1e-3")),
         [r#""train.optimizer.lr" = 1e-6"#, ""],
     ),
 ];
@@ -148,15 +148,8 @@ impl Trial<'_> {
             )));
         }
         say(&format!("{name}: {} pairs of runs", turns.to_do.len()));
-        let (to_do, score) = (&turns.to_do, &mut Score::default());
-        duel(
-            &mut before,
-            &mut after,
-            to_do,
-            score,
-            self.interrupted,
-            &mut |_| {},
-        )?;
+        let (sides, score) = ([&mut before, &mut after], &mut Score::default());
+        duel(sides, &turns.to_do, score, self.interrupted, &mut |_| {})?;
         before.finish()?;
         after.finish()?;
         Ok(turns.keys)

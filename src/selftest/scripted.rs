@@ -18,7 +18,7 @@ use crate::results::{self, Session};
 
 use super::plant::{Plant, manifest};
 use super::script::{Factors, outcome};
-use super::{Check, REPEATS, SelftestError};
+use super::{Check, Kind, REPEATS, SelftestError};
 
 /// Four cells for scripted runs; nothing is trained.
 const MANIFEST: &str = r#"
@@ -50,9 +50,17 @@ repeats = {repeats}
 const SESSION: Duration = Duration::from_secs(1_795_287_933);
 
 const PLANTS: [Plant<Factors>; 3] = [
-    Plant::nothing(Factors::new(1.0, 1.0)),
-    Plant::slowdown(2, "steps take 10 % longer", Factors::new(1.10, 1.0)),
-    Plant::loss(1, "losses are 1 % larger", Factors::new(1.0, 1.01)),
+    Plant::new("alike", None, Factors::new(1.0, 1.0)),
+    Plant::new(
+        "slower",
+        Some((2, Kind::Slowdown, "steps take 10 % longer")),
+        Factors::new(1.10, 1.0),
+    ),
+    Plant::new(
+        "worse",
+        Some((1, Kind::Loss, "losses are 1 % larger")),
+        Factors::new(1.0, 1.01),
+    ),
 ];
 
 /// Writes results of scripted runs into folders below `folder`, one side before and three sides after, and runs the gate on

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use crate::compare::{needed_pairs, needed_runs};
-use crate::diag::Failure;
 use crate::manifest;
 use crate::plan::{Feasibility, Plan, PlannedCell};
 
 use super::arguments::AbArguments;
 use crate::cli::Problem;
+use crate::cli::bench::mistake;
 use crate::cli::fingerprints::Fingerprints;
 use crate::cli::run_plan::planned;
 
@@ -29,7 +29,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Plans the working tree's manifest.
+    /// Plans the working tree's manifest; refuses `--aa` with too few pairs.
     pub(super) fn of(arguments: &AbArguments) -> Result<Self, Problem> {
         let known = Fingerprints::beside(&arguments.manifest);
         let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
@@ -40,6 +40,12 @@ impl Frame {
         let cells = plan.cells().filter(runs).count();
         let seeds = plan.measure.seeds.len().max(1);
         let repeats = repeats(arguments, &plan, cells, seeds);
+        let pairs = repeats * seeds;
+        if arguments.aa && pairs < FEWEST_PAIRS {
+            return Err(mistake(format!(
+                "the noise of a machine rests on at least {FEWEST_PAIRS} pairs a cell, not on {pairs}"
+            )));
+        }
         let mut set = arguments.set.clone();
         set.push(format!("measure.repeats={repeats}"));
         Ok(Self {
@@ -50,18 +56,6 @@ impl Frame {
             repeats,
             set,
         })
-    }
-
-    /// Refuses `--aa` with too few pairs.
-    pub(super) fn check(&self, arguments: &AbArguments) -> Result<(), Problem> {
-        let pairs = self.repeats * self.seeds;
-        if arguments.aa && pairs < FEWEST_PAIRS {
-            let title = format!(
-                "the noise of a machine rests on at least {FEWEST_PAIRS} pairs a cell, not on {pairs}"
-            );
-            return Err(Failure::plain(title, None).into());
-        }
-        Ok(())
     }
 
     pub(super) fn folder(&self) -> PathBuf {

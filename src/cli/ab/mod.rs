@@ -22,7 +22,6 @@ use trial::Trial;
 
 pub(super) fn ab(arguments: &AbArguments) -> Outcome {
     let frame = Frame::of(arguments)?;
-    frame.check(arguments)?;
     let interrupt = Interrupt::listen()?;
     let sides = sides(arguments, &frame.manifest, interrupt.is_asked());
     let run = |sides| {

@@ -1,15 +1,13 @@
 //! [`Trial`]: starts both sides, runs the pairs, compares the results.
 
-use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::ab::{
-    AbError, DuelEvent, Ended, Pair, Programs, Said, Score, Sessions, Side, SideOrder, Turns,
-    Which, duel,
+    AbError, DuelEvent, Programs, Said, Score, Sessions, Side, SideOrder, Turns, duel,
 };
 use crate::diag::Failure;
-use crate::progress::{PairEnd, PairName, Pairs, PairsShape};
+use crate::progress::{Pairs, PairsShape};
 use crate::results::{Session, from_here};
 
 use super::arguments::AbArguments;
@@ -44,10 +42,9 @@ impl Trial<'_> {
             return Ok(exit_code::NOTHING_TO_COMPARE);
         }
         let mut score = Score::default();
-        let ended = self.take_turns(&mut before, &mut after, &turns, &mut score);
-        let ended = ended
-            .and_then(|()| before.finish())
-            .and_then(|()| after.finish());
+        let ended = self.take_turns([&mut before, &mut after], &turns, &mut score);
+        let ended = ended.and_then(|()| before.finish());
+        let ended = ended.and_then(|()| after.finish());
         self.interrupt.stop_waiting();
         let folder = from_here(&self.frame.folder());
         let (again, seconds) = (self.arguments.again(), began.elapsed().as_secs_f64());
@@ -100,8 +97,7 @@ impl Trial<'_> {
 
     fn take_turns(
         &self,
-        before: &mut Side,
-        after: &mut Side,
+        sides: [&mut Side; 2],
         turns: &Turns,
         score: &mut Score,
     ) -> Result<(), AbError> {
@@ -113,63 +109,20 @@ impl Trial<'_> {
             seeds: self.frame.seeds,
             blocks: self.frame.repeats,
         };
-        let labels = self.sides.each_ref().map(|side| side.label.as_str());
-        let shown = RefCell::new(Shown {
-            pairs: Pairs::new(turns.keys.iter().map(String::as_str), shape),
-            labels,
-            is_first: true,
-        });
-        let mut see = |event: DuelEvent<'_>| shown.borrow_mut().see(&event);
-        let interrupted = self.interrupt.is_asked();
-        let ended = duel(before, after, &turns.to_do, score, interrupted, &mut see);
-        shown.borrow().pairs.finish();
-        ended
-    }
-}
-
-struct Shown<'a> {
-    pairs: Pairs,
-    labels: [&'a str; 2],
-    /// Whether the current run is the first of its pair.
-    is_first: bool,
-}
-
-impl Shown<'_> {
-    fn see(&mut self, event: &DuelEvent<'_>) {
-        match event {
+        let mut pairs = Pairs::new(turns.keys.iter().map(String::as_str), shape);
+        let mut see = |event: DuelEvent<'_>| match event {
             DuelEvent::Began { pair, which } => {
-                self.is_first = pair.first == *which;
-                let label = self.labels[usize::from(*which == Which::After)];
-                self.pairs.begin(name(pair), label, self.is_first);
+                let side = &self.sides[which as usize];
+                pairs.begin(&pair.name, &side.label, pair.first == which);
             }
-            DuelEvent::Said(Said::Progress { text, share }) => {
-                self.pairs.at(text, *share, self.is_first);
-            }
-            DuelEvent::Said(Said::Warning { message }) => self.pairs.say(message),
+            DuelEvent::Said(Said::Progress { text, share }) => pairs.at(text, share),
+            DuelEvent::Said(Said::Warning { message }) => pairs.say(&message),
             DuelEvent::Said(_) => {}
-            DuelEvent::Ended {
-                pair,
-                before,
-                after,
-            } => self.pairs.end(name(pair), end(before), end(after)),
-        }
-    }
-}
-
-fn name(pair: &Pair) -> PairName<'_> {
-    PairName {
-        key: &pair.name.key,
-        seed: pair.name.seed,
-        block: pair.name.block,
-    }
-}
-
-fn end(ended: &Ended) -> PairEnd<'_> {
-    PairEnd {
-        status: ended.status,
-        reason: &ended.reason,
-        step_ms: ended.step_ms,
-        wall_s: ended.wall_s,
-        last_words: &ended.last_words,
+            DuelEvent::Ended { before, after } => pairs.end(before, after),
+        };
+        let interrupted = self.interrupt.is_asked();
+        let ended = duel(sides, &turns.to_do, score, interrupted, &mut see);
+        pairs.finish();
+        ended
     }
 }

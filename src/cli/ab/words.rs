@@ -22,10 +22,9 @@ pub(super) fn announcement(
     is_same_program: bool,
 ) -> String {
     let (new, old) = (after.label.as_str(), before.label.as_str());
-    let what = if old == FIRST {
-        "the working tree against itself".to_owned()
-    } else {
-        format!("{new} against {old}")
+    let what = match old {
+        FIRST => "the working tree against itself".to_owned(),
+        old => format!("{new} against {old}"),
     };
     let cells = count(turns.keys.len(), "cell");
     let pairs = count(frame.repeats * frame.seeds, "pair");

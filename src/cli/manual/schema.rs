@@ -105,17 +105,17 @@ impl Schema {
         let target = self.target(property);
         let words = alternatives(target).iter();
         let word = |one: &Value| Some((one["const"].as_str()?.to_owned(), one_line(one)));
-        let descriptions = [one_line(property), one_line(target)];
-        let mut descriptions = descriptions.into_iter();
+        let mut description = one_line(property);
+        if description.is_empty() {
+            description = one_line(target);
+        }
         Setting {
             name: name.to_owned(),
             kind: self.kind(property),
             default: (!is_needed).then(|| toml_text(&property["default"])),
             range: range_words(property),
             words: words.filter_map(word).collect(),
-            description: descriptions
-                .find(|text| !text.is_empty())
-                .unwrap_or_default(),
+            description,
         }
     }
 

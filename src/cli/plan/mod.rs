@@ -87,7 +87,11 @@ pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
     };
     out.flush()?;
     known.keep();
-    Ok(summary.exit_code())
+    if summary.is_all_infeasible() {
+        eprintln!("error: no cell can run on any machine; the reasons stand in the plan");
+        return Ok(exit_code::MISTAKE);
+    }
+    Ok(exit_code::GOOD)
 }
 
 fn chosen(plan: &Plan) -> impl Iterator<Item = PlannedCell> {
@@ -306,15 +310,4 @@ fn digest(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     }
     writeln!(out, "digest {}", hasher.finalize())?;
     Ok(summary)
-}
-
-impl Summary {
-    /// If every selected cell is infeasible, it is the user's mistake.
-    fn exit_code(&self) -> u8 {
-        if self.cells() > 0 && self.is_all_infeasible() {
-            eprintln!("error: no cell can run on any machine; the reasons stand in the plan");
-            return exit_code::MISTAKE;
-        }
-        exit_code::GOOD
-    }
 }

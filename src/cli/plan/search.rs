@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::base::text::count;
 use crate::cli::table::table;
@@ -65,10 +66,9 @@ fn objective(objective: &ObjectiveSpec) -> String {
 fn kind(spec: &impl Serialize) -> String {
     let value = serde_json::to_value(spec).unwrap_or_default();
     let settings = value.as_object().into_iter().flatten();
-    let settings: Vec<String> = settings
-        .filter(|(name, _)| *name != "kind")
-        .map(|(name, value)| format!("{name} = {}", toml_text(value)))
-        .collect();
+    let settings = settings.filter(|(name, _)| *name != "kind");
+    let setting = |(name, value): (&String, &Value)| format!("{name} = {}", toml_text(value));
+    let settings: Vec<String> = settings.map(setting).collect();
     let kind = value["kind"].as_str().unwrap_or_default();
     if settings.is_empty() {
         kind.to_owned()
@@ -85,15 +85,12 @@ fn space(plan: &Plan, search: &SearchSpec) -> String {
     let has_conditions = conditions.iter().any(|text| !text.is_empty());
     let last = has_conditions.then_some("where");
     let header = ["parameter", "values"].into_iter().chain(last);
-    let rows = parameters
-        .iter()
-        .zip(conditions)
-        .map(|(parameter, condition)| {
-            let last = has_conditions.then_some(condition);
-            let row = [name(parameter), parameter.domain.to_string()];
-            row.into_iter().chain(last)
-        });
-    table(header, rows, []) + &size(plan)
+    let row = |(parameter, condition): (&Parameter, String)| {
+        let last = has_conditions.then_some(condition);
+        let row = [name(parameter), parameter.domain.to_string()];
+        row.into_iter().chain(last)
+    };
+    table(header, parameters.iter().zip(conditions).map(row), []) + &size(plan)
 }
 
 /// The number of points of the space, if it is finite; of every study, if they differ.
@@ -121,8 +118,6 @@ fn name(parameter: &Parameter) -> String {
 
 fn condition(plan: &Plan, parameter: usize) -> String {
     let conditions = plan.conditions(parameter).into_iter();
-    let texts: Vec<String> = conditions
-        .map(|(name, values)| format!("{name} = {}", values.join(" or ")))
-        .collect();
-    texts.join(", ")
+    let texts = conditions.map(|(name, values)| format!("{name} = {}", values.join(" or ")));
+    texts.collect::<Vec<String>>().join(", ")
 }

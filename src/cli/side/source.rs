@@ -16,8 +16,7 @@ use crate::plan::{CellSpec, PlannedCell};
 #[derive(Debug)]
 pub(super) struct Asked {
     names: Receiver<RunName>,
-    cells: HashMap<String, (usize, Arc<CellSpec>)>,
-    expected: HashMap<RunName, Option<f64>>,
+    jobs: HashMap<RunName, Job>,
 }
 
 impl Asked {
@@ -27,15 +26,30 @@ impl Asked {
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&is_stopped);
         thread::spawn(move || listen(io::stdin().lock(), &sender, &stop));
-        let cells = cells.iter().enumerate().map(|(row, cell)| {
-            let spec = Arc::new(cell.spec.clone());
-            (cell.spec.key.clone(), (row, spec))
-        });
-        let expected = runs.iter().map(|run| (run.name.clone(), run.estimated_s));
+        let specs = cells.iter().map(|cell| Arc::new(cell.spec.clone()));
+        let rows = specs
+            .enumerate()
+            .map(|(row, spec)| (spec.key.clone(), (row, spec)));
+        let rows: HashMap<String, (usize, Arc<CellSpec>)> = rows.collect();
+        let job = |OfferedRun {
+                       name, estimated_s, ..
+                   }: &OfferedRun| {
+            let (cell, spec) = rows.get(&name.key)?;
+            let job = Job {
+                id: RunId {
+                    cell: *cell,
+                    seed: name.seed,
+                    block: name.block,
+                },
+                spec: Arc::clone(spec),
+                estimated_s: *estimated_s,
+                trial: None,
+            };
+            Some((name.clone(), job))
+        };
         let source = Self {
             names: asked,
-            cells: cells.collect(),
-            expected: expected.collect(),
+            jobs: runs.iter().filter_map(job).collect(),
         };
         (source, is_stopped)
     }
@@ -51,20 +65,8 @@ impl Source for Asked {
         loop {
             let name = self.names.recv().ok()?;
             // A run that was not offered is ignored; a parent that requests one waits for ever.
-            if let (Some((cell, spec)), Some(expected)) =
-                (self.cells.get(&name.key), self.expected.get(&name))
-            {
-                let job = Job {
-                    id: RunId {
-                        cell: *cell,
-                        seed: name.seed,
-                        block: name.block,
-                    },
-                    spec: Arc::clone(spec),
-                    estimated_s: *expected,
-                    trial: None,
-                };
-                return Some(Next::Run(job));
+            if let Some(job) = self.jobs.get(&name) {
+                return Some(Next::Run(job.clone()));
             }
         }
     }

@@ -34,12 +34,6 @@ impl<W: Write> Teller<W> {
     pub(super) fn pass_on(&mut self, event: &RunEvent<'_>) {
         match event {
             RunEvent::RunStarted { .. } => self.state = RunState::default(),
-            RunEvent::Worker {
-                event: Event::Warning { message },
-                ..
-            } => self.tell(&Said::Warning {
-                message: message.clone(),
-            }),
             RunEvent::Worker { event, .. } => self.hear(event),
             RunEvent::RunEnded { job, outcome } => self.tell(&Said::Ended(ended(job, outcome))),
             _ => {}
@@ -47,6 +41,10 @@ impl<W: Write> Teller<W> {
     }
 
     fn hear(&mut self, event: &Event) {
+        if let Event::Warning { message } = event {
+            let message = message.clone();
+            return self.tell(&Said::Warning { message });
+        }
         self.state.see(event);
         let is_too_soon = |last: Instant| last.elapsed() < PROGRESS_EVERY;
         if !self.last_progress.is_some_and(is_too_soon) {
