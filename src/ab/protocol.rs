@@ -18,7 +18,7 @@ pub const SIDE_PROTOCOL: u32 = 1;
 /// A request to a side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Turn {
+pub enum SideRequest {
     /// Do this run, even if it is kept.
     Run(RunName),
     /// Write the results and end.
@@ -30,7 +30,7 @@ pub enum Turn {
 /// A message from a side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Said {
+pub enum SideMessage {
     /// The first message.
     Hello(Box<Hello>),
     /// Progress of the current run.
@@ -94,14 +94,14 @@ mod tests {
             seed: 42,
             block: 1,
         };
-        let text = |turn: &Turn| serde_json::to_string(turn).unwrap();
+        let text = |turn: &SideRequest| serde_json::to_string(turn).unwrap();
         let run = r#"{"run":{"key":"model=mlp,batch-size=8","seed":42,"block":1}}"#;
-        assert_eq!(text(&Turn::Run(name.clone())), run);
+        assert_eq!(text(&SideRequest::Run(name.clone())), run);
         assert_eq!(
-            (text(&Turn::Finish), text(&Turn::Stop)),
+            (text(&SideRequest::Finish), text(&SideRequest::Stop)),
             (r#""finish""#.to_owned(), r#""stop""#.to_owned())
         );
-        let ended = Said::Ended(Ended {
+        let ended = SideMessage::Ended(Ended {
             name,
             status: Status::Done,
             reason: String::new(),
@@ -111,6 +111,6 @@ mod tests {
         });
         let line = r#"{"ended":{"key":"model=mlp,batch-size=8","seed":42,"block":1,"status":"done","reason":"","wall_s":1.5,"step_ms":2.0,"last_words":[]}}"#;
         assert_eq!(serde_json::to_string(&ended).unwrap(), line);
-        assert_eq!(serde_json::from_str::<Said>(line).unwrap(), ended);
+        assert_eq!(serde_json::from_str::<SideMessage>(line).unwrap(), ended);
     }
 }

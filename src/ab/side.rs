@@ -16,7 +16,7 @@ use crate::progress::write_line;
 use crate::results::FORMAT_VERSION;
 
 use super::output::{LOOK, Output, Outputs};
-use super::protocol::{Hello, SIDE_PROTOCOL, Said, Turn};
+use super::protocol::{Hello, SIDE_PROTOCOL, SideMessage, SideRequest};
 use super::{AbError, Ended, RunName};
 
 /// Time limit for a side to write its results after its parent gives up.
@@ -98,13 +98,13 @@ impl Side {
         &mut self,
         name: &RunName,
         interrupted: &AtomicBool,
-        tell: &mut dyn FnMut(Said),
+        tell: &mut dyn FnMut(SideMessage),
     ) -> Result<Ended, AbError> {
-        self.process.tell(&Turn::Run(name.clone()));
+        self.process.tell(&SideRequest::Run(name.clone()));
         let mut is_stopping = false;
         loop {
             match self.next()? {
-                Some(Said::Ended(ended)) if ended.name == *name => {
+                Some(SideMessage::Ended(ended)) if ended.name == *name => {
                     if ended.status == Status::NotRun || is_stopping {
                         return Err(AbError::Interrupted);
                     }
@@ -114,7 +114,7 @@ impl Side {
                 None => {}
             }
             if !is_stopping && interrupted.load(Ordering::SeqCst) {
-                self.process.tell(&Turn::Stop);
+                self.process.tell(&SideRequest::Stop);
                 is_stopping = true;
             }
         }
@@ -125,16 +125,16 @@ impl Side {
     /// # Errors
     /// The side has ended without its last message.
     pub fn finish(mut self) -> Result<(), AbError> {
-        self.process.tell(&Turn::Finish);
-        while self.next()? != Some(Said::Bye) {}
+        self.process.tell(&SideRequest::Finish);
+        while self.next()? != Some(SideMessage::Bye) {}
         Ok(())
     }
 
     /// The next message; `None` if there is none for a while.
-    fn next(&mut self) -> Result<Option<Said>, AbError> {
+    fn next(&mut self) -> Result<Option<SideMessage>, AbError> {
         match self.process.outputs.next() {
             Output::Line(line) => Ok(serde_json::from_str(&line).ok()),
-            Output::Words(message) => Ok(Some(Said::Warning { message })),
+            Output::Words(message) => Ok(Some(SideMessage::Warning { message })),
             Output::Silence => Ok(None),
             Output::End => Err(self.process.died(&self.label)),
         }
@@ -201,7 +201,7 @@ impl Process {
     }
 
     /// Sends a message. If the side has ended, the next read reports it.
-    fn tell(&mut self, turn: &Turn) {
+    fn tell(&mut self, turn: &SideRequest) {
         if let Some(stdin) = &mut self.stdin {
             let _ = write_line(stdin, turn);
         }

@@ -72,8 +72,8 @@ impl Turns {
         let in_after: HashSet<&String> = all_after.iter().collect();
         let of_both = |key: &String| in_before.contains(key) && in_after.contains(key);
         let only = |keys: &[String]| {
-            let lonely = keys.iter().filter(|key| !of_both(key));
-            lonely.cloned().collect::<Vec<String>>()
+            let unpaired = keys.iter().filter(|key| !of_both(key));
+            unpaired.cloned().collect::<Vec<String>>()
         };
         let both = all_after.iter().filter(|key| of_both(key));
         let mut turns = Self {

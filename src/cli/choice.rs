@@ -12,9 +12,9 @@ use crate::plan::{Plan, PlanInputs, PlannedCell, project_folder, results_root};
 use crate::results::{self, from_here, no_results};
 
 use super::Problem;
-use super::bench::mistake;
 use super::fingerprints::Fingerprints;
 use super::run_plan::{planned, refuse_namesakes, with_data};
+use super::setup::mistake;
 use super::words::Words;
 
 /// Which plan is meant, by the options of `run`.

@@ -10,7 +10,7 @@ use crate::diag::Failure;
 use crate::models::{Layer, LayerKind, ModelSpec};
 
 use super::Problem;
-use super::bench::mistake;
+use super::setup::mistake;
 use super::single_cell::single_cell;
 use super::table::table;
 

@@ -11,10 +11,10 @@ use crate::diag::Failure;
 use crate::plan::results_root;
 use crate::report::{RULES, TEMPLATES, own_templates};
 
-use super::bench::mistake;
 use super::layers::layers;
 use super::manual::{Entry, Keys, SECTIONS, Schema, Setting};
 use super::output::Format;
+use super::setup::mistake;
 use super::{Outcome, exit_code};
 
 /// List what a manifest can name, with every setting, its default and its range

@@ -15,10 +15,10 @@ use crate::results::store::{RunConditions, Store, journals};
 use crate::results::{Session, from_here};
 
 use super::after_run::render;
-use super::bench::{self, Bench, mistake, record_problem};
 use super::choice::{Chosen, PlanChoice};
 use super::overview::last_number_of_shares;
 use super::run_plan::conditions;
+use super::setup::{self, Setup, mistake, record_problem};
 use super::trials::Replay;
 use super::{Outcome, Problem, exit_code};
 
@@ -42,14 +42,14 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     let chosen = arguments.choice.plan()?;
     let (environment, mut conditions) = conditions(&chosen.plan.manifest_path);
     refuse_without_journals(&chosen)?;
-    let (mut store, previous) = bench::open(&chosen.plan)?;
+    let (mut store, previous) = setup::open(&chosen.plan)?;
     let collected = cluster::collect(&mut store, &chosen.plan.results_folder);
     let collected = collected.map_err(record_problem)?;
     say(&chosen, &collected);
     // The machines that measured may be of another kind than this one.
     conditions.classes = cluster::classes(&store);
-    let bench = Bench::of(&chosen.plan, &chosen.cells, &conditions, &environment);
-    let mut recorder = bench.recorder(store, previous, Session::begin());
+    let setup = Setup::of(&chosen.plan, &chosen.cells, &conditions, &environment);
+    let mut recorder = setup.recorder(store, previous, Session::begin());
     if collected.taken > 0 {
         recorder.has_new_runs();
     }

@@ -7,7 +7,6 @@ pub mod exit_code;
 
 mod ab;
 mod after_run;
-mod bench;
 mod choice;
 mod compare;
 mod completions;
@@ -33,6 +32,7 @@ mod run_arguments;
 mod run_plan;
 mod schema;
 mod search_run;
+mod setup;
 mod shard;
 mod side;
 mod single_cell;

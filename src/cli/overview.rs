@@ -12,9 +12,9 @@ use crate::results::Share;
 use crate::results::store::{RunConditions, Store, journals};
 
 use super::Problem;
-use super::bench::mistake;
 use super::choice::Chosen;
 use super::run_plan::conditions;
+use super::setup::mistake;
 use super::trials::{Replay, TrialName};
 
 pub(super) struct Overview {
@@ -24,7 +24,7 @@ pub(super) struct Overview {
     /// Its state in Slurm.
     pub(super) tasks: Vec<Task>,
     /// Why Slurm could not be queried.
-    pub(super) silent: Option<SlurmError>,
+    pub(super) slurm_error: Option<SlurmError>,
 }
 
 impl Overview {
@@ -38,7 +38,7 @@ impl Overview {
         let shards = shards.unwrap_or(chosen.plan.slurm.shards);
         let known: Vec<&str> = jobs.as_ref().map(Jobs::ids).unwrap_or_default();
         // Slurm before the journals: the journal of an ended task is complete.
-        let (tasks, silent) = match Slurm.tasks(&known) {
+        let (tasks, slurm_error) = match Slurm.tasks(&known) {
             Ok(tasks) => (tasks, None),
             Err(error) => (Vec::new(), Some(error)),
         };
@@ -46,7 +46,7 @@ impl Overview {
             standings: standings(chosen, shards)?,
             jobs,
             tasks,
-            silent,
+            slurm_error,
         })
     }
 

@@ -20,7 +20,6 @@ use crate::results::store::{Store, journal_path};
 use crate::results::{ResultSet, Session, from_here};
 
 use super::after_run::{advise, answer, render};
-use super::bench::{Bench, record_problem};
 use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
@@ -29,6 +28,7 @@ use super::run_plan::{
     with_data,
 };
 use super::search_run::{self, SearchRun};
+use super::setup::{Setup, record_problem};
 use super::{Outcome, Problem, exit_code, shard};
 
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let conditions = here_as(env_id(&environment), jobs);
     let invocation = Invocation {
         arguments,
-        bench: Bench::of(&plan, &cells, &conditions, &environment),
+        setup: Setup::of(&plan, &cells, &conditions, &environment),
         interrupt: &interrupt,
         began,
     };
@@ -98,7 +98,7 @@ pub(super) fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> R
 /// A call of `run`, with what it works on.
 pub(super) struct Invocation<'a> {
     pub(super) arguments: &'a RunArguments,
-    pub(super) bench: Bench<'a>,
+    pub(super) setup: Setup<'a>,
     pub(super) interrupt: &'a Interrupt,
     pub(super) began: Instant,
 }
@@ -106,42 +106,42 @@ pub(super) struct Invocation<'a> {
 impl Invocation<'_> {
     /// `--dry-run`: prints what would happen with every run.
     fn show(&self) -> Outcome {
-        let (bench, cells) = (&self.bench, self.bench.cells);
-        let store = shard::read(bench.plan, self.arguments.shard)?;
+        let (setup, cells) = (&self.setup, self.setup.cells);
+        let store = shard::read(setup.plan, self.arguments.shard)?;
         let decisions = self.decisions(&store);
-        let estimator = Estimator::new(&store, bench.conditions);
-        announce(bench.plan, cells, &decisions, &estimator);
+        let estimator = Estimator::new(&store, setup.conditions);
+        announce(setup.plan, cells, &decisions, &estimator);
         io::stdout().write_all(each_run(cells, &decisions).as_bytes())?;
         Ok(exit_code::GOOD)
     }
 
     /// Every run of the selected cells, with the decision whether it runs.
     fn decisions(&self, store: &Store) -> Vec<(RunId, Decision)> {
-        let (arguments, bench) = (self.arguments, &self.bench);
+        let (arguments, setup) = (self.arguments, &self.setup);
         let options = ResumeOptions {
             fresh: arguments.fresh,
             retry: arguments.retry,
             any_conditions: arguments.shard.is_some(),
             without_checkpoints: false,
         };
-        let selected = selected(bench.plan, bench.cells);
-        let decisions = execute::decide(selected, store, bench.conditions, options);
-        shard::own(arguments.shard, bench.cells, decisions)
+        let selected = selected(setup.plan, setup.cells);
+        let decisions = execute::decide(selected, store, setup.conditions, options);
+        shard::own(arguments.shard, setup.cells, decisions)
     }
 
     /// Does the runs. `tree` is git's scan of the working tree, if it is still running.
     fn run(&self, tree: Option<TreeLook>) -> Outcome {
         let session = Session::begin();
-        let (arguments, bench, cells) = (self.arguments, &self.bench, self.bench.cells);
+        let (arguments, setup, cells) = (self.arguments, &self.setup, self.setup.cells);
         let says_more = arguments.detail() > Detail::Quiet;
-        if let Some(reason) = missing_counters(bench.environment).filter(|_| says_more) {
+        if let Some(reason) = missing_counters(setup.environment).filter(|_| says_more) {
             eprintln!("note: load, clocks and energy of GPUs are not measured: {reason}");
         }
-        let (store, previous) = shard::open(bench.plan, arguments.shard)?;
+        let (store, previous) = shard::open(setup.plan, arguments.shard)?;
         let decisions = self.decisions(&store);
-        let estimator = Estimator::new(&store, bench.conditions);
+        let estimator = Estimator::new(&store, setup.conditions);
         if says_more {
-            announce(bench.plan, cells, &decisions, &estimator);
+            announce(setup.plan, cells, &decisions, &estimator);
         }
         if arguments.verbose {
             eprint!("{}", each_run(cells, &decisions));
@@ -149,11 +149,11 @@ impl Invocation<'_> {
         let jobs = jobs(cells, &decisions, &estimator);
         let kept = decisions.len() - jobs.len();
         let mut progress = Progress::new(&jobs, arguments.show());
-        let launcher = bench.launcher(&store)?;
-        let mut recorder = bench.recorder(store, previous, session);
+        let launcher = setup.launcher(&store)?;
+        let mut recorder = setup.recorder(store, previous, session);
         tree.into_iter().for_each(|tree| recorder.listen_to(tree));
         let summary = if jobs.is_empty() {
-            progress.see_nothing_to_do(bench.conditions.jobs);
+            progress.see_nothing_to_do(setup.conditions.jobs);
             Summary::default()
         } else {
             let source = &mut Listed::new(jobs);
@@ -183,7 +183,7 @@ impl Invocation<'_> {
             progress.see(&event);
             stored
         };
-        let options = self.bench.options(self.arguments.max_failures());
+        let options = self.setup.options(self.arguments.max_failures());
         let interrupted = self.interrupt.is_asked();
         let summary = execute::run(source, launcher, &options, interrupted, &mut sink);
         self.interrupt.stop_waiting();
@@ -198,7 +198,7 @@ impl Invocation<'_> {
         results: &ResultSet,
         progress: &mut Progress,
     ) -> Outcome {
-        let (arguments, plan) = (self.arguments, self.bench.plan);
+        let (arguments, plan) = (self.arguments, self.setup.plan);
         // A shard has a journal, but no results files or report.
         let (folder, report) = match arguments.shard {
             Some(share) => (journal_path(&plan.results_folder, share), None),
@@ -224,7 +224,7 @@ impl Invocation<'_> {
         if summary.stopped == Some(StopReason::Interrupted) {
             return Ok(exit_code::INTERRUPTED);
         }
-        let selected = selected(plan, self.bench.cells);
+        let selected = selected(plan, self.setup.cells);
         let selected: HashSet<&str> = selected.map(|(_, cell)| &*cell.spec.key).collect();
         let counts = |key: &str| plan.search.is_some() || selected.contains(key);
         let mut blocks = results.blocks.iter();

@@ -18,7 +18,7 @@ use crate::results::environment::{self, env_id};
 use crate::results::store::{RunConditions, Store};
 
 use super::Problem;
-use super::bench::mistake;
+use super::setup::mistake;
 
 /// Plans a manifest, with the options `--only` and `--as`.
 pub(super) fn planned(
@@ -137,12 +137,12 @@ fn cores() -> usize {
 }
 
 /// The stored runs of a plan, for commands that run nothing.
-pub(super) struct Outlook {
+pub(super) struct StoredRuns {
     conditions: RunConditions,
     store: Store,
 }
 
-impl Outlook {
+impl StoredRuns {
     pub(super) fn of(plan: &Plan) -> Result<Self, Problem> {
         Ok(Self {
             conditions: here_as(environment::id_here(), 1),

@@ -11,9 +11,9 @@ use crate::results::Session;
 use crate::results::store::Store;
 use crate::search::{Search, SearchOptions};
 
-use super::bench::{mistake, record_problem};
 use super::run::Invocation;
 use super::run_arguments::RunArguments;
+use super::setup::{mistake, record_problem};
 use super::{Outcome, Problem, exit_code, shard};
 
 pub(super) struct SearchRun<'a> {
@@ -25,7 +25,7 @@ impl SearchRun<'_> {
     /// Shows finished trials without running anything.
     fn preview(&self) -> Outcome {
         let invocation = self.invocation;
-        let store = shard::read(invocation.bench.plan, invocation.arguments.shard)?;
+        let store = shard::read(invocation.setup.plan, invocation.arguments.shard)?;
         let options = SearchOptions {
             only_kept: true,
             ..self.options()?
@@ -55,18 +55,18 @@ impl SearchRun<'_> {
     }
 
     pub(super) fn run(&self) -> Outcome {
-        let (arguments, bench) = (self.invocation.arguments, &self.invocation.bench);
+        let (arguments, setup) = (self.invocation.arguments, &self.invocation.setup);
         if arguments.dry_run {
             return self.preview();
         }
         if arguments.detail() > Detail::Quiet {
             self.announce("");
         }
-        let (store, previous) = shard::open(bench.plan, arguments.shard)?;
+        let (store, previous) = shard::open(setup.plan, arguments.shard)?;
         let mut search = self.search(&store, self.options()?);
-        let launcher = bench.launcher(&store)?;
-        let mut recorder = bench.recorder(store, previous, Session::begin());
-        let mut progress = Progress::searching(self.spec, bench.plan.len(), arguments.show());
+        let launcher = setup.launcher(&store)?;
+        let mut recorder = setup.recorder(store, previous, Session::begin());
+        let mut progress = Progress::searching(self.spec, setup.plan.len(), arguments.show());
         let ended =
             self.invocation
                 .execute(&mut search, &launcher, &mut recorder, &mut progress)?;
@@ -79,12 +79,12 @@ impl SearchRun<'_> {
     }
 
     fn search<'s>(&'s self, store: &Store, options: SearchOptions) -> Search<'s> {
-        let bench = &self.invocation.bench;
-        Search::new(bench.plan, self.spec, store, bench.conditions, options)
+        let setup = &self.invocation.setup;
+        Search::new(setup.plan, self.spec, store, setup.conditions, options)
     }
 
     fn options(&self) -> Result<SearchOptions, Problem> {
-        let (arguments, plan) = (self.invocation.arguments, self.invocation.bench.plan);
+        let (arguments, plan) = (self.invocation.arguments, self.invocation.setup.plan);
         let share = arguments.shard;
         let share = share.map(|share| TrialShare::of(self.spec, plan.len(), share));
         let share = share.transpose().map_err(mistake)?;
@@ -99,8 +99,8 @@ impl SearchRun<'_> {
     }
 
     fn announce(&self, kept: &str) {
-        let (bench, spec) = (&self.invocation.bench, self.spec);
-        let (plan, jobs) = (bench.plan, bench.conditions.jobs);
+        let (setup, spec) = (&self.invocation.setup, self.spec);
+        let (plan, jobs) = (setup.plan, setup.conditions.jobs);
         let studies = plan.len();
         let trials = count(spec.trials, "trial");
         let each = match studies {

@@ -11,7 +11,7 @@ use crate::results::Share;
 use crate::results::store::Store;
 
 use super::Problem;
-use super::bench::{self, mistake, warn_of_damage};
+use super::setup::{self, mistake, warn_of_damage};
 
 /// Opens the storage of runs: the store with its results files, or the journal of a shard.
 pub(super) fn open(
@@ -19,7 +19,7 @@ pub(super) fn open(
     share: Option<Share>,
 ) -> Result<(Store, Option<ResultSet>), Problem> {
     let Some(share) = share else {
-        return bench::open(plan);
+        return setup::open(plan);
     };
     let store = Store::open_shard(&plan.results_folder, share).map_err(mistake)?;
     if let Some(reason) = store.unlocked() {

@@ -35,7 +35,7 @@ pub(super) fn status(arguments: &StatusArguments) -> Outcome {
     let mut out = Stdout::new();
     out.write_all(standings_table(&chosen, &overview).as_bytes())?;
     out.write_all(merge_line(&overview).as_bytes())?;
-    if let (Some(error), Some(_)) = (&overview.silent, &overview.jobs) {
+    if let (Some(error), Some(_)) = (&overview.slurm_error, &overview.jobs) {
         eprintln!("note: {error}; shown is what the journals say");
     }
     let words = arguments.choice.words();

@@ -15,10 +15,10 @@ use crate::diag::Failure;
 use crate::plan::project_folder;
 use crate::results::from_here;
 
-use super::bench::mistake;
 use super::choice::{Chosen, PlanChoice};
 use super::overview::Overview;
 use super::run::refuse_if_nothing_can_run;
+use super::setup::mistake;
 use super::words::Words;
 use super::{Outcome, Problem, exit_code};
 
@@ -67,7 +67,7 @@ pub(super) fn submit(arguments: &SubmitArguments) -> Outcome {
 }
 
 fn refuse(overview: &Overview, shards: usize, is_dry: bool) -> Result<(), Problem> {
-    if let Some(error @ SlurmError::Refused { .. }) = &overview.silent {
+    if let Some(error @ SlurmError::Refused { .. }) = &overview.slurm_error {
         let help = "what is queued or running is not known, so nothing was submitted";
         return Err(Failure::plain(error.to_string(), Some(help.into())).into());
     }

@@ -66,7 +66,7 @@ pub fn counts(numbers: &[(usize, &str)]) -> String {
 }
 
 /// The result of a run, or its reason: `65.2 ms/step  loss 0.118  in 4.1 s`.
-pub(super) fn gave(outcome: &RunOutcome) -> String {
+pub(super) fn result_text(outcome: &RunOutcome) -> String {
     let mut words = Vec::new();
     if outcome.status != Status::Done {
         words.push(without_status(outcome.status, &outcome.reason).to_owned());

@@ -139,7 +139,11 @@ impl Pairs {
         let mut status = [before.status, after.status].into_iter();
         let worst = status.find(|status| status.is_failure());
         self.failed += usize::from(worst.is_some());
-        let text = format!("{}  {}", self.name(&before.name), gave(before, after));
+        let text = format!(
+            "{}  {}",
+            self.name(&before.name),
+            result_text(before, after)
+        );
         if self.bars.is_some() {
             let line = format!("{} {text}", mark(worst.unwrap_or(Status::Done)));
             self.say(&fitted(&line, 2));
@@ -186,7 +190,7 @@ impl Pairs {
 }
 
 /// The result of a pair: `12.3 → 13.1 ms/step, ratio 1.065  in 4.1 s`, or what failed.
-fn gave(before: &Ended, after: &Ended) -> String {
+fn result_text(before: &Ended, after: &Ended) -> String {
     let time = human_seconds(before.wall_s + after.wall_s);
     let sides = [("before", before), ("after", after)].into_iter();
     let failed = sides.filter(|(_, end)| end.status != Status::Done);
@@ -228,7 +232,7 @@ mod tests {
     #[test]
     fn a_pair_is_one_line() {
         assert_eq!(
-            gave(&end(12.34), &end(13.1)),
+            result_text(&end(12.34), &end(13.1)),
             "12.3 → 13.1 ms/step, ratio 1.062  in 3.00 s"
         );
         let killed = Ended {
@@ -237,7 +241,7 @@ mod tests {
             ..end(1.0)
         };
         assert_eq!(
-            gave(&end(12.34), &killed),
+            result_text(&end(12.34), &killed),
             "after killed: signal 9  in 3.00 s"
         );
     }

@@ -9,7 +9,7 @@ use super::bars::{Bars, console_dim, mark, time_left};
 use super::detail::{Detail, Details};
 use super::eta::Eta;
 use super::fitted;
-use super::line::{Names, counts, gave};
+use super::line::{Names, counts, result_text};
 use super::search::{Tally, is_counted};
 
 #[derive(Debug)]
@@ -103,23 +103,26 @@ impl People {
         self.eta.end(job.id, outcome.wall_s);
         self.ended += 1;
         self.failed += usize::from(outcome.status.is_failure());
-        let gave = match &mut self.search {
-            None => gave(outcome),
+        let result_text = match &mut self.search {
+            None => result_text(outcome),
             Some(tally) => {
                 tally.end(job, outcome.status);
-                tally.gave(job, outcome)
+                tally.result_text(job, outcome)
             }
         };
         if self.detail > Detail::Quiet || outcome.status.is_failure() {
-            self.say_ended(job, outcome, &gave);
+            self.say_ended(job, outcome, &result_text);
         }
         self.show_place();
     }
 
-    fn say_ended(&self, job: &Job, outcome: &RunOutcome, gave: &str) {
+    fn say_ended(&self, job: &Job, outcome: &RunOutcome, result_text: &str) {
         let (name, status) = (self.names.name(job), outcome.status);
         if self.bars.is_some() {
-            self.say(&fitted(&format!("{} {name}  {gave}", mark(status)), 2));
+            self.say(&fitted(
+                &format!("{} {name}  {result_text}", mark(status)),
+                2,
+            ));
         } else {
             let (ended, of) = self.place();
             let mut place = place(ended, of);
@@ -127,7 +130,7 @@ impl People {
                 // It does not count as a trial.
                 place = " ".repeat(place.len());
             }
-            let line = format!("{place} {name}  {status}  {gave}");
+            let line = format!("{place} {name}  {status}  {result_text}");
             self.say(&fitted(&line, place.len() + 1));
         }
         for line in self.detail.words(outcome) {

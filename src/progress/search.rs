@@ -135,7 +135,7 @@ impl Tally {
     }
 
     /// The result of a trial: its values, or why it has none.
-    pub(super) fn gave(&self, job: &Job, outcome: &RunOutcome) -> String {
+    pub(super) fn result_text(&self, job: &Job, outcome: &RunOutcome) -> String {
         let mut words = Vec::new();
         match &job.trial {
             _ if outcome.status != Status::Done => {
@@ -278,10 +278,10 @@ sampler = "random"
             wall_s: 4.0,
             ..RunOutcome::empty(status, reason.into())
         };
-        let done = tally.gave(&job, &end(Status::Done, ""));
+        let done = tally.result_text(&job, &end(Status::Done, ""));
         assert_eq!(done, "val_r2 0.7500  parameters 300  in 4.00 s");
         let why = "pruned: step 4: best val_loss 0.52 is worse than 0.41, from trials 0 1";
-        let pruned = tally.gave(&job, &end(Status::Pruned, why));
+        let pruned = tally.result_text(&job, &end(Status::Pruned, why));
         let expected = "step 4: best val_loss 0.52 is worse than 0.41, from trials 0 1  in 4.00 s";
         assert_eq!(pruned, expected);
     }

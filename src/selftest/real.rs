@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use crate::ab::{Score, Side, SideOrder, Turns, duel};
+use crate::ab::{Score, Side, SideOrder, Turns, run_pairs};
 use crate::results::Session;
 
 use super::plant::{Plant, manifest};
@@ -78,7 +78,7 @@ pub fn real(
     say: &mut dyn FnMut(&str),
 ) -> Result<Vec<Check>, SelftestError> {
     let check = |plant: &Plant<[&str; 2]>| {
-        let trial = Trial {
+        let trial = RealCheck {
             folder: folder.join(plant.name),
             program,
             interrupted,
@@ -88,13 +88,13 @@ pub fn real(
     PLANTS.iter().map(check).collect()
 }
 
-struct Trial<'a> {
+struct RealCheck<'a> {
     folder: PathBuf,
     program: &'a Path,
     interrupted: &'a AtomicBool,
 }
 
-impl Trial<'_> {
+impl RealCheck<'_> {
     fn check(
         &self,
         plant: &Plant<[&str; 2]>,
@@ -149,7 +149,7 @@ impl Trial<'_> {
         }
         say(&format!("{name}: {} pairs of runs", turns.to_do.len()));
         let (sides, score) = ([&mut before, &mut after], &mut Score::default());
-        duel(sides, &turns.to_do, score, self.interrupted, &mut |_| {})?;
+        run_pairs(sides, &turns.to_do, score, self.interrupted, &mut |_| {})?;
         before.finish()?;
         after.finish()?;
         Ok(turns.keys)

@@ -12,13 +12,13 @@ use crate::diag::Failure;
 use crate::plan::Only;
 use crate::results::{NoiseRow, from_here, noise_csv, read, read_noise, write_if_changed};
 
-use super::trial::Trial;
+use super::ab_run::AbRun;
 use crate::cli::compare::{Pages, told};
 use crate::cli::gate::percent;
 use crate::cli::output::{Stdout, print_failure};
 use crate::cli::{Problem, exit_code};
 
-impl Trial<'_> {
+impl AbRun<'_> {
     /// Prints the comparison of the two results folders, or the noise.
     pub(super) fn conclude(&self, session: &str) -> Result<u8, AbError> {
         let comparison = self.comparison()?;

@@ -3,9 +3,9 @@
 mod arguments;
 mod conclude;
 
+mod ab_run;
 mod frame;
 mod side_source;
-mod trial;
 mod words;
 
 use crate::ab::AbError;
@@ -16,22 +16,22 @@ use super::{Outcome, Problem, exit_code};
 
 pub(super) use arguments::AbArguments;
 
+use ab_run::AbRun;
 use frame::Frame;
 use side_source::sides;
-use trial::Trial;
 
 pub(super) fn ab(arguments: &AbArguments) -> Outcome {
     let frame = Frame::of(arguments)?;
     let interrupt = Interrupt::listen()?;
     let sides = sides(arguments, &frame.manifest, interrupt.is_asked());
     let run = |sides| {
-        let trial = Trial {
+        let ab_run = AbRun {
             arguments,
             frame: &frame,
             sides,
             interrupt: &interrupt,
         };
-        trial.run()
+        ab_run.run()
     };
     sides.and_then(run).or_else(code_of)
 }

@@ -36,7 +36,7 @@ pub(super) fn announcement(
         );
     }
     for (side, keys) in [(before, &turns.only_before), (after, &turns.only_after)] {
-        lines.extend(lonely(&side.label, keys));
+        lines.extend(of_one_side(&side.label, keys));
     }
     lines.extend(idle(&after.hello));
     let (to_do, kept) = (
@@ -65,7 +65,7 @@ fn time(turns: &Turns) -> String {
     format!(", estimated {}{rest}", human_seconds(seconds))
 }
 
-fn lonely(label: &str, keys: &[String]) -> Vec<String> {
+fn of_one_side(label: &str, keys: &[String]) -> Vec<String> {
     if keys.is_empty() {
         return Vec::new();
     }

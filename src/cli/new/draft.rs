@@ -8,7 +8,7 @@ use crate::datasets::{AugmentSpec, CsvGuess, DatasetSpec, ImageFolderSpec};
 use crate::plan::toml_text;
 
 use super::super::Problem;
-use super::super::bench::mistake;
+use super::super::setup::mistake;
 use super::place::Spot;
 use super::{Form, example, refused};
 

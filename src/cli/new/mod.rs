@@ -16,8 +16,8 @@ use crate::manifest::Manifest;
 use crate::plan::{Feasibility, Plan, PlanOptions, namesakes, results_root, wrong_name};
 use crate::results::from_here;
 
-use super::bench::mistake;
 use super::fingerprints::Fingerprints;
+use super::setup::mistake;
 use super::{Outcome, Problem, exit_code};
 use draft::Draft;
 use place::Spot;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::base::units::human_seconds;
-use crate::cli::run_plan::{self, Outlook};
+use crate::cli::run_plan::{self, StoredRuns};
 use crate::cli::{Outcome, Problem, exit_code};
 use crate::diag::{Failure, did_you_mean};
 use crate::execute::{Basis, Expected};
@@ -90,8 +90,8 @@ fn describe(cell: &PlannedCell, out: &mut impl Write) -> io::Result<()> {
 
 /// Every run of the cell: whether it is kept, or runs and why, and the estimated time.
 fn runs(plan: &Plan, cell: &PlannedCell, out: &mut impl Write) -> Result<(), Problem> {
-    let outlook = Outlook::of(plan)?;
-    let lines = outlook.runs_of(cell);
+    let stored = StoredRuns::of(plan)?;
+    let lines = stored.runs_of(cell);
     if lines.is_empty() {
         return Ok(());
     }
@@ -99,7 +99,7 @@ fn runs(plan: &Plan, cell: &PlannedCell, out: &mut impl Write) -> Result<(), Pro
     for line in lines {
         writeln!(out, "  {line}")?;
     }
-    let Some(expected) = super::expected(&outlook.estimator(), cell) else {
+    let Some(expected) = super::expected(&stored.estimator(), cell) else {
         writeln!(out, "  {}", run_plan::NOTHING_LIKE_IT)?;
         return Ok(());
     };

@@ -20,7 +20,7 @@ use crate::plan::{Feasibility, Plan, PlannedCell};
 use crate::progress::Detail;
 
 use super::fingerprints::Fingerprints;
-use super::run_plan::{Outlook, planned, say_held_out};
+use super::run_plan::{StoredRuns, planned, say_held_out};
 use super::{Outcome, Problem, exit_code};
 use summary::Summary;
 
@@ -150,8 +150,8 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         writeln!(out, "{question}")?;
     }
     let left_out = summary.cells() - first.len() - last.len();
-    let outlook = Outlook::of(plan)?;
-    let estimator = outlook.estimator();
+    let stored = StoredRuns::of(plan)?;
+    let estimator = stored.estimator();
     let estimate = |cell: &PlannedCell| {
         expected(&estimator, cell).map(|expected| human_seconds(expected.seconds))
     };
@@ -169,7 +169,7 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     // Finished and remaining runs, if they fit into memory.
     if plan.len() <= RESUMED {
         let cells: Vec<PlannedCell> = plan.cells().collect();
-        write!(out, "{}", outlook.text(plan, &cells))?;
+        write!(out, "{}", stored.text(plan, &cells))?;
     }
     Ok(summary)
 }
@@ -202,8 +202,8 @@ fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         "estimated_from",
     ];
     let (key, rest) = ("key".to_owned(), rest.map(str::to_owned));
-    let outlook = Outlook::of(plan)?;
-    let estimator = outlook.estimator();
+    let stored = StoredRuns::of(plan)?;
+    let estimator = stored.estimator();
     record(out, [key].into_iter().chain(axes).chain(rest))?;
     for cell in chosen(plan) {
         summary.add(&cell.outline());
@@ -253,8 +253,8 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     // Leave the object open for the cells.
     let text = text.strip_suffix('}').unwrap_or(&text);
     write!(out, "{text},\"cells\":[")?;
-    let outlook = Outlook::of(plan)?;
-    let estimator = outlook.estimator();
+    let stored = StoredRuns::of(plan)?;
+    let estimator = stored.estimator();
     for (index, cell) in chosen(plan).enumerate() {
         summary.add(&cell.outline());
         let expected = expected(&estimator, &cell);

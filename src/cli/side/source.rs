@@ -1,4 +1,4 @@
-//! [`Asked`]: the runs that the parent requests, one after the other.
+//! [`RequestedRuns`]: the runs that the parent requests, one after the other.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
-use crate::ab::{OfferedRun, RunName, Turn};
+use crate::ab::{OfferedRun, RunName, SideRequest};
 use crate::event::{Job, RunId};
 use crate::execute::{Next, Source};
 use crate::plan::{CellSpec, PlannedCell};
 
 /// A queue of runs that blocks until the parent requests the next run.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct RequestedRuns {
     names: Receiver<RunName>,
     jobs: HashMap<RunName, Job>,
 }
 
-impl Asked {
+impl RequestedRuns {
     /// Reads stdin on a thread; the flag is set when the current run has to end.
     pub(super) fn listen(cells: &[PlannedCell], runs: &[OfferedRun]) -> (Self, Arc<AtomicBool>) {
         let (sender, asked) = mpsc::channel();
@@ -55,7 +55,7 @@ impl Asked {
     }
 }
 
-impl Source for Asked {
+impl Source for RequestedRuns {
     /// Unknown: the parent decides how many runs follow.
     fn remaining(&self) -> usize {
         0
@@ -77,13 +77,13 @@ fn listen(input: impl BufRead, runs: &Sender<RunName>, stop: &AtomicBool) {
     for line in input.lines() {
         let turn = line.ok().and_then(|line| serde_json::from_str(&line).ok());
         match turn {
-            Some(Turn::Run(name)) => {
+            Some(SideRequest::Run(name)) => {
                 if runs.send(name).is_err() {
                     return;
                 }
             }
-            Some(Turn::Finish) => return,
-            Some(Turn::Stop) | None => break,
+            Some(SideRequest::Finish) => return,
+            Some(SideRequest::Stop) | None => break,
         }
     }
     stop.store(true, Ordering::SeqCst);

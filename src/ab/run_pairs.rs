@@ -1,15 +1,15 @@
-//! [`duel`]: runs the pairs of both sides in turns.
+//! [`run_pairs`]: runs the pairs of both sides in turns.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::protocol::Said;
+use super::protocol::SideMessage;
 use super::side::Side;
 use super::turns::{Pair, Which};
 use super::{AbError, Ended};
 
 /// An event for the caller.
 #[derive(Debug)]
-pub enum DuelEvent<'a> {
+pub enum PairEvent<'a> {
     /// A side starts its run.
     Began {
         /// The pair.
@@ -18,7 +18,7 @@ pub enum DuelEvent<'a> {
         which: Which,
     },
     /// A message of the running side.
-    Said(Said),
+    SideMessage(SideMessage),
     /// Both runs of a pair have ended.
     Ended {
         /// The run of the side before.
@@ -41,20 +41,20 @@ pub struct Score {
 ///
 /// # Errors
 /// A side that ends too early; Ctrl-C, once the current run has ended.
-pub fn duel(
+pub fn run_pairs(
     sides: [&mut Side; 2],
     pairs: &[Pair],
     score: &mut Score,
     interrupted: &AtomicBool,
-    see: &mut dyn FnMut(DuelEvent<'_>),
+    see: &mut dyn FnMut(PairEvent<'_>),
 ) -> Result<(), AbError> {
     for pair in pairs {
         let mut turn = |which: Which| {
             if interrupted.load(Ordering::SeqCst) {
                 return Err(AbError::Interrupted);
             }
-            see(DuelEvent::Began { pair, which });
-            let tell = &mut |said| see(DuelEvent::Said(said));
+            see(PairEvent::Began { pair, which });
+            let tell = &mut |said| see(PairEvent::SideMessage(said));
             sides[which as usize].run(&pair.name, interrupted, tell)
         };
         let mut ended = [turn(pair.first)?, turn(pair.second())?];
@@ -64,7 +64,7 @@ pub fn duel(
         let [before, after] = &ended;
         score.ended += 1;
         score.failed += usize::from(before.status.is_failure() || after.status.is_failure());
-        see(DuelEvent::Ended { before, after });
+        see(PairEvent::Ended { before, after });
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! [`Trial`]: starts both sides, runs the pairs, compares the results.
+//! [`AbRun`]: starts both sides, runs the pairs, compares the results.
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::ab::{
-    AbError, DuelEvent, Programs, Said, Score, Sessions, Side, SideOrder, Turns, duel,
+    AbError, PairEvent, Programs, Score, Sessions, Side, SideMessage, SideOrder, Turns, run_pairs,
 };
 use crate::diag::Failure;
 use crate::progress::{Pairs, PairsShape};
@@ -18,14 +18,14 @@ use crate::cli::exit_code;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::output::print_failure;
 
-pub(super) struct Trial<'a> {
+pub(super) struct AbRun<'a> {
     pub(super) arguments: &'a AbArguments,
     pub(super) frame: &'a Frame,
     pub(super) sides: [SideSource; 2],
     pub(super) interrupt: &'a Interrupt,
 }
 
-impl Trial<'_> {
+impl AbRun<'_> {
     pub(super) fn run(&self) -> Result<u8, AbError> {
         let began = Instant::now();
         let session = Session::begin();
@@ -110,18 +110,18 @@ impl Trial<'_> {
             blocks: self.frame.repeats,
         };
         let mut pairs = Pairs::new(turns.keys.iter().map(String::as_str), shape);
-        let mut see = |event: DuelEvent<'_>| match event {
-            DuelEvent::Began { pair, which } => {
+        let mut see = |event: PairEvent<'_>| match event {
+            PairEvent::Began { pair, which } => {
                 let side = &self.sides[which as usize];
                 pairs.begin(&pair.name, &side.label, pair.first == which);
             }
-            DuelEvent::Said(Said::Progress { text, share }) => pairs.at(text, share),
-            DuelEvent::Said(Said::Warning { message }) => pairs.say(&message),
-            DuelEvent::Said(_) => {}
-            DuelEvent::Ended { before, after } => pairs.end(before, after),
+            PairEvent::SideMessage(SideMessage::Progress { text, share }) => pairs.at(text, share),
+            PairEvent::SideMessage(SideMessage::Warning { message }) => pairs.say(&message),
+            PairEvent::SideMessage(_) => {}
+            PairEvent::Ended { before, after } => pairs.end(before, after),
         };
         let interrupted = self.interrupt.is_asked();
-        let ended = duel(sides, &turns.to_do, score, interrupted, &mut see);
+        let ended = run_pairs(sides, &turns.to_do, score, interrupted, &mut see);
         pairs.finish();
         ended
     }

@@ -1,4 +1,4 @@
-//! [`Bench`]: what `run` and a side of `ab` have in common: store, launcher, recorder, options.
+//! [`Setup`]: what `run` and a side of `ab` have in common: store, launcher, recorder, options.
 
 use std::path::Path;
 
@@ -13,14 +13,14 @@ use super::Problem;
 
 /// A plan with the machine and build that it runs on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bench<'a> {
+pub(super) struct Setup<'a> {
     pub(super) plan: &'a Plan,
     pub(super) cells: &'a [PlannedCell],
     pub(super) conditions: &'a RunConditions,
     pub(super) environment: &'a Environment,
 }
 
-impl<'a> Bench<'a> {
+impl<'a> Setup<'a> {
     /// For a plan with `cells`; for a search without them, since a search has none before it proposes them.
     pub(super) fn of(
         plan: &'a Plan,
