@@ -25,9 +25,8 @@ pub(super) enum FailOnArgument {
 
 impl FailOnArgument {
     /// The value on the command line.
-    pub(super) fn text(self) -> String {
-        let value = self.to_possible_value();
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    pub(super) fn text(self) -> &'static str {
+        word(self.kind())
     }
 
     fn kind(self) -> FailOn {

@@ -85,10 +85,10 @@ pub(super) fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> R
     }
     let mut reasons = Vec::new();
     for (_, cell) in selected {
-        match &cell.feasibility {
-            Feasibility::Infeasible(reason) => reasons.push(reason.as_str()),
-            Feasibility::Runs | Feasibility::Skipped(_) => return Ok(()),
-        }
+        let Feasibility::Infeasible(reason) = &cell.feasibility else {
+            return Ok(());
+        };
+        reasons.push(reason.as_str());
     }
     reasons.dedup();
     let title = format!("no cell of `{}` can run: {}", plan.name, reasons.join("; "));

@@ -55,7 +55,8 @@ impl SearchRun<'_> {
     }
 
     pub(super) fn run(&self) -> Outcome {
-        let (arguments, setup) = (self.invocation.arguments, &self.invocation.setup);
+        let invocation = self.invocation;
+        let (arguments, setup) = (invocation.arguments, &invocation.setup);
         if arguments.dry_run {
             return self.preview();
         }
@@ -67,15 +68,13 @@ impl SearchRun<'_> {
         let launcher = setup.launcher(&store)?;
         let mut recorder = setup.recorder(store, previous, Session::begin());
         let mut progress = Progress::searching(self.spec, setup.plan.len(), arguments.show());
-        let ended =
-            self.invocation
-                .execute(&mut search, &launcher, &mut recorder, &mut progress)?;
+        let (summary, kept) =
+            invocation.execute(&mut search, &launcher, &mut recorder, &mut progress)?;
         if let Some(why) = search.spent() {
             eprintln!("note: {why}: no further trial began");
         }
         let results = recorder.finish().map_err(record_problem)?;
-        let (summary, kept) = ended;
-        self.invocation.end(kept, summary, &results, &mut progress)
+        invocation.end(kept, summary, &results, &mut progress)
     }
 
     fn search<'s>(&'s self, store: &Store, options: SearchOptions) -> Search<'s> {

@@ -265,33 +265,28 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     Ok(summary)
 }
 
-/// A part of the cells, in order: counts, concatenated hashes, and lines about the first and the last.
+/// A part of the cells, in order: counts, concatenated hashes, and the first and the last.
 #[derive(Default)]
 struct Part {
     summary: Summary,
     hashes: String,
-    first: Option<String>,
-    last: Option<String>,
+    ends: Option<(PlannedCell, PlannedCell)>,
 }
 
 impl Part {
     fn of(plan: &Plan, start: usize, count: usize) -> Self {
         let mut part = Self::default();
-        let mut last = None;
         let cells = plan.cells().after(start).take(count);
         for cell in cells.filter(|cell| plan.is_selected(cell)) {
             part.summary.add(&cell.outline());
             part.hashes.push_str(&cell.cell_hash);
-            part.first.get_or_insert_with(|| hash_and_key(&cell));
-            last = Some(cell);
+            match &mut part.ends {
+                Some((_, last)) => *last = cell,
+                None => part.ends = Some((cell.clone(), cell)),
+            }
         }
-        part.last = last.as_ref().map(hash_and_key);
         part
     }
-}
-
-fn hash_and_key(cell: &PlannedCell) -> String {
-    format!("{} {}", cell.cell_hash, cell.spec.key)
 }
 
 fn digest(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
@@ -303,10 +298,11 @@ fn digest(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         hasher.update(part.hashes.as_bytes());
     }
     writeln!(out, "{summary}")?;
-    let first = parts.iter().find_map(|part| part.first.as_ref());
-    let last = parts.iter().rev().find_map(|part| part.last.as_ref());
-    if let (Some(first), Some(last)) = (first, last) {
-        writeln!(out, "first  {first}\nlast   {last}")?;
+    let mut ends = parts.iter().filter_map(|part| part.ends.as_ref());
+    if let Some((first, last)) = ends.next() {
+        let last = ends.last().map_or(last, |(_, last)| last);
+        writeln!(out, "first  {} {}", first.cell_hash, first.spec.key)?;
+        writeln!(out, "last   {} {}", last.cell_hash, last.spec.key)?;
     }
     writeln!(out, "digest {}", hasher.finalize())?;
     Ok(summary)
