@@ -42,7 +42,7 @@ pub struct Score {
 /// # Errors
 /// A side that ends too early; Ctrl-C, once the current run has ended.
 pub fn run_pairs(
-    sides: [&mut Side; 2],
+    sides: &mut [&mut Side; 2],
     pairs: &[Pair],
     score: &mut Score,
     interrupted: &AtomicBool,

@@ -81,9 +81,9 @@ fn text(conditions: &str, checks: &[Check]) -> String {
     }
     let failed = checks.iter().filter(|check| check.failure.is_some());
     let all = count(checks.len(), "check");
-    text += &match failed.count() {
-        0 => format!("\n{all} passed\n"),
-        n => format!("\n{n} of {all} failed: do not trust the gate here\n"),
+    let _ = match failed.count() {
+        0 => writeln!(text, "\n{all} passed"),
+        n => writeln!(text, "\n{n} of {all} failed: do not trust the gate here"),
     };
     text
 }

@@ -61,9 +61,10 @@ pub(super) fn selected<'a>(
 pub(super) fn refuse_namesakes(plan: &Plan) -> Result<(), Problem> {
     let (name, path) = (&plan.name, &plan.manifest_path);
     // `--as NAME` avoids it.
-    let is_own = plan.results_folder.file_name() == Some(OsStr::new(name));
-    let others = is_own.then(|| namesakes(path, name)).unwrap_or_default();
-    let Some(other) = others.first() else {
+    if plan.results_folder.file_name() != Some(OsStr::new(name)) {
+        return Ok(());
+    }
+    let Some(other) = namesakes(path, name).into_iter().next() else {
         return Ok(());
     };
     let (own, other) = (path.display(), other.display());

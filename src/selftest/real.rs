@@ -148,7 +148,7 @@ impl RealCheck<'_> {
             )));
         }
         say(&format!("{name}: {} pairs of runs", turns.to_do.len()));
-        let (sides, score) = ([&mut before, &mut after], &mut Score::default());
+        let (sides, score) = (&mut [&mut before, &mut after], &mut Score::default());
         run_pairs(sides, &turns.to_do, score, self.interrupted, &mut |_| {})?;
         before.finish()?;
         after.finish()?;

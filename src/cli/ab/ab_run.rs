@@ -42,7 +42,7 @@ impl AbRun<'_> {
             return Ok(exit_code::NOTHING_TO_COMPARE);
         }
         let mut score = Score::default();
-        let ended = self.take_turns([&mut before, &mut after], &turns, &mut score);
+        let ended = self.take_turns(&mut [&mut before, &mut after], &turns, &mut score);
         let ended = ended.and_then(|()| before.finish());
         let ended = ended.and_then(|()| after.finish());
         self.interrupt.stop_waiting();
@@ -97,7 +97,7 @@ impl AbRun<'_> {
 
     fn take_turns(
         &self,
-        sides: [&mut Side; 2],
+        sides: &mut [&mut Side; 2],
         turns: &Turns,
         score: &mut Score,
     ) -> Result<(), AbError> {

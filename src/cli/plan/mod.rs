@@ -130,7 +130,9 @@ fn counted(plan: &Plan) -> Summary {
         summary
     });
     let mut summary = Summary::default();
-    parts.iter().for_each(|part| summary.merge(part));
+    for part in &parts {
+        summary.merge(part);
+    }
     summary
 }
 
@@ -217,7 +219,7 @@ fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
             reason.to_owned(),
             measure.seeds.len().to_string(),
             measure.repeats.to_string(),
-            cell.cell_hash.to_string(),
+            cell.cell_hash.clone(),
             seconds.unwrap_or_default(),
             basis.to_owned(),
         ];

@@ -36,7 +36,7 @@ impl<W: Write> EventSender<W> {
             RunEvent::RunStarted { .. } => self.state = RunState::default(),
             RunEvent::Worker { event, .. } => self.hear(event),
             RunEvent::RunEnded { job, outcome } => {
-                self.tell(&SideMessage::Ended(ended(job, outcome)))
+                self.tell(&SideMessage::Ended(ended(job, outcome)));
             }
             _ => {}
         }
