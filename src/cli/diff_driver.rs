@@ -42,12 +42,7 @@ fn lacks_driver(results: &Path) -> bool {
         return false;
     }
     // Empty where it is not set; without git there is nothing to advise.
-    let setting = [
-        "config",
-        "--default",
-        "",
-        "--get",
-        "diff.fieldtrial.textconv",
-    ];
-    git(root, setting).is_ok_and(|command| command.is_empty())
+    let name = "diff.fieldtrial.textconv";
+    let command = git(root, ["config", "--default", "", "--get", name]);
+    command.is_ok_and(|command| command.is_empty())
 }

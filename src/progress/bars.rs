@@ -124,20 +124,17 @@ pub(super) fn mark(status: Status) -> String {
         Status::Pruned => (33, "✂", " pruned".to_owned()),
         failed => (31, "✗", format!(" {failed}")),
     };
-    if no_colour() {
-        return format!("{sign}{word}");
-    }
-    format!("\u{1b}[{colour}m{sign}{word}\u{1b}[0m")
+    styled(colour, &format!("{sign}{word}"))
 }
 
 pub(super) fn console_dim(text: &str) -> String {
-    if no_colour() {
-        return text.to_owned();
-    }
-    format!("\u{1b}[2m{text}\u{1b}[0m")
+    styled(2, text)
 }
 
-/// <https://no-color.org>
-fn no_colour() -> bool {
-    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+/// A text with an ANSI style, unless the user wants none: <https://no-color.org>
+fn styled(style: u8, text: &str) -> String {
+    if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+        return text.to_owned();
+    }
+    format!("\u{1b}[{style}m{text}\u{1b}[0m")
 }

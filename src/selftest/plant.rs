@@ -11,7 +11,7 @@ use super::{Check, Kind, Planted, REPEATS, SEEDS, SelftestError};
 pub(super) struct Plant<T> {
     pub(super) name: &'static str,
     /// Index of the cell, kind and description of what is planted.
-    what: Option<(usize, Kind, &'static str)>,
+    pub(super) what: Option<(usize, Kind, &'static str)>,
     pub(super) change: T,
 }
 
@@ -22,11 +22,6 @@ impl<T> Plant<T> {
         change: T,
     ) -> Self {
         Self { name, what, change }
-    }
-
-    /// The planted cell's index.
-    pub(super) fn cell(&self) -> Option<usize> {
-        self.what.map(|(cell, ..)| cell)
     }
 
     /// Compares two results folders as `compare` does, and runs the gate. `keys` are those of the cells.

@@ -27,23 +27,11 @@ const STEP_MS: f64 = 20.0;
 /// Fractions of a step's phases: waiting for data, forward, loss, backward, optimizer; the rest is the residual.
 const PHASES: [f64; 5] = [0.04, 0.34, 0.01, 0.50, 0.10];
 
-/// Factors on a cell's times and losses: 1 if nothing is planted.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Factors {
-    pub(super) time: f64,
-    pub(super) loss: f64,
-}
-
-impl Factors {
-    pub(super) const fn new(time: f64, loss: f64) -> Self {
-        Self { time, loss }
-    }
-}
-
-/// How a run of a cell ends. `side` is the number of the side, whose times have their own noise.
-pub(super) fn outcome(spec: &CellSpec, id: RunId, side: u64, factors: Factors) -> RunOutcome {
-    let step_ms = step_ms(spec) * factors.time * noise(id, side);
-    let facts = facts(spec, id, factors.loss);
+/// How a run of a cell ends. `side` is the number of the side, whose times have their own noise; the factors on times and
+/// losses are 1 if nothing is planted.
+pub(super) fn outcome(spec: &CellSpec, id: RunId, side: u64, [time, loss]: [f64; 2]) -> RunOutcome {
+    let step_ms = step_ms(spec) * time * noise(id, side);
+    let facts = facts(spec, id, loss);
     RunOutcome {
         epochs: (0..EPOCHS).map(|epoch| epoch_row(&facts, epoch)).collect(),
         facts: Some(facts),

@@ -17,7 +17,7 @@ use crate::results::store::{RunConditions, Store};
 use crate::results::{self, Session};
 
 use super::plant::{Plant, manifest};
-use super::script::{Factors, outcome};
+use super::script::outcome;
 use super::{Check, Kind, REPEATS, SelftestError};
 
 /// Four cells for scripted runs; nothing is trained.
@@ -49,17 +49,18 @@ repeats = {repeats}
 /// Time stamp of the scripted session of both sides, whose runs alternate; an arbitrary value.
 const SESSION: Duration = Duration::from_secs(1_795_287_933);
 
-const PLANTS: [Plant<Factors>; 3] = [
-    Plant::new("alike", None, Factors::new(1.0, 1.0)),
+/// Factors on the times and on the losses of the planted cell.
+const PLANTS: [Plant<[f64; 2]>; 3] = [
+    Plant::new("alike", None, [1.0, 1.0]),
     Plant::new(
         "slower",
         Some((2, Kind::Slowdown, "steps take 10 % longer")),
-        Factors::new(1.10, 1.0),
+        [1.10, 1.0],
     ),
     Plant::new(
         "worse",
         Some((1, Kind::Loss, "losses are 1 % larger")),
-        Factors::new(1.0, 1.01),
+        [1.0, 1.01],
     ),
 ];
 
@@ -77,11 +78,11 @@ pub fn scripted(folder: &Path) -> Result<Vec<Check>, SelftestError> {
         folder,
     };
     let keys: Vec<String> = cells.iter().map(|cell| cell.spec.key.clone()).collect();
-    let before = script.play("before", 0, |_| Factors::new(1.0, 1.0))?;
-    let check = |(number, plant): (u64, &Plant<Factors>)| {
-        let factors = |cell| match plant.cell() {
-            Some(planted) if planted == cell => plant.change,
-            _ => Factors::new(1.0, 1.0),
+    let before = script.play("before", 0, |_| [1.0, 1.0])?;
+    let check = |(number, plant): (u64, &Plant<[f64; 2]>)| {
+        let factors = |cell| match plant.what {
+            Some((planted, ..)) if planted == cell => plant.change,
+            _ => [1.0, 1.0],
         };
         let after = script.play(plant.name, number, factors)?;
         plant.check(&keys, &before, &after)
@@ -107,7 +108,7 @@ impl Script<'_> {
         &self,
         name: &str,
         side: u64,
-        factors: impl Fn(usize) -> Factors,
+        factors: impl Fn(usize) -> [f64; 2],
     ) -> Result<PathBuf, SelftestError> {
         let folder = self.folder.join(name).join(&self.plan.name);
         let environment = environment::collect(self.folder);

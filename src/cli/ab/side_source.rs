@@ -37,13 +37,11 @@ pub(super) fn sides(
         is_own: has_package(root),
         interrupted,
     };
-    let programs = (
-        arguments.before_program.as_ref(),
-        arguments.after_program.as_ref(),
-    );
+    let programs = [&arguments.before_program, &arguments.after_program];
+    let [before_program, after_program] = programs.map(Option::as_ref);
     let Some(reference) = &arguments.reference else {
         let root = repository.as_ref().map_or(folder, Repository::root);
-        let first = builder(root).of_tree(FIRST, programs.0)?;
+        let first = builder(root).of_tree(FIRST, before_program)?;
         let second = SideSource {
             label: SECOND.to_owned(),
             ..first.clone()
@@ -62,10 +60,10 @@ pub(super) fn sides(
             repository.root().display()
         );
     }
-    let before = builder.of_commit(&before, programs.0)?;
+    let before = builder.of_commit(&before, before_program)?;
     let after = match &after {
-        Some(after) => builder.of_commit(after, programs.1)?,
-        None => builder.of_tree("the working tree", programs.1)?,
+        Some(after) => builder.of_commit(after, after_program)?,
+        None => builder.of_tree("the working tree", after_program)?,
     };
     Ok([before, after])
 }
