@@ -3,7 +3,7 @@
 //! ```text
 //!  REF ──worktree──▶ build ──▶ `fieldtrial side` ◀─┐  turns: A B, B A, …
 //!                                                  ├── run_pairs ──▶ reports/NAME/ab/{before,after}
-//!  working tree ───▶ build ──▶ `fieldtrial side` ◀─┘            two results folders of one session
+//!  working tree ───▶ build ──▶ `fieldtrial side` ◀─┘                 two results folders of one session
 //! ```
 //! Each side plans its own manifest and stores its own results; this module pairs their runs by key, seed and block, decides
 //! whose turn it is, and manages both processes. It draws nothing and compares nothing: `compare` reads the two folders.
