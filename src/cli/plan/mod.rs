@@ -302,7 +302,7 @@ fn digest(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     writeln!(out, "{summary}")?;
     let mut ends = parts.iter().filter_map(|part| part.ends.as_ref());
     if let Some((first, last)) = ends.next() {
-        let last = ends.last().map_or(last, |(_, last)| last);
+        let last = ends.next_back().map_or(last, |(_, last)| last);
         writeln!(out, "first  {} {}", first.cell_hash, first.spec.key)?;
         writeln!(out, "last   {} {}", last.cell_hash, last.spec.key)?;
     }
