@@ -1,25 +1,17 @@
 //! [`build`]: builds the program of a working tree with cargo.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use super::AbError;
+use super::output::{Output, Outputs};
 
 /// Name of the package and of its program.
 const PACKAGE: &str = "fieldtrial";
-
-/// Number of last lines of a failed build that are shown.
-const LAST_LINES: usize = 20;
-
-const LOOK: Duration = Duration::from_millis(100);
 
 /// What to build.
 #[derive(Debug, Clone, Copy)]
@@ -35,11 +27,9 @@ pub struct Build<'a> {
 /// Whether the working tree at `folder` is a clone of this program.
 pub fn has_package(folder: &Path) -> bool {
     let text = fs::read_to_string(folder.join("Cargo.toml")).unwrap_or_default();
-    let name = |table: toml::Table| {
-        let package = table.get("package")?;
-        Some(package.get("name")?.as_str()? == PACKAGE)
-    };
-    text.parse().ok().and_then(name).unwrap_or(false)
+    let manifest: toml::Table = text.parse().unwrap_or_default();
+    let package = manifest.get("package");
+    package.and_then(|package| package.get("name")?.as_str()) == Some(PACKAGE)
 }
 
 /// Builds the release program with this program's features, and returns its path. Every line that cargo prints goes to
@@ -57,104 +47,61 @@ pub fn build(
         let help = "`ab` builds with cargo: https://rustup.rs".to_owned();
         AbError::mistake(format!("cannot start cargo: {error}"), help)
     })?;
-    let lines = lines(&mut child);
-    let (program, last) = follow(&lines, &mut child, interrupted, say);
+    let mut outputs = Outputs::of(&mut child);
+    let program = follow(&mut outputs, &mut child, interrupted, say);
     let status = child.wait()?;
     if interrupted.load(Ordering::SeqCst) {
         return Err(AbError::Interrupted);
     }
     program.filter(|_| status.success()).ok_or_else(|| {
-        let title = format!("cannot build {}:\n{}", what.label, last.join("\n"));
+        let last = outputs.last_words.join("\n");
+        let title = format!("cannot build {}:\n{last}", what.label);
         let folder = what.folder.display();
-        AbError::mistake(
-            title,
-            format!("`cargo build --release` in `{folder}` shows all of it"),
-        )
+        let help = format!("`cargo build --release` in `{folder}` shows all of it");
+        AbError::mistake(title, help)
     })
 }
 
 fn command(what: Build<'_>) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
-        .args([
-            "build",
-            "--release",
-            "--bin",
-            PACKAGE,
-            "--no-default-features",
-        ])
+        .args(["build", "--release", "--bin", PACKAGE])
+        .arg("--no-default-features")
         .args(["--message-format", "json-render-diagnostics"])
-        .arg(format!("--features={}", features().join(",")))
+        .arg(format!("--features={}", features()))
         .current_dir(what.folder)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     if what.is_checkout {
-        cargo
-            .arg("--locked")
-            .arg("--target-dir")
-            .arg(what.folder.join("target"));
+        let target = what.folder.join("target");
+        cargo.args(["--locked", "--target-dir"]).arg(target);
     }
     cargo
 }
 
-fn features() -> Vec<&'static str> {
+fn features() -> String {
     let all = [
-        ("x86-v4", cfg!(feature = "x86-v4")),
-        ("cuda", cfg!(feature = "cuda")),
+        cfg!(feature = "x86-v4").then_some("x86-v4"),
+        cfg!(feature = "cuda").then_some("cuda"),
     ];
-    all.iter()
-        .filter(|(_, is_on)| *is_on)
-        .map(|(name, _)| *name)
-        .collect()
+    all.into_iter().flatten().collect::<Vec<_>>().join(",")
 }
 
-enum Line {
-    /// A JSON message on standard output.
-    Message(String),
-    /// A line on standard error.
-    Words(String),
-}
-
-fn lines(child: &mut Child) -> Receiver<Line> {
-    fn read(from: Option<impl Read + Send + 'static>, to: Sender<Line>, line: fn(String) -> Line) {
-        thread::spawn(move || {
-            let lines = from
-                .into_iter()
-                .flat_map(|from| BufReader::new(from).lines());
-            for text in lines.map_while(Result::ok) {
-                if to.send(line(text)).is_err() {
-                    break;
-                }
-            }
-        });
-    }
-    let (sender, receiver) = mpsc::channel();
-    read(child.stdout.take(), sender.clone(), Line::Message);
-    read(child.stderr.take(), sender, Line::Words);
-    receiver
-}
-
-/// Reads cargo's output until it ends; returns the path of the program and the last lines.
+/// Reads cargo's output until it ends; returns the path of the program.
 fn follow(
-    lines: &Receiver<Line>,
+    outputs: &mut Outputs,
     child: &mut Child,
     interrupted: &AtomicBool,
     say: &mut dyn FnMut(&str),
-) -> (Option<PathBuf>, Vec<String>) {
-    let (mut program, mut last) = (None, Vec::new());
+) -> Option<PathBuf> {
+    let mut program = None;
     loop {
-        match lines.recv_timeout(LOOK) {
-            Ok(Line::Message(text)) => program = executable(&text).or(program),
-            Ok(Line::Words(text)) => {
-                say(&text);
-                last.push(text);
-                if last.len() > LAST_LINES {
-                    last.remove(0);
-                }
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return (program, last),
+        match outputs.next() {
+            Output::Line(text) => program = executable(&text).or(program),
+            Output::Words(text) => say(&text),
+            Output::Silence => {}
+            Output::End => return program,
         }
         if interrupted.load(Ordering::SeqCst) {
             // If it has ended already, its streams are closed.
@@ -166,10 +113,8 @@ fn follow(
 /// The path of the program, if this message of cargo contains it.
 fn executable(message: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(message).ok()?;
-    let is_ours = message["target"]["name"] == PACKAGE;
-    is_ours
-        .then(|| message["executable"].as_str().map(PathBuf::from))
-        .flatten()
+    let path = message["executable"].as_str()?;
+    (message["target"]["name"] == PACKAGE).then(|| path.into())
 }
 
 #[cfg(test)]

@@ -2,26 +2,28 @@
 //!
 //! ```text
 //!  REF ──worktree──▶ build ──▶ `fieldtrial side` ◀─┐  turns: A B, B A, …
-//!                                                  ├── duel ──▶ reports/NAME/ab/{before,after}
-//!  working tree ───▶ build ──▶ `fieldtrial side` ◀─┘            two results folders of one session
+//!                                                  ├── run_pairs ──▶ reports/NAME/ab/{before,after}
+//!  working tree ───▶ build ──▶ `fieldtrial side` ◀─┘                 two results folders of one session
 //! ```
 //! Each side plans its own manifest and stores its own results; this module pairs their runs by key, seed and block, decides
 //! whose turn it is, and manages both processes. It draws nothing and compares nothing: `compare` reads the two folders.
 
 mod builder;
-mod duel;
 mod error;
+mod output;
 mod protocol;
+mod run_pairs;
 mod sessions;
 mod side;
 mod turns;
 mod worktree;
 
+pub use crate::progress::{Ended, RunName};
 pub use builder::{Build, build, has_package};
-pub use duel::{DuelEvent, Score, duel};
 pub use error::AbError;
-pub use protocol::{Ended, Hello, OfferedRun, RunName, SIDE_PROTOCOL, Said, Turn};
+pub use protocol::{Hello, OfferedRun, SIDE_PROTOCOL, SideMessage, SideRequest};
+pub use run_pairs::{PairEvent, Score, run_pairs};
 pub use sessions::{Programs, Sessions};
-pub use side::{Side, SideMessage, SideOrder};
+pub use side::{Side, SideOrder};
 pub use turns::{Pair, Turns, Which};
 pub use worktree::Checkout;

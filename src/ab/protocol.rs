@@ -9,27 +9,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::Status;
+use crate::progress::{Ended, RunName};
 use crate::results::Environment;
 
 /// Version of this protocol; both programs must have the same.
 pub const SIDE_PROTOCOL: u32 = 1;
 
-/// Identifies a run; the same for both sides if they have the same cell.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct RunName {
-    /// Readable key of the cell.
-    pub key: String,
-    /// Seed.
-    pub seed: u64,
-    /// Block, from 0.
-    pub block: usize,
-}
-
 /// A request to a side.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Turn {
+pub enum SideRequest {
     /// Do this run, even if it is kept.
     Run(RunName),
     /// Write the results and end.
@@ -41,7 +30,7 @@ pub enum Turn {
 /// A message from a side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Said {
+pub enum SideMessage {
     /// The first message.
     Hello(Box<Hello>),
     /// Progress of the current run.
@@ -93,27 +82,10 @@ pub struct OfferedRun {
     pub kept_in: Option<String>,
 }
 
-/// The result of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Ended {
-    /// Identifies the run.
-    #[serde(flatten)]
-    pub name: RunName,
-    /// Status.
-    pub status: Status,
-    /// One line; empty for `done`.
-    pub reason: String,
-    /// Duration in seconds.
-    pub wall_s: f64,
-    /// Median time of a step in milliseconds, if steps were measured.
-    pub step_ms: Option<f64>,
-    /// The last lines of a failed run's standard error.
-    pub last_words: Vec<String>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Status;
 
     #[test]
     fn the_protocol_lines_keep_their_format() {
@@ -122,14 +94,14 @@ mod tests {
             seed: 42,
             block: 1,
         };
-        let text = |turn: &Turn| serde_json::to_string(turn).unwrap();
+        let text = |turn: &SideRequest| serde_json::to_string(turn).unwrap();
         let run = r#"{"run":{"key":"model=mlp,batch-size=8","seed":42,"block":1}}"#;
-        assert_eq!(text(&Turn::Run(name.clone())), run);
+        assert_eq!(text(&SideRequest::Run(name.clone())), run);
         assert_eq!(
-            (text(&Turn::Finish), text(&Turn::Stop)),
+            (text(&SideRequest::Finish), text(&SideRequest::Stop)),
             (r#""finish""#.to_owned(), r#""stop""#.to_owned())
         );
-        let ended = Said::Ended(Ended {
+        let ended = SideMessage::Ended(Ended {
             name,
             status: Status::Done,
             reason: String::new(),
@@ -139,6 +111,6 @@ mod tests {
         });
         let line = r#"{"ended":{"key":"model=mlp,batch-size=8","seed":42,"block":1,"status":"done","reason":"","wall_s":1.5,"step_ms":2.0,"last_words":[]}}"#;
         assert_eq!(serde_json::to_string(&ended).unwrap(), line);
-        assert_eq!(serde_json::from_str::<Said>(line).unwrap(), ended);
+        assert_eq!(serde_json::from_str::<SideMessage>(line).unwrap(), ended);
     }
 }

@@ -1,11 +1,9 @@
 //! [`Side`]: the process of one side of a comparison.
 
-use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,21 +12,18 @@ use serde_json::Value;
 use crate::base::os;
 use crate::diag::Failure;
 use crate::event::Status;
+use crate::progress::write_line;
 use crate::results::FORMAT_VERSION;
 
-use super::AbError;
-use super::protocol::{Ended, Hello, RunName, SIDE_PROTOCOL, Said, Turn};
-
-const LOOK: Duration = Duration::from_millis(50);
+use super::output::{LOOK, Output, Outputs};
+use super::protocol::{Hello, SIDE_PROTOCOL, SideMessage, SideRequest};
+use super::{AbError, Ended, RunName};
 
 /// Time limit for a side to write its results after its parent gives up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Exit code of a side with a wrong manifest, in every build.
 const MISTAKE: i32 = 2;
-
-/// Number of last lines of a side's standard error that are kept.
-const LAST_LINES: usize = 20;
 
 /// How a side is started.
 #[derive(Debug, Clone)]
@@ -53,15 +48,6 @@ pub struct SideOrder {
     pub fresh: bool,
 }
 
-/// A message of a side during a run.
-#[derive(Debug, Clone, PartialEq)]
-pub enum SideMessage {
-    /// Progress of the run: a text, and the fraction that is done.
-    Progress(String, f64),
-    /// A warning for the user.
-    Warning(String),
-}
-
 /// A side that has planned and waits for its turn.
 #[derive(Debug)]
 pub struct Side {
@@ -84,20 +70,19 @@ impl Side {
     ) -> Result<Self, AbError> {
         let mut process = Process::start(order)?;
         loop {
-            match process.hear() {
-                SideOutput::Line(line) => {
+            match process.outputs.next() {
+                Output::Line(line) => {
                     let hello = greeting(&line, &order.label)?;
                     process.has_greeted = true;
-                    let label = order.label.clone();
                     return Ok(Self {
-                        label,
+                        label: order.label.clone(),
                         hello,
                         process,
                     });
                 }
-                SideOutput::Words(text) => say(&text),
-                SideOutput::Silence => {}
-                SideOutput::End => return Err(process.no_greeting(&order.label)),
+                Output::Words(text) => say(&text),
+                Output::Silence => {}
+                Output::End => return Err(process.no_greeting(&order.label)),
             }
             if interrupted.load(Ordering::SeqCst) {
                 return Err(AbError::Interrupted);
@@ -115,25 +100,21 @@ impl Side {
         interrupted: &AtomicBool,
         tell: &mut dyn FnMut(SideMessage),
     ) -> Result<Ended, AbError> {
-        self.process.tell(&Turn::Run(name.clone()));
+        self.process.tell(&SideRequest::Run(name.clone()));
         let mut is_stopping = false;
         loop {
-            let heard = self.process.hear();
-            match self.understood(heard)? {
-                Some(Said::Progress { text, share }) => tell(SideMessage::Progress(text, share)),
-                Some(Said::Warning { message }) => tell(SideMessage::Warning(message)),
-                Some(Said::Ended(ended)) if ended.name == *name => {
-                    let is_whole = ended.status != Status::NotRun && !is_stopping;
-                    return if is_whole {
-                        Ok(ended)
-                    } else {
-                        Err(AbError::Interrupted)
-                    };
+            match self.next()? {
+                Some(SideMessage::Ended(ended)) if ended.name == *name => {
+                    if ended.status == Status::NotRun || is_stopping {
+                        return Err(AbError::Interrupted);
+                    }
+                    return Ok(ended);
                 }
-                _ => {}
+                Some(said) => tell(said),
+                None => {}
             }
             if !is_stopping && interrupted.load(Ordering::SeqCst) {
-                self.process.tell(&Turn::Stop);
+                self.process.tell(&SideRequest::Stop);
                 is_stopping = true;
             }
         }
@@ -144,21 +125,18 @@ impl Side {
     /// # Errors
     /// The side has ended without its last message.
     pub fn finish(mut self) -> Result<(), AbError> {
-        self.process.tell(&Turn::Finish);
-        loop {
-            let heard = self.process.hear();
-            if self.understood(heard)? == Some(Said::Bye) {
-                return Ok(());
-            }
-        }
+        self.process.tell(&SideRequest::Finish);
+        while self.next()? != Some(SideMessage::Bye) {}
+        Ok(())
     }
 
-    fn understood(&mut self, heard: SideOutput) -> Result<Option<Said>, AbError> {
-        match heard {
-            SideOutput::Line(line) => Ok(serde_json::from_str(&line).ok()),
-            SideOutput::Words(message) => Ok(Some(Said::Warning { message })),
-            SideOutput::Silence => Ok(None),
-            SideOutput::End => Err(self.process.died(&self.label)),
+    /// The next message; `None` if there is none for a while.
+    fn next(&mut self) -> Result<Option<SideMessage>, AbError> {
+        match self.process.outputs.next() {
+            Output::Line(line) => Ok(serde_json::from_str(&line).ok()),
+            Output::Words(message) => Ok(Some(SideMessage::Warning { message })),
+            Output::Silence => Ok(None),
+            Output::End => Err(self.process.died(&self.label)),
         }
     }
 }
@@ -172,15 +150,15 @@ fn greeting(line: &str, label: &str) -> Result<Hello, AbError> {
             Some(version) => format!("version {version} of the protocol of sides"),
             None => "no protocol of sides that this program knows".to_owned(),
         };
-        let title = format!("{label} speaks {version}, this program version {SIDE_PROTOCOL}");
-        return Err(unlike(title));
+        return Err(unlike(format!(
+            "{label} speaks {version}, this program version {SIDE_PROTOCOL}"
+        )));
     }
-    if hello["format"] != FORMAT_VERSION {
-        let title = format!(
-            "{label} writes results of format {}, this program reads format {FORMAT_VERSION}",
-            hello["format"]
-        );
-        return Err(unlike(title));
+    let format = &hello["format"];
+    if *format != FORMAT_VERSION {
+        return Err(unlike(format!(
+            "{label} writes results of format {format}, this program reads format {FORMAT_VERSION}"
+        )));
     }
     serde_json::from_value(hello.clone())
         .map_err(|error| unlike(format!("{label} has another greeting: {error}")))
@@ -192,22 +170,12 @@ fn unlike(title: String) -> AbError {
     AbError::Unlike(Failure::plain(title, Some(help.to_owned())))
 }
 
-enum SideOutput {
-    Line(String),
-    /// A line of standard error.
-    Words(String),
-    /// No output for a while.
-    Silence,
-    End,
-}
-
 #[derive(Debug)]
 struct Process {
     child: Child,
     stdin: Option<ChildStdin>,
-    heard: Receiver<SideOutput>,
+    outputs: Outputs,
     has_greeted: bool,
-    last_words: Vec<String>,
 }
 
 impl Process {
@@ -224,59 +192,34 @@ impl Process {
             let program = order.program.display();
             AbError::mistake(format!("cannot start `{program}`: {error}"), None)
         })?;
-        let (sender, heard) = mpsc::channel();
-        pass_lines(child.stdout.take(), sender.clone(), SideOutput::Line);
-        pass_lines(child.stderr.take(), sender, SideOutput::Words);
         Ok(Self {
             stdin: child.stdin.take(),
+            outputs: Outputs::of(&mut child),
             child,
-            heard,
             has_greeted: false,
-            last_words: Vec::new(),
         })
     }
 
     /// Sends a message. If the side has ended, the next read reports it.
-    fn tell(&mut self, turn: &Turn) {
-        let mut line = serde_json::to_vec(turn).unwrap_or_default();
-        line.push(b'\n');
+    fn tell(&mut self, turn: &SideRequest) {
         if let Some(stdin) = &mut self.stdin {
-            let _ = stdin.write_all(&line).and_then(|()| stdin.flush());
-        }
-    }
-
-    fn hear(&mut self) -> SideOutput {
-        match self.heard.recv_timeout(LOOK) {
-            Ok(heard) => {
-                if let SideOutput::Words(text) = &heard {
-                    self.last_words.push(text.clone());
-                    if self.last_words.len() > LAST_LINES {
-                        self.last_words.remove(0);
-                    }
-                }
-                heard
-            }
-            Err(RecvTimeoutError::Timeout) => SideOutput::Silence,
-            Err(RecvTimeoutError::Disconnected) => SideOutput::End,
+            let _ = write_line(stdin, turn);
         }
     }
 
     /// The error of a side that ended before it could plan.
     fn no_greeting(&mut self, label: &str) -> AbError {
         let code = self.child.wait().ok().and_then(|status| status.code());
-        let words = self.last_words.join("\n");
+        let words = self.outputs.last_words.join("\n");
         let unknown = ["unrecognized subcommand", "unexpected argument"];
         if unknown.iter().any(|known| words.contains(known)) {
-            let title = format!(
+            return unlike(format!(
                 "{label} does not know `fieldtrial side`, by which two builds are run in turns"
-            );
-            return unlike(title);
+            ));
         }
         if code == Some(MISTAKE) {
-            return AbError::mistake(
-                format!("{label} cannot plan its manifest (see above)"),
-                None,
-            );
+            let title = format!("{label} cannot plan its manifest (see above)");
+            return AbError::mistake(title, None);
         }
         self.died(label)
     }
@@ -284,7 +227,7 @@ impl Process {
     fn died(&mut self, label: &str) -> AbError {
         let status = self.child.wait();
         let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
-        let words = match self.last_words.as_slice() {
+        let words = match &*self.outputs.last_words {
             [] => String::new(),
             lines => format!(":\n{}", lines.join("\n")),
         };
@@ -314,35 +257,16 @@ impl Drop for Process {
     }
 }
 
-fn arguments(order: &SideOrder) -> Vec<OsString> {
-    let mut words: Vec<OsString> = vec!["side".into(), order.manifest.clone().into()];
-    let mut option = |name: &str, value: OsString| words.extend([name.into(), value]);
-    option("--located-at", order.located_at.clone().into());
-    option("--results", order.results.clone().into());
-    option("--session", order.session.clone().into());
-    for set in &order.set {
-        option("--set", set.into());
+fn arguments(order: &SideOrder) -> Vec<&OsStr> {
+    let mut words: Vec<&OsStr> = vec!["side".as_ref(), order.manifest.as_ref()];
+    words.extend(["--located-at".as_ref(), order.located_at.as_os_str()]);
+    words.extend(["--results".as_ref(), order.results.as_os_str()]);
+    words.extend(["--session", &order.session].map(OsStr::new));
+    let sets = order.set.iter().map(|set| ("--set", set));
+    let only = order.only.iter().map(|only| ("--only", only));
+    for (name, value) in sets.chain(only) {
+        words.extend([name, value].map(OsStr::new));
     }
-    if let Some(only) = &order.only {
-        option("--only", only.into());
-    }
-    words.extend(order.fresh.then(|| "--fresh".into()));
+    words.extend(order.fresh.then_some(OsStr::new("--fresh")));
     words
-}
-
-fn pass_lines(
-    from: Option<impl Read + Send + 'static>,
-    to: Sender<SideOutput>,
-    heard: fn(String) -> SideOutput,
-) {
-    thread::spawn(move || {
-        let lines = from
-            .into_iter()
-            .flat_map(|from| BufReader::new(from).lines());
-        for line in lines.map_while(Result::ok) {
-            if to.send(heard(line)).is_err() {
-                break;
-            }
-        }
-    });
 }

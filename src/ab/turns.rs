@@ -1,13 +1,14 @@
 //! [`Turns`]: pairs the runs of both sides, and decides which pairs run and in which order.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
 
 use crate::event::RunId;
 use crate::execute::in_block_order;
 
-use super::protocol::{Hello, OfferedRun, RunName};
+use super::RunName;
+use super::protocol::{Hello, OfferedRun};
 
-/// One of the two sides.
+/// One of the two sides; as a number, its place in an array of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     /// The reference (the older commit).
@@ -67,26 +68,27 @@ impl Turns {
             keys
         };
         let (all_before, all_after) = (keys(before), keys(after));
-        let has = |keys: &[String]| keys.iter().cloned().collect::<BTreeSet<String>>();
-        let (in_before, in_after) = (has(&all_before), has(&all_after));
-        let without = |keys: &[String], other: &BTreeSet<String>| {
-            let lonely = keys.iter().filter(|key| !other.contains(*key));
-            lonely.cloned().collect::<Vec<String>>()
+        let in_before: HashSet<&String> = all_before.iter().collect();
+        let in_after: HashSet<&String> = all_after.iter().collect();
+        let of_both = |key: &String| in_before.contains(key) && in_after.contains(key);
+        let only = |keys: &[String]| {
+            let unpaired = keys.iter().filter(|key| !of_both(key));
+            unpaired.cloned().collect::<Vec<String>>()
         };
+        let both = all_after.iter().filter(|key| of_both(key));
         let mut turns = Self {
-            only_before: without(&all_before, &in_after),
-            only_after: without(&all_after, &in_before),
-            keys: without(&all_after, &BTreeSet::new()),
+            only_before: only(&all_before),
+            only_after: only(&all_after),
+            keys: both.cloned().collect(),
             ..Self::default()
         };
-        turns.keys.retain(|key| in_before.contains(key));
         turns.pair(before, after, counts);
         turns
     }
 
     fn pair(&mut self, before: &Hello, after: &Hello, counts: impl Fn(&str) -> bool) {
-        let offered: HashMap<&RunName, &OfferedRun> =
-            before.runs.iter().map(|run| (&run.name, run)).collect();
+        let offered = before.runs.iter().map(|run| (&run.name, run));
+        let offered: HashMap<&RunName, &OfferedRun> = offered.collect();
         let places: HashMap<&str, usize> =
             (0..).zip(&self.keys).map(|(n, key)| (&**key, n)).collect();
         let mut seeds: Vec<u64> = after.runs.iter().map(|run| run.name.seed).collect();
@@ -95,9 +97,8 @@ impl Turns {
         let mut wanted = Vec::new();
         let mut pairs = HashMap::new();
         for run in &after.runs {
-            let (Some(other), Some(&cell)) =
-                (offered.get(&run.name), places.get(run.name.key.as_str()))
-            else {
+            let place = places.get(&*run.name.key);
+            let (Some(other), Some(&cell)) = (offered.get(&run.name), place) else {
                 continue;
             };
             let session = run.kept_in.as_ref();

@@ -65,7 +65,7 @@ impl Checkout {
         let arguments = ["worktree", "add", "--detach", "--quiet"].map(AsRef::as_ref);
         let arguments = arguments.into_iter().chain([folder, self.commit.as_ref()]);
         // If git fails or is interrupted, it removes what it has created.
-        repository.run(arguments).map_err(AbError::from)?;
+        repository.run(arguments)?;
         Ok(())
     }
 
@@ -76,61 +76,48 @@ impl Checkout {
             real(Path::new(path)) == real(&self.folder)
         };
         let entry = |entry: &&str| {
-            entry
-                .lines()
-                .next()
-                .and_then(|line| line.strip_prefix("worktree "))
+            let line = entry.lines().next();
+            line.and_then(|line| line.strip_prefix("worktree "))
                 .is_some_and(same)
         };
         Ok(text.split("\n\n").find(entry).map(listed))
     }
 
     fn check(&self, repository: &Repository, listed: &Listed) -> Result<(), AbError> {
-        let shown = self
-            .folder
-            .strip_prefix(repository.root())
-            .unwrap_or(&self.folder);
-        let shown = shown.display();
+        let Some(problem) = self.problem(listed)? else {
+            return Ok(());
+        };
+        let shown = self.folder.strip_prefix(repository.root());
+        let shown = shown.unwrap_or(&self.folder).display();
         let remove = format!(
             "`git worktree remove --force --force {shown}` removes it; the next comparison makes it anew"
         );
-        if let Some(reason) = &listed.locked {
-            let reason = if reason.is_empty() {
-                String::new()
-            } else {
-                format!(" ({reason})")
-            };
-            return Err(AbError::mistake(
-                format!("the worktree `{shown}` is locked{reason}"),
-                remove,
-            ));
+        let title = format!("the worktree `{shown}` {problem}");
+        Err(AbError::mistake(title, remove))
+    }
+
+    fn problem(&self, listed: &Listed) -> Result<Option<String>, AbError> {
+        match listed.locked.as_deref() {
+            Some("") => return Ok(Some("is locked".to_owned())),
+            Some(reason) => return Ok(Some(format!("is locked ({reason})"))),
+            None => {}
         }
         if listed.commit != self.commit {
-            let title = format!(
-                "the worktree `{shown}` stands at another commit, {}",
-                listed.commit
-            );
-            return Err(AbError::mistake(title, remove));
+            let commit = &listed.commit;
+            return Ok(Some(format!("stands at another commit, {commit}")));
         }
         let paths = ["status", "--porcelain", "--", ":/", ":(top,exclude)target"];
-        let conditions = Repository::of(&self.folder)?;
-        if conditions.run(paths)?.is_empty() {
-            return Ok(());
-        }
-        let title = format!(
-            "the worktree `{shown}` has changes that are not of {}",
-            self.reference
-        );
-        Err(AbError::mistake(title, remove))
+        let changes = Repository::of(&self.folder)?.run(paths)?;
+        let changed = || format!("has changes that are not of {}", self.reference);
+        Ok((!changes.is_empty()).then(changed))
     }
 }
 
 /// `commit` and `locked` of an entry of `git worktree list --porcelain`.
 fn listed(entry: &str) -> Listed {
     let value = |name: &str| {
-        let line = entry
-            .lines()
-            .find(|line| line.split(' ').next() == Some(name))?;
+        let mut lines = entry.lines();
+        let line = lines.find(|line| line.split(' ').next() == Some(name))?;
         Some(line[name.len()..].trim().to_owned())
     };
     Listed {

@@ -1,6 +1,6 @@
 //! What follows the last run of `fieldtrial run`: the report, and what to do next.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::base::shell;
 use crate::base::text::count;
@@ -9,13 +9,13 @@ use crate::progress::Detail;
 use crate::report::{self, ReportError, ReportOptions};
 use crate::results::{self, ResultSet, from_here};
 
-use super::bench::mistake;
 use super::run_arguments::RunArguments;
+use super::setup::mistake;
 use super::{Problem, diff_driver};
 
 /// Writes the report, where one is wanted, and answers with its first file.
-pub(super) fn render(arguments: &RunArguments, plan: &Plan) -> Result<Option<PathBuf>, Problem> {
-    if arguments.no_report {
+pub(super) fn render(no_report: bool, plan: &Plan) -> Result<Option<PathBuf>, Problem> {
+    if no_report {
         return Ok(None);
     }
     let files = report::render(&plan.results_folder, &ReportOptions::default());
@@ -34,17 +34,18 @@ pub(super) fn answer(arguments: &RunArguments, results: &ResultSet) -> Vec<Strin
 /// What one could do next: test a recommendation, let git show values. Nothing of a share, and nothing where quiet is wanted.
 pub(super) fn advise(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
     if arguments.shard.is_none() && arguments.detail() > Detail::Quiet {
-        say_recommendations(arguments, plan)?;
+        if !arguments.no_report {
+            say_recommendations(&plan.results_folder)?;
+        }
         diff_driver::advise(&plan.results_folder);
     }
     Ok(())
 }
 
 /// One line about recommendations that nothing has tested.
-fn say_recommendations(arguments: &RunArguments, plan: &Plan) -> Result<(), Problem> {
-    let folder = &plan.results_folder;
+fn say_recommendations(folder: &Path) -> Result<(), Problem> {
     let next = folder.join("next.toml");
-    if arguments.no_report || arguments.quiet || !next.is_file() {
+    if !next.is_file() {
         return Ok(());
     }
     let rows = results::read_recommendations(folder).map_err(mistake)?;

@@ -8,30 +8,30 @@ use clap::Args;
 use crate::base::shell;
 use crate::cluster::Jobs;
 use crate::manifest;
-use crate::plan::{Only, Plan, PlanInputs, PlanOptions, PlannedCell, project_folder, results_root};
-use crate::results::store::RunConditions;
-use crate::results::{self, Environment, from_here, no_results};
+use crate::plan::{Plan, PlanInputs, PlannedCell, project_folder, results_root};
+use crate::results::{self, from_here, no_results};
 
 use super::Problem;
-use super::bench::{Bench, mistake};
 use super::fingerprints::Fingerprints;
-use super::run_plan::{prepare_data, refuse_namesakes};
+use super::run_plan::{planned, refuse_namesakes, with_data};
+use super::setup::mistake;
+use super::words::Words;
 
 /// Which plan is meant, by the options of `run`.
 #[derive(Debug, Clone, Args)]
 pub(super) struct PlanChoice {
     /// The manifest, or the results folder (or its name) of a manifest whose shards have run
     #[arg(value_name = "MANIFEST")]
-    manifest: PathBuf,
+    pub(super) manifest: PathBuf,
     /// Override a value of the manifest by its path, as for the shards
     #[arg(long, value_name = "PATH=VALUE")]
-    set: Vec<String>,
+    pub(super) set: Vec<String>,
     /// Only some cells: `--only 'device=cpu,batch-size=8|16'`, as for the shards
     #[arg(long, value_name = "AXIS=VALUE,…")]
-    only: Option<String>,
+    pub(super) only: Option<String>,
     /// Results are in `reports/NAME` instead of the manifest's name
     #[arg(long = "as", value_name = "NAME")]
-    results_name: Option<String>,
+    pub(super) results_name: Option<String>,
 }
 
 pub(super) struct Chosen {
@@ -44,49 +44,34 @@ impl PlanChoice {
     pub(super) fn plan(&self) -> Result<Chosen, Problem> {
         let choice = self.resolved()?;
         let known = Fingerprints::beside(&choice.manifest);
-        let mut chosen = choice.plan_in(&known.inputs())?;
-        if prepare_data(&chosen.plan, &chosen.cells)? {
-            chosen = choice.plan_in(&known.inputs())?;
-        }
+        let plan = || choice.plan_in(&known.inputs());
+        let (plan, cells) = with_data(plan()?, plan)?;
         known.keep();
-        Ok(chosen)
+        Ok(Chosen { plan, cells })
     }
 
     /// Makes the plan without generating data.
     pub(super) fn look(&self) -> Result<Chosen, Problem> {
         let choice = self.resolved()?;
         let known = Fingerprints::beside(&choice.manifest);
-        choice.plan_in(&known.inputs())
+        let plan = choice.plan_in(&known.inputs())?;
+        let cells = plan.cells().collect();
+        Ok(Chosen { plan, cells })
     }
 
     /// The arguments that select this plan, quoted for a command line.
     pub(super) fn words(&self) -> String {
-        let words = self
-            .resolved()
-            .as_ref()
-            .map_or_else(|_| self.list(), Self::list);
-        shell::joined(words)
+        let resolved = self.resolved();
+        shell::joined(resolved.as_ref().unwrap_or(self).list().0)
     }
 
     /// The same, as a list of words.
-    pub(super) fn list(&self) -> Vec<String> {
-        let mut words = vec![self.manifest.to_string_lossy().into_owned()];
-        for set in &self.set {
-            words.extend(["--set".to_owned(), set.clone()]);
-        }
-        let only = self
-            .only
-            .iter()
-            .flat_map(|only| ["--only".to_owned(), only.clone()]);
-        words.extend(only);
-        let name = self.results_name.iter();
-        words.extend(name.flat_map(|name| ["--as".to_owned(), name.clone()]));
-        words
-    }
-
-    pub(super) fn parts(&self) -> (&Path, &[String], Option<&String>, Option<&String>) {
-        let (only, name) = (self.only.as_ref(), self.results_name.as_ref());
-        (&self.manifest, &self.set, only, name)
+    pub(super) fn list(&self) -> Words {
+        Words::default()
+            .words([self.manifest.display()])
+            .option("--set", &self.set)
+            .option("--only", &self.only)
+            .option("--as", &self.results_name)
     }
 
     /// Replaces a results folder by its manifest.
@@ -97,7 +82,12 @@ impl PlanChoice {
         }
         let folder = folder_of(&self.manifest).ok_or_else(|| no_results(&self.manifest))?;
         if let Some(jobs) = Jobs::read(&folder).map_err(mistake)? {
-            return Ok(Self::remembered(&jobs, &folder));
+            return Ok(Self {
+                manifest: from_here(&project_folder(&folder).join(&jobs.manifest)),
+                set: jobs.set,
+                only: jobs.only,
+                results_name: jobs.results_name,
+            });
         }
         // Not submitted to a cluster: use the results of the last `run` or `merge`.
         let plan = results::read(&folder).map_err(mistake)?.plan;
@@ -110,53 +100,20 @@ impl PlanChoice {
         })
     }
 
-    fn remembered(jobs: &Jobs, folder: &Path) -> Self {
-        Self {
-            manifest: from_here(&project_folder(folder).join(&jobs.manifest)),
-            set: jobs.set.clone(),
-            only: jobs.only.clone(),
-            results_name: jobs.results_name.clone(),
-        }
-    }
-
-    fn plan_in(&self, inputs: &PlanInputs) -> Result<Chosen, Problem> {
+    fn plan_in(&self, inputs: &PlanInputs) -> Result<Plan, Problem> {
         let manifest = manifest::load(&self.manifest, &self.set)?;
-        let only = self.only.as_deref().map(Only::parse).transpose()?;
-        let options = PlanOptions {
-            only,
-            results_name: self.results_name.clone(),
-        };
-        let plan = Plan::new(&manifest, inputs, options)?;
+        let (only, name) = (self.only.as_ref(), self.results_name.as_ref());
+        let plan = planned(&manifest, inputs, only, name)?;
         refuse_namesakes(&plan)?;
-        let cells = plan.cells().collect();
-        Ok(Chosen { plan, cells })
-    }
-}
-
-impl Chosen {
-    pub(super) fn bench<'a>(
-        &'a self,
-        conditions: &'a RunConditions,
-        environment: &'a Environment,
-    ) -> Bench<'a> {
-        Bench {
-            plan: &self.plan,
-            cells: &self.cells,
-            conditions,
-            environment,
-        }
+        Ok(plan)
     }
 }
 
 /// The results folder itself, or the one with this name.
 fn folder_of(given: &Path) -> Option<PathBuf> {
-    let holds = |folder: &Path| {
-        let parts = ["shards", "slurm", "plan.json"];
-        parts.iter().any(|part| folder.join(part).exists())
-    };
+    let parts = ["shards", "slurm", "plan.json"];
+    let holds = |folder: &Path| parts.iter().any(|part| folder.join(part).exists());
     let named = results_root(Path::new("manifest.toml")).join(given);
-    let folder = [given.to_owned(), named]
-        .into_iter()
-        .find(|folder| holds(folder));
-    folder.and_then(|folder| std::path::absolute(folder).ok())
+    let mut folders = [given.to_owned(), named].into_iter();
+    std::path::absolute(folders.find(|folder| holds(folder))?).ok()
 }

@@ -37,19 +37,12 @@ fn lacks_driver(results: &Path) -> bool {
     };
     let attributes = fs::read_to_string(root.join(".gitattributes")).unwrap_or_default();
     let lines = attributes.lines().filter(|line| !line.starts_with('#'));
-    if !lines
-        .flat_map(str::split_whitespace)
-        .any(|word| word == ATTRIBUTE)
-    {
+    let mut words = lines.flat_map(str::split_whitespace);
+    if !words.any(|word| word == ATTRIBUTE) {
         return false;
     }
     // Empty where it is not set; without git there is nothing to advise.
-    let setting = [
-        "config",
-        "--default",
-        "",
-        "--get",
-        "diff.fieldtrial.textconv",
-    ];
-    git(root, setting).is_ok_and(|command| command.is_empty())
+    let name = "diff.fieldtrial.textconv";
+    let command = git(root, ["config", "--default", "", "--get", name]);
+    command.is_ok_and(|command| command.is_empty())
 }

@@ -14,3 +14,8 @@ pub const NOTHING_TO_COMPARE: u8 = 4;
 pub const BUG: u8 = 70;
 /// Interrupted (Ctrl-C); finished runs are kept.
 pub const INTERRUPTED: u8 = 130;
+
+/// [`FAILED`] if something has failed, else [`GOOD`].
+pub(super) fn failed_if(has_failed: bool) -> u8 {
+    if has_failed { FAILED } else { GOOD }
+}

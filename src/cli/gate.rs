@@ -5,8 +5,8 @@ use clap::ValueEnum;
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::compare::{
-    Comparison, FactChange, FailOn, Finding, QualityChange, QualityVerdict, Ratio, Verdict,
-    Violation, violations,
+    Comparison, FactChange, FailOn, Finding, QualityChange, QualityVerdict, Ratio, Violation,
+    violations,
 };
 use crate::report::verdict_words;
 
@@ -25,9 +25,8 @@ pub(super) enum FailOnArgument {
 
 impl FailOnArgument {
     /// The value on the command line.
-    pub(super) fn text(self) -> String {
-        let value = self.to_possible_value();
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
+    pub(super) fn text(self) -> &'static str {
+        word(self.kind())
     }
 
     fn kind(self) -> FailOn {
@@ -85,31 +84,25 @@ fn word(what: FailOn) -> &'static str {
     }
 }
 
-fn sentence(violation: &Violation) -> String {
+/// The cell of a violation with what was found, and its values.
+pub(super) fn sentence(violation: &Violation) -> String {
     let cell = violation.cell.as_deref().unwrap_or("all cells together");
     format!("{cell}: {}", finding_text(&violation.finding))
 }
 
 /// A finding with its values, in one line.
-pub(super) fn finding_text(finding: &Finding) -> String {
+fn finding_text(finding: &Finding) -> String {
     match finding {
         Finding::Slower {
             ratio,
             p,
             threshold,
         } => {
-            let p = p.map_or(String::new(), |p| format!(", p = {}", human(p, 2)));
-            let threshold = percent(threshold.value);
-            format!(
-                "slower: time per sample {}{p}; threshold {threshold}",
-                ratio_text(ratio)
-            )
+            let (ratio, p, threshold) = (ratio_text(ratio), p_text(*p), percent(threshold.value));
+            format!("slower: time per sample {ratio}{p}; threshold {threshold}")
         }
         Finding::WorseQuality(quality) => {
-            let seeds = count(quality.pairs, "seed");
-            let p = quality
-                .p
-                .map_or(String::new(), |p| format!(", p = {}", human(p, 2)));
+            let (seeds, p) = (count(quality.pairs, "seed"), p_text(quality.p));
             format!("worse: {} over {seeds}{p}", medians_text(quality))
         }
         Finding::OtherFact(facts) => format!("changed: {}", facts_text(facts)),
@@ -120,16 +113,17 @@ pub(super) fn finding_text(finding: &Finding) -> String {
             reason,
         } => {
             let after = after.map_or("gone".to_owned(), |status| status.to_string());
-            let reason = if reason.is_empty() {
-                String::new()
-            } else {
-                format!(" ({reason})")
-            };
+            let reason = Some(reason).filter(|reason| !reason.is_empty());
+            let reason = reason.map(|reason| format!(" ({reason})"));
+            let reason = reason.unwrap_or_default();
             format!("was {before} with seed {seed}, is {after}{reason}")
         }
         Finding::Added => "added".to_owned(),
         Finding::Removed => "removed".to_owned(),
-        Finding::TimeNotTold(verdict) => format!("time per sample: {}", not_told(verdict)),
+        Finding::TimeNotTold(verdict) => {
+            let (word, why) = verdict_words(verdict, None);
+            format!("time per sample: {word}, {}", why.join("; "))
+        }
         Finding::QualityNotTold(quality) => {
             let seeds = count(quality.pairs, "seed");
             let needed = match quality.verdict {
@@ -143,9 +137,9 @@ pub(super) fn finding_text(finding: &Finding) -> String {
     }
 }
 
-fn not_told(verdict: &Verdict) -> String {
-    let (word, why) = verdict_words(verdict, None);
-    format!("{word}, {}", why.join("; "))
+fn p_text(p: Option<f64>) -> String {
+    let text = p.map(|p| format!(", p = {}", human(p, 2)));
+    text.unwrap_or_default()
 }
 
 /// `1.104× (1.082× to 1.127×) of before`.
@@ -170,18 +164,14 @@ fn facts_text(facts: &[FactChange]) -> String {
         let sign = if relative > 0.0 { "+" } else { "" };
         format!(" ({sign}{})", percent(relative))
     });
+    let relative = relative.unwrap_or_default();
     let more = match facts.len() - 1 {
         0 => String::new(),
         n => format!(", and with {}", count(n, "more seed")),
     };
-    format!(
-        "{} {} → {}{} with seed {}{more}",
-        fact.column,
-        shown(&fact.before),
-        shown(&fact.after),
-        relative.unwrap_or_default(),
-        fact.seed,
-    )
+    let (column, seed) = (&fact.column, fact.seed);
+    let (before, after) = (shown(&fact.before), shown(&fact.after));
+    format!("{column} {before} → {after}{relative} with seed {seed}{more}")
 }
 
 /// Letters of a text that are printed: enough to distinguish digests.
@@ -204,7 +194,7 @@ fn shown(text: &str) -> String {
     }
 }
 
-fn percent(part: f64) -> String {
+pub(super) fn percent(part: f64) -> String {
     format!("{} %", human(part * 100.0, 2))
 }
 

@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::base::text::count;
-use crate::base::units::human;
 use crate::selftest::{self, Check, DRIFT, NOISE, OUTLIERS, RUNS, SEEDS, SelftestError};
 
-use super::gate::finding_text;
+use super::gate::{percent, sentence};
 use super::interrupt::Interrupt;
 use super::output::Stdout;
 use super::{Outcome, Problem, exit_code};
@@ -38,12 +37,12 @@ pub(super) fn gate_selftest(arguments: &GateSelftestArguments) -> Outcome {
     let folder = arguments.out.as_deref().unwrap_or(temporary.path());
     std::fs::create_dir_all(folder)?;
     let folder = std::path::absolute(folder)?;
-    let checks = if arguments.real {
-        real(&folder)
+    let check = if arguments.real {
+        real
     } else {
-        selftest::scripted(&folder)
+        selftest::scripted
     };
-    let checks = match checks {
+    let checks = match check(&folder) {
         Ok(checks) => checks,
         Err(SelftestError::Interrupted) => return Ok(exit_code::INTERRUPTED),
         Err(SelftestError::Machine(failure)) => return Err(failure.into()),
@@ -51,11 +50,7 @@ pub(super) fn gate_selftest(arguments: &GateSelftestArguments) -> Outcome {
     };
     Stdout::new().write_all(text(&conditions(arguments.real), &checks).as_bytes())?;
     let has_failed = checks.iter().any(|check| check.failure.is_some());
-    Ok(if has_failed {
-        exit_code::FAILED
-    } else {
-        exit_code::GOOD
-    })
+    Ok(exit_code::failed_if(has_failed))
 }
 
 fn real(folder: &Path) -> Result<Vec<Check>, SelftestError> {
@@ -66,18 +61,15 @@ fn real(folder: &Path) -> Result<Vec<Check>, SelftestError> {
 }
 
 fn conditions(is_real: bool) -> String {
-    let percent = |part: f64| format!("{} %", human(part * 100.0, 2));
     let seeds = SEEDS.len();
     if is_real {
         return format!(
             "real runs of this machine: {RUNS} of each of two cells a side, over {seeds} seeds, in turns"
         );
     }
+    let [noise, drift, outliers] = [NOISE, DRIFT, OUTLIERS].map(percent);
     format!(
-        "scripted runs: {RUNS} of each of four cells a side, over {seeds} seeds, in turns; spread {}, drift {}, {} twice as long",
-        percent(NOISE),
-        percent(DRIFT),
-        percent(OUTLIERS)
+        "scripted runs: {RUNS} of each of four cells a side, over {seeds} seeds, in turns; spread {noise}, drift {drift}, {outliers} twice as long"
     )
 }
 
@@ -88,13 +80,10 @@ fn text(conditions: &str, checks: &[Check]) -> String {
         show(check, &mut text);
     }
     let failed = checks.iter().filter(|check| check.failure.is_some());
-    let (failed, all) = (failed.count(), count(checks.len(), "check"));
-    let _ = match failed {
+    let all = count(checks.len(), "check");
+    let _ = match failed.count() {
         0 => writeln!(text, "\n{all} passed"),
-        _ => writeln!(
-            text,
-            "\n{failed} of {all} failed: do not trust the gate here"
-        ),
+        n => writeln!(text, "\n{n} of {all} failed: do not trust the gate here"),
     };
     text
 }
@@ -102,19 +91,16 @@ fn text(conditions: &str, checks: &[Check]) -> String {
 fn show(check: &Check, text: &mut String) {
     let _ = writeln!(text, "\n{}", title(check));
     for violation in &check.found {
-        let cell = violation.cell.as_deref().unwrap_or("all cells together");
-        let _ = writeln!(
-            text,
-            "  found   {cell}: {}",
-            finding_text(&violation.finding)
-        );
+        let _ = writeln!(text, "  found   {}", sentence(violation));
     }
     if check.found.is_empty() {
         let _ = writeln!(text, "  found   nothing");
     }
-    let ratios = check.ratios.iter();
-    let ratios = ratios.map(|(_, ratio)| ratio.map_or("none".to_owned(), |r| format!("{r:.3}×")));
-    let ratios: Vec<String> = ratios.collect();
+    let shown = |ratio: &Option<f64>| {
+        let shown = ratio.map(|ratio| format!("{ratio:.3}×"));
+        shown.unwrap_or_else(|| "none".to_owned())
+    };
+    let ratios: Vec<String> = check.ratios.iter().map(shown).collect();
     let _ = writeln!(text, "  ratios  {}", ratios.join("  "));
     let _ = match &check.failure {
         None => writeln!(text, "  passed"),
@@ -123,8 +109,8 @@ fn show(check: &Check, text: &mut String) {
 }
 
 fn title(check: &Check) -> String {
-    check.planted.as_ref().map_or_else(
-        || "nothing planted: both sides are alike".to_owned(),
-        |planted| format!("planted in {}: {}", planted.cell, planted.words),
-    )
+    match &check.planted {
+        None => "nothing planted: both sides are alike".to_owned(),
+        Some(planted) => format!("planted in {}: {}", planted.cell, planted.words),
+    }
 }

@@ -1,17 +1,18 @@
 //! `fieldtrial list model`: a declared model layer by layer, before anything runs.
 
+use std::fmt::Write;
 use std::path::Path;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::base::units::{human_bytes, human_integer, human_si};
 use crate::diag::Failure;
 use crate::models::{Layer, LayerKind, ModelSpec};
 
 use super::Problem;
+use super::setup::mistake;
 use super::single_cell::single_cell;
+use super::table::table;
 
 /// The table, or with `is_json` the expanded layers as JSON.
 pub(super) fn layers(
@@ -30,7 +31,7 @@ pub(super) fn layers(
     let (features, target) = (cell.facts.features, cell.facts.target);
     let layers = spec.expand(features, target).map_err(|mistakes| {
         let all: Vec<String> = mistakes.into_iter().map(|one| one.message).collect();
-        Failure::plain(format!("model `{name}`: {}", all.join("; ")), None)
+        mistake(format!("model `{name}`: {}", all.join("; ")))
     })?;
     let parameters: usize = layers.iter().map(Layer::parameter_count).sum();
     let flops: f64 = layers.iter().map(Layer::forward_flops).sum();
@@ -45,66 +46,43 @@ pub(super) fn layers(
         });
         return Ok(serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n");
     }
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(["layer", "", "output", "parameters", "FLOPs", "activations"]);
-    let mut bytes = 0;
-    add_rows(&mut table, &layers, 0, &mut bytes);
-    table.add_row([
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    add_rows(&mut rows, &layers, 0, &mut bytes);
+    let output = layers.last().map(|last| last.output.sizes());
+    rows.push([
         "whole".to_owned(),
         String::new(),
-        layers
-            .last()
-            .map_or_else(String::new, |last| last.output.sizes()),
+        output.unwrap_or_default(),
         human_integer(parameters as u64),
         human_si(flops, "FLOP"),
         human_bytes(bytes),
     ]);
-    for column in 2..6 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    if let Some(column) = table.column_mut(0) {
-        column.set_padding((0, 1));
-    }
-    let lines = table.to_string();
-    let mut text: String = lines
-        .lines()
-        .map(|line| line.trim_end().to_owned() + "\n")
-        .collect();
-    text.push_str("For one sample, in a forward pass; activations in f32.\n");
-    Ok(text)
+    let header = ["layer", "", "output", "parameters", "FLOPs", "activations"];
+    let text = table(header, rows, 2..6);
+    Ok(text + "For one sample, in a forward pass; activations in f32.\n")
 }
 
-fn add_rows(table: &mut Table, layers: &[Layer], depth: usize, bytes: &mut u64) {
+fn add_rows(rows: &mut Vec<[String; 6]>, layers: &[Layer], depth: usize, bytes: &mut u64) {
     for layer in layers {
         let name = layer.name.strip_prefix("layers.").unwrap_or(&layer.name);
-        let inner = layer.inner();
         let is_group = matches!(layer.kind, LayerKind::Sequential { .. });
-        let own = if is_group || layer.is_view() {
-            0
-        } else {
-            4 * layer.output.len() as u64
-        };
-        *bytes += own;
-        let shown = |is_shown: bool, text: String| if is_shown { text } else { String::new() };
-        let parameters = layer.parameter_count();
-        table.add_row([
+        let has_own = !is_group && !layer.is_view();
+        let own = has_own.then(|| 4 * layer.output.len() as u64);
+        *bytes += own.unwrap_or_default();
+        let (parameters, flops) = (layer.parameter_count(), layer.forward_flops());
+        let parameters = (parameters > 0).then(|| human_integer(parameters as u64));
+        let flops = (flops > 0.0).then(|| human_si(flops, "FLOP"));
+        let own = own.filter(|own| *own > 0).map(human_bytes);
+        rows.push([
             name.to_owned(),
             format!("{}{}", "  ".repeat(depth), word(layer)),
             layer.output.sizes(),
-            shown(parameters > 0, human_integer(parameters as u64)),
-            shown(
-                layer.forward_flops() > 0.0,
-                human_si(layer.forward_flops(), "FLOP"),
-            ),
-            shown(own > 0, human_bytes(own)),
+            parameters.unwrap_or_default(),
+            flops.unwrap_or_default(),
+            own.unwrap_or_default(),
         ]);
-        for list in inner {
-            add_rows(table, list, depth + 1, bytes);
+        for list in layer.inner() {
+            add_rows(rows, list, depth + 1, bytes);
         }
     }
 }
@@ -112,27 +90,20 @@ fn add_rows(table: &mut Table, layers: &[Layer], depth: usize, bytes: &mut u64) 
 /// The word of a layer, with what tells it from others of the word.
 fn word(layer: &Layer) -> String {
     let value = serde_json::to_value(&layer.kind).unwrap_or_default();
-    let text = |key: &str| {
-        value
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    let number = |key: &str| value.get(key).and_then(Value::as_u64);
-    let mut parts = vec![match &layer.kind {
-        LayerKind::Activation { .. } => text("function"),
+    let text = |key: &str| value[key].as_str().unwrap_or_default();
+    let mut word = match &layer.kind {
+        LayerKind::Activation { .. } => text("function").to_owned(),
         LayerKind::Sequential { .. } => "layers".to_owned(),
         LayerKind::Parallel { .. } => format!("parallel, {}", text("join")),
-        _ => text("layer"),
-    }];
-    if let Some(kernel) = number("kernel") {
-        parts.push(format!(" {kernel}×{kernel}"));
+        _ => text("layer").to_owned(),
+    };
+    if let Some(kernel) = value["kernel"].as_u64() {
+        let _ = write!(word, " {kernel}×{kernel}");
     }
     for key in ["stride", "groups", "dilation", "heads"] {
-        if let Some(value) = number(key).filter(|value| *value > 1) {
-            parts.push(format!(", {key} {value}"));
+        if let Some(value) = value[key].as_u64().filter(|value| *value > 1) {
+            let _ = write!(word, ", {key} {value}");
         }
     }
-    parts.concat()
+    word
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 
 use crate::base::text::capitalised;
@@ -12,6 +13,8 @@ use crate::report::{RULES, TEMPLATES, own_templates};
 
 use super::layers::layers;
 use super::manual::{Entry, Keys, SECTIONS, Schema, Setting};
+use super::output::Format;
+use super::setup::mistake;
 use super::{Outcome, exit_code};
 
 /// List what a manifest can name, with every setting, its default and its range
@@ -57,33 +60,34 @@ enum What {
     Rules,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
-
 pub(super) fn list(arguments: &ListArguments) -> Outcome {
-    let is_json = matches!(arguments.format, Format::Json);
-    match (arguments.what, &arguments.manifest, &arguments.name) {
+    let is_json = arguments.format == Format::Json;
+    let text = match (arguments.what, &arguments.manifest, &arguments.name) {
         (Some(What::Model), Some(manifest), Some(name)) => {
-            let text = layers(manifest, &arguments.set, name, is_json)?;
-            io::stdout().write_all(text.as_bytes())?;
-            return Ok(exit_code::GOOD);
+            layers(manifest, &arguments.set, name, is_json)?
         }
         (Some(What::Model), ..) => {
             let title = "`list model` needs a manifest and the name of a model in it";
             let help = "for example `list model experiments/architectures.toml resnet`".to_owned();
             return Err(Failure::plain(title, Some(help)).into());
         }
-        (_, Some(_), _) => {
-            let title = "only `list model` reads a manifest";
-            return Err(Failure::plain(title, None).into());
+        (_, Some(_), _) => return Err(mistake("only `list model` reads a manifest")),
+        (what, ..) => {
+            let entries = entries(what);
+            match what {
+                _ if is_json => serde_json::to_string_pretty(&entries).unwrap_or_default() + "\n",
+                None => entries.iter().map(word).collect(),
+                Some(_) => entries.iter().map(text).collect::<Vec<_>>().join("\n"),
+            }
         }
-        _ => {}
-    }
+    };
+    io::stdout().write_all(text.as_bytes())?;
+    Ok(exit_code::GOOD)
+}
+
+fn entries(what: Option<What>) -> Vec<Entry> {
     let schema = Schema::of_manifest();
-    let kinds = match arguments.what {
+    match what {
         None | Some(What::Model) => words(),
         Some(What::Models) => schema.kinds("ModelSpec"),
         Some(What::Datasets) => schema.kinds("DatasetSpec"),
@@ -93,28 +97,18 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
         Some(What::Pruners) => schema.kinds("PrunerSection"),
         Some(What::Sections) => sections(&schema),
         Some(What::Templates) => templates(),
-        Some(What::Rules) => RULES.map(|rule| template(rule.id, rule.about)).into(),
-    };
-    let text = match (arguments.format, arguments.what) {
-        (Format::Json, _) => serde_json::to_string_pretty(&kinds).unwrap_or_default() + "\n",
-        (Format::Text, None) => kinds.iter().map(word).collect(),
-        (Format::Text, Some(_)) => kinds.iter().map(text).collect::<Vec<_>>().join("\n"),
-    };
-    io::stdout().write_all(text.as_bytes())?;
-    Ok(exit_code::GOOD)
+        Some(What::Rules) => RULES.map(|rule| entry(rule.id, rule.about)).into(),
+    }
 }
 
 fn words() -> Vec<Entry> {
     let words = What::value_variants().iter();
     let words = words.filter_map(ValueEnum::to_possible_value);
-    words
-        .map(|word| {
-            template(
-                word.get_name(),
-                &word.get_help().map(ToString::to_string).unwrap_or_default(),
-            )
-        })
-        .collect()
+    let word = |word: PossibleValue| {
+        let help = word.get_help().map(ToString::to_string);
+        entry(word.get_name(), help.unwrap_or_default())
+    };
+    words.map(word).collect()
 }
 
 /// `models      Kinds of models`
@@ -127,25 +121,18 @@ fn templates() -> Vec<Entry> {
     let own = own_templates(&results_root(Path::new("manifest.toml")).join("templates"));
     let is_own = |name: &str| own.iter().any(|(own, _)| own == name);
     let programs = TEMPLATES.into_iter().filter(|(name, _)| !is_own(name));
-    let mut kinds: Vec<Entry> = programs
-        .map(|(name, description)| template(name, description))
-        .collect();
-    kinds.extend(own.iter().map(|(name, about)| {
-        let own = "your own, in reports/templates";
-        let about = if about.is_empty() {
-            own.to_owned()
-        } else {
-            format!("{about} ({own})")
-        };
-        template(name, &about)
-    }));
-    kinds
+    let programs = programs.map(|(name, description)| entry(name, description));
+    let own = own.iter().map(|(name, about)| match about.as_str() {
+        "" => entry(name, "your own, in reports/templates"),
+        about => entry(name, format!("{about} (your own, in reports/templates)")),
+    });
+    programs.chain(own).collect()
 }
 
-fn template(name: &str, description: &str) -> Entry {
+fn entry(name: &str, description: impl Into<String>) -> Entry {
     Entry {
         name: name.to_owned(),
-        description: description.to_owned(),
+        description: description.into(),
         settings: Vec::new(),
     }
 }
@@ -156,18 +143,13 @@ fn text(kind: &Entry) -> String {
         Some(default) => format!("{} = {default}", setting.name),
         None => format!("{} (needed)", setting.name),
     };
-    let width = kind
-        .settings
-        .iter()
-        .map(|setting| left(setting).chars().count())
-        // Ignore very long defaults: they widen only their own line.
-        .filter(|width| *width <= 40)
-        .max()
-        .unwrap_or(0);
+    let settings = kind.settings.iter();
+    let widths = settings.map(|setting| left(setting).chars().count());
+    // Ignore very long defaults: they widen only their own line.
+    let width = widths.filter(|width| *width <= 40).max().unwrap_or(0);
     for setting in &kind.settings {
         let line = format!("    {:<width$}  {}", left(setting), meaning(setting));
-        text.push_str(line.trim_end());
-        text.push('\n');
+        text = text + line.trim_end() + "\n";
     }
     text
 }
@@ -179,10 +161,7 @@ fn meaning(setting: &Setting) -> String {
         let words = setting.words.iter().map(|(word, _)| word.as_str());
         text = format!("{text} One of {}.", crate::diag::list(words));
     }
-    let has_value = setting
-        .default
-        .as_ref()
-        .is_some_and(|default| default != "none");
+    let has_value = setting.default.as_ref().is_some_and(|text| text != "none");
     let kind = (!has_value && setting.words.is_empty()).then_some(setting.kind.as_str());
     let rules: Vec<&str> = kind.into_iter().chain(setting.range.as_deref()).collect();
     if rules.is_empty() {
@@ -193,32 +172,26 @@ fn meaning(setting: &Setting) -> String {
 
 /// Every section, with the list of its kinds if there is one.
 fn sections(schema: &Schema) -> Vec<Entry> {
-    let entries = SECTIONS.iter().flat_map(|section| {
-        let title = section.title;
-        let of_kind = |kind: Entry| Entry {
-            name: format!("{title} kind = \"{}\"", kind.name),
-            ..kind
-        };
-        match section.keys {
-            Keys::Top => vec![schema.top()],
-            Keys::Of(definition) => vec![schema.table(definition, title)],
-            Keys::Kinds(definition) => schema.kinds(definition).into_iter().map(of_kind).collect(),
-            Keys::Listed(definition, word) => {
-                let about = schema.about(definition);
-                vec![template(
-                    title,
-                    &format!("{about} `fieldtrial list {word}` shows the kinds."),
-                )]
-            }
-            Keys::Space => schema
-                .space()
-                .into_iter()
-                .map(|form| Entry {
-                    name: format!("{title} {}", form.name),
-                    ..form
-                })
-                .collect(),
+    let entries = SECTIONS.iter().flat_map(|(title, source)| match *source {
+        Keys::Top => vec![schema.top()],
+        Keys::Of(definition) => vec![schema.table(definition, title)],
+        Keys::Kinds(definition) => {
+            let name = |kind: &str| format!("{title} kind = \"{kind}\"");
+            renamed(schema.kinds(definition), name)
         }
+        Keys::Listed(definition, word) => {
+            let about = schema.about(definition);
+            let about = format!("{about} `fieldtrial list {word}` shows the kinds.");
+            vec![entry(title, about)]
+        }
+        Keys::Space => renamed(schema.space(), |form| format!("{title} {form}")),
     });
     entries.collect()
+}
+
+fn renamed(mut entries: Vec<Entry>, name: impl Fn(&str) -> String) -> Vec<Entry> {
+    for entry in &mut entries {
+        entry.name = name(&entry.name);
+    }
+    entries
 }

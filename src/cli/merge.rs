@@ -9,15 +9,16 @@ use crate::base::text::count;
 use crate::cluster::{self, Collected, Deal, TrialShare};
 use crate::diag::Failure;
 use crate::execute::Decision;
+use crate::progress::counts;
 use crate::record::Recorder;
-use crate::report::{self, ReportError, ReportOptions};
 use crate::results::store::{RunConditions, Store, journals};
 use crate::results::{Session, from_here};
 
-use super::bench::{Bench, mistake, record_problem};
+use super::after_run::render;
 use super::choice::{Chosen, PlanChoice};
 use super::overview::last_number_of_shares;
 use super::run_plan::conditions;
+use super::setup::{self, Setup, mistake, record_problem};
 use super::trials::Replay;
 use super::{Outcome, Problem, exit_code};
 
@@ -39,29 +40,16 @@ pub(super) struct MergeArguments {
 
 pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     let chosen = arguments.choice.plan()?;
-    let (environment, conditions) = conditions(chosen.plan.manifest_path.parent(), 1);
-    let bench = chosen.bench(&conditions, &environment);
+    let (environment, mut conditions) = conditions(&chosen.plan.manifest_path);
     refuse_without_journals(&chosen)?;
-    let (mut store, previous) = bench.open()?;
+    let (mut store, previous) = setup::open(&chosen.plan)?;
     let collected = cluster::collect(&mut store, &chosen.plan.results_folder);
     let collected = collected.map_err(record_problem)?;
     say(&chosen, &collected);
     // The machines that measured may be of another kind than this one.
-    let conditions = RunConditions {
-        classes: cluster::classes(&store),
-        ..conditions.clone()
-    };
-    let bench = Bench {
-        conditions: &conditions,
-        // The cells of a search are known only after it has proposed them.
-        cells: if chosen.plan.search.is_some() {
-            &[]
-        } else {
-            bench.cells
-        },
-        ..bench
-    };
-    let mut recorder = bench.recorder(store, previous, Session::begin());
+    conditions.classes = cluster::classes(&store);
+    let setup = Setup::of(&chosen.plan, &chosen.cells, &conditions, &environment);
+    let mut recorder = setup.recorder(store, previous, Session::begin());
     if collected.taken > 0 {
         recorder.has_new_runs();
     }
@@ -70,23 +58,15 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     say_files(arguments, &chosen)?;
     missing.say(&arguments.choice.words());
     let has_failed = results.blocks.iter().any(|run| run.status.is_failure());
-    Ok(if missing.is_empty() && !has_failed {
-        exit_code::GOOD
-    } else {
-        exit_code::FAILED
-    })
+    let is_missing = missing.runs > 0 || !missing.after.is_empty();
+    Ok(exit_code::failed_if(is_missing || has_failed))
 }
 
 fn say_files(arguments: &MergeArguments, chosen: &Chosen) -> Result<(), Problem> {
     let folder = from_here(&chosen.plan.results_folder);
     eprintln!("results  {}", folder.display());
-    if arguments.no_report {
-        return Ok(());
-    }
-    let files = report::render(&chosen.plan.results_folder, &ReportOptions::default());
-    let files = files.map_err(ReportError::into_failure)?;
-    if let Some(first) = files.first() {
-        eprintln!("report   {}", from_here(first).display());
+    if let Some(page) = render(arguments.no_report, &chosen.plan)? {
+        eprintln!("report   {}", page.display());
     }
     Ok(())
 }
@@ -105,29 +85,24 @@ fn refuse_without_journals(chosen: &Chosen) -> Result<(), Problem> {
 }
 
 fn say(chosen: &Chosen, collected: &Collected) {
-    let known = match collected.known {
-        0 => String::new(),
-        known => format!(", {known} known before"),
-    };
-    eprintln!(
-        "{}: {}: {} taken{known}",
-        chosen.plan.name,
-        count(collected.journals, "journal"),
-        count(collected.taken, "run"),
-    );
+    let name = &chosen.plan.name;
+    let journals = count(collected.journals, "journal");
+    let runs = count(collected.taken, "run");
+    let known = counts(&[(collected.known, "known before")]);
+    eprintln!("{name}: {journals}: {runs} taken{known}");
     for place in &collected.damaged {
         eprintln!("warning: `{place}` is no stored run and counts as not there");
     }
     for path in &collected.torn {
+        let path = from_here(path).display().to_string();
         eprintln!(
-            "note: the last line of `{}` has no end and is left out: it is being written, or was cut off",
-            from_here(path).display()
+            "note: the last line of `{path}` has no end and is left out: it is being written, or was cut off"
         );
     }
     if collected.of_other_code > 0 {
+        let runs = count(collected.of_other_code, "run");
         eprintln!(
-            "warning: {} of other code than this program's; it is kept and does not count",
-            count(collected.of_other_code, "run")
+            "warning: {runs} of other code than this program's; it is kept and does not count"
         );
     }
 }
@@ -191,15 +166,22 @@ impl Missing {
         }
     }
 
-    fn is_empty(&self) -> bool {
-        self.runs == 0 && self.after.is_empty()
-    }
-
     /// Prints which runs are missing, and the commands that run them, by shard.
     fn say(&self, words: &str) {
         if self.runs > 0 {
-            eprintln!("missing  {}:", count(self.runs, "run"));
+            self.say_runs(words);
         }
+        for key in &self.after {
+            eprintln!("missing  {key}");
+        }
+        if !self.after.is_empty() {
+            let run = shell::command(&format!("run {words}"));
+            eprintln!("next     `{run}` does what follows the last trial");
+        }
+    }
+
+    fn say_runs(&self, words: &str) {
+        eprintln!("missing  {}:", count(self.runs, "run"));
         for (index, runs) in &self.by_share {
             let (share, runs) = (format!("{index}/{}", self.of), count(*runs, "run"));
             let run = shell::command(&format!("run {words} --shard {share}"));
@@ -211,16 +193,7 @@ impl Missing {
         if self.runs > self.examples.len() {
             eprintln!("  … and {} more", self.runs - self.examples.len());
         }
-        if self.runs > 0 {
-            let merge = shell::command(&format!("merge {words}"));
-            eprintln!("next     `{merge}` when they are there");
-        }
-        for key in &self.after {
-            eprintln!("missing  {key}");
-        }
-        if !self.after.is_empty() {
-            let run = shell::command(&format!("run {words}"));
-            eprintln!("next     `{run}` does what follows the last trial");
-        }
+        let merge = shell::command(&format!("merge {words}"));
+        eprintln!("next     `{merge}` when they are there");
     }
 }

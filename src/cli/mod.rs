@@ -7,7 +7,6 @@ pub mod exit_code;
 
 mod ab;
 mod after_run;
-mod bench;
 mod choice;
 mod compare;
 mod completions;
@@ -33,14 +32,17 @@ mod run_arguments;
 mod run_plan;
 mod schema;
 mod search_run;
+mod setup;
 mod shard;
 mod side;
 mod single_cell;
 mod status;
 mod submit;
+mod table;
 mod textconv;
 mod trials;
 mod verify;
+mod words;
 mod worker;
 
 use std::io;
@@ -139,10 +141,9 @@ pub fn run() -> ExitCode {
     if std::env::args_os().skip(1).eq(["worker"]) {
         return ExitCode::from(code(worker::worker()));
     }
-    std::env::args_os()
-        .next()
-        .iter()
-        .for_each(|name| shell::called_as(name));
+    if let Some(name) = std::env::args_os().next() {
+        shell::called_as(&name);
+    }
     let outcome = match Arguments::parse().command {
         Command::New(arguments) => new::new(&arguments),
         Command::Run(arguments) => run::run(&arguments),
@@ -171,7 +172,7 @@ fn code(outcome: Outcome) -> u8 {
     match outcome {
         Ok(code) => code,
         Err(Problem::Mistake(failure)) => {
-            eprint!("{}", failure.render(Failure::is_stderr_coloured()));
+            output::print_failure(&failure);
             exit_code::MISTAKE
         }
         // A closed pipe (`fieldtrial plan … | head`) is not an error.

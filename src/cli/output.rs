@@ -1,6 +1,22 @@
-//! [`Stdout`]: standard output for commands whose exit code matters too.
+//! [`Stdout`]: standard output for commands whose exit code matters too; [`print_failure`] for standard error.
 
 use std::io::{self, ErrorKind, Write};
+
+use clap::ValueEnum;
+
+use crate::diag::Failure;
+
+/// How a command prints on standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    Text,
+    Json,
+}
+
+/// Prints what is wrong on standard error.
+pub(super) fn print_failure(failure: &Failure) {
+    eprint!("{}", failure.render(Failure::is_stderr_coloured()));
+}
 
 /// Standard output that ignores a closed pipe: the exit code of a gate must not depend on its reader.
 ///
@@ -16,16 +32,17 @@ impl Stdout {
 
 impl Write for Stdout {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.0.write(bytes) {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),
-            written => written,
-        }
+        ignoring_closed(self.0.write(bytes), bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self.0.flush() {
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-            flushed => flushed,
-        }
+        ignoring_closed(self.0.flush(), ())
+    }
+}
+
+fn ignoring_closed<T>(done: io::Result<T>, instead: T) -> io::Result<T> {
+    match done {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(instead),
+        done => done,
     }
 }

@@ -2,9 +2,9 @@
 
 use std::convert::Infallible;
 
-use crate::cluster::{self, Deal, Jobs, Progress, Slurm, SlurmError, Standing, Task, TrialShare};
+use crate::cluster::{self, Deal, Jobs, Slurm, SlurmError, Standing, Task, TrialShare, changed};
 use crate::device::DeviceKind;
-use crate::event::RunId;
+use crate::event::{RunId, Status};
 use crate::execute::Decision;
 use crate::plan::Feasibility;
 use crate::plan::search::SearchSpec;
@@ -12,9 +12,9 @@ use crate::results::Share;
 use crate::results::store::{RunConditions, Store, journals};
 
 use super::Problem;
-use super::bench::mistake;
 use super::choice::Chosen;
 use super::run_plan::conditions;
+use super::setup::mistake;
 use super::trials::{Replay, TrialName};
 
 pub(super) struct Overview {
@@ -24,7 +24,7 @@ pub(super) struct Overview {
     /// Its state in Slurm.
     pub(super) tasks: Vec<Task>,
     /// Why Slurm could not be queried.
-    pub(super) silent: Option<SlurmError>,
+    pub(super) slurm_error: Option<SlurmError>,
 }
 
 impl Overview {
@@ -38,7 +38,7 @@ impl Overview {
         let shards = shards.unwrap_or(chosen.plan.slurm.shards);
         let known: Vec<&str> = jobs.as_ref().map(Jobs::ids).unwrap_or_default();
         // Slurm before the journals: the journal of an ended task is complete.
-        let (tasks, silent) = match Slurm.tasks(&known) {
+        let (tasks, slurm_error) = match Slurm.tasks(&known) {
             Ok(tasks) => (tasks, None),
             Err(error) => (Vec::new(), Some(error)),
         };
@@ -46,7 +46,7 @@ impl Overview {
             standings: standings(chosen, shards)?,
             jobs,
             tasks,
-            silent,
+            slurm_error,
         })
     }
 
@@ -67,14 +67,15 @@ impl Overview {
 fn standings(chosen: &Chosen, shards: usize) -> Result<Vec<Standing>, Problem> {
     let plan = &chosen.plan;
     let store = cluster::everything(plan).map_err(mistake)?;
-    let (_, conditions) = conditions(plan.manifest_path.parent(), 1);
-    let conditions = RunConditions {
-        classes: cluster::classes(&store),
-        ..conditions
-    };
+    let (_, mut conditions) = conditions(&plan.manifest_path);
+    conditions.classes = cluster::classes(&store);
     let runs = match &plan.search {
-        None => runs(chosen, &store, &conditions, shards),
-        Some(search) => trials(chosen, search, &store, &conditions, shards),
+        None => runs(chosen, shards, &store, &conditions),
+        Some(search) => {
+            let index = |name| TrialShare::index(search, plan.len(), shards, name);
+            let trials = trials(chosen, search, &store, &conditions).into_iter();
+            trials.map(|(name, trial)| (index(name), trial)).collect()
+        }
     };
     cluster::standings(&plan.results_folder, shards, runs).map_err(mistake)
 }
@@ -82,11 +83,10 @@ fn standings(chosen: &Chosen, shards: usize) -> Result<Vec<Standing>, Problem> {
 /// Every run with the index of its shard.
 fn runs(
     chosen: &Chosen,
+    shards: usize,
     store: &Store,
     conditions: &RunConditions,
-    shards: usize,
-) -> Vec<(usize, Progress)> {
-    let plan = &chosen.plan;
+) -> Vec<(usize, Option<Status>)> {
     let mut cells = chosen.cells.clone();
     for cell in &mut cells {
         let is_on_gpu = cell.spec.train.device != DeviceKind::Cpu;
@@ -96,32 +96,31 @@ fn runs(
         }
     }
     let deal = Deal::of(&cells);
-    let decisions = cluster::decisions(plan, &cells, store, conditions);
+    let decisions = cluster::decisions(&chosen.plan, &cells, store, conditions);
     let run = |(id, decision): &(RunId, Decision)| {
-        Some((deal.index(shards, *id)?, Progress::decided(decision)))
+        let status = match decision {
+            Decision::Keep(status) => Some(*status),
+            Decision::Run(_) => None,
+        };
+        Some((deal.index(shards, *id)?, status))
     };
     decisions.iter().filter_map(run).collect()
 }
 
-/// Every trial with the index of its shard.
+/// Every trial, ended or left.
 fn trials(
     chosen: &Chosen,
     search: &SearchSpec,
     store: &Store,
     conditions: &RunConditions,
-    shards: usize,
-) -> Vec<(usize, Progress)> {
+) -> Vec<(TrialName, Option<Status>)> {
     let plan = &chosen.plan;
     let Ok(replay) = Replay::of::<Infallible>(plan, search, store, conditions, &mut |_| Ok(()));
     let replay = replay.expecting_devices(plan, search, asks_for_devices(chosen));
-    let index = |name: TrialName| TrialShare::index(search, plan.len(), shards, name);
-    let ended = replay.ended.iter();
-    let ended = ended.map(|(name, status)| (index(*name), Progress::ended(*status)));
-    let left = replay
-        .missing
-        .iter()
-        .map(|name| (index(*name), Progress::Left));
-    ended.chain(left).collect()
+    let ended = replay.ended.into_iter();
+    let ended = ended.map(|(name, status)| (name, Some(status)));
+    let left = replay.missing.into_iter();
+    ended.chain(left.map(|name| (name, None))).collect()
 }
 
 /// Whether tasks get devices that this machine may not have.
@@ -132,10 +131,6 @@ fn asks_for_devices(chosen: &Chosen) -> bool {
 /// The number of shards of the last division of the plan.
 pub(super) fn last_number_of_shares(chosen: &Chosen) -> Result<Option<usize>, Problem> {
     let journals = journals(&chosen.plan.results_folder).map_err(mistake)?;
-    let changed = |path: &std::path::Path| {
-        let data = std::fs::metadata(path);
-        data.and_then(|data| data.modified()).ok()
-    };
-    let last = journals.iter().max_by_key(|journal| changed(&journal.path));
+    let last = journals.iter().max_by_key(|journal| changed(journal));
     Ok(last.map(|journal| Share::of(journal.share)))
 }

@@ -1,12 +1,11 @@
 //! `fieldtrial probe` (hidden): describes a device as JSON on standard output (`plan::device_facts`).
 
-use std::io::Write;
-
 use clap::Args;
 
 use crate::base::os;
 use crate::device::DeviceKind;
 use crate::plan;
+use crate::progress::write_line;
 
 use super::{Outcome, exit_code};
 
@@ -20,8 +19,6 @@ pub(super) fn probe(arguments: &ProbeArguments) -> Outcome {
     // Output of libraries must not mix with the JSON.
     let mut out = os::take_stdout()?;
     let answer = plan::probe(arguments.device);
-    let mut line = serde_json::to_vec(&answer).map_err(std::io::Error::other)?;
-    line.push(b'\n');
-    out.write_all(&line)?;
+    write_line(&mut out, &answer)?;
     Ok(exit_code::GOOD)
 }

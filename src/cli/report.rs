@@ -50,16 +50,13 @@ pub(super) fn report(arguments: &ReportArguments) -> Outcome {
         languages: arguments.lang.clone(),
     };
     let files = render(&folder, &options).map_err(ReportError::into_failure)?;
-    let pages = files
-        .iter()
-        .filter(|path| path.extension() != Some(OsStr::new("svg")));
+    let is = |path: &Path, kind: &str| path.extension() == Some(OsStr::new(kind));
     let mut out = io::stdout().lock();
-    for page in pages {
+    for page in files.iter().filter(|path| !is(path, "svg")) {
         writeln!(out, "{}", page.display())?;
     }
     if arguments.open {
-        let is_page = |path: &&PathBuf| path.extension() == Some(OsStr::new("html"));
-        let Some(page) = files.iter().find(is_page) else {
+        let Some(page) = files.iter().find(|path| is(path, "html")) else {
             let title = "the report has no page to open: its template writes no HTML";
             return Err(Failure::plain(title, None).into());
         };

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use crate::base::shell;
 use crate::progress::{Detail, Show};
 use crate::results::Share;
+
+use super::output::Format;
+use super::words::Words;
 
 /// Run a manifest: everything that is not finished yet, each run in a process of its own
 ///
@@ -65,12 +67,6 @@ pub(super) struct RunArguments {
     format: Format,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
-
 impl RunArguments {
     /// Failed runs after which no further one begins.
     pub(super) fn max_failures(&self) -> Option<usize> {
@@ -97,31 +93,20 @@ impl RunArguments {
 
     /// The command that runs what is left: the same, without options that run finished things again.
     pub(super) fn again(&self) -> String {
-        let mut words = vec!["run".to_owned()];
-        words.push(self.manifest.to_string_lossy().into_owned());
-        let mut option = |name: &str, value: Option<String>| {
-            words.extend(
-                value
-                    .map(|value| [name.to_owned(), value])
-                    .into_iter()
-                    .flatten(),
-            );
-        };
-        for set in &self.set {
-            option("--set", Some(set.clone()));
-        }
-        option("--only", self.only.clone());
-        option("--as", self.results_name.clone());
-        option("--shard", self.shard.map(|share| share.to_string()));
-        option("--jobs", self.jobs.map(|jobs| jobs.to_string()));
-        let failures = self.max_failures.map(|limit| limit.to_string());
-        option("--max-failures", failures);
-        words.extend(self.fail_fast.then(|| "--fail-fast".to_owned()));
-        words.extend(self.no_report.then(|| "--no-report".to_owned()));
-        words.extend(self.verbose.then(|| "--verbose".to_owned()));
-        let events = (self.format == Format::Json).then(|| "--format=json".to_owned());
-        words.extend(events);
-        shell::command(&shell::joined(words))
+        Words::default()
+            .words(["run"])
+            .words([self.manifest.display()])
+            .option("--set", &self.set)
+            .option("--only", &self.only)
+            .option("--as", &self.results_name)
+            .option("--shard", self.shard)
+            .option("--jobs", self.jobs)
+            .option("--max-failures", self.max_failures)
+            .flag("--fail-fast", self.fail_fast)
+            .flag("--no-report", self.no_report)
+            .flag("--verbose", self.verbose)
+            .flag("--format=json", self.format == Format::Json)
+            .command()
     }
 }
 

@@ -1,42 +1,74 @@
 //! What `run` does before the first worker starts: checks, data, and announcing the runs.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::base::text::count;
 use crate::base::units::human_seconds;
+use crate::datasets::DatasetSpec;
 use crate::diag::Failure;
 use crate::event::RunId;
 use crate::execute::{self, Decision, Estimate, Estimator, ResumeOptions};
-use crate::plan::{Feasibility, Plan, PlannedCell, namesakes};
-use crate::progress::{Detail, fitted};
+use crate::manifest::Manifest;
+use crate::plan::{Feasibility, Only, Plan, PlanInputs, PlanOptions, PlannedCell, namesakes};
+use crate::progress::{Detail, counts, fitted};
 use crate::results::Environment;
 use crate::results::environment::{self, env_id};
 use crate::results::store::{RunConditions, Store};
 
 use super::Problem;
+use super::setup::mistake;
+
+/// Plans a manifest, with the options `--only` and `--as`.
+pub(super) fn planned(
+    manifest: &Manifest,
+    inputs: &PlanInputs,
+    only: Option<&String>,
+    results_name: Option<&String>,
+) -> Result<Plan, Failure> {
+    let options = PlanOptions {
+        only: only.map(|only| Only::parse(only)).transpose()?,
+        results_name: results_name.cloned(),
+    };
+    Plan::new(manifest, inputs, options)
+}
+
+/// The plan with its cells. Generates missing data, and then plans again: the hashes of cells depend on their data.
+pub(super) fn with_data(
+    plan: Plan,
+    again: impl FnOnce() -> Result<Plan, Problem>,
+) -> Result<(Plan, Vec<PlannedCell>), Problem> {
+    let cells: Vec<PlannedCell> = plan.cells().collect();
+    if !prepare_data(&plan, &cells)? {
+        return Ok((plan, cells));
+    }
+    let plan = again()?;
+    let cells = plan.cells().collect();
+    Ok((plan, cells))
+}
+
+/// The selected cells, with their rows in the plan.
+pub(super) fn selected<'a>(
+    plan: &'a Plan,
+    cells: &'a [PlannedCell],
+) -> impl Iterator<Item = (usize, &'a PlannedCell)> {
+    let cells = cells.iter().enumerate();
+    cells.filter(|(_, cell)| plan.is_selected(cell))
+}
 
 /// Refuses a second manifest of the same name, which would write to the same folder.
 pub(super) fn refuse_namesakes(plan: &Plan) -> Result<(), Problem> {
+    let (name, path) = (&plan.name, &plan.manifest_path);
     // `--as NAME` avoids it.
-    if plan
-        .results_folder
-        .file_name()
-        .is_none_or(|name| name != plan.name.as_str())
-    {
+    if plan.results_folder.file_name() != Some(OsStr::new(name)) {
         return Ok(());
     }
-    let Some(other) = namesakes(&plan.manifest_path, &plan.name)
-        .into_iter()
-        .next()
-    else {
+    let Some(other) = namesakes(path, name).into_iter().next() else {
         return Ok(());
     };
-    let (own, other) = (plan.manifest_path.display(), other.display());
-    let title = format!(
-        "`name = \"{}\"` stands in `{own}` and in `{other}`",
-        plan.name
-    );
+    let (own, other) = (path.display(), other.display());
+    let title = format!("`name = \"{name}\"` stands in `{own}` and in `{other}`");
     let help = "results go to `reports/<name>/`; choose another name, or `run --as NAME`";
     Err(Failure::plain(title, Some(help.into())).into())
 }
@@ -53,37 +85,32 @@ pub(super) fn say_held_out(plan: &Plan, detail: Detail) {
 }
 
 /// Generates missing data; returns whether it generated any.
-pub(super) fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, Problem> {
-    let mut datasets = BTreeMap::new();
-    for cell in cells {
-        if plan.is_selected(cell) && cell.feasibility == Feasibility::Runs {
-            datasets
-                .entry(&cell.spec.dataset_name)
-                .or_insert_with(Vec::new)
-                .push(&cell.spec.dataset);
+fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, Problem> {
+    let mut datasets: BTreeMap<&str, Vec<&DatasetSpec>> = BTreeMap::new();
+    for (_, cell) in selected(plan, cells) {
+        if cell.feasibility == Feasibility::Runs {
+            let specs = datasets.entry(&*cell.spec.dataset_name).or_default();
+            specs.push(&cell.spec.dataset);
         }
     }
     let mut has_generated = false;
     for (name, mut specs) in datasets {
         specs.dedup();
         for spec in specs {
-            let made = spec
-                .prepare(&|_, _| {})
-                .map_err(|error| Failure::plain(format!("dataset `{name}`: {error}"), None))?;
-            if made {
+            let made = spec.prepare(&|_, _| {});
+            if made.map_err(|error| mistake(format!("dataset `{name}`: {error}")))? {
                 eprintln!("generated dataset `{name}`");
+                has_generated = true;
             }
-            has_generated |= made;
         }
     }
     Ok(has_generated)
 }
 
-/// This machine and build, and the conditions of runs with `jobs` slots. The commit is that of the working tree around
-/// `folder`.
-pub(super) fn conditions(folder: Option<&Path>, jobs: usize) -> (Environment, RunConditions) {
-    let environment = environment::collect(folder_or_here(folder));
-    let conditions = here_as(env_id(&environment), jobs);
+/// This machine and build, and the conditions of single runs. The commit is that of the working tree around `manifest`.
+pub(super) fn conditions(manifest: &Path) -> (Environment, RunConditions) {
+    let environment = environment::collect(folder_or_here(manifest.parent()));
+    let conditions = here_as(env_id(&environment), 1);
     (environment, conditions)
 }
 
@@ -103,66 +130,56 @@ pub(super) fn here_as(env_id: String, jobs: usize) -> RunConditions {
 }
 
 /// Cores for runs: those of the Slurm task if Slurm names them, since it does not always restrict a task to them.
-pub(super) fn cores() -> usize {
-    let given = std::env::var("SLURM_CPUS_PER_TASK").ok();
-    let given = given
-        .and_then(|text| text.parse().ok())
-        .filter(|cores| *cores > 0);
+fn cores() -> usize {
+    let given = std::env::var("SLURM_CPUS_PER_TASK").unwrap_or_default();
+    let given: usize = given.parse().unwrap_or_default();
     let usable = std::thread::available_parallelism().map_or(1, usize::from);
-    given.map_or(usable, |given: usize| given.min(usable))
+    if given > 0 { given.min(usable) } else { usable }
 }
 
 /// The stored runs of a plan, for commands that run nothing.
-pub(super) struct Outlook {
+pub(super) struct StoredRuns {
     conditions: RunConditions,
     store: Store,
 }
 
-impl Outlook {
+impl StoredRuns {
     pub(super) fn of(plan: &Plan) -> Result<Self, Problem> {
-        let conditions = here_as(environment::id_here(), 1);
-        let store = Store::read(&plan.results_folder);
-        let store = store.map_err(|error| Failure::plain(error.to_string(), None))?;
-        Ok(Self { conditions, store })
+        Ok(Self {
+            conditions: here_as(environment::id_here(), 1),
+            store: Store::read(&plan.results_folder).map_err(mistake)?,
+        })
     }
 
     pub(super) fn estimator(&self) -> Estimator<'_> {
         Estimator::new(&self.store, &self.conditions)
     }
 
+    fn decisions<'a>(
+        &self,
+        cells: impl IntoIterator<Item = (usize, &'a PlannedCell)>,
+    ) -> Vec<(RunId, Decision)> {
+        let (store, conditions) = (&self.store, &self.conditions);
+        execute::decide(cells, store, conditions, ResumeOptions::default())
+    }
+
     pub(super) fn text(&self, plan: &Plan, cells: &[PlannedCell]) -> String {
-        let selected = cells
-            .iter()
-            .enumerate()
-            .filter(|(_, cell)| plan.is_selected(cell));
-        let decisions = execute::decide(
-            selected,
-            &self.store,
-            &self.conditions,
-            ResumeOptions::default(),
-        );
+        let decisions = self.decisions(selected(plan, cells));
         summary(plan, cells, &decisions, &self.estimator())
     }
 
     pub(super) fn runs_of(&self, cell: &PlannedCell) -> Vec<String> {
-        let decisions = execute::decide(
-            [(0, cell)],
-            &self.store,
-            &self.conditions,
-            ResumeOptions::default(),
-        );
-        let line = |(id, decision): &(RunId, Decision)| {
-            format!("seed {} block {}: {}", id.seed, id.block, what(decision))
-        };
-        decisions.iter().map(line).collect()
+        self.decisions([(0, cell)]).iter().map(decided).collect()
     }
 }
 
-fn what(decision: &Decision) -> String {
-    match decision {
+/// `seed 42 block 0: keep (done)`
+fn decided((id, decision): &(RunId, Decision)) -> String {
+    let what = match decision {
         Decision::Keep(status) => format!("keep ({status})"),
         Decision::Run(why) => format!("run ({why})"),
-    }
+    };
+    format!("seed {} block {}: {what}", id.seed, id.block)
 }
 
 /// Prints in a few lines what will run and why, and the estimated time.
@@ -180,9 +197,9 @@ pub(super) fn announce(
 
 /// A line for every run: whether it is kept, or runs and why.
 pub(super) fn each_run(cells: &[PlannedCell], decisions: &[(RunId, Decision)]) -> String {
-    let line = |(id, decision): &(RunId, Decision)| {
-        let (key, what) = (&cells[id.cell].spec.key, what(decision));
-        format!("{key} seed {} block {}: {what}\n", id.seed, id.block)
+    let line = |run: &(RunId, Decision)| {
+        let key = &cells[run.0.cell].spec.key;
+        format!("{key} {}\n", decided(run))
     };
     decisions.iter().map(line).collect()
 }
@@ -195,19 +212,10 @@ fn summary(
 ) -> String {
     let is_run = |(_, decision): &&(RunId, Decision)| matches!(decision, Decision::Run(_));
     let to_run = decisions.iter().filter(is_run).count();
-    let kept = decisions.len() - to_run;
-    let others = match other_cells(plan, cells) {
-        others if others.is_empty() => String::new(),
-        others => format!(" ({})", others.join(", ")),
-    };
-    let mut parts = vec![
-        format!("{}{others}", count(cells.len(), "cell")),
-        format!("{} to do", count(to_run, "run")),
-    ];
-    if kept > 0 {
-        parts.push(format!("{kept} kept"));
-    }
-    let mut lines = vec![parts.join(", ")];
+    let others = other_cells(plan, cells);
+    let kept = counts(&[(decisions.len() - to_run, "kept")]);
+    let (all, runs) = (count(cells.len(), "cell"), count(to_run, "run"));
+    let mut lines = vec![format!("{all}{others}, {runs} to do{kept}")];
     for (why, n) in reasons(decisions) {
         lines.push(format!("  {why}: {}", count(n, "run")));
     }
@@ -216,8 +224,8 @@ fn summary(
     lines.join("\n") + "\n"
 }
 
-/// `7 not selected`, `1 skipped`: cells without runs.
-fn other_cells(plan: &Plan, cells: &[PlannedCell]) -> Vec<String> {
+/// ` (7 not selected, 1 skipped)`: cells without runs.
+fn other_cells(plan: &Plan, cells: &[PlannedCell]) -> String {
     // Count each cell once: an unselected cell counts as that, even if it is also infeasible.
     let why = |cell: &PlannedCell| match cell.feasibility {
         _ if !plan.is_selected(cell) => "not selected",
@@ -226,9 +234,9 @@ fn other_cells(plan: &Plan, cells: &[PlannedCell]) -> Vec<String> {
         Feasibility::Runs => "",
     };
     let n = |what: &str| cells.iter().filter(|cell| why(cell) == what).count();
-    let numbers = ["not selected", "infeasible", "skipped"].map(|what| (n(what), what));
-    let some = numbers.into_iter().filter(|(n, _)| *n > 0);
-    some.map(|(n, what)| format!("{n} {what}")).collect()
+    let others = counts(&["not selected", "infeasible", "skipped"].map(|what| (n(what), what)));
+    let others = others.strip_prefix(", ");
+    others.map_or_else(String::new, |others| format!(" ({others})"))
 }
 
 /// Why runs are repeated although there are earlier results, most frequent reason first.
@@ -239,10 +247,8 @@ fn reasons(decisions: &[(RunId, Decision)]) -> Vec<(String, usize)> {
             *by_reason.entry(why.to_string()).or_default() += 1;
         }
     }
-    let mut reasons: Vec<_> = by_reason
-        .into_iter()
-        .filter(|(why, _)| why != "new")
-        .collect();
+    by_reason.remove("new");
+    let mut reasons: Vec<_> = by_reason.into_iter().collect();
     reasons.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
     reasons
 }
@@ -257,12 +263,11 @@ fn time_text(estimate: &Estimate, to_run: usize, jobs: usize) -> Vec<String> {
     if estimate.unknown == to_run {
         return vec![format!("  {NOTHING_LIKE_IT}")];
     }
-    let bases = [
-        (estimate.from_same_cell, "of the same"),
-        (estimate.from_like_cells, "of like"),
-    ];
-    let bases = bases.iter().filter(|(n, _)| *n > 0);
-    let bases: Vec<String> = bases.map(|(_, basis)| (*basis).to_owned()).collect();
+    let bases = match (estimate.from_same_cell, estimate.from_like_cells) {
+        (_, 0) => "of the same",
+        (0, _) => "of like",
+        _ => "of the same and of like",
+    };
     let time = human_seconds(estimate.seconds / jobs.max(1) as f64);
     let (most, why) = if estimate.is_upper_bound {
         ("at most ", " (early stopping may end runs sooner)")
@@ -270,8 +275,7 @@ fn time_text(estimate: &Estimate, to_run: usize, jobs: usize) -> Vec<String> {
         ("", "")
     };
     let mut lines = vec![format!(
-        "  estimated {most}{time}{why}, from runs {} cells on this machine",
-        bases.join(" and ")
+        "  estimated {most}{time}{why}, from runs {bases} cells on this machine"
     )];
     if estimate.unknown > 0 {
         let runs = count(estimate.unknown, "run");

@@ -11,28 +11,23 @@ use crate::results::Share;
 use crate::results::store::Store;
 
 use super::Problem;
-use super::bench::{Bench, mistake};
+use super::setup::{self, mistake, warn_of_damage};
 
 /// Opens the storage of runs: the store with its results files, or the journal of a shard.
 pub(super) fn open(
-    bench: &Bench<'_>,
+    plan: &Plan,
     share: Option<Share>,
 ) -> Result<(Store, Option<ResultSet>), Problem> {
     let Some(share) = share else {
-        return bench.open();
+        return setup::open(plan);
     };
-    let store = Store::open_shard(&bench.plan.results_folder, share).map_err(mistake)?;
+    let store = Store::open_shard(&plan.results_folder, share).map_err(mistake)?;
     if let Some(reason) = store.unlocked() {
         eprintln!(
             "note: the journal is not locked ({reason}): see that nothing else runs shard {share}"
         );
     }
-    for path in store.damaged() {
-        eprintln!(
-            "warning: `{}` is no stored run and counts as not there",
-            path.display()
-        );
-    }
+    warn_of_damage(&store);
     Ok((store, None))
 }
 
@@ -66,7 +61,7 @@ pub(super) fn own_results(
     results: &ResultSet,
 ) -> ResultSet {
     let own = decisions.iter();
-    let own = own.map(|(id, _)| (cells[id.cell].spec.key.as_str(), id.seed));
+    let own = own.map(|(id, _)| (&*cells[id.cell].spec.key, id.seed));
     let own: HashSet<(&str, u64)> = own.collect();
     let mut results = results.clone();
     let is_own = |key: &str, seed: u64| own.contains(&(key, seed));

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use crate::diag::{Failure, Place, did_you_mean, list};
 use crate::manifest::{self, Key, Manifest, Node, Table, Value};
-use crate::plan::{Plan, PlanInputs, PlanOptions, PlannedCell};
+use crate::plan::{PlanInputs, PlannedCell};
 
 use super::Problem;
+use super::run_plan::planned;
 
 /// The cell with the model and, if given, the loss of these names.
 pub(super) fn single_cell(
@@ -30,11 +31,7 @@ pub(super) fn single_cell(
     if let Some(dataset) = first_dataset(&manifest) {
         choose(&mut manifest, "dataset", &dataset);
     }
-    let plan = Plan::new(
-        &manifest,
-        &PlanInputs::of_this_machine(),
-        PlanOptions::default(),
-    )?;
+    let plan = planned(&manifest, &PlanInputs::of_this_machine(), None, None)?;
     let cell = plan.cells().next();
     Ok(cell.ok_or_else(|| Failure::plain("the manifest has no cell", None))?)
 }
@@ -46,25 +43,21 @@ fn check_model(manifest: &Manifest, name: &str) -> Result<(), Failure> {
     if names.contains(&name) {
         return Ok(());
     }
-    let title = format!(
-        "there is no `[models.{name}]` in `{}`",
-        manifest.path.display()
-    );
+    let path = manifest.path.display();
+    let title = format!("there is no `[models.{name}]` in `{path}`");
     let known = format!("there are {}", list(names.iter().copied()));
     let help = did_you_mean(name, names.iter().copied()).unwrap_or(known);
     Err(Failure::plain(title, Some(help)))
 }
 
 fn choose(manifest: &mut Manifest, what: &str, name: &str) {
-    let key = |name: &str| Key {
+    let place = Place::default();
+    let keys = ["train", what].map(|name| Key {
         name: name.to_owned(),
-        place: Place::default(),
-    };
-    let node = Node {
-        value: Value::String(name.to_owned()),
-        place: Place::default(),
-    };
-    manifest.root.put(&[key("train"), key(what)], node);
+        place,
+    });
+    let value = Value::String(name.to_owned());
+    manifest.root.put(&keys, Node { value, place });
 }
 
 fn first_dataset(manifest: &Manifest) -> Option<String> {

@@ -4,8 +4,6 @@ use std::io::Write;
 use std::time::SystemTime;
 
 use clap::Args;
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
 
 use crate::base::shell;
 use crate::base::text::count;
@@ -16,6 +14,7 @@ use crate::results::from_here;
 use super::choice::{Chosen, PlanChoice};
 use super::output::Stdout;
 use super::overview::Overview;
+use super::table::table;
 use super::{Outcome, exit_code};
 
 /// Show what every shard has done, what is left, and what Slurm says of it
@@ -34,9 +33,9 @@ pub(super) fn status(arguments: &StatusArguments) -> Outcome {
     let chosen = arguments.choice.look()?;
     let overview = Overview::of(&chosen, None)?;
     let mut out = Stdout::new();
-    out.write_all(table(&chosen, &overview).as_bytes())?;
+    out.write_all(standings_table(&chosen, &overview).as_bytes())?;
     out.write_all(merge_line(&overview).as_bytes())?;
-    if let (Some(error), Some(_)) = (&overview.silent, &overview.jobs) {
+    if let (Some(error), Some(_)) = (&overview.slurm_error, &overview.jobs) {
         eprintln!("note: {error}; shown is what the journals say");
     }
     let words = arguments.choice.words();
@@ -46,11 +45,7 @@ pub(super) fn status(arguments: &StatusArguments) -> Outcome {
     if let Some(next) = next(&words, &overview, stuck, left) {
         eprintln!("next     {next}");
     }
-    Ok(if stuck > 0 || failed > 0 {
-        exit_code::FAILED
-    } else {
-        exit_code::GOOD
-    })
+    Ok(exit_code::failed_if(stuck > 0 || failed > 0))
 }
 
 /// Shards with runs left that are neither queued nor running.
@@ -66,11 +61,8 @@ fn next(words: &str, overview: &Overview, stuck: usize, left: usize) -> Option<S
         return Some(format!("`{submit}` submits {shards} again"));
     }
     if stuck > 0 {
-        let share = overview
-            .standings
-            .iter()
-            .find(|standing| standing.left > 0)?
-            .share;
+        let mut standings = overview.standings.iter();
+        let share = standings.find(|standing| standing.left > 0)?.share;
         let run = shell::command(&format!("run {words} --shard {share}"));
         return Some(format!("`{run}` goes on"));
     }
@@ -81,47 +73,27 @@ fn next(words: &str, overview: &Overview, stuck: usize, left: usize) -> Option<S
     (left == 0 && !merges).then(|| format!("`{merge}` puts them together"))
 }
 
-fn table(chosen: &Chosen, overview: &Overview) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
+fn standings_table(chosen: &Chosen, overview: &Overview) -> String {
     let header = [
         "shard", "state", "done", "failed", "left", "changed", "node", "log",
     ];
-    table.set_header(header);
-    for standing in &overview.standings {
-        table.add_row(row(chosen, overview, standing));
-    }
-    let totals = [
-        overview.total(|standing| standing.done),
-        overview.total(|standing| standing.failed),
-        overview.total(|standing| standing.left),
-    ];
-    let totals = totals.map(|total| total.to_string());
-    let [done, failed, left] = totals;
-    table.add_row(vec!["all".to_owned(), String::new(), done, failed, left]);
-    for index in 2..=5 {
-        if let Some(column) = table.column_mut(index) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    if let Some(column) = table.column_mut(0) {
-        column.set_padding((0, 1));
-    }
-    let text = table.to_string();
-    let lines = text.lines().map(|line| line.trim_end().to_owned() + "\n");
-    lines.collect()
+    let standings = overview.standings.iter();
+    let mut rows: Vec<_> = standings.map(|one| row(chosen, overview, one)).collect();
+    let numbers: [fn(&Standing) -> usize; 3] = [|one| one.done, |one| one.failed, |one| one.left];
+    let totals = numbers.map(|number| overview.total(number).to_string());
+    let all = ["all".to_owned(), String::new()].into_iter();
+    rows.push(all.chain(totals).collect());
+    table(header, rows, 2..=5)
 }
 
 fn row(chosen: &Chosen, overview: &Overview, standing: &Standing) -> Vec<String> {
     let task = overview.task(standing);
-    let log = task.and_then(|task| {
+    let log = task.map(|task| {
         let name = format!("{}_{}.log", task.job, standing.share.index());
-        let path = slurm_folder(&chosen.plan.results_folder).join(name);
-        path.is_file()
-            .then(|| from_here(&path).display().to_string())
+        slurm_folder(&chosen.plan.results_folder).join(name)
     });
+    let log = log.filter(|path| path.is_file());
+    let log = log.map(|path| from_here(&path).display().to_string());
     vec![
         standing.share.to_string(),
         cluster::state(standing, task),

@@ -12,13 +12,14 @@ use crate::cluster::{
     self, Array, Jobs, Scripts, Slurm, SlurmError, Standing, array_text, slurm_folder,
 };
 use crate::diag::Failure;
-use crate::plan::{SlurmSpec, project_folder};
+use crate::plan::project_folder;
 use crate::results::from_here;
 
-use super::bench::mistake;
 use super::choice::{Chosen, PlanChoice};
 use super::overview::Overview;
 use super::run::refuse_if_nothing_can_run;
+use super::setup::mistake;
+use super::words::Words;
 use super::{Outcome, Problem, exit_code};
 
 /// Submit a manifest to a batch system: one task per shard, and a job that merges them
@@ -52,9 +53,8 @@ pub(super) fn submit(arguments: &SubmitArguments) -> Outcome {
     // Generate data here, once; otherwise all tasks would generate it at the same time.
     let chosen = arguments.choice.plan()?;
     refuse_if_nothing_can_run(&chosen.plan, &chosen.cells)?;
-    let shards = arguments
-        .shards
-        .map_or(chosen.plan.slurm.shards, usize::from);
+    let shards = arguments.shards.map(usize::from);
+    let shards = shards.unwrap_or(chosen.plan.slurm.shards);
     let overview = Overview::of(&chosen, Some(shards))?;
     refuse(&overview, shards, arguments.dry_run)?;
     let submission = Submission {
@@ -62,13 +62,12 @@ pub(super) fn submit(arguments: &SubmitArguments) -> Outcome {
         chosen: &chosen,
         overview: &overview,
         shards,
-        spec: &chosen.plan.slurm,
     };
     submission.submit()
 }
 
 fn refuse(overview: &Overview, shards: usize, is_dry: bool) -> Result<(), Problem> {
-    if let Some(error @ SlurmError::Refused { .. }) = &overview.silent {
+    if let Some(error @ SlurmError::Refused { .. }) = &overview.slurm_error {
         let help = "what is queued or running is not known, so nothing was submitted";
         return Err(Failure::plain(error.to_string(), Some(help.into())).into());
     }
@@ -93,29 +92,29 @@ struct Submission<'a> {
     chosen: &'a Chosen,
     overview: &'a Overview,
     shards: usize,
-    spec: &'a SlurmSpec,
 }
 
 impl Submission<'_> {
     fn submit(&self) -> Outcome {
         let wanted: Vec<usize> = self.wanted().collect();
-        let scripts = self.write_scripts()?;
+        let [shard_script, merge_script] = self.write_scripts()?;
         if wanted.is_empty() {
             self.say_nothing();
             return Ok(exit_code::GOOD);
         }
-        let array = vec![
-            "--parsable".to_owned(),
-            format!("--array={}", array_text(&wanted, self.spec.at_once)),
-        ];
+        let array = format!(
+            "--array={}",
+            array_text(&wanted, self.chosen.plan.slurm.at_once)
+        );
+        let array = ["--parsable".to_owned(), array];
         if self.arguments.dry_run {
-            let shards = command_line(&array, &scripts.shard);
-            let merge = command_line(&merge_options(&["ARRAY".into()]), &scripts.merge);
+            let shards = command_line(&array, &shard_script);
+            let merge = command_line(&merge_options("ARRAY"), &merge_script);
             write!(io::stdout(), "{shards}\n{merge}\n")?;
             return Ok(exit_code::GOOD);
         }
         let mut jobs = self.remembered()?;
-        let job = Slurm.submit(&array, &scripts.shard).map_err(mistake)?;
+        let job = Slurm.submit(&array, &shard_script).map_err(mistake)?;
         let what = count(wanted.len(), "shard");
         jobs.arrays.push(Array {
             job: job.clone(),
@@ -124,11 +123,8 @@ impl Submission<'_> {
         // Write the job id down before anything else can fail.
         self.write(&jobs)?;
         eprintln!("submitted job {job}: {what}, {}", count(self.left(), "run"));
-        self.submit_merge(&mut jobs, &scripts.merge)?;
-        eprintln!(
-            "next     `{}` shows how far they are",
-            self.command("status")
-        );
+        self.submit_merge(&mut jobs, &merge_script)?;
+        self.say_next("status", "shows how far they are");
         Ok(exit_code::GOOD)
     }
 
@@ -150,13 +146,15 @@ impl Submission<'_> {
     fn say_nothing(&self) {
         if self.left() > 0 {
             eprintln!("nothing to submit: all shards with runs left are queued or running");
-            let status = self.command("status");
-            eprintln!("next     `{status}` shows how far they are");
+            self.say_next("status", "shows how far they are");
         } else {
             eprintln!("nothing to submit: no run is left");
-            let merge = self.command("merge");
-            eprintln!("next     `{merge}` puts the shards together");
+            self.say_next("merge", "puts the shards together");
         }
+    }
+
+    fn say_next(&self, command: &str, does: &str) {
+        eprintln!("next     `{}` {does}", self.command(command));
     }
 
     fn command(&self, name: &str) -> String {
@@ -166,19 +164,16 @@ impl Submission<'_> {
     /// The earlier jobs, if the number of shards is the same, with the current arguments.
     fn remembered(&self) -> Result<Jobs, Problem> {
         let choice = self.arguments.choice.resolved()?;
-        let (manifest, set, only, results_name) = choice.parts();
-        let manifest = std::path::absolute(manifest)?;
-        let project = project_folder(&self.chosen.plan.results_folder);
-        let manifest = manifest.strip_prefix(project).unwrap_or(&manifest);
         let before = self.overview.jobs.clone();
         let before = before.filter(|jobs| jobs.shards == self.shards);
-        let mut jobs = before.unwrap_or_else(|| Jobs::none(PathBuf::new()));
-        manifest.clone_into(&mut jobs.manifest);
-        jobs.set = set.to_vec();
-        jobs.only = only.cloned();
-        jobs.results_name = results_name.cloned();
-        jobs.shards = self.shards;
-        Ok(jobs)
+        Ok(Jobs {
+            manifest: self.in_project(&choice.manifest)?,
+            set: choice.set,
+            only: choice.only,
+            results_name: choice.results_name,
+            shards: self.shards,
+            ..before.unwrap_or_else(|| Jobs::none(PathBuf::new()))
+        })
     }
 
     fn write(&self, jobs: &Jobs) -> Result<(), Problem> {
@@ -188,11 +183,8 @@ impl Submission<'_> {
 
     /// Submits one merge job after all active arrays; cancels an earlier one that waits for fewer.
     fn submit_merge(&self, jobs: &mut Jobs, script: &Path) -> Result<(), Problem> {
-        let waiting = self
-            .overview
-            .merging()
-            .filter(|task| task.phase.is_active());
-        if let Some(task) = waiting
+        if let Some(task) = self.overview.merging()
+            && task.phase.is_active()
             && let Err(error) = Slurm.cancel(&task.job)
         {
             eprintln!("warning: job {} merges too early: {error}", task.job);
@@ -202,14 +194,9 @@ impl Submission<'_> {
             let is_new = Some(&array.job) == jobs.arrays.last().map(|last| &last.job);
             is_new || tasks.any(|task| task.job == array.job && task.phase.is_active())
         };
-        let after: Vec<String> = jobs
-            .arrays
-            .iter()
-            .filter(goes_on)
-            .map(|a| a.job.clone())
-            .collect();
-        let merge = Slurm.submit(&merge_options(&after), script);
-        match merge {
+        let after = jobs.arrays.iter().filter(goes_on);
+        let after: Vec<&str> = after.map(|array| &*array.job).collect();
+        match Slurm.submit(&merge_options(&after.join(":")), script) {
             Ok(job) => {
                 eprintln!("submitted job {job}: merges when they have ended");
                 jobs.merge = Some(job);
@@ -223,72 +210,61 @@ impl Submission<'_> {
         }
     }
 
-    fn write_scripts(&self) -> Result<ScriptFiles, Problem> {
+    /// Writes the scripts of the array and of the merge job.
+    fn write_scripts(&self) -> Result<[PathBuf; 2], Problem> {
         let plan = &self.chosen.plan;
         let results = &plan.results_folder;
         let project = project_folder(results);
         let folder = slurm_folder(results);
         let name = results.file_name().unwrap_or_default().to_string_lossy();
         let program = std::env::current_exe()?;
+        let run = Words::default()
+            .option("--jobs", self.arguments.jobs)
+            .flag("--retry", self.arguments.retry);
         let scripts = Scripts {
             program: &program,
             project,
             logs: folder.strip_prefix(project).unwrap_or(&folder).to_owned(),
             name: &name,
-            plan: self.plan_words(project)?,
-            run: self.run_words(),
+            plan: self.plan_words()?,
+            run: run.0,
             shards: self.shards,
-            slurm: self.spec,
-        };
-        let files = ScriptFiles {
-            shard: folder.join("shard.sh"),
-            merge: folder.join("merge.sh"),
+            slurm: &plan.slurm,
         };
         let cannot =
             |error: io::Error| mistake(format!("cannot write `{}`: {error}", folder.display()));
         fs::create_dir_all(&folder).map_err(cannot)?;
-        for (path, text) in [
-            (&files.shard, scripts.shard()),
-            (&files.merge, scripts.merge()),
-        ] {
+        let files = ["shard.sh", "merge.sh"].map(|name| folder.join(name));
+        for (path, text) in files.iter().zip([scripts.shard(), scripts.merge()]) {
             fs::write(path, text).map_err(cannot)?;
             eprintln!("script   {}", from_here(path).display());
         }
         Ok(files)
     }
 
-    /// Manifest and options for the scripts, relative to the project's folder.
-    fn plan_words(&self, project: &Path) -> Result<Vec<String>, Problem> {
-        let mut words = self.arguments.choice.resolved()?.list();
-        let manifest = std::path::absolute(&self.chosen.plan.manifest_path)?;
-        let manifest = manifest.strip_prefix(project).unwrap_or(&manifest);
-        words[0] = manifest.to_string_lossy().into_owned();
-        Ok(words)
+    /// A path relative to the project's folder, if it is inside.
+    fn in_project(&self, path: &Path) -> io::Result<PathBuf> {
+        let path = std::path::absolute(path)?;
+        let project = project_folder(&self.chosen.plan.results_folder);
+        Ok(path.strip_prefix(project).unwrap_or(&path).to_owned())
     }
 
-    fn run_words(&self) -> Vec<String> {
-        let jobs = self.arguments.jobs;
-        let jobs = jobs.map(|jobs| ["--jobs".to_owned(), jobs.to_string()]);
-        let retry = self.arguments.retry.then(|| "--retry".to_owned());
-        jobs.into_iter().flatten().chain(retry).collect()
+    /// Manifest and options for the scripts.
+    fn plan_words(&self) -> Result<Vec<String>, Problem> {
+        let choice = PlanChoice {
+            manifest: self.in_project(&self.chosen.plan.manifest_path)?,
+            ..self.arguments.choice.resolved()?
+        };
+        Ok(choice.list().0)
     }
 }
 
-struct ScriptFiles {
-    shard: PathBuf,
-    merge: PathBuf,
-}
-
-fn merge_options(after: &[String]) -> Vec<String> {
-    vec![
-        "--parsable".to_owned(),
-        format!("--dependency=afterany:{}", after.join(":")),
-    ]
+fn merge_options(after: &str) -> [String; 2] {
+    let dependency = format!("--dependency=afterany:{after}");
+    ["--parsable".to_owned(), dependency]
 }
 
 fn command_line(options: &[String], script: &Path) -> String {
-    let script = from_here(script).to_string_lossy().into_owned();
-    let words = ["sbatch".to_owned()].into_iter();
-    let words = words.chain(options.iter().cloned()).chain([script]);
-    shell::joined(words)
+    let words = Words::default().words(["sbatch"]).words(options);
+    shell::joined(words.words([from_here(script).display()]).0)
 }

@@ -30,9 +30,8 @@ pub(super) fn textconv(arguments: &TextconvArguments) -> Outcome {
         let title = format!("cannot read `{}`: {error}", arguments.file.display());
         Failure::plain(title, None)
     })?;
-    let shown = std::str::from_utf8(&bytes)
-        .ok()
-        .and_then(results::diff_text);
+    let text = std::str::from_utf8(&bytes).ok();
+    let shown = text.and_then(results::diff_text);
     let shown = shown.map_or(bytes, String::into_bytes);
     io::stdout().lock().write_all(&shown)?;
     Ok(exit_code::GOOD)

@@ -36,24 +36,23 @@ impl Replay {
         let mut search = Search::new(plan, spec, store, conditions, options);
         let mut replay = Self::default();
         while let Some(next) = search.next() {
-            let Next::Kept {
-                job,
+            if let Next::Kept {
+                ref job,
                 status,
-                info,
-                reason,
+                ref info,
+                ref reason,
             } = next
-            else {
-                continue;
-            };
-            if info.role.is_trial() {
-                replay.ended.push(((info.study, info.number), status));
+            {
+                if info.role.is_trial() {
+                    replay.ended.push(((info.study, info.number), status));
+                }
+                see(&RunEvent::Kept {
+                    job,
+                    status,
+                    info,
+                    reason,
+                })?;
             }
-            see(&RunEvent::Kept {
-                job: &job,
-                status,
-                info: &info,
-                reason: &reason,
-            })?;
         }
         replay.find_missing(plan, spec, search.missing());
         Ok(replay)
@@ -61,11 +60,9 @@ impl Replay {
 
     /// Counts trials that this machine cannot run as missing, if the machines that run them have devices (`given`).
     pub(super) fn expecting_devices(mut self, plan: &Plan, spec: &SearchSpec, given: bool) -> Self {
-        let all = self.ended.len();
-        if given {
-            self.ended.retain(|(_, status)| *status != Status::Skipped);
-        }
-        if self.ended.len() < all {
+        let is_skipped = |(_, status): &(TrialName, Status)| *status == Status::Skipped;
+        if given && self.ended.iter().any(is_skipped) {
+            self.ended.retain(|trial| !is_skipped(trial));
             self.missing = self.not_there(plan, spec);
         }
         self

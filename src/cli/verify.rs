@@ -62,14 +62,13 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Outcome {
     let mut out = Stdout::new();
     match arguments.format {
         Format::Table => table(&verification, &mut out)?,
-        Format::Json => json(&verification, &mut out)?,
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &verification).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
     }
     out.flush()?;
-    Ok(if verification.passed {
-        exit_code::GOOD
-    } else {
-        exit_code::FAILED
-    })
+    Ok(exit_code::failed_if(!verification.passed))
 }
 
 /// The cell of the named model and loss. Reference files contain their inputs: any dataset makes the manifest valid.
@@ -98,39 +97,28 @@ fn failure(arguments: &VerifyArguments, error: &VerifyError) -> Problem {
 }
 
 fn table(verification: &Verification, out: &mut impl Write) -> io::Result<()> {
-    writeln!(
-        out,
-        "{:<24}{:>10}{:>12}  largest in",
-        "", "error", "tolerance"
-    )?;
+    let (error, tolerance) = ("error", "tolerance");
+    writeln!(out, "{:<24}{error:>10}{tolerance:>12}  largest in", "")?;
     for (name, error, tolerance, place) in verification.errors() {
         writeln!(out, "{name:<24}{error:>10.1e}{tolerance:>12.0e}  {place}")?;
     }
     if let Some(least) = verification.convolutions.last() {
         let names = verification.convolutions.iter();
         let names: Vec<String> = names.map(|one| format!("`{}`", one.name())).collect();
+        let (names, least) = (names.join(", "), least.name());
         writeln!(
             out,
-            "convolutions by {}; weights have the tolerance of `{}`",
-            names.join(", "),
-            least.name()
+            "convolutions by {names}; weights have the tolerance of `{least}`"
         )?;
     }
-    let verdict = if verification.passed {
-        "passed"
-    } else {
-        "failed"
-    };
+    let passed = verification.passed;
+    let verdict = if passed { "passed" } else { "failed" };
+    let (loss, reference) = (verification.loss, verification.reference_loss);
+    let parameters = verification.parameters;
     writeln!(
         out,
-        "{verdict}: {} parameters, loss {} where the reference has {}",
-        verification.parameters, verification.loss, verification.reference_loss
+        "{verdict}: {parameters} parameters, loss {loss} where the reference has {reference}"
     )
-}
-
-fn json(verification: &Verification, out: &mut impl Write) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, verification)?;
-    writeln!(out)
 }
 
 #[cfg(test)]

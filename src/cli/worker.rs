@@ -16,6 +16,7 @@ use crate::base::os;
 use crate::device::DeviceKind;
 use crate::event::{Event, FailedStatus, Order, PANIC_MARK, PROTOCOL_VERSION, Reply};
 use crate::plan::CellSpec;
+use crate::progress::write_line;
 use crate::train;
 
 use super::{Outcome, exit_code};
@@ -56,15 +57,15 @@ pub(super) fn worker() -> Outcome {
 
 /// Checks the version first: an order of another version may have other fields.
 fn read_order(line: &str) -> Result<Order<CellSpec>, String> {
-    let order: Value =
-        serde_json::from_str(line).map_err(|e| format!("cannot read its order: {e}"))?;
+    let unreadable = |error: serde_json::Error| format!("cannot read its order: {error}");
+    let order: Value = serde_json::from_str(line).map_err(unreadable)?;
     let version = &order["protocol"];
     if *version != PROTOCOL_VERSION {
         return Err(format!(
             "its order has protocol version {version}, this worker has {PROTOCOL_VERSION}"
         ));
     }
-    serde_json::from_value(order).map_err(|e| format!("cannot read its order: {e}"))
+    serde_json::from_value(order).map_err(unreadable)
 }
 
 /// Limits memory of CPU cells only: the CUDA driver maps more address space than there is memory.
@@ -100,18 +101,11 @@ fn wait(replies: &Receiver<Reply>) -> Reply {
 
 /// The message as one line, which the parent recognises.
 fn tell_panic(info: &PanicHookInfo<'_>) {
-    let payload = info.payload();
-    let message = payload
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message");
-    let place = info.location().map_or_else(
-        || "unknown:0".to_owned(),
-        |place| format!("{}:{}", place.file(), place.line()),
-    );
+    let message = info.payload_as_str().unwrap_or("no message");
+    let place = info.location();
+    let (file, line) = place.map_or(("unknown", 0), |place| (place.file(), place.line()));
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    eprintln!("{PANIC_MARK}{place}: {message}");
+    eprintln!("{PANIC_MARK}{file}:{line}: {message}");
 }
 
 struct EventWriter<W> {
@@ -132,14 +126,7 @@ impl<W: Write> EventWriter<W> {
         if is_progress && !self.tells_progress(Instant::now()) {
             return;
         }
-        let written = serde_json::to_vec(event)
-            .map_err(io::Error::other)
-            .and_then(|mut line| {
-                line.push(b'\n');
-                self.out.write_all(&line)?;
-                self.out.flush()
-            });
-        if written.is_err() {
+        if write_line(&mut self.out, event).is_err() {
             // Standard output is closed: the parent is gone.
             os::exit_at_once(ORPHANED);
         }
@@ -147,9 +134,8 @@ impl<W: Write> EventWriter<W> {
 
     /// Whether progress at `now` is reported; after that, none for a while.
     fn tells_progress(&mut self, now: Instant) -> bool {
-        let is_due = self
-            .last_progress
-            .is_none_or(|last| now.saturating_duration_since(last) >= PROGRESS_EVERY);
+        let is_long_ago = |last| now.saturating_duration_since(last) >= PROGRESS_EVERY;
+        let is_due = self.last_progress.is_none_or(is_long_ago);
         if is_due {
             self.last_progress = Some(now);
         }

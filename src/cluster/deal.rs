@@ -17,15 +17,14 @@ impl<'a> Deal<'a> {
     /// Numbers the runs of `cells`: all of the plan's, also unselected and infeasible ones, so that numbers depend only on
     /// the manifest.
     pub fn of(cells: &'a [PlannedCell]) -> Self {
-        let first = cells.iter().scan(0, |next, cell| {
-            let own = *next;
-            *next += cell.spec.measure.seeds.len();
-            Some(own)
+        let mut next = 0;
+        let first = cells.iter().map(|cell| {
+            let own = next;
+            next += cell.spec.measure.seeds.len();
+            own
         });
-        Self {
-            first: first.collect(),
-            cells,
-        }
+        let first = first.collect();
+        Self { cells, first }
     }
 
     /// Number of a run; `None` if it is not in the plan.

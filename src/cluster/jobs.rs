@@ -11,7 +11,8 @@ const VERSION: u32 = 1;
 /// The submitted jobs, and their plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Jobs {
-    version: u32,
+    /// Version of the format.
+    pub version: u32,
     /// The manifest; relative to the project if it is inside.
     pub manifest: PathBuf,
     /// `--set`, as given.
@@ -67,6 +68,16 @@ pub enum JobsError {
     },
 }
 
+impl JobsError {
+    fn system(doing: &'static str, path: PathBuf, source: io::Error) -> Self {
+        Self::System {
+            doing,
+            path,
+            source,
+        }
+    }
+}
+
 impl Jobs {
     /// No jobs, for the plan of `manifest`.
     pub fn none(manifest: PathBuf) -> Self {
@@ -86,25 +97,16 @@ impl Jobs {
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(source) => {
-                let doing = "read";
-                return Err(JobsError::System {
-                    doing,
-                    path,
-                    source,
-                });
-            }
+            Err(source) => return Err(JobsError::system("read", path, source)),
         };
-        let damaged = |reason: String| JobsError::Damaged {
-            path: path.clone(),
-            reason,
+        let jobs: Result<Self, String> =
+            serde_json::from_slice(&bytes).map_err(|error| error.to_string());
+        let reason = match jobs {
+            Ok(jobs) if jobs.version == VERSION => return Ok(Some(jobs)),
+            Ok(jobs) => format!("version {}", jobs.version),
+            Err(reason) => reason,
         };
-        let jobs: Self =
-            serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
-        if jobs.version != VERSION {
-            return Err(damaged(format!("version {}", jobs.version)));
-        }
-        Ok(Some(jobs))
+        Err(JobsError::Damaged { path, reason })
     }
 
     /// Writes the file; it is renamed into place.
@@ -123,23 +125,13 @@ impl Jobs {
             file.persist(&path)?;
             Ok(())
         };
-        write().map_err(|source| JobsError::System {
-            doing: "write",
-            path,
-            source,
-        })
+        write().map_err(|source| JobsError::system("write", path, source))
     }
 
     /// Ids of all jobs that Slurm may still have, the merge job last.
     pub fn ids(&self) -> Vec<&str> {
         let arrays = self.arrays.iter().map(|array| array.job.as_str());
         arrays.chain(self.merge.as_deref()).collect()
-    }
-
-    /// The last array with a task for `shard`.
-    pub fn last_of(&self, shard: usize) -> Option<&Array> {
-        let mut arrays = self.arrays.iter().rev();
-        arrays.find(|array| array.tasks.contains(&shard))
     }
 }
 
@@ -170,9 +162,6 @@ mod tests {
         jobs.write(folder.path()).unwrap();
         let read = Jobs::read(folder.path()).unwrap().unwrap();
         assert_eq!(read, jobs);
-        assert_eq!(read.last_of(2).unwrap().job, "9");
-        assert_eq!(read.last_of(3).unwrap().job, "7");
-        assert!(read.last_of(4).is_none());
         fs::write(jobs_path(folder.path()), "{\"version\": 7}").unwrap();
         assert!(Jobs::read(folder.path()).is_err());
     }

@@ -20,6 +20,6 @@ pub use deal::Deal;
 pub use jobs::{Array, Jobs, JobsError, slurm_folder};
 pub use script::{Scripts, array_text};
 pub use slurm::{Slurm, SlurmError};
-pub use standing::{Progress, Standing, classes, decisions, everything, standings};
+pub use standing::{Standing, changed, classes, decisions, everything, standings};
 pub use state::{is_active, is_stuck, merging, state, task_of};
 pub use trials::{TooFewStudies, TrialShare};

@@ -41,24 +41,19 @@ impl Scripts<'_> {
             option("signal", &format!("B:TERM@{}", self.notice_s())),
         ]);
         lines.extend(self.place());
-        let number =
-            |name: &str, value: Option<u64>| value.map(|value| option(name, &value.to_string()));
-        lines.extend(number("time", spec.minutes()));
-        lines.extend(number("cpus-per-task", spec.cpus.map(|cpus| cpus as u64)));
-        lines.extend(
-            spec.mebibytes()
-                .map(|size| option("mem", &format!("{size}M"))),
-        );
-        lines.extend(spec.gpus.map(|gpus| option("gres", &format!("gpu:{gpus}"))));
+        let resources = [
+            ("time", spec.minutes().map(|minutes| minutes.to_string())),
+            ("cpus-per-task", spec.cpus.map(|cpus| cpus.to_string())),
+            ("mem", spec.mebibytes().map(|size| format!("{size}M"))),
+            ("gres", spec.gpus.map(|gpus| format!("gpu:{gpus}"))),
+        ];
+        lines.extend(given(&resources));
         lines.extend(self.others(|_| true));
         lines.extend(self.spec_setup());
-        lines.push(
-            "# In the shell's place, so that the signal before the time limit arrives here."
-                .to_owned(),
-        );
-        let words = [vec!["run".to_owned()], self.plan.clone(), self.run.clone()].concat();
+        let note = "# In the shell's place, so that the signal before the time limit arrives here.";
+        lines.push(note.to_owned());
         let share = format!("--shard \"$SLURM_ARRAY_TASK_ID/{}\"", self.shards);
-        lines.push(format!("exec {} {share}", self.command(&words)));
+        lines.push(format!("{} {share}", self.exec("run", &self.run)));
         lines.join("\n") + "\n"
     }
 
@@ -78,8 +73,7 @@ impl Scripts<'_> {
             |name: &str| name.starts_with("gres") || name.contains("gpu") || name == "exclusive";
         lines.extend(self.others(|name| !is_for_work(name)));
         lines.extend(self.spec_setup());
-        let words = [vec!["merge".to_owned()], self.plan.clone()].concat();
-        lines.push(format!("exec {}", self.command(&words)));
+        lines.push(self.exec("merge", &[]));
         lines.join("\n") + "\n"
     }
 
@@ -96,16 +90,15 @@ impl Scripts<'_> {
 
     fn place(&self) -> Vec<String> {
         let spec = self.slurm;
-        let texts = [
-            ("account", &spec.account),
-            ("partition", &spec.partition),
-            ("qos", &spec.qos),
+        let one = || Some("1".to_owned());
+        let options = [
+            ("nodes", one()),
+            ("ntasks", one()),
+            ("account", spec.account.clone()),
+            ("partition", spec.partition.clone()),
+            ("qos", spec.qos.clone()),
         ];
-        let one = ["#SBATCH --nodes=1", "#SBATCH --ntasks=1"].map(str::to_owned);
-        let given = texts
-            .into_iter()
-            .filter_map(|(name, text)| Some(option(name, text.as_ref()?)));
-        one.into_iter().chain(given).collect()
+        given(&options).collect()
     }
 
     /// The user's options, last, so that they override the others.
@@ -125,10 +118,14 @@ impl Scripts<'_> {
         [String::new()].into_iter().chain(setup).collect()
     }
 
-    fn command(&self, words: &[String]) -> String {
-        let program = self.program.to_string_lossy().into_owned();
-        let words = [program].into_iter().chain(words.iter().cloned());
-        shell::joined(words)
+    /// The line that runs a command of this program on the plan.
+    fn exec(&self, command: &str, options: &[String]) -> String {
+        let words = [
+            self.program.to_string_lossy().into_owned(),
+            command.to_owned(),
+        ];
+        let words = words.iter().chain(&self.plan).chain(options);
+        format!("exec {}", shell::joined(words))
     }
 
     /// The path of a log, in which Slurm replaces `%` patterns.
@@ -164,6 +161,12 @@ pub fn array_text(tasks: &[usize], at_once: Option<usize>) -> String {
     texts.collect::<Vec<_>>().join(",") + &limit
 }
 
+/// Lines of `#SBATCH` for the options that have a value.
+fn given(options: &[(&str, Option<String>)]) -> impl Iterator<Item = String> {
+    let options = options.iter();
+    options.filter_map(|(name, value)| Some(option(name, value.as_ref()?)))
+}
+
 /// A line of `#SBATCH`. Slurm splits it at blanks, takes `#` for a comment, and interprets quotes and `\`.
 fn option(name: &str, value: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./=,:+@%[]&|*".contains(letter);
@@ -176,9 +179,7 @@ fn option(name: &str, value: &str) -> String {
 
 /// Removes control characters: a name must not end a comment or an option.
 fn one_line(text: &str) -> String {
-    text.chars()
-        .map(|letter| if letter.is_control() { ' ' } else { letter })
-        .collect()
+    text.replace(char::is_control, " ")
 }
 
 #[cfg(test)]

@@ -71,9 +71,8 @@ impl Slurm {
     /// # Errors
     /// [`SlurmError`].
     pub fn submit(self, options: &[String], script: &Path) -> Result<String, SlurmError> {
-        let options = options.iter().map(AsRef::as_ref);
-        let arguments: Vec<&OsStr> = options.chain([script.as_os_str()]).collect();
-        let text = call("sbatch", arguments)?;
+        let options = options.iter().map(OsStr::new);
+        let text = call("sbatch", options.chain([script.as_os_str()]))?;
         parse_submitted(&text).ok_or_else(|| SlurmError::Refused {
             program: "sbatch".to_owned(),
             reason: text.trim().to_owned(),
@@ -135,11 +134,8 @@ fn call<A: AsRef<OsStr>>(
     })?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        let lines: Vec<&str> = said
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .collect();
+        let lines = said.lines().map(str::trim);
+        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
         return Err(refused(lines.join("; ")));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())

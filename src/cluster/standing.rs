@@ -54,10 +54,8 @@ pub fn everything(plan: &Plan) -> Result<Store, StoreError> {
 pub fn classes(store: &Store) -> HashMap<String, String> {
     let codes = [Arithmetic::Cpu, Arithmetic::Gpu].map(code_hash);
     let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
-    for run in store
-        .runs()
-        .filter(|run| codes.contains(&run.keys.code_hash))
-    {
+    let runs = store.runs();
+    for run in runs.filter(|run| codes.contains(&run.keys.code_hash)) {
         let of_cell = counts.entry(&run.keys.cell_hash).or_default();
         *of_cell.entry(&run.keys.numeric_class).or_default() += 1;
     }
@@ -83,8 +81,8 @@ pub fn decisions(
     store: &Store,
     conditions: &RunConditions,
 ) -> Vec<(RunId, Decision)> {
-    let chosen = cells.iter().enumerate();
-    let chosen = chosen.filter(|(_, cell)| plan.is_selected(cell));
+    let cells = cells.iter().enumerate();
+    let chosen = cells.filter(|(_, cell)| plan.is_selected(cell));
     let options = ResumeOptions {
         any_conditions: true,
         without_checkpoints: true,
@@ -93,76 +91,42 @@ pub fn decisions(
     decide(chosen, store, conditions, options)
 }
 
-/// The state of a shard's run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// It succeeded.
-    Done,
-    /// It failed.
-    Failed,
-    /// It remains.
-    Left,
-}
-
-impl Progress {
-    /// For a run that ended with `status`.
-    pub fn ended(status: Status) -> Self {
-        if status.is_failure() {
-            Self::Failed
-        } else {
-            Self::Done
-        }
-    }
-
-    /// For a run with the decision `decision`.
-    pub fn decided(decision: &Decision) -> Self {
-        match decision {
-            Decision::Keep(status) => Self::ended(*status),
-            Decision::Run(_) => Self::Left,
-        }
-    }
-}
-
-/// Progress of each of `of` shards, from the shard index and the state of every run.
+/// Progress of each of `of` shards, from the shard index of every run and its status; `None` for a run that remains.
 ///
 /// # Errors
 /// [`StoreError`], if the journals cannot be listed.
 pub fn standings(
     results: &Path,
     of: usize,
-    runs: impl IntoIterator<Item = (usize, Progress)>,
+    runs: impl IntoIterator<Item = (usize, Option<Status>)>,
 ) -> Result<Vec<Standing>, StoreError> {
     let journals = journals(results)?;
-    let journal_of = |share: Share| journals.iter().find(|journal| journal.share == share);
-    let mut standings: Vec<Standing> = Share::all(of)
-        .map(|share| {
-            let journal = journal_of(share);
-            Standing {
-                share,
-                done: 0,
-                failed: 0,
-                left: 0,
-                changed: journal.and_then(changed),
-                is_in_use: journal.is_some_and(JournalFile::is_in_use),
-            }
-        })
-        .collect();
-    for (index, progress) in runs {
-        let standing = index
-            .checked_sub(1)
-            .and_then(|place| standings.get_mut(place));
-        let Some(standing) = standing else { continue };
-        match progress {
-            Progress::Done => standing.done += 1,
-            Progress::Failed => standing.failed += 1,
-            Progress::Left => standing.left += 1,
+    let standing = |share: Share| {
+        let journal = journals.iter().find(|journal| journal.share == share);
+        Standing {
+            share,
+            done: 0,
+            failed: 0,
+            left: 0,
+            changed: journal.and_then(changed),
+            is_in_use: journal.is_some_and(JournalFile::is_in_use),
+        }
+    };
+    let mut standings: Vec<Standing> = Share::all(of).map(standing).collect();
+    for (index, status) in runs {
+        let Some(standing) = standings.get_mut(index.wrapping_sub(1)) else {
+            continue;
+        };
+        match status {
+            None => standing.left += 1,
+            Some(status) if status.is_failure() => standing.failed += 1,
+            Some(_) => standing.done += 1,
         }
     }
     Ok(standings)
 }
 
-fn changed(journal: &JournalFile) -> Option<SystemTime> {
-    fs::metadata(&journal.path)
-        .and_then(|data| data.modified())
-        .ok()
+/// Last modification of a journal.
+pub fn changed(journal: &JournalFile) -> Option<SystemTime> {
+    fs::metadata(&journal.path).ok()?.modified().ok()
 }

@@ -5,17 +5,14 @@ use crate::plan::search::{PrunerSpec, SamplerSpec, SearchSpec};
 use crate::results::Share;
 
 /// The trials of a search that belong to a shard.
+///
+/// Trials that are independent of each other are dealt one by one, by number first, then by study, so that increasing
+/// `trials` does not move earlier trials. Where a trial depends on earlier ones of its study, whole studies are dealt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TrialShare {
-    /// Single trials, which are independent of each other.
-    ByTrial {
-        /// The shard.
-        share: Share,
-        /// Number of studies of the search.
-        studies: usize,
-    },
-    /// Whole studies: a trial depends on earlier ones of its study.
-    ByStudy(Share),
+pub struct TrialShare {
+    share: Share,
+    /// Number of studies of the search, if single trials are dealt.
+    studies: Option<usize>,
 }
 
 /// The error of a search with dependent trials that has fewer studies than shards.
@@ -36,18 +33,19 @@ impl TrialShare {
     /// # Errors
     /// [`TooFewStudies`], if a shard would never have anything to do.
     pub fn of(search: &SearchSpec, studies: usize, share: Share) -> Result<Self, TooFewStudies> {
-        let Some(learns) = what_learns(search) else {
-            return Ok(Self::ByTrial { share, studies });
-        };
+        let learns = what_learns(search);
         let shares = share.of();
-        if studies < shares {
-            return Err(TooFewStudies {
+        match learns.filter(|_| studies < shares) {
+            Some(learns) => Err(TooFewStudies {
                 learns,
                 studies,
                 shares,
-            });
+            }),
+            None => Ok(Self {
+                share,
+                studies: learns.is_none().then_some(studies),
+            }),
         }
-        Ok(Self::ByStudy(share))
     }
 
     /// Index (from 1) of the shard, out of `of`, for trial `number` of study `study` in a search with `studies` studies.
@@ -57,21 +55,19 @@ impl TrialShare {
         of: usize,
         (study, number): (usize, usize),
     ) -> usize {
-        match what_learns(search) {
-            None => Share::owner(number * studies + study, of),
-            Some(_) => Share::owner(study, of),
-        }
+        let studies = what_learns(search).is_none().then_some(studies);
+        Share::owner(place(studies, study, number), of)
     }
 
     /// Whether trial `number` of study `study`, both from 0, belongs to the shard.
-    ///
-    /// Trials are dealt by number first, then by study, so that increasing `trials` does not move earlier trials.
     pub fn owns(self, study: usize, number: usize) -> bool {
-        match self {
-            Self::ByTrial { share, studies } => share.owns(number * studies + study),
-            Self::ByStudy(share) => share.owns(study),
-        }
+        self.share.owns(place(self.studies, study, number))
     }
+}
+
+/// Number by which a trial is dealt.
+fn place(studies: Option<usize>, study: usize, number: usize) -> usize {
+    studies.map_or(study, |studies| number * studies + study)
 }
 
 /// The part of a search that makes trials depend on earlier ones; `None` if they are independent.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::base::units::{human, human_seconds};
 use crate::event::{EpochRow, Event, RunEvent, RunId, RunOutcome};
 
-use super::line::{Names, last_words};
+use super::line::{Names, last_words, said};
 
 /// What is printed of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,10 +32,10 @@ impl Detail {
     /// The lines of a worker's standard error that are printed once it has ended.
     pub(super) fn words(self, outcome: &RunOutcome) -> Vec<&str> {
         if self < Self::Verbose {
-            return last_words(outcome);
+            last_words(outcome)
+        } else {
+            said(outcome)
         }
-        let lines = outcome.stderr.lines();
-        lines.filter(|line| !line.trim().is_empty()).collect()
     }
 }
 
@@ -87,9 +87,8 @@ impl Details {
 /// `train_loss 0.118  val_loss 0.121`
 fn losses(row: &EpochRow) -> String {
     let shown = |value: Option<f64>| value.map_or("not finite".to_owned(), |v| human(v, 3));
+    let mut all = vec![format!("train_loss {}", shown(row.train_loss))];
     let validation = row.validation.iter();
-    let validation = validation.map(|(name, value)| format!("{name} {}", shown(*value)));
-    let train = format!("train_loss {}", shown(row.train_loss));
-    let all: Vec<String> = [train].into_iter().chain(validation).collect();
+    all.extend(validation.map(|(name, value)| format!("{name} {}", shown(*value))));
     all.join("  ")
 }

@@ -1,13 +1,13 @@
 //! [`JsonLines`]: events of the runs as JSON lines for programs (`run --format json`, docs/events.md).
 
 use std::collections::HashMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 
 use serde::Serialize;
 
 use crate::event::{
-    Event, Job, PROTOCOL_VERSION, RunEvent, RunFacts, RunId, RunTimes, Status, StopReason,
+    Event, PROTOCOL_VERSION, RunEvent, RunFacts, RunId, RunTimes, Status, StopReason,
 };
 
 /// Version of the format; a reader refuses one that it does not support.
@@ -74,8 +74,7 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn of(key: &'a str, id: RunId) -> Self {
-        let RunId { seed, block, .. } = id;
+    fn of(key: &'a str, RunId { seed, block, .. }: RunId) -> Self {
         Self { key, seed, block }
     }
 }
@@ -86,6 +85,14 @@ pub(super) struct JsonLines<W> {
     out: Option<W>,
     /// Keys of the current runs.
     keys: HashMap<RunId, String>,
+}
+
+/// Writes a value as one line of JSON, at once.
+pub fn write_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    out.write_all(&line)?;
+    out.flush()
 }
 
 impl<W: Write> JsonLines<W> {
@@ -105,8 +112,7 @@ impl<W: Write> JsonLines<W> {
 
     pub(super) fn write(&mut self, line: &Line<'_>) {
         let Some(out) = &mut self.out else { return };
-        let text = serde_json::to_string(line).unwrap_or_default();
-        if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
+        if write_line(out, line).is_err() {
             self.out = None;
         }
     }
@@ -117,7 +123,14 @@ impl<W: Write> JsonLines<W> {
                 runs: *runs,
                 slots: *slots,
             }),
-            RunEvent::RunStarted { job, slot } => self.begin(job, *slot),
+            RunEvent::RunStarted { job, slot } => {
+                self.keys.insert(job.id, job.spec.key.clone());
+                self.write(&Line::RunStarted {
+                    run: Run::of(&job.spec.key, job.id),
+                    slot: *slot,
+                    estimated_s: job.estimated_s,
+                });
+            }
             RunEvent::Worker { id, event } => self.pass_on(*id, event),
             RunEvent::RunEnded { job, outcome } => {
                 self.keys.remove(&job.id);
@@ -153,15 +166,6 @@ impl<W: Write> JsonLines<W> {
         }
     }
 
-    fn begin(&mut self, job: &Job, slot: usize) {
-        self.keys.insert(job.id, job.spec.key.clone());
-        self.write(&Line::RunStarted {
-            run: Run::of(&job.spec.key, job.id),
-            slot,
-            estimated_s: job.estimated_s,
-        });
-    }
-
     /// The events that show how far a run is. The greeting has no content, the end is in `run-ended`, profiles are in files.
     fn pass_on(&mut self, id: RunId, said: &Event) {
         let is_told = matches!(
@@ -182,8 +186,6 @@ impl<W: Write> JsonLines<W> {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use super::*;
 
     /// A pipe whose reader closes it after the first line.

@@ -14,23 +14,15 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn new<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
-        let parts = |key: &str| key.split(',').map(str::to_owned).collect::<BTreeSet<_>>();
-        let mut keys = keys.into_iter();
-        let Some(first) = keys.next() else {
-            return Self::default();
-        };
-        let mut common = parts(first);
-        let mut is_single = true;
-        for key in keys {
-            let own = parts(key);
-            common.retain(|part| own.contains(part));
-            is_single = is_single && key == first;
-        }
+        let keys: Vec<&str> = keys.into_iter().collect();
+        let parts = |key: &&str| key.split(',').map(str::to_owned).collect::<BTreeSet<_>>();
         // With a single cell nothing would be left of the name.
-        if is_single {
-            common.clear();
+        let is_single = keys.windows(2).all(|two| two[0] == two[1]);
+        let all = keys.iter().filter(|_| !is_single).map(parts);
+        let common = all.reduce(|common, own| &common & &own);
+        Self {
+            common: common.unwrap_or_default(),
         }
-        Self { common }
     }
 
     /// `batch-size=8 workers=4`.
@@ -39,22 +31,42 @@ impl Names {
         own.collect::<Vec<_>>().join(" ")
     }
 
-    /// [`Self::short`], with seed and block if there are several.
+    /// [`Self::of_run`] for a run of a plan.
     pub(super) fn name(&self, job: &Job) -> String {
-        let mut name = self.short(&job.spec.key);
-        let measure = &job.spec.measure;
-        if measure.seeds.len() > 1 {
-            let _ = write!(name, " seed {}", job.id.seed);
+        let (id, measure) = (job.id, &job.spec.measure);
+        let (seeds, blocks) = (measure.seeds.len(), measure.repeats);
+        self.of_run(&job.spec.key, (id.seed, seeds), (id.block, blocks))
+    }
+
+    /// [`Self::short`], with the seed and the block, if there are several.
+    pub(super) fn of_run(
+        &self,
+        key: &str,
+        (seed, seeds): (u64, usize),
+        (block, blocks): (usize, usize),
+    ) -> String {
+        let mut name = self.short(key);
+        if seeds > 1 {
+            let _ = write!(name, " seed {seed}");
         }
-        if measure.repeats > 1 {
-            let _ = write!(name, " block {}/{}", job.id.block + 1, measure.repeats);
+        if blocks > 1 {
+            let _ = write!(name, " block {}/{blocks}", block + 1);
         }
         name
     }
 }
 
+/// `, 2 failed, 3 kept`: the numbers that are not 0.
+pub fn counts(numbers: &[(usize, &str)]) -> String {
+    let part = |(n, what): &(usize, &str)| match n {
+        0 => String::new(),
+        n => format!(", {n} {what}"),
+    };
+    numbers.iter().map(part).collect()
+}
+
 /// The result of a run, or its reason: `65.2 ms/step  loss 0.118  in 4.1 s`.
-pub(super) fn gave(outcome: &RunOutcome) -> String {
+pub(super) fn result_text(outcome: &RunOutcome) -> String {
     let mut words = Vec::new();
     if outcome.status != Status::Done {
         words.push(without_status(outcome.status, &outcome.reason).to_owned());
@@ -75,17 +87,19 @@ pub(super) fn without_status(status: Status, reason: &str) -> &str {
         .unwrap_or(reason)
 }
 
+/// The lines of a worker's standard error.
+pub(super) fn said(outcome: &RunOutcome) -> Vec<&str> {
+    let lines = outcome.stderr.lines();
+    lines.filter(|line| !line.trim().is_empty()).collect()
+}
+
 /// The last lines of the standard error of a failed run.
 pub fn last_words(outcome: &RunOutcome) -> Vec<&str> {
     const SHOWN: usize = 6;
     if !outcome.status.is_failure() {
         return Vec::new();
     }
-    let lines: Vec<&str> = outcome
-        .stderr
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
+    let lines = said(outcome);
     lines[lines.len().saturating_sub(SHOWN)..].to_vec()
 }
 

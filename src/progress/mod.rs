@@ -9,22 +9,22 @@ mod detail;
 mod eta;
 mod json_lines;
 mod line;
-mod lines;
 mod pairs;
+mod people;
 mod run_state;
 mod search;
 mod spinner;
 mod summary;
 
 pub use detail::{Detail, Show};
-pub use json_lines::EVENTS_VERSION;
-pub use line::last_words;
-pub use pairs::{PairEnd, PairName, Pairs, PairsShape};
+pub use json_lines::{EVENTS_VERSION, write_line};
+pub use line::{counts, last_words};
+pub use pairs::{Ended, Pairs, PairsShape, RunName};
 pub use run_state::RunState;
 pub use spinner::Spinner;
 pub use summary::Ending;
 
-use std::io::{self, IsTerminal, Stdout};
+use std::io::{self, Stdout};
 
 use terminal_size::terminal_size_of;
 
@@ -32,24 +32,17 @@ use crate::base::text::wrapped;
 use crate::event::{Job, RunEvent};
 use crate::plan::search::SearchSpec;
 
-use bars::Bars;
 use eta::Eta;
 use json_lines::JsonLines;
 use line::Names;
-use lines::Lines;
+use people::People;
 use search::Tally;
 
 /// Displays the progress of runs.
 #[derive(Debug)]
 pub struct Progress {
-    people: Kind,
+    people: People,
     programs: Option<JsonLines<Stdout>>,
-}
-
-#[derive(Debug)]
-enum Kind {
-    Bars(Box<Bars>),
-    Lines(Box<Lines>),
 }
 
 impl Progress {
@@ -57,34 +50,27 @@ impl Progress {
     /// in common is not repeated.
     pub fn new(jobs: &[Job], show: Show) -> Self {
         let names = Names::new(jobs.iter().map(|job| job.spec.key.as_str()));
-        Self::on_this_terminal(names, Eta::of(jobs), None, show)
+        Self::of(People::new(names, Eta::of(jobs), None, show.detail), show)
     }
 
     /// The same for a search of `studies` studies, whose trials are known only when they start.
     pub fn searching(search: &SearchSpec, studies: usize, show: Show) -> Self {
-        let tally = Some(Tally::new(search, studies));
-        Self::on_this_terminal(Names::default(), Eta::default(), tally, show)
+        let (names, eta, tally) = (
+            Names::default(),
+            Eta::default(),
+            Tally::new(search, studies),
+        );
+        Self::of(People::new(names, eta, Some(tally), show.detail), show)
     }
 
-    fn on_this_terminal(names: Names, eta: Eta, search: Option<Tally>, show: Show) -> Self {
-        let detail = show.detail;
-        let draws = io::stderr().is_terminal() && detail > Detail::Quiet;
-        Self {
-            people: if draws {
-                Kind::Bars(Box::new(Bars::new(names, eta, search, detail)))
-            } else {
-                Kind::Lines(Box::new(Lines::new(names, search, detail)))
-            },
-            programs: show.events.then(|| JsonLines::new(io::stdout())),
-        }
+    fn of(people: People, show: Show) -> Self {
+        let programs = show.events.then(|| JsonLines::new(io::stdout()));
+        Self { people, programs }
     }
 
     /// Displays an event.
     pub fn see(&mut self, event: &RunEvent<'_>) {
-        match &mut self.people {
-            Kind::Bars(bars) => bars.see(event),
-            Kind::Lines(lines) => lines.see(event),
-        }
+        self.people.see(event);
         if let Some(lines) = &mut self.programs {
             lines.see(event);
         }

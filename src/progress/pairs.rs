@@ -3,15 +3,17 @@
 use std::io::{self, IsTerminal};
 use std::time::Instant;
 
-use indicatif::{MultiProgress, ProgressBar};
+use indicatif::ProgressBar;
+use serde::{Deserialize, Serialize};
 
 use crate::base::units::{human, human_seconds};
 use crate::event::{RunId, Status};
 
-use super::bars::{REDRAW, RUNNING, console_dim, mark, roughly, style};
+use super::bars::{Bars, console_dim, mark, time_left};
 use super::eta::Eta;
 use super::fitted;
-use super::line::{Names, without_status};
+use super::line::{Names, counts, without_status};
+use super::people::place;
 
 /// The number of pairs, and what they consist of.
 #[derive(Debug, Clone, Copy)]
@@ -24,30 +26,44 @@ pub struct PairsShape {
     pub blocks: usize,
 }
 
-/// Identifies a pair.
-#[derive(Debug, Clone, Copy)]
-pub struct PairName<'a> {
-    /// Key of the cell.
-    pub key: &'a str,
+/// Identifies a run; the same for both sides if they have the same cell.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RunName {
+    /// Readable key of the cell.
+    pub key: String,
     /// Seed.
     pub seed: u64,
     /// Block, from 0.
     pub block: usize,
 }
 
-/// The result of one run of a pair.
-#[derive(Debug, Clone, Copy)]
-pub struct PairEnd<'a> {
+impl RunName {
+    /// The name of run `id` of the cell with this key.
+    pub fn of(key: &str, id: RunId) -> Self {
+        Self {
+            key: key.to_owned(),
+            seed: id.seed,
+            block: id.block,
+        }
+    }
+}
+
+/// The result of one run of a pair, as its side tells it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Identifies the run.
+    #[serde(flatten)]
+    pub name: RunName,
     /// Status.
     pub status: Status,
     /// One line; empty for `done`.
-    pub reason: &'a str,
-    /// Median time of a step.
-    pub step_ms: Option<f64>,
+    pub reason: String,
     /// Duration in seconds.
     pub wall_s: f64,
-    /// The last lines of its standard error, if it failed.
-    pub last_words: &'a [String],
+    /// Median time of a step in milliseconds, if steps were measured.
+    pub step_ms: Option<f64>,
+    /// The last lines of a failed run's standard error.
+    pub last_words: Vec<String>,
 }
 
 /// Displays pairs.
@@ -58,14 +74,10 @@ pub struct Pairs {
     ended: usize,
     failed: usize,
     eta: Eta,
-    bars: Option<Drawn>,
-}
-
-#[derive(Debug)]
-struct Drawn {
-    all: MultiProgress,
-    overall: ProgressBar,
-    running: ProgressBar,
+    /// Whether the current run is the first of its pair.
+    is_first: bool,
+    /// The bars of a terminal, and the line of the current run.
+    bars: Option<(Bars, ProgressBar)>,
 }
 
 impl Pairs {
@@ -73,76 +85,83 @@ impl Pairs {
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>, shape: PairsShape) -> Self {
         let mut eta = Eta::default();
         eta.start(shape.pairs, 1);
+        let draw = || {
+            let mut bars = Bars::default();
+            bars.start(shape.pairs, "pairs");
+            let running = bars.line(String::new());
+            (bars, running)
+        };
         Self {
             names: Names::new(keys),
             shape,
             ended: 0,
             failed: 0,
             eta,
-            bars: io::stderr().is_terminal().then(|| Drawn::new(shape.pairs)),
+            is_first: true,
+            bars: io::stderr().is_terminal().then(draw),
         }
     }
 
     /// The run of a side starts, as the first or second of the pair.
-    pub fn begin(&mut self, pair: PairName<'_>, side: &str, is_first: bool) {
+    pub fn begin(&mut self, pair: &RunName, side: &str, is_first: bool) {
+        self.is_first = is_first;
         if is_first {
             self.eta.begin(self.id(), Instant::now());
         }
-        if let Some(drawn) = &self.bars {
-            drawn
-                .running
-                .set_prefix(format!("{}  {side}", self.name(pair)));
-            drawn.running.set_message("starts");
+        if let Some((_, running)) = &self.bars {
+            running.set_prefix(format!("{}  {side}", self.name(pair)));
+            running.set_message("starts");
         }
     }
 
     /// Progress of the current run: a text, and the fraction that is done.
-    pub fn at(&mut self, text: &str, share: f64, is_first: bool) {
-        let done = if is_first { 0.0 } else { 0.5 };
+    pub fn at(&mut self, text: String, share: f64) {
+        let done = if self.is_first { 0.0 } else { 0.5 };
         self.eta.advance(self.id(), done + share / 2.0);
-        if let Some(drawn) = &self.bars {
-            drawn.running.set_message(text.to_owned());
+        if let Some((_, running)) = &self.bars {
+            running.set_message(text);
         }
-        self.show_time_left();
+        self.show_place();
     }
 
     /// Prints a permanent line.
     pub fn say(&self, line: &str) {
         match &self.bars {
-            // An error of the terminal must not stop the runs.
-            Some(drawn) => drop(drawn.all.println(line)),
+            Some((bars, _)) => bars.say(line),
             None => eprintln!("{line}"),
         }
     }
 
     /// Both runs of a pair have ended.
-    pub fn end(&mut self, pair: PairName<'_>, before: PairEnd<'_>, after: PairEnd<'_>) {
+    pub fn end(&mut self, before: &Ended, after: &Ended) {
         self.eta.end(self.id(), before.wall_s + after.wall_s);
         self.ended += 1;
-        let status = [before.status, after.status];
-        let worst = status.into_iter().find(|status| status.is_failure());
+        let mut status = [before.status, after.status].into_iter();
+        let worst = status.find(|status| status.is_failure());
         self.failed += usize::from(worst.is_some());
-        let text = format!("{}  {}", self.name(pair), gave(before, after));
-        if let Some(drawn) = &self.bars {
-            drawn.overall.inc(1);
+        let text = format!(
+            "{}  {}",
+            self.name(&before.name),
+            result_text(before, after)
+        );
+        if self.bars.is_some() {
             let line = format!("{} {text}", mark(worst.unwrap_or(Status::Done)));
             self.say(&fitted(&line, 2));
         } else {
-            let width = self.shape.pairs.to_string().len();
-            let place = format!("[{:>width$}/{}] ", self.ended, self.shape.pairs);
-            self.say(&fitted(&format!("{place}{text}"), place.len()));
+            let place = place(self.ended, self.shape.pairs);
+            self.say(&fitted(&format!("{place} {text}"), place.len() + 1));
         }
-        for line in before.last_words.iter().chain(after.last_words) {
+        for line in before.last_words.iter().chain(&after.last_words) {
             self.say(&format!("    {}", console_dim(line)));
         }
-        self.show_time_left();
+        self.show_place();
     }
 
     /// Removes the bars.
     pub fn finish(&self) {
-        if let Some(drawn) = &self.bars {
-            drawn.running.finish_and_clear();
-            drawn.overall.finish_and_clear();
+        if let Some((bars, running)) = &self.bars {
+            running.finish_and_clear();
+            bars.finish();
         }
     }
 
@@ -155,110 +174,74 @@ impl Pairs {
         }
     }
 
-    fn name(&self, pair: PairName<'_>) -> String {
-        let mut words = vec![self.names.short(pair.key)];
-        if self.shape.seeds > 1 {
-            words.push(format!("seed {}", pair.seed));
-        }
-        if self.shape.blocks > 1 {
-            words.push(format!("block {}/{}", pair.block + 1, self.shape.blocks));
-        }
-        words.retain(|word| !word.is_empty());
-        words.join(" ")
+    fn name(&self, pair: &RunName) -> String {
+        let PairsShape { seeds, blocks, .. } = self.shape;
+        let (seed, block) = ((pair.seed, seeds), (pair.block, blocks));
+        let name = self.names.of_run(&pair.key, seed, block);
+        name.trim_start().to_owned()
     }
 
-    fn show_time_left(&self) {
-        let Some(drawn) = &self.bars else { return };
-        let left = self
-            .eta
-            .left(Instant::now())
-            .filter(|_| self.ended < self.shape.pairs);
-        let left = left.map_or_else(String::new, |left| {
-            format!(", about {} left", roughly(left))
-        });
-        let failed = match self.failed {
-            0 => String::new(),
-            failed => format!(", {failed} failed"),
-        };
-        drawn.overall.set_message(left + &failed);
-    }
-}
-
-impl Drawn {
-    fn new(pairs: usize) -> Self {
-        let all = MultiProgress::new();
-        let running = all.add(ProgressBar::new(1));
-        running.set_style(style(RUNNING));
-        running.enable_steady_tick(REDRAW);
-        let overall = all.add(ProgressBar::new(pairs as u64));
-        overall.set_style(style(
-            "{bar:24.cyan/dim} {pos}/{len} pairs  {elapsed} elapsed{wide_msg}",
-        ));
-        overall.enable_steady_tick(REDRAW);
-        Self {
-            all,
-            overall,
-            running,
-        }
+    fn show_place(&self) {
+        let Some((bars, _)) = &self.bars else { return };
+        let left = time_left(&self.eta, self.ended < self.shape.pairs);
+        let message = left + &counts(&[(self.failed, "failed")]);
+        bars.show((self.ended, self.shape.pairs), message);
     }
 }
 
 /// The result of a pair: `12.3 → 13.1 ms/step, ratio 1.065  in 4.1 s`, or what failed.
-fn gave(before: PairEnd<'_>, after: PairEnd<'_>) -> String {
+fn result_text(before: &Ended, after: &Ended) -> String {
     let time = human_seconds(before.wall_s + after.wall_s);
-    let failed = [("before", before), ("after", after)];
-    let failed = failed.iter().filter(|(_, end)| end.status != Status::Done);
-    let failed: Vec<String> = failed
-        .map(|(side, end)| {
-            let reason = without_status(end.status, end.reason);
-            format!("{side} {}: {reason}", end.status)
-        })
-        .collect();
+    let sides = [("before", before), ("after", after)].into_iter();
+    let failed = sides.filter(|(_, end)| end.status != Status::Done);
+    let reason = |(side, end): (&str, &Ended)| {
+        let reason = without_status(end.status, &end.reason);
+        format!("{side} {}: {reason}", end.status)
+    };
+    let failed: Vec<String> = failed.map(reason).collect();
     if !failed.is_empty() {
         return format!("{}  in {time}", failed.join(", "));
     }
     let (Some(old), Some(new)) = (before.step_ms, after.step_ms) else {
         return format!("done  in {time}");
     };
-    let ratio = if old > 0.0 {
-        format!(", ratio {:.3}", new / old)
-    } else {
-        String::new()
-    };
-    format!(
-        "{} → {} ms/step{ratio}  in {time}",
-        human(old, 3),
-        human(new, 3)
-    )
+    let ratio = (old > 0.0).then(|| format!(", ratio {:.3}", new / old));
+    let (ratio, old, new) = (ratio.unwrap_or_default(), human(old, 3), human(new, 3));
+    format!("{old} → {new} ms/step{ratio}  in {time}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn end(step_ms: f64) -> PairEnd<'static> {
-        PairEnd {
+    fn end(step_ms: f64) -> Ended {
+        Ended {
+            name: RunName {
+                key: "a=1,b=3".into(),
+                seed: 42,
+                block: 1,
+            },
             status: Status::Done,
-            reason: "",
+            reason: String::new(),
             step_ms: Some(step_ms),
             wall_s: 1.5,
-            last_words: &[],
+            last_words: Vec::new(),
         }
     }
 
     #[test]
     fn a_pair_is_one_line() {
         assert_eq!(
-            gave(end(12.34), end(13.1)),
+            result_text(&end(12.34), &end(13.1)),
             "12.3 → 13.1 ms/step, ratio 1.062  in 3.00 s"
         );
-        let killed = PairEnd {
+        let killed = Ended {
             status: Status::Killed,
-            reason: "killed: signal 9",
+            reason: "killed: signal 9".into(),
             ..end(1.0)
         };
         assert_eq!(
-            gave(end(12.34), killed),
+            result_text(&end(12.34), &killed),
             "after killed: signal 9  in 3.00 s"
         );
     }
@@ -271,14 +254,10 @@ mod tests {
             blocks: 5,
         };
         let mut pairs = Pairs::new(["a=1,b=2", "a=1,b=3"], shape);
-        let pair = PairName {
-            key: "a=1,b=3",
-            seed: 42,
-            block: 1,
-        };
-        assert_eq!(pairs.name(pair), "b=3 block 2/5");
-        pairs.begin(pair, "before", true);
-        pairs.end(pair, end(1.0), end(1.0));
+        let ended = end(1.0);
+        assert_eq!(pairs.name(&ended.name), "b=3 block 2/5");
+        pairs.begin(&ended.name, "before", true);
+        pairs.end(&ended, &ended);
         assert_eq!(
             pairs.eta.left(Instant::now()).map(|left| left.as_secs()),
             Some(12)

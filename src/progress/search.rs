@@ -1,13 +1,11 @@
 //! [`Tally`]: progress of a search: numbers of trials by status, and the best value of each objective so far.
 
-use std::fmt::Write;
-
 use crate::base::text::count;
 use crate::base::units::{human, human_integer, human_seconds};
 use crate::event::{Job, RunOutcome, Status};
 use crate::plan::search::{ObjectiveSpec, SearchSpec, TrialInfo, TrialRole};
 
-use super::line::without_status;
+use super::line::{counts, without_status};
 
 /// Digits of an objective's value: more than usual, since trials may be close to each other.
 const DIGITS: usize = 4;
@@ -81,10 +79,8 @@ impl Tally {
                 continue;
             };
             // Of equal values the earlier one stays.
-            if best
-                .as_ref()
-                .is_none_or(|(_, best)| loss(value) < loss(*best))
-            {
+            let is_better = |(_, best): &(_, f64)| loss(value) < loss(*best);
+            if best.as_ref().is_none_or(is_better) {
                 *best = Some((name.clone(), value));
             }
         }
@@ -97,10 +93,8 @@ impl Tally {
             return trial;
         }
         let parts = job.spec.key.split(',');
-        let study: Vec<&str> = parts
-            .take_while(|part| !part.starts_with("trial="))
-            .collect();
-        format!("{} {trial}", study.join(" "))
+        let study = parts.take_while(|part| !part.starts_with("trial="));
+        study.chain([&*trial]).collect::<Vec<_>>().join(" ")
     }
 
     /// Number of ended trials, and of all trials.
@@ -115,17 +109,12 @@ impl Tally {
 
     /// `, 4 running, 5 pruned, 1 failed, 3 kept`
     pub(super) fn counts(&self) -> String {
-        let counts = [
+        counts(&[
             (self.running, "running"),
             (self.pruned, "pruned"),
             (self.failed, "failed"),
             (self.kept, "kept"),
-        ];
-        let some = counts.iter().filter(|(n, _)| *n > 0);
-        some.fold(String::new(), |mut text, (n, what)| {
-            let _ = write!(text, ", {n} {what}");
-            text
-        })
+        ])
     }
 
     /// `best_loss 0.1180 in trial 7`, for every objective that has a value.
@@ -139,15 +128,21 @@ impl Tally {
         (!best.is_empty()).then(|| best.join(", "))
     }
 
+    /// `best_loss 0.1180`, for every objective that has a value.
+    fn values(&self, info: &TrialInfo) -> impl Iterator<Item = String> {
+        let pairs = self.objectives.iter().zip(&info.values);
+        pairs.filter_map(|(objective, value)| Some(named(objective, (*value)?)))
+    }
+
     /// The result of a trial: its values, or why it has none.
-    pub(super) fn gave(&self, job: &Job, outcome: &RunOutcome) -> String {
+    pub(super) fn result_text(&self, job: &Job, outcome: &RunOutcome) -> String {
         let mut words = Vec::new();
-        if outcome.status != Status::Done {
-            words.push(without_status(outcome.status, &outcome.reason).to_owned());
-        }
-        let info = job.trial.as_ref().map(|trial| &trial.info);
-        if let Some(info) = info.filter(|_| outcome.status == Status::Done) {
-            words.extend(values(&self.objectives, info));
+        match &job.trial {
+            _ if outcome.status != Status::Done => {
+                words.push(without_status(outcome.status, &outcome.reason).to_owned());
+            }
+            Some(trial) => words.extend(self.values(&trial.info)),
+            None => {}
         }
         words.push(format!("in {}", human_seconds(outcome.wall_s)));
         words.join("  ")
@@ -163,15 +158,6 @@ impl Tally {
 pub(super) fn is_counted(job: &Job) -> bool {
     let role = job.trial.as_ref().map(|trial| trial.info.role);
     role.is_none_or(|role| role == TrialRole::Trial)
-}
-
-/// `best_loss 0.1180`, for every objective that has a value.
-pub(super) fn values<'a>(
-    objectives: &'a [ObjectiveSpec],
-    info: &'a TrialInfo,
-) -> impl Iterator<Item = String> + 'a {
-    let pairs = objectives.iter().zip(&info.values);
-    pairs.filter_map(|(objective, value)| Some(named(objective, (*value)?)))
 }
 
 /// `best_loss 0.1180`
@@ -292,10 +278,10 @@ sampler = "random"
             wall_s: 4.0,
             ..RunOutcome::empty(status, reason.into())
         };
-        let done = tally.gave(&job, &end(Status::Done, ""));
+        let done = tally.result_text(&job, &end(Status::Done, ""));
         assert_eq!(done, "val_r2 0.7500  parameters 300  in 4.00 s");
         let why = "pruned: step 4: best val_loss 0.52 is worse than 0.41, from trials 0 1";
-        let pruned = tally.gave(&job, &end(Status::Pruned, why));
+        let pruned = tally.result_text(&job, &end(Status::Pruned, why));
         let expected = "step 4: best val_loss 0.52 is worse than 0.41, from trials 0 1  in 4.00 s";
         assert_eq!(pruned, expected);
     }

@@ -7,7 +7,7 @@ use indicatif::ProgressBar;
 
 use crate::base::units::human_seconds;
 
-use super::bars::{REDRAW, RUNNING, style};
+use super::bars::with_name;
 
 /// One line of progress; on a terminal it is updated.
 #[derive(Debug)]
@@ -20,13 +20,8 @@ pub struct Spinner {
 impl Spinner {
     /// Starts with the text `what`: "building HEAD~1 at 0150c8c".
     pub fn new(what: &str) -> Self {
-        let bar = io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new_spinner();
-            bar.set_style(style(RUNNING));
-            bar.set_prefix(what.to_owned());
-            bar.enable_steady_tick(REDRAW);
-            bar
-        });
+        let bar = || with_name(ProgressBar::new_spinner(), what.to_owned());
+        let bar = io::stderr().is_terminal().then(bar);
         if bar.is_none() {
             eprintln!("{what} …");
         }

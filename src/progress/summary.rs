@@ -1,17 +1,18 @@
 //! The summary of `fieldtrial run`: results, their folder, and the next commands.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::iter::repeat;
+use std::path::{Path, PathBuf};
 
 use crate::base::shell;
 use crate::base::text::{count, wrapped};
 use crate::base::units::human_seconds;
 use crate::event::{Status, StopReason};
-use crate::results::{BlockRow, ResultSet, RunRow};
+use crate::results::{BlockRow, ResultSet};
 
 use super::fitted;
 use super::json_lines::Line;
-use super::line::{Names, without_status};
+use super::line::{Names, counts, without_status};
 
 /// Most reasons that are listed.
 const LISTED: usize = 10;
@@ -66,42 +67,26 @@ impl Ending<'_> {
         lines.extend(self.statuses());
         lines.extend(self.failures());
         lines.push(format!("results  {}", self.folder.display()));
-        lines.extend(
-            self.report
-                .map(|path| format!("report   {}", path.display())),
-        );
+        let report = self.report.iter();
+        lines.extend(report.map(|path| format!("report   {}", path.display())));
         lines.extend(self.best_configuration());
         lines.extend(self.traces());
         lines.extend(self.next());
-        let answer = self.answer.iter().enumerate();
-        lines.extend(answer.map(|(place, sentence)| {
-            let begin = if place == 0 {
-                "\nanswer   "
-            } else {
-                "         "
-            };
-            begin.to_owned()
-                + wrapped(&format!("{HANGING}{sentence}"), WIDTH, HANGING.len()).trim_start()
+        let begins = ["\nanswer   "].into_iter().chain(repeat(HANGING));
+        lines.extend(self.answer.iter().zip(begins).map(|(sentence, begin)| {
+            let sentence = wrapped(&format!("{HANGING}{sentence}"), WIDTH, HANGING.len());
+            begin.to_owned() + sentence.trim_start()
         }));
         lines.join("\n") + "\n"
     }
 
     /// The list of failed runs, for standard error.
     pub(super) fn failed_text(&self) -> String {
-        let mut lines = self.failed_runs();
-        lines.push(String::new());
-        lines.join("\n").trim_start().to_owned()
+        let lines = self.failed_runs().join("\n") + "\n";
+        lines.trim_start().to_owned()
     }
 
     fn first_line(&self) -> String {
-        let kept = match self.kept {
-            0 => String::new(),
-            kept => format!(", {kept} kept from before"),
-        };
-        let left = match self.left {
-            0 => String::new(),
-            left => format!(", {left} not run"),
-        };
         let time = human_seconds(self.wall_s);
         if self.ended == 0 && self.left == 0 {
             return format!(
@@ -119,14 +104,16 @@ impl Ending<'_> {
             None => "finished",
         };
         let ended = count(self.ended, self.noun());
-        format!("{verb} {ended} in {time}{kept}{left}")
+        let others = counts(&[(self.kept, "kept from before"), (self.left, "not run")]);
+        format!("{verb} {ended} in {time}{others}")
+    }
+
+    fn is_search(&self) -> bool {
+        self.results.plan.search.is_some()
     }
 
     fn noun(&self) -> &'static str {
-        match self.results.plan.search {
-            None => "run",
-            Some(_) => "trial",
-        }
+        if self.is_search() { "trial" } else { "run" }
     }
 
     /// `rows     22 done, 1 killed, 1 skipped`; `None` where all are done.
@@ -138,25 +125,20 @@ impl Ending<'_> {
         if by_status.keys().all(|status| *status == Status::Done) {
             return None;
         }
-        let parts: Vec<String> = by_status
-            .iter()
-            .map(|(status, n)| format!("{n} {status}"))
-            .collect();
-        let what = match self.results.plan.search {
-            None => "rows  ",
-            Some(_) => "trials",
-        };
-        Some(format!("{what}   {}", parts.join(", ")))
+        let parts = by_status.iter();
+        let parts: Vec<String> = parts.map(|(status, n)| format!("{n} {status}")).collect();
+        let what = if self.is_search() { "trials" } else { "rows" };
+        Some(format!("{what:<9}{}", parts.join(", ")))
     }
 
     fn failures(&self) -> Vec<String> {
         let names = self.names();
         let mut lines = self.failed_runs();
+        let cannot_run = [Status::Infeasible, Status::Skipped];
         let rows = self.results.runs.iter();
-        let cannot_run = rows.filter(|row| is_reason_enough(row));
-        lines.extend(by_reason(
-            cannot_run.map(|row| (names.short(&row.key), row.status, row.reason.as_str())),
-        ));
+        let rows = rows.filter(|row| cannot_run.contains(&row.status));
+        let reasons = rows.map(|row| (names.short(&row.key), row.status, &*row.reason));
+        lines.extend(by_reason(reasons));
         lines
     }
 
@@ -164,9 +146,9 @@ impl Ending<'_> {
         let (names, runs) = (self.names(), self.results.blocks.iter());
         let failed = runs.filter(|run| run.status.is_failure());
         let mut lines = by_reason(failed.map(|run| {
-            let BlockRow { seed, block, .. } = run;
-            let name = format!("{} seed {seed} block {block}", names.short(&run.key));
-            (name, run.status, run.reason.as_str())
+            let (name, BlockRow { seed, block, .. }) = (names.short(&run.key), run);
+            let name = format!("{name} seed {seed} block {block}");
+            (name, run.status, &*run.reason)
         }));
         let logs = self.folder.join("failures");
         if !lines.is_empty() && logs.is_dir() {
@@ -182,7 +164,7 @@ impl Ending<'_> {
     /// `best     reports/tiny/best.toml trains the best configuration in full`
     fn best_configuration(&self) -> Option<String> {
         let path = self.folder.join("best.toml");
-        let is_there = self.results.plan.search.is_some() && path.is_file();
+        let is_there = self.is_search() && path.is_file();
         let run = shell::command(&shell::joined(["run", &*path.to_string_lossy()]));
         is_there.then(|| format!("best     `{run}` trains the best configuration"))
     }
@@ -193,12 +175,11 @@ impl Ending<'_> {
             ("trace", "ui.perfetto.dev"),
             ("tensorboard", "tensorboard --logdir"),
         ];
-        let there = folders.iter().filter_map(|(name, opened_by)| {
-            let folder = self.folder.join(name);
-            let text = || format!("{} ({opened_by})", folder.display());
-            folder.is_dir().then(text)
-        });
-        let there: Vec<String> = there.collect();
+        let folders = folders.map(|(name, opened_by)| (self.folder.join(name), opened_by));
+        let there = folders.iter().filter(|(folder, _)| folder.is_dir());
+        let text =
+            |(folder, opened_by): &(PathBuf, _)| format!("{} ({opened_by})", folder.display());
+        let there: Vec<String> = there.map(text).collect();
         (!there.is_empty()).then(|| format!("traces   {}", there.join(", ")))
     }
 
@@ -227,28 +208,14 @@ fn by_reason<'a>(all: impl Iterator<Item = (String, Status, &'a str)>) -> Vec<St
         }
     }
     let text = |(name, status, reason, more): &(String, Status, &str, usize)| {
-        let more = match more {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let reason = without_status(*status, reason);
+        let more = (*more > 0).then(|| format!(" and {more} more"));
+        let (more, reason) = (more.unwrap_or_default(), without_status(*status, reason));
         fitted(&format!("  {name}{more}  {status}: {reason}"), 4)
     };
-    shortened(lines.iter().map(text).collect())
-}
-
-fn is_reason_enough(row: &RunRow) -> bool {
-    matches!(row.status, Status::Infeasible | Status::Skipped)
-}
-
-/// The first lines, and how many more there are.
-fn shortened(mut lines: Vec<String>) -> Vec<String> {
+    let mut texts: Vec<String> = lines.iter().take(LISTED).map(text).collect();
     let more = lines.len().saturating_sub(LISTED);
-    lines.truncate(LISTED);
-    if more > 0 {
-        lines.push(format!("  … and {more} more"));
-    }
-    lines
+    texts.extend((more > 0).then(|| format!("  … and {more} more")));
+    texts
 }
 
 #[cfg(test)]

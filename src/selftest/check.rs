@@ -32,8 +32,8 @@ pub struct Check {
     pub planted: Option<Planted>,
     /// The violations that the gate found.
     pub found: Vec<Violation>,
-    /// Ratios of the cells' times per sample, after / before, by key; `None` if none was computed.
-    pub ratios: Vec<(String, Option<f64>)>,
+    /// Ratio of each cell's time per sample, after / before; `None` if none was computed.
+    pub ratios: Vec<Option<f64>>,
     /// Why the check failed; `None` if it passed.
     pub failure: Option<String>,
 }
@@ -46,12 +46,9 @@ impl Check {
             None => false_alarm(&found),
             Some(planted) => missed(planted, &found),
         });
-        let ratios = comparison.cells.iter().map(|pair| {
-            let ratio = pair.judgement.ratio.map(|ratio| ratio.value);
-            (pair.after.clone(), ratio)
-        });
+        let ratios = comparison.cells.iter().map(|pair| pair.judgement.ratio);
         Self {
-            ratios: ratios.collect(),
+            ratios: ratios.map(|ratio| Some(ratio?.value)).collect(),
             planted,
             found,
             failure,
@@ -65,13 +62,11 @@ fn mute(comparison: &Comparison) -> Option<String> {
         return Some("no cell was compared".to_owned());
     }
     comparison.cells.iter().find_map(|pair| {
-        let is_untold = matches!(
-            pair.judgement.verdict,
-            Verdict::TooFewRuns(_) | Verdict::NotComparable(_)
-        );
-        let why = match (is_untold, pair.compared_rows) {
-            (true, _) => "its time per sample could not be compared",
-            (false, 0) => "none of its facts could be compared",
+        let why = match (&pair.judgement.verdict, pair.compared_rows) {
+            (Verdict::TooFewRuns(_) | Verdict::NotComparable(_), _) => {
+                "its time per sample could not be compared"
+            }
+            (_, 0) => "none of its facts could be compared",
             _ => return None,
         };
         Some(format!("{}: {why}", pair.after))
@@ -85,23 +80,20 @@ fn false_alarm(found: &[Violation]) -> Option<String> {
 /// The failure if the planted difference was not found in its cell, or anything else was. All cells together may be slower
 /// too; a larger loss changes other facts of the same cell.
 fn missed(planted: &Planted, found: &[Violation]) -> Option<String> {
-    let is_it = |violation: &Violation| {
-        matches!(
-            (&violation.finding, planted.kind),
-            (Finding::Slower { .. }, Kind::Slowdown) | (Finding::WorseQuality(_), Kind::Loss)
-        )
-    };
     let is_here = |violation: &Violation| violation.cell.as_ref() == Some(&planted.cell);
-    if !found
-        .iter()
-        .any(|violation| is_here(violation) && is_it(violation))
-    {
+    let is_it = |violation: &Violation| match (&violation.finding, planted.kind) {
+        (Finding::Slower { .. }, Kind::Slowdown) | (Finding::WorseQuality(_), Kind::Loss) => {
+            is_here(violation)
+        }
+        _ => false,
+    };
+    if !found.iter().any(is_it) {
         return Some("the gate missed it".to_owned());
     }
     let belongs = |violation: &&Violation| match (&violation.finding, planted.kind) {
-        (Finding::Slower { .. }, Kind::Slowdown) => violation.cell.is_none() || is_here(violation),
+        (Finding::Slower { .. }, Kind::Slowdown) if violation.cell.is_none() => true,
         (Finding::OtherFact(_), Kind::Loss) => is_here(violation),
-        _ => is_here(violation) && is_it(violation),
+        _ => is_it(violation),
     };
     let other = found.iter().find(|violation| !belongs(violation))?;
     let cell = other.cell.as_deref().unwrap_or("all cells together");

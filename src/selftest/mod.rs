@@ -5,7 +5,7 @@
 
 mod check;
 mod error;
-mod folders;
+mod plant;
 mod real;
 mod script;
 mod scripted;

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use crate::ab::{Score, Side, SideOrder, Turns, duel};
+use crate::ab::{Score, Side, SideOrder, Turns, run_pairs};
 use crate::results::Session;
 
-use super::folders::compare;
-use super::{Check, Kind, Planted, REPEATS, RUNS, SEEDS, SelftestError};
+use super::plant::{Plant, manifest};
+use super::{Check, Kind, RUNS, SelftestError};
 
 /// Two cells of an MLP with a fraction of a millisecond per step. `{first}` and `{second}` take the planted settings.
 const MANIFEST: &str = r#"
@@ -48,36 +48,22 @@ repeats = {repeats}
 warmup-steps = 20
 "#;
 
-/// Settings planted on a side after; no axis names them, so that keys stay the same.
-struct Plant {
-    name: &'static str,
-    first: &'static str,
-    second: &'static str,
-    /// Index of the cell, kind and description.
-    what: Option<(usize, Kind, &'static str)>,
-}
-
+/// The settings of both cells on a side after; no axis names them, so that keys stay the same.
+///
 /// Clipping at a norm that no gradient reaches computes the norm of every gradient and changes no bit of the result: slower,
 /// with the same result. A tiny learning rate changes the result at the same speed.
-const PLANTS: [Plant; 3] = [
-    Plant {
-        name: "alike",
-        first: "",
-        second: "",
-        what: None,
-    },
-    Plant {
-        name: "slower",
-        first: "",
-        second: r#""train.clip" = 1e9"#,
-        what: Some((1, Kind::Slowdown, "clipping at a norm that no gradient has")),
-    },
-    Plant {
-        name: "worse",
-        first: r#""train.optimizer.lr" = 1e-6"#,
-        second: "",
-        what: Some((0, Kind::Loss, "a learning rate of 1e-6 for 1e-3")),
-    },
+const PLANTS: [Plant<[&str; 2]>; 3] = [
+    Plant::new("alike", None, ["", ""]),
+    Plant::new(
+        "slower",
+        Some((1, Kind::Slowdown, "clipping at a norm that no gradient has")),
+        ["", r#""train.clip" = 1e9"#],
+    ),
+    Plant::new(
+        "worse",
+        Some((0, Kind::Loss, "a learning rate of 1e-6 for 1e-3")),
+        [r#""train.optimizer.lr" = 1e-6"#, ""],
+    ),
 ];
 
 /// Runs the unchanged manifest against each of its changed versions, in turns, with workers of `program`, and runs the gate.
@@ -91,63 +77,52 @@ pub fn real(
     interrupted: &AtomicBool,
     say: &mut dyn FnMut(&str),
 ) -> Result<Vec<Check>, SelftestError> {
-    let mut checks = Vec::new();
-    for plant in &PLANTS {
-        let trial = Trial {
+    let check = |plant: &Plant<[&str; 2]>| {
+        let trial = RealCheck {
             folder: folder.join(plant.name),
             program,
             interrupted,
         };
-        checks.push(trial.check(plant, say)?);
-    }
-    Ok(checks)
+        trial.check(plant, say)
+    };
+    PLANTS.iter().map(check).collect()
 }
 
-struct Trial<'a> {
+struct RealCheck<'a> {
     folder: PathBuf,
     program: &'a Path,
     interrupted: &'a AtomicBool,
 }
 
-impl Trial<'_> {
-    fn check(&self, plant: &Plant, say: &mut dyn FnMut(&str)) -> Result<Check, SelftestError> {
+impl RealCheck<'_> {
+    fn check(
+        &self,
+        plant: &Plant<[&str; 2]>,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Check, SelftestError> {
         let session = Session::begin();
-        let orders = [
-            self.order("before", "", "", &session)?,
-            self.order("after", plant.first, plant.second, &session)?,
-        ];
-        let keys = self.take_turns(&orders, plant.name, say)?;
-        let [before, after] = &orders;
-        let comparison = compare(&before.results, &after.results)?;
-        let planted = plant.what.map(|(cell, kind, words)| Planted {
-            cell: keys[cell].clone(),
-            kind,
-            words: words.to_owned(),
-        });
-        Ok(Check::new(planted, &comparison))
+        let before = self.order("before", ["", ""], &session)?;
+        let after = self.order("after", plant.change, &session)?;
+        let keys = self.take_turns([&before, &after], plant.name, say)?;
+        plant.check(&keys, &before.results, &after.results)
     }
 
     fn order(
         &self,
         name: &str,
-        first: &str,
-        second: &str,
+        [first, second]: [&str; 2],
         session: &Session,
     ) -> Result<SideOrder, SelftestError> {
         let folder = self.folder.join(name);
         std::fs::create_dir_all(&folder)?;
-        let manifest = folder.join("gate-selftest.toml");
-        let text = MANIFEST
-            .replace("{first}", first)
-            .replace("{second}", second)
-            .replace("{seeds}", &format!("{SEEDS:?}"))
-            .replace("{repeats}", &REPEATS.to_string());
-        std::fs::write(&manifest, text)?;
+        let path = folder.join("gate-selftest.toml");
+        let text = MANIFEST.replace("{first}", first);
+        std::fs::write(&path, manifest(&text.replace("{second}", second)))?;
         Ok(SideOrder {
             label: name.to_owned(),
             program: self.program.to_owned(),
-            located_at: manifest.clone(),
-            manifest,
+            located_at: path.clone(),
+            manifest: path,
             results: folder.join("reports").join("gate-selftest"),
             session: session.id().to_owned(),
             set: Vec::new(),
@@ -159,12 +134,12 @@ impl Trial<'_> {
     /// Runs both sides in turns, and returns the cells' keys.
     fn take_turns(
         &self,
-        orders: &[SideOrder; 2],
+        orders: [&SideOrder; 2],
         name: &str,
         say: &mut dyn FnMut(&str),
     ) -> Result<Vec<String>, SelftestError> {
         let mut start = |order| Side::start(order, self.interrupted, say);
-        let (mut before, mut after) = (start(&orders[0])?, start(&orders[1])?);
+        let (mut before, mut after) = (start(orders[0])?, start(orders[1])?);
         let turns = Turns::of(&before.hello, &after.hello, |_| false);
         if turns.keys.len() != 2 || turns.to_do.len() != 2 * RUNS {
             let (cells, pairs) = (turns.keys.len(), turns.to_do.len());
@@ -173,15 +148,8 @@ impl Trial<'_> {
             )));
         }
         say(&format!("{name}: {} pairs of runs", turns.to_do.len()));
-        let mut score = Score::default();
-        duel(
-            &mut before,
-            &mut after,
-            &turns.to_do,
-            &mut score,
-            self.interrupted,
-            &mut |_| {},
-        )?;
+        let (sides, score) = (&mut [&mut before, &mut after], &mut Score::default());
+        run_pairs(sides, &turns.to_do, score, self.interrupted, &mut |_| {})?;
         before.finish()?;
         after.finish()?;
         Ok(turns.keys)

@@ -27,17 +27,11 @@ const STEP_MS: f64 = 20.0;
 /// Fractions of a step's phases: waiting for data, forward, loss, backward, optimizer; the rest is the residual.
 const PHASES: [f64; 5] = [0.04, 0.34, 0.01, 0.50, 0.10];
 
-/// Factors on a cell's times and losses: 1 if nothing is planted.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Factors {
-    pub(super) time: f64,
-    pub(super) loss: f64,
-}
-
-/// How a run of a cell ends. `side` is the number of the side, whose times have their own noise.
-pub(super) fn outcome(spec: &CellSpec, id: RunId, side: u64, factors: Factors) -> RunOutcome {
-    let step_ms = step_ms(spec) * factors.time * noise(id, side);
-    let facts = facts(spec, id, factors.loss);
+/// How a run of a cell ends. `side` is the number of the side, whose times have their own noise; the factors on times and
+/// losses are 1 if nothing is planted.
+pub(super) fn outcome(spec: &CellSpec, id: RunId, side: u64, [time, loss]: [f64; 2]) -> RunOutcome {
+    let step_ms = step_ms(spec) * time * noise(id, side);
+    let facts = facts(spec, id, loss);
     RunOutcome {
         epochs: (0..EPOCHS).map(|epoch| epoch_row(&facts, epoch)).collect(),
         facts: Some(facts),
@@ -58,11 +52,8 @@ fn noise(id: RunId, side: u64) -> f64 {
         Seed(id.seed).stream_at(Purpose::Noise, &[side, id.cell as u64, id.block as u64]);
     let drift = DRIFT * place(id) / (RUNS - 1) as f64;
     let normal: f64 = draws.sample(StandardNormal);
-    let outlier = if draws.r#gen::<f64>() < OUTLIERS {
-        2.0
-    } else {
-        1.0
-    };
+    let is_outlier = draws.r#gen::<f64>() < OUTLIERS;
+    let outlier = if is_outlier { 2.0 } else { 1.0 };
     (1.0 + drift) * (NOISE * normal).exp() * outlier
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::diag::Failure;
-use crate::event::{Event, Job, RunId};
+use crate::event::{Event, Job, RunEvent, RunId};
 use crate::execute::{self, Listed, Options, Scripted};
 use crate::manifest::Manifest;
 use crate::plan::{Plan, PlanInputs, PlanOptions, PlannedCell};
@@ -16,9 +16,9 @@ use crate::results::environment::{self, env_id};
 use crate::results::store::{RunConditions, Store};
 use crate::results::{self, Session};
 
-use super::folders::compare;
-use super::script::{Factors, outcome};
-use super::{Check, Kind, Planted, REPEATS, SEEDS, SelftestError};
+use super::plant::{Plant, manifest};
+use super::script::outcome;
+use super::{Check, Kind, REPEATS, SelftestError};
 
 /// Four cells for scripted runs; nothing is trained.
 const MANIFEST: &str = r#"
@@ -49,41 +49,19 @@ repeats = {repeats}
 /// Time stamp of the scripted session of both sides, whose runs alternate; an arbitrary value.
 const SESSION: Duration = Duration::from_secs(1_795_287_933);
 
-/// A difference planted on a side after.
-struct Plant {
-    name: &'static str,
-    /// Index of the cell, kind and description.
-    what: Option<(usize, Kind, &'static str)>,
-    factors: Factors,
-}
-
-const ALIKE: Factors = Factors {
-    time: 1.0,
-    loss: 1.0,
-};
-
-const PLANTS: [Plant; 3] = [
-    Plant {
-        name: "alike",
-        what: None,
-        factors: ALIKE,
-    },
-    Plant {
-        name: "slower",
-        what: Some((2, Kind::Slowdown, "steps take 10 % longer")),
-        factors: Factors {
-            time: 1.10,
-            ..ALIKE
-        },
-    },
-    Plant {
-        name: "worse",
-        what: Some((1, Kind::Loss, "losses are 1 % larger")),
-        factors: Factors {
-            loss: 1.01,
-            ..ALIKE
-        },
-    },
+/// Factors on the times and on the losses of the planted cell.
+const PLANTS: [Plant<[f64; 2]>; 3] = [
+    Plant::new("alike", None, [1.0, 1.0]),
+    Plant::new(
+        "slower",
+        Some((2, Kind::Slowdown, "steps take 10 % longer")),
+        [1.10, 1.0],
+    ),
+    Plant::new(
+        "worse",
+        Some((1, Kind::Loss, "losses are 1 % larger")),
+        [1.0, 1.01],
+    ),
 ];
 
 /// Writes results of scripted runs into folders below `folder`, one side before and three sides after, and runs the gate on
@@ -99,31 +77,24 @@ pub fn scripted(folder: &Path) -> Result<Vec<Check>, SelftestError> {
         cells: &cells,
         folder,
     };
-    let before = script.play("before", 0, None)?;
-    let mut checks = Vec::new();
-    for (number, plant) in (1..).zip(&PLANTS) {
-        let planted = plant.what.map(|(cell, ..)| (cell, plant.factors));
-        let after = script.play(plant.name, number, planted)?;
-        let planted = plant.what.map(|(cell, kind, words)| Planted {
-            cell: cells[cell].spec.key.clone(),
-            kind,
-            words: words.to_owned(),
-        });
-        checks.push(Check::new(planted, &compare(&before, &after)?));
-    }
-    Ok(checks)
+    let keys: Vec<String> = cells.iter().map(|cell| cell.spec.key.clone()).collect();
+    let before = script.play("before", 0, |_| [1.0, 1.0])?;
+    let check = |(number, plant): (u64, &Plant<[f64; 2]>)| {
+        let factors = |cell| match plant.what {
+            Some((planted, ..)) if planted == cell => plant.change,
+            _ => [1.0, 1.0],
+        };
+        let after = script.play(plant.name, number, factors)?;
+        plant.check(&keys, &before, &after)
+    };
+    (1..).zip(&PLANTS).map(check).collect()
 }
 
 fn plan(folder: &Path) -> Result<Plan, Failure> {
-    let text = MANIFEST.replace("{seeds}", &format!("{SEEDS:?}"));
-    let text = text.replace("{repeats}", &REPEATS.to_string());
     let path = folder.join("gate-selftest.toml");
-    let manifest = Manifest::new(&path, text, &[])?;
-    Plan::new(
-        &manifest,
-        &PlanInputs::of_this_machine(),
-        PlanOptions::default(),
-    )
+    let manifest = Manifest::new(&path, manifest(MANIFEST), &[])?;
+    let inputs = PlanInputs::of_this_machine();
+    Plan::new(&manifest, &inputs, PlanOptions::default())
 }
 
 struct Script<'a> {
@@ -137,7 +108,7 @@ impl Script<'_> {
         &self,
         name: &str,
         side: u64,
-        planted: Option<(usize, Factors)>,
+        factors: impl Fn(usize) -> [f64; 2],
     ) -> Result<PathBuf, SelftestError> {
         let folder = self.folder.join(name).join(&self.plan.name);
         let environment = environment::collect(self.folder);
@@ -165,29 +136,18 @@ impl Script<'_> {
             cores: 1,
             max_failures: None,
         };
-        let launcher = self.launcher(side, planted);
-        execute::run(
-            &mut Listed::new(self.jobs()),
-            &launcher,
-            &options,
-            &AtomicBool::new(false),
-            &mut |event| recorder.see(&event),
-        )?;
+        let mut launcher = Scripted::new();
+        for job in self.jobs() {
+            let outcome = outcome(&job.spec, job.id, side, factors(job.id.cell));
+            let told = outcome.epochs.iter().cloned();
+            let told = told.map(|row| Event::Epoch(Box::new(row))).collect();
+            launcher = launcher.with(job.id, told, outcome);
+        }
+        let (mut source, never) = (Listed::new(self.jobs()), AtomicBool::new(false));
+        let mut sink = |event: RunEvent<'_>| recorder.see(&event);
+        execute::run(&mut source, &launcher, &options, &never, &mut sink)?;
         recorder.finish()?;
         Ok(folder)
-    }
-
-    fn launcher(&self, side: u64, planted: Option<(usize, Factors)>) -> Scripted {
-        self.jobs()
-            .into_iter()
-            .fold(Scripted::new(), |launcher, job| {
-                let planted = planted.filter(|(cell, _)| *cell == job.id.cell);
-                let factors = planted.map_or(ALIKE, |(_, factors)| factors);
-                let outcome = outcome(&job.spec, job.id, side, factors);
-                let told = outcome.epochs.iter().cloned();
-                let told = told.map(|row| Event::Epoch(Box::new(row))).collect();
-                launcher.with(job.id, told, outcome)
-            })
     }
 
     /// All runs, in the order of a real `run`.

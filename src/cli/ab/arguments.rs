@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::base::shell;
 use crate::cli::gate::FailOnArgument;
 use crate::cli::language::language;
+use crate::cli::words::Words;
 use crate::report::Language;
 
 /// Compare two commits by running both builds in turns on this machine
@@ -88,32 +88,20 @@ Exit codes:
 impl AbArguments {
     /// The command that runs what is left.
     pub(super) fn again(&self) -> String {
-        let path = |path: &PathBuf| path.to_string_lossy().into_owned();
-        let mut words = vec!["ab".to_owned()];
-        words.extend(self.reference.clone());
-        words.push(path(&self.manifest));
-        words.extend(self.aa.then(|| "--aa".to_owned()));
-        let repeats = self.repeats.map(|repeats| repeats.to_string());
-        let options = [
-            ("--after", self.after.clone()),
-            ("--repeats", repeats),
-            ("--only", self.only.clone()),
-            ("--before-program", self.before_program.as_ref().map(path)),
-            ("--after-program", self.after_program.as_ref().map(path)),
-        ];
-        let fail_on = self.fail_on.iter().map(|what| Some(what.text()));
-        let languages = self.lang.iter().map(|language| language.code().to_owned());
-        let fail_on = fail_on.map(|what| ("--fail-on", what));
-        let languages = languages.map(|code| ("--lang", Some(code)));
-        let sets = self.set.iter().map(|set| ("--set", Some(set.clone())));
-        for (name, value) in options
-            .into_iter()
-            .chain(sets)
-            .chain(fail_on)
-            .chain(languages)
-        {
-            words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
-        }
-        shell::command(&shell::joined(words))
+        let programs = (self.before_program.as_ref(), self.after_program.as_ref());
+        Words::default()
+            .words(["ab"])
+            .words(&self.reference)
+            .words([self.manifest.display()])
+            .flag("--aa", self.aa)
+            .option("--after", &self.after)
+            .option("--repeats", self.repeats)
+            .option("--only", &self.only)
+            .option("--before-program", programs.0.map(|path| path.display()))
+            .option("--after-program", programs.1.map(|path| path.display()))
+            .option("--set", &self.set)
+            .option("--fail-on", self.fail_on.iter().map(|what| what.text()))
+            .option("--lang", self.lang.iter().map(|language| language.code()))
+            .command()
     }
 }

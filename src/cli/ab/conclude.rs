@@ -1,23 +1,24 @@
 //! Results of `ab`: the comparison of both results folders, or the noise of this machine.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 
 use crate::ab::AbError;
 use crate::base::text::count;
-use crate::base::units::human;
 use crate::compare::{Comparison, Floors, Options, Origin, SESSIONS, Side};
 use crate::diag::Failure;
 use crate::plan::Only;
 use crate::results::{NoiseRow, from_here, noise_csv, read, read_noise, write_if_changed};
 
-use super::trial::Trial;
+use super::ab_run::AbRun;
 use crate::cli::compare::{Pages, told};
-use crate::cli::output::Stdout;
+use crate::cli::gate::percent;
+use crate::cli::output::{Stdout, print_failure};
 use crate::cli::{Problem, exit_code};
 
-impl Trial<'_> {
+impl AbRun<'_> {
     /// Prints the comparison of the two results folders, or the noise.
     pub(super) fn conclude(&self, session: &str) -> Result<u8, AbError> {
         let comparison = self.comparison()?;
@@ -41,7 +42,7 @@ impl Trial<'_> {
         let side = |place: usize| -> Result<Side, AbError> {
             let folder = self.results(place);
             Ok(Side {
-                name: self.contestants[place].label.clone(),
+                name: self.sides[place].label.clone(),
                 origin: Origin::Folder {
                     path: from_here(&folder).to_string_lossy().into_owned(),
                 },
@@ -49,15 +50,10 @@ impl Trial<'_> {
                 noise: noise.clone(),
             })
         };
-        let only = self
-            .arguments
-            .only
-            .as_deref()
-            .map(Only::parse)
-            .transpose()?;
+        let only = self.arguments.only.as_deref();
         let options = Options {
             across_env: false,
-            only,
+            only: only.map(Only::parse).transpose()?,
         };
         Ok(Comparison::between(side(0)?, side(1)?, &options)?)
     }
@@ -66,10 +62,7 @@ impl Trial<'_> {
         let new = comparison.noise(session);
         if new.is_empty() {
             let title = "no cell has six pairs: the noise of this machine stays as it was";
-            eprint!(
-                "{}",
-                Failure::plain(title, None).render(Failure::is_stderr_coloured())
-            );
+            print_failure(&Failure::plain(title, None));
             return Ok(exit_code::FAILED);
         }
         let mut rows = read_noise(&self.frame.results)?;
@@ -87,45 +80,29 @@ impl Trial<'_> {
 fn noise_text(new: &[NoiseRow], all: &[NoiseRow], path: &Path) -> String {
     let machine = new.first().map_or("", |row| row.env_id.as_str());
     let floors = Floors::new(all, machine);
-    let width = new
-        .iter()
-        .map(|row| row.key.chars().count())
-        .max()
-        .unwrap_or(0);
+    let width = new.iter().map(|row| row.key.chars().count()).max();
+    let width = width.unwrap_or(0);
     let mut lines = vec![
         "What this machine shows where there is nothing to see (time per sample, second ÷ first):"
             .to_owned(),
     ];
-    let percent = |value: Option<f64>| {
-        value.map_or("unknown".to_owned(), |value| {
-            format!("{} %", human(100.0 * value, 2))
-        })
-    };
+    let shown = |value: Option<f64>| value.map_or("unknown".to_owned(), percent);
     for row in new {
         let floor = floors.of(&row.key, &row.cell_hash);
+        let (within, between) = (shown(floor.within), shown(floor.between));
+        let (key, pairs) = (&row.key, count(row.pairs, "pair"));
         let (low, value, high) = (row.ratio_low, row.ratio, row.ratio_high);
         lines.push(format!(
-            "  {:width$}  {value:.3} [{low:.3}, {high:.3}] of {}; floor within a session {}, between sessions {}",
-            row.key,
-            count(row.pairs, "pair"),
-            percent(floor.within),
-            percent(floor.between),
+            "  {key:width$}  {value:.3} [{low:.3}, {high:.3}] of {pairs}; floor within a session {within}, between sessions {between}"
         ));
     }
-    let mut sessions: Vec<&str> = all
-        .iter()
-        .filter(|row| row.env_id == machine)
-        .map(|row| row.session.as_str())
-        .collect();
-    sessions.sort_unstable();
-    sessions.dedup();
-    let there = count(sessions.len(), "session");
-    lines.push(if sessions.len() < SESSIONS {
-        format!("{there} of this machine in {}; the floor between sessions needs {SESSIONS}, best on different days", path.display())
-    } else {
-        format!("{there} of this machine in {}", path.display())
-    });
-    lines.join("\n") + "\n"
+    let of_machine = all.iter().filter(|row| row.env_id == machine);
+    let sessions: HashSet<&str> = of_machine.map(|row| &*row.session).collect();
+    let (there, path) = (count(sessions.len(), "session"), path.display());
+    lines.push(format!("{there} of this machine in {path}"));
+    let few = sessions.len() < SESSIONS;
+    let needs = || format!("; the floor between sessions needs {SESSIONS}, best on different days");
+    lines.join("\n") + &few.then(needs).unwrap_or_default() + "\n"
 }
 
 #[cfg(test)]

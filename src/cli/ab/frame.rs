@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use crate::compare::{needed_pairs, needed_runs};
-use crate::diag::Failure;
 use crate::manifest;
-use crate::plan::{Feasibility, Only, Plan, PlanOptions};
+use crate::plan::{Feasibility, Plan, PlannedCell};
 
 use super::arguments::AbArguments;
 use crate::cli::Problem;
 use crate::cli::fingerprints::Fingerprints;
+use crate::cli::run_plan::planned;
+use crate::cli::setup::mistake;
 
 /// Fewest pairs with which the paired test can give a verdict on a single cell.
 const FEWEST_PAIRS: usize = 6;
@@ -28,23 +29,23 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Plans the working tree's manifest.
+    /// Plans the working tree's manifest; refuses `--aa` with too few pairs.
     pub(super) fn of(arguments: &AbArguments) -> Result<Self, Problem> {
         let known = Fingerprints::beside(&arguments.manifest);
         let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
-        let only = arguments.only.as_deref().map(Only::parse).transpose()?;
-        let options = PlanOptions {
-            only,
-            results_name: None,
-        };
-        let plan = Plan::new(&manifest, &known.inputs(), options)?;
+        let plan = planned(&manifest, &known.inputs(), arguments.only.as_ref(), None)?;
         known.keep();
-        let runs = |cell: &crate::plan::PlannedCell| {
-            cell.feasibility == Feasibility::Runs && plan.is_selected(cell)
-        };
+        let runs =
+            |cell: &PlannedCell| cell.feasibility == Feasibility::Runs && plan.is_selected(cell);
         let cells = plan.cells().filter(runs).count();
         let seeds = plan.measure.seeds.len().max(1);
         let repeats = repeats(arguments, &plan, cells, seeds);
+        let pairs = repeats * seeds;
+        if arguments.aa && pairs < FEWEST_PAIRS {
+            return Err(mistake(format!(
+                "the noise of a machine rests on at least {FEWEST_PAIRS} pairs a cell, not on {pairs}"
+            )));
+        }
         let mut set = arguments.set.clone();
         set.push(format!("measure.repeats={repeats}"));
         Ok(Self {
@@ -55,18 +56,6 @@ impl Frame {
             repeats,
             set,
         })
-    }
-
-    /// Refuses `--aa` with too few pairs.
-    pub(super) fn check(&self, arguments: &AbArguments) -> Result<(), Problem> {
-        let pairs = self.repeats * self.seeds;
-        if arguments.aa && pairs < FEWEST_PAIRS {
-            let title = format!(
-                "the noise of a machine rests on at least {FEWEST_PAIRS} pairs a cell, not on {pairs}"
-            );
-            return Err(Failure::plain(title, None).into());
-        }
-        Ok(())
     }
 
     pub(super) fn folder(&self) -> PathBuf {
@@ -82,10 +71,8 @@ fn repeats(arguments: &AbArguments, plan: &Plan, cells: usize, seeds: usize) -> 
         Some(repeats) => repeats.into(),
         None if arguments.set.iter().any(says_so) => plan.measure.repeats,
         None => {
-            let needed = needed_pairs(cells)
-                .max(needed_runs(cells))
-                .max(FEWEST_PAIRS);
-            let needed = needed.div_ceil(seeds);
+            let needed = needed_pairs(cells).max(needed_runs(cells));
+            let needed = needed.max(FEWEST_PAIRS).div_ceil(seeds);
             needed.next_multiple_of(2).max(plan.measure.repeats)
         }
     }

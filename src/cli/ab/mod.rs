@@ -2,38 +2,38 @@
 
 mod arguments;
 mod conclude;
-mod contestants;
+
+mod ab_run;
 mod frame;
-mod trial;
+mod side_source;
 mod words;
 
 use crate::ab::AbError;
-use crate::diag::Failure;
 
 use super::interrupt::Interrupt;
+use super::output::print_failure;
 use super::{Outcome, Problem, exit_code};
 
 pub(super) use arguments::AbArguments;
 
+use ab_run::AbRun;
 use frame::Frame;
-use trial::Trial;
+use side_source::sides;
 
 pub(super) fn ab(arguments: &AbArguments) -> Outcome {
     let frame = Frame::of(arguments)?;
-    frame.check(arguments)?;
     let interrupt = Interrupt::listen()?;
-    let contestants =
-        match contestants::contestants(arguments, &frame.manifest, interrupt.is_asked()) {
-            Ok(contestants) => contestants,
-            Err(error) => return code_of(error),
+    let sides = sides(arguments, &frame.manifest, interrupt.is_asked());
+    let run = |sides| {
+        let ab_run = AbRun {
+            arguments,
+            frame: &frame,
+            sides,
+            interrupt: &interrupt,
         };
-    let trial = Trial {
-        arguments,
-        frame: &frame,
-        contestants: &contestants,
-        interrupt: &interrupt,
+        ab_run.run()
     };
-    trial.run().or_else(code_of)
+    sides.and_then(run).or_else(code_of)
 }
 
 /// Prints why it ended, and returns the exit code.
@@ -44,6 +44,6 @@ fn code_of(error: AbError) -> Outcome {
         AbError::Died(failure) => (failure, exit_code::FAILED),
         AbError::Interrupted => return Ok(exit_code::INTERRUPTED),
     };
-    eprint!("{}", failure.render(Failure::is_stderr_coloured()));
+    print_failure(&failure);
     Ok(code)
 }

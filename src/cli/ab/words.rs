@@ -1,14 +1,16 @@
 //! Texts that `ab` prints before and after the pairs.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::ab::{AbError, Hello, Score, Side, Turns};
 use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::diag::Failure;
+use crate::progress::counts;
 
-use super::contestants::FIRST;
 use super::frame::Frame;
+use super::side_source::FIRST;
 
 const LISTED: usize = 10;
 
@@ -20,10 +22,9 @@ pub(super) fn announcement(
     is_same_program: bool,
 ) -> String {
     let (new, old) = (after.label.as_str(), before.label.as_str());
-    let what = if old == FIRST {
-        "the working tree against itself".to_owned()
-    } else {
-        format!("{new} against {old}")
+    let what = match old {
+        FIRST => "the working tree against itself".to_owned(),
+        old => format!("{new} against {old}"),
     };
     let cells = count(turns.keys.len(), "cell");
     let pairs = count(frame.repeats * frame.seeds, "pair");
@@ -35,18 +36,14 @@ pub(super) fn announcement(
         );
     }
     for (side, keys) in [(before, &turns.only_before), (after, &turns.only_after)] {
-        lines.extend(lonely(&side.label, keys));
+        lines.extend(of_one_side(&side.label, keys));
     }
     lines.extend(idle(&after.hello));
-    let kept = match turns.kept {
-        0 => String::new(),
-        kept => format!(", {kept} kept"),
-    };
-    lines.push(format!(
-        "  {} to do{kept}{}",
+    let (to_do, kept) = (
         count(turns.to_do.len(), "pair"),
-        time(turns)
-    ));
+        counts(&[(turns.kept, "kept")]),
+    );
+    lines.push(format!("  {to_do} to do{kept}{}", time(turns)));
     lines.join("\n") + "\n"
 }
 
@@ -68,7 +65,7 @@ fn time(turns: &Turns) -> String {
     format!(", estimated {}{rest}", human_seconds(seconds))
 }
 
-fn lonely(label: &str, keys: &[String]) -> Vec<String> {
+fn of_one_side(label: &str, keys: &[String]) -> Vec<String> {
     if keys.is_empty() {
         return Vec::new();
     }
@@ -82,22 +79,12 @@ fn lonely(label: &str, keys: &[String]) -> Vec<String> {
 }
 
 fn idle(hello: &Hello) -> Vec<String> {
-    let mut reasons: Vec<&str> = hello
-        .idle
-        .iter()
-        .map(|(_, reason)| reason.as_str())
-        .collect();
-    reasons.sort_unstable();
-    reasons.dedup();
-    let line = |reason: &&str| {
-        let cells = hello
-            .idle
-            .iter()
-            .filter(|(_, other)| other == reason)
-            .count();
-        format!("  {} cannot run: {reason}", count(cells, "cell"))
-    };
-    reasons.iter().take(LISTED).map(line).collect()
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, reason) in &hello.idle {
+        *reasons.entry(reason).or_default() += 1;
+    }
+    let line = |(reason, cells)| format!("  {} cannot run: {reason}", count(cells, "cell"));
+    reasons.into_iter().take(LISTED).map(line).collect()
 }
 
 pub(super) fn ending(
@@ -133,23 +120,16 @@ pub(super) fn ending(
 
 /// Refuses two builds whose times cannot be compared, with the fields that differ.
 pub(super) fn check_alike(before: &Side, after: &Side) -> Result<(), AbError> {
-    let (old, new) = (
-        &before.hello.environment.must_match,
-        &after.hello.environment.must_match,
-    );
-    let names: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
-    let value = |of: Option<&String>| of.cloned().unwrap_or_else(|| "none".to_owned());
-    let differing: Vec<String> = names
-        .into_iter()
-        .filter(|name| old.get(*name) != new.get(*name))
-        .map(|name| {
-            format!(
-                "{name}: {} / {}",
-                value(old.get(name)),
-                value(new.get(name))
-            )
-        })
-        .collect();
+    let old = &before.hello.environment.must_match;
+    let new = &after.hello.environment.must_match;
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    let names = names.into_iter();
+    let differing = names.filter(|name| old.get(*name) != new.get(*name));
+    let shown = |name: &String| {
+        let [old, new] = [old, new].map(|fields| fields.get(name).map_or("none", |text| text));
+        format!("{name}: {old} / {new}")
+    };
+    let differing: Vec<String> = differing.map(shown).collect();
     if differing.is_empty() {
         return Ok(());
     }

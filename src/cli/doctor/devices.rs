@@ -13,6 +13,7 @@ const WIDTH: usize = 80;
 /// Most GPUs that are searched.
 const MOST: usize = 64;
 
+#[derive(Default)]
 pub(super) struct Devices {
     pub(super) text: String,
     /// GPUs that can be opened.
@@ -23,29 +24,20 @@ pub(super) struct Devices {
 
 pub(super) fn devices(wanted: Option<DeviceKind>) -> Devices {
     let inputs = PlanInputs::of_this_machine();
-    let mut found = Devices {
-        text: String::new(),
-        gpus: Vec::new(),
-        are_here: true,
-    };
-    if wanted.is_none_or(|device| device == DeviceKind::Cpu) {
-        found.are_here = found.look(&inputs, DeviceKind::Cpu);
-    }
-    match wanted {
-        Some(DeviceKind::Cpu) => return found,
-        Some(device) => found.are_here = found.look(&inputs, device),
+    let mut found = Devices::default();
+    found.are_here = found.look(&inputs, wanted.unwrap_or(DeviceKind::Cpu));
+    if wanted.is_none() {
         // The first missing one ends the list; it is reported only if there is no other.
-        None => {
-            let conditions = (0..MOST).map(DeviceKind::Cuda);
-            let conditions = conditions.take_while(|device| {
-                *device == DeviceKind::Cuda(0) || inputs.presence(*device).is_ok()
-            });
-            for device in conditions {
-                found.look(&inputs, device);
-            }
+        let gpus = (0..MOST).map(DeviceKind::Cuda);
+        let is_listed =
+            |gpu: &DeviceKind| *gpu == DeviceKind::Cuda(0) || inputs.presence(*gpu).is_ok();
+        for gpu in gpus.take_while(is_listed) {
+            found.look(&inputs, gpu);
         }
     }
-    found.text.push_str(&software());
+    if wanted != Some(DeviceKind::Cpu) {
+        found.text.push_str(&software());
+    }
     found
 }
 
@@ -58,8 +50,7 @@ impl Devices {
             Ok(()) => "here".to_owned(),
             Err(reason) => format!("not here: {reason}"),
         };
-        self.text
-            .push_str(&wrapped(&format!("device {device}"), &state));
+        self.text += &wrapped(&format!("device {device}"), &state);
         if is_here && device != DeviceKind::Cpu {
             self.gpus.push(device);
         }
@@ -96,51 +87,36 @@ fn gpu(gpu: &ListedGpu) -> String {
     let address = gpu.bus_id.as_deref().unwrap_or("?");
     // The PCI domain is almost always 0.
     let address = address.strip_prefix("00000000:").unwrap_or(address);
-    let mut parts = vec![
-        gpu.name.clone().unwrap_or_else(|| "?".to_owned()),
-        format!(
-            "{} of memory, {} taken",
-            bytes(gpu.memory_bytes),
-            bytes(gpu.used_bytes)
-        ),
+    let (memory, taken) = (bytes(gpu.memory_bytes), bytes(gpu.used_bytes));
+    let capability = |(major, minor)| {
+        let precisions = precisions((major, minor));
+        format!("capability {major}.{minor} ({precisions})")
+    };
+    let watts = |limit| format!("at most {} W", limit / 1000);
+    let processes = |ids: &Vec<u32>| match ids.len() {
+        0 => "no process on it".to_owned(),
+        n => {
+            let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+            format!("{} on it ({})", count(n, "process"), ids.join(", "))
+        }
+    };
+    let parts = [
+        Some(gpu.name.clone().unwrap_or_else(|| "?".to_owned())),
+        Some(format!("{memory} of memory, {taken} taken")),
+        gpu.capability.map(capability),
+        gpu.temperature_c.map(|celsius| format!("{celsius} °C")),
+        gpu.power_limit_mw.map(watts),
+        gpu.processes.as_ref().map(processes),
     ];
-    parts.extend(gpu.capability.map(|capability| {
-        format!(
-            "capability {}.{} ({})",
-            capability.0,
-            capability.1,
-            precisions(capability)
-        )
-    }));
-    parts.extend(gpu.temperature_c.map(|celsius| format!("{celsius} °C")));
-    parts.extend(
-        gpu.power_limit_mw
-            .map(|limit| format!("at most {} W", limit / 1000)),
-    );
-    parts.extend(
-        gpu.processes
-            .as_ref()
-            .map(|processes| match processes.as_slice() {
-                [] => "no process on it".to_owned(),
-                processes => {
-                    let ids: Vec<String> = processes.iter().map(u32::to_string).collect();
-                    let all = count(processes.len(), "process");
-                    format!("{all} on it ({})", ids.join(", "))
-                }
-            }),
-    );
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
     wrapped(&format!("gpu {address}"), &parts.join(", "))
 }
 
 /// Values of `train.precision` for a GPU: tensor cores have f16 from capability 7.0 on, TF32 from 8.0 on.
 fn precisions(capability: (i32, i32)) -> String {
     let can = |precision: &Precision| precision.arithmetic().lack(capability).is_none();
-    let names: Vec<&str> = Precision::ALL
-        .into_iter()
-        .filter(can)
-        .map(Precision::name)
-        .collect();
-    names.join(", ")
+    let usable = Precision::ALL.into_iter().filter(can);
+    usable.map(Precision::name).collect::<Vec<_>>().join(", ")
 }
 
 /// A value under its name; a long one continues on lines below.

@@ -3,10 +3,9 @@
 mod devices;
 mod operations;
 
-use std::fmt::Write as _;
 use std::fs;
 use std::hint::black_box;
-use std::io::Write as _;
+use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
@@ -55,17 +54,13 @@ pub(super) fn doctor(arguments: &DoctorArguments) -> Outcome {
     text.push_str(&noise());
     text.push_str(&stores);
     Stdout::new().write_all(text.as_bytes())?;
-    let mut agree = true;
+    let mut is_good = devices.are_here && are_sound;
     for device in devices.gpus {
-        let (table, is_good) = operations::self_test(device);
-        agree &= is_good;
+        let (table, agree) = operations::self_test(device);
+        is_good &= agree;
         Stdout::new().write_all(table.as_bytes())?;
     }
-    Ok(if devices.are_here && are_sound && agree {
-        exit_code::GOOD
-    } else {
-        exit_code::FAILED
-    })
+    Ok(exit_code::failed_if(!is_good))
 }
 
 /// The fields that every result contains, and the number of threads of a run.
@@ -80,10 +75,9 @@ fn machine() -> String {
     fields.extend(environment.info);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     fields.insert("threads_of_a_run".to_owned(), threads.to_string());
-    fields
-        .into_iter()
-        .map(|(name, value)| line(&name.replace('_', " "), &value))
-        .collect()
+    let lines = fields.iter();
+    let lines = lines.map(|(name, value)| line(&name.replace('_', " "), value));
+    lines.collect()
 }
 
 fn noise() -> String {
@@ -96,11 +90,9 @@ fn noise() -> String {
     } else {
         "quiet"
     };
-    let text = format!(
-        "{:.1} % coefficient of variation, {LOOPS} loops of {:.2} ms: {verdict}",
-        100.0 * variation,
-        1e3 * middle
-    );
+    let (percent, ms) = (100.0 * variation, 1e3 * middle);
+    let text =
+        format!("{percent:.1} % coefficient of variation, {LOOPS} loops of {ms:.2} ms: {verdict}");
     line("timing noise", &text)
 }
 
@@ -121,27 +113,26 @@ fn stores(root: &Path) -> (String, bool) {
     folders.sort();
     for folder in &folders {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
-        let mut state = String::new();
-        let _ = match Store::read(folder) {
-            Ok(store) => {
-                are_sound &= store.damaged().is_empty();
-                let damaged = match store.damaged().len() {
-                    0 => String::new(),
-                    n => format!(", {} damaged", count(n, "file")),
-                };
-                write!(state, "{}{damaged}", count(store.runs().count(), "run"))
-            }
-            Err(error) => {
-                are_sound = false;
-                write!(state, "{error}")
-            }
+        let (state, is_sound) = match Store::read(folder) {
+            Ok(store) => state(&store),
+            Err(error) => (error.to_string(), false),
         };
+        are_sound &= is_sound;
         text.push_str(&line(&format!("store {name}"), &state));
     }
     if folders.is_empty() {
         text = line("stores", "none yet");
     }
     (text, are_sound)
+}
+
+/// What a store holds, and whether all of it can be read.
+fn state(store: &Store) -> (String, bool) {
+    let runs = count(store.runs().count(), "run");
+    match store.damaged().len() {
+        0 => (runs, true),
+        n => (format!("{runs}, {} damaged", count(n, "file")), false),
+    }
 }
 
 fn line(name: &str, value: &str) -> String {

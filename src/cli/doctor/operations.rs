@@ -1,9 +1,7 @@
 //! The self-test of a device, as a table.
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
-
 use crate::base::text::count;
+use crate::cli::table::table;
 use crate::device::{Arithmetic, DeviceError, DeviceKind};
 use crate::plan::Precision;
 use crate::verify::operations::{Finding, LIMITS, OperationCheck, check_operations};
@@ -14,55 +12,33 @@ use super::line;
 pub(super) fn self_test(device: DeviceKind) -> (String, bool) {
     // A device stays on its thread, which can open only one.
     let checked = std::thread::spawn(move || check_operations(device)).join();
+    let broken = DeviceError::Failed {
+        device: "cuda",
+        message: "the self-test broke off".into(),
+    };
     let name = format!("self-test {device}");
-    match checked {
-        Ok(Ok(checks)) => (
-            told(&name, &checks),
-            checks.iter().all(OperationCheck::passes),
-        ),
-        Ok(Err(error)) => (line(&name, &error.to_string()), false),
-        Err(_) => {
-            let broken = DeviceError::Failed {
-                device: "cuda",
-                message: "the self-test broke off".into(),
-            };
-            (line(&name, &broken.to_string()), false)
+    match checked.unwrap_or(Err(broken)) {
+        Ok(checks) => {
+            let agree = checks.iter().all(OperationCheck::passes);
+            (told(&name, &checks), agree)
         }
+        Err(error) => (line(&name, &error.to_string()), false),
     }
 }
 
 fn told(name: &str, checks: &[OperationCheck]) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    let mut header = vec!["operation".to_owned()];
-    header.extend(LIMITS.map(|(arithmetic, _)| precision(arithmetic).to_owned()));
-    header.extend(["twice".to_owned(), "verdict".to_owned()]);
-    table.set_header(header);
-    for check in checks {
-        table.add_row(row(check));
-    }
-    for place in 1..=LIMITS.len() {
-        if let Some(column) = table.column_mut(place) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    if let Some(column) = table.column_mut(0) {
-        column.set_padding((0, 1));
-    }
-    let text = table.to_string();
-    let lines = text.lines().map(|line| line.trim_end().to_owned() + "\n");
-    format!("\n{}\n{}", lines.collect::<String>(), summary(name, checks))
+    let mut header = vec!["operation"];
+    header.extend(LIMITS.map(|(arithmetic, _)| precision(arithmetic)));
+    header.extend(["twice", "verdict"]);
+    let table = table(header, checks.iter().map(row), 1..=LIMITS.len());
+    format!("\n{table}\n{}", summary(name, checks))
 }
 
 /// The name in manifests (`train.precision`).
 fn precision(arithmetic: Arithmetic) -> &'static str {
     let of = |precision: &Precision| precision.arithmetic() == arithmetic;
-    Precision::ALL
-        .into_iter()
-        .find(of)
-        .map_or("?", Precision::name)
+    let precision = Precision::ALL.into_iter().find(of);
+    precision.map_or("?", Precision::name)
 }
 
 fn row(check: &OperationCheck) -> Vec<String> {
@@ -72,23 +48,17 @@ fn row(check: &OperationCheck) -> Vec<String> {
         Finding::Ran { error, .. } => format!("{error:.1e}"),
         _ => "–".to_owned(),
     }));
-    let repeats: Vec<bool> = check.findings.iter().filter_map(repeats).collect();
-    let twice = if repeats.is_empty() {
-        "–"
-    } else if repeats.iter().all(|same| *same) {
-        "same"
-    } else {
-        "other"
+    let repeats = check.findings.iter().filter_map(|finding| match finding {
+        Finding::Ran { repeats, .. } => Some(*repeats),
+        _ => None,
+    });
+    let twice = match repeats.reduce(|all, one| all && one) {
+        None => "–",
+        Some(true) => "same",
+        Some(false) => "other",
     };
     row.extend([twice.to_owned(), verdict(check)]);
     row
-}
-
-fn repeats(finding: &Finding) -> Option<bool> {
-    match finding {
-        Finding::Ran { repeats, .. } => Some(*repeats),
-        _ => None,
-    }
 }
 
 /// "good", or the first failure of the operation.
@@ -113,15 +83,11 @@ fn summary(name: &str, checks: &[OperationCheck]) -> String {
     let bad = checks.iter().filter(|check| !check.passes()).count();
     let limits = LIMITS.map(|(arithmetic, limit)| format!("{limit:.0e} {}", precision(arithmetic)));
     let limits = limits.join(", ");
-    let all = count(checks.len(), "operation");
-    let mut text = if bad == 0 {
-        line(name, &format!("{all} as on the CPU (within {limits})"))
-    } else {
-        line(
-            name,
-            &format!("{bad} of {all} not as on the CPU (within {limits})"),
-        )
-    };
+    let mut which = count(checks.len(), "operation");
+    if bad > 0 {
+        which = format!("{bad} of {which} not");
+    }
+    let mut text = line(name, &format!("{which} as on the CPU (within {limits})"));
     let impossible = checks.first().map_or(&[][..], |check| &check.findings);
     for (finding, (arithmetic, _)) in impossible.iter().zip(LIMITS) {
         if let Finding::Impossible(reason) = finding {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::schema::{Entry, Schema, Setting};
-use super::{Keys, SECTIONS, Section};
+use super::{Keys, SECTIONS};
 
 /// The text, with a line `{{ section }}` for the keys of each section.
 const TEXT: &str = include_str!("manifest.md");
@@ -11,25 +11,25 @@ const TEXT: &str = include_str!("manifest.md");
 pub(in crate::cli) fn markdown() -> String {
     let schema = Schema::of_manifest();
     let mut text = TEXT.to_owned();
-    for section in &SECTIONS {
-        let mark = format!("{{{{ {} }}}}\n", section.mark);
-        text = text.replace(&mark, &keys(&schema, section));
+    for (title, source) in SECTIONS {
+        // `[datasets.NAME.augment]` is at `datasets.augment`.
+        let names = title.trim_matches(['[', ']']).split('.');
+        let names = names.filter(|name| *name != name.to_uppercase());
+        let place = names.collect::<Vec<_>>().join(".");
+        // Kinds are one level below the heading of their section.
+        let level = if place.contains('.') { "####" } else { "###" };
+        let keys = keys(&schema, title, source, level);
+        text = text.replace(&format!("{{{{ {place} }}}}\n"), &keys);
     }
     text
 }
 
-fn keys(schema: &Schema, section: &Section) -> String {
-    let parts = match section.keys {
+fn keys(schema: &Schema, title: &str, source: Keys, level: &str) -> String {
+    let parts = match source {
         Keys::Top => return table(&schema.top()),
-        Keys::Of(definition) => return table(&schema.table(definition, section.title)),
+        Keys::Of(definition) => return table(&schema.table(definition, title)),
         Keys::Kinds(definition) | Keys::Listed(definition, _) => schema.kinds(definition),
         Keys::Space => schema.space(),
-    };
-    // Kinds are one level below the heading of their section.
-    let level = if section.mark.contains('.') {
-        "####"
-    } else {
-        "###"
     };
     let parts = parts.iter().map(|entry| part(level, entry));
     parts.collect::<Vec<_>>().join("\n")
@@ -42,8 +42,7 @@ fn part(level: &str, entry: &Entry) -> String {
         let _ = write!(text, "\n{}\n", entry.description);
     }
     if !entry.settings.is_empty() {
-        text.push('\n');
-        text.push_str(&table(entry));
+        let _ = write!(text, "\n{}", table(entry));
     }
     text
 }
@@ -53,11 +52,8 @@ fn table(entry: &Entry) -> String {
     for setting in &entry.settings {
         let _ = writeln!(text, "{}", row(setting));
     }
-    for setting in entry
-        .settings
-        .iter()
-        .filter(|setting| !setting.words.is_empty())
-    {
+    let settings = entry.settings.iter();
+    for setting in settings.filter(|setting| !setting.words.is_empty()) {
         let _ = write!(text, "\n`{}`:\n\n", setting.name);
         for (word, meaning) in &setting.words {
             let _ = writeln!(text, "- `{word}`: {meaning}");
@@ -72,21 +68,16 @@ fn row(setting: &Setting) -> String {
         Some("none") => "none".to_owned(),
         Some(default) => format!("`{default}`"),
     };
-    let words: Vec<String> = setting
-        .words
-        .iter()
-        .map(|(word, _)| format!("`{word}`"))
-        .collect();
-    let range = setting.range.clone().unwrap_or_else(|| words.join(", "));
+    let words = setting.words.iter();
+    let words: Vec<String> = words.map(|(word, _)| format!("`{word}`")).collect();
+    let words = words.join(", ");
     let cells = [
-        format!("`{}`", setting.name),
-        setting.kind.clone(),
-        default,
-        range,
-        setting.description.clone(),
+        &format!("`{}`", setting.name),
+        &setting.kind,
+        &default,
+        setting.range.as_ref().unwrap_or(&words),
+        &setting.description,
     ];
-    format!(
-        "| {} |",
-        cells.map(|cell| cell.replace('|', "\\|")).join(" | ")
-    )
+    let cells = cells.map(|cell| cell.replace('|', "\\|"));
+    format!("| {} |", cells.join(" | "))
 }

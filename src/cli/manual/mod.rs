@@ -5,18 +5,13 @@
 mod document;
 mod schema;
 
+use Keys::{Kinds, Listed, Of, Space, Top};
+
 pub(super) use document::markdown;
 pub(super) use schema::{Entry, Schema, Setting};
 
-/// A section of a manifest: a top-level table, or one within another.
-pub(super) struct Section {
-    /// Its place holder in the document.
-    mark: &'static str,
-    /// Its name in a manifest.
-    pub(super) title: &'static str,
-    /// Where its keys come from.
-    pub(super) keys: Keys,
-}
+/// A section of a manifest: a top-level table, or one within another, with the source of its keys.
+pub(super) type Section = (&'static str, Keys);
 
 /// The source of a section's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,118 +28,42 @@ pub(super) enum Keys {
     Space,
 }
 
-const fn section(mark: &'static str, title: &'static str, keys: Keys) -> Section {
-    Section { mark, title, keys }
-}
-
 /// Every section, in the order of the document.
 pub(super) const SECTIONS: [Section; 34] = [
-    section("manifest", "the top level", Keys::Top),
-    section(
-        "models",
-        "[models.NAME]",
-        Keys::Listed("ModelSpec", "models"),
-    ),
-    section(
-        "models.blocks",
-        "[models.NAME.blocks.BLOCK]",
-        Keys::Of("BlockSpec"),
-    ),
-    section(
-        "datasets",
-        "[datasets.NAME]",
-        Keys::Listed("DatasetSpec", "datasets"),
-    ),
-    section(
-        "datasets.augment",
-        "[datasets.NAME.augment]",
-        Keys::Of("AugmentSpec"),
-    ),
-    section(
-        "datasets.generate",
-        "[datasets.NAME.generate]",
-        Keys::Kinds("GenerateSpec"),
-    ),
-    section(
-        "losses",
-        "[losses.NAME]",
-        Keys::Listed("LossSpec", "losses"),
-    ),
-    section("matrix", "[matrix]", Keys::Of("Matrix")),
-    section("train", "[train]", Keys::Of("TrainSpec")),
-    section(
-        "train.optimizer",
-        "[train.optimizer]",
-        Keys::Listed("OptimizerSpec", "optimizers"),
-    ),
-    section(
-        "train.schedule",
-        "[train.schedule]",
-        Keys::Kinds("ScheduleSpec"),
-    ),
-    section(
-        "train.schedule.warm-up",
-        "[train.schedule.warm-up]",
-        Keys::Of("WarmUpSpec"),
-    ),
-    section("train.ema", "[train.ema]", Keys::Of("EmaSpec")),
-    section(
-        "train.early-stopping",
-        "[train.early-stopping]",
-        Keys::Of("EarlyStoppingSpec"),
-    ),
-    section("loader", "[loader]", Keys::Of("LoaderSpec")),
-    section("validation", "[validation]", Keys::Of("ValidationSpec")),
-    section(
-        "validation.sampling",
-        "[validation.sampling]",
-        Keys::Of("SamplingSpec"),
-    ),
-    section(
-        "validation.verification",
-        "[validation.verification]",
-        Keys::Of("VerificationSpec"),
-    ),
-    section(
-        "validation.selection",
-        "[validation.selection]",
-        Keys::Of("SelectionSpec"),
-    ),
-    section("measure", "[measure]", Keys::Of("MeasureSpec")),
-    section("limits", "[limits]", Keys::Of("LimitsSpec")),
-    section("search", "[search]", Keys::Of("SearchSection")),
-    section(
-        "search.objective",
-        "search.objective",
-        Keys::Of("ObjectiveSection"),
-    ),
-    section("search.space", "[search.space]", Keys::Space),
-    section(
-        "search.sampler",
-        "[search.sampler]",
-        Keys::Listed("SamplerSection", "samplers"),
-    ),
-    section(
-        "search.pruner",
-        "[search.pruner]",
-        Keys::Listed("PrunerSection", "pruners"),
-    ),
-    section("report", "[report]", Keys::Of("ReportSpec")),
-    section("report.target", "report.target", Keys::Of("ReachSpec")),
-    section(
-        "report.targets",
-        "[[report.targets]]",
-        Keys::Of("TargetSpec"),
-    ),
-    section(
-        "report.predictions",
-        "[[report.predictions]]",
-        Keys::Of("PredictionSpec"),
-    ),
-    section("report.tested", "[[report.tested]]", Keys::Of("TestedSpec")),
-    section("compare", "[compare]", Keys::Of("CompareSpec")),
-    section("cost", "[cost]", Keys::Of("CostSpec")),
-    section("slurm", "[slurm]", Keys::Of("SlurmSpec")),
+    ("the top level", Top),
+    ("[models.NAME]", Listed("ModelSpec", "models")),
+    ("[models.NAME.blocks.BLOCK]", Of("BlockSpec")),
+    ("[datasets.NAME]", Listed("DatasetSpec", "datasets")),
+    ("[datasets.NAME.augment]", Of("AugmentSpec")),
+    ("[datasets.NAME.generate]", Kinds("GenerateSpec")),
+    ("[losses.NAME]", Listed("LossSpec", "losses")),
+    ("[matrix]", Of("Matrix")),
+    ("[train]", Of("TrainSpec")),
+    ("[train.optimizer]", Listed("OptimizerSpec", "optimizers")),
+    ("[train.schedule]", Kinds("ScheduleSpec")),
+    ("[train.schedule.warm-up]", Of("WarmUpSpec")),
+    ("[train.ema]", Of("EmaSpec")),
+    ("[train.early-stopping]", Of("EarlyStoppingSpec")),
+    ("[loader]", Of("LoaderSpec")),
+    ("[validation]", Of("ValidationSpec")),
+    ("[validation.sampling]", Of("SamplingSpec")),
+    ("[validation.verification]", Of("VerificationSpec")),
+    ("[validation.selection]", Of("SelectionSpec")),
+    ("[measure]", Of("MeasureSpec")),
+    ("[limits]", Of("LimitsSpec")),
+    ("[search]", Of("SearchSection")),
+    ("search.objective", Of("ObjectiveSection")),
+    ("[search.space]", Space),
+    ("[search.sampler]", Listed("SamplerSection", "samplers")),
+    ("[search.pruner]", Listed("PrunerSection", "pruners")),
+    ("[report]", Of("ReportSpec")),
+    ("report.target", Of("ReachSpec")),
+    ("[[report.targets]]", Of("TargetSpec")),
+    ("[[report.predictions]]", Of("PredictionSpec")),
+    ("[[report.tested]]", Of("TestedSpec")),
+    ("[compare]", Of("CompareSpec")),
+    ("[cost]", Of("CostSpec")),
+    ("[slurm]", Of("SlurmSpec")),
 ];
 
 #[cfg(test)]
@@ -155,9 +74,9 @@ mod tests {
     fn every_table_of_the_schema_is_a_section() {
         let known: Vec<&str> = SECTIONS
             .iter()
-            .filter_map(|section| match section.keys {
-                Keys::Of(name) | Keys::Kinds(name) | Keys::Listed(name, _) => Some(name),
-                Keys::Top | Keys::Space => None,
+            .filter_map(|(_, keys)| match *keys {
+                Of(name) | Kinds(name) | Listed(name, _) => Some(name),
+                Top | Space => None,
             })
             .collect();
         let tables = Schema::of_manifest().tables();

@@ -52,25 +52,19 @@ impl Schema {
     }
 
     /// The kinds of a definition, by name.
-    pub(in crate::cli) fn kinds(&self, definition: &str) -> Vec<Entry> {
+    pub(in crate::cli) fn kinds<'a>(&'a self, definition: &str) -> Vec<Entry> {
         let kinds = alternatives(&self.0["definitions"][definition]).iter();
-        let name = |kind: &Value| {
-            kind["properties"]["kind"]["const"]
-                .as_str()
-                .map(str::to_owned)
-        };
-        kinds
-            .filter_map(|kind| Some(self.entry(&name(kind)?, kind)))
-            .collect()
+        let name = |kind: &'a Value| kind["properties"]["kind"]["const"].as_str();
+        let kinds = kinds.filter_map(|kind| Some(self.entry(name(kind)?, kind)));
+        kinds.collect()
     }
 
     /// The forms of a search parameter, by the key that selects each.
     pub(in crate::cli) fn space(&self) -> Vec<Entry> {
         let space = &self.0["definitions"]["SearchSection"]["properties"]["space"];
         let forms = alternatives(&space["additionalProperties"]).iter();
-        forms
-            .filter_map(|form| Some(self.entry(form["required"][0].as_str()?, form)))
-            .collect()
+        let forms = forms.filter_map(|form| Some(self.entry(form["required"][0].as_str()?, form)));
+        forms.collect()
     }
 
     /// The description of a definition.
@@ -91,17 +85,14 @@ impl Schema {
     }
 
     fn entry(&self, name: &str, schema: &Value) -> Entry {
-        let needed: Vec<&str> = schema["required"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
+        let needed = schema["required"].as_array().into_iter().flatten();
+        let needed: Vec<&str> = needed.filter_map(Value::as_str).collect();
         let keys = schema["properties"].as_object().into_iter().flatten();
         let keys = keys.filter(|(key, _)| *key != "kind");
-        let mut settings: Vec<Setting> = keys
-            .map(|(key, property)| self.setting(key, property, needed.contains(&key.as_str())))
-            .collect();
+        let setting = |(key, property): (&String, &Value)| {
+            self.setting(key, property, needed.contains(&key.as_str()))
+        };
+        let mut settings: Vec<Setting> = keys.map(setting).collect();
         settings.sort_by_key(|setting| setting.default.is_some());
         Entry {
             name: name.to_owned(),
@@ -114,18 +105,17 @@ impl Schema {
         let target = self.target(property);
         let words = alternatives(target).iter();
         let word = |one: &Value| Some((one["const"].as_str()?.to_owned(), one_line(one)));
-        let own = one_line(property);
+        let mut description = one_line(property);
+        if description.is_empty() {
+            description = one_line(target);
+        }
         Setting {
             name: name.to_owned(),
             kind: self.kind(property),
             default: (!is_needed).then(|| toml_text(&property["default"])),
             range: range_words(property),
             words: words.filter_map(word).collect(),
-            description: if own.is_empty() {
-                one_line(target)
-            } else {
-                own
-            },
+            description,
         }
     }
 
@@ -147,13 +137,10 @@ impl Schema {
             return plain(name).to_owned();
         }
         let several = schema["type"].as_array().into_iter().flatten();
-        let several = several.filter_map(Value::as_str);
-        let named = several
-            .filter(|name| *name != "null")
-            .map(|name| plain(name).to_owned());
-        let mut kinds: Vec<String> = named.collect();
-        let is_list = |kind: &String| kind == "list";
-        if kinds.iter().all(is_list) && !kinds.is_empty() {
+        let several = several.filter_map(Value::as_str).map(plain);
+        let several = several.filter(|name| *name != "null");
+        let mut kinds: Vec<String> = several.map(str::to_owned).collect();
+        if kinds == ["list"] {
             return self.list(schema);
         }
         let target = self.target(schema);

@@ -8,7 +8,7 @@ use crate::datasets::{AugmentSpec, CsvGuess, DatasetSpec, ImageFolderSpec};
 use crate::plan::toml_text;
 
 use super::super::Problem;
-use super::super::bench::mistake;
+use super::super::setup::mistake;
 use super::place::Spot;
 use super::{Form, example, refused};
 
@@ -30,32 +30,25 @@ type Fillings<'a> = &'a [(&'a str, String)];
 
 impl Draft {
     pub(super) fn new(form: Form, data: Option<&Path>, spot: &Spot) -> Result<Self, Problem> {
-        match (form, data) {
-            (Form::Csv, Some(path)) => table(spot, path),
-            (Form::Csv, None) => Ok(example_table(spot)),
-            (Form::Images, Some(path)) => images(spot, path),
-            (Form::Images, None) => Ok(example_images(spot)),
-            (Form::Quickstart, _) => Ok(Self::plain(
-                spot,
+        let (text, about) = match (form, data) {
+            (Form::Csv, Some(path)) => return table(spot, path),
+            (Form::Csv, None) => return Ok(example_table(spot)),
+            (Form::Images, Some(path)) => return images(spot, path),
+            (Form::Images, None) => return Ok(example_images(spot)),
+            (Form::Quickstart, _) => (
                 include_str!("quickstart.toml"),
                 "a small network on generated data, at two sizes",
-            )),
-            (Form::Search, _) => Ok(Self::plain(
-                spot,
-                include_str!("search.toml"),
-                "a search of good settings",
-            )),
-            (Form::Compare, _) => Ok(Self::plain(
-                spot,
-                include_str!("compare.toml"),
-                "before and after a change",
-            )),
-        }
+            ),
+            (Form::Search, _) => (include_str!("search.toml"), "a search of good settings"),
+            (Form::Compare, _) => (include_str!("compare.toml"), "before and after a change"),
+        };
+        Ok(Self::plain(filled(spot, text, about, &[])))
     }
 
-    fn plain(spot: &Spot, form: &str, about: &str) -> Self {
+    /// A manifest without guesses and without an example file.
+    fn plain(text: String) -> Self {
         Self {
-            text: filled(spot, form, about, &[]),
+            text,
             guesses: Vec::new(),
             example: None,
         }
@@ -76,10 +69,11 @@ fn filled(spot: &Spot, form: &str, about: &str, more: Fillings<'_>) -> String {
         })
     };
     // Editors complete by the schema that the first line names; name it only if the file exists.
-    let schema = spot.manifest.with_file_name("manifest.schema.json");
-    let schema = schema
-        .is_file()
-        .then(|| "#:schema manifest.schema.json".to_owned());
+    let schema = spot
+        .manifest
+        .with_file_name("manifest.schema.json")
+        .is_file();
+    let schema = schema.then(|| "#:schema manifest.schema.json".to_owned());
     let lines = form
         .lines()
         .filter_map(|line| match line.split_once("  # ") {
@@ -104,26 +98,20 @@ fn quoted(text: &str) -> String {
 }
 
 fn named(names: &[String]) -> String {
-    let mut shown: Vec<String> = names
-        .iter()
-        .take(NAMED)
-        .map(|name| format!("`{}`", name.escape_debug()))
-        .collect();
-    if names.len() > NAMED {
-        shown.push(format!("{} more", names.len() - NAMED));
-    }
-    shown.join(", ")
+    let shown = names.iter().take(NAMED);
+    let shown = shown.map(|name| format!("`{}`", name.escape_debug()));
+    let more = names.len().saturating_sub(NAMED);
+    let more = (more > 0).then(|| format!("{more} more"));
+    shown.chain(more).collect::<Vec<_>>().join(", ")
 }
 
 /// The largest power of two up to the size of the training split.
 fn batch_size(train_rows: usize) -> String {
-    let fits = |size: &usize| *size <= train_rows.max(1);
-    let sizes = std::iter::successors(Some(BATCH), |size| Some(size / 2));
-    sizes
-        .take_while(|size| *size > 0)
-        .find(fits)
-        .unwrap_or(1)
-        .to_string()
+    let mut size = BATCH;
+    while size > train_rows.max(1) {
+        size /= 2;
+    }
+    size.to_string()
 }
 
 fn table(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
@@ -133,21 +121,16 @@ fn table(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
         why_classes: format!("guessed: {}", guess.why_classes),
         ..guess.clone()
     };
-    let shown = path.display();
-    let (target, features) = (&guess.target, &guess.features);
+    let about = format!("the table {}", path.display());
     let kind = if guess.classes { "classes" } else { "numbers" };
+    let columns = count(guess.features.len(), "column");
     Ok(Draft {
-        text: table_text(spot, path, &noted, &format!("the table {shown}")),
         guesses: vec![
-            format!("`{target}` is the target ({})", guess.why_target),
+            format!("`{}` is the target ({})", guess.target, guess.why_target),
             format!("its values are {kind} ({})", guess.why_classes),
-            format!(
-                "{} as features: {}",
-                count(features.len(), "column"),
-                named(features)
-            ),
+            format!("{columns} as features: {}", named(&guess.features)),
         ],
-        example: None,
+        ..Draft::plain(table_text(spot, path, &noted, &about))
     })
 }
 
@@ -155,10 +138,8 @@ fn table_text(spot: &Spot, path: &Path, guess: &CsvGuess, about: &str) -> String
     let rows = guess.rows;
     // 15 % of the rows are for validation and 15 % for testing.
     let train_rows = rows - 2 * (rows * 15).div_ceil(100).min(rows / 2);
-    let features = format!(
-        "features are all columns but the target: {}",
-        named(&guess.features)
-    );
+    let features = named(&guess.features);
+    let features = format!("features are all columns but the target: {features}");
     let fillings = [
         ("path", quoted(&spot.seen_from_manifest(path))),
         ("target", quoted(&guess.target)),
@@ -176,11 +157,8 @@ fn table_text(spot: &Spot, path: &Path, guess: &CsvGuess, about: &str) -> String
 /// Text escaped for a TOML string, without its quotes.
 fn toml_inner(text: &str) -> String {
     let whole = quoted(text);
-    whole
-        .trim_start_matches('"')
-        .strip_suffix('"')
-        .unwrap_or(&whole)
-        .to_owned()
+    let inner = whole.trim_start_matches('"').strip_suffix('"');
+    inner.unwrap_or(&whole).to_owned()
 }
 
 fn example_table(spot: &Spot) -> Draft {
@@ -194,15 +172,10 @@ fn example_table(spot: &Spot) -> Draft {
         classes: true,
         why_classes: "`false` for amounts".to_owned(),
     };
+    let about = "a table of fruit, made up as an example";
     Draft {
-        text: table_text(
-            spot,
-            &spot.example(),
-            &guess,
-            "a table of fruit, made up as an example",
-        ),
-        guesses: Vec::new(),
         example: Some(table),
+        ..Draft::plain(table_text(spot, &spot.example(), &guess, about))
     }
 }
 
@@ -222,41 +195,37 @@ fn images(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
     });
     let open = spec.open(Seed(0), 0.2).map_err(mistake)?;
     let (names, labels) = (open.dataset.class_names(), open.dataset.labels());
-    let classes = format!(
-        "{} of {}: {}",
-        count(labels.len(), "image"),
-        count(names.len(), "class"),
-        named(names)
-    );
-    let fillings = [
-        ("path", quoted(&spot.seen_from_manifest(path))),
-        ("generate", String::new()),
-        ("classes", classes.clone()),
-        ("batch-size", batch_size(open.splits.train.len())),
-    ];
+    let (all, classes) = (count(labels.len(), "image"), count(names.len(), "class"));
+    let classes = format!("{all} of {classes}: {}", named(names));
     let about = format!("the images of {}", path.display());
+    let train = open.splits.train.len();
     Ok(Draft {
-        text: filled(spot, include_str!("images.toml"), &about, &fillings),
+        text: images_text(spot, path, &about, ["", &classes], train),
         guesses: vec![classes],
         example: None,
     })
 }
 
+fn images_text(
+    spot: &Spot,
+    path: &Path,
+    about: &str,
+    [generate, classes]: [&str; 2],
+    train_rows: usize,
+) -> String {
+    let fillings = [
+        ("path", quoted(&spot.seen_from_manifest(path))),
+        ("generate", generate.to_owned()),
+        ("classes", classes.to_owned()),
+        ("batch-size", batch_size(train_rows)),
+    ];
+    filled(spot, include_str!("images.toml"), about, &fillings)
+}
+
 fn example_images(spot: &Spot) -> Draft {
     let generate = "generate = { kind = \"surface-textures\", normal = 80, abnormal = 80, size = 32, seed = 7 }    # written by `run`";
-    let fillings = [
-        ("path", quoted(&spot.seen_from_manifest(&spot.data()))),
-        ("generate", generate.to_owned()),
-        (
-            "classes",
-            "160 generated images of 2 classes: `abnormal`, `normal`".to_owned(),
-        ),
-        ("batch-size", batch_size(128)),
-    ];
+    let classes = "160 generated images of 2 classes: `abnormal`, `normal`";
     let about = "images of surfaces with and without a defect, generated as an example";
-    Draft {
-        text: filled(spot, include_str!("images.toml"), about, &fillings),
-        guesses: Vec::new(),
-        example: None,
-    }
+    let text = images_text(spot, &spot.data(), about, [generate, classes], 128);
+    Draft::plain(text)
 }

@@ -16,8 +16,8 @@ use crate::manifest::Manifest;
 use crate::plan::{Feasibility, Plan, PlanOptions, namesakes, results_root, wrong_name};
 use crate::results::from_here;
 
-use super::bench::mistake;
 use super::fingerprints::Fingerprints;
+use super::setup::mistake;
 use super::{Outcome, Problem, exit_code};
 use draft::Draft;
 use place::Spot;
@@ -65,8 +65,8 @@ pub(super) fn new(arguments: &NewArguments) -> Outcome {
     refuse_name(&arguments.name, &spot.manifest)?;
     let draft = Draft::new(form(arguments)?, arguments.data.as_deref(), &spot)?;
     let example = draft.example.as_ref().map(|text| (spot.example(), text));
-    let files = [(spot.manifest.clone(), &draft.text)];
-    let files: Vec<(PathBuf, &String)> = files.into_iter().chain(example).collect();
+    let mut files = vec![(spot.manifest.clone(), &draft.text)];
+    files.extend(example);
     for (path, _) in &files {
         refuse_to_overwrite(path)?;
     }
@@ -77,7 +77,7 @@ pub(super) fn new(arguments: &NewArguments) -> Outcome {
     for (path, text) in files.iter().rev() {
         write(path, text)?;
     }
-    tell(&files, &draft, &arguments.name)?;
+    tell(&files, &draft, &spot)?;
     Ok(exit_code::GOOD)
 }
 
@@ -126,11 +126,11 @@ fn refuse_to_overwrite(path: &Path) -> Result<(), Problem> {
         return Ok(());
     }
     let shown = path.display();
-    let is_data = path.extension().is_some_and(|extension| extension == "csv");
-    let help = if is_data {
-        format!("`--data {shown}` takes it for your data; or choose another name")
-    } else {
-        "choose another name, or remove the file".to_owned()
+    let help = match path.extension() {
+        Some(extension) if extension == "csv" => {
+            format!("`--data {shown}` takes it for your data; or choose another name")
+        }
+        _ => "choose another name, or remove the file".to_owned(),
     };
     Err(refused(format!("`{shown}` is there already"), help))
 }
@@ -142,12 +142,10 @@ fn refuse_unless_it_runs(path: &Path, text: &str) -> Result<(), Problem> {
     let known = Fingerprints::beside(path);
     let plan = Plan::new(&manifest, &known.inputs(), PlanOptions::default()).map_err(unwritten)?;
     let first = plan.cells().next().map(|cell| cell.feasibility);
-    match first {
-        Some(Feasibility::Infeasible(reason) | Feasibility::Skipped(reason)) => {
-            Err(mistake(reason))
-        }
-        _ => Ok(()),
+    if let Some(Feasibility::Infeasible(reason) | Feasibility::Skipped(reason)) = first {
+        return Err(mistake(reason));
     }
+    Ok(())
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Problem> {
@@ -161,7 +159,8 @@ fn write(path: &Path, text: &str) -> Result<(), Problem> {
 }
 
 /// Prints the files on standard output, and the assumptions and next steps on standard error.
-fn tell(files: &[(PathBuf, &String)], draft: &Draft, name: &str) -> io::Result<()> {
+fn tell(files: &[(PathBuf, &String)], draft: &Draft, spot: &Spot) -> io::Result<()> {
+    let (manifest, name) = (&spot.manifest, &spot.name);
     let mut out = io::stdout().lock();
     for (path, _) in files {
         writeln!(out, "{}", path.display())?;
@@ -169,19 +168,11 @@ fn tell(files: &[(PathBuf, &String)], draft: &Draft, name: &str) -> io::Result<(
     for line in &draft.guesses {
         eprintln!("guessed  {line}");
     }
-    let Some((manifest, _)) = files.first() else {
-        return Ok(());
-    };
     let file = quoted(&manifest.to_string_lossy());
-    let (plan, run) = (
-        command(&format!("plan {file}")),
-        command(&format!("run {file}")),
-    );
+    let [plan, run] = ["plan", "run"].map(|name| command(&format!("{name} {file}")));
     let report = from_here(&results_root(manifest).join(name).join("report.html"));
+    let report = report.display();
     eprintln!("next     `{plan}` shows the cells");
-    eprintln!(
-        "         `{run}` trains them and writes {}",
-        report.display()
-    );
+    eprintln!("         `{run}` trains them and writes {report}");
     Ok(())
 }

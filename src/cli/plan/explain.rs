@@ -1,11 +1,12 @@
 //! `plan --explain`: the meaning of axes, and the settings of one cell.
 
-use std::io::Write;
+use std::io::{self, Write};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::base::units::human_seconds;
-use crate::cli::run_plan::{self, Outlook};
+use crate::cli::run_plan::{self, StoredRuns};
 use crate::cli::{Outcome, Problem, exit_code};
 use crate::diag::{Failure, did_you_mean};
 use crate::execute::{Basis, Expected};
@@ -15,14 +16,9 @@ use super::summary::status;
 
 /// Explains the plan and the cell with `key` (the first cell if it is empty).
 pub(super) fn explain(plan: &Plan, key: &str, out: &mut impl Write) -> Outcome {
-    let cell = if key.is_empty() {
-        super::chosen(plan).next()
-    } else {
-        super::chosen(plan).find(|cell| cell.spec.key == key)
-    };
-    let Some(cell) = cell else {
-        return Err(unknown_key(plan, key).into());
-    };
+    let is_meant = |cell: &PlannedCell| key.is_empty() || cell.spec.key == key;
+    let cell = super::chosen(plan).find(is_meant);
+    let cell = cell.ok_or_else(|| unknown_key(plan, key))?;
     if !plan.cell_axes().is_empty() {
         axes(plan, out)?;
     }
@@ -38,67 +34,43 @@ pub(super) fn explain(plan: &Plan, key: &str, out: &mut impl Write) -> Outcome {
             let indent = if line.is_empty() { "" } else { "  " };
             writeln!(out, "{indent}{line}")?;
         }
-        describe(&cell, out)?;
-        out.flush()?;
-        return Ok(exit_code::GOOD);
     }
     describe(&cell, out)?;
-    runs(plan, &cell, out)?;
+    if plan.search.is_none() {
+        runs(plan, &cell, out)?;
+    }
     out.flush()?;
     Ok(exit_code::GOOD)
 }
 
 fn unknown_key(plan: &Plan, key: &str) -> Failure {
-    let known: Vec<String> = super::chosen(plan)
-        .take(1000)
-        .map(|cell| cell.spec.key)
-        .collect();
-    let example = known
-        .first()
-        .map(|first| format!("keys look like `{first}`"));
+    let known = super::chosen(plan).take(1000);
+    let known: Vec<String> = known.map(|cell| cell.spec.key).collect();
+    let example = known.first();
+    let example = example.map(|first| format!("keys look like `{first}`"));
     let advice = did_you_mean(key, known.iter().map(String::as_str)).or(example);
     Failure::plain(format!("there is no cell `{key}`"), advice)
 }
 
-fn axes(plan: &Plan, out: &mut impl Write) -> std::io::Result<()> {
-    let width = plan
-        .cell_axes()
-        .iter()
-        .map(|axis| axis.name.len())
-        .max()
-        .unwrap_or(0);
+fn axes(plan: &Plan, out: &mut impl Write) -> io::Result<()> {
+    let widths = plan.cell_axes().iter().map(|axis| axis.name.len());
+    let width = widths.max().unwrap_or(0);
     writeln!(out, "axes")?;
     for axis in plan.cell_axes() {
-        let short = if axis.name == axis.path {
-            ""
-        } else {
-            &axis.path
-        };
-        let values = axis.values.join(", ");
-        let line = if short.is_empty() {
-            values
-        } else {
-            format!("{short}: {values}")
-        };
-        writeln!(out, "  {:<width$}  {line}", axis.name)?;
+        let path = (axis.name != axis.path).then(|| format!("{}: ", axis.path));
+        let (path, values) = (path.unwrap_or_default(), axis.values.join(", "));
+        writeln!(out, "  {:<width$}  {path}{values}", axis.name)?;
     }
     Ok(())
 }
 
-fn describe(cell: &PlannedCell, out: &mut impl Write) -> std::io::Result<()> {
+fn describe(cell: &PlannedCell, out: &mut impl Write) -> io::Result<()> {
     let (status, reason) = status(&cell.feasibility);
-    let reason = if reason.is_empty() {
-        String::new()
-    } else {
-        format!(": {reason}")
-    };
-    writeln!(out, "cell {}\n  {status}{reason}", cell.spec.key)?;
+    let colon = if reason.is_empty() { "" } else { ": " };
+    writeln!(out, "cell {}\n  {status}{colon}{reason}", cell.spec.key)?;
     let facts = &cell.facts;
-    let (train, validation, test) = (
-        facts.train_samples,
-        facts.validation_samples,
-        facts.test_samples,
-    );
+    let (train, validation) = (facts.train_samples, facts.validation_samples);
+    let test = facts.test_samples;
     writeln!(
         out,
         "  samples: {train} to train on, {validation} to validate on, {test} to test on"
@@ -110,22 +82,16 @@ fn describe(cell: &PlannedCell, out: &mut impl Write) -> std::io::Result<()> {
     for (name, digest) in &cell.hash_parts {
         writeln!(out, "    {name:<15} {digest}")?;
     }
-    writeln!(
-        out,
-        "  task signature  {}\n  work signature  {}",
-        cell.task_signature, cell.work_signature
-    )?;
+    writeln!(out, "  task signature  {}", cell.task_signature)?;
+    writeln!(out, "  work signature  {}", cell.work_signature)?;
     writeln!(out, "resolved")?;
-    for (section, value) in sections(cell) {
-        lines(out, &section, &value)?;
-    }
-    Ok(())
+    resolved(cell, out)
 }
 
 /// Every run of the cell: whether it is kept, or runs and why, and the estimated time.
 fn runs(plan: &Plan, cell: &PlannedCell, out: &mut impl Write) -> Result<(), Problem> {
-    let outlook = Outlook::of(plan)?;
-    let lines = outlook.runs_of(cell);
+    let stored = StoredRuns::of(plan)?;
+    let lines = stored.runs_of(cell);
     if lines.is_empty() {
         return Ok(());
     }
@@ -133,60 +99,40 @@ fn runs(plan: &Plan, cell: &PlannedCell, out: &mut impl Write) -> Result<(), Pro
     for line in lines {
         writeln!(out, "  {line}")?;
     }
-    let Some(expected) = super::expected(&outlook.estimator(), cell) else {
+    let Some(expected) = super::expected(&stored.estimator(), cell) else {
         writeln!(out, "  {}", run_plan::NOTHING_LIKE_IT)?;
         return Ok(());
     };
-    let seconds = human_seconds(expected.seconds);
     let basis = match expected.basis {
         Basis::SameCell => "runs of the cell",
         Basis::SameWork => "runs of the same work at other sizes",
         Basis::SameKind => "runs of its kind at another size",
     };
+    let time = human_seconds(expected.seconds);
     writeln!(
         out,
-        "  estimated {seconds} a run, from {basis} on this machine"
+        "  estimated {time} a run, from {basis} on this machine"
     )?;
     Ok(())
 }
 
-/// The resolved sections in the order of a manifest.
-fn sections(cell: &PlannedCell) -> Vec<(String, Value)> {
+/// The resolved sections, in the order of a manifest.
+fn resolved(cell: &PlannedCell, out: &mut impl Write) -> io::Result<()> {
     let spec = &cell.spec;
-    let value = |value: Result<Value, serde_json::Error>| value.unwrap_or(Value::Null);
-    vec![
-        (
-            format!("models.{}", spec.model_name),
-            value(serde_json::to_value(&spec.model)),
-        ),
-        (
-            format!("datasets.{}", spec.dataset_name),
-            value(serde_json::to_value(&spec.dataset)),
-        ),
-        ("loss".to_owned(), value(serde_json::to_value(&spec.loss))),
-        ("train".to_owned(), value(serde_json::to_value(&spec.train))),
-        (
-            "loader".to_owned(),
-            value(serde_json::to_value(&spec.loader)),
-        ),
-        (
-            "validation".to_owned(),
-            value(serde_json::to_value(&spec.validation)),
-        ),
-        (
-            "measure".to_owned(),
-            value(serde_json::to_value(&spec.measure)),
-        ),
-        (
-            "limits".to_owned(),
-            value(serde_json::to_value(&spec.limits)),
-        ),
-    ]
+    let (model, dataset) = (&spec.model_name, &spec.dataset_name);
+    lines(out, &format!("models.{model}"), &spec.model)?;
+    lines(out, &format!("datasets.{dataset}"), &spec.dataset)?;
+    lines(out, "loss", &spec.loss)?;
+    lines(out, "train", &spec.train)?;
+    lines(out, "loader", &spec.loader)?;
+    lines(out, "validation", &spec.validation)?;
+    lines(out, "measure", &spec.measure)?;
+    lines(out, "limits", &spec.limits)
 }
 
 /// One line per value, by its full path; unset values are left out.
-fn lines(out: &mut impl Write, path: &str, value: &Value) -> std::io::Result<()> {
-    match value {
+fn lines(out: &mut impl Write, path: &str, section: &impl Serialize) -> io::Result<()> {
+    match serde_json::to_value(section).unwrap_or_default() {
         Value::Null => Ok(()),
         Value::Object(map) => map
             .iter()
@@ -197,11 +143,9 @@ fn lines(out: &mut impl Write, path: &str, value: &Value) -> std::io::Result<()>
 
 pub(super) fn cell_json(cell: &PlannedCell, expected: Option<Expected>) -> Value {
     let (status, reason) = status(&cell.feasibility);
-    let parts: serde_json::Map<String, Value> = cell
-        .hash_parts
-        .iter()
-        .map(|(name, digest)| ((*name).to_owned(), (**digest).into()))
-        .collect();
+    let parts = cell.hash_parts.iter();
+    let parts = parts.map(|(name, digest)| ((*name).to_owned(), json!(**digest)));
+    let parts: serde_json::Map<String, Value> = parts.collect();
     json!({
         "key": cell.spec.key, "axes": cell.axes, "status": status, "reason": reason, "cell_hash": cell.cell_hash,
         "hash_parts": parts, "task_signature": cell.task_signature, "work_signature": cell.work_signature,

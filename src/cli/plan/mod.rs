@@ -16,16 +16,19 @@ use crate::base::units::human_seconds;
 use crate::diag::Failure;
 use crate::execute::{Basis, Estimator, Expected};
 use crate::manifest;
-use crate::plan::{Feasibility, Only, Plan, PlanOptions, PlannedCell};
+use crate::plan::{Feasibility, Plan, PlannedCell};
 use crate::progress::Detail;
 
 use super::fingerprints::Fingerprints;
-use super::run_plan::{Outlook, say_held_out};
+use super::run_plan::{StoredRuns, planned, say_held_out};
 use super::{Outcome, Problem, exit_code};
 use summary::Summary;
 
 /// Rows of a large plan's table, at the beginning and at the end.
 const SHOWN: usize = 20;
+
+/// Fewest cells of a part that a core works on by itself.
+const FEWEST_OF_A_PART: usize = 1 << 12;
 
 /// Largest plan for which the store is searched for finished runs.
 const RESUMED: usize = 100_000;
@@ -70,16 +73,9 @@ enum Format {
 pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
     let known = Fingerprints::beside(&arguments.manifest);
     let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
-    let only = arguments.only.as_deref().map(Only::parse).transpose()?;
-    let options = PlanOptions {
-        only,
-        ..PlanOptions::default()
-    };
-    let plan = Plan::new(&manifest, &known.inputs(), options)?;
-    eprint!(
-        "{}",
-        plan.warnings.render_each(Failure::is_stderr_coloured())
-    );
+    let plan = planned(&manifest, &known.inputs(), arguments.only.as_ref(), None)?;
+    let warnings = plan.warnings.render_each(Failure::is_stderr_coloured());
+    eprint!("{warnings}");
     say_held_out(&plan, Detail::Normal);
     let mut out = BufWriter::new(io::stdout().lock());
     let summary = match (&arguments.explain, arguments.digest, arguments.format) {
@@ -91,7 +87,11 @@ pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
     };
     out.flush()?;
     known.keep();
-    Ok(summary.exit_code())
+    if summary.is_all_infeasible() {
+        eprintln!("error: no cell can run on any machine; the reasons stand in the plan");
+        return Ok(exit_code::MISTAKE);
+    }
+    Ok(exit_code::GOOD)
 }
 
 fn chosen(plan: &Plan) -> impl Iterator<Item = PlannedCell> {
@@ -112,32 +112,37 @@ fn survey(plan: &Plan) -> (Summary, Vec<PlannedCell>, VecDeque<PlannedCell>) {
         summary.add(&cell.outline());
         if first.len() < SHOWN {
             first.push(cell);
-        } else {
-            last.push_back(cell);
-            if last.len() > SHOWN {
-                last.pop_front();
-            }
+            continue;
+        }
+        last.push_back(cell);
+        if last.len() > SHOWN {
+            last.pop_front();
         }
     }
     (summary, first, last)
 }
 
 fn counted(plan: &Plan) -> Summary {
-    let size = share_size(plan);
-    let starts: Vec<usize> = (0..plan.len()).step_by(size).collect();
-    let share = |start: usize| {
+    let parts = in_parts(plan, |start, size| {
         let mut summary = Summary::default();
-        for cell in plan.cells().after(start).outlines().take(size) {
-            summary.add(&cell);
-        }
+        let outlines = plan.cells().after(start).outlines();
+        outlines.take(size).for_each(|cell| summary.add(&cell));
         summary
-    };
-    let shares: Vec<Summary> = starts.into_par_iter().map(share).collect();
+    });
     let mut summary = Summary::default();
-    for share in &shares {
-        summary.merge(share);
+    for part in &parts {
+        summary.merge(part);
     }
     summary
+}
+
+/// Divides the cells among the cores: `part` gets the first cell of a part, and the number of its cells.
+fn in_parts<T: Send>(plan: &Plan, part: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
+    let cores = rayon::current_num_threads();
+    let size = plan.len().div_ceil(cores).max(FEWEST_OF_A_PART);
+    let starts: Vec<usize> = (0..plan.len()).step_by(size).collect();
+    let starts = starts.into_par_iter();
+    starts.map(|start| part(start, size)).collect()
 }
 
 fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
@@ -147,36 +152,34 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         writeln!(out, "{question}")?;
     }
     let left_out = summary.cells() - first.len() - last.len();
-    let outlook = Outlook::of(plan)?;
-    let estimator = outlook.estimator();
+    let stored = StoredRuns::of(plan)?;
+    let estimator = stored.estimator();
     let estimate = |cell: &PlannedCell| {
         expected(&estimator, cell).map(|expected| human_seconds(expected.seconds))
     };
     let last = last.make_contiguous();
     let mut cells = first.iter().chain(&*last);
-    let has_estimate = cells.any(|cell| estimate(cell).is_some());
+    let has_estimate = plan.search.is_none() && cells.any(|cell| estimate(cell).is_some());
+    let estimates: Option<table::Estimate<'_>> = has_estimate.then_some(&estimate);
+    let shown = table::cells_table(plan, &first, last, left_out, estimates);
     if let Some(search) = &plan.search {
-        let shown = table::table(plan, &first, last, left_out, None);
         let (space, studies) = (search::text(plan), summary.of_search(search));
         write!(out, "\n{space}\n{shown}\n{studies}\n")?;
         return Ok(summary);
     }
-    let estimates: Option<table::Estimate<'_>> = has_estimate.then_some(&estimate);
-    let shown = table::table(plan, &first, last, left_out, estimates);
     write!(out, "\n{shown}\n{summary}\n")?;
     // Finished and remaining runs, if they fit into memory.
     if plan.len() <= RESUMED {
         let cells: Vec<PlannedCell> = plan.cells().collect();
-        write!(out, "{}", outlook.text(plan, &cells))?;
+        write!(out, "{}", stored.text(plan, &cells))?;
     }
     Ok(summary)
 }
 
 /// The expected time of a cell's first run, if it can run.
 fn expected(estimator: &Estimator<'_>, cell: &PlannedCell) -> Option<Expected> {
-    (cell.feasibility == Feasibility::Runs)
-        .then(|| estimator.run(cell, 0))
-        .flatten()
+    let can_run = cell.feasibility == Feasibility::Runs;
+    can_run.then(|| estimator.run(cell, 0)).flatten()
 }
 
 fn basis_text(basis: Basis) -> &'static str {
@@ -189,57 +192,50 @@ fn basis_text(basis: Basis) -> &'static str {
 
 fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     let mut summary = Summary::default();
-    let names = plan
-        .axes
-        .iter()
-        .map(|axis| axis.name.replace(['-', '.'], "_"));
-    let header: Vec<String> = std::iter::once("key".to_owned())
-        .chain(names)
-        .chain(
-            [
-                "status",
-                "reason",
-                "seeds",
-                "repeats",
-                "cell_hash",
-                "run_estimate_s",
-                "estimated_from",
-            ]
-            .map(str::to_owned),
-        )
-        .collect();
-    let outlook = Outlook::of(plan)?;
-    let estimator = outlook.estimator();
-    record(out, header.iter().map(String::as_str))?;
+    let axes = plan.axes.iter();
+    let axes = axes.map(|axis| axis.name.replace(['-', '.'], "_"));
+    let rest = [
+        "status",
+        "reason",
+        "seeds",
+        "repeats",
+        "cell_hash",
+        "run_estimate_s",
+        "estimated_from",
+    ];
+    let (key, rest) = ("key".to_owned(), rest.map(str::to_owned));
+    let stored = StoredRuns::of(plan)?;
+    let estimator = stored.estimator();
+    record(out, [key].into_iter().chain(axes).chain(rest))?;
     for cell in chosen(plan) {
         summary.add(&cell.outline());
         let (status, reason) = summary::status(&cell.feasibility);
         let measure = &cell.spec.measure;
-        let (seeds, repeats) = (measure.seeds.len().to_string(), measure.repeats.to_string());
-        let axes = cell.axes.iter().map(|text| &**text);
         let expected = expected(&estimator, &cell);
         let seconds = expected.map(|expected| format!("{:.3e}", expected.seconds));
         let basis = expected.map_or("", |expected| basis_text(expected.basis));
-        let seconds = seconds.unwrap_or_default();
-        let hash = cell.cell_hash.as_str();
-        let rest = [status, reason, &seeds, &repeats, hash, &seconds, basis];
-        record(
-            out,
-            std::iter::once(cell.spec.key.as_str())
-                .chain(axes)
-                .chain(rest),
-        )?;
+        let rest = [
+            status.to_owned(),
+            reason.to_owned(),
+            measure.seeds.len().to_string(),
+            measure.repeats.to_string(),
+            cell.cell_hash.clone(),
+            seconds.unwrap_or_default(),
+            basis.to_owned(),
+        ];
+        let axes = cell.axes.iter().map(ToString::to_string);
+        record(out, [cell.spec.key].into_iter().chain(axes).chain(rest))?;
     }
     Ok(summary)
 }
 
 /// One CSV line (RFC 4180).
-fn record<'a>(out: &mut impl Write, fields: impl Iterator<Item = &'a str>) -> io::Result<()> {
-    let quoted = |field: &str| {
+fn record(out: &mut impl Write, fields: impl Iterator<Item = String>) -> io::Result<()> {
+    let quoted = |field: String| {
         if field.contains(['"', ',', '\n', '\r']) {
             format!("\"{}\"", field.replace('"', "\"\""))
         } else {
-            field.to_owned()
+            field
         }
     };
     writeln!(out, "{}", fields.map(quoted).collect::<Vec<_>>().join(","))
@@ -257,13 +253,10 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     }
     let text = head.to_string();
     // Leave the object open for the cells.
-    write!(
-        out,
-        "{},\"cells\":[",
-        text.strip_suffix('}').unwrap_or(&text)
-    )?;
-    let outlook = Outlook::of(plan)?;
-    let estimator = outlook.estimator();
+    let text = text.strip_suffix('}').unwrap_or(&text);
+    write!(out, "{text},\"cells\":[")?;
+    let stored = StoredRuns::of(plan)?;
+    let estimator = stored.estimator();
     for (index, cell) in chosen(plan).enumerate() {
         summary.add(&cell.outline());
         let expected = expected(&estimator, &cell);
@@ -274,69 +267,45 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     Ok(summary)
 }
 
-const SHARE: usize = 1 << 12;
-
-fn share_size(plan: &Plan) -> usize {
-    plan.len().div_ceil(rayon::current_num_threads()).max(SHARE)
-}
-
-/// A part of the cells, in order: counts, concatenated hashes, and lines about the first and the last.
+/// A part of the cells, in order: counts, concatenated hashes, and the first and the last.
 #[derive(Default)]
-struct Share {
+struct Part {
     summary: Summary,
     hashes: String,
-    first: Option<String>,
-    last: Option<String>,
+    ends: Option<(PlannedCell, PlannedCell)>,
 }
 
-impl Share {
+impl Part {
     fn of(plan: &Plan, start: usize, count: usize) -> Self {
-        let mut share = Self::default();
-        let mut last = None;
+        let mut part = Self::default();
         let cells = plan.cells().after(start).take(count);
         for cell in cells.filter(|cell| plan.is_selected(cell)) {
-            share.summary.add(&cell.outline());
-            share.hashes.push_str(&cell.cell_hash);
-            share.first.get_or_insert_with(|| hash_and_key(&cell));
-            last = Some(cell);
+            part.summary.add(&cell.outline());
+            part.hashes.push_str(&cell.cell_hash);
+            match &mut part.ends {
+                Some((_, last)) => *last = cell,
+                None => part.ends = Some((cell.clone(), cell)),
+            }
         }
-        share.last = last.as_ref().map(hash_and_key);
-        share
+        part
     }
-}
-
-fn hash_and_key(cell: &PlannedCell) -> String {
-    format!("{} {}", cell.cell_hash, cell.spec.key)
 }
 
 fn digest(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
-    let size = share_size(plan);
-    let starts: Vec<usize> = (0..plan.len()).step_by(size).collect();
-    let shares = starts.into_par_iter();
-    let shares: Vec<Share> = shares.map(|start| Share::of(plan, start, size)).collect();
+    let parts = in_parts(plan, |start, size| Part::of(plan, start, size));
     let mut summary = Summary::default();
     let mut hasher = blake3::Hasher::new();
-    for share in &shares {
-        summary.merge(&share.summary);
-        hasher.update(share.hashes.as_bytes());
+    for part in &parts {
+        summary.merge(&part.summary);
+        hasher.update(part.hashes.as_bytes());
     }
     writeln!(out, "{summary}")?;
-    let first = shares.iter().find_map(|share| share.first.as_ref());
-    let last = shares.iter().rev().find_map(|share| share.last.as_ref());
-    if let (Some(first), Some(last)) = (first, last) {
-        writeln!(out, "first  {first}\nlast   {last}")?;
+    let mut ends = parts.iter().filter_map(|part| part.ends.as_ref());
+    if let Some((first, last)) = ends.next() {
+        let last = ends.next_back().map_or(last, |(_, last)| last);
+        writeln!(out, "first  {} {}", first.cell_hash, first.spec.key)?;
+        writeln!(out, "last   {} {}", last.cell_hash, last.spec.key)?;
     }
     writeln!(out, "digest {}", hasher.finalize())?;
     Ok(summary)
-}
-
-impl Summary {
-    /// If every selected cell is infeasible, it is the user's mistake.
-    fn exit_code(&self) -> u8 {
-        if self.cells() > 0 && self.is_all_infeasible() {
-            eprintln!("error: no cell can run on any machine; the reasons stand in the plan");
-            return exit_code::MISTAKE;
-        }
-        exit_code::GOOD
-    }
 }

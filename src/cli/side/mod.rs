@@ -1,8 +1,8 @@
 //! `fieldtrial side` (hidden): one side of `fieldtrial ab`, another build perhaps. It plans its manifest and keeps its
 //! results as `run` does, and does one run for each request on stdin.
 
+mod event_sender;
 mod source;
-mod teller;
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,25 +10,24 @@ use std::time::SystemTime;
 
 use clap::Args;
 
-use crate::ab::{Hello, OfferedRun, RunName, SIDE_PROTOCOL, Said};
+use crate::ab::{Hello, OfferedRun, RunName, SIDE_PROTOCOL, SideMessage};
 use crate::base::os;
 use crate::build_info::{Arithmetic, code_hash};
 use crate::device::DeviceKind;
-use crate::diag::Failure;
 use crate::event::{RunEvent, RunId, numeric_class};
 use crate::execute::{self, Decision, Estimator, ResumeOptions};
 use crate::manifest::Manifest;
-use crate::plan::{Feasibility, Only, Plan, PlanInputs, PlanOptions, PlannedCell};
+use crate::plan::{Feasibility, Plan, PlanInputs};
 use crate::results::store::Store;
 use crate::results::{FORMAT_VERSION, Session};
 
-use super::bench::{Bench, record_problem};
 use super::fingerprints::Fingerprints;
-use super::run_plan::{conditions, prepare_data};
+use super::run_plan::{conditions, planned, selected, with_data};
+use super::setup::{self, Setup, mistake, record_problem};
 use super::{Outcome, Problem, exit_code};
 
-use source::Asked;
-use teller::Teller;
+use event_sender::EventSender;
+use source::RequestedRuns;
 
 #[derive(Debug, Args)]
 pub(super) struct SideArguments {
@@ -55,78 +54,61 @@ pub(super) struct SideArguments {
 }
 
 pub(super) fn side(arguments: &SideArguments) -> Outcome {
-    let teller = Teller::new(os::take_stdout()?);
+    let event_sender = EventSender::new(os::take_stdout()?);
     let known = Fingerprints::beside(&arguments.located_at);
-    let mut plan = plan(arguments, &known.inputs())?;
-    let cells: Vec<PlannedCell> = plan.cells().collect();
-    if prepare_data(&plan, &cells)? {
-        plan = self::plan(arguments, &known.inputs())?;
-    }
-    let cells: Vec<PlannedCell> = plan.cells().collect();
+    let plan = || plan(arguments, &known.inputs());
+    let (plan, cells) = with_data(plan()?, plan)?;
     known.keep();
-    let (environment, conditions) = conditions(arguments.manifest.parent(), 1);
-    let bench = Bench {
+    let (environment, conditions) = conditions(&arguments.manifest);
+    let setup = Setup {
         plan: &plan,
         cells: &cells,
         conditions: &conditions,
         environment: &environment,
     };
-    take_turns(arguments, bench, teller)?;
+    take_turns(arguments, setup, event_sender)?;
     Ok(exit_code::GOOD)
 }
 
 fn plan(arguments: &SideArguments, inputs: &PlanInputs) -> Result<Plan, Problem> {
     let text = fs::read_to_string(&arguments.manifest)?;
     let manifest = Manifest::new(&arguments.located_at, text, &arguments.set)?;
-    let only = arguments.only.as_deref().map(Only::parse).transpose()?;
-    let options = PlanOptions {
-        only,
-        results_name: None,
-    };
-    let mut plan = Plan::new(&manifest, inputs, options)?;
+    let mut plan = planned(&manifest, inputs, arguments.only.as_ref(), None)?;
     plan.results_folder = std::path::absolute(&arguments.results)?;
     Ok(plan)
 }
 
 fn take_turns(
     arguments: &SideArguments,
-    bench: Bench<'_>,
-    mut teller: Teller<impl std::io::Write>,
+    setup: Setup<'_>,
+    mut event_sender: EventSender<impl std::io::Write>,
 ) -> Result<(), Problem> {
-    let session = Session::named(&arguments.session, SystemTime::now());
-    let session = session.ok_or_else(|| {
-        let title = format!("`{}` names no session that has begun", arguments.session);
-        Failure::plain(title, None)
-    })?;
-    let (store, previous) = bench.open()?;
-    let runs = offered(arguments, bench, &store);
-    let launcher = bench.launcher(&store)?;
-    let mut recorder = bench.recorder(store, previous, session);
-    let (mut source, is_stopped) = Asked::listen(bench.cells, &runs);
-    teller.tell(&Said::Hello(Box::new(hello(bench, runs))));
+    let id = &arguments.session;
+    let session = Session::named(id, SystemTime::now());
+    let session =
+        session.ok_or_else(|| mistake(format!("`{id}` names no session that has begun")))?;
+    let (store, previous) = setup::open(setup.plan)?;
+    let runs = offered(arguments, setup, &store);
+    let launcher = setup.launcher(&store)?;
+    let mut recorder = setup.recorder(store, previous, session);
+    let (mut source, is_stopped) = RequestedRuns::listen(setup.cells, &runs);
+    event_sender.tell(&SideMessage::Hello(Box::new(hello(setup, runs))));
     let mut sink = |event: RunEvent<'_>| {
         // Stored first: a run that is reported as done is on disk.
         recorder.see(&event)?;
-        teller.pass_on(&event);
+        event_sender.pass_on(&event);
         Ok(())
     };
-    let options = bench.options(None);
+    let options = setup.options(None);
     execute::run(&mut source, &launcher, &options, &is_stopped, &mut sink)
         .map_err(record_problem)?;
     recorder.finish().map_err(record_problem)?;
-    teller.tell(&Said::Bye);
+    event_sender.tell(&SideMessage::Bye);
     Ok(())
 }
 
-fn offered(arguments: &SideArguments, bench: Bench<'_>, store: &Store) -> Vec<OfferedRun> {
-    let Bench {
-        plan,
-        cells,
-        conditions,
-        ..
-    } = bench;
-    let selected = cells.iter().enumerate();
-    let selected = selected.filter(|(_, cell)| plan.is_selected(cell));
+fn offered(arguments: &SideArguments, setup: Setup<'_>, store: &Store) -> Vec<OfferedRun> {
+    let (cells, conditions) = (setup.cells, setup.conditions);
     let options = ResumeOptions {
         fresh: arguments.fresh,
         ..ResumeOptions::default()
@@ -139,25 +121,19 @@ fn offered(arguments: &SideArguments, bench: Bench<'_>, store: &Store) -> Vec<Of
         let stored = stored.find(|run| run.keys == keys);
         let kept = stored.filter(|_| matches!(decision, Decision::Keep(_)));
         OfferedRun {
-            name: RunName {
-                key: cell.spec.key.clone(),
-                seed: id.seed,
-                block: id.block,
-            },
+            name: RunName::of(&cell.spec.key, id),
             estimated_s: estimator.run(cell, id.block).map(|one| one.seconds),
             kept_in: kept.and_then(|run| run.session.clone()),
         }
     };
+    let selected = selected(setup.plan, cells);
     let decisions = execute::decide(selected, store, conditions, options);
     decisions.into_iter().map(offer).collect()
 }
 
-fn hello(bench: Bench<'_>, runs: Vec<OfferedRun>) -> Hello {
-    let selected = bench
-        .cells
-        .iter()
-        .filter(|cell| bench.plan.is_selected(cell));
-    let idle = selected.filter_map(|cell| match &cell.feasibility {
+fn hello(setup: Setup<'_>, runs: Vec<OfferedRun>) -> Hello {
+    let selected = selected(setup.plan, setup.cells);
+    let idle = selected.filter_map(|(_, cell)| match &cell.feasibility {
         Feasibility::Runs => None,
         Feasibility::Skipped(reason) | Feasibility::Infeasible(reason) => {
             Some((cell.spec.key.clone(), reason.clone()))
@@ -168,7 +144,7 @@ fn hello(bench: Bench<'_>, runs: Vec<OfferedRun>) -> Hello {
         format: FORMAT_VERSION,
         code_hash: code_hash(Arithmetic::Cpu),
         numeric_class: numeric_class(DeviceKind::Cpu),
-        environment: bench.environment.clone(),
+        environment: setup.environment.clone(),
         runs,
         idle: idle.collect(),
     }

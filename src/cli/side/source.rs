@@ -1,4 +1,4 @@
-//! [`Asked`]: the runs that the parent requests, one after the other.
+//! [`RequestedRuns`]: the runs that the parent requests, one after the other.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
@@ -7,41 +7,55 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
-use crate::ab::{OfferedRun, RunName, Turn};
+use crate::ab::{OfferedRun, RunName, SideRequest};
 use crate::event::{Job, RunId};
 use crate::execute::{Next, Source};
 use crate::plan::{CellSpec, PlannedCell};
 
 /// A queue of runs that blocks until the parent requests the next run.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct RequestedRuns {
     names: Receiver<RunName>,
-    cells: HashMap<String, (usize, Arc<CellSpec>)>,
-    expected: HashMap<RunName, Option<f64>>,
+    jobs: HashMap<RunName, Job>,
 }
 
-impl Asked {
+impl RequestedRuns {
     /// Reads stdin on a thread; the flag is set when the current run has to end.
     pub(super) fn listen(cells: &[PlannedCell], runs: &[OfferedRun]) -> (Self, Arc<AtomicBool>) {
         let (sender, asked) = mpsc::channel();
         let is_stopped = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&is_stopped);
         thread::spawn(move || listen(io::stdin().lock(), &sender, &stop));
-        let cells = cells.iter().enumerate().map(|(row, cell)| {
-            let spec = Arc::new(cell.spec.clone());
-            (cell.spec.key.clone(), (row, spec))
-        });
-        let expected = runs.iter().map(|run| (run.name.clone(), run.estimated_s));
+        let specs = cells.iter().map(|cell| Arc::new(cell.spec.clone()));
+        let rows = specs
+            .enumerate()
+            .map(|(row, spec)| (spec.key.clone(), (row, spec)));
+        let rows: HashMap<String, (usize, Arc<CellSpec>)> = rows.collect();
+        let job = |OfferedRun {
+                       name, estimated_s, ..
+                   }: &OfferedRun| {
+            let (cell, spec) = rows.get(&name.key)?;
+            let job = Job {
+                id: RunId {
+                    cell: *cell,
+                    seed: name.seed,
+                    block: name.block,
+                },
+                spec: Arc::clone(spec),
+                estimated_s: *estimated_s,
+                trial: None,
+            };
+            Some((name.clone(), job))
+        };
         let source = Self {
             names: asked,
-            cells: cells.collect(),
-            expected: expected.collect(),
+            jobs: runs.iter().filter_map(job).collect(),
         };
         (source, is_stopped)
     }
 }
 
-impl Source for Asked {
+impl Source for RequestedRuns {
     /// Unknown: the parent decides how many runs follow.
     fn remaining(&self) -> usize {
         0
@@ -51,20 +65,8 @@ impl Source for Asked {
         loop {
             let name = self.names.recv().ok()?;
             // A run that was not offered is ignored; a parent that requests one waits for ever.
-            if let (Some((cell, spec)), Some(expected)) =
-                (self.cells.get(&name.key), self.expected.get(&name))
-            {
-                let job = Job {
-                    id: RunId {
-                        cell: *cell,
-                        seed: name.seed,
-                        block: name.block,
-                    },
-                    spec: Arc::clone(spec),
-                    estimated_s: *expected,
-                    trial: None,
-                };
-                return Some(Next::Run(job));
+            if let Some(job) = self.jobs.get(&name) {
+                return Some(Next::Run(job.clone()));
             }
         }
     }
@@ -75,13 +77,13 @@ fn listen(input: impl BufRead, runs: &Sender<RunName>, stop: &AtomicBool) {
     for line in input.lines() {
         let turn = line.ok().and_then(|line| serde_json::from_str(&line).ok());
         match turn {
-            Some(Turn::Run(name)) => {
+            Some(SideRequest::Run(name)) => {
                 if runs.send(name).is_err() {
                     return;
                 }
             }
-            Some(Turn::Finish) => return,
-            Some(Turn::Stop) | None => break,
+            Some(SideRequest::Finish) => return,
+            Some(SideRequest::Stop) | None => break,
         }
     }
     stop.store(true, Ordering::SeqCst);

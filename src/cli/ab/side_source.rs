@@ -1,4 +1,4 @@
-//! [`Contestant`]: a side before it starts: a program and a manifest.
+//! [`SideSource`]: a side before it starts: a program and a manifest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,72 +16,59 @@ pub(super) const FIRST: &str = "first";
 pub(super) const SECOND: &str = "second";
 
 #[derive(Debug, Clone)]
-pub(super) struct Contestant {
+pub(super) struct SideSource {
     /// Name in messages: `HEAD~1 at 0150c8c`, `the working tree`.
     pub(super) label: String,
     pub(super) program: PathBuf,
     pub(super) manifest: PathBuf,
 }
 
-pub(super) fn contestants(
+/// Both sides: two commits, a commit and the working tree, or the working tree twice.
+pub(super) fn sides(
     arguments: &AbArguments,
     manifest: &Path,
     interrupted: &AtomicBool,
-) -> Result<[Contestant; 2], AbError> {
+) -> Result<[SideSource; 2], AbError> {
     let folder = manifest.parent().unwrap_or(Path::new("."));
-    let Some(reference) = &arguments.reference else {
-        return same_twice(arguments, manifest, folder, interrupted);
-    };
-    let repository = Repository::of(folder)?;
-    let before = Checkout::of(&repository, reference)?;
-    let after = arguments.after.as_ref();
-    let after = after
-        .map(|after| Checkout::of(&repository, after))
-        .transpose()?;
-    let workshop = Workshop {
-        root: repository.root(),
-        manifest,
-        is_own: has_package(repository.root()),
-        interrupted,
-    };
-    if !workshop.is_own {
-        eprintln!(
-            "`{}` is not fieldtrial's repository: both sides are this program, with the manifest of each commit",
-            repository.root().display()
-        );
-    }
-    let before = workshop.of_commit(&before, arguments.before_program.as_ref())?;
-    let after = match &after {
-        Some(after) => workshop.of_commit(after, arguments.after_program.as_ref())?,
-        None => workshop.of_tree("the working tree", arguments.after_program.as_ref())?,
-    };
-    Ok([before, after])
-}
-
-/// The working tree's build for both sides.
-fn same_twice(
-    arguments: &AbArguments,
-    manifest: &Path,
-    folder: &Path,
-    interrupted: &AtomicBool,
-) -> Result<[Contestant; 2], AbError> {
     let repository = Repository::of(folder);
-    let root = repository.as_ref().map_or(folder, Repository::root);
-    let workshop = Workshop {
+    let builder = |root| Builder {
         root,
         manifest,
         is_own: has_package(root),
         interrupted,
     };
-    let first = workshop.of_tree(FIRST, arguments.before_program.as_ref())?;
-    let second = Contestant {
-        label: SECOND.to_owned(),
-        ..first.clone()
+    let programs = [&arguments.before_program, &arguments.after_program];
+    let [before_program, after_program] = programs.map(Option::as_ref);
+    let Some(reference) = &arguments.reference else {
+        let root = repository.as_ref().map_or(folder, Repository::root);
+        let first = builder(root).of_tree(FIRST, before_program)?;
+        let second = SideSource {
+            label: SECOND.to_owned(),
+            ..first.clone()
+        };
+        return Ok([first, second]);
     };
-    Ok([first, second])
+    let repository = repository?;
+    let before = Checkout::of(&repository, reference)?;
+    let after = arguments.after.as_ref();
+    let after = after.map(|after| Checkout::of(&repository, after));
+    let after = after.transpose()?;
+    let builder = builder(repository.root());
+    if !builder.is_own {
+        eprintln!(
+            "`{}` is not fieldtrial's repository: both sides are this program, with the manifest of each commit",
+            repository.root().display()
+        );
+    }
+    let before = builder.of_commit(&before, before_program)?;
+    let after = match &after {
+        Some(after) => builder.of_commit(after, after_program)?,
+        None => builder.of_tree("the working tree", after_program)?,
+    };
+    Ok([before, after])
 }
 
-struct Workshop<'a> {
+struct Builder<'a> {
     root: &'a Path,
     manifest: &'a Path,
     /// Whether the working tree is a clone of this program.
@@ -89,12 +76,12 @@ struct Workshop<'a> {
     interrupted: &'a AtomicBool,
 }
 
-impl Workshop<'_> {
+impl Builder<'_> {
     fn of_commit(
         &self,
         commit: &Checkout,
         program: Option<&PathBuf>,
-    ) -> Result<Contestant, AbError> {
+    ) -> Result<SideSource, AbError> {
         let label = format!("{} at {}", commit.reference, commit.short());
         if self.is_own && program.is_none() && !has_package(&commit.folder) {
             let title = format!("there is no package `fieldtrial` at {label} to build");
@@ -105,20 +92,20 @@ impl Workshop<'_> {
             folder: &commit.folder,
             is_checkout: true,
         };
-        Ok(Contestant {
+        Ok(SideSource {
             program: self.program(what, program)?,
             manifest: self.manifest_of(commit, &label),
             label,
         })
     }
 
-    fn of_tree(&self, label: &str, program: Option<&PathBuf>) -> Result<Contestant, AbError> {
+    fn of_tree(&self, label: &str, program: Option<&PathBuf>) -> Result<SideSource, AbError> {
         let what = Build {
             label: "the working tree",
             folder: self.root,
             is_checkout: false,
         };
-        Ok(Contestant {
+        Ok(SideSource {
             label: label.to_owned(),
             program: self.program(what, program)?,
             manifest: self.manifest.to_owned(),
@@ -144,13 +131,13 @@ impl Workshop<'_> {
     /// The commit's own manifest; the working tree's if the commit has none.
     fn manifest_of(&self, commit: &Checkout, label: &str) -> PathBuf {
         let real = fs::canonicalize(self.manifest).unwrap_or_else(|_| self.manifest.to_owned());
-        let own = real.strip_prefix(self.root).ok();
-        let own = own.map(|path| commit.folder.join(path));
-        if let Some(own) = own.filter(|path| path.is_file()) {
-            return own;
+        if let Ok(path) = real.strip_prefix(self.root)
+            && commit.folder.join(path).is_file()
+        {
+            return commit.folder.join(path);
         }
         let shown = self.manifest.file_name().unwrap_or_default();
-        let shown = shown.to_string_lossy();
+        let shown = shown.display();
         eprintln!("`{shown}` is not in {label}: that side plans the working tree's");
         self.manifest.to_owned()
     }

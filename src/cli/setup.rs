@@ -1,4 +1,4 @@
-//! [`Bench`]: what `run` and a side of `ab` have in common: store, launcher, recorder, options.
+//! [`Setup`]: what `run` and a side of `ab` have in common: store, launcher, recorder, options.
 
 use std::path::Path;
 
@@ -13,30 +13,27 @@ use super::Problem;
 
 /// A plan with the machine and build that it runs on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bench<'a> {
+pub(super) struct Setup<'a> {
     pub(super) plan: &'a Plan,
     pub(super) cells: &'a [PlannedCell],
     pub(super) conditions: &'a RunConditions,
     pub(super) environment: &'a Environment,
 }
 
-impl<'a> Bench<'a> {
-    /// The same without cells, for a search, which creates its cells while it runs.
-    pub(super) fn without_cells(self) -> Self {
-        Self { cells: &[], ..self }
-    }
-
-    /// Opens the store of the results folder, and reads the results files that exist.
-    pub(super) fn open(&self) -> Result<(Store, Option<ResultSet>), Problem> {
-        let folder = self.plan.results_folder.as_path();
-        let store = Store::open(folder).map_err(mistake)?;
-        for path in store.damaged() {
-            eprintln!(
-                "warning: `{}` is no stored run and counts as not there",
-                path.display()
-            );
+impl<'a> Setup<'a> {
+    /// For a plan with `cells`; for a search without them, since a search has none before it proposes them.
+    pub(super) fn of(
+        plan: &'a Plan,
+        cells: &'a [PlannedCell],
+        conditions: &'a RunConditions,
+        environment: &'a Environment,
+    ) -> Self {
+        Self {
+            plan,
+            cells: if plan.search.is_some() { &[] } else { cells },
+            conditions,
+            environment,
         }
-        Ok((store, previous_results(folder)?))
     }
 
     pub(super) fn launcher(&self, store: &Store) -> Result<WorkerProgram, Problem> {
@@ -69,6 +66,21 @@ impl<'a> Bench<'a> {
             cores: self.conditions.cores,
             max_failures,
         }
+    }
+}
+
+/// Opens the store of the results folder, and reads the results files that exist.
+pub(super) fn open(plan: &Plan) -> Result<(Store, Option<ResultSet>), Problem> {
+    let folder = plan.results_folder.as_path();
+    let store = Store::open(folder).map_err(mistake)?;
+    warn_of_damage(&store);
+    Ok((store, previous_results(folder)?))
+}
+
+pub(super) fn warn_of_damage(store: &Store) {
+    for path in store.damaged() {
+        let path = path.display();
+        eprintln!("warning: `{path}` is no stored run and counts as not there");
     }
 }
 

@@ -1,23 +1,23 @@
-//! [`Teller`]: sends events to the parent.
+//! [`EventSender`]: sends events to the parent.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use crate::ab::{Ended, RunName, Said};
+use crate::ab::{Ended, RunName, SideMessage};
 use crate::event::{Event, Job, RunEvent, RunOutcome};
-use crate::progress::{RunState, last_words};
+use crate::progress::{RunState, last_words, write_line};
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
 /// Writes one line for every event that the parent shows.
 #[derive(Debug)]
-pub(super) struct Teller<W> {
+pub(super) struct EventSender<W> {
     out: W,
     state: RunState,
     last_progress: Option<Instant>,
 }
 
-impl<W: Write> Teller<W> {
+impl<W: Write> EventSender<W> {
     pub(super) fn new(out: W) -> Self {
         Self {
             out,
@@ -27,33 +27,31 @@ impl<W: Write> Teller<W> {
     }
 
     /// Sends a message. Errors are ignored: a parent that is gone has also closed stdin, which ends this process.
-    pub(super) fn tell(&mut self, what: &Said) {
-        let mut line = serde_json::to_vec(what).unwrap_or_default();
-        line.push(b'\n');
-        let _ = self.out.write_all(&line).and_then(|()| self.out.flush());
+    pub(super) fn tell(&mut self, what: &SideMessage) {
+        let _ = write_line(&mut self.out, what);
     }
 
     pub(super) fn pass_on(&mut self, event: &RunEvent<'_>) {
         match event {
             RunEvent::RunStarted { .. } => self.state = RunState::default(),
-            RunEvent::Worker {
-                event: Event::Warning { message },
-                ..
-            } => self.tell(&Said::Warning {
-                message: message.clone(),
-            }),
             RunEvent::Worker { event, .. } => self.hear(event),
-            RunEvent::RunEnded { job, outcome } => self.tell(&Said::Ended(ended(job, outcome))),
+            RunEvent::RunEnded { job, outcome } => {
+                self.tell(&SideMessage::Ended(ended(job, outcome)));
+            }
             _ => {}
         }
     }
 
     fn hear(&mut self, event: &Event) {
+        if let Event::Warning { message } = event {
+            let message = message.clone();
+            return self.tell(&SideMessage::Warning { message });
+        }
         self.state.see(event);
         let is_too_soon = |last: Instant| last.elapsed() < PROGRESS_EVERY;
         if !self.last_progress.is_some_and(is_too_soon) {
             self.last_progress = Some(Instant::now());
-            self.tell(&Said::Progress {
+            self.tell(&SideMessage::Progress {
                 text: self.state.text(),
                 share: self.state.share(),
             });
@@ -63,11 +61,7 @@ impl<W: Write> Teller<W> {
 
 fn ended(job: &Job, outcome: &RunOutcome) -> Ended {
     Ended {
-        name: RunName {
-            key: job.spec.key.clone(),
-            seed: job.id.seed,
-            block: job.id.block,
-        },
+        name: RunName::of(&job.spec.key, job.id),
         status: outcome.status,
         reason: outcome.reason.clone(),
         wall_s: outcome.wall_s,

@@ -1,15 +1,15 @@
-//! [`duel`]: runs the pairs of both sides in turns.
+//! [`run_pairs`]: runs the pairs of both sides in turns.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::AbError;
-use super::protocol::Ended;
-use super::side::{Side, SideMessage};
+use super::protocol::SideMessage;
+use super::side::Side;
 use super::turns::{Pair, Which};
+use super::{AbError, Ended};
 
 /// An event for the caller.
 #[derive(Debug)]
-pub enum DuelEvent<'a> {
+pub enum PairEvent<'a> {
     /// A side starts its run.
     Began {
         /// The pair.
@@ -21,8 +21,6 @@ pub enum DuelEvent<'a> {
     SideMessage(SideMessage),
     /// Both runs of a pair have ended.
     Ended {
-        /// The pair.
-        pair: &'a Pair,
         /// The run of the side before.
         before: &'a Ended,
         /// The run of the side after.
@@ -39,45 +37,34 @@ pub struct Score {
     pub failed: usize,
 }
 
-/// Runs the pairs and passes every event to `see`. `score` counts the ended pairs, also if an error is returned.
+/// Runs the pairs on the side before and the side after, and passes every event to `see`. `score` counts the ended pairs, also if an error is returned.
 ///
 /// # Errors
 /// A side that ends too early; Ctrl-C, once the current run has ended.
-pub fn duel(
-    before: &mut Side,
-    after: &mut Side,
+pub fn run_pairs(
+    sides: &mut [&mut Side; 2],
     pairs: &[Pair],
     score: &mut Score,
     interrupted: &AtomicBool,
-    see: &mut dyn FnMut(DuelEvent<'_>),
+    see: &mut dyn FnMut(PairEvent<'_>),
 ) -> Result<(), AbError> {
     for pair in pairs {
         let mut turn = |which: Which| {
             if interrupted.load(Ordering::SeqCst) {
                 return Err(AbError::Interrupted);
             }
-            see(DuelEvent::Began { pair, which });
-            let side = match which {
-                Which::Before => &mut *before,
-                Which::After => &mut *after,
-            };
-            side.run(&pair.name, interrupted, &mut |told| {
-                see(DuelEvent::SideMessage(told));
-            })
+            see(PairEvent::Began { pair, which });
+            let tell = &mut |said| see(PairEvent::SideMessage(said));
+            sides[which as usize].run(&pair.name, interrupted, tell)
         };
-        let first = turn(pair.first)?;
-        let second = turn(pair.second())?;
-        let (before, after) = match pair.first {
-            Which::Before => (&first, &second),
-            Which::After => (&second, &first),
-        };
+        let mut ended = [turn(pair.first)?, turn(pair.second())?];
+        if pair.first == Which::After {
+            ended.reverse();
+        }
+        let [before, after] = &ended;
         score.ended += 1;
         score.failed += usize::from(before.status.is_failure() || after.status.is_failure());
-        see(DuelEvent::Ended {
-            pair,
-            before,
-            after,
-        });
+        see(PairEvent::Ended { before, after });
     }
     Ok(())
 }

@@ -1,0 +1,74 @@
+//! [`Outputs`]: what a child process prints, line by line.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::Child;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+/// Number of last lines of standard error that are kept.
+const LAST_LINES: usize = 20;
+
+/// Longest wait for a line.
+pub(super) const LOOK: Duration = Duration::from_millis(50);
+
+pub(super) enum Output {
+    /// A line of standard output.
+    Line(String),
+    /// A line of standard error.
+    Words(String),
+    /// No output for a while.
+    Silence,
+    End,
+}
+
+#[derive(Debug)]
+pub(super) struct Outputs {
+    lines: Receiver<Output>,
+    /// The last lines of standard error.
+    pub(super) last_words: Vec<String>,
+}
+
+impl Outputs {
+    /// The output of a child with pipes for both streams.
+    pub(super) fn of(child: &mut Child) -> Self {
+        let (sender, lines) = mpsc::channel();
+        pass_lines(child.stdout.take(), sender.clone(), Output::Line);
+        pass_lines(child.stderr.take(), sender, Output::Words);
+        Self {
+            lines,
+            last_words: Vec::new(),
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Output {
+        match self.lines.recv_timeout(LOOK) {
+            Ok(output) => {
+                if let Output::Words(text) = &output {
+                    self.last_words.push(text.clone());
+                    if self.last_words.len() > LAST_LINES {
+                        self.last_words.remove(0);
+                    }
+                }
+                output
+            }
+            Err(RecvTimeoutError::Timeout) => Output::Silence,
+            Err(RecvTimeoutError::Disconnected) => Output::End,
+        }
+    }
+}
+
+fn pass_lines(
+    from: Option<impl Read + Send + 'static>,
+    to: Sender<Output>,
+    output: fn(String) -> Output,
+) {
+    thread::spawn(move || {
+        let lines = from.map(|from| BufReader::new(from).lines());
+        for line in lines.into_iter().flatten().map_while(Result::ok) {
+            if to.send(output(line)).is_err() {
+                break;
+            }
+        }
+    });
+}

@@ -1,0 +1,185 @@
+//! [`People`]: shows runs to people: bars on a terminal, else one plain line for every run, for logs and pipes.
+
+use std::io::{self, IsTerminal};
+use std::time::Instant;
+
+use crate::event::{Event, Job, RunEvent, RunId, RunOutcome};
+
+use super::bars::{Bars, console_dim, mark, time_left};
+use super::detail::{Detail, Details};
+use super::eta::Eta;
+use super::fitted;
+use super::line::{Names, counts, result_text};
+use super::search::{Tally, is_counted};
+
+#[derive(Debug)]
+pub(super) struct People {
+    names: Names,
+    search: Option<Tally>,
+    detail: Detail,
+    details: Details,
+    bars: Option<Bars>,
+    eta: Eta,
+    runs: usize,
+    ended: usize,
+    failed: usize,
+}
+
+impl People {
+    pub(super) fn new(names: Names, eta: Eta, search: Option<Tally>, detail: Detail) -> Self {
+        let draws = io::stderr().is_terminal() && detail > Detail::Quiet;
+        Self {
+            names,
+            search,
+            detail,
+            details: Details::new(detail),
+            bars: draws.then(Bars::default),
+            eta,
+            runs: 0,
+            ended: 0,
+            failed: 0,
+        }
+    }
+
+    pub(super) fn see(&mut self, event: &RunEvent<'_>) {
+        if let Some(line) = self.details.line(event, &self.names) {
+            self.say(&fitted(&line, 8));
+        }
+        match event {
+            RunEvent::Start { runs, slots } => self.start(*runs, *slots),
+            RunEvent::RunStarted { job, .. } => self.begin(job),
+            RunEvent::Worker { id, event } => self.hear(*id, event),
+            RunEvent::RunEnded { job, outcome } => self.end(job, outcome),
+            RunEvent::Stopping { reason, running } => self.say(&reason.sentence(*running)),
+            RunEvent::Tick => self.show_place(),
+            RunEvent::Kept {
+                job, status, info, ..
+            } => {
+                let tally = self.search.iter_mut();
+                tally.for_each(|tally| tally.keep(job, *status, info));
+                self.eta.skip();
+                self.show_place();
+            }
+            RunEvent::End { .. } => self.finish(),
+        }
+    }
+
+    fn start(&mut self, runs: usize, slots: usize) {
+        self.runs = runs;
+        self.eta.start(runs, slots);
+        self.search.iter_mut().for_each(|tally| tally.start(runs));
+        if let Some(bars) = &mut self.bars {
+            bars.start(runs, self.search.as_ref().map_or("runs", |_| "trials"));
+        }
+    }
+
+    fn begin(&mut self, job: &Job) {
+        if !is_counted(job) {
+            self.eta.add_one();
+        }
+        self.eta.begin(job.id, Instant::now());
+        self.search.iter_mut().for_each(Tally::begin);
+        if let Some(bars) = &mut self.bars {
+            bars.begin(job.id, self.names.name(job));
+        }
+    }
+
+    fn hear(&mut self, id: RunId, event: &Event) {
+        if let Event::Warning { message } = event {
+            return self.say(&fitted(&format!("warning: {message}"), 2));
+        }
+        let bars = self.bars.as_mut();
+        if let Some(share) = bars.and_then(|bars| bars.hear(id, event)) {
+            self.eta.advance(id, share);
+            self.show_place();
+        }
+    }
+
+    /// `[ 3/20] trial=7 lr=0.003  done  best_loss 0.1180  in 4.1 s`, with the last lines of a failed run below it.
+    fn end(&mut self, job: &Job, outcome: &RunOutcome) {
+        if let Some(bars) = &mut self.bars {
+            bars.end(job.id);
+        }
+        self.eta.end(job.id, outcome.wall_s);
+        self.ended += 1;
+        self.failed += usize::from(outcome.status.is_failure());
+        let result_text = match &mut self.search {
+            None => result_text(outcome),
+            Some(tally) => {
+                tally.end(job, outcome.status);
+                tally.result_text(job, outcome)
+            }
+        };
+        if self.detail > Detail::Quiet || outcome.status.is_failure() {
+            self.say_ended(job, outcome, &result_text);
+        }
+        self.show_place();
+    }
+
+    fn say_ended(&self, job: &Job, outcome: &RunOutcome, result_text: &str) {
+        let (name, status) = (self.names.name(job), outcome.status);
+        if self.bars.is_some() {
+            self.say(&fitted(
+                &format!("{} {name}  {result_text}", mark(status)),
+                2,
+            ));
+        } else {
+            let (ended, of) = self.place();
+            let mut place = place(ended, of);
+            if !is_counted(job) {
+                // It does not count as a trial.
+                place = " ".repeat(place.len());
+            }
+            let line = format!("{place} {name}  {status}  {result_text}");
+            self.say(&fitted(&line, place.len() + 1));
+        }
+        for line in self.detail.words(outcome) {
+            match &self.bars {
+                Some(bars) => bars.say(&format!("    {}", console_dim(line))),
+                None => eprintln!("    {line}"),
+            }
+        }
+    }
+
+    /// Numbers of ended runs, or trials, and of all.
+    fn place(&self) -> (usize, usize) {
+        let search = self.search.as_ref();
+        search.map_or((self.ended, self.runs), Tally::place)
+    }
+
+    /// Updates the overall bar and the time left.
+    fn show_place(&self) {
+        let Some(bars) = &self.bars else { return };
+        let (goes_on, rest) = match &self.search {
+            None => (self.ended < self.runs, counts(&[(self.failed, "failed")])),
+            Some(tally) => {
+                let best = tally.best().map(|best| format!(", best {best}"));
+                (tally.goes_on(), tally.counts() + &best.unwrap_or_default())
+            }
+        };
+        bars.show(self.place(), time_left(&self.eta, goes_on) + &rest);
+    }
+
+    fn finish(&self) {
+        let kept = self.search.as_ref().and_then(Tally::kept_line);
+        match (&self.bars, kept) {
+            (Some(bars), _) => bars.finish(),
+            (None, Some(line)) if self.detail > Detail::Quiet => eprintln!("{line}"),
+            _ => {}
+        }
+    }
+
+    /// Prints a permanent line, above the bars.
+    fn say(&self, line: &str) {
+        match &self.bars {
+            Some(bars) => bars.say(line),
+            None => eprintln!("{line}"),
+        }
+    }
+}
+
+/// `[ 3/20]`
+pub(super) fn place(ended: usize, of: usize) -> String {
+    let width = of.to_string().len();
+    format!("[{ended:>width$}/{of}]")
+}
