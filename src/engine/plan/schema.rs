@@ -11,7 +11,7 @@ use crate::models::ModelSpec;
 
 use super::cell::{TrainSpec, ValidationSpec};
 use super::search::{
-    FloatSection, IntSection, ObjectiveSection, PrunerSection, SamplerSection, SearchSection,
+    FloatSection, IntSection, ObjectiveSection, PrunerSpec, SamplerSpec, SearchSection,
 };
 use super::settings::{CompareSpec, CostSpec, Language, LimitsSpec, MeasureSpec, ReportSpec};
 use super::slurm::SlurmSpec;
@@ -141,8 +141,8 @@ fn named<T: JsonSchema>(generator: &mut SchemaGenerator, description: &str) -> V
 fn search(generator: &mut SchemaGenerator) -> [(&'static str, Value); 5] {
     let objective = section::<ObjectiveSection>(generator);
     let objective = json!({ "anyOf": [{ "type": "string" }, objective] });
-    let sampler = section::<SamplerSection>(generator);
-    let pruner = section::<PrunerSection>(generator);
+    let sampler = section::<SamplerSpec>(generator);
+    let pruner = section::<PrunerSpec>(generator);
     let or_kind = |description: &str, kinds: &[&str], table: Value| json!({ "description": description, "anyOf": [{ "type": "string", "enum": kinds }, table] });
     let parameters = parameters();
     let table = |description: &str| json!({ "type": "object", "description": description });
@@ -161,7 +161,7 @@ fn search(generator: &mut SchemaGenerator) -> [(&'static str, Value); 5] {
             "sampler",
             or_kind(
                 "How values are proposed: a kind, or a table with `kind`; without it, `tpe`.",
-                &SamplerSection::KINDS,
+                &SamplerSpec::KINDS,
                 sampler,
             ),
         ),
@@ -169,7 +169,7 @@ fn search(generator: &mut SchemaGenerator) -> [(&'static str, Value); 5] {
             "pruner",
             or_kind(
                 "Which trials end early: a kind, or a table with `kind`; without it, none.",
-                &PrunerSection::KINDS,
+                &PrunerSpec::KINDS,
                 pruner,
             ),
         ),
