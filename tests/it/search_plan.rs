@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use fieldtrial::manifest::Manifest;
-use fieldtrial::plan::search::{Domain, Point, PrunerSpec, SamplerSpec, Value};
+use fieldtrial::plan::search::{
+    Domain, MedianSection, Point, PrunerSpec, SamplerSpec, TpeSection, Value,
+};
 use fieldtrial::plan::{Feasibility, Only, Plan, PlanOptions};
 
 use crate::inputs::inputs;
@@ -231,16 +233,16 @@ fn kinds_alone_have_their_default_settings() {
          [search.space]\nbatch-size = [8, 16]\n",
     );
     let search = plan.search.expect("a search");
-    let tpe = SamplerSpec::Tpe {
+    let tpe = SamplerSpec::Tpe(TpeSection {
         startup_trials: 10,
         candidates: 24,
-    };
+    });
     assert_eq!(search.sampler, tpe);
-    let median = PrunerSpec::Median {
+    let median = PrunerSpec::Median(MedianSection {
         startup_trials: 5,
         warmup_steps: 0,
         interval_steps: 1,
-    };
+    });
     assert_eq!((search.pruner, search.lag, search.jobs), (median, 4, 1));
 }
 

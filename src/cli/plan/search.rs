@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::base::text::count;
-use crate::plan::search::{ObjectiveDirection, Parameter, PrunerSpec, SearchSpec};
+use crate::plan::search::{ObjectiveDirection, Parameter, SearchSpec};
 use crate::plan::{Plan, toml_text};
 
 /// The search of `plan` in a few lines, and its space as a table; empty without a search.
@@ -44,7 +44,7 @@ fn lines(search: &SearchSpec) -> Vec<(&'static str, String)> {
         ("objective", objectives.join(", ")),
         ("sampler", kind(&search.sampler)),
     ];
-    if search.pruner != PrunerSpec::None {
+    if search.pruner.prunes() {
         lines.push(("pruner", kind(&search.pruner)));
     }
     let mut running = format!("{} at one time", search.jobs);

@@ -93,7 +93,7 @@ impl<'a> Resolver<'a> {
         let axes = self.axes(choice);
         PlannedCell {
             spec: CellSpec {
-                key: self.key(&axes),
+                key: self.plan.key(&axes),
                 model_name: resolved.model.name,
                 model: resolved.model.value,
                 dataset_name: resolved.dataset.name,
@@ -175,10 +175,13 @@ impl<'a> Resolver<'a> {
         let own = columns.map(|column| column.as_ref().and_then(text).unwrap_or_else(absent));
         self.matrix.name.iter().cloned().chain(own).collect()
     }
+}
 
-    fn key(&self, texts: &[Arc<str>]) -> String {
+impl Plan {
+    /// The readable key of a cell with these axis values; an empty one is left out.
+    pub fn key(&self, texts: &[Arc<str>]) -> String {
         let mut key = String::with_capacity(64);
-        let pairs = self.plan.axes.iter().zip(texts);
+        let pairs = self.axes.iter().zip(texts);
         for (axis, text) in pairs.filter(|(_, text)| !text.is_empty()) {
             let comma = if key.is_empty() { "" } else { "," };
             for piece in [comma, &axis.name, "=", text] {
