@@ -65,16 +65,12 @@ fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, held_out: &mut V
     for choice in tries(matrix, &axes, Axis::telling) {
         let cell = units.resolve(&choice);
         // These are reported elsewhere, each with its own message.
-        let problem = cell
-            .model
-            .problem
-            .as_ref()
-            .or(cell.dataset.problem.as_ref());
-        let problem = problem
-            .or(cell.loss.problem.as_ref())
-            .or(cell.validation.problem.as_ref());
+        let has_problem = cell.model.problem.is_some()
+            || cell.dataset.problem.is_some()
+            || cell.loss.problem.is_some()
+            || cell.validation.problem.is_some();
         match &cell.data.unknown {
-            _ if problem.is_some() => {}
+            _ if has_problem => {}
             None => held_out.extend(not_yet(held_out, &cell)),
             Some(error) => {
                 let found = unreadable(reader.at(&choice), &cell, error);

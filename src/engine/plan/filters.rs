@@ -20,10 +20,8 @@ fn filters<'a>(
         return Vec::new();
     };
     let nodes = table.list(word);
-    let tables = nodes
-        .iter()
-        .filter_map(|node| Some((node.as_table()?, node.place)));
-    let tables: Vec<(&Table, Place)> = tables.collect();
+    let table = |node: &'a Node| Some((node.as_table()?, node.place));
+    let tables: Vec<(&Table, Place)> = nodes.iter().filter_map(table).collect();
     if node.as_array().is_none() || nodes.len() != tables.len() {
         let help = format!("write `[[matrix.{word}]]` with two brackets, once per group of cells");
         let mistake = Diagnostic::error(format!("`matrix.{word}` is a list of tables"));
@@ -101,11 +99,8 @@ fn values(axis: &Axis, node: &Node, warnings: &mut Vec<Diagnostic>) -> Vec<u32> 
 /// Every include adds the product of the values that it names and all listed values of the other axes.
 pub(super) fn read_includes(matrix: &mut Matrix, table: &Table, mistakes: &mut Vec<Diagnostic>) {
     for (filter, place) in filters(table, "include", mistakes) {
-        let listed = matrix
-            .axes
-            .iter()
-            .map(|axis| (0..axis.listed as u32).collect());
-        let mut choices: Vec<Vec<u32>> = listed.collect();
+        let listed = |axis: &Axis| (0..axis.listed as u32).collect();
+        let mut choices: Vec<Vec<u32>> = matrix.axes.iter().map(listed).collect();
         let mut is_whole = !filter.entries.is_empty();
         for (key, node) in filter.flat() {
             match axis_of(matrix, &key, "include") {

@@ -85,16 +85,14 @@ pub(super) fn read(
     let title = texts(root, "title", mistakes);
     let question = texts(root, "question", mistakes);
     let english = title.in_language(Language::English);
-    let sets = variants
-        .iter()
-        .map(|(name, set)| (name.clone(), listed(set)));
+    let sets = listed(&variants);
     Plan {
         title: english.unwrap_or_else(|| name.clone()),
         question: question.in_language(Language::English),
         translated: Translated { title, question },
         follows: text(root, "follows", mistakes),
         axes,
-        variants: sets.collect(),
+        variants: sets,
         measure: MeasureSpec::default(),
         report: report(root, searched.0.is_some(), mistakes),
         compare: section::<CompareSpec>(root, "compare", mistakes),
@@ -282,9 +280,13 @@ fn variants(root: &Table, mistakes: &mut Vec<Diagnostic>) -> Variants {
     variants
 }
 
-fn listed(set: &[Assignment]) -> BTreeMap<String, serde_json::Value> {
+fn listed(variants: &Variants) -> BTreeMap<String, BTreeMap<String, serde_json::Value>> {
     let entry = |one: &Assignment| (Key::dotted(&one.path), one.node.to_json());
-    set.iter().map(entry).collect()
+    let set = |set: &Vec<Assignment>| set.iter().map(entry).collect();
+    variants
+        .iter()
+        .map(|(name, one)| (name.clone(), set(one)))
+        .collect()
 }
 
 fn unknown_variants(matrices: &[Matrix], variants: &Variants, mistakes: &mut Vec<Diagnostic>) {

@@ -191,8 +191,8 @@ pub(super) fn compare(axes: &[Axis], one: &[u32], other: &[u32]) -> Ordering {
     let rank =
         |axis: &Axis, value: &u32| axis.ranks.get(*value as usize).copied().unwrap_or(*value);
     let pairs = axes.iter().zip(one.iter().zip(other));
-    pairs
-        .map(|(axis, (one, other))| rank(axis, one).cmp(&rank(axis, other)))
+    let mut orders = pairs.map(|(axis, (one, other))| rank(axis, one).cmp(&rank(axis, other)));
+    orders
         .find(|order| order.is_ne())
         .unwrap_or(Ordering::Equal)
 }

@@ -2,7 +2,7 @@
 //!
 //! Owns [`Plan`], [`CellSpec`], the resolved cell that a worker reads back, and the sections that other modules read. It
 //! runs nothing and generates nothing. Start at [`Plan::new`]; the stages are `homes` (paths) → `matrix` (axes) → `rows`
-//! (choices) → `resolve` (typed units) → `planned` (cells), with `ranges` and `check` for what types cannot express and
+//! (choices) → `reader` (typed units) → `planned` (cells), with `ranges` and `check` for what types cannot express and
 //! `identity` for hashes.
 
 mod assign;
@@ -159,6 +159,7 @@ impl Plan {
         validate::cells(&plan, &mut mistakes);
         plan.held_out = data::check(&plan, &mut mistakes);
         references::check(&plan, &mut mistakes, &mut warnings);
+        targets::check(&plan, &mut mistakes);
         reported::check(&plan, &mut mistakes);
         search::check(&plan, &mut mistakes, &mut warnings);
         let failure = |found| Failure::new(found, manifest.sources.clone());

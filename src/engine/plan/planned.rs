@@ -201,11 +201,8 @@ fn work_signature(pairing: Arc<str>, algorithm: Algorithm) -> Arc<str> {
     match algorithm {
         Algorithm::Backprop => pairing,
         Algorithm::EquilibriumPropagation => {
-            let parts = [
-                ("pairing", &*pairing),
-                ("algorithm", "equilibrium-propagation"),
-            ];
-            combine(parts).into()
+            let algorithm = ("algorithm", "equilibrium-propagation");
+            combine([("pairing", &*pairing), algorithm]).into()
         }
     }
 }

@@ -119,9 +119,9 @@ impl Shape {
             Value::Float(number) => self.number(node, *number, path, found),
             Value::Array(nodes) => {
                 for node in nodes {
-                    self.items
-                        .iter()
-                        .for_each(|items| items.outside(node, path, found));
+                    if let Some(items) = &self.items {
+                        items.outside(node, path, found);
+                    }
                 }
             }
             Value::Table(table) => {
@@ -216,16 +216,16 @@ fn seeds(node: &Node) -> Vec<Diagnostic> {
         let mistake = mistake.at(list.place, "without a seed nothing runs");
         return vec![mistake.help("for example `seeds = [42]`")];
     }
-    let is_earlier =
-        |index: usize, seed: &Node| seeds[..index].iter().any(|other| other.value == seed.value);
-    let again = seeds
-        .iter()
-        .enumerate()
-        .filter(|(index, seed)| is_earlier(*index, seed));
-    let twice = || Diagnostic::error("`measure.seeds` has a seed twice");
-    again
-        .map(|(_, seed)| twice().at(seed.place, "again"))
-        .collect()
+    let mut known: Vec<&Value> = Vec::new();
+    let mut mistakes = Vec::new();
+    for seed in seeds {
+        if known.contains(&&seed.value) {
+            let mistake = Diagnostic::error("`measure.seeds` has a seed twice");
+            mistakes.push(mistake.at(seed.place, "again"));
+        }
+        known.push(&seed.value);
+    }
+    mistakes
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>, warnings: &mut 
     unused_variants(plan, warnings);
     named_cells(plan, mistakes);
     followed(plan, warnings);
-    super::targets::check(plan, mistakes);
     treatment(plan, mistakes);
     matrix_paths(plan, mistakes);
     set_twice(plan, mistakes);

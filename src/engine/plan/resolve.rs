@@ -85,11 +85,8 @@ pub(super) fn read_where<T: DeserializeOwned>(
     let mut all: Vec<Diagnostic> = meant.map(diagnostic).collect();
     // A value of a wrong type is out of range too (`-1` samples); one message is enough.
     let known: Vec<_> = all.iter().map(Diagnostic::place).collect();
-    all.extend(
-        outside
-            .into_iter()
-            .filter(|new| !known.contains(&new.place())),
-    );
+    let new = outside.into_iter();
+    all.extend(new.filter(|new| !known.contains(&new.place())));
     Err(all)
 }
 

@@ -124,9 +124,8 @@ impl<'a> Units<'a> {
             named(reader.model(), || ModelSpec::Mlp(MlpSpec::default()))
         });
         let dataset = self.dataset.get(choice, || {
-            named(reader.dataset(), || {
-                DatasetSpec::Digits(DigitsSpec::default())
-            })
+            let default = || DatasetSpec::Digits(DigitsSpec::default());
+            named(reader.dataset(), default)
         });
         let loss = self.loss.get(choice, || {
             let default = || model.value.default_loss(&dataset.value);

@@ -9,6 +9,7 @@ use crate::manifest::{Complaint, Key, Mistake, Value};
 use crate::models::ModelSpec;
 
 use super::Plan;
+use super::assign::Assignment;
 use super::declared;
 use super::homes::Unit;
 use super::matrix::{Axis, Matrix};
@@ -172,10 +173,11 @@ pub(super) fn in_axis(mut mistake: Diagnostic, plan: &Plan, matrix: &Matrix) -> 
         }
     }
     for (name, set) in &plan.written.variants {
-        let mut places = set
-            .iter()
-            .flat_map(|one| one.path.iter().map(|key| key.place));
-        if set.iter().any(|one| one.node.place.contains(place)) || places.any(|own| own == place) {
+        let is_it = |one: &Assignment| {
+            let mut path = one.path.iter();
+            one.node.place.contains(place) || path.any(|key| key.place == place)
+        };
+        if set.iter().any(is_it) {
             mistake.title = format!("variant `{name}`: {}", mistake.title);
             return mistake;
         }

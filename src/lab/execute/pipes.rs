@@ -18,6 +18,7 @@ const STDERR_KEPT: usize = 64 << 10;
 
 /// Writes the job. Keep the handle until the worker ends: a worker whose stdin closes exits.
 pub(super) fn feed(child: &mut Child, job: &Job, assess_into: Option<&Path>) -> Option<ChildStdin> {
+    let members = job.trial.as_ref().map(|trial| trial.members.clone());
     let order = Order {
         protocol: PROTOCOL_VERSION,
         cell: job.spec.as_ref(),
@@ -28,10 +29,7 @@ pub(super) fn feed(child: &mut Child, job: &Job, assess_into: Option<&Path>) -> 
             .filter(|_| job.id.block == 0)
             .map(Path::to_owned),
         verdicts: job.awaits_verdicts(),
-        members: job
-            .trial
-            .as_ref()
-            .map_or_else(Vec::new, |trial| trial.members.clone()),
+        members: members.unwrap_or_default(),
     };
     let mut stdin = child.stdin.take()?;
     tell(&mut stdin, &order);

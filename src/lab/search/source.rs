@@ -179,12 +179,11 @@ impl<'a> Search<'a> {
     /// A trial (or a regret run) of the study at `position`.
     fn proposal(&self, position: usize, role: TrialRole, number: usize, point: Point) -> Proposal {
         let study = self.studies[position].index;
-        let full = if role == TrialRole::Regret {
-            "-full"
-        } else {
-            ""
+        let label = match role {
+            TrialRole::Regret => format!("{number}-full"),
+            _ => number.to_string(),
         };
-        let cell = self.plan.trial(study, &format!("{number}{full}"), &point);
+        let cell = self.plan.trial(study, &label, &point);
         let info = info(study, number, role, point);
         self.proposal_of(position, cell, info, Vec::new())
     }
