@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use serde::Serialize;
 
-use crate::event::{Job, Order, PROTOCOL_VERSION, Reply};
+use crate::event::{Job, Order, PROTOCOL_VERSION};
 
 /// Longest line that a worker may write; an epoch with a million steps has about 50 MiB.
 const LONGEST_LINE: u64 = 256 << 20;
@@ -36,13 +36,7 @@ pub(super) fn feed(child: &mut Child, job: &Job, assess_into: Option<&Path>) -> 
     Some(stdin)
 }
 
-pub(super) fn answer(stdin: Option<&mut ChildStdin>, reply: Reply) {
-    if let Some(stdin) = stdin {
-        tell(stdin, &reply);
-    }
-}
-
-fn tell(stdin: &mut ChildStdin, what: &impl Serialize) {
+pub(super) fn tell(stdin: &mut ChildStdin, what: &impl Serialize) {
     let mut line = serde_json::to_vec(what).unwrap_or_default();
     line.push(b'\n');
     // Failure is ignored: if the worker is gone, its exit status shows it.

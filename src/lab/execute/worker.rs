@@ -17,7 +17,7 @@ use crate::event::{
 
 use super::Launch;
 use super::outcome::{EndedByParent, Evidence, judge};
-use super::pipes::{answer, drain, feed, read_lines};
+use super::pipes::{drain, feed, read_lines, tell};
 
 /// How often a silent worker is checked.
 const POLL: Duration = Duration::from_millis(50);
@@ -217,7 +217,9 @@ impl Watch<'_> {
                 let waits = self.awaits_verdicts && matches!(event, Event::Epoch(_));
                 let verdict = emit(event);
                 if waits {
-                    answer(self.stdin.as_mut(), verdict.reply());
+                    if let Some(stdin) = &mut self.stdin {
+                        tell(stdin, &verdict.reply());
+                    }
                     if let Verdict::Prune(why) = verdict {
                         self.heard.pruned = Some(why);
                     }

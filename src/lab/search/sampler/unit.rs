@@ -19,9 +19,10 @@ impl Line {
     /// `None` for a domain with bins of one width.
     fn of(domain: &Domain) -> Option<Self> {
         let (low, high, is_log) = match domain {
-            Domain::Int { log: false, .. } | Domain::Choice { .. } => return None,
+            Domain::Choice { .. }
+            | Domain::Int { log: false, .. }
+            | Domain::Float { step: Some(_), .. } => return None,
             Domain::Int { low, high, .. } => (*low as f64 - 0.5, *high as f64 + 0.5, true),
-            Domain::Float { step: Some(_), .. } => return None,
             Domain::Float { low, high, log, .. } => (*low, *high, *log),
         };
         let scaled = |end: f64| if is_log { libm::log(end) } else { end };
