@@ -81,7 +81,7 @@ impl Replay {
 
     fn not_there(&self, plan: &Plan, spec: &SearchSpec) -> Vec<TrialName> {
         let there: BTreeSet<TrialName> = self.ended.iter().map(|(name, _)| *name).collect();
-        let sampler = sampler::sampler(spec);
+        let sampler = sampler::Sampler::of(spec);
         let trials = (0..plan.len()).flat_map(|study| {
             let limit = sampler.limit(&plan.space_of(study)).unwrap_or(usize::MAX);
             (0..spec.trials.min(limit)).map(move |number| (study, number))

@@ -73,10 +73,8 @@ fn place(studies: Option<usize>, study: usize, number: usize) -> usize {
 /// The part of a search that makes trials depend on earlier ones; `None` if they are independent.
 fn what_learns(search: &SearchSpec) -> Option<&'static str> {
     match (&search.sampler, &search.pruner) {
-        (SamplerSpec::Tpe { .. } | SamplerSpec::Nsga2 { .. }, _) => {
-            Some("learns from earlier trials")
-        }
-        (_, PrunerSpec::None) => None,
+        (SamplerSpec::Tpe(_) | SamplerSpec::Nsga2(_), _) => Some("learns from earlier trials"),
+        (_, PrunerSpec::None(_)) => None,
         _ => Some("prunes trials by earlier ones"),
     }
 }
@@ -84,7 +82,9 @@ fn what_learns(search: &SearchSpec) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::search::Space;
+    use crate::plan::search::{MedianSection, NoSettings, Space};
+
+    const RANDOM: SamplerSpec = SamplerSpec::Random(NoSettings {});
 
     fn search(sampler: SamplerSpec, pruner: PrunerSpec) -> SearchSpec {
         SearchSpec {
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn independent_trials_are_dealt_one_by_one() {
-        let random = search(SamplerSpec::Random, PrunerSpec::None);
+        let random = search(RANDOM, PrunerSpec::None(NoSettings {}));
         let (first, second) = (owned(&random, 1, "1/2"), owned(&random, 1, "2/2"));
         assert_eq!(first.len(), 3);
         assert_eq!(second.len(), 3);
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn more_trials_leave_the_earlier_ones_where_they_were() {
-        let mut random = search(SamplerSpec::Random, PrunerSpec::None);
+        let mut random = search(RANDOM, PrunerSpec::None(NoSettings {}));
         let before = owned(&random, 3, "2/4");
         random.trials = 12;
         assert_eq!(owned(&random, 3, "2/4")[..before.len()], before);
@@ -136,12 +136,8 @@ mod tests {
 
     #[test]
     fn a_search_with_dependent_trials_is_dealt_by_study() {
-        let median = PrunerSpec::Median {
-            startup_trials: 5,
-            warmup_steps: 0,
-            interval_steps: 1,
-        };
-        let pruned = search(SamplerSpec::Random, median);
+        let median = PrunerSpec::Median(MedianSection::default());
+        let pruned = search(RANDOM, median);
         let owned = owned(&pruned, 3, "1/2");
         assert!(
             owned

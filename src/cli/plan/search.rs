@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::base::text::count;
 use crate::cli::table::table;
-use crate::plan::search::{ObjectiveDirection, ObjectiveSpec, Parameter, PrunerSpec, SearchSpec};
+use crate::plan::search::{ObjectiveDirection, ObjectiveSpec, Parameter, SearchSpec};
 use crate::plan::{Plan, toml_text};
 use crate::progress::counts;
 
@@ -25,7 +25,7 @@ pub(super) fn text(plan: &Plan) -> String {
 
 fn lines(search: &SearchSpec) -> Vec<(&'static str, String)> {
     let objectives: Vec<String> = search.objectives.iter().map(objective).collect();
-    let pruner = (search.pruner != PrunerSpec::None).then(|| kind(&search.pruner));
+    let pruner = search.pruner.prunes().then(|| kind(&search.pruner));
     let (trials, jobs, seed) = (search.trials, search.jobs, search.seed);
     let lag = search.learns().then(|| format!(", lag {}", search.lag));
     let lag = lag.unwrap_or_default();

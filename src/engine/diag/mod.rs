@@ -94,6 +94,20 @@ impl Diagnostic {
         self
     }
 
+    /// Adds the nearest of `names` to `word`, if one is near, and all of them after the words `what`.
+    #[must_use]
+    pub fn among<'a>(
+        self,
+        word: &str,
+        what: &str,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let names: Vec<&str> = names.into_iter().collect();
+        let meant = did_you_mean(word, names.iter().copied());
+        self.maybe_help(meant)
+            .help(format!("{what} {}", list(names)))
+    }
+
     /// Adds a line of background.
     #[must_use]
     pub fn note(mut self, line: impl Into<String>) -> Self {

@@ -3,7 +3,7 @@
 use super::{EpochRow, Profile, Pruned, RunFacts, RunTimes, Sample, Status};
 
 /// How a run ended, and its results.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct RunOutcome {
     /// How it ended; [`Status::NotRun`] where it was interrupted.
     pub status: Status,
@@ -49,17 +49,7 @@ impl RunOutcome {
         Self {
             status,
             reason,
-            pruned: None,
-            facts: None,
-            times: None,
-            epochs: Vec::new(),
-            samples: Vec::new(),
-            profile: None,
-            warnings: Vec::new(),
-            stderr: String::new(),
-            wall_s: 0.0,
-            peak_rss_bytes: None,
-            cpu_s: None,
+            ..Self::default()
         }
     }
 }

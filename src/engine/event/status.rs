@@ -5,7 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// How a run (or a row) ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// It completed.
@@ -29,6 +31,7 @@ pub enum Status {
     /// It needs a device or a precision that this machine or build lacks.
     Skipped,
     /// It was not reached.
+    #[default]
     NotRun,
 }
 
@@ -64,10 +67,7 @@ impl Status {
 
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = Self::ALL
-            .iter()
-            .find(|(status, _)| status == self)
-            .map_or("", |(_, text)| text);
-        f.pad(text)
+        let found = Self::ALL.iter().find(|(status, _)| status == self);
+        f.pad(found.map_or("", |(_, text)| text))
     }
 }

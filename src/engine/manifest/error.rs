@@ -1,6 +1,6 @@
 //! Translates serde's errors into messages for users. The only table of translations.
 
-use crate::diag::{Diagnostic, did_you_mean, list};
+use crate::diag::Diagnostic;
 
 use super::deserialize::Complaint;
 use super::locate::Mistake;
@@ -35,9 +35,9 @@ const EXPECTATIONS: [(&str, &str); 22] = [
 ///
 /// `section` is its name for the user (`train`, `models.unet`), `also` names keys that it has besides those of its type.
 pub fn explain(mistake: &Mistake, section: &str, also: &[&str]) -> Diagnostic {
-    let mut place = vec![section];
-    place.extend(mistake.path.iter().map(String::as_str));
-    let path = place.join(".");
+    let path = mistake.path.iter().map(String::as_str);
+    let path: Vec<&str> = [section].into_iter().chain(path).collect();
+    let path = path.join(".");
     match &mistake.complaint {
         Complaint::UnknownKey { name, accepted } => {
             let also = also.iter().filter(|_| mistake.path.is_empty());
@@ -50,17 +50,16 @@ pub fn explain(mistake: &Mistake, section: &str, also: &[&str]) -> Diagnostic {
             let of = path.strip_suffix(".kind").unwrap_or(&path);
             Diagnostic::error(format!("unknown kind `{word}` in `[{of}]`"))
                 .at(mistake.place, "no kind of this name")
-                .maybe_help(did_you_mean(word, accepted.iter().copied()))
-                .help(format!("the kinds are {}", list(accepted.iter().copied())))
+                .among(word, "the kinds are", accepted.iter().copied())
         }
         Complaint::UnknownWord { word, accepted } => {
             Diagnostic::error(format!("`{path}` cannot be `{word}`"))
                 .at(mistake.place, "not one of the accepted words")
-                .maybe_help(did_you_mean(word, accepted.iter().copied()))
-                .help(format!(
-                    "`{path}` is one of {}",
-                    list(accepted.iter().copied())
-                ))
+                .among(
+                    word,
+                    &format!("`{path}` is one of"),
+                    accepted.iter().copied(),
+                )
         }
         Complaint::Missing { name } => Diagnostic::error(format!("`[{path}]` needs `{name}`"))
             .at(mistake.place, format!("`{name}` is missing here")),
@@ -85,24 +84,24 @@ pub fn explain(mistake: &Mistake, section: &str, also: &[&str]) -> Diagnostic {
 }
 
 fn unknown_key(mistake: &Mistake, name: &str, path: &str, accepted: &[&str]) -> Diagnostic {
-    let accepts = if accepted.is_empty() {
-        format!("`[{path}]` has no settings of its own")
-    } else {
-        format!("`[{path}]` accepts {}", list(accepted.iter().copied()))
-    };
-    Diagnostic::error(format!("unknown key `{name}` in `[{path}]`"))
-        .at(mistake.place, "not a key of this section")
-        .maybe_help(did_you_mean(name, accepted.iter().copied()))
-        .help(accepts)
+    let diagnostic = Diagnostic::error(format!("unknown key `{name}` in `[{path}]`"))
+        .at(mistake.place, "not a key of this section");
+    if accepted.is_empty() {
+        return diagnostic.help(format!("`[{path}]` has no settings of its own"));
+    }
+    diagnostic.among(
+        name,
+        &format!("`[{path}]` accepts"),
+        accepted.iter().copied(),
+    )
 }
 
 /// How the value at `path` is written, if that differs in kind from what was found.
 fn right_form(path: &str, expected: &str, found: &str) -> Option<String> {
     let key = path.rsplit('.').next().unwrap_or(path);
     // "integer `42`", "string "adam"": the value as it is written.
-    let value = found
-        .split_once(' ')
-        .map(|(_, value)| value.trim_start_matches("point ").trim_matches('`'));
+    let value = found.split_once(' ');
+    let value = value.map(|(_, value)| value.trim_start_matches("point ").trim_matches('`'));
     match (expected, value) {
         ("a table with `kind`", Some(word)) if found.starts_with("string") => {
             Some(format!("write `{key} = {{ kind = {word} }}`"))
@@ -119,12 +118,10 @@ fn right_form(path: &str, expected: &str, found: &str) -> Option<String> {
 }
 
 fn translate(expected: &str) -> &str {
-    EXPECTATIONS
-        .iter()
-        .find(|(words, _)| {
-            expected == *words || (words.ends_with(' ') && expected.starts_with(words))
-        })
-        .map_or(expected, |(_, ours)| ours)
+    let is_meant =
+        |words: &str| expected == words || words.ends_with(' ') && expected.starts_with(words);
+    let found = EXPECTATIONS.iter().find(|(words, _)| is_meant(words));
+    found.map_or(expected, |(_, ours)| ours)
 }
 
 /// What was found: serde's "integer `3`" without the word, "string "x"" with it.

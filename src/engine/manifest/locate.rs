@@ -64,13 +64,11 @@ fn locate<T: DeserializeOwned>(root: &Node, complaint: Complaint) -> Found {
     while let Some(step) = narrow::<T>(&mut probe, &path, &complaint) {
         path.push(step);
     }
-    let entry: Vec<String> = path
-        .iter()
-        .map_while(|step| match step {
-            Step::Key(name) => Some(name.clone()),
-            Step::Index(_) => None,
-        })
-        .collect();
+    let key = |step: &Step| match step {
+        Step::Key(name) => Some(name.clone()),
+        Step::Index(_) => None,
+    };
+    let entry: Vec<String> = path.iter().map_while(key).collect();
     let (place, key) = at(root, &path).unwrap_or((root.place, None));
     let is_unknown_key = matches!(complaint, Complaint::UnknownKey { .. });
     let mut names = entry.clone();
@@ -149,18 +147,15 @@ fn order(table: &Table, nth: usize) -> usize {
 
 fn beginning(whole: &Node, kept: usize) -> Node {
     let value = match &whole.value {
-        Value::Table(table) => Value::Table(Table {
-            entries: (0..kept)
-                .filter_map(|nth| table.entries.get(order(table, nth)).cloned())
-                .collect(),
-        }),
+        Value::Table(table) => {
+            let entries = (0..kept).filter_map(|nth| table.entries.get(order(table, nth)));
+            let entries = entries.cloned().collect();
+            Value::Table(Table { entries })
+        }
         Value::Array(nodes) => Value::Array(nodes.iter().take(kept).cloned().collect()),
         other => other.clone(),
     };
-    Node {
-        value,
-        place: whole.place,
-    }
+    Node::new(value, whole.place)
 }
 
 fn descend<'a>(node: &'a mut Node, path: &[Step]) -> Option<&'a mut Node> {

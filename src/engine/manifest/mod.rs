@@ -48,10 +48,8 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Manifest, Failure> {
     let data = path.extension().and_then(|suffix| suffix.to_str());
     if let Some("csv" | "tsv") = data {
         let title = format!("`{}` is data, not a manifest", path.display());
-        let new = shell::command(&format!(
-            "new NAME --data {}",
-            shell::quoted(&path.to_string_lossy())
-        ));
+        let data = shell::quoted(&path.to_string_lossy());
+        let new = shell::command(&format!("new NAME --data {data}"));
         let help = format!("`{new}` writes a manifest that trains on it");
         return Err(Failure::plain(title, Some(help)));
     }
@@ -66,20 +64,14 @@ impl Manifest {
     /// As [`load`], but for the file.
     pub fn new(path: &Path, text: String, sets: &[String]) -> Result<Self, Failure> {
         let sources = sources(path, &text, sets);
-        let mut mistakes = Vec::new();
-        let mut root = match parse::parse(&text, 0) {
-            Ok(root) => root,
-            Err(found) => return Err(Failure::new(found, sources)),
-        };
-        for (number, set) in sets.iter().enumerate() {
-            mistakes.extend(
-                overrides::apply(&mut root, set, number + 1)
-                    .err()
-                    .unwrap_or_default(),
-            );
-        }
+        let failure = |found| Failure::new(found, Arc::clone(&sources));
+        let mut root = parse::parse(&text, 0).map_err(failure)?;
+        let sets_of_sources = sets.iter().zip(1..);
+        let wrong = sets_of_sources
+            .filter_map(|(set, number)| overrides::apply(&mut root, set, number).err());
+        let mistakes: Vec<_> = wrong.flatten().collect();
         if !mistakes.is_empty() {
-            return Err(Failure::new(mistakes, sources));
+            return Err(failure(mistakes));
         }
         Ok(Self {
             path: path.to_owned(),
@@ -120,20 +112,16 @@ fn read(path: &Path) -> Result<String, (String, String)> {
             std::io::ErrorKind::InvalidData => format!("`{shown}` is not UTF-8 text"),
             _ => format!("cannot read `{shown}`: {error}"),
         };
-        (
-            title,
-            "a manifest is a TOML file, for example `experiments/quickstart.toml`".to_owned(),
-        )
+        let help = "a manifest is a TOML file, for example `experiments/quickstart.toml`";
+        (title, help.to_owned())
     };
     let metadata = std::fs::metadata(path).map_err(cannot)?;
     if metadata.is_dir() {
         return Err(cannot(std::io::ErrorKind::IsADirectory.into()));
     }
     if metadata.len() > MAX_BYTES {
-        let title = format!(
-            "`{shown}` is too large for a manifest ({} bytes)",
-            metadata.len()
-        );
+        let bytes = metadata.len();
+        let title = format!("`{shown}` is too large for a manifest ({bytes} bytes)");
         return Err((title, format!("manifests have at most {MAX_BYTES} bytes")));
     }
     std::fs::read_to_string(path).map_err(cannot)

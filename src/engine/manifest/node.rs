@@ -1,6 +1,6 @@
 //! [`Node`]: a TOML value with its place.
 
-use crate::diag::Place;
+use crate::diag::{Diagnostic, Place};
 
 /// A value of a manifest with its place.
 ///
@@ -49,7 +49,78 @@ pub struct Table {
     pub entries: Vec<(Key, Node)>,
 }
 
+impl Key {
+    /// The key `name` at `place`.
+    pub fn new(name: impl Into<String>, place: Place) -> Self {
+        let name = name.into();
+        Self { name, place }
+    }
+
+    /// The dotted key of `below` in the table under this key, placed from the first to the last of both.
+    fn dot(&self, below: &Self) -> Self {
+        let is_before = self.place.start <= below.place.start;
+        let whole = if is_before {
+            self.place.to(below.place)
+        } else {
+            below.place
+        };
+        Self::new(format!("{}.{}", self.name, below.name), whole)
+    }
+
+    /// A path with dots between its keys.
+    pub fn dotted(path: &[Self]) -> String {
+        let names: Vec<&str> = path.iter().map(|key| key.name.as_str()).collect();
+        names.join(".")
+    }
+}
+
 impl Node {
+    /// The value `value` at `place`.
+    pub fn new(value: Value, place: Place) -> Self {
+        Self { value, place }
+    }
+
+    /// An empty table at `place`.
+    pub fn empty(place: Place) -> Self {
+        Self::new(Value::Table(Table::default()), place)
+    }
+
+    /// The text `text` at `place`.
+    pub fn text(text: impl Into<String>, place: Place) -> Self {
+        Self::new(Value::String(text.into()), place)
+    }
+
+    /// The value itself, or those of the list that it is.
+    pub fn alternatives(&self) -> &[Self] {
+        self.as_array().unwrap_or(std::slice::from_ref(self))
+    }
+
+    /// The values below `key` with their dotted paths; an empty table is a value.
+    pub fn leaves(&self, key: Key) -> Vec<(Key, &Self)> {
+        let entries = self.as_table().map_or(&[][..], |table| &table.entries);
+        if entries.is_empty() {
+            return vec![(key, self)];
+        }
+        let below = entries
+            .iter()
+            .flat_map(|(below, node)| node.leaves(key.dot(below)));
+        below.collect()
+    }
+
+    /// A mistake: the value has another type than what `expected` says.
+    pub fn unexpected(&self, expected: &str, label: &str) -> Diagnostic {
+        Diagnostic::error(format!("{expected}, found {}", self.kind())).at(self.place, label)
+    }
+
+    /// The number, whole or not, if it is one.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self.value {
+            Value::Integer(number) => Some(number as f64),
+            Value::Float(number) => Some(number),
+            _ => None,
+        }
+    }
+
     /// The table, if it is one.
     pub fn as_table(&self) -> Option<&Table> {
         match &self.value {
@@ -95,6 +166,23 @@ impl Node {
         }
     }
 
+    /// The value as JSON; dates as they are written.
+    pub fn to_json(&self) -> serde_json::Value {
+        match &self.value {
+            Value::String(text) | Value::Datetime(text) => text.as_str().into(),
+            Value::Integer(number) => (*number).into(),
+            Value::Float(number) => (*number).into(),
+            Value::Boolean(truth) => (*truth).into(),
+            Value::Array(nodes) => nodes.iter().map(Self::to_json).collect(),
+            Value::Table(table) => {
+                let entries = table.entries.iter();
+                entries
+                    .map(|(key, node)| (key.name.clone(), node.to_json()))
+                    .collect()
+            }
+        }
+    }
+
     /// Puts `node` at `path` below this node, creating missing tables; an existing value is replaced.
     ///
     /// An intermediate value that is not a table is replaced by one: reading the section then reports the unexpected
@@ -116,11 +204,7 @@ impl Node {
             return;
         }
         if table.get(&key.name).is_none() {
-            let empty = Self {
-                value: Value::Table(Table::default()),
-                place: key.place,
-            };
-            table.set(key.clone(), empty);
+            table.set(key.clone(), Self::empty(key.place));
         }
         if let Some(child) = table.get_mut(&key.name) {
             child.put(rest, node);
@@ -134,6 +218,46 @@ impl Table {
         self.entry(name).map(|(_, node)| node)
     }
 
+    /// The value at a path with dots.
+    pub fn below(&self, path: &str) -> Option<&Node> {
+        match path.split_once('.') {
+            Some((first, rest)) => self.table(first)?.below(rest),
+            None => self.get(path),
+        }
+    }
+
+    /// The table under `name`, if there is one.
+    pub fn table(&self, name: &str) -> Option<&Self> {
+        self.get(name)?.as_table()
+    }
+
+    /// The entries of the table under `name`; none without such a table.
+    pub fn entries_of(&self, name: &str) -> &[(Key, Node)] {
+        self.table(name).map_or(&[], |table| &table.entries)
+    }
+
+    /// The values of the list under `name`; none without such a list.
+    pub fn list(&self, name: &str) -> &[Node] {
+        self.get(name).and_then(Node::as_array).unwrap_or_default()
+    }
+
+    /// The text under `name`, if there is one.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.get(name)?.as_str()
+    }
+
+    /// Where the value under `name` is written; the beginning of the file without one.
+    pub fn place_of(&self, name: &str) -> Place {
+        self.get(name).map(|node| node.place).unwrap_or_default()
+    }
+
+    /// The values with their dotted paths: one without quotes (`train.optimizer.lr = …`) is a table in a table.
+    pub fn flat(&self) -> impl Iterator<Item = (Key, &Node)> {
+        self.entries
+            .iter()
+            .flat_map(|(key, node)| node.leaves(key.clone()))
+    }
+
     /// The key and value under `name`.
     pub fn entry(&self, name: &str) -> Option<&(Key, Node)> {
         self.entries.iter().find(|(key, _)| key.name == name)
@@ -141,10 +265,8 @@ impl Table {
 
     /// The value under `name`, to change it.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Node> {
-        self.entries
-            .iter_mut()
-            .find(|(key, _)| key.name == name)
-            .map(|(_, node)| node)
+        let mut entries = self.entries.iter_mut();
+        entries.find_map(|(key, node)| (key.name == name).then_some(node))
     }
 
     /// Removes the entry under `name`.
@@ -156,11 +278,8 @@ impl Table {
     /// Puts `node` under `key`, replacing an older entry of that name with its key, so that messages point at the text
     /// that counts.
     pub fn set(&mut self, key: Key, node: Node) {
-        match self
-            .entries
-            .iter_mut()
-            .find(|(old, _)| old.name == key.name)
-        {
+        let mut entries = self.entries.iter_mut();
+        match entries.find(|(old, _)| old.name == key.name) {
             Some(entry) => *entry = (key, node),
             None => self.entries.push((key, node)),
         }

@@ -2,7 +2,7 @@
 
 use crate::diag::{Diagnostic, Place};
 
-use super::node::{Key, Node, Value};
+use super::node::{Key, Node};
 use super::parse::parse;
 
 pub(super) const SOURCE: &str = "--set";
@@ -37,10 +37,7 @@ fn as_axis(path: Vec<Key>) -> Vec<Key> {
             if matrix.name == "matrix" && !words.contains(&first.name.as_str()) =>
         {
             let names: Vec<&str> = path.iter().skip(1).map(|key| key.name.as_str()).collect();
-            let joined = Key {
-                name: names.join("."),
-                place: first.place.to(last.place),
-            };
+            let joined = Key::new(names.join("."), first.place.to(last.place));
             vec![matrix.clone(), joined]
         }
         _ => path,
@@ -78,11 +75,12 @@ fn keys(text: &str, equals: usize, source: usize) -> Result<Vec<Key>, Vec<Diagno
 fn value(text: &str, equals: usize, source: usize) -> Result<Node, Vec<Diagnostic>> {
     let written = text.get(equals + 1..).unwrap_or_default();
     let start = equals + 1 + (written.len() - written.trim_start().len());
-    if is_bare_word(written.trim()) {
-        return Ok(Node {
-            value: Value::String(written.trim().to_owned()),
-            place: Place::new(source, &(start..start + written.trim().len())),
-        });
+    let word = written.trim();
+    if is_bare_word(word) {
+        return Ok(Node::text(
+            word,
+            Place::new(source, &(start..start + word.len())),
+        ));
     }
     // The path is replaced by one letter and spaces, so that positions stay the same.
     let padded = format!("{:<equals$}={written}", "x");
@@ -100,6 +98,7 @@ fn is_bare_word(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::node::Value;
     use super::*;
 
     fn set(text: &str) -> Node {

@@ -1,5 +1,7 @@
 //! From text to [`Node`]s: toml's parser, all syntax errors at once.
 
+use std::collections::BTreeSet;
+
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -14,10 +16,8 @@ use super::node::{Key, Node, Table, Value};
 pub(super) fn parse(text: &str, source: usize) -> Result<Node, Vec<Diagnostic>> {
     let (document, errors) = DeTable::parse_recoverable(text);
     let errors = first_of_each_line(errors, text);
-    let mut mistakes: Vec<Diagnostic> = errors
-        .iter()
-        .map(|error| syntax(error, text, source))
-        .collect();
+    let mistakes = errors.iter().map(|error| syntax(error, text, source));
+    let mut mistakes: Vec<Diagnostic> = mistakes.collect();
     let place = Place::new(source, &(0..0));
     let value = table(document.get_ref(), source, &mut mistakes);
     if mistakes.is_empty() {
@@ -71,19 +71,12 @@ fn syntax(error: &toml::de::Error, text: &str, source: usize) -> Diagnostic {
 fn first_of_each_line(errors: Vec<toml::de::Error>, text: &str) -> Vec<toml::de::Error> {
     let line = |error: &toml::de::Error| {
         let start = error.span().map_or(0, |span| span.start);
-        text.bytes()
-            .take(start)
-            .filter(|byte| *byte == b'\n')
-            .count()
+        let before = text.bytes().take(start);
+        before.filter(|byte| *byte == b'\n').count()
     };
-    let mut lines = Vec::new();
-    let mut is_first = |error: &toml::de::Error| {
-        let line = line(error);
-        let is_new = !lines.contains(&line);
-        lines.push(line);
-        is_new
-    };
-    errors.into_iter().filter(|error| is_first(error)).collect()
+    let mut seen = BTreeSet::new();
+    let first = errors.into_iter().filter(|error| seen.insert(line(error)));
+    first.collect()
 }
 
 fn node(value: &Spanned<DeValue<'_>>, source: usize, mistakes: &mut Vec<Diagnostic>) -> Node {
@@ -100,12 +93,10 @@ fn node(value: &Spanned<DeValue<'_>>, source: usize, mistakes: &mut Vec<Diagnost
             }))
         }
         DeValue::Float(number) => Value::Float(number.as_str().parse().unwrap_or(f64::NAN)),
-        DeValue::Array(nodes) => Value::Array(
-            nodes
-                .iter()
-                .map(|child| node(child, source, mistakes))
-                .collect(),
-        ),
+        DeValue::Array(nodes) => {
+            let nodes = nodes.iter().map(|child| node(child, source, mistakes));
+            Value::Array(nodes.collect())
+        }
         DeValue::Table(entries) => table(entries, source, mistakes),
     };
     Node { value, place }
@@ -119,16 +110,11 @@ fn too_large(place: Place) -> Diagnostic {
 
 /// Entries by position: toml sorts them by name, but axes are in the order in which they are written.
 fn table(entries: &DeTable<'_>, source: usize, mistakes: &mut Vec<Diagnostic>) -> Value {
-    let mut entries: Vec<(Key, Node)> = entries
-        .iter()
-        .map(|(name, value)| {
-            let key = Key {
-                name: name.get_ref().clone().into_owned(),
-                place: Place::new(source, &name.span()),
-            };
-            (key, node(value, source, mistakes))
-        })
-        .collect();
+    let entries = entries.iter().map(|(name, value)| {
+        let key = Key::new(name.get_ref().as_ref(), Place::new(source, &name.span()));
+        (key, node(value, source, mistakes))
+    });
+    let mut entries: Vec<(Key, Node)> = entries.collect();
     entries.sort_by_key(|(key, _)| key.place);
     Value::Table(Table { entries })
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::diag::Diagnostic;
-use crate::manifest::{Key, Node, Table, Value};
+use crate::diag::{Diagnostic, Place};
+use crate::manifest::{Key, Node, Table};
 
 use super::homes::long_path;
 
@@ -15,16 +15,23 @@ pub(super) struct Assignment {
     pub(super) node: Node,
 }
 
+impl Assignment {
+    /// Where its path is written.
+    pub(super) fn place(&self) -> Place {
+        self.path.first().map(|key| key.place).unwrap_or_default()
+    }
+}
+
 /// Reads a table of overrides (`"train.optimizer.lr" = 1e-4`, `batch-size = 8`); `None` for those with a mistake.
 pub(super) fn read(table: &Table, mistakes: &mut Vec<Diagnostic>) -> Vec<Assignment> {
     let mut assignments = Vec::new();
     for (key, node) in &table.entries {
         match long_path(&key.name, key.place) {
-            Ok(path) if path.len() == 1 => mistakes.push(
-                Diagnostic::error("a variant cannot be chosen here")
-                    .at(key.place, "")
-                    .help("`variant` is an axis: `[matrix] variant = [\"before\", \"after\"]`"),
-            ),
+            Ok(path) if path.len() == 1 => {
+                let help = "`variant` is an axis: `[matrix] variant = [\"before\", \"after\"]`";
+                let mistake = Diagnostic::error("a variant cannot be chosen here");
+                mistakes.push(mistake.at(key.place, "").help(help));
+            }
             Ok(path) => assignments.push(Assignment {
                 path: path.into(),
                 node: node.clone(),
@@ -35,18 +42,14 @@ pub(super) fn read(table: &Table, mistakes: &mut Vec<Diagnostic>) -> Vec<Assignm
     assignments
 }
 
-/// Applies `assignments` to a clone of the section at `prefix`: longer paths last, later ones win.
-///
-/// `base` is the section as written; without one, an empty section at `empty`.
+/// Applies `assignments` to the section at `prefix`: longer paths last, later ones win.
 pub(super) fn overlay<'a>(
-    base: Node,
+    mut node: Node,
     prefix: &[&str],
     assignments: impl Iterator<Item = &'a Assignment>,
 ) -> Node {
-    let mut node = base;
-    let mut mine: Vec<&Assignment> = assignments
-        .filter(|assignment| starts_with(&assignment.path, prefix))
-        .collect();
+    let is_mine = |one: &&Assignment| starts_with(&one.path, prefix);
+    let mut mine: Vec<&Assignment> = assignments.filter(is_mine).collect();
     mine.sort_by_key(|assignment| assignment.path.len());
     for assignment in mine {
         let below = assignment.path.get(prefix.len()..).unwrap_or_default();
@@ -55,11 +58,9 @@ pub(super) fn overlay<'a>(
     node
 }
 
-pub(super) fn empty_section(place: crate::diag::Place) -> Node {
-    Node {
-        value: Value::Table(Table::default()),
-        place,
-    }
+/// Whether the long path `path` is the setting `name` of `[train]`.
+pub(super) fn is_of_train(path: &[Key], name: &str) -> bool {
+    matches!(path, [train, key] if train.name == "train" && key.name == name)
 }
 
 fn starts_with(path: &[Key], prefix: &[&str]) -> bool {

@@ -22,6 +22,14 @@ impl AxisInfo {
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.path == name
     }
+
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().map(|value| &**value)
+    }
+
+    pub(super) fn has(&self, text: &str) -> bool {
+        self.texts().any(|value| value == text)
+    }
 }
 
 /// Type of an axis.

@@ -4,12 +4,11 @@
 use std::path::Path;
 use std::{fmt, fs};
 
-use crate::datasets::{DatasetError, DatasetFacts};
+use crate::datasets::DatasetError;
 use crate::diag::{Diagnostic, nearest};
-use crate::manifest::Key;
 
 use super::Plan;
-use super::assign::overlay;
+use super::assign::is_of_train;
 use super::homes::Unit;
 use super::matrix::Axis;
 use super::reader::Reader;
@@ -51,7 +50,7 @@ impl fmt::Display for HeldOut {
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) -> Vec<HeldOut> {
     let mut held_out = Vec::new();
     for matrix in &plan.matrices {
-        let reader = Reader { plan, matrix };
+        let reader = Reader::new(plan, matrix);
         datasets(reader, mistakes, &mut held_out);
         initial_weights(reader, mistakes);
     }
@@ -66,19 +65,15 @@ fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, held_out: &mut V
     for choice in tries(matrix, &axes, Axis::telling) {
         let cell = units.resolve(&choice);
         // These are reported elsewhere, each with its own message.
-        let problems = [
-            &cell.model.problem,
-            &cell.dataset.problem,
-            &cell.loss.problem,
-        ];
-        let is_read = problems.iter().all(|problem| problem.is_none());
-        if !is_read || cell.validation.problem.is_some() {
-            continue;
-        }
+        let has_problem = cell.model.problem.is_some()
+            || cell.dataset.problem.is_some()
+            || cell.loss.problem.is_some()
+            || cell.validation.problem.is_some();
         match &cell.data.unknown {
+            _ if has_problem => {}
             None => held_out.extend(not_yet(held_out, &cell)),
             Some(error) => {
-                let found = unreadable(reader, &choice, &cell, error);
+                let found = unreadable(reader.at(&choice), &cell, error);
                 mistakes.extend(found.map(|found| in_axis(found, plan, matrix)));
             }
         }
@@ -87,15 +82,11 @@ fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, held_out: &mut V
 
 /// The held-out data of a cell, unless `known` contains it or nothing need be said.
 fn not_yet(known: &[HeldOut], cell: &Resolved) -> Option<HeldOut> {
-    let DatasetFacts {
-        validation_samples,
-        test_samples,
-        ..
-    } = *cell.data.facts;
+    let facts = &cell.data.facts;
     let held_out = HeldOut {
         dataset: cell.dataset.name.to_string(),
         by_default: cell.default_share,
-        is_nothing: validation_samples == 0 && test_samples == 0,
+        is_nothing: facts.validation_samples == 0 && facts.test_samples == 0,
     };
     let is_worth_a_line = held_out.by_default > 0.0 || held_out.is_nothing;
     (is_worth_a_line && !known.contains(&held_out)).then_some(held_out)
@@ -103,14 +94,9 @@ fn not_yet(known: &[HeldOut], cell: &Resolved) -> Option<HeldOut> {
 
 /// What is wrong with the files of a dataset; `None` where it has no files: then its settings are wrong everywhere, and
 /// the cells say so.
-fn unreadable(
-    reader: Reader<'_>,
-    choice: &[u32],
-    cell: &Resolved,
-    error: &DatasetError,
-) -> Option<Diagnostic> {
+fn unreadable(reader: Reader<'_>, cell: &Resolved, error: &DatasetError) -> Option<Diagnostic> {
     let root = cell.dataset.value.path()?;
-    let section = reader.dataset_section(&cell.dataset.name, choice);
+    let section = reader.named_section("datasets", &cell.dataset.name);
     let table = section.as_table()?;
     let path = table.get("path")?;
     let setting = error.key().and_then(|key| table.get(key));
@@ -136,9 +122,8 @@ fn unreadable(
 fn near(path: &Path, written: &str) -> Option<String> {
     let wanted = path.file_name()?.to_str()?;
     let entries = fs::read_dir(path.parent()?).ok()?;
-    let names: Vec<String> = entries
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect();
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names: Vec<String> = names.collect();
     let near = nearest(wanted, names.iter().map(String::as_str))?;
     let folder = written.strip_suffix(wanted)?;
     Some(format!("did you mean `{folder}{near}`?"))
@@ -146,13 +131,12 @@ fn near(path: &Path, written: &str) -> Option<String> {
 
 fn initial_weights(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>) {
     let (plan, matrix) = (reader.plan, reader.matrix);
-    let is_path = |path: &[Key]| matches!(path, [train, key] if train.name == "train" && key.name == "init-from");
-    let axes = reader.axes_where(is_path);
+    let axes = reader.axes_where(|path| is_of_train(path, "init-from"));
     for choice in tries(matrix, &axes, Axis::all) {
-        let assignments = plan.written.assignments(matrix, &choice);
-        let section = overlay(plan.written.section("train"), &["train"], assignments);
-        let node = section.as_table().and_then(|table| table.get("init-from"));
-        let Some((place, written)) = node.and_then(|node| Some((node.place, node.as_str()?)))
+        let section = reader.at(&choice).section("train");
+        let Some((place, written)) = section
+            .as_table()
+            .and_then(|table| Some((table.place_of("init-from"), table.text("init-from")?)))
         else {
             continue;
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Key, Node, Value};
-use crate::models::{LayersSpec, Mistake, ModelSpec};
+use crate::models::{Mistake, ModelSpec};
 
 use super::Plan;
 use super::assign::Assignment;
@@ -23,8 +23,8 @@ pub(super) fn lengthened<'a>(
     base: &Node,
     assignments: impl Iterator<Item = &'a Assignment>,
 ) -> Vec<Assignment> {
-    let kind = base.as_table().and_then(|table| table.get("kind"));
-    let is_declared = kind.and_then(Node::as_str) == Some("layers");
+    let kind = base.as_table().and_then(|table| table.text("kind"));
+    let is_declared = kind == Some("layers");
     let long = |assignment: &Assignment| {
         let mut assignment = assignment.clone();
         if let [models, name, parameter] = &assignment.path[..]
@@ -32,10 +32,7 @@ pub(super) fn lengthened<'a>(
             && models.name == "models"
             && !OWN.contains(&parameter.name.as_str())
         {
-            let section = Key {
-                name: "parameters".to_owned(),
-                place: parameter.place,
-            };
+            let section = Key::new("parameters", parameter.place);
             assignment.path = Arc::new([models.clone(), name.clone(), section, parameter.clone()]);
         }
         assignment
@@ -103,7 +100,7 @@ fn place(section: &Node, mistake: &Mistake) -> Place {
 /// A model that fits for some values of an axis is not reported: its other cells are infeasible, each with the sentence.
 pub(super) fn shapes(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     for matrix in &plan.matrices {
-        let reader = Reader { plan, matrix };
+        let reader = Reader::new(plan, matrix);
         let axes = reader.axes_of(&[Unit::Model, Unit::Dataset]);
         let mut units = Units::new(reader);
         // Of every model the first mistakes, and whether a cell fits.
@@ -116,23 +113,16 @@ pub(super) fn shapes(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
             if cell.data.unknown.is_some() || cell.problem.is_some() {
                 continue;
             }
-            let name = cell.model.name.to_string();
-            match expanded(spec, &cell.data.facts) {
-                Ok(()) => {
-                    found.insert(name, None);
-                }
-                Err(wrong) => {
-                    let node = reader.model_section(&name, &choice);
-                    let own = || Some(diagnostics(&name, &node, &wrong));
-                    found.entry(name.clone()).or_insert_with(own);
-                }
+            let (name, facts) = (cell.model.name.to_string(), &cell.data.facts);
+            if let Err(wrong) = spec.expand(facts.features, facts.target) {
+                let node = reader.at(&choice).named_section("models", &name);
+                let own = || Some(diagnostics(&name, &node, &wrong));
+                found.entry(name.clone()).or_insert_with(own);
+            } else {
+                found.insert(name, None);
             }
         }
         let placed = found.into_values().flatten().flatten();
         mistakes.extend(placed.map(|mistake| in_axis(mistake, plan, matrix)));
     }
-}
-
-fn expanded(spec: &LayersSpec, facts: &crate::datasets::DatasetFacts) -> Result<(), Vec<Mistake>> {
-    spec.expand(facts.features, facts.target).map(|_| ())
 }

@@ -1,25 +1,37 @@
 //! Reads a manifest's head, its variants and its matrices into an unfinished [`Plan`].
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::diag::{Diagnostic, Failure, Place, did_you_mean, list};
-use crate::manifest::{Key, Manifest, Node, Table, Value};
+use crate::manifest::{Key, Manifest, Node, Table};
 
-use super::assign;
+use super::assign::{self, Assignment};
+use super::homes::long_path;
 use super::inputs::PlanInputs;
 use super::matrices;
 use super::matrix::Matrix;
 use super::references;
 use super::reported::default_template;
-use super::resolve::{Written, absolute, read as read_section};
+use super::resolve::{absolute, read as read_section};
 use super::results_root::{namesakes, results_root};
 use super::search::{self, SearchSpec, Searched};
 use super::slurm::{self, SlurmSpec};
-use super::texts::{Translated, texts};
+use super::texts::{Translated, text, texts};
 use super::{
     AxisInfo, CompareSpec, CostSpec, Language, MeasureSpec, Plan, PlanOptions, ReportSpec,
 };
+
+/// The manifest's sections with what their resolution needs.
+#[derive(Debug)]
+pub(super) struct Written {
+    /// The tree, without the matrices.
+    pub(super) root: Table,
+    /// The assignments of each variant.
+    pub(super) variants: Variants,
+    /// Folder that paths are relative to, absolute.
+    pub(super) folder: PathBuf,
+}
 
 /// Every key of a manifest's top level.
 pub(super) const SECTIONS: [&str; 20] = [
@@ -70,22 +82,17 @@ pub(super) fn read(
     let mut sections = without_matrices(root);
     references::overrides_of_nothing(&mut sections, mistakes);
     let results_name = options.results_name.as_deref().unwrap_or(&name);
-    let (title, question) = (
-        texts(root, "title", mistakes),
-        texts(root, "question", mistakes),
-    );
+    let title = texts(root, "title", mistakes);
+    let question = texts(root, "question", mistakes);
+    let english = title.in_language(Language::English);
+    let sets = listed(&variants);
     Plan {
-        title: title
-            .in_language(Language::English)
-            .unwrap_or_else(|| name.clone()),
+        title: english.unwrap_or_else(|| name.clone()),
         question: question.in_language(Language::English),
         translated: Translated { title, question },
         follows: text(root, "follows", mistakes),
         axes,
-        variants: variants
-            .iter()
-            .map(|(name, set)| (name.clone(), listed(set)))
-            .collect(),
+        variants: sets,
         measure: MeasureSpec::default(),
         report: report(root, searched.0.is_some(), mistakes),
         compare: section::<CompareSpec>(root, "compare", mistakes),
@@ -161,9 +168,8 @@ fn search(
 fn report(root: &Table, is_search: bool, mistakes: &mut Vec<Diagnostic>) -> ReportSpec {
     let mut report = section::<ReportSpec>(root, "report", mistakes);
     if report.templates.is_empty() {
-        report
-            .templates
-            .push(default_template(is_search).to_owned());
+        let template = default_template(is_search);
+        report.templates.push(template.to_owned());
     }
     report
 }
@@ -186,45 +192,28 @@ fn unknown_sections(root: &Table, mistakes: &mut Vec<Diagnostic>) {
 }
 
 fn unknown_section(key: &Key, node: &Node) -> Diagnostic {
-    let what = if node.as_table().is_some() {
-        "section"
-    } else {
-        "key"
+    let name = &key.name;
+    let (what, shown) = match node.as_table() {
+        Some(_) => ("section", format!("[{name}]")),
+        None => ("key", name.clone()),
     };
-    let shown = if what == "section" {
-        format!("[{}]", key.name)
-    } else {
-        key.name.clone()
-    };
-    let known = || SECTIONS.into_iter();
-    let home = super::homes::long_path(&key.name, key.place)
+    let home = long_path(name, key.place)
         .ok()
         .filter(|path| path.len() == 2);
-    let meant = home.and_then(|path| {
-        path.first()
-            .map(|home| format!("`{}` belongs into `[{}]`", key.name, home.name))
-    });
+    let home = home.and_then(|path| path.into_iter().next());
+    let home = home.map(|home| format!("`{name}` belongs into `[{}]`", home.name));
     Diagnostic::error(format!("unknown {what} `{shown}`"))
         .at(key.place, format!("not a {what} of a manifest"))
-        .maybe_help(did_you_mean(&key.name, known()).or(meant))
-        .help(format!("a manifest has {}", list(known())))
+        .maybe_help(did_you_mean(name, SECTIONS).or(home))
+        .help(format!("a manifest has {}", list(SECTIONS)))
 }
 
 fn expect_table(key: &Key, node: &Node, mistakes: &mut Vec<Diagnostic>) {
-    let is_text = matches!(
-        key.name.as_str(),
-        "name" | "title" | "question" | "follows" | "matrices"
-    );
+    let name = key.name.as_str();
+    let is_text = ["name", "title", "question", "follows", "matrices"].contains(&name);
     if !is_text && node.as_table().is_none() {
-        mistakes.push(
-            Diagnostic::error(format!(
-                "`{}` is a section, found {}",
-                key.name,
-                node.kind()
-            ))
-            .at(node.place, "expected a table")
-            .help(section_form(&key.name)),
-        );
+        let mistake = node.unexpected(&format!("`{name}` is a section"), "expected a table");
+        mistakes.push(mistake.help(section_form(name)));
     }
 }
 
@@ -240,161 +229,98 @@ fn section_form(name: &str) -> String {
     }
 }
 
-pub(super) fn text(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> Option<String> {
-    let node = root.get(name)?;
-    if node.as_str().is_none() {
-        mistakes.push(
-            Diagnostic::error(format!(
-                "`{name}`: expected a string, found {}",
-                node.kind()
-            ))
-            .at(node.place, "expected a string"),
-        );
-    }
-    node.as_str().map(str::to_owned)
-}
-
 fn name(root: &Table, mistakes: &mut Vec<Diagnostic>) -> String {
-    let help = "for example `name = \"ddpm\"`: results go to `reports/ddpm/`";
-    let Some(node) = root.get("name") else {
+    if root.get("name").is_none() {
         mistakes.push(
             Diagnostic::error("the manifest needs a `name`")
                 .at(Place::default(), "`name` is missing")
-                .help(help),
+                .help("for example `name = \"ddpm\"`: results go to `reports/ddpm/`"),
         );
-        return String::new();
-    };
-    let Some(name) = text(root, "name", mistakes) else {
-        return String::new();
-    };
-    mistakes.extend(wrong_name(&name, node.place));
-    name
+    }
+    let name = text(root, "name", mistakes);
+    if let Some(name) = &name {
+        mistakes.extend(wrong_name(name, root.place_of("name")));
+    }
+    name.unwrap_or_default()
 }
 
 /// What is wrong with the experiment name at `place`; `None` if nothing is.
 pub fn wrong_name(name: &str, place: Place) -> Option<Diagnostic> {
-    let starts_well =
-        name.starts_with(|letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit());
-    let is_inside =
-        |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+    let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    let is_inside = |letter: char| is_plain(letter) || letter == '-';
     let mistake = Diagnostic::error(format!("`name` cannot be `{name}`"));
-    if !starts_well || !name.chars().all(is_inside) {
+    if !name.starts_with(is_plain) || !name.chars().all(is_inside) {
+        let help = "a name has lower-case letters, digits and `-`, and does not begin with `-`";
         return Some(
             mistake
                 .at(place, "it is also the name of a folder")
-                .help("a name has lower-case letters, digits and `-`, and does not begin with `-`"),
+                .help(help),
         );
     }
+    let label = format!("`reports/{name}/` is used for something else");
     let is_reserved = RESERVED.contains(&name);
-    is_reserved.then(|| {
-        mistake.at(
-            place,
-            format!("`reports/{name}/` is used for something else"),
-        )
-    })
+    is_reserved.then(|| mistake.at(place, label))
 }
 
-type Variants = BTreeMap<String, Vec<assign::Assignment>>;
+type Variants = BTreeMap<String, Vec<Assignment>>;
 
 fn variants(root: &Table, mistakes: &mut Vec<Diagnostic>) -> Variants {
-    let Some(table) = root.get("variants").and_then(Node::as_table) else {
-        return BTreeMap::new();
-    };
     let mut variants = BTreeMap::new();
-    for (key, node) in &table.entries {
-        let Some(set) = node.as_table() else {
-            mistakes.push(
-                Diagnostic::error(format!(
-                    "variant `{}` is a table, found {}",
-                    key.name,
-                    node.kind()
-                ))
-                .at(node.place, "expected a table of overrides")
-                .help(format!(
-                    "write `[variants.{}]` and under it `batch-size = 8`",
-                    key.name
-                )),
-            );
-            continue;
-        };
-        variants.insert(key.name.clone(), assign::read(set, mistakes));
+    for (key, node) in root.entries_of("variants") {
+        let name = &key.name;
+        if let Some(set) = node.as_table() {
+            variants.insert(name.clone(), assign::read(set, mistakes));
+        } else {
+            let expected = format!("variant `{name}` is a table");
+            let help = format!("write `[variants.{name}]` and under it `batch-size = 8`");
+            let mistake = node.unexpected(&expected, "expected a table of overrides");
+            mistakes.push(mistake.help(help));
+        }
     }
     variants
 }
 
-fn listed(set: &[assign::Assignment]) -> BTreeMap<String, serde_json::Value> {
-    set.iter()
-        .map(|assignment| {
-            let names: Vec<&str> = assignment
-                .path
-                .iter()
-                .map(|key| key.name.as_str())
-                .collect();
-            (names.join("."), json(&assignment.node))
-        })
+fn listed(variants: &Variants) -> BTreeMap<String, BTreeMap<String, serde_json::Value>> {
+    let entry = |one: &Assignment| (Key::dotted(&one.path), one.node.to_json());
+    let set = |set: &Vec<Assignment>| set.iter().map(entry).collect();
+    variants
+        .iter()
+        .map(|(name, one)| (name.clone(), set(one)))
         .collect()
 }
 
-pub(super) fn json(node: &Node) -> serde_json::Value {
-    match &node.value {
-        Value::String(text) | Value::Datetime(text) => text.as_str().into(),
-        Value::Integer(number) => (*number).into(),
-        Value::Float(number) => (*number).into(),
-        Value::Boolean(truth) => (*truth).into(),
-        Value::Array(nodes) => nodes.iter().map(json).collect(),
-        Value::Table(table) => {
-            let entries = table
-                .entries
-                .iter()
-                .map(|(key, node)| (key.name.clone(), json(node)));
-            serde_json::Value::Object(entries.collect())
-        }
-    }
-}
-
 fn unknown_variants(matrices: &[Matrix], variants: &Variants, mistakes: &mut Vec<Diagnostic>) {
-    let axes = matrices
-        .iter()
-        .flat_map(|matrix| &matrix.axes)
-        .filter(|axis| axis.path.len() == 1);
+    let axes = matrices.iter().flat_map(|matrix| &matrix.axes);
+    let axes = axes.filter(|axis| axis.is_variant());
     for value in axes.flat_map(|axis| &axis.values) {
         let node = &value.assignment.node;
-        let names = || variants.keys().map(String::as_str);
         if node
             .as_str()
             .is_some_and(|name| variants.contains_key(name))
         {
             continue;
         }
-        let known = if variants.is_empty() {
-            "this manifest has no `[variants.…]`".to_owned()
+        let mistake = Diagnostic::error(format!("unknown variant `{}`", value.text))
+            .at(node.place, "no variant of this name");
+        let names = variants.keys().map(String::as_str);
+        mistakes.push(if variants.is_empty() {
+            mistake.help("this manifest has no `[variants.…]`")
         } else {
-            format!("this manifest has {}", list(names()))
-        };
-        mistakes.push(
-            Diagnostic::error(format!("unknown variant `{}`", value.text))
-                .at(node.place, "no variant of this name")
-                .maybe_help(did_you_mean(&value.text, names()))
-                .help(known),
-        );
+            mistake.among(&value.text, "this manifest has", names)
+        });
     }
 }
 
 fn same_name(manifest: &Manifest, root: &Table, name: &str, warnings: &mut Vec<Diagnostic>) {
     for other in namesakes(&manifest.path, name) {
-        let place = root
-            .get("name")
-            .map_or_else(Place::default, |node| node.place);
-        warnings.push(
-            Diagnostic::warning(format!("`name = \"{name}\"` is taken"))
-                .at(place, format!("also the name of {}", other.display()))
-                .help("results go to `reports/<name>/`; choose another name, or `run --as NAME`"),
-        );
+        let help = "results go to `reports/<name>/`; choose another name, or `run --as NAME`";
+        let also = format!("also the name of {}", other.display());
+        let warning = Diagnostic::warning(format!("`name = \"{name}\"` is taken"));
+        warnings.push(warning.at(root.place_of("name"), also).help(help));
     }
 }
 
 fn with_overrides(manifest: &Manifest) -> String {
     let one_line = |set: &String| format!("# --set {}\n", set.replace('\n', " "));
-    let comments: Vec<String> = manifest.sets.iter().map(one_line).collect();
-    comments.concat() + &manifest.text
+    manifest.sets.iter().map(one_line).collect::<String>() + &manifest.text
 }

@@ -3,8 +3,9 @@
 use std::sync::LazyLock;
 
 use schemars::JsonSchema;
+use serde_json::Value;
 
-use crate::diag::{Diagnostic, Place, did_you_mean, list, nearest};
+use crate::diag::{Diagnostic, Place, did_you_mean, list};
 use crate::loader::LoaderSpec;
 use crate::manifest::Key;
 
@@ -80,53 +81,40 @@ impl Unit {
 
 /// Every key of the plain sections, `(section, key)`.
 static KEYS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
-    let mut keys: Vec<(&str, String)> = CHOICES.map(|name| ("train", name.to_owned())).into();
-    let mut add = |section, names: Vec<String>| {
-        keys.extend(names.into_iter().map(|name| (section, name)));
+    let sections = [
+        ("train", CHOICES.map(str::to_owned).to_vec()),
+        ("train", properties::<TrainSpec>()),
+        ("loader", properties::<LoaderSpec>()),
+        ("validation", properties::<ValidationSpec>()),
+        ("measure", properties::<MeasureSpec>()),
+        ("limits", properties::<LimitsSpec>()),
+    ];
+    let of = |(section, names): (&'static str, Vec<String>)| {
+        names.into_iter().map(move |name| (section, name))
     };
-    add("train", properties::<TrainSpec>());
-    add("loader", properties::<LoaderSpec>());
-    add("validation", properties::<ValidationSpec>());
-    add("measure", properties::<MeasureSpec>());
-    add("limits", properties::<LimitsSpec>());
-    keys
+    sections.into_iter().flat_map(of).collect()
 });
 
 /// Keys of optimizers, schedules and other tables, for advice only.
 static DEEP: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let train = schemars::schema_for!(TrainSpec).to_value();
+    let validation = schemars::schema_for!(ValidationSpec).to_value();
     let mut paths = Vec::new();
-    let schema = schemars::schema_for!(TrainSpec).to_value();
-    let definitions = [
-        ("OptimizerSpec", "train.optimizer"),
-        ("ScheduleSpec", "train.schedule"),
-    ];
-    for (name, path) in definitions {
-        collect(&schema["$defs"][name], &schema["$defs"], path, &mut paths);
-    }
-    for (name, path) in [
-        ("EmaSpec", "train.ema"),
-        ("EarlyStoppingSpec", "train.early-stopping"),
+    for (schema, name, path) in [
+        (&train, "OptimizerSpec", "train.optimizer"),
+        (&train, "ScheduleSpec", "train.schedule"),
+        (&train, "EmaSpec", "train.ema"),
+        (&train, "EarlyStoppingSpec", "train.early-stopping"),
+        (&validation, "SamplingSpec", "validation.sampling"),
     ] {
-        collect(&schema["$defs"][name], &schema["$defs"], path, &mut paths);
+        let definitions = &schema["$defs"];
+        collect(&definitions[name], definitions, path, &mut paths);
     }
-    let schema = schemars::schema_for!(ValidationSpec).to_value();
-    let definitions = &schema["$defs"];
-    let sampling = &definitions["SamplingSpec"];
-    collect(sampling, definitions, "validation.sampling", &mut paths);
     paths
 });
 
-fn collect(
-    schema: &serde_json::Value,
-    definitions: &serde_json::Value,
-    path: &str,
-    paths: &mut Vec<String>,
-) {
-    for key in schema["properties"]
-        .as_object()
-        .into_iter()
-        .flat_map(|map| map.keys())
-    {
+fn collect(schema: &Value, definitions: &Value, path: &str, paths: &mut Vec<String>) {
+    for (key, _) in schema["properties"].as_object().into_iter().flatten() {
         let path = format!("{path}.{key}");
         if key != "kind" && !paths.contains(&path) {
             paths.push(path);
@@ -134,24 +122,19 @@ fn collect(
     }
     let reference = schema["$ref"]
         .as_str()
-        .and_then(|text| text.rsplit('/').next());
-    if let Some(name) = reference {
-        collect(&definitions[name], definitions, path, paths);
-    }
-    for one in schema["oneOf"].as_array().into_iter().flatten() {
+        .and_then(|path| path.rsplit('/').next());
+    let target = reference.map(|name| &definitions[name]);
+    let kinds = schema["oneOf"].as_array().into_iter().flatten();
+    for one in target.into_iter().chain(kinds) {
         collect(one, definitions, path, paths);
     }
 }
 
 /// Names of a section's keys, from its type.
-pub(super) fn properties<T: JsonSchema>() -> Vec<String> {
-    let schema = schemars::schema_for!(T);
-    let properties = schema
-        .get("properties")
-        .and_then(serde_json::Value::as_object);
-    properties
-        .map(|map| map.keys().cloned().collect())
-        .unwrap_or_default()
+fn properties<T: JsonSchema>() -> Vec<String> {
+    let schema = schemars::schema_for!(T).to_value();
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    properties.map(|(key, _)| key.clone()).collect()
 }
 
 /// The long form of the path `written` at `place`: a bare name is prefixed by its section, a dotted path is unchanged.
@@ -161,46 +144,34 @@ pub(super) fn properties<T: JsonSchema>() -> Vec<String> {
 /// # Errors
 /// A bare name that is in no section or in several, and a path into a section that is the same for every cell.
 pub(super) fn long_path(written: &str, place: Place) -> Result<Vec<Key>, Diagnostic> {
-    let segments: Vec<&str> = written.split('.').collect();
-    let keys = |names: &[&str]| {
-        let key = |name: &&str| Key {
-            name: (*name).to_owned(),
-            place,
-        };
-        names.iter().map(key).collect()
+    let section = written.split('.').next().unwrap_or_default();
+    let home = match written {
+        "variant" => None,
+        _ if !written.contains('.') => Some(home(written, place)?),
+        _ if PLAIN.contains(&section) || NAMED.contains(&section) => None,
+        _ => return Err(no_section(written, section, place)),
     };
-    match segments.as_slice() {
-        ["variant"] => Ok(keys(&["variant"])),
-        [name] => home(name, place).map(|section| keys(&[section, name])),
-        [section, ..] if PLAIN.contains(section) || NAMED.contains(section) => Ok(keys(&segments)),
-        [section, ..] => Err(no_section(written, section, place)),
-        [] => Err(no_section(written, "", place)),
-    }
+    let names = home.into_iter().chain(written.split('.'));
+    Ok(names.map(|name| Key::new(name, place)).collect())
+}
+
+/// The long form of the path with dots, or what is written where it has none.
+pub(super) fn dotted_path(written: &str, place: Place) -> String {
+    long_path(written, place).map_or_else(|_| written.to_owned(), |path| Key::dotted(&path))
 }
 
 fn home(name: &str, place: Place) -> Result<&'static str, Diagnostic> {
-    let homes: Vec<&'static str> = KEYS
-        .iter()
-        .filter(|(_, key)| key == name)
-        .map(|(section, _)| *section)
-        .collect();
+    let homes = KEYS.iter().filter(|(_, key)| key == name);
+    let homes: Vec<&'static str> = homes.map(|(section, _)| *section).collect();
     match homes.as_slice() {
-        [home] | ["train", home, ..] if *home == "train" || homes.len() == 1 => Ok(home),
-        ["train", ..] => Ok("train"),
         [] => Err(homeless(name, place)),
+        [home] | [home @ "train", ..] => Ok(home),
         several => {
-            let paths: Vec<String> = several
-                .iter()
-                .map(|section| format!("{section}.{name}"))
-                .collect();
-            Err(
-                Diagnostic::error(format!("`{name}` stands for more than one setting"))
-                    .at(place, "a bare name needs one home")
-                    .help(format!(
-                        "write one of {}",
-                        list(paths.iter().map(String::as_str))
-                    )),
-            )
+            let paths = several.iter().map(|section| format!("{section}.{name}"));
+            let paths: Vec<String> = paths.collect();
+            let help = format!("write one of {}", list(paths.iter().map(String::as_str)));
+            let mistake = Diagnostic::error(format!("`{name}` stands for more than one setting"));
+            Err(mistake.at(place, "a bare name needs one home").help(help))
         }
     }
 }
@@ -215,25 +186,19 @@ fn homeless(name: &str, place: Place) -> Diagnostic {
     if FIXED.contains(&name) {
         return fixed(name, place);
     }
-    let deep = DEEP
-        .iter()
-        .filter(|path| path.rsplit('.').next() == Some(name));
-    let advice: Vec<&str> = deep.map(String::as_str).collect();
-    let near = nearest(
-        name,
-        KEYS.iter().map(|(_, key)| key.as_str()).chain(["variant"]),
-    );
-    let diagnostic = diagnostic.at(place, "not a setting");
-    match (advice.as_slice(), near) {
-        ([], Some(near)) => diagnostic.help(format!("did you mean `{near}`?")),
-        ([], None) => {
-            diagnostic.help("write the setting's path, for example `\"train.optimizer.lr\"`")
-        }
-        (paths, _) => diagnostic.help(format!(
-            "write its whole path: {}",
-            list(paths.iter().copied())
-        )),
-    }
+    let deep = DEEP.iter().map(String::as_str);
+    let paths: Vec<&str> = deep
+        .filter(|path| path.rsplit('.').next() == Some(name))
+        .collect();
+    let names = KEYS.iter().map(|(_, key)| key.as_str());
+    let help = if !paths.is_empty() {
+        format!("write its whole path: {}", list(paths))
+    } else if let Some(meant) = did_you_mean(name, names.chain(["variant"])) {
+        meant
+    } else {
+        "write the setting's path, for example `\"train.optimizer.lr\"`".to_owned()
+    };
+    diagnostic.at(place, "not a setting").help(help)
 }
 
 fn no_section(written: &str, section: &str, place: Place) -> Diagnostic {

@@ -41,12 +41,7 @@ pub(super) fn combine<'a>(parts: impl IntoIterator<Item = (&'a str, &'a str)>) -
 }
 
 fn short(hash: blake3::Hash) -> String {
-    const LETTERS: [u8; 16] = *b"0123456789abcdef";
-    let bytes = hash.as_bytes().iter().take(DIGITS / 2);
-    let digits = bytes.flat_map(|byte| [byte >> 4, byte & 15]);
-    let mut hex = String::with_capacity(DIGITS);
-    hex.extend(digits.map(|digit| char::from(LETTERS[usize::from(digit)])));
-    hex
+    hash.to_hex()[..DIGITS].to_owned()
 }
 
 #[cfg(test)]

@@ -19,14 +19,10 @@ type DeviceOf = dyn Fn(DeviceKind) -> DeviceAnswer + Send + Sync;
 /// Facts from outside the manifest: datasets and devices. Planning reads them and changes nothing.
 #[derive(Clone)]
 pub struct PlanInputs {
-    inner: Arc<Inner>,
-}
-
-struct Inner {
-    facts: Box<FactsOf>,
-    device: Box<DeviceOf>,
+    facts: Arc<FactsOf>,
+    device: Arc<DeviceOf>,
     /// Facts by dataset digest and bits of the validation share; cached, as a folder's fingerprint reads every file.
-    known: Mutex<HashMap<(Arc<str>, u64), Facts>>,
+    known: Arc<Mutex<HashMap<(Arc<str>, u64), Facts>>>,
 }
 
 /// Facts of a dataset, or why there are none.
@@ -45,11 +41,9 @@ impl PlanInputs {
         device: impl Fn(DeviceKind) -> DeviceAnswer + Send + Sync + 'static,
     ) -> Self {
         Self {
-            inner: Arc::new(Inner {
-                facts: Box::new(facts),
-                device: Box::new(device),
-                known: Mutex::default(),
-            }),
+            facts: Arc::new(facts),
+            device: Arc::new(device),
+            known: Arc::default(),
         }
     }
 
@@ -70,13 +64,9 @@ impl PlanInputs {
     /// Facts of `dataset` with `validation_fraction` of its training rows kept for validation.
     pub(super) fn facts(&self, dataset: &Part<DatasetSpec>, validation_fraction: f64) -> Facts {
         let name = (Arc::clone(&dataset.digest), validation_fraction.to_bits());
-        let mut known = self
-            .inner
-            .known
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let ask = || {
-            let facts = (self.inner.facts)(&dataset.value, validation_fraction);
+            let facts = (self.facts)(&dataset.value, validation_fraction);
             facts.map(Arc::new).map_err(Arc::new)
         };
         if known.len() >= CAPACITY && !known.contains_key(&name) {
@@ -90,7 +80,7 @@ impl PlanInputs {
     /// # Errors
     /// Why the device is not available, as a sentence.
     pub fn device(&self, device: DeviceKind) -> DeviceAnswer {
-        (self.inner.device)(device)
+        (self.device)(device)
     }
 
     /// Whether `device` is available.

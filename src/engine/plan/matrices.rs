@@ -1,6 +1,6 @@
 //! Reads `[matrix]` or `[[matrices]]`, and merges their axes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Place};
@@ -18,10 +18,8 @@ pub(super) fn read(
 ) -> (Vec<Matrix>, Vec<Place>) {
     let (Some((key, several)), one) = (root.entry("matrices"), root.entry("matrix")) else {
         let matrix = root.get("matrix").filter(|node| node.as_table().is_some());
-        let matrix = matrix
-            .map(|node| axes::read(node, mistakes, warnings))
-            .unwrap_or_default();
-        return (vec![matrix], vec![Place::default()]);
+        let matrix = matrix.map(|node| axes::read(node, mistakes, warnings));
+        return (vec![matrix.unwrap_or_default()], vec![Place::default()]);
     };
     if let Some((one, _)) = one {
         mistakes.push(
@@ -45,18 +43,16 @@ pub(super) fn read(
         let mut matrix = axes::read(node, mistakes, warnings);
         let named = node.as_table().and_then(|table| table.get("name"));
         let name = named.and_then(Node::as_str).filter(|name| !name.is_empty());
+        let place = named.map_or(node.place, |named| named.place);
         if name.is_none() {
             mistakes.push(
                 Diagnostic::error("one of several matrices needs a `name`")
-                    .at(
-                        named.map_or(node.place, |named| named.place),
-                        "a name in quotes is missing here",
-                    )
+                    .at(place, "a name in quotes is missing here")
                     .help("it is the first part of the cells' keys"),
             );
         }
         matrix.name = Some(name.unwrap_or_default().into());
-        places.push(named.map_or(node.place, |named| named.place));
+        places.push(place);
         read.push(matrix);
     }
     (read, places)
@@ -64,22 +60,14 @@ pub(super) fn read(
 
 /// Reports names that two matrices share.
 pub(super) fn names_twice(matrices: &[Matrix], places: &[Place], mistakes: &mut Vec<Diagnostic>) {
-    let named = || {
-        matrices
-            .iter()
-            .zip(places)
-            .filter_map(|(matrix, place)| Some((matrix.name.as_ref()?, *place)))
-    };
-    for (index, (name, place)) in named().enumerate() {
-        let earlier = named()
-            .take(index)
-            .find(|(other, _)| *other == name && !name.is_empty());
-        if let Some((_, first)) = earlier {
-            mistakes.push(
-                Diagnostic::error(format!("two matrices are called `{name}`"))
-                    .at(place, "again")
-                    .context(first, "first here"),
-            );
+    let named = matrices.iter().zip(places);
+    let named = named.filter_map(|(matrix, place)| Some((matrix.name.as_deref()?, *place)));
+    let mut first: HashMap<&str, Place> = HashMap::new();
+    for (name, place) in named.filter(|(name, _)| !name.is_empty()) {
+        let before = *first.entry(name).or_insert(place);
+        if before != place {
+            let mistake = Diagnostic::error(format!("two matrices are called `{name}`"));
+            mistakes.push(mistake.at(place, "again").context(before, "first here"));
         }
     }
 }
@@ -92,9 +80,8 @@ pub(super) fn union(matrices: &mut [Matrix]) -> Vec<AxisInfo> {
         match axes.iter_mut().find(|known| known.path == axis.long()) {
             Some(known) => {
                 let own: HashSet<Arc<str>> = known.values.iter().cloned().collect();
-                known
-                    .values
-                    .extend(texts.filter(|text| !own.contains(text)));
+                let new = texts.filter(|text| !own.contains(text));
+                known.values.extend(new);
                 known.kind = wider(known.kind, axis.kind);
             }
             None => axes.push(AxisInfo {
@@ -109,20 +96,16 @@ pub(super) fn union(matrices: &mut [Matrix]) -> Vec<AxisInfo> {
         let number = |info: &AxisInfo| matrix.axes.iter().position(|axis| axis.long() == info.path);
         matrix.columns = axes.iter().map(number).collect();
     }
-    let names: Vec<Arc<str>> = matrices
-        .iter()
-        .filter_map(|matrix| matrix.name.clone())
-        .collect();
+    let names = matrices.iter().filter_map(|matrix| matrix.name.clone());
+    let names: Vec<Arc<str>> = names.collect();
     if !names.is_empty() {
-        axes.insert(
-            0,
-            AxisInfo {
-                name: "matrix".to_owned(),
-                path: "matrix".to_owned(),
-                kind: AxisKind::Category,
-                values: names,
-            },
-        );
+        let axis = AxisInfo {
+            name: "matrix".to_owned(),
+            path: "matrix".to_owned(),
+            kind: AxisKind::Category,
+            values: names,
+        };
+        axes.insert(0, axis);
     }
     axes
 }

@@ -98,19 +98,43 @@ impl Dimension {
         let axes = axes.get(self.first()..).unwrap_or_default();
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_by(|one, other| compare(axes, self.row(*one), self.row(*other)));
-        self.values = order
-            .iter()
-            .flat_map(|row| self.row(*row))
-            .copied()
-            .collect();
+        let rows = order.iter().flat_map(|row| self.row(*row));
+        self.values = rows.copied().collect();
+    }
+}
+
+impl AxisValue {
+    pub(super) fn new(path: &Arc<[Key]>, node: Node) -> Self {
+        let path = Arc::clone(path);
+        Self {
+            text: value_text(&node).into(),
+            assignment: Assignment { path, node },
+        }
     }
 }
 
 impl Axis {
+    /// An axis with these values, in this order.
+    pub(super) fn new(name: Key, path: Arc<[Key]>, values: Vec<AxisValue>) -> Self {
+        Self {
+            name: name.name,
+            place: name.place,
+            path,
+            listed: values.len(),
+            ranks: (0..values.len() as u32).collect(),
+            values,
+            kind: AxisKind::Category,
+        }
+    }
+
     /// Long path with dots.
     pub(super) fn long(&self) -> String {
-        let names: Vec<&str> = self.path.iter().map(|key| key.name.as_str()).collect();
-        names.join(".")
+        Key::dotted(&self.path)
+    }
+
+    /// Whether it chooses among the variants.
+    pub(super) fn is_variant(&self) -> bool {
+        self.path.len() == 1
     }
 
     /// Index of the value with this text.
@@ -118,70 +142,47 @@ impl Axis {
         let found = self.values.iter().position(|value| &*value.text == text);
         found.and_then(|index| u32::try_from(index).ok())
     }
-}
-
-impl Axis {
-    /// An axis with one value.
-    pub(super) fn of_one(assignment: Assignment) -> Self {
-        let place = assignment.path.first().map(|key| key.place);
-        let mut axis = Self {
-            name: String::new(),
-            place: place.unwrap_or_default(),
-            path: Arc::clone(&assignment.path),
-            values: Vec::new(),
-            listed: 1,
-            ranks: vec![0],
-            kind: AxisKind::Category,
-        };
-        let text = value_text(&assignment.node);
-        axis.push(assignment.node, text);
-        axis
-    }
-
-    pub(super) fn push(&mut self, node: Node, text: String) {
-        let path = Arc::clone(&self.path);
-        self.values.push(AxisValue {
-            assignment: Assignment { path, node },
-            text: text.into(),
-        });
-    }
 
     /// Decides the type and the row order: numbers by size, anything else as listed.
     pub(super) fn sort(&mut self) {
-        let number = |value: &AxisValue| match value.assignment.node.value {
-            Value::Integer(number) => Some(number as f64),
-            Value::Float(number) => Some(number),
-            _ => None,
-        };
-        let is_integer =
-            |value: &AxisValue| matches!(value.assignment.node.value, Value::Integer(_));
-        self.kind = if self.values.iter().all(is_integer) {
-            AxisKind::Integer
-        } else if self.values.iter().all(|value| number(value).is_some()) {
-            AxisKind::Float
-        } else {
-            AxisKind::Category
-        };
+        self.kind = kind_of(&self.values);
         let mut order: Vec<usize> = (0..self.values.len()).collect();
         if self.kind != AxisKind::Category {
-            let size = |index: &usize| self.values.get(*index).and_then(number).unwrap_or(f64::NAN);
-            order.sort_by(|a, b| size(a).total_cmp(&size(b)));
+            let size = |index: &usize| self.values[*index].assignment.node.as_f64();
+            order.sort_by(|a, b| {
+                size(a)
+                    .unwrap_or(f64::NAN)
+                    .total_cmp(&size(b).unwrap_or(f64::NAN))
+            });
         }
         self.ranks = vec![0; order.len()];
         for (rank, index) in order.into_iter().enumerate() {
-            if let Some(slot) = self.ranks.get_mut(index) {
-                *slot = rank as u32;
-            }
+            self.ranks[index] = rank as u32;
         }
     }
 
     /// Index of the value, which is added to the axis if it is new.
     pub(super) fn find_or_add(&mut self, node: &Node) -> u32 {
-        let text = value_text(node);
-        self.find(&text).unwrap_or_else(|| {
-            self.push(node.clone(), text);
+        let value = AxisValue::new(&self.path, node.clone());
+        self.find(&value.text).unwrap_or_else(|| {
+            self.values.push(value);
             self.values.len() as u32 - 1
         })
+    }
+}
+
+/// The type that all of these values have.
+pub(super) fn kind_of(values: &[AxisValue]) -> AxisKind {
+    let mut nodes = values.iter().map(|value| &value.assignment.node);
+    if nodes
+        .clone()
+        .all(|node| matches!(node.value, Value::Integer(_)))
+    {
+        AxisKind::Integer
+    } else if nodes.all(|node| node.as_f64().is_some()) {
+        AxisKind::Float
+    } else {
+        AxisKind::Category
     }
 }
 
@@ -190,19 +191,29 @@ pub(super) fn compare(axes: &[Axis], one: &[u32], other: &[u32]) -> Ordering {
     let rank =
         |axis: &Axis, value: &u32| axis.ranks.get(*value as usize).copied().unwrap_or(*value);
     let pairs = axes.iter().zip(one.iter().zip(other));
-    pairs
-        .map(|(axis, (one, other))| rank(axis, one).cmp(&rank(axis, other)))
+    let mut orders = pairs.map(|(axis, (one, other))| rank(axis, one).cmp(&rank(axis, other)));
+    orders
         .find(|order| order.is_ne())
         .unwrap_or(Ordering::Equal)
 }
 
 impl Matrix {
+    /// Number of values of axis `axis`.
+    pub(super) fn count_of(&self, axis: usize) -> u32 {
+        let axis = self.axes.get(axis);
+        axis.map_or(0, |axis| axis.values.len() as u32)
+    }
+
     /// Whether a filter of `exclude` removes the cell.
     pub(super) fn is_excluded(&self, choice: &[u32]) -> bool {
+        self.is_excluded_by(choice, |_| true)
+    }
+
+    /// Whether a filter that names only axes for which `is_meant` is true removes the cell.
+    pub(super) fn is_excluded_by(&self, choice: &[u32], is_meant: impl Fn(&usize) -> bool) -> bool {
         let fits = |(axis, values): &(usize, Vec<u32>)| {
-            choice
-                .get(*axis)
-                .is_some_and(|value| values.contains(value))
+            let value = choice.get(*axis).filter(|_| is_meant(axis));
+            value.is_some_and(|value| values.contains(value))
         };
         self.excludes.iter().any(|filter| filter.iter().all(fits))
     }

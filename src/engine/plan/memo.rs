@@ -9,7 +9,7 @@ use super::matrix::Matrix;
 const CAPACITY: usize = 1 << 14;
 
 /// A unit of a cell, resolved.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Part<T> {
     /// Name in the manifest, for models, datasets and losses.
     pub(super) name: Arc<str>,
@@ -19,17 +19,6 @@ pub(super) struct Part<T> {
     pub(super) digest: Arc<str>,
     /// Why it could not be read; `value` is then a default.
     pub(super) problem: Option<Arc<str>>,
-}
-
-impl<T> Clone for Part<T> {
-    fn clone(&self) -> Self {
-        Self {
-            name: Arc::clone(&self.name),
-            value: Arc::clone(&self.value),
-            digest: Arc::clone(&self.digest),
-            problem: self.problem.clone(),
-        }
-    }
 }
 
 /// Resolved values by the combination that they depend on.
@@ -43,12 +32,9 @@ pub(super) struct Memo<T> {
 impl<T: Clone> Memo<T> {
     /// A memo of something that `axes` of `matrix` change.
     pub(super) fn new(matrix: &Matrix, axes: &[usize]) -> Self {
-        let count = |axis: usize| {
-            let axis = matrix.axes.get(axis);
-            axis.map_or(1, |axis| axis.values.len() as u64)
-        };
+        let count = |axis: &usize| (*axis, u64::from(matrix.count_of(*axis)));
         Self {
-            axes: axes.iter().map(|axis| (*axis, count(*axis))).collect(),
+            axes: axes.iter().map(count).collect(),
             known: HashMap::new(),
         }
     }

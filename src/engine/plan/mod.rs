@@ -2,7 +2,7 @@
 //!
 //! Owns [`Plan`], [`CellSpec`], the resolved cell that a worker reads back, and the sections that other modules read. It
 //! runs nothing and generates nothing. Start at [`Plan::new`]; the stages are `homes` (paths) → `matrix` (axes) → `rows`
-//! (choices) → `resolve` (typed units) → `planned` (cells), with `ranges` and `check` for what types cannot express and
+//! (choices) → `reader` (typed units) → `planned` (cells), with `ranges` and `check` for what types cannot express and
 //! `identity` for hashes.
 
 mod assign;
@@ -73,12 +73,13 @@ pub use toml_text::toml_text;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::diag::Failure;
-use crate::manifest::Manifest;
+use crate::diag::{Diagnostic, Failure};
+use crate::manifest::{Manifest, Table};
 
+use head::Written;
 use matrix::Matrix;
 use planned::Resolver;
-use resolve::Written;
+use reader::Reader;
 use search::{SearchSpec, Searched};
 
 /// Most combinations of a plan; listing more would take too long.
@@ -158,40 +159,45 @@ impl Plan {
         validate::cells(&plan, &mut mistakes);
         plan.held_out = data::check(&plan, &mut mistakes);
         references::check(&plan, &mut mistakes, &mut warnings);
+        targets::check(&plan, &mut mistakes);
         reported::check(&plan, &mut mistakes);
         search::check(&plan, &mut mistakes, &mut warnings);
+        let failure = |found| Failure::new(found, manifest.sources.clone());
         if !mistakes.is_empty() {
-            return Err(Failure::new(mistakes, manifest.sources.clone()));
+            return Err(failure(mistakes));
         }
-        let size = plan.matrices.iter().map(Matrix::product_size);
-        let size = size.fold(0, u64::saturating_add);
-        if size > LARGEST_PLAN {
-            let mistake = references::too_large(head::top(manifest), size);
-            return Err(Failure::new(vec![mistake], manifest.sources.clone()));
-        }
-        plan.count = plan.matrices.iter().map(Matrix::count).sum();
-        if plan.count == 0 {
-            return Err(Failure::new(
-                vec![references::nothing_left(head::top(manifest))],
-                manifest.sources.clone(),
-            ));
-        }
-        plan.list_studies()
-            .map_err(|mistake| Failure::new(vec![mistake], manifest.sources.clone()))?;
+        plan.list_cells(head::top(manifest))
+            .map_err(|mistake| failure(vec![mistake]))?;
         let mistakes = reported::targets(&plan);
         if !mistakes.is_empty() {
-            return Err(Failure::new(mistakes, manifest.sources.clone()));
+            return Err(failure(mistakes));
         }
-        plan.measure = plan
-            .written
-            .plain("measure", std::iter::empty())
+        plan.measure = Reader::new(&plan, &Matrix::default())
+            .plain()
             .unwrap_or_default();
-        plan.selection = options
-            .only
-            .map(|only| only.select(plan.cell_axes()))
-            .transpose()?;
-        plan.warnings = Failure::new(warnings, manifest.sources.clone());
+        let selection = options.only.map(|only| only.select(plan.cell_axes()));
+        plan.selection = selection.transpose()?;
+        plan.warnings = failure(warnings);
         Ok(plan)
+    }
+
+    /// Counts the cells; in a search, lists the studies.
+    fn list_cells(&mut self, root: &Table) -> Result<(), Diagnostic> {
+        let size = self.matrices.iter().map(Matrix::product_size);
+        let size = size.fold(0, u64::saturating_add);
+        if size > LARGEST_PLAN {
+            return Err(references::too_large(root, size));
+        }
+        self.count = self.matrices.iter().map(Matrix::count).sum();
+        if self.count == 0 {
+            return Err(references::nothing_left(root));
+        }
+        self.list_studies()
+    }
+
+    /// The axis with this name or long path.
+    fn axis(&self, name: &str) -> Option<&AxisInfo> {
+        self.axes.iter().find(|axis| axis.is_called(name))
     }
 
     /// Number of cells.
@@ -231,9 +237,8 @@ impl Plan {
 
     /// Whether `--only` selects the cell; in a search, a trial of the selected studies.
     pub fn is_selected(&self, cell: &PlannedCell) -> bool {
-        self.selection
-            .as_ref()
-            .is_none_or(|selection| selection.holds(&cell.axes))
+        let selection = self.selection.as_ref();
+        selection.is_none_or(|selection| selection.holds(&cell.axes))
     }
 
     fn checkpoint_folder(&self, cell_hash: &str) -> PathBuf {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::diag::{Failure, did_you_mean, list};
+use crate::diag::{Failure, Place, did_you_mean, list};
 
 use super::axis_info::AxisInfo;
-use super::homes::long_path;
+use super::homes::dotted_path;
 
 /// A selection of cells by axis values: a cell is selected when every term names its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,23 +25,21 @@ impl Only {
     /// # Errors
     /// A term without `=`, an axis or value without text.
     pub fn parse(text: &str) -> Result<Self, Failure> {
-        let terms = split(text, ',')
-            .into_iter()
-            .map(|term| {
-                let (axis, values) = term.split_once('=').unwrap_or((term, ""));
-                let values: Vec<String> = split(values, '|')
-                    .into_iter()
-                    .map(|value| value.trim().to_owned())
-                    .collect();
-                if axis.trim().is_empty() || values.iter().any(String::is_empty) {
-                    let title = format!("`--only`: `{term}` is not `axis=value`");
-                    let help = "for example `--only 'device=cpu,batch-size=8|16'`".to_owned();
-                    return Err(Failure::plain(title, Some(help)));
-                }
-                Ok((axis.trim().to_owned(), values))
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Self { terms })
+        let term = |term: &str| {
+            let (axis, values) = term.split_once('=').unwrap_or((term, ""));
+            let values = split(values, '|').into_iter();
+            let values: Vec<String> = values.map(|value| value.trim().to_owned()).collect();
+            if axis.trim().is_empty() || values.iter().any(String::is_empty) {
+                let title = format!("`--only`: `{term}` is not `axis=value`");
+                let help = "for example `--only 'device=cpu,batch-size=8|16'`".to_owned();
+                return Err(Failure::plain(title, Some(help)));
+            }
+            Ok((axis.trim().to_owned(), values))
+        };
+        let terms = split(text, ',').into_iter().map(term);
+        Ok(Self {
+            terms: terms.collect::<Result<_, _>>()?,
+        })
     }
 
     /// Resolves the axes and values among those of a plan.
@@ -51,14 +49,9 @@ impl Only {
     pub fn select(&self, axes: &[AxisInfo]) -> Result<Selection, Failure> {
         let terms = self.terms.iter().map(|(name, values)| {
             let index = index_of(name, axes)?;
-            let known = axes
-                .get(index)
-                .map_or(&[][..], |axis| axis.values.as_slice());
-            let values = values
-                .iter()
-                .map(|value| value_of(name, value, known))
-                .collect::<Result<_, _>>()?;
-            Ok((index, values))
+            let values = values.iter();
+            let values = values.map(|value| value_of(name, value, &axes[index].values));
+            Ok((index, values.collect::<Result<_, _>>()?))
         });
         Ok(Selection {
             terms: terms.collect::<Result<_, _>>()?,
@@ -78,29 +71,21 @@ impl Selection {
 }
 
 fn index_of(name: &str, axes: &[AxisInfo]) -> Result<usize, Failure> {
-    let long = long_path(name, crate::diag::Place::default()).ok();
-    let long = long.map(|path| {
-        path.iter()
-            .map(|key| key.name.as_str())
-            .collect::<Vec<_>>()
-            .join(".")
-    });
-    let found = axes
-        .iter()
-        .position(|axis| axis.name == name || Some(&axis.path) == long.as_ref());
+    let long = dotted_path(name, Place::default());
+    let mut all = axes.iter();
+    let found = all.position(|axis| axis.name == name || axis.path == long);
     found.ok_or_else(|| {
         let names = || axes.iter().map(|axis| axis.name.as_str());
         let end = format!(".{name}");
-        let ending = names().find(|axis| axis.ends_with(&end));
-        let ending = ending.map(|axis| format!("did you mean `{axis}`?"));
-        let near = ending.or_else(|| did_you_mean(name, names()));
-        let advice = near.unwrap_or_else(|| {
-            if axes.is_empty() {
-                "this plan has no axes".to_owned()
-            } else {
-                format!("the axes are {}", list(names()))
-            }
-        });
+        let advice = if let Some(axis) = names().find(|axis| axis.ends_with(&end)) {
+            format!("did you mean `{axis}`?")
+        } else if let Some(meant) = did_you_mean(name, names()) {
+            meant
+        } else if axes.is_empty() {
+            "this plan has no axes".to_owned()
+        } else {
+            format!("the axes are {}", list(names()))
+        };
         Failure::plain(format!("`--only`: there is no axis `{name}`"), Some(advice))
     })
 }
@@ -112,18 +97,15 @@ fn value_of(axis: &str, value: &str, known: &[Arc<str>]) -> Result<String, Failu
         ***text == *value || number.is_some() && text.parse::<f64>().ok() == number
     };
     let bare = value.trim_matches('"');
-    let found = known
-        .iter()
-        .find(is_same)
-        .or_else(|| known.iter().find(|text| text.trim_matches('"') == bare));
+    let is_bare = |text: &&Arc<str>| text.trim_matches('"') == bare;
+    let found = known.iter().find(is_same);
+    let found = found.or_else(|| known.iter().find(is_bare));
     found.map(ToString::to_string).ok_or_else(|| {
         let texts = || known.iter().map(|text| &**text);
-        let advice = did_you_mean(value, texts())
-            .unwrap_or_else(|| format!("its values are {}", list(texts())));
-        Failure::plain(
-            format!("`--only`: axis `{axis}` has no value `{value}`"),
-            Some(advice),
-        )
+        let all = || format!("its values are {}", list(texts()));
+        let advice = did_you_mean(value, texts()).unwrap_or_else(all);
+        let title = format!("`--only`: axis `{axis}` has no value `{value}`");
+        Failure::plain(title, Some(advice))
     })
 }
 

@@ -56,18 +56,12 @@ impl Data {
         let digest = match &facts.fingerprint {
             Some(content) => {
                 let settings = digest_without(&*dataset.value, &["path", "generate"]);
-                combine([
-                    ("settings", settings.as_str()),
-                    ("content", content.as_str()),
-                ])
+                combine([("settings", &*settings), ("content", content)])
             }
             None => digest_without(&*dataset.value, &["path"]),
         };
-        let (train, validation, test) = (
-            facts.train_samples,
-            facts.validation_samples,
-            facts.test_samples,
-        );
+        let (train, test) = (facts.train_samples, facts.test_samples);
+        let validation = facts.validation_samples;
         Self {
             target: self::digest(&facts.target).into(),
             samples: format!("{train}/{validation}/{test}").into(),

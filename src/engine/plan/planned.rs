@@ -78,7 +78,7 @@ impl<'a> Resolver<'a> {
         Self {
             plan,
             matrix,
-            units: Units::new(Reader { plan, matrix }),
+            units: Units::new(Reader::new(plan, matrix)),
             absent: "".into(),
         }
     }
@@ -86,15 +86,14 @@ impl<'a> Resolver<'a> {
     pub(super) fn cell(&mut self, choice: &[u32]) -> PlannedCell {
         let resolved = self.units.resolve(choice);
         let hash_parts = resolved.hash_parts();
-        let parts = hash_parts.iter().map(|(name, part)| (*name, &**part));
-        let cell_hash = combine(parts);
+        let cell_hash = combine(hash_parts.iter().map(|(name, part)| (*name, &**part)));
         let feasibility = self.feasibility(&resolved);
         let saves = resolved.train.save_to.is_some();
         let algorithm = resolved.train.algorithm;
         let axes = self.axes(choice);
         PlannedCell {
             spec: CellSpec {
-                key: self.key(&axes),
+                key: self.plan.key(&axes),
                 model_name: resolved.model.name,
                 model: resolved.model.value,
                 dataset_name: resolved.dataset.name,
@@ -140,24 +139,21 @@ impl<'a> Resolver<'a> {
         if let Some(error) = &cell.data.unknown {
             return Feasibility::Infeasible(error.to_string());
         }
-        let misfit = cell.pairing.misfit.as_ref().map(ToString::to_string);
         let (train, facts) = (&cell.train, &cell.data.facts);
+        let (validation, loss) = (&cell.validation.value, &cell.loss.value);
+        let normalises_rows = cell.pairing.normalises_rows;
+        let misfit = cell.pairing.misfit.as_ref().map(ToString::to_string);
         let misfit = misfit
             .or_else(|| check::wrong_schedule(train))
-            .or_else(|| check::wrong_sampling(&cell.validation.value, &cell.loss.value))
-            .or_else(|| check::wrong_assessment(&cell.validation.value, &cell.loss.value, facts))
+            .or_else(|| check::wrong_sampling(validation, loss))
+            .or_else(|| check::wrong_assessment(validation, loss, facts))
             .or_else(|| check::no_images(&cell.loader.value, &cell.dataset.value))
-            .or_else(|| check::endless(&cell.validation.value))
+            .or_else(|| check::endless(validation))
             .or_else(|| check::wrong_algorithm(train, &cell.model.value))
-            .or_else(|| check::no_split(&cell.validation.value, facts));
-        let single = || {
-            let is_meant = cell.pairing.normalises_rows;
-            is_meant
-                .then(|| check::single_values(train, facts))
-                .flatten()
-        };
-        let misfit = misfit.or_else(|| check::oversized(train, facts));
-        if let Some(reason) = misfit.or_else(single) {
+            .or_else(|| check::no_split(validation, facts))
+            .or_else(|| check::oversized(train, facts))
+            .or_else(|| check::single_values(train, facts).filter(|_| normalises_rows));
+        if let Some(reason) = misfit {
             return Feasibility::Infeasible(reason);
         }
         let device = self.plan.inputs.device(train.device);
@@ -174,26 +170,23 @@ impl<'a> Resolver<'a> {
             let value = self.matrix.axes.get(*index)?.values.get(value)?;
             Some(Arc::clone(&value.text))
         };
+        let absent = || Arc::clone(&self.absent);
         let columns = self.matrix.columns.iter();
-        let own = columns.map(|column| {
-            let text = column.as_ref().and_then(text);
-            text.unwrap_or_else(|| Arc::clone(&self.absent))
-        });
+        let own = columns.map(|column| column.as_ref().and_then(text).unwrap_or_else(absent));
         self.matrix.name.iter().cloned().chain(own).collect()
     }
+}
 
-    fn key(&self, texts: &[Arc<str>]) -> String {
+impl Plan {
+    /// The readable key of a cell with these axis values; an empty one is left out.
+    pub fn key(&self, texts: &[Arc<str>]) -> String {
         let mut key = String::with_capacity(64);
-        for (axis, text) in self.plan.axes.iter().zip(texts) {
-            if text.is_empty() {
-                continue;
+        let pairs = self.axes.iter().zip(texts);
+        for (axis, text) in pairs.filter(|(_, text)| !text.is_empty()) {
+            let comma = if key.is_empty() { "" } else { "," };
+            for piece in [comma, &axis.name, "=", text] {
+                key.push_str(piece);
             }
-            if !key.is_empty() {
-                key.push(',');
-            }
-            key.push_str(&axis.name);
-            key.push('=');
-            key.push_str(text);
         }
         if key.is_empty() {
             LONELY.to_owned()
@@ -208,11 +201,8 @@ fn work_signature(pairing: Arc<str>, algorithm: Algorithm) -> Arc<str> {
     match algorithm {
         Algorithm::Backprop => pairing,
         Algorithm::EquilibriumPropagation => {
-            let parts = [
-                ("pairing", &*pairing),
-                ("algorithm", "equilibrium-propagation"),
-            ];
-            combine(parts).into()
+            let algorithm = ("algorithm", "equilibrium-propagation");
+            combine([("pairing", &*pairing), algorithm]).into()
         }
     }
 }

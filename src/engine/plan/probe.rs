@@ -81,10 +81,8 @@ fn ask_child(program: &Path, device: DeviceKind) -> DeviceAnswer {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     os::in_own_group(&mut command);
-    let asked = command
-        .spawn()
-        .map_err(|error| format!("cannot ask for `{device}`: {error}"));
-    let mut child = asked?;
+    let cannot = |error| format!("cannot ask for `{device}`: {error}");
+    let mut child = command.spawn().map_err(cannot)?;
     if !ends_in_time(&mut child) {
         os::kill_group(&mut child);
         let _ = child.wait();

@@ -16,7 +16,7 @@ use crate::optim::{OptimizerSpec, RangeError, ScheduleSpec};
 
 use super::bounds::Bounds;
 use super::cell::{SAFETENSORS, TrainSpec, ValidationSpec};
-use super::search::{FloatSection, IntSection, PrunerSection, SamplerSection, SearchSection};
+use super::search::{FloatSection, IntSection, PrunerSpec, SamplerSpec, SearchSection};
 use super::settings::{CompareSpec, CostSpec, LimitsSpec, MeasureSpec, ReportSpec};
 use super::slurm::SlurmSpec;
 
@@ -52,8 +52,8 @@ static SHAPES: [(&str, LazyLock<Shape>); 19] = [
     ("compare", LazyLock::new(of::<CompareSpec>)),
     ("cost", LazyLock::new(of::<CostSpec>)),
     ("search", LazyLock::new(of::<SearchSection>)),
-    ("search.sampler", LazyLock::new(of::<SamplerSection>)),
-    ("search.pruner", LazyLock::new(of::<PrunerSection>)),
+    ("search.sampler", LazyLock::new(of::<SamplerSpec>)),
+    ("search.pruner", LazyLock::new(of::<PrunerSpec>)),
     ("search.space.int", LazyLock::new(of::<IntSection>)),
     ("search.space.float", LazyLock::new(of::<FloatSection>)),
     ("slurm", LazyLock::new(of::<SlurmSpec>)),
@@ -67,9 +67,8 @@ fn of<T: JsonSchema>() -> Shape {
 impl Shape {
     /// `above` are the definitions that this schema stands in: lists of layers hold layers that hold lists.
     fn of(schema: &Json, definitions: &Json, above: &[&str]) -> Self {
-        let items = schema
-            .get("items")
-            .map(|items| Self::of(items, definitions, above));
+        let items = schema.get("items");
+        let items = items.map(|items| Self::of(items, definitions, above));
         let mut shape = Self {
             bounds: Bounds::of(schema),
             items: items.filter(Self::says_something).map(Box::new),
@@ -81,9 +80,8 @@ impl Shape {
                 shape.keys.push((key.clone(), property));
             }
         }
-        let name = schema["$ref"]
-            .as_str()
-            .and_then(|path| path.rsplit('/').next());
+        let path = schema["$ref"].as_str();
+        let name = path.and_then(|path| path.rsplit('/').next());
         let name = name.filter(|name| !above.contains(name));
         let below: Vec<&str> = above.iter().copied().chain(name).collect();
         let target = name.map(|name| &definitions[name]);
@@ -94,9 +92,8 @@ impl Shape {
         }
         for one in schema["oneOf"].as_array().into_iter().flatten() {
             if let Some(kind) = one["properties"]["kind"]["const"].as_str() {
-                shape
-                    .kinds
-                    .push((kind.to_owned(), Self::of(one, definitions, above)));
+                let of_kind = Self::of(one, definitions, above);
+                shape.kinds.push((kind.to_owned(), of_kind));
             }
         }
         shape
@@ -121,9 +118,10 @@ impl Shape {
             Value::Integer(number) => self.number(node, *number as f64, path, found),
             Value::Float(number) => self.number(node, *number, path, found),
             Value::Array(nodes) => {
-                let items = self.items.iter();
-                for (items, node) in items.flat_map(|items| nodes.iter().map(move |n| (items, n))) {
-                    items.outside(node, path, found);
+                for node in nodes {
+                    if let Some(items) = &self.items {
+                        items.outside(node, path, found);
+                    }
                 }
             }
             Value::Table(table) => {
@@ -172,9 +170,7 @@ pub(super) fn check(section: &str, shown: &str, node: &Node) -> Vec<Diagnostic> 
 pub(super) fn refused(shown: &str, node: &Node, errors: &[RangeError]) -> Vec<Diagnostic> {
     let refused = |error: &RangeError| {
         let RangeError { key, message } = error;
-        let written = key
-            .split('.')
-            .try_fold(node, |node, key| node.as_table()?.get(key));
+        let written = node.as_table().and_then(|table| table.below(key));
         let label = message.split(", not ").next().unwrap_or(message);
         Diagnostic::error(format!("`{shown}.{key}` {message}"))
             .at(written.unwrap_or(node).place, label)
@@ -202,10 +198,8 @@ fn file_name(node: &Node) -> Option<Diagnostic> {
     } else {
         return None;
     };
-    let title = format!(
-        "`train.save-to` must be a plain file name, found `{}`",
-        written.escape_debug()
-    );
+    let shown = written.escape_debug();
+    let title = format!("`train.save-to` must be a plain file name, found `{shown}`");
     let help = "each run writes its own file below `reports/<name>/checkpoints/`: `save-to = \"unet\"` makes \
                 `unet-seed1.safetensors`";
     Some(Diagnostic::error(title).at(node.place, label).help(help))
@@ -218,21 +212,20 @@ fn seeds(node: &Node) -> Vec<Diagnostic> {
         return Vec::new();
     };
     if seeds.is_empty() {
-        return vec![
-            Diagnostic::error("`measure.seeds` is empty")
-                .at(list.place, "without a seed nothing runs")
-                .help("for example `seeds = [42]`"),
-        ];
+        let mistake = Diagnostic::error("`measure.seeds` is empty");
+        let mistake = mistake.at(list.place, "without a seed nothing runs");
+        return vec![mistake.help("for example `seeds = [42]`")];
     }
-    let again = seeds.iter().enumerate().filter(|(index, seed)| {
-        let earlier = seeds.iter().take(*index);
-        earlier.into_iter().any(|other| other.value == seed.value)
-    });
-    again
-        .map(|(_, seed)| {
-            Diagnostic::error("`measure.seeds` has a seed twice").at(seed.place, "again")
-        })
-        .collect()
+    let mut known: Vec<&Value> = Vec::new();
+    let mut mistakes = Vec::new();
+    for seed in seeds {
+        if known.contains(&&seed.value) {
+            let mistake = Diagnostic::error("`measure.seeds` has a seed twice");
+            mistakes.push(mistake.at(seed.place, "again"));
+        }
+        known.push(&seed.value);
+    }
+    mistakes
 }
 
 #[cfg(test)]

@@ -1,37 +1,54 @@
-//! [`Reader`]: reads one unit of one cell from the manifest into its type.
+//! [`Reader`]: reads the units of one cell from the manifest into their types.
 
 use serde::de::DeserializeOwned;
 
 use crate::base::shell;
 use crate::datasets::DatasetSpec;
-use crate::diag::{Diagnostic, Place, list};
+use crate::diag::{Diagnostic, Place, did_you_mean, list};
 use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
-use crate::manifest::{Key, Node, Table};
+use crate::manifest::{Key, Node, Table, Value};
 use crate::models::ModelSpec;
 use crate::optim::{OptimizerSpec, RangeError, ScheduleSpec};
 
 use super::Plan;
-use super::assign::{Assignment, empty_section, overlay};
+use super::assign::{Assignment, is_of_train, overlay};
 use super::cell::{TrainSpec, ValidationSpec};
 use super::declared;
-use super::homes::Unit;
+use super::homes::{CHOICES, Unit};
 use super::matrix::Matrix;
-use super::resolve::{absolute, plural};
+use super::resolve::{Read, absolute, read, read_checked};
 use super::section::Section;
 use super::settings::{LimitsSpec, MeasureSpec};
 
-/// A typed section, or what is wrong with it.
-pub(super) type Read<T> = Result<T, Vec<Diagnostic>>;
-
-/// Reads units of the cells of one matrix.
+/// Reads units of a cell of one matrix.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reader<'a> {
     pub(super) plan: &'a Plan,
     pub(super) matrix: &'a Matrix,
+    /// The cell: the value of each axis; empty for the sections as written.
+    choice: &'a [u32],
 }
 
 impl<'a> Reader<'a> {
+    /// Reads the sections as `plan` has them, with what `matrix` sets for all of its cells.
+    pub(super) fn new(plan: &'a Plan, matrix: &'a Matrix) -> Self {
+        let choice = &[];
+        Self {
+            plan,
+            matrix,
+            choice,
+        }
+    }
+
+    /// Reads the cell that takes the values `choice`.
+    pub(super) fn at<'b>(self, choice: &'b [u32]) -> Reader<'b>
+    where
+        'a: 'b,
+    {
+        Reader { choice, ..self }
+    }
+
     /// Axes of the matrix that change one of `units`.
     pub(super) fn axes_of(self, units: &[Unit]) -> Vec<usize> {
         self.axes_where(|path| Unit::of(path).is_some_and(|unit| units.contains(&unit)))
@@ -41,36 +58,51 @@ impl<'a> Reader<'a> {
     pub(super) fn axes_where(self, is_meant: impl Fn(&[Key]) -> bool) -> Vec<usize> {
         let mut overrides = self.plan.written.variants.values().flatten();
         let by_variant = overrides.any(|assignment| is_meant(&assignment.path));
-        let axes = self.matrix.axes.iter().enumerate();
-        let axes = axes.filter(|(_, axis)| {
-            if axis.path.len() == 1 {
+        let is_one = |axis: usize| {
+            let axis = &self.matrix.axes[axis];
+            if axis.is_variant() {
                 by_variant
             } else {
                 is_meant(&axis.path)
             }
-        });
-        axes.map(|(index, _)| index).collect()
+        };
+        (0..self.matrix.axes.len())
+            .filter(|axis| is_one(*axis))
+            .collect()
     }
 
-    pub(super) fn mistakes(self, unit: Unit, choice: &[u32]) -> Vec<Diagnostic> {
+    /// All assignments of the cell: `set` first, then the variant, then the axes.
+    pub(super) fn assignments(self) -> impl Iterator<Item = &'a Assignment> + Clone {
+        let variants = &self.plan.written.variants;
+        let values = self.matrix.axes.iter().zip(self.choice);
+        let values = values.filter_map(|(axis, value)| axis.values.get(*value as usize));
+        let chosen = values.map(|value| &value.assignment);
+        let of_variant = |one: &'a Assignment| variants.get(one.node.as_str()?);
+        let variant = chosen.clone().filter(|one| one.path.len() == 1);
+        let axes = chosen.filter(|one| one.path.len() > 1);
+        let variant = variant.filter_map(of_variant).flatten();
+        self.matrix.set.iter().chain(variant).chain(axes)
+    }
+
+    pub(super) fn mistakes(self, unit: Unit) -> Vec<Diagnostic> {
         let errors = match unit {
-            Unit::Model => self.model(choice).err(),
-            Unit::Dataset => self.dataset(choice).err(),
-            Unit::Loss => self.loss(choice).and_then(Result::err),
-            Unit::Train => self.train(choice).err(),
-            Unit::Optimizer => self.optimizer(choice).err(),
-            Unit::Schedule => self.schedule(choice).err(),
-            Unit::Loader => self.plain::<LoaderSpec>(choice).err(),
-            Unit::Validation => self.plain::<ValidationSpec>(choice).err(),
-            Unit::Measure => self.plain::<MeasureSpec>(choice).err(),
-            Unit::Limits => self.plain::<LimitsSpec>(choice).err(),
+            Unit::Model => self.model().err(),
+            Unit::Dataset => self.dataset().err(),
+            Unit::Loss => self.loss().and_then(Result::err),
+            Unit::Train => self.train().err(),
+            Unit::Optimizer => self.optimizer().err(),
+            Unit::Schedule => self.schedule().err(),
+            Unit::Loader => self.plain::<LoaderSpec>().err(),
+            Unit::Validation => self.plain::<ValidationSpec>().err(),
+            Unit::Measure => self.plain::<MeasureSpec>().err(),
+            Unit::Limits => self.plain::<LimitsSpec>().err(),
         };
         errors.unwrap_or_default()
     }
 
-    pub(super) fn model(self, choice: &[u32]) -> Read<(String, ModelSpec)> {
-        let (name, model) = self.named("model", &ModelSpec::KINDS, choice)?;
-        let node = self.model_section(&name, choice);
+    pub(super) fn model(self) -> Read<(String, ModelSpec)> {
+        let (name, model) = self.named("model", &ModelSpec::KINDS)?;
+        let node = self.named_section("models", &name);
         let mistakes = declared::mistakes(&name, &node, &model);
         if mistakes.is_empty() {
             Ok((name, model))
@@ -79,103 +111,151 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The section of the model `name` for a cell; every value keeps its place.
-    pub(super) fn model_section(self, name: &str, choice: &[u32]) -> Node {
-        let models = self.plan.written.root.get("models");
-        let written = models.and_then(|models| models.as_table()?.get(name));
-        let base = written.cloned();
-        let base = base.unwrap_or_else(|| empty_section(Place::default()));
-        let assignments = declared::lengthened(&base, self.assignments(choice));
-        overlay(base, &["models", name], assignments.iter())
-    }
-
     /// The dataset and its name; paths are absolute.
-    pub(super) fn dataset(self, choice: &[u32]) -> Read<(String, DatasetSpec)> {
-        let folder = &self.plan.written.folder;
-        let read = self.named("dataset", &DatasetSpec::KINDS, choice);
-        read.map(|(name, mut dataset): (String, DatasetSpec)| {
-            dataset.resolve_paths(folder);
-            (name, dataset)
-        })
-    }
-
-    /// The section of the dataset `name` for a cell; every value keeps its place.
-    pub(super) fn dataset_section(self, name: &str, choice: &[u32]) -> Node {
-        let datasets = self.plan.written.root.get("datasets");
-        let written = datasets.and_then(|datasets| datasets.as_table()?.get(name));
-        let base = written.cloned();
-        let base = base.unwrap_or_else(|| empty_section(Place::default()));
-        overlay(base, &["datasets", name], self.assignments(choice))
+    pub(super) fn dataset(self) -> Read<(String, DatasetSpec)> {
+        let (name, mut dataset): (_, DatasetSpec) = self.named("dataset", &DatasetSpec::KINDS)?;
+        dataset.resolve_paths(&self.plan.written.folder);
+        Ok((name, dataset))
     }
 
     /// The loss that the cell names and its name, if it names one.
-    pub(super) fn loss(self, choice: &[u32]) -> Option<Read<(String, LossSpec)>> {
-        let written = &self.plan.written;
-        let chosen = match written.chosen("loss", self.assignments(choice))? {
-            Ok(chosen) => chosen,
-            Err(mistake) => return Some(Err(vec![mistake])),
-        };
-        let read = written.named("loss", &chosen, &LossSpec::KINDS, self.assignments(choice));
-        Some(read.map(|value| (chosen.name, value)))
+    pub(super) fn loss(self) -> Option<Read<(String, LossSpec)>> {
+        let chosen = self.chosen("loss")?.map_err(|mistake| vec![mistake]);
+        Some(chosen.and_then(|chosen| self.of_name("loss", chosen, &LossSpec::KINDS)))
     }
 
     /// `[train]` without the units that stand in it, its path absolute.
-    pub(super) fn train(self, choice: &[u32]) -> Read<TrainSpec> {
-        let mut train = self.plan.written.train(self.assignments(choice))?;
+    pub(super) fn train(self) -> Read<TrainSpec> {
+        let mut node = self.section("train");
+        if let Some(table) = node.as_table_mut() {
+            for name in CHOICES.into_iter().chain(Unit::PARTS_OF_TRAIN) {
+                table.take(name);
+            }
+        }
+        let mut train: TrainSpec = read(&node, "train", "train", &CHOICES)?;
         let folder = &self.plan.written.folder;
         train.init_from = train.init_from.map(|path| absolute(folder, &path));
         Ok(train)
     }
 
-    pub(super) fn optimizer(self, choice: &[u32]) -> Read<OptimizerSpec> {
-        let assignments = self.assignments(choice);
-        self.plan
-            .written
-            .train_part("optimizer", "adam", OptimizerSpec::check, assignments)
+    pub(super) fn optimizer(self) -> Read<OptimizerSpec> {
+        self.train_part("optimizer", "adam", OptimizerSpec::check)
     }
 
-    pub(super) fn schedule(self, choice: &[u32]) -> Read<ScheduleSpec> {
-        let assignments = self.assignments(choice);
-        self.plan
-            .written
-            .train_part("schedule", "constant", alone, assignments)
+    pub(super) fn schedule(self) -> Read<ScheduleSpec> {
+        // What is wrong with it for all learning rates and epochs.
+        self.train_part("schedule", "constant", |schedule: &ScheduleSpec| {
+            schedule.check(f64::INFINITY, 0)
+        })
     }
 
     /// A section that is one table.
-    pub(super) fn plain<T: Section>(self, choice: &[u32]) -> Read<T> {
-        self.plan.written.plain(T::NAME, self.assignments(choice))
+    pub(super) fn plain<T: Section>(self) -> Read<T> {
+        read(&self.section(T::NAME), T::NAME, T::NAME, &[])
     }
 
-    fn assignments<'b>(self, choice: &'b [u32]) -> impl Iterator<Item = &'b Assignment> + Clone
-    where
-        'a: 'b,
-    {
-        self.plan.written.assignments(self.matrix, choice)
+    /// The section `[name]` of the cell; every value keeps its place.
+    pub(super) fn section(self, name: &str) -> Node {
+        let written = self.plan.written.root.get(name);
+        let written = written.filter(|node| node.as_table().is_some()).cloned();
+        let base = written.unwrap_or_else(|| Node::empty(Place::default()));
+        overlay(base, &[name], self.assignments())
     }
 
-    fn named<T: DeserializeOwned>(
+    /// The section of the model or dataset `name` of the cell; every value keeps its place.
+    pub(super) fn named_section(self, section: &str, name: &str) -> Node {
+        let table = self.plan.written.root.table(section);
+        let written = table.and_then(|table| table.get(name)).cloned();
+        let base = written.unwrap_or_else(|| Node::empty(Place::default()));
+        self.overlaid(base, section, name)
+    }
+
+    fn overlaid(self, base: Node, section: &str, name: &str) -> Node {
+        let assignments = declared::lengthened(&base, self.assignments());
+        overlay(base, &[section, name], assignments.iter())
+    }
+
+    /// `train.optimizer` or `train.schedule`; without `kind` it is of the default kind.
+    fn train_part<T: DeserializeOwned>(
+        self,
+        name: &str,
+        default_kind: &str,
+        check: impl Fn(&T) -> Vec<RangeError>,
+    ) -> Read<T> {
+        let root = &self.plan.written.root;
+        let written = root
+            .table("train")
+            .and_then(|train| train.get(name))
+            .cloned();
+        let base = written.unwrap_or_else(|| Node::empty(root.place_of("train")));
+        let mut node = overlay(base, &["train", name], self.assignments());
+        let place = node.place;
+        if let Some(table) = node.as_table_mut()
+            && table.get("kind").is_none()
+        {
+            table.set(Key::new("kind", place), Node::text(default_kind, place));
+        }
+        read_checked(&node, &format!("train.{name}"), check)
+    }
+
+    /// The name that the cell chooses for `what` (`model`, `dataset`, `loss`), from an assignment or from `[train]`, or
+    /// the only one that exists; with the place where it is written.
+    pub(super) fn chosen(self, what: &str) -> Option<Result<Key, Diagnostic>> {
+        let root = &self.plan.written.root;
+        let assigned = self
+            .assignments()
+            .filter(|one| is_of_train(&one.path, what));
+        let assigned = assigned.last().map(|one| &one.node);
+        let written = || root.table("train").and_then(|table| table.get(what));
+        let section = plural(what);
+        if let Some(node) = assigned.or_else(written) {
+            let name = node.as_str().map(|name| Key::new(name, node.place));
+            return Some(name.ok_or_else(|| {
+                let form = "with `kind = \"…\"`, and here";
+                node.unexpected(
+                    &format!("`train.{what}` is a name"),
+                    "expected a name in quotes",
+                )
+                .help(format!(
+                    "write `[{section}.NAME]` {form} `{what} = \"NAME\"`"
+                ))
+            }));
+        }
+        match root.entries_of(&section) {
+            [(key, _)] if what != "loss" => Some(Ok(key.clone())),
+            _ => None,
+        }
+    }
+
+    fn named<T: DeserializeOwned>(self, what: &str, kinds: &[&str]) -> Read<(String, T)> {
+        let chosen = self.chosen(what);
+        let chosen = chosen.unwrap_or_else(|| Err(self.nothing_chosen(what, kinds)));
+        self.of_name(what, chosen.map_err(|mistake| vec![mistake])?, kinds)
+    }
+
+    /// Reads the section that the cell has chosen.
+    fn of_name<T: DeserializeOwned>(
         self,
         what: &str,
+        chosen: Key,
         kinds: &[&str],
-        choice: &[u32],
     ) -> Read<(String, T)> {
-        let written = &self.plan.written;
-        let chosen = match written.chosen(what, self.assignments(choice)) {
-            Some(chosen) => chosen.map_err(|mistake| vec![mistake])?,
-            None => return Err(vec![self.nothing_chosen(what, kinds)]),
+        let (section, name) = (plural(what), chosen.name.as_str());
+        let table = self.plan.written.root.table(&section);
+        let base = match table.and_then(|table| table.get(name)) {
+            Some(node) => node.clone(),
+            // A loss has few settings: its kind may stand for a name.
+            None if what == "loss" && kinds.contains(&name) => of_kind(&chosen),
+            None => return Err(vec![unknown_name(what, &chosen, table, kinds)]),
         };
-        let value = written.named(what, &chosen, kinds, self.assignments(choice))?;
+        let node = self.overlaid(base, &section, name);
+        let value = read(&node, &section, &format!("{section}.{name}"), &[])?;
         Ok((chosen.name, value))
     }
 
     fn nothing_chosen(self, what: &str, kinds: &[&str]) -> Diagnostic {
         let section = plural(what);
-        let table = self
-            .plan
-            .written
-            .root
-            .get(&section)
-            .and_then(Node::as_table);
+        let table = self.plan.written.root.table(&section);
         let names: Vec<&str> = table.into_iter().flat_map(Table::names).collect();
         if names.is_empty() {
             let kind = kinds.first().copied().unwrap_or_default();
@@ -187,7 +267,7 @@ impl<'a> Reader<'a> {
                 .help(format!("`{all}` shows every kind"));
         }
         let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
-        let (shown, quoted) = (list(names.iter().copied()), quoted.join(", "));
+        let (shown, quoted) = (list(names), quoted.join(", "));
         Diagnostic::error(format!("no {what} is chosen"))
             .help(format!(
                 "there are {shown}: add `{what} = [{quoted}]` to `[matrix]`"
@@ -196,7 +276,40 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What is wrong with a schedule for all learning rates and epochs.
-pub(super) fn alone(schedule: &ScheduleSpec) -> Vec<RangeError> {
-    schedule.check(f64::INFINITY, 0)
+/// `model` → `models`, `loss` → `losses`.
+fn plural(what: &str) -> String {
+    let ending = if what == "loss" { "es" } else { "s" };
+    format!("{what}{ending}")
+}
+
+/// The section of a kind alone, written where the kind is.
+pub(super) fn of_kind(kind: &Key) -> Node {
+    let entry = (
+        Key::new("kind", kind.place),
+        Node::text(&kind.name, kind.place),
+    );
+    let entries = vec![entry];
+    Node::new(Value::Table(Table { entries }), kind.place)
+}
+
+fn unknown_name(what: &str, chosen: &Key, table: Option<&Table>, kinds: &[&str]) -> Diagnostic {
+    let (section, name) = (plural(what), chosen.name.as_str());
+    let own = table.into_iter().flat_map(Table::names);
+    let built_in = kinds.iter().copied().filter(|_| what == "loss");
+    let names: Vec<&str> = own.chain(built_in).collect();
+    let help = if kinds.contains(&name) {
+        format!("`{name}` is a kind: add `[{section}.{name}]` with `kind = \"{name}\"`")
+    } else if names.is_empty() {
+        format!("this manifest has no `[{section}.…]`")
+    } else {
+        let are = if names.len() == 1 { "is" } else { "are" };
+        format!("there {are} {}", list(names.iter().copied()))
+    };
+    Diagnostic::error(format!("unknown {what} `{name}`"))
+        .at(
+            chosen.place,
+            format!("no `[{section}.{name}]` in this manifest"),
+        )
+        .maybe_help(did_you_mean(name, names))
+        .help(help)
 }

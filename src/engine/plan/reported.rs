@@ -6,10 +6,11 @@ use std::path::Path;
 use crate::datasets::DatasetSpec;
 use crate::diag::{Diagnostic, did_you_mean, list};
 use crate::losses::LossSpec;
-use crate::manifest::Node;
+use crate::manifest::{Node, Table};
 use crate::models::ModelSpec;
 
 use super::cell::WatchedSplit;
+use super::references::axis_called;
 use super::search;
 use super::{CellSpec, Language, Plan};
 
@@ -52,40 +53,27 @@ const LOOKED_AT: usize = 1024;
 
 /// Checks that every metric of `report.target`, and each that a search reads, is a column of `epochs.csv` for some cell.
 pub(super) fn targets(plan: &Plan) -> Vec<Diagnostic> {
-    let report = plan.written.root.get("report").and_then(Node::as_table);
+    let report = plan.written.root.table("report");
     let target = report.and_then(|report| report.get("target"));
     if target.is_none() && plan.search.is_none() {
         return Vec::new();
     }
-    let known: BTreeSet<String> = plan
-        .cells()
-        .take(LOOKED_AT)
-        .flat_map(|cell| metrics(&cell.spec))
-        .collect();
+    let cells = plan.cells().take(LOOKED_AT);
+    let known: BTreeSet<String> = cells.flat_map(|cell| metrics(&cell.spec)).collect();
     let mut mistakes = search::names_of_metrics(plan, &known);
-    mistakes.extend(
-        target
-            .into_iter()
-            .flat_map(|target| unknown_metrics(target, &known)),
-    );
+    mistakes.extend(target.map_or_else(Vec::new, |target| unknown_metrics(target, &known)));
     mistakes
 }
 
 /// Metrics of `report.target` that no cell has.
 fn unknown_metrics(target: &Node, known: &BTreeSet<String>) -> Vec<Diagnostic> {
-    let names = || known.iter().map(String::as_str);
-    let all = target
-        .as_array()
-        .map_or(std::slice::from_ref(target), |nodes| nodes);
-    let metrics = all.iter().filter_map(|node| node.as_table()?.get("metric"));
+    let metrics = target.alternatives().iter();
+    let metrics = metrics.filter_map(|node| node.as_table()?.get("metric"));
     let unknown = metrics.filter_map(|node| {
         let name = node.as_str().filter(|name| !known.contains(*name))?;
-        let diagnostic =
-            Diagnostic::error(format!("`report.target`: no cell has the metric `{name}`"))
-                .at(node.place, "not a metric of these cells")
-                .maybe_help(did_you_mean(name, names()))
-                .help(format!("every epoch has {}", list(names())));
-        Some(diagnostic)
+        let title = format!("`report.target`: no cell has the metric `{name}`");
+        let mistake = Diagnostic::error(title).at(node.place, "not a metric of these cells");
+        Some(mistake.among(name, "every epoch has", known.iter().map(String::as_str)))
     });
     unknown.collect()
 }
@@ -113,79 +101,54 @@ fn metrics(cell: &CellSpec) -> Vec<String> {
 
 /// Checks that every template of `[report]` is built in or a user's own.
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
-    let report = plan.written.root.get("report").and_then(Node::as_table);
-    let templates = report.and_then(|report| report.get("templates"));
-    let nodes = templates.and_then(Node::as_array).into_iter().flatten();
+    let Some(report) = plan.written.root.table("report") else {
+        return;
+    };
     let folder = plan.results_folder.with_file_name("templates");
-    for node in nodes {
-        if let Some(name) = node.as_str()
-            && !is_known(&folder, name)
-        {
+    for node in report.list("templates") {
+        if let Some(name) = node.as_str().filter(|name| !is_known(&folder, name)) {
             mistakes.push(unknown(node, name));
         }
     }
-    compared(plan, templates, mistakes);
-    let languages = report.and_then(|report| report.get("languages"));
-    if let Some(node) = languages
+    compared(plan, report, mistakes);
+    if let Some(node) = report.get("languages")
         && node.as_array().is_some_and(<[Node]>::is_empty)
     {
-        mistakes.push(
-            Diagnostic::error("`report.languages` is empty")
-                .at(node.place, "no language")
-                .help(format!(
-                    "there are {}",
-                    list(Language::ALL.map(Language::code))
-                )),
-        );
+        let codes = list(Language::ALL.map(Language::code));
+        let mistake =
+            Diagnostic::error("`report.languages` is empty").at(node.place, "no language");
+        mistakes.push(mistake.help(format!("there are {codes}")));
     }
-    let answer = report.and_then(|report| report.get("answer"));
-    for node in answer.and_then(Node::as_array).into_iter().flatten() {
+    for node in report.list("answer") {
         mistakes.extend(node.as_str().and_then(|name| undecided(node, name)));
     }
-    let classes = report.and_then(|report| report.get("classes"));
-    if let Some(node) = classes
-        && let Some(name) = node.as_str()
-        && !plan.axes.iter().any(|axis| axis.is_called(name))
-    {
-        let names = || plan.axes.iter().map(|axis| axis.name.as_str());
-        mistakes.push(
-            Diagnostic::error(format!("`report.classes` names `{name}`, which is no axis"))
-                .at(node.place, "not an axis")
-                .maybe_help(did_you_mean(name, names()))
-                .help(format!("the axes are {}", list(names()))),
-        );
+    if let Some(name) = report.text("classes") {
+        let place = report.place_of("classes");
+        mistakes.extend(axis_called(plan, "report.classes", name, place).err());
     }
 }
 
 /// The template `comparison` needs an axis along which to compare, and two values of it.
-fn compared(plan: &Plan, templates: Option<&Node>, mistakes: &mut Vec<Diagnostic>) {
-    let nodes = templates.and_then(Node::as_array).into_iter().flatten();
-    let Some(node) = nodes
-        .into_iter()
-        .find(|node| node.as_str() == Some(COMPARISON))
-    else {
+fn compared(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
+    let mut templates = report.list("templates").iter();
+    let Some(node) = templates.find(|node| node.as_str() == Some(COMPARISON)) else {
         return;
     };
-    let names = || plan.axes.iter().map(|axis| axis.name.as_str());
     let Some(treatment) = &plan.compare.treatment else {
+        let names = plan.axes.iter().map(|axis| axis.name.as_str());
         mistakes.push(
             Diagnostic::error(format!("the template `{COMPARISON}` needs a treatment"))
                 .at(node.place, "compared along which axis?")
                 .help("name an axis in `[compare]`: `treatment = \"AXIS\"`")
-                .help(format!("the axes are {}", list(names()))),
+                .help(format!("the axes are {}", list(names))),
         );
         return;
     };
-    let axis = plan.axes.iter().find(|axis| axis.is_called(treatment));
-    if let Some(axis) = axis.filter(|axis| axis.values.len() < 2) {
-        mistakes.push(
-            Diagnostic::error(format!(
-                "the template `{COMPARISON}` needs two values of `{}`",
-                axis.name
-            ))
-            .at(node.place, "nothing to compare")
-            .help(format!("the treatment `{}` has one value only", axis.name)),
-        );
+    if let Some(axis) = plan.axis(treatment).filter(|axis| axis.values.len() < 2) {
+        let name = &axis.name;
+        let title = format!("the template `{COMPARISON}` needs two values of `{name}`");
+        let mistake = Diagnostic::error(title).at(node.place, "nothing to compare");
+        mistakes.push(mistake.help(format!("the treatment `{name}` has one value only")));
     }
 }
 
@@ -217,16 +180,15 @@ fn undecided(node: &Node, name: &str) -> Option<Diagnostic> {
     if search::objective::direction(name).is_some() {
         return None;
     }
-    let known = || search::objective::known_columns();
+    let title = format!("`report.answer` names `{name}`, by which nothing is better or worse");
+    let known = search::objective::known_columns;
     Some(
-        Diagnostic::error(format!(
-            "`report.answer` names `{name}`, by which nothing is better or worse"
-        ))
-        .at(node.place, "neither a measured column nor a metric")
-        .maybe_help(did_you_mean(name, known()))
-        .help(format!(
-            "there are {}, and metrics such as `val_accuracy`",
-            list(known())
-        )),
+        Diagnostic::error(title)
+            .at(node.place, "neither a measured column nor a metric")
+            .maybe_help(did_you_mean(name, known()))
+            .help(format!(
+                "there are {}, and metrics such as `val_accuracy`",
+                list(known())
+            )),
     )
 }

@@ -48,17 +48,14 @@ pub fn namesakes(manifest: &Path, name: &str) -> Vec<PathBuf> {
         _ => Path::new("."),
     };
     let same_file = |path: &Path| path.file_name() == manifest.file_name();
-    let mut found: Vec<PathBuf> = std::fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "toml")
-                && !same_file(path)
-        })
-        .filter(|path| is_named(path, name))
-        .collect();
+    let is_toml = |path: &Path| {
+        path.extension()
+            .is_some_and(|extension| extension == "toml")
+    };
+    let is_other = |path: &PathBuf| is_toml(path) && !same_file(path) && is_named(path, name);
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let mut found: Vec<PathBuf> = paths.filter(is_other).collect();
     found.sort();
     let plain = |path: PathBuf| path.strip_prefix(".").map(Path::to_owned).unwrap_or(path);
     found.into_iter().map(plain).collect()

@@ -1,6 +1,6 @@
 //! The cells of a matrix in row order, produced lazily.
 
-use super::matrix::{Matrix, compare};
+use super::matrix::{Dimension, Matrix, compare};
 
 /// Choices of a matrix, one value per axis, in row order: the product without what is excluded, merged with what is
 /// included.
@@ -15,10 +15,9 @@ pub(super) struct Choices<'a> {
 impl Matrix {
     /// Number of combinations before excluding and including.
     pub(super) fn product_size(&self) -> u64 {
-        self.dimensions
-            .iter()
-            .map(|dimension| dimension.len() as u64)
-            .fold(1, u64::saturating_mul)
+        let size = |dimension: &Dimension| dimension.len() as u64;
+        let sizes = self.dimensions.iter().map(size);
+        sizes.fold(1, u64::saturating_mul)
     }
 
     pub(super) fn choices(&self) -> Choices<'_> {
@@ -48,9 +47,7 @@ impl Matrix {
             let row = dimension.row((position % length) as usize);
             position /= length;
             for (axis, value) in dimension.axes.iter().zip(row) {
-                if let Some(slot) = choice.get_mut(*axis) {
-                    *slot = *value;
-                }
+                choice[*axis] = *value;
             }
         }
         choice
@@ -90,11 +87,8 @@ impl Iterator for Choices<'_> {
     fn next(&mut self) -> Option<Vec<u32>> {
         let included = self.matrix.includes.get(self.include);
         let is_include_first = match (&self.next_product, included) {
-            (Some(product), Some(included)) => {
-                compare(&self.matrix.axes, included, product).is_lt()
-            }
-            (None, Some(_)) => true,
-            (_, None) => false,
+            (Some(next), Some(included)) => compare(&self.matrix.axes, included, next).is_lt(),
+            (next, included) => next.is_none() && included.is_some(),
         };
         if is_include_first {
             self.include += 1;

@@ -11,7 +11,7 @@ use crate::models::ModelSpec;
 
 use super::cell::{TrainSpec, ValidationSpec};
 use super::search::{
-    FloatSection, IntSection, ObjectiveSection, PrunerSection, SamplerSection, SearchSection,
+    FloatSection, IntSection, ObjectiveSection, PrunerSpec, SamplerSpec, SearchSection,
 };
 use super::settings::{CompareSpec, CostSpec, Language, LimitsSpec, MeasureSpec, ReportSpec};
 use super::slurm::SlurmSpec;
@@ -27,8 +27,8 @@ pub fn manifest_schema() -> String {
         default_kind(&mut definitions[part]);
     }
     definitions["Matrix"] = matrix();
-    for (key, schema) in search {
-        definitions["SearchSection"]["properties"][key] = schema;
+    for (key, schema) in search.as_object().into_iter().flatten() {
+        definitions["SearchSection"]["properties"][key] = schema.clone();
     }
     definitions["SearchSection"]["required"] = json!(["objective", "space"]);
     let schema = json!({
@@ -138,49 +138,34 @@ fn named<T: JsonSchema>(generator: &mut SchemaGenerator, description: &str) -> V
 }
 
 /// The keys of `[search]` that are not plain values.
-fn search(generator: &mut SchemaGenerator) -> [(&'static str, Value); 5] {
+fn search(generator: &mut SchemaGenerator) -> Value {
     let objective = section::<ObjectiveSection>(generator);
     let objective = json!({ "anyOf": [{ "type": "string" }, objective] });
-    let sampler = section::<SamplerSection>(generator);
-    let pruner = section::<PrunerSection>(generator);
-    let or_kind = |description: &str, kinds: &[&str], table: Value| json!({ "description": description, "anyOf": [{ "type": "string", "enum": kinds }, table] });
-    let parameters = parameters();
-    let table = |description: &str| json!({ "type": "object", "description": description });
-    let mut space =
-        table("What the search chooses: settings by path, each with its choices or its range.");
-    space["additionalProperties"] = json!({ "anyOf": parameters });
-    [
-        (
-            "objective",
-            json!({
-                "description": "What is optimised: a column of the results, a table with `column` and `direction`, or a list of them.",
-                "anyOf": [objective.clone(), { "type": "array", "minItems": 1, "items": objective }]
-            }),
-        ),
-        (
-            "sampler",
-            or_kind(
-                "How values are proposed: a kind, or a table with `kind`; without it, `tpe`.",
-                &SamplerSection::KINDS,
-                sampler,
-            ),
-        ),
-        (
-            "pruner",
-            or_kind(
-                "Which trials end early: a kind, or a table with `kind`; without it, none.",
-                &PrunerSection::KINDS,
-                pruner,
-            ),
-        ),
-        ("space", space),
-        (
-            "final",
-            table(
-                "What `best.toml` changes to train the best configuration in full: settings by path.",
-            ),
-        ),
-    ]
+    let sampler = section::<SamplerSpec>(generator);
+    let pruner = section::<PrunerSpec>(generator);
+    json!({
+        "objective": {
+            "description": "What is optimised: a column of the results, a table with `column` and `direction`, or a list of them.",
+            "anyOf": [objective.clone(), { "type": "array", "minItems": 1, "items": objective }]
+        },
+        "sampler": {
+            "description": "How values are proposed: a kind, or a table with `kind`; without it, `tpe`.",
+            "anyOf": [{ "type": "string", "enum": SamplerSpec::KINDS }, sampler]
+        },
+        "pruner": {
+            "description": "Which trials end early: a kind, or a table with `kind`; without it, none.",
+            "anyOf": [{ "type": "string", "enum": PrunerSpec::KINDS }, pruner]
+        },
+        "space": {
+            "type": "object",
+            "description": "What the search chooses: settings by path, each with its choices or its range.",
+            "additionalProperties": { "anyOf": parameters() }
+        },
+        "final": {
+            "type": "object",
+            "description": "What `best.toml` changes to train the best configuration in full: settings by path."
+        }
+    })
 }
 
 /// The schema of a parameter of the space.
@@ -200,11 +185,11 @@ fn parameters() -> Vec<Value> {
             "additionalProperties": false
         }),
     ];
-    let plain = |schema: schemars::Schema| schema.to_value();
-    for mut range in [
-        plain(schemars::schema_for!(IntSection)),
-        plain(schemars::schema_for!(FloatSection)),
-    ] {
+    let ranges = [
+        schemars::schema_for!(IntSection),
+        schemars::schema_for!(FloatSection),
+    ];
+    for mut range in ranges.map(schemars::Schema::to_value) {
         range["properties"]["when"] = when.clone();
         if let Some(map) = range.as_object_mut() {
             map.retain(|key, _| !["$schema", "title"].contains(&key.as_str()));

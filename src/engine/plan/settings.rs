@@ -1,7 +1,6 @@
 //! The sections that other modules read: what to measure, when to stop a run, what to report, compare and charge.
 
 use std::collections::BTreeMap;
-use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -146,9 +145,8 @@ impl Language {
 
     /// The language with this code; `None` for an unknown code.
     pub fn of_code(code: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|language| language.code() == code)
+        let mut all = Self::ALL.into_iter();
+        all.find(|language| language.code() == code)
     }
 }
 
@@ -245,30 +243,28 @@ fn is_english(languages: &[Language]) -> bool {
 }
 
 /// Reads one table, or a list of tables.
-fn one_or_many<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    struct OneOrMany<T>(PhantomData<T>);
+fn one_or_many<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ReachSpec>, D::Error> {
+    struct OneOrMany;
 
-    impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMany<T> {
-        type Value = Vec<T>;
+    impl<'de> Visitor<'de> for OneOrMany {
+        type Value = Vec<ReachSpec>;
 
         fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             f.write_str("a table or a list of tables")
         }
 
-        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Vec<T>, A::Error> {
-            Ok(vec![T::deserialize(MapAccessDeserializer::new(map))?])
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            Ok(vec![ReachSpec::deserialize(MapAccessDeserializer::new(
+                map,
+            ))?])
         }
 
-        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Vec<T>, A::Error> {
+        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
             Vec::deserialize(SeqAccessDeserializer::new(list))
         }
     }
 
-    deserializer.deserialize_any(OneOrMany(PhantomData))
+    deserializer.deserialize_any(OneOrMany)
 }
 
 fn one_or_many_targets(generator: &mut SchemaGenerator) -> Schema {

@@ -7,7 +7,7 @@ use serde::de::{Deserializer, Error, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::diag::Diagnostic;
-use crate::manifest::Node;
+use crate::manifest::{Key, Node};
 
 /// How `fieldtrial submit --slurm` asks for machines (`[slurm]`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -99,64 +99,47 @@ pub(super) fn check(section: &Node, mistakes: &mut Vec<Diagnostic>) {
         return;
     };
     for key in ["account", "partition", "qos"] {
-        if let Some(node) = table.get(key) {
-            one_word(node, key, mistakes);
+        let is_inside = |letter: char| letter.is_alphanumeric() || "_-.,@".contains(letter);
+        let is_wrong = |text: &&str| text.is_empty() || !text.chars().all(is_inside);
+        if table.text(key).filter(is_wrong).is_some() {
+            let mistake = Diagnostic::error(format!("`slurm.{key}` is no name"));
+            let label = "letters, digits, `_`, `-`, `.`, `,` and `@`";
+            mistakes.push(mistake.at(table.place_of(key), label));
         }
     }
-    let setup = table.get("setup").and_then(Node::as_array);
-    for node in setup.into_iter().flatten() {
-        one_line(node, "slurm.setup", mistakes);
+    for node in table.list("setup") {
+        mistakes.extend(several_lines(node, "slurm.setup"));
     }
-    let options = table.get("options").and_then(Node::as_table);
-    for (key, node) in options.into_iter().flat_map(|table| &table.entries) {
-        let name = key.name.as_str();
-        let is_long = |letter: char| letter.is_ascii_lowercase() || letter == '-';
-        let taken = SlurmSpec::TAKEN.iter().find(|(option, _)| *option == name);
-        if name.is_empty() || name.starts_with('-') || !name.chars().all(is_long) {
-            mistakes.push(
-                Diagnostic::error(format!("`slurm.options` cannot have `{name}`"))
-                    .at(key.place, "not an option of `sbatch`")
-                    .help("write the long name without dashes before it: `constraint = \"a100\"`"),
-            );
-        } else if let Some((_, own)) = taken {
-            let help = if own.is_empty() {
-                "`submit` sets it itself".to_owned()
-            } else {
-                format!("write `{own}` in `[slurm]`")
-            };
-            mistakes.push(
-                Diagnostic::error(format!("`slurm.options` cannot have `{name}`"))
-                    .at(key.place, "set elsewhere")
-                    .help(help),
-            );
-        }
-        one_line(node, "slurm.options", mistakes);
+    for (key, node) in table.entries_of("options") {
+        mistakes.extend(wrong_option(key));
+        mistakes.extend(several_lines(node, "slurm.options"));
     }
 }
 
-fn one_word(node: &Node, key: &str, mistakes: &mut Vec<Diagnostic>) {
-    let is_inside = |letter: char| letter.is_alphanumeric() || "_-.,@".contains(letter);
-    if node
-        .as_str()
-        .is_some_and(|text| text.is_empty() || !text.chars().all(is_inside))
-    {
-        mistakes.push(
-            Diagnostic::error(format!("`slurm.{key}` is no name"))
-                .at(node.place, "letters, digits, `_`, `-`, `.`, `,` and `@`"),
-        );
-    }
+fn wrong_option(key: &Key) -> Option<Diagnostic> {
+    let name = key.name.as_str();
+    let is_long = |letter: char| letter.is_ascii_lowercase() || letter == '-';
+    let taken = SlurmSpec::TAKEN.iter().find(|(option, _)| *option == name);
+    let own = taken.map(|(_, own)| *own);
+    let is_name = !name.is_empty() && !name.starts_with('-') && name.chars().all(is_long);
+    let (label, help) = match own {
+        _ if !is_name => (
+            "not an option of `sbatch`",
+            "write the long name without dashes before it: `constraint = \"a100\"`".to_owned(),
+        ),
+        None => return None,
+        Some("") => ("set elsewhere", "`submit` sets it itself".to_owned()),
+        Some(own) => ("set elsewhere", format!("write `{own}` in `[slurm]`")),
+    };
+    let mistake = Diagnostic::error(format!("`slurm.options` cannot have `{name}`"));
+    Some(mistake.at(key.place, label).help(help))
 }
 
-fn one_line(node: &Node, key: &str, mistakes: &mut Vec<Diagnostic>) {
-    if node
-        .as_str()
-        .is_some_and(|text| text.chars().any(char::is_control))
-    {
-        mistakes.push(
-            Diagnostic::error(format!("`{key}` has a text of several lines"))
-                .at(node.place, "one line each"),
-        );
-    }
+fn several_lines(node: &Node, key: &str) -> Option<Diagnostic> {
+    node.as_str()
+        .filter(|text| text.contains(char::is_control))?;
+    let mistake = Diagnostic::error(format!("`{key}` has a text of several lines"));
+    Some(mistake.at(node.place, "one line each"))
 }
 
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
@@ -171,9 +154,8 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D:
 
         fn visit_i64<E: Error>(self, seconds: i64) -> Result<Self::Value, E> {
             let seconds = u64::try_from(seconds).ok().filter(|seconds| *seconds > 0);
-            seconds
-                .map(Some)
-                .ok_or_else(|| E::custom("must be larger than 0"))
+            let other = || E::custom("must be larger than 0");
+            seconds.map(Some).ok_or_else(other)
         }
 
         fn visit_u64<E: Error>(self, seconds: u64) -> Result<Self::Value, E> {
@@ -202,21 +184,13 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D:
 /// `2:30:00`, `1-12:00:00` in seconds.
 fn seconds_of(text: &str) -> Option<u64> {
     let (days, clock) = text.split_once('-').unwrap_or(("0", text));
-    let parts: Vec<u64> = clock
-        .split(':')
-        .map(|part| part.parse().ok())
-        .collect::<Option<_>>()?;
-    let [hours, minutes, seconds] = parts.as_slice() else {
+    let parts = clock.split(':').map(|part| part.parse::<u64>().ok());
+    let parts: Vec<u64> = parts.collect::<Option<_>>()?;
+    let [hours, minutes @ ..=59, seconds @ ..=59] = parts.as_slice() else {
         return None;
     };
-    if *minutes > 59 || *seconds > 59 {
-        return None;
-    }
-    let hours = days
-        .parse::<u64>()
-        .ok()?
-        .checked_mul(24)?
-        .checked_add(*hours)?;
+    let days = days.parse::<u64>().ok()?;
+    let hours = days.checked_mul(24)?.checked_add(*hours)?;
     hours.checked_mul(3600)?.checked_add(minutes * 60 + seconds)
 }
 

@@ -1,7 +1,7 @@
 //! The columns that a target of `[report]` can name, and the mistakes in targets.
 
 use crate::diag::{Diagnostic, did_you_mean, list};
-use crate::manifest::{Node, Table, Value};
+use crate::manifest::{Node, Table};
 
 use super::Plan;
 use super::references::named_cell;
@@ -70,47 +70,48 @@ pub const METRIC_SPLITS: [&str; 6] = ["train_", "val_", "test_", "fresh_", "best
 
 /// Checks the targets of `[report]`: their columns, limits and axes.
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
-    let report = plan.written.root.get("report").and_then(Node::as_table);
-    let targets = report.and_then(|report| report.get("targets"));
-    for target in targets.and_then(Node::as_array).into_iter().flatten() {
-        let Some(table) = target.as_table() else {
-            continue;
-        };
-        column(table, mistakes);
-        limits(target, table, mistakes);
-        named_cell(plan, table, "report.targets.where", mistakes);
+    let report = plan.written.root.table("report");
+    let targets = report.map_or(&[][..], |report| report.list("targets"));
+    for target in targets {
+        if let Some(table) = target.as_table() {
+            column(table, mistakes);
+            limits(target, table, mistakes);
+            named_cell(plan, table, "report.targets.where", mistakes);
+        }
     }
 }
 
 fn column(table: &Table, mistakes: &mut Vec<Diagnostic>) {
-    let Some(node) = table.get("column") else {
+    let Some(name) = table.text("column") else {
         return;
     };
-    let Some(name) = node.as_str() else { return };
     let is_metric = METRIC_SPLITS.iter().any(|split| name.starts_with(split));
-    if is_metric || TARGET_COLUMNS.contains(&name) {
-        return;
+    if !is_metric && !TARGET_COLUMNS.contains(&name) {
+        mistakes.push(
+            Diagnostic::error(format!(
+                "`report.targets` names `{name}`, which is no column"
+            ))
+            .at(table.place_of("column"), "neither a column nor a metric")
+            .maybe_help(did_you_mean(name, TARGET_COLUMNS))
+            .help(columns_help(TARGET_COLUMNS, METRIC_SPLITS)),
+        );
     }
-    mistakes.push(
-        Diagnostic::error(format!(
-            "`report.targets` names `{name}`, which is no column"
-        ))
-        .at(node.place, "neither a column nor a metric")
-        .maybe_help(did_you_mean(name, TARGET_COLUMNS))
-        .help(format!(
-            "columns are {}; metrics begin with {}",
-            list(TARGET_COLUMNS),
-            list(METRIC_SPLITS)
-        )),
-    );
+}
+
+/// The columns and the beginnings of metrics that a setting can name.
+pub(super) fn columns_help<'a>(
+    columns: impl IntoIterator<Item = &'a str>,
+    metrics: impl IntoIterator<Item = &'a str>,
+) -> String {
+    format!(
+        "columns are {}; metrics begin with {}",
+        list(columns),
+        list(metrics)
+    )
 }
 
 fn limits(target: &Node, table: &Table, mistakes: &mut Vec<Diagnostic>) {
-    let number = |name| match table.get(name)?.value {
-        Value::Integer(number) => Some(number as f64),
-        Value::Float(number) => Some(number),
-        _ => None,
-    };
+    let number = |name| table.get(name)?.as_f64();
     match (number("min"), number("max")) {
         (None, None) if table.get("min").or(table.get("max")).is_none() => mistakes.push(
             Diagnostic::error("a target needs `min` or `max`")
@@ -118,10 +119,9 @@ fn limits(target: &Node, table: &Table, mistakes: &mut Vec<Diagnostic>) {
                 .help("for example `max = 0.15`"),
         ),
         (Some(min), Some(max)) if min > max => {
-            mistakes.push(Diagnostic::error("a target's `min` is above its `max`").at(
-                target.place,
-                format!("nothing is above {min} and below {max}"),
-            ));
+            let label = format!("nothing is above {min} and below {max}");
+            let mistake = Diagnostic::error("a target's `min` is above its `max`");
+            mistakes.push(mistake.at(target.place, label));
         }
         _ => {}
     }

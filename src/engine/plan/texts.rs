@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::diag::{Diagnostic, did_you_mean, list};
-use crate::manifest::{Node, Table};
+use crate::diag::Diagnostic;
+use crate::manifest::Table;
 
 use super::Language;
-use super::head::text;
 
 /// A text by the code of its language; one text for all languages stands under the empty code.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -23,25 +22,30 @@ impl Texts {
     }
 }
 
+/// The text under `name`.
+pub(super) fn text(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> Option<String> {
+    let node = root.get(name)?;
+    if node.as_str().is_none() {
+        let expected = format!("`{name}`: expected a string");
+        mistakes.push(node.unexpected(&expected, "expected a string"));
+    }
+    node.as_str().map(str::to_owned)
+}
+
 /// A text, or one for each language.
 pub(super) fn texts(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> Texts {
-    let Some(table) = root.get(name).and_then(Node::as_table) else {
+    let Some(table) = root.table(name) else {
         let text = text(root, name, mistakes);
         return Texts(text.map(|text| (String::new(), text)).into_iter().collect());
     };
-    let codes = || Language::ALL.map(Language::code);
+    let codes = Language::ALL.map(Language::code);
     let mut found = BTreeMap::new();
     for (key, _) in &table.entries {
         let (code, place) = (key.name.as_str(), key.place);
         if Language::of_code(code).is_none() {
-            mistakes.push(
-                Diagnostic::error(format!(
-                    "`{name}` has a text in `{code}`, which is no language of reports"
-                ))
-                .at(place, "not a language")
-                .maybe_help(did_you_mean(code, codes()))
-                .help(format!("there are {}", list(codes()))),
-            );
+            let title = format!("`{name}` has a text in `{code}`, which is no language of reports");
+            let mistake = Diagnostic::error(title).at(place, "not a language");
+            mistakes.push(mistake.among(code, "there are", codes));
         } else if let Some(text) = text(table, code, mistakes) {
             found.insert(code.to_owned(), text);
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::datasets::{DatasetSpec, DigitsSpec};
+use crate::diag::Diagnostic;
 use crate::loader::LoaderSpec;
 use crate::losses::{LossSpec, MseSpec};
 use crate::models::{MlpSpec, ModelSpec};
@@ -16,7 +17,8 @@ use super::homes::Unit;
 use super::identity::digest;
 use super::memo::{Memo, Part};
 use super::pairing::{Data, Pairing, Tasks};
-use super::reader::{Read, Reader};
+use super::reader::Reader;
+use super::resolve::Read;
 use super::section::Section;
 use super::settings::{LimitsSpec, MeasureSpec};
 
@@ -117,36 +119,31 @@ impl<'a> Units<'a> {
 
     /// Resolves the cell that takes the values `choice`.
     pub(super) fn resolve(&mut self, choice: &[u32]) -> Resolved {
-        let reader = self.reader;
+        let reader = self.reader.at(choice);
         let model = self.model.get(choice, || {
-            named(reader.model(choice), || ModelSpec::Mlp(MlpSpec::default()))
+            named(reader.model(), || ModelSpec::Mlp(MlpSpec::default()))
         });
         let dataset = self.dataset.get(choice, || {
             let default = || DatasetSpec::Digits(DigitsSpec::default());
-            named(reader.dataset(choice), default)
+            named(reader.dataset(), default)
         });
         let loss = self.loss.get(choice, || {
             let default = || model.value.default_loss(&dataset.value);
             let by_default = || Ok((default().kind().to_owned(), default()));
-            let read = reader.loss(choice).unwrap_or_else(by_default);
+            let read = reader.loss().unwrap_or_else(by_default);
             named(read, || LossSpec::Mse(MseSpec::default()))
         });
         let train = self.train(choice);
-        let loader = self
-            .loader
-            .get(choice, || section(reader.plain::<LoaderSpec>(choice)));
+        let loader = self.loader.get(choice, || section(reader.plain()));
         let (validation, default_share) = self.validation.get(choice, || {
-            with_fraction(reader.plain(choice), &dataset.value, &loss.value)
+            with_fraction(reader.plain(), &dataset.value, &loss.value)
         });
-        let measure = self.measure.get(choice, || section(reader.plain(choice)));
-        let limits = self.limits.get(choice, || section(reader.plain(choice)));
-        let inputs = &reader.plan.inputs;
-        let data = self
-            .data
-            .get(choice, || Data::of(inputs, &dataset, &validation.value));
-        let pairing = self.pairing.get(choice, || {
-            Pairing::of(&model, &loss, &data, &mut self.tasks)
-        });
+        let measure = self.measure.get(choice, || section(reader.plain()));
+        let limits = self.limits.get(choice, || section(reader.plain()));
+        let of_data = || Data::of(&reader.plan.inputs, &dataset, &validation.value);
+        let data = self.data.get(choice, of_data);
+        let of_pair = || Pairing::of(&model, &loss, &data, &mut self.tasks);
+        let pairing = self.pairing.get(choice, of_pair);
         let problems = [
             &model.problem,
             &dataset.problem,
@@ -176,14 +173,14 @@ impl<'a> Units<'a> {
     }
 
     fn train(&mut self, choice: &[u32]) -> Train {
-        let reader = self.reader;
+        let reader = self.reader.at(choice);
         self.whole_train.get(choice, || {
-            let rest = self.train.get(choice, || section(reader.train(choice)));
+            let rest = self.train.get(choice, || section(reader.train()));
             let optimizer = self.optimizer.get(choice, || {
-                part(reader.optimizer(choice), OptimizerSpec::default, digest)
+                part(reader.optimizer(), OptimizerSpec::default, digest)
             });
             let schedule = self.schedule.get(choice, || {
-                part(reader.schedule(choice), ScheduleSpec::default, digest)
+                part(reader.schedule(), ScheduleSpec::default, digest)
             });
             Train {
                 whole: Arc::new(TrainSpec {
@@ -239,15 +236,9 @@ fn part<T>(
     stand_in: impl FnOnce() -> T,
     digest: impl FnOnce(&T) -> String,
 ) -> Part<T> {
-    let (value, problem) = match read {
-        Ok(value) => (value, None),
-        Err(mistakes) => (
-            stand_in(),
-            mistakes
-                .first()
-                .map(|mistake| mistake.title.as_str().into()),
-        ),
-    };
+    let title = |mistakes: &Vec<Diagnostic>| Some(mistakes.first()?.title.as_str().into());
+    let problem = read.as_ref().err().and_then(title);
+    let value = read.unwrap_or_else(|_| stand_in());
     Part {
         name: "".into(),
         digest: digest(&value).into(),
@@ -257,12 +248,9 @@ fn part<T>(
 }
 
 fn named<T: Serialize>(read: Read<(String, T)>, stand_in: impl FnOnce() -> T) -> Part<T> {
-    let (name, read) = match read {
-        Ok((name, value)) => (name, Ok(value)),
-        Err(mistakes) => (String::new(), Err(mistakes)),
-    };
+    let name = read.as_ref().map_or("", |(name, _)| name).into();
     Part {
-        name: name.into(),
-        ..part(read, stand_in, digest)
+        name,
+        ..part(read.map(|(_, value)| value), stand_in, digest)
     }
 }

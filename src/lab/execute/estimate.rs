@@ -26,7 +26,7 @@ pub struct Estimate {
 }
 
 /// What an expected time is based on: always complete runs on this machine, from process start to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Basis {
     /// Earlier runs of the cell.
     SameCell,
@@ -175,9 +175,8 @@ impl Cost {
 #[derive(Debug, Default)]
 struct Costs {
     all: Vec<Cost>,
-    by_cell: HashMap<String, Vec<usize>>,
-    by_work: HashMap<String, Vec<usize>>,
-    by_kind: HashMap<String, Vec<usize>>,
+    /// Indices into `all`, by the run's cell, work or kind.
+    known: HashMap<(Basis, String), Vec<usize>>,
 }
 
 impl Costs {
@@ -188,12 +187,13 @@ impl Costs {
             let Some(cost) = Cost::of(run) else { continue };
             let index = costs.all.len();
             costs.all.push(cost);
-            for (map, name) in [
-                (&mut costs.by_cell, &run.keys.cell_hash),
-                (&mut costs.by_work, &run.work_signature),
-                (&mut costs.by_kind, &run.kind),
+            for (basis, name) in [
+                (Basis::SameCell, &run.keys.cell_hash),
+                (Basis::SameWork, &run.work_signature),
+                (Basis::SameKind, &run.kind),
             ] {
-                map.entry(name.clone()).or_default().push(index);
+                let known = costs.known.entry((basis, name.clone()));
+                known.or_default().push(index);
             }
         }
         costs
@@ -209,11 +209,12 @@ impl Costs {
         if self.all.is_empty() {
             return None;
         }
-        let known = match basis {
-            Basis::SameCell => self.by_cell.get(&cell.cell_hash),
-            Basis::SameWork => self.by_work.get(&*cell.work_signature),
-            Basis::SameKind => self.by_kind.get(&cell.spec.kind()),
-        }?;
+        let name = match basis {
+            Basis::SameCell => cell.cell_hash.clone(),
+            Basis::SameWork => cell.work_signature.to_string(),
+            Basis::SameKind => cell.spec.kind(),
+        };
+        let known = self.known.get(&(basis, name))?;
         let (samples, step_samples) = samples(cell);
         let flops = cell.flops_per_sample.filter(|_| basis == Basis::SameKind);
         let ratio = |cost: &Cost| flops.map_or(1.0, |flops| flops / cost.flops);
@@ -254,11 +255,7 @@ fn samples(cell: &PlannedCell) -> (f64, f64) {
     let step = train.batch_size.saturating_mul(train.accumulate.max(1));
     let cap = train
         .steps_per_epoch
-        .map_or(usize::MAX, |steps| steps.saturating_mul(step));
-    let all = cell
-        .facts
-        .train_samples
-        .min(cap)
-        .saturating_mul(train.epochs);
-    (all as f64, step as f64)
+        .map(|steps| steps.saturating_mul(step));
+    let epoch = cell.facts.train_samples.min(cap.unwrap_or(usize::MAX));
+    (epoch.saturating_mul(train.epochs) as f64, step as f64)
 }

@@ -54,10 +54,8 @@ pub(super) fn judge(evidence: &Evidence) -> (Status, String) {
         };
     }
     if let Some(EndedByParent::Timeout(limit)) = evidence.by_parent {
-        return (
-            Status::Timeout,
-            format!("timeout: {} s", limit.as_secs_f64()),
-        );
+        let reason = format!("timeout: {} s", limit.as_secs_f64());
+        return (Status::Timeout, reason);
     }
     if let Some((status, reason)) = &evidence.failed {
         return named_by_worker(*status, reason);
@@ -79,10 +77,8 @@ fn by_process(evidence: &Evidence) -> (Status, String) {
     let ended = &evidence.ended;
     if let Some(bytes) = failed_allocation(&evidence.stderr) {
         let limit = limit_text(evidence.memory_bytes);
-        return (
-            Status::Oom,
-            format!("oom: an allocation of {bytes} bytes failed{limit}"),
-        );
+        let reason = format!("oom: an allocation of {bytes} bytes failed{limit}");
+        return (Status::Oom, reason);
     }
     if let Some(message) = panic_message(&evidence.stderr) {
         return panicked(&message, evidence.memory_bytes);
@@ -120,10 +116,8 @@ fn limit_text(bytes: Option<u64>) -> String {
 }
 
 fn is_near_limit(ended: &Ended, limit: Option<u64>) -> bool {
-    match (ended.peak_rss_bytes, limit) {
-        (Some(peak), Some(limit)) => peak as f64 >= NEAR_LIMIT * limit as f64,
-        _ => false,
-    }
+    let known = ended.peak_rss_bytes.zip(limit);
+    known.is_some_and(|(peak, limit)| peak as f64 >= NEAR_LIMIT * limit as f64)
 }
 
 /// Size in bytes of the allocation that Rust's runtime aborted on: `memory allocation of N bytes failed`.
@@ -136,24 +130,20 @@ fn failed_allocation(stderr: &str) -> Option<u64> {
 
 /// `MESSAGE at FILE:LINE` of the first panic.
 fn panic_message(stderr: &str) -> Option<String> {
-    let line = stderr
-        .lines()
-        .find_map(|line| line.strip_prefix(PANIC_MARK))?;
+    let mut lines = stderr.lines();
+    let line = lines.find_map(|line| line.strip_prefix(PANIC_MARK))?;
     let (place, message) = line.split_once(": ")?;
     Some(format!("{} at {}", one_line(message), short_place(place)))
 }
 
 /// A source location without this machine's folders, so that results are equal on all machines.
 fn short_place(place: &str) -> &str {
-    let after = |mark: &str| place.rsplit_once(mark).map(|(_, rest)| rest);
-    after("/registry/src/")
-        .and_then(|rest| rest.split_once('/'))
-        .map(|(_, rest)| rest)
-        .or_else(|| {
-            after("/rustc/")
-                .and_then(|rest| rest.split_once('/'))
-                .map(|(_, rest)| rest)
-        })
+    let below = |mark: &str| {
+        let (_, rest) = place.rsplit_once(mark)?;
+        Some(rest.split_once('/')?.1)
+    };
+    below("/registry/src/")
+        .or_else(|| below("/rustc/"))
         .unwrap_or(place)
 }
 

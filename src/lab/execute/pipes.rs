@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use serde::Serialize;
 
-use crate::event::{Job, Order, PROTOCOL_VERSION, Reply};
+use crate::event::{Job, Order, PROTOCOL_VERSION};
 
 /// Longest line that a worker may write; an epoch with a million steps has about 50 MiB.
 const LONGEST_LINE: u64 = 256 << 20;
@@ -18,6 +18,7 @@ const STDERR_KEPT: usize = 64 << 10;
 
 /// Writes the job. Keep the handle until the worker ends: a worker whose stdin closes exits.
 pub(super) fn feed(child: &mut Child, job: &Job, assess_into: Option<&Path>) -> Option<ChildStdin> {
+    let members = job.trial.as_ref().map(|trial| trial.members.clone());
     let order = Order {
         protocol: PROTOCOL_VERSION,
         cell: job.spec.as_ref(),
@@ -28,23 +29,14 @@ pub(super) fn feed(child: &mut Child, job: &Job, assess_into: Option<&Path>) -> 
             .filter(|_| job.id.block == 0)
             .map(Path::to_owned),
         verdicts: job.awaits_verdicts(),
-        members: job
-            .trial
-            .as_ref()
-            .map_or_else(Vec::new, |trial| trial.members.clone()),
+        members: members.unwrap_or_default(),
     };
     let mut stdin = child.stdin.take()?;
     tell(&mut stdin, &order);
     Some(stdin)
 }
 
-pub(super) fn answer(stdin: Option<&mut ChildStdin>, reply: Reply) {
-    if let Some(stdin) = stdin {
-        tell(stdin, &reply);
-    }
-}
-
-fn tell(stdin: &mut ChildStdin, what: &impl Serialize) {
+pub(super) fn tell(stdin: &mut ChildStdin, what: &impl Serialize) {
     let mut line = serde_json::to_vec(what).unwrap_or_default();
     line.push(b'\n');
     // Failure is ignored: if the worker is gone, its exit status shows it.

@@ -1,6 +1,6 @@
 //! [`decide`]: which runs of a plan are needed, which are kept, and why.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use crate::build_info;
@@ -129,22 +129,15 @@ fn decision(
         return Decision::Run(Why::Fresh);
     }
     let same_cell = store.runs_of(&keys.cell_hash);
-    let facts: Vec<&StoredRun> = same_cell
-        .iter()
-        .filter(|run| run.keys.share_facts(keys))
-        .collect();
+    let facts = same_cell.iter().filter(|run| run.keys.share_facts(keys));
     let serves =
-        |run: &&&StoredRun| options.any_conditions || run.keys.conditions.serve(&keys.conditions);
-    let lacks_profile = |run: &StoredRun| {
-        let is_wanted = cell.spec.measure.profiles(keys.block);
-        is_wanted && run.status == Status::Done && !run.is_profiled
-    };
-    let mut serving = facts.iter().filter(serves);
-    if let Some(run) = serving
-        .clone()
-        .find(|run| !lacks_profile(run))
-        .or(serving.next())
-    {
+        |run: &&StoredRun| options.any_conditions || run.keys.conditions.serve(&keys.conditions);
+    let is_wanted = cell.spec.measure.profiles(keys.block);
+    let lacks_profile =
+        |run: &StoredRun| is_wanted && run.status == Status::Done && !run.is_profiled;
+    let mut serving = facts.clone().filter(serves);
+    let profiled = serving.clone().find(|run| !lacks_profile(run));
+    if let Some(run) = profiled.or_else(|| serving.next()) {
         return if options.retry && run.status.is_failure() {
             Decision::Run(Why::Retry(run.status))
         } else if !run.holds_under(&cell.spec.limits) {
@@ -157,7 +150,7 @@ fn decision(
             Decision::Keep(run.status)
         };
     }
-    if let Some(run) = facts.first() {
+    if let Some(run) = facts.clone().next() {
         let differences = run.keys.conditions.differences(&keys.conditions);
         return Decision::Run(Why::Times(differences));
     }
@@ -182,10 +175,8 @@ fn other_code_or_class<'a>(
     store: &Store,
     earlier: impl Iterator<Item = &'a StoredRun> + Clone,
 ) -> Why {
-    if let Some(run) = earlier
-        .clone()
-        .find(|run| run.keys.code_hash == keys.code_hash)
-    {
+    let is_same_code = |run: &&StoredRun| run.keys.code_hash == keys.code_hash;
+    if let Some(run) = earlier.clone().find(is_same_code) {
         return Why::NumericClass(run.keys.numeric_class.clone());
     }
     let now = build_info::code_parts(arithmetic(&cell.spec));
@@ -207,11 +198,9 @@ fn other_cell<'a>(cell: &PlannedCell, earlier: impl Iterator<Item = &'a StoredRu
 
 /// Names whose values differ, or that exist on one side only.
 fn differing(then: &BTreeMap<String, String>, now: &BTreeMap<String, String>) -> Vec<String> {
-    let names: std::collections::BTreeSet<&String> = then.keys().chain(now.keys()).collect();
-    let differs = |name: &&&String| then.get(**name) != now.get(**name);
-    names
-        .iter()
-        .filter(differs)
-        .map(|name| (*name).clone())
-        .collect()
+    let names: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
+    let differing = names
+        .into_iter()
+        .filter(|name| then.get(*name) != now.get(*name));
+    differing.cloned().collect()
 }

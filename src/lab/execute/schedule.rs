@@ -92,9 +92,8 @@ impl Drop for StopOnDrop<'_> {
 }
 
 enum Message {
-    Worker(RunId, Event),
-    /// An event whose worker waits for a verdict.
-    Waiting(RunId, Event, SyncSender<Verdict>),
+    /// An event, and where its worker waits for a verdict.
+    Worker(RunId, Event, Option<SyncSender<Verdict>>),
     Ended(usize, Box<RunOutcome>),
 }
 
@@ -113,14 +112,6 @@ struct Schedule<'scope, 'env> {
     last_tick: Instant,
 }
 
-#[derive(PartialEq, Eq)]
-enum Filled {
-    /// Nothing more can start before a run ends.
-    AsFarAsPossible,
-    /// A trial was already finished; the next one may follow at once.
-    Kept,
-}
-
 impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
     fn drive<E>(&mut self, receiver: &Receiver<Message>, sink: Sink<'_, E>) -> Result<Summary, E> {
         sink(RunEvent::Start {
@@ -129,15 +120,12 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         })?;
         loop {
             self.check_for_stop(sink)?;
-            let filled = self.fill_slots(sink)?;
-            if filled == Filled::AsFarAsPossible && self.running.iter().all(Option::is_none) {
+            let was_kept = self.fill_slots(sink)?;
+            if !was_kept && self.running.iter().all(Option::is_none) {
                 break;
             }
             // Between kept trials, of which there may be thousands, messages are received without waiting.
-            let wait = match filled {
-                Filled::Kept => Duration::ZERO,
-                Filled::AsFarAsPossible => TICK,
-            };
+            let wait = if was_kept { Duration::ZERO } else { TICK };
             match receiver.recv_timeout(wait) {
                 Ok(message) => self.handle(message, sink)?,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
@@ -157,9 +145,8 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
 
     fn handle<E>(&mut self, message: Message, sink: Sink<'_, E>) -> Result<(), E> {
         match message {
-            Message::Worker(id, event) => sink(RunEvent::Worker { id, event: &event }),
-            Message::Waiting(id, event, answer) => {
-                if let Event::Epoch(row) = &event {
+            Message::Worker(id, event, answer) => {
+                if let (Event::Epoch(row), Some(answer)) = (&event, answer) {
                     // Fails only if the run has been interrupted.
                     let _ = answer.send(self.source.verdict(id, row));
                 }
@@ -181,10 +168,8 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         if self.summary.stopped == Some(StopReason::Interrupted) {
             return Ok(());
         }
-        let failures = self
-            .options
-            .max_failures
-            .filter(|&n| self.summary.failed >= n);
+        let limit = self.options.max_failures;
+        let failures = limit.filter(|&limit| self.summary.failed >= limit);
         let reason = if self.interrupted.load(Ordering::SeqCst) {
             self.stop.store(true, Ordering::SeqCst);
             StopReason::Interrupted
@@ -198,8 +183,11 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         sink(RunEvent::Stopping { reason, running })
     }
 
-    fn fill_slots<E>(&mut self, sink: Sink<'_, E>) -> Result<Filled, E> {
-        while let (Some(slot), None) = (self.free_slot(), self.summary.stopped) {
+    /// Starts runs until nothing more can start before one ends. Returns early with true for a trial that was already
+    /// finished: the next one may follow at once.
+    fn fill_slots<E>(&mut self, sink: Sink<'_, E>) -> Result<bool, E> {
+        let free = |running: &[Option<Job>]| running.iter().position(Option::is_none);
+        while let (Some(slot), None) = (free(&self.running), self.summary.stopped) {
             match self.next() {
                 None => break,
                 Some(Next::Run(job)) => {
@@ -218,15 +206,11 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
                         info: &info,
                         reason: &reason,
                     })?;
-                    return Ok(Filled::Kept);
+                    return Ok(true);
                 }
             }
         }
-        Ok(Filled::AsFarAsPossible)
-    }
-
-    fn free_slot(&self) -> Option<usize> {
-        self.running.iter().position(Option::is_none)
+        Ok(false)
     }
 
     /// The next run whose GPU is free (a GPU executes one run at a time), or the next kept trial.
@@ -253,7 +237,9 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
 
     fn start(&mut self, job: Job, slot: usize) {
         self.running[slot] = Some(job.clone());
-        let threads = self.threads(&job);
+        // The cell's setting, else its share of the cores.
+        let threads = job.spec.train.threads;
+        let threads = threads.unwrap_or_else(|| self.options.threads());
         let (launcher, stop, sender) = (self.launcher, self.stop, self.sender.clone());
         let awaits_verdicts = job.awaits_verdicts();
         self.scope.spawn(move || {
@@ -261,19 +247,13 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
                 if awaits_verdicts && matches!(event, Event::Epoch(_)) {
                     return ask(&sender, job.id, event, stop);
                 }
-                drop(sender.send(Message::Worker(job.id, event)));
+                drop(sender.send(Message::Worker(job.id, event, None)));
                 Verdict::GoOn
             };
             let outcome = launcher.launch(&job, threads, stop, &mut emit);
             // Fails only if the receiver is gone, because the sink failed.
             drop(sender.send(Message::Ended(slot, Box::new(outcome))));
         });
-    }
-
-    /// The cell's setting, else its share of the cores.
-    fn threads(&self, job: &Job) -> usize {
-        let share = || self.options.threads();
-        job.spec.train.threads.unwrap_or_else(share)
     }
 
     fn end<E>(&mut self, slot: usize, outcome: &RunOutcome, sink: Sink<'_, E>) -> Result<(), E> {
@@ -294,7 +274,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
 /// Waits for the verdict, unless everything stops: then there may be no reply, and the run is killed anyway.
 fn ask(sender: &Sender<Message>, id: RunId, event: Event, stop: &AtomicBool) -> Verdict {
     let (answer, verdict) = mpsc::sync_channel(1);
-    drop(sender.send(Message::Waiting(id, event, answer)));
+    drop(sender.send(Message::Worker(id, event, Some(answer))));
     loop {
         match verdict.recv_timeout(TICK) {
             Ok(verdict) => return verdict,

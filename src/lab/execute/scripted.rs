@@ -1,7 +1,6 @@
 //! [`Scripted`]: replays given outcomes, for tests of the layers above the worker.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -18,12 +17,6 @@ pub struct Scripted {
 }
 
 type Play = dyn Fn(&Job) -> (Vec<Event>, RunOutcome) + Send + Sync;
-
-impl fmt::Debug for Scripted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scripted").finish_non_exhaustive()
-    }
-}
 
 impl Scripted {
     /// Every run succeeds at once, without events.
@@ -70,10 +63,11 @@ impl Launch for Scripted {
             }
             return RunOutcome::interrupted();
         }
-        let scripted = self.runs.get(&job.id).cloned();
-        let (events, outcome) = scripted
-            .or_else(|| Some((self.play.as_ref()?)(job)))
-            .unwrap_or_else(|| (Vec::new(), RunOutcome::empty(Status::Done, String::new())));
+        let (events, outcome) = match (self.runs.get(&job.id), &self.play) {
+            (Some(scripted), _) => scripted.clone(),
+            (None, Some(play)) => play(job),
+            (None, None) => (Vec::new(), RunOutcome::empty(Status::Done, String::new())),
+        };
         for event in events {
             let is_epoch = matches!(event, Event::Epoch(_));
             match emit(event) {

@@ -17,7 +17,7 @@ use crate::event::{
 
 use super::Launch;
 use super::outcome::{EndedByParent, Evidence, judge};
-use super::pipes::{answer, drain, feed, read_lines};
+use super::pipes::{drain, feed, read_lines, tell};
 
 /// How often a silent worker is checked.
 const POLL: Duration = Duration::from_millis(50);
@@ -86,10 +86,9 @@ impl WorkerProgram {
     }
 
     fn memory_bytes(&self, job: &Job) -> Option<u64> {
-        let limit = job.spec.limits.memory;
-        limit
-            .filter(|_| job.spec.train.device == DeviceKind::Cpu)
-            .or(self.machine_bytes)
+        let is_cpu = job.spec.train.device == DeviceKind::Cpu;
+        let limit = job.spec.limits.memory.filter(|_| is_cpu);
+        limit.or(self.machine_bytes)
     }
 }
 
@@ -109,11 +108,8 @@ impl Launch for WorkerProgram {
                 return RunOutcome::empty(Status::Panicked, reason);
             }
         };
-        let deadline = job
-            .spec
-            .limits
-            .time
-            .and_then(|s| Duration::try_from_secs_f64(s).ok());
+        let limit = job.spec.limits.time;
+        let deadline = limit.and_then(|s| Duration::try_from_secs_f64(s).ok());
         let stdin = feed(&mut child, job, self.assess_into.as_deref());
         let stderr = drain(child.stderr.take());
         let mut watch = Watch {
@@ -221,7 +217,9 @@ impl Watch<'_> {
                 let waits = self.awaits_verdicts && matches!(event, Event::Epoch(_));
                 let verdict = emit(event);
                 if waits {
-                    answer(self.stdin.as_mut(), verdict.reply());
+                    if let Some(stdin) = &mut self.stdin {
+                        tell(stdin, &verdict.reply());
+                    }
                     if let Verdict::Prune(why) = verdict {
                         self.heard.pruned = Some(why);
                     }
@@ -249,11 +247,8 @@ impl WorkerOutput {
 /// An event, or a sentence that says what is wrong with the line.
 fn parse_event(line: &[u8], has_said_hello: bool) -> Result<Event, String> {
     let event: Event = serde_json::from_slice(line).map_err(|_| {
-        let text: String = String::from_utf8_lossy(line)
-            .trim()
-            .chars()
-            .take(60)
-            .collect();
+        let text = String::from_utf8_lossy(line);
+        let text: String = text.trim().chars().take(60).collect();
         format!("the worker wrote `{text}`, which is no event")
     })?;
     match event {

@@ -33,18 +33,17 @@ pub(super) fn finale(spec: &SearchSpec, study: &Study, is_spent: bool) -> Vec<Fi
     pruned.truncate(if is_spent { 0 } else { spec.regret });
     pruned.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
     let best = study.best(spec.ensemble);
-    let ensemble = (best.len() > 1).then_some(Finale::Ensemble);
-    let members = best.iter().filter(|_| ensemble.is_some());
-    let members = members.map(|best| Finale::Member(best.number, best.point.clone()));
-    let regret = pruned
-        .into_iter()
-        .map(|(number, point)| Finale::Regret(number, point));
-    ensemble
-        .iter()
-        .cloned()
-        .chain(members)
-        .chain(regret)
-        .collect()
+    let mut all = Vec::new();
+    if best.len() > 1 {
+        let members = best
+            .iter()
+            .map(|best| Finale::Member(best.number, best.point.clone()));
+        all.push(Finale::Ensemble);
+        all.extend(members);
+    }
+    let regret = pruned.into_iter();
+    all.extend(regret.map(|(number, point)| Finale::Regret(number, point)));
+    all
 }
 
 /// The cell of the ensemble of `best`, and its members; `None` if they save no weights.
@@ -73,12 +72,7 @@ pub(super) fn ensemble(
     for text in cell.axes.iter_mut().skip(trial + 1) {
         *text = "".into();
     }
-    let pairs = plan.axes.iter().zip(&cell.axes);
-    let pairs = pairs.filter(|(_, text)| !text.is_empty());
-    let pairs: Vec<String> = pairs
-        .map(|(axis, text)| format!("{}={text}", axis.name))
-        .collect();
-    cell.spec.key = pairs.join(",");
+    cell.spec.key = plan.key(&cell.axes);
     cell.spec.checkpoint_folder = None;
     Some((cell, members))
 }
@@ -89,37 +83,28 @@ pub(super) fn seed(trial: &CellSpec) -> u64 {
 }
 
 /// Weights that trials saved for an ensemble; only those of the best are kept.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Weights {
-    wanted: usize,
     /// `(study, trial, folder)` of the saved weights.
     kept: Vec<(usize, usize, PathBuf)>,
 }
 
 impl Weights {
-    pub(super) fn new(wanted: usize) -> Self {
-        Self {
-            wanted,
-            kept: Vec::new(),
-        }
-    }
-
     /// Trial `number` of `study` has ended: removes the weights that can no longer be part of the ensemble.
-    pub(super) fn note(&mut self, study: &Study, number: usize, cell: &PlannedCell) {
-        let Some(folder) = &cell.spec.checkpoint_folder else {
+    ///
+    /// `wanted` is the number of members of an ensemble.
+    pub(super) fn note(&mut self, wanted: usize, study: &Study, number: usize, cell: &PlannedCell) {
+        let folder = cell.spec.checkpoint_folder.as_ref();
+        let Some(folder) = folder.filter(|_| wanted > 0) else {
             return;
         };
-        if self.wanted == 0 {
-            return;
-        }
         self.kept.push((study.index, number, folder.clone()));
-        let best = study.best(self.wanted);
-        let is_best = |number: usize| best.iter().any(|ranked| ranked.number == number);
-        let (stays, goes): (Vec<_>, Vec<_>) = std::mem::take(&mut self.kept)
-            .into_iter()
-            .partition(|(index, number, _)| *index != study.index || is_best(*number));
-        self.kept = stays;
-        for (_, _, folder) in goes {
+        let best = study.best(wanted);
+        let goes = |(index, number, _): &mut (usize, usize, PathBuf)| {
+            *index == study.index && best.iter().all(|ranked| ranked.number != *number)
+        };
+        let gone: Vec<_> = self.kept.extract_if(.., goes).collect();
+        for (_, _, folder) in gone {
             // Two trials at one point share their weights.
             if !self.kept.iter().any(|(_, _, other)| *other == folder) {
                 // Failure is ignored: the file only takes space.

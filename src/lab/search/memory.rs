@@ -39,11 +39,11 @@ struct Used {
 impl Used {
     /// Charges a run as the report does: all cores of its machine if it ran alone, else its compute threads.
     fn add(&mut self, keys: &RunKeys, wall_s: f64, cores: usize) {
-        let conditions = &keys.conditions;
-        let kept = if conditions.is_exclusive {
+        let own = keys.conditions.threads;
+        let kept = if keys.conditions.is_exclusive {
             cores
         } else {
-            conditions.threads
+            own
         };
         self.core_s += wall_s * kept as f64;
         if keys.numeric_class.contains("cuda") {
@@ -65,30 +65,22 @@ impl Memory {
     }
 
     /// Adds all runs of a store; with `retry`, failed ones only count for time and cost.
-    #[must_use]
-    pub(super) fn with(self, store: &Store, retry: bool) -> Self {
-        let mut memory = self;
+    pub(super) fn add_store(&mut self, store: &Store, retry: bool) {
         for run in store.runs().filter(|run| run.keys.block == 0) {
-            memory.note_times(run);
+            self.note_times(run);
             if retry && run.status.is_failure() {
                 continue;
             }
-            let known = Known {
+            let (facts, times) = (run.facts.as_ref(), run.times.as_ref());
+            self.insert(Known {
                 keys: run.keys.clone(),
                 status: run.status,
                 reason: run.reason.clone(),
                 limits: run.limits.clone(),
-                values: memory.reader.values(
-                    run.facts.as_ref(),
-                    run.times.as_ref(),
-                    run.wall_s,
-                    &run.epochs,
-                ),
-                epochs: memory.reader.replayed(&run.epochs),
-            };
-            memory.insert(known);
+                values: self.reader.values(facts, times, run.wall_s, &run.epochs),
+                epochs: self.reader.replayed(&run.epochs),
+            });
         }
-        memory
     }
 
     fn note_times(&mut self, run: &StoredRun) {
@@ -132,15 +124,12 @@ impl Memory {
     /// longest.
     pub(super) fn find(&self, keys: &RunKeys, limits: &LimitsSpec) -> Vec<&Known> {
         let runs = self.runs.get(&keys.cell_hash).into_iter().flatten();
-        let mut found: Vec<&Known> = runs
-            .filter(|known| {
-                let whole = RunKeys {
-                    until: None,
-                    ..known.keys.clone()
-                };
-                whole.share_facts(keys) && known.holds_under(limits)
-            })
-            .collect();
+        let matches = |known: &&Known| {
+            let mut whole = known.keys.clone();
+            whole.until = None;
+            whole.share_facts(keys) && known.holds_under(limits)
+        };
+        let mut found: Vec<&Known> = runs.filter(matches).collect();
         found.sort_by_key(|known| std::cmp::Reverse(known.keys.until.unwrap_or(usize::MAX)));
         found
     }

@@ -2,23 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::event::{EpochRow, Job, Member, Pruned, RunId, Status, Trial};
+use crate::event::{EpochRow, Job, Pruned, RunId, Status, Trial};
 use crate::execute::Next;
-use crate::plan::search::TrialInfo;
-use crate::plan::{Feasibility, PlannedCell};
+use crate::plan::Feasibility;
+use crate::plan::search::PrunedInfo;
 use crate::results::store::RunKeys;
 
-use super::finale;
 use super::memory::Known;
 use super::source::{Running, Search};
-use super::{Ending, Record};
+use super::{Ending, Record, finale, pruner};
 
 pub(super) struct Proposal {
+    /// Position of its study.
     pub(super) study: usize,
-    pub(super) cell: PlannedCell,
-    pub(super) info: TrialInfo,
+    pub(super) trial: Trial,
     pub(super) keys: RunKeys,
-    pub(super) members: Vec<Member>,
 }
 
 /// The result of a trial, from known runs.
@@ -27,64 +25,71 @@ struct Settled {
     reason: String,
     ending: Ending,
     values: Vec<Option<f64>>,
-    pruned: Option<Pruned>,
+    pruned: Option<PrunedInfo>,
     curve: Vec<(usize, f64)>,
 }
 
 impl Search<'_> {
     /// Returns the trial as kept if its result is known, otherwise as a run.
-    pub(super) fn settle(&mut self, proposal: Proposal) -> Option<Next> {
-        let reason = match &proposal.cell.feasibility {
+    pub(super) fn settle(&mut self, mut proposal: Proposal) -> Option<Next> {
+        let cell = &proposal.trial.cell;
+        let obstacle = match &cell.feasibility {
             Feasibility::Runs => None,
             Feasibility::Infeasible(reason) => Some((Status::Infeasible, reason.clone())),
             Feasibility::Skipped(reason) => Some((Status::Skipped, reason.clone())),
         };
-        let limits = proposal.cell.spec.limits.as_ref();
-        let found = self.memory.find(&proposal.keys, limits);
+        let found = self.memory.find(&proposal.keys, &cell.spec.limits);
         let settled = self.settled(&proposal, &found);
         let settled =
-            settled.filter(|settled| reason.is_some() || !self.runs_again(&proposal, settled));
-        // Results from another machine count even if this machine cannot run the trial.
-        if settled.is_none()
-            && let Some((status, reason)) = reason
-        {
-            let looks_on = self.options.only_kept && !self.spec.learns();
-            if status == Status::Skipped && !looks_on {
-                // The study's other trials would be skipped for the same reason.
-                self.studies[proposal.study].close();
-            }
-            self.tell(&proposal, Ending::Failed, Vec::new());
-            return Some(self.kept(proposal, status, reason));
-        }
-        match settled {
-            Some(settled) => {
-                let mut proposal = proposal;
-                proposal.info.values = settled.values;
-                proposal.info.pruned = settled.pruned.clone().map(|pruned| pruned.info);
-                self.tell(&proposal, settled.ending, settled.curve);
+            settled.filter(|known| obstacle.is_some() || !self.runs_again(&proposal, known.status));
+        match (settled, obstacle) {
+            // Results from another machine count even if this machine cannot run the trial.
+            (Some(settled), _) => {
+                proposal.trial.info.values = settled.values;
+                proposal.trial.info.pruned = settled.pruned;
+                self.note(
+                    proposal.study,
+                    &proposal.trial,
+                    settled.ending,
+                    settled.curve,
+                );
                 Some(self.kept(proposal, settled.status, settled.reason))
             }
-            None if self.options.only_kept => {
+            (None, Some((status, reason))) => {
+                let looks_on = self.options.only_kept && !self.spec.learns();
+                if status == Status::Skipped && !looks_on {
+                    // The study's other trials would be skipped for the same reason.
+                    self.studies[proposal.study].close();
+                }
+                self.note(proposal.study, &proposal.trial, Ending::Failed, Vec::new());
+                Some(self.kept(proposal, status, reason))
+            }
+            (None, None) if self.options.only_kept => {
                 self.leave_out(&proposal);
                 None
             }
-            None => Some(self.begin(proposal)),
+            (None, None) => Some(self.begin(proposal)),
         }
     }
 
     /// Whether a finished trial runs again because its checkpoint is missing. With an ensemble only the members' weights are
     /// kept, and those are checked when the ensemble is made.
-    fn runs_again(&self, proposal: &Proposal, settled: &Settled) -> bool {
-        let has_saved = matches!(settled.status, Status::Done | Status::Diverged);
-        let spec = &proposal.cell.spec;
+    fn runs_again(&self, proposal: &Proposal, status: Status) -> bool {
+        let has_saved = matches!(status, Status::Done | Status::Diverged);
         let may_run = !self.options.only_kept && self.spec.ensemble == 0;
-        may_run && has_saved && spec.lacks_checkpoint(proposal.keys.seed)
+        may_run
+            && has_saved
+            && proposal
+                .trial
+                .cell
+                .spec
+                .lacks_checkpoint(proposal.keys.seed)
     }
 
     /// Records a trial without result when nothing may run; trials that depend on it are not looked up.
     fn leave_out(&mut self, proposal: &Proposal) {
-        self.missing.push(proposal.cell.spec.key.clone());
-        if proposal.info.role.is_trial() {
+        self.missing.push(proposal.trial.cell.spec.key.clone());
+        if proposal.trial.info.role.is_trial() {
             let study = &mut self.studies[proposal.study];
             study.finale = Some(Vec::new());
             if self.spec.learns() {
@@ -97,47 +102,38 @@ impl Search<'_> {
     /// made.
     fn settled(&self, proposal: &Proposal, found: &[&Known]) -> Option<Settled> {
         for known in found {
-            let curve = self.reader.curve(&proposal.cell.spec, &known.epochs);
-            let verdict = self.replay(proposal, &curve, &known.epochs);
-            match (&verdict, known.keys.until) {
-                (None, None) => return Some(self.whole(known, curve)),
-                (Some((pruned, _)), _) => {
+            let curve = self.reader.curve(&proposal.trial.cell.spec, &known.epochs);
+            match (
+                self.replay(proposal, &curve, &known.epochs),
+                known.keys.until,
+            ) {
+                (None, None) => {
+                    return Some(Settled {
+                        status: known.status,
+                        reason: known.reason.clone(),
+                        ending: self.reader.ending(known.status, &known.values),
+                        values: known.values.clone(),
+                        pruned: None,
+                        curve,
+                    });
+                }
+                (Some((pruned, curve)), _) => {
                     let until = Some(pruned.info.step + 1);
-                    let prefix = found.iter().find(|other| other.keys.until == until);
-                    return prefix.map(|prefix| Self::ended_early(prefix, verdict.clone()));
+                    let prefix = found.iter().find(|other| other.keys.until == until)?;
+                    return Some(Settled {
+                        status: Status::Pruned,
+                        reason: pruned.reason,
+                        ending: Ending::Pruned,
+                        values: prefix.values.clone(),
+                        pruned: Some(pruned.info),
+                        curve,
+                    });
                 }
                 // A run that ended early, but which the pruner would let continue in this search: not usable.
                 (None, Some(_)) => {}
             }
         }
         None
-    }
-
-    fn whole(&self, known: &Known, curve: Vec<(usize, f64)>) -> Settled {
-        let values = known.values.clone();
-        Settled {
-            status: known.status,
-            reason: known.reason.clone(),
-            ending: self.reader.ending(known.status, &values),
-            values,
-            pruned: None,
-            curve,
-        }
-    }
-
-    fn ended_early(known: &Known, verdict: Option<(Pruned, Vec<(usize, f64)>)>) -> Settled {
-        let (pruned, curve) = verdict.unzip();
-        Settled {
-            status: Status::Pruned,
-            reason: pruned
-                .as_ref()
-                .map(|p| p.reason.clone())
-                .unwrap_or_default(),
-            ending: Ending::Pruned,
-            values: known.values.clone(),
-            pruned,
-            curve: curve.unwrap_or_default(),
-        }
     }
 
     /// The pruner's decision for a trial with this curve, and the curve up to that point.
@@ -147,15 +143,16 @@ impl Search<'_> {
         curve: &[(usize, f64)],
         epochs: &[EpochRow],
     ) -> Option<(Pruned, Vec<(usize, f64)>)> {
-        if !proposal.info.role.is_trial() {
+        let Trial { info, cell, .. } = &proposal.trial;
+        if !info.role.is_trial() {
             return None;
         }
         (1..=curve.len()).find_map(|length| {
             let part = &curve[..length];
             let (step, _) = part.last()?;
             let row = epochs.iter().find(|row| row.epoch == *step)?;
-            let metric = self.reader.metric(&proposal.cell.spec, row);
-            let pruned = self.judge(proposal.study, proposal.info.number, part, &metric)?;
+            let metric = self.reader.metric(&cell.spec, row);
+            let pruned = self.judge(proposal.study, info.number, part, &metric)?;
             Some((pruned, part.to_vec()))
         })
     }
@@ -168,7 +165,7 @@ impl Search<'_> {
         metric: &str,
     ) -> Option<Pruned> {
         let past = self.studies[study].past(number, self.lag());
-        let verdict = self.pruner.as_ref()?.judge(past, curve)?;
+        let verdict = pruner::judge(self.spec, past, curve)?;
         Some(self.reader.pruned(verdict, metric))
     }
 
@@ -177,7 +174,7 @@ impl Search<'_> {
         self.studies[proposal.study].running += 1;
         let running = Running {
             study: proposal.study,
-            number: proposal.info.number,
+            number: proposal.trial.info.number,
             spec: Arc::clone(&job.spec),
             keys: proposal.keys,
             curve: Vec::new(),
@@ -187,22 +184,16 @@ impl Search<'_> {
     }
 
     fn job(&self, proposal: &Proposal) -> Job {
-        let info = &proposal.info;
-        let is_pruned = self.pruner.is_some() && info.role.is_trial();
+        let trial = &proposal.trial;
         Job {
             id: RunId {
-                cell: finale::row(self.spec.trials, info),
+                cell: finale::row(self.spec.trials, &trial.info),
                 seed: proposal.keys.seed,
                 block: 0,
             },
-            spec: Arc::new(proposal.cell.spec.clone()),
+            spec: Arc::new(trial.cell.spec.clone()),
             estimated_s: None,
-            trial: Some(Arc::new(Trial {
-                cell: proposal.cell.clone(),
-                info: info.clone(),
-                awaits_verdicts: is_pruned,
-                members: proposal.members.clone(),
-            })),
+            trial: Some(Arc::new(trial.clone())),
         }
     }
 
@@ -210,30 +201,20 @@ impl Search<'_> {
         Next::Kept {
             job: self.job(&proposal),
             status,
-            info: proposal.info,
+            info: proposal.trial.info,
             reason,
         }
     }
 
     /// Records a trial that has ended.
-    fn tell(&mut self, proposal: &Proposal, ending: Ending, curve: Vec<(usize, f64)>) {
-        self.note(
-            proposal.study,
-            &proposal.info,
-            &proposal.cell,
-            ending,
-            curve,
-        );
-    }
-
     pub(super) fn note(
         &mut self,
         position: usize,
-        info: &TrialInfo,
-        cell: &PlannedCell,
+        trial: &Trial,
         ending: Ending,
         curve: Vec<(usize, f64)>,
     ) {
+        let info = &trial.info;
         if !info.role.is_trial() {
             return;
         }
@@ -244,6 +225,7 @@ impl Search<'_> {
             ending,
             curve,
         });
-        self.weights.note(study, info.number, cell);
+        self.weights
+            .note(self.spec.ensemble, study, info.number, &trial.cell);
     }
 }

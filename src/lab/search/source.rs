@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::base::units::round_significant;
-use crate::event::{EpochRow, Job, Member, RunId, RunOutcome, Verdict};
+use crate::event::{EpochRow, Job, Member, RunId, RunOutcome, Trial, Verdict};
 use crate::execute::{Next, Source};
 use crate::plan::search::{Domain, Point, SearchSpec, Space, TrialInfo, TrialRole, Value};
 use crate::plan::{CellSpec, Plan, PlannedCell};
@@ -18,8 +18,7 @@ use crate::results::store::{RunConditions, RunKeys, Store};
 use super::Ending;
 use super::finale::{self, Weights};
 use super::memory::Memory;
-use super::pruner::{Pruner, pruner};
-use super::sampler::{Sampler, sampler};
+use super::sampler::Sampler;
 use super::settle::Proposal;
 use super::study::{Finale, Study, info};
 use super::values::Reader;
@@ -44,8 +43,7 @@ pub struct Search<'a> {
     pub(super) spec: &'a SearchSpec,
     pub(super) conditions: &'a RunConditions,
     pub(super) options: SearchOptions,
-    pub(super) sampler: Box<dyn Sampler>,
-    pub(super) pruner: Option<Box<dyn Pruner>>,
+    pub(super) sampler: Sampler,
     pub(super) reader: Arc<Reader>,
     pub(super) memory: Memory,
     pub(super) studies: Vec<Study>,
@@ -75,33 +73,29 @@ impl<'a> Search<'a> {
         conditions: &'a RunConditions,
         options: SearchOptions,
     ) -> Self {
-        let sampler = sampler(spec);
+        let sampler = Sampler::of(spec);
         let reader = Arc::new(Reader::new(spec, plan.report.target.first()));
-        let memory = Memory::new(Arc::clone(&reader), conditions.cores);
-        let memory = if options.fresh {
-            memory
-        } else {
-            memory.with(store, options.retry)
-        };
+        let mut memory = Memory::new(Arc::clone(&reader), conditions.cores);
+        if !options.fresh {
+            memory.add_store(store, options.retry);
+        }
         let is_own = |study: usize| {
             let owns = options.owns.as_ref().filter(|_| spec.learns());
             owns.is_none_or(|owns| owns(study, 0))
         };
-        let studies = (0..plan.len())
-            .filter(|study| is_own(*study))
-            .map(|index| {
-                let space = plan.space_of(index);
-                let limit = sampler.limit(&space).unwrap_or(usize::MAX);
-                Study::new(index, space, spec.trials.min(limit))
-            })
-            .collect();
+        let study = |index: usize| {
+            let space = plan.space_of(index);
+            let limit = sampler.limit(&space).unwrap_or(usize::MAX);
+            Study::new(index, space, spec.trials.min(limit))
+        };
+        let studies = (0..plan.len()).filter(|study| is_own(*study)).map(study);
         Self {
-            pruner: pruner(spec),
+            studies: studies.collect(),
             reader,
             earlier_s: memory.earlier_s(),
             opened: Instant::now(),
             running: HashMap::new(),
-            weights: Weights::new(spec.ensemble),
+            weights: Weights::default(),
             missing: Vec::new(),
             spent: None,
             plan,
@@ -110,7 +104,6 @@ impl<'a> Search<'a> {
             options,
             sampler,
             memory,
-            studies,
         }
     }
 
@@ -152,13 +145,11 @@ impl<'a> Search<'a> {
         let cost = self.memory.cost(&self.plan.cost);
         let exceeded_time = self.spec.max_time_s.filter(|limit| seconds >= *limit);
         let exceeded_cost = self.spec.max_cost.filter(|limit| cost >= *limit);
-        self.spent = exceeded_time
-            .map(|limit| format!("`search.max-time` of {limit} s is over"))
-            .or_else(|| {
-                let currency = &self.plan.cost.currency;
-                exceeded_cost
-                    .map(|limit| format!("`search.max-cost` of {limit} {currency} is spent"))
-            });
+        let currency = &self.plan.cost.currency;
+        let time = exceeded_time.map(|limit| format!("`search.max-time` of {limit} s is over"));
+        let cost =
+            exceeded_cost.map(|limit| format!("`search.max-cost` of {limit} {currency} is spent"));
+        self.spent = time.or(cost);
         if self.spent.is_some() {
             self.studies.iter_mut().for_each(Study::close);
         }
@@ -175,22 +166,35 @@ impl<'a> Search<'a> {
             return None;
         }
         let past = study.past(number, lag);
-        let point = self
-            .sampler
-            .propose(&study.space, study.index, past, number);
-        let Some(point) = point else {
+        let sampler = &self.sampler;
+        let Some(point) = sampler.propose(&study.space, study.index, past, number) else {
             study.close();
             return None;
         };
         let point = rounded(&study.space, point);
         study.advance();
-        let info = info(study.index, number, TrialRole::Trial, point);
-        Some(self.proposal(position, &number.to_string(), info))
+        Some(self.proposal(position, TrialRole::Trial, number, point))
     }
 
-    fn proposal(&self, study: usize, label: &str, info: TrialInfo) -> Proposal {
-        let cell = self.plan.trial(info.study, label, &info.point);
-        self.proposal_of(study, cell, info, Vec::new())
+    /// A trial (or a regret run) of the study at `position`.
+    fn proposal(&self, position: usize, role: TrialRole, number: usize, point: Point) -> Proposal {
+        let study = self.studies[position].index;
+        let label = match role {
+            TrialRole::Regret => format!("{number}-full"),
+            _ => number.to_string(),
+        };
+        let cell = self.plan.trial(study, &label, &point);
+        let info = info(study, number, role, point);
+        self.proposal_of(position, cell, info, Vec::new())
+    }
+
+    /// The ensemble of the best trials of the study at `position`; `None` if they save no weights.
+    fn ensemble(&self, position: usize) -> Option<Proposal> {
+        let study = &self.studies[position];
+        let best = study.best(self.spec.ensemble);
+        let (cell, members) = finale::ensemble(self.plan, study.index, best)?;
+        let info = info(study.index, 0, TrialRole::Ensemble, Point::default());
+        Some(self.proposal_of(position, cell, info, members))
     }
 
     fn proposal_of(
@@ -201,13 +205,13 @@ impl<'a> Search<'a> {
         members: Vec<Member>,
     ) -> Proposal {
         let keys = self.conditions.keys(&cell, finale::seed(&cell.spec), 0);
-        Proposal {
-            study,
+        let trial = Trial {
+            awaits_verdicts: self.spec.pruner.prunes() && info.role.is_trial(),
             cell,
             info,
-            keys,
             members,
-        }
+        };
+        Proposal { study, trial, keys }
     }
 
     /// The runs after the trials of a study, in reverse order. Ensemble members are included only if their weights are
@@ -225,50 +229,29 @@ impl<'a> Search<'a> {
         all
     }
 
-    /// The next run after the trials of a finished study.
-    fn after_the_trials(&mut self) -> Option<Next> {
-        for position in 0..self.studies.len() {
-            if !self.studies[position].is_over() && self.studies[position].finale.is_none() {
-                continue;
+    /// The next run after the trials of the study at `position`, if it is finished.
+    fn after_the_trials(&mut self, position: usize) -> Option<Next> {
+        let study = &self.studies[position];
+        let mut left = match &study.finale {
+            Some(finale) => finale.clone(),
+            None if !study.is_over() => return None,
+            None if self.options.owns.is_some() && !self.spec.learns() => Vec::new(),
+            None => self.finale(study),
+        };
+        let waits = left.last() == Some(&Finale::Ensemble) && study.running > 0;
+        let next = if waits { None } else { left.pop() };
+        self.studies[position].finale = Some(left);
+        let proposal = match next? {
+            Finale::Member(number, point) => {
+                let proposal = self.proposal(position, TrialRole::Trial, number, point);
+                return Some(self.begin(proposal));
             }
-            let study = &self.studies[position];
-            let mut left = match &study.finale {
-                Some(finale) => finale.clone(),
-                None if self.options.owns.is_some() && !self.spec.learns() => Vec::new(),
-                None => self.finale(study),
-            };
-            let waits = left.last() == Some(&Finale::Ensemble) && study.running > 0;
-            let next = if waits { None } else { left.pop() };
-            self.studies[position].finale = Some(left);
-            let proposal = match next {
-                None => continue,
-                Some(Finale::Member(number, point)) => {
-                    let study = self.studies[position].index;
-                    let info = info(study, number, TrialRole::Trial, point);
-                    let proposal = self.proposal(position, &number.to_string(), info);
-                    return Some(self.begin(proposal));
-                }
-                Some(Finale::Regret(number, point)) => {
-                    let study = self.studies[position].index;
-                    let info = info(study, number, TrialRole::Regret, point);
-                    self.proposal(position, &format!("{number}-full"), info)
-                }
-                Some(Finale::Ensemble) => {
-                    let study = &self.studies[position];
-                    let best = study.best(self.spec.ensemble);
-                    let Some((cell, members)) = finale::ensemble(self.plan, study.index, best)
-                    else {
-                        continue;
-                    };
-                    let info = info(study.index, 0, TrialRole::Ensemble, Point::default());
-                    self.proposal_of(position, cell, info, members)
-                }
-            };
-            if let Some(next) = self.settle(proposal) {
-                return Some(next);
+            Finale::Regret(number, point) => {
+                self.proposal(position, TrialRole::Regret, number, point)
             }
-        }
-        None
+            Finale::Ensemble => self.ensemble(position)?,
+        };
+        self.settle(proposal)
     }
 }
 
@@ -289,18 +272,16 @@ fn rounded(space: &Space, mut point: Point) -> Point {
 
 impl Source for Search<'_> {
     fn remaining(&self) -> usize {
-        let trials = self.studies.iter().map(|study| {
-            let next = study.next().unwrap_or(study.limit);
-            study.limit - next
-        });
-        trials.sum()
+        let left = |study: &Study| study.limit - study.next().unwrap_or(study.limit);
+        self.studies.iter().map(left).sum()
     }
 
     fn next(&mut self) -> Option<Next> {
         loop {
             self.check_limits();
             let Some(position) = self.ready() else {
-                return self.after_the_trials();
+                let mut studies = 0..self.studies.len();
+                return studies.find_map(|position| self.after_the_trials(position));
             };
             let proposal = self.propose(position);
             if let Some(next) = proposal.and_then(|proposal| self.settle(proposal)) {
@@ -314,18 +295,14 @@ impl Source for Search<'_> {
             return Verdict::GoOn;
         };
         let value = self.reader.reported(&running.spec, epoch);
-        running
-            .curve
-            .extend(value.map(|value| (epoch.epoch, value)));
+        let point = value.map(|value| (epoch.epoch, value));
+        running.curve.extend(point);
         let pruned = value.and_then(|_| {
             let metric = self.reader.metric(&running.spec, epoch);
             self.judge(running.study, running.number, &running.curve, &metric)
         });
         self.running.insert(id, running);
-        match pruned {
-            Some(pruned) => Verdict::Prune(pruned),
-            None => Verdict::GoOn,
-        }
+        pruned.map_or(Verdict::GoOn, Verdict::Prune)
     }
 
     fn ended(&mut self, job: &mut Job, outcome: &RunOutcome) {
@@ -344,7 +321,7 @@ impl Source for Search<'_> {
             None => self.reader.ending(outcome.status, &trial.info.values),
         };
         let curve = self.reader.curve(&trial.cell.spec, &outcome.epochs);
-        self.note(running.study, &trial.info, &trial.cell, ending, curve);
+        self.note(running.study, trial, ending, curve);
         let until = trial.info.pruned.as_ref().map(|pruned| pruned.step + 1);
         let keys = RunKeys {
             until,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::base::units::human;
 use crate::plan::search::{Point, PrunedInfo, Space, TrialInfo, TrialRole};
 
 use super::{Ending, Record};
@@ -107,18 +108,15 @@ impl Study {
 
     fn rank(&mut self, record: &Record, loss: Option<f64>) {
         let Some(loss) = loss else { return };
-        let ranked = Ranked {
-            number: record.number,
-            loss,
-            point: record.point.clone(),
-        };
-        let order = |other: &Ranked| {
-            other
-                .loss
-                .total_cmp(&loss)
-                .then(other.number.cmp(&ranked.number))
-        };
+        let number = record.number;
+        let order = |other: &Ranked| other.loss.total_cmp(&loss).then(other.number.cmp(&number));
         let place = self.best.partition_point(|other| order(other).is_lt());
+        let point = record.point.clone();
+        let ranked = Ranked {
+            number,
+            loss,
+            point,
+        };
         self.best.insert(place, ranked);
     }
 
@@ -144,25 +142,16 @@ pub(super) fn info(study: usize, number: usize, role: TrialRole, point: Point) -
 ///
 /// `limit` names the threshold: "the median of".
 pub(super) fn reason(pruned: &PrunedInfo, limit: &str) -> String {
-    let PrunedInfo {
-        step,
-        metric,
-        value,
-        threshold,
-        trials,
-    } = pruned;
+    let trials = &pruned.trials;
     let numbers: Vec<String> = trials.iter().map(ToString::to_string).collect();
-    let (first, last) = (trials.first(), trials.last());
-    let which = match (first, last) {
-        (Some(first), Some(last)) if trials.len() > 8 => {
+    let which = match trials.as_slice() {
+        [first, .., last] if trials.len() > 8 => {
             format!("{} trials, {first} to {last}", trials.len())
         }
-        _ if trials.len() == 1 => format!("trial {}", numbers.join(" ")),
+        [one] => format!("trial {one}"),
         _ => format!("trials {}", numbers.join(" ")),
     };
-    format!(
-        "step {step}: best {metric} {} is worse than {}, {limit} {which}",
-        crate::base::units::human(*value, 6),
-        crate::base::units::human(*threshold, 6),
-    )
+    let (value, threshold) = (human(pruned.value, 6), human(pruned.threshold, 6));
+    let (step, metric) = (pruned.step, &pruned.metric);
+    format!("step {step}: best {metric} {value} is worse than {threshold}, {limit} {which}")
 }

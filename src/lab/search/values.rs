@@ -28,10 +28,10 @@ impl Reader {
             objectives: spec.objectives.clone(),
             target: target.cloned(),
             watched: first.and_then(|first| watched(&first.column)),
-            prunes: spec.pruner != PrunerSpec::None,
+            prunes: spec.pruner.prunes(),
             limit: match spec.pruner {
-                PrunerSpec::SuccessiveHalving { .. } => "the limit of its rung, from",
-                PrunerSpec::None | PrunerSpec::Median { .. } => "the median of",
+                PrunerSpec::SuccessiveHalving(_) => "the limit of its rung, from",
+                PrunerSpec::None(_) | PrunerSpec::Median(_) => "the median of",
             },
         }
     }
@@ -52,13 +52,8 @@ impl Reader {
     }
 
     pub(super) fn values_of(&self, outcome: &RunOutcome) -> Vec<Option<f64>> {
-        let times = outcome.times.as_ref();
-        self.values(
-            outcome.facts.as_ref(),
-            times,
-            outcome.wall_s,
-            &outcome.epochs,
-        )
+        let (facts, times) = (outcome.facts.as_ref(), outcome.times.as_ref());
+        self.values(facts, times, outcome.wall_s, &outcome.epochs)
     }
 
     pub(super) fn values(
@@ -78,10 +73,8 @@ impl Reader {
     /// How a complete run ended, from a sampler's view.
     pub(super) fn ending(&self, status: Status, values: &[Option<f64>]) -> Ending {
         let loss = |(spec, value): (&ObjectiveSpec, &Option<f64>)| {
-            Some(
-                spec.direction
-                    .as_loss(value.filter(|value| value.is_finite())?),
-            )
+            let value = value.filter(|value| value.is_finite());
+            value.map(|value| spec.direction.as_loss(value))
         };
         let losses: Option<Vec<f64>> = self.objectives.iter().zip(values).map(loss).collect();
         match losses {

@@ -3,7 +3,7 @@
 
 use crate::base::text::count;
 use crate::base::units::{human, human_integer, human_seconds};
-use crate::plan::search::PrunerSpec;
+use crate::plan::search::{HalvingSection, MedianSection, PrunerSpec};
 use crate::report::judged::Judged;
 use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry, Row, Table};
@@ -127,12 +127,12 @@ pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Judged> {
 
 fn rule(pruner: &PrunerSpec) -> Option<String> {
     match pruner {
-        PrunerSpec::None => None,
-        PrunerSpec::Median {
+        PrunerSpec::None(_) => None,
+        PrunerSpec::Median(MedianSection {
             startup_trials,
             warmup_steps,
             interval_steps,
-        } => Some(format!(
+        }) => Some(format!(
             "median: from {} and step {warmup_steps} on, every {}, a trial ends when its best value so far is worse than \
              the median of the done trials’ values at that step. A step is an epoch, from 0. Only trials more than the lag \
              before it count.",
@@ -143,11 +143,11 @@ fn rule(pruner: &PrunerSpec) -> Option<String> {
                 format!("{interval_steps} steps")
             }
         )),
-        PrunerSpec::SuccessiveHalving {
+        PrunerSpec::SuccessiveHalving(HalvingSection {
             min_resource,
             reduction,
             early_stopping_rate,
-        } => Some(format!(
+        }) => Some(format!(
             "successive halving: at rungs of {min_resource} × {reduction}^({early_stopping_rate} + rung) steps a trial \
              goes on when it is among the best 1 / {reduction} of those that came there. A step is an epoch, from 0."
         )),

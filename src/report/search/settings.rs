@@ -2,7 +2,9 @@
 
 use crate::base::text::count;
 use crate::base::units::{human_seconds, shortest};
-use crate::plan::search::{Domain, Parameter, PrunerSpec, SamplerSpec, Space};
+use crate::plan::search::{
+    Domain, HalvingSection, MedianSection, Parameter, PrunerSpec, SamplerSpec, Space, TpeSection,
+};
 use crate::plan::toml_text;
 use crate::report::table::{Column, Entry, Row, Table};
 
@@ -104,28 +106,28 @@ fn afterwards(search: &Search<'_, '_>, each: &str) -> Vec<(&'static str, String)
 /// Kind and settings of a sampler, in words.
 pub(crate) fn sampler(spec: &SamplerSpec) -> String {
     match spec {
-        SamplerSpec::Grid => "grid: every combination in order".to_owned(),
-        SamplerSpec::Random => "random".to_owned(),
-        SamplerSpec::Sobol => "Sobol sequence".to_owned(),
-        SamplerSpec::Tpe {
+        SamplerSpec::Grid(_) => "grid: every combination in order".to_owned(),
+        SamplerSpec::Random(_) => "random".to_owned(),
+        SamplerSpec::Sobol(_) => "Sobol sequence".to_owned(),
+        SamplerSpec::Tpe(TpeSection {
             startup_trials,
             candidates,
-        } => format!(
+        }) => format!(
             "TPE, after {} at random, the best of {candidates} candidates each",
             count(*startup_trials, "trial")
         ),
-        SamplerSpec::Nsga2 { population } => format!("NSGA-II, generations of {population}"),
+        SamplerSpec::Nsga2(nsga2) => format!("NSGA-II, generations of {}", nsga2.population),
     }
 }
 
 fn pruner(spec: &PrunerSpec) -> String {
     match spec {
-        PrunerSpec::None => "none".to_owned(),
-        PrunerSpec::Median {
+        PrunerSpec::None(_) => "none".to_owned(),
+        PrunerSpec::Median(MedianSection {
             startup_trials,
             warmup_steps,
             interval_steps,
-        } => format!(
+        }) => format!(
             "median, after {} and from step {warmup_steps} on, every {}",
             count(*startup_trials, "done trial"),
             if *interval_steps == 1 {
@@ -134,11 +136,11 @@ fn pruner(spec: &PrunerSpec) -> String {
                 count(*interval_steps, "step")
             }
         ),
-        PrunerSpec::SuccessiveHalving {
+        PrunerSpec::SuccessiveHalving(HalvingSection {
             min_resource,
             reduction,
             ..
-        } => format!(
+        }) => format!(
             "successive halving, from {} on, by {reduction}",
             count(*min_resource, "step")
         ),

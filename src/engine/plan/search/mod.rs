@@ -17,7 +17,8 @@ mod written;
 
 pub use point::{Point, Value};
 pub use section::{
-    FloatSection, IntSection, ObjectiveSection, PrunerSection, SamplerSection, SearchSection,
+    FloatSection, HalvingSection, IntSection, MedianSection, NoSettings, Nsga2Section,
+    ObjectiveSection, PrunerSpec, SamplerSpec, SearchSection, TpeSection,
 };
 pub use space::{Condition, Domain, Parameter, Space};
 
@@ -67,11 +68,8 @@ pub struct SearchSpec {
 impl SearchSpec {
     /// Whether the choice and the pruning of a trial depend on earlier trials.
     pub fn learns(&self) -> bool {
-        let proposes = matches!(
-            self.sampler,
-            SamplerSpec::Tpe { .. } | SamplerSpec::Nsga2 { .. }
-        );
-        proposes || self.pruner != PrunerSpec::None
+        let proposes = matches!(self.sampler, SamplerSpec::Tpe(_) | SamplerSpec::Nsga2(_));
+        proposes || self.pruner.prunes()
     }
 
     /// Whether the same seed may give other trials, because decisions depend on measured times.
@@ -79,65 +77,6 @@ impl SearchSpec {
         let has_limit = self.max_time_s.is_some() || self.max_cost.is_some();
         has_limit || self.objectives.iter().any(|one| one.depends_on_clock)
     }
-}
-
-/// How values are proposed (`search.sampler`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(
-    tag = "kind",
-    rename_all = "kebab-case",
-    rename_all_fields = "kebab-case"
-)]
-pub enum SamplerSpec {
-    /// Every combination in order; a parameter that is a range needs a step.
-    Grid,
-    /// Independent draws.
-    Random,
-    /// A low-discrepancy sequence (Sobol, Owen-scrambled).
-    Sobol,
-    /// Tree-structured Parzen estimator (Bergstra et al. 2011), as Optuna's `TPESampler`.
-    Tpe {
-        /// Trials drawn at random first.
-        startup_trials: usize,
-        /// Candidates drawn from the good trials' density, of which the best is proposed.
-        candidates: usize,
-    },
-    /// Non-dominated sorting genetic algorithm II (Deb et al. 2002), as Optuna's `NSGAIISampler`.
-    Nsga2 {
-        /// Trials of a generation.
-        population: usize,
-    },
-}
-
-/// Which trials end early (`search.pruner`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(
-    tag = "kind",
-    rename_all = "kebab-case",
-    rename_all_fields = "kebab-case"
-)]
-pub enum PrunerSpec {
-    /// None.
-    None,
-    /// Those whose best value so far is worse than the median of earlier trials at the same step, as Optuna's
-    /// `MedianPruner`.
-    Median {
-        /// Completed trials before the first one is pruned.
-        startup_trials: usize,
-        /// Steps of a trial before it may be pruned.
-        warmup_steps: usize,
-        /// Steps from one decision to the next.
-        interval_steps: usize,
-    },
-    /// Those that are not among the best 1 / `reduction` at a rung, as Optuna's `SuccessiveHalvingPruner`.
-    SuccessiveHalving {
-        /// Steps of the first rung.
-        min_resource: usize,
-        /// Factor from one rung to the next; 1 / `reduction` of the trials continue.
-        reduction: usize,
-        /// Shift of the first rung.
-        early_stopping_rate: usize,
-    },
 }
 
 /// What is optimised (`search.objective`).

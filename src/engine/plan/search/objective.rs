@@ -75,7 +75,8 @@ const MEASURED: [(&str, ObjectiveDirection); 40] = [
     ("throttled_share", Minimize),
 ];
 
-const METRIC_STARTS: [&str; 8] = [
+/// Beginnings of the names of metrics; all metrics can be optimised.
+pub(in crate::plan) const METRIC_STARTS: [&str; 8] = [
     "train_",
     "val_",
     "test_",
@@ -122,20 +123,16 @@ pub const FIRST_EPOCH_AT_TARGET: &str = "first_epoch_at_target";
 /// training, or the training loss where there is none.
 pub const DECIDING_LOSS: &str = "loss";
 
-/// Returns every fixed name that can be optimised, those not from a clock first. Metrics are not included: see
-/// [`metric_starts`].
+/// Returns every fixed name that can be optimised, those not from a clock first. Metrics are not included.
 pub fn known_columns() -> Vec<&'static str> {
     fixed().map(|(name, _)| *name).collect()
 }
 
-/// Returns the prefixes of metric names; all metrics can be optimised.
-pub fn metric_starts() -> &'static [&'static str] {
-    &METRIC_STARTS
-}
-
 /// Whether `column` can be optimised: it is one of [`known_columns`], or named like a metric.
 pub fn is_known(column: &str) -> bool {
-    fixed().any(|(name, _)| *name == column) || is_metric(column)
+    let mut starts = METRIC_STARTS.iter();
+    fixed().any(|(name, _)| *name == column)
+        || starts.any(|start| column.starts_with(start) && column != *start)
 }
 
 /// Whether its values come from a clock or a counter, so that the same seed may give other trials.
@@ -149,11 +146,10 @@ pub fn direction(column: &str) -> Option<ObjectiveDirection> {
     if let Some((_, direction)) = fixed().find(|(name, _)| *name == column) {
         return Some(*direction);
     }
-    let last = column.rsplit('_').next()?;
-    if BETTER_LOW.contains(&last) {
-        Some(Minimize)
-    } else {
-        BETTER_HIGH.contains(&last).then_some(Maximize)
+    match column.rsplit('_').next()? {
+        last if BETTER_LOW.contains(&last) => Some(Minimize),
+        last if BETTER_HIGH.contains(&last) => Some(Maximize),
+        _ => None,
     }
 }
 
@@ -170,23 +166,13 @@ pub fn watched(column: &str) -> Option<String> {
         _ => {}
     }
     let plain = column.strip_prefix("best_").unwrap_or(column);
-    let is_by_epoch = ["train_", "val_", "test_"]
-        .iter()
-        .any(|split| plain.starts_with(split));
+    let mut splits = ["train_", "val_", "test_"].iter();
+    let is_by_epoch = splits.any(|split| plain.starts_with(split));
     (is_by_epoch && !plain.ends_with("_epoch")).then(|| plain.to_owned())
 }
 
 fn fixed() -> impl Iterator<Item = &'static (&'static str, ObjectiveDirection)> {
     FACTS.iter().chain(&COMPUTED).chain(&MEASURED)
-}
-
-fn is_metric(column: &str) -> bool {
-    let mut starts = METRIC_STARTS.iter();
-    starts.any(|start| {
-        column
-            .strip_prefix(start)
-            .is_some_and(|rest| !rest.is_empty())
-    })
 }
 
 #[cfg(test)]

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use crate::diag::{Diagnostic, Place, did_you_mean, list, nearest};
-use crate::manifest::{Key, Node, Table, Value as Toml};
+use crate::diag::{Diagnostic, Place, did_you_mean, nearest};
+use crate::manifest::{Key, Node, Table};
 
+use super::super::assign;
 use super::super::axis_info::AxisInfo;
-use super::super::head::json;
-use super::super::homes::long_path;
-use super::super::resolve::read as read_section;
-use super::condition::{Known, joined, long, when};
+use super::super::homes::{dotted_path, long_path};
+use super::super::reader::of_kind;
+use super::super::resolve::{Read, read as read_section};
+use super::super::targets::columns_help;
+use super::condition::{Known, when};
 use super::domain::{self, domain};
-use super::section::{ObjectiveSection, PrunerSection, SamplerSection, SearchSection};
+use super::section::{ObjectiveSection, PrunerSpec, SamplerSpec, SearchSection};
 use super::{ObjectiveSpec, Parameter, SearchSpec, Space, Written, objective};
 
 /// Keys of `[search]` that are not plain values.
@@ -34,26 +36,19 @@ pub(in crate::plan) fn read(
     for name in APART {
         plain.as_table_mut()?.take(name);
     }
-    for name in ["space", "final"] {
+    for (name, form) in [("space", SPACE_FORM), ("final", FINAL_FORM)] {
         if let Some(node) = table.get(name).filter(|node| node.as_table().is_none()) {
-            mistakes.push(
-                Diagnostic::error(format!("`search.{name}` is a table, found {}", node.kind()))
-                    .at(node.place, "expected settings by path")
-                    .help(if name == "space" {
-                        SPACE_FORM
-                    } else {
-                        FINAL_FORM
-                    }),
-            );
+            let expected = format!("`search.{name}` is a table");
+            let mistake = node.unexpected(&expected, "expected settings by path");
+            mistakes.push(mistake.help(form));
         }
     }
     let section: SearchSection = taken(read_section(&plain, "search", "search", &APART), mistakes);
-    let sampler: SamplerSection = tagged(table, "sampler", mistakes);
-    let pruner: PrunerSection = tagged(table, "pruner", mistakes);
+    let sampler: SamplerSpec = tagged(table, "sampler", mistakes);
+    let pruner: PrunerSpec = tagged(table, "pruner", mistakes);
     let objectives = objectives(node, table, mistakes);
     let written = space(node, table, axes, mistakes);
-    let is_grid = matches!(sampler, SamplerSection::Grid(_));
-    if table.get("trials").is_none() && !is_grid {
+    if table.get("trials").is_none() && !sampler.is_grid() {
         mistakes.push(
             Diagnostic::error("`[search]` needs `trials`")
                 .at(node.place, "`trials` is missing here")
@@ -64,8 +59,8 @@ pub(in crate::plan) fn read(
         space: Space {
             parameters: written.iter().map(|one| one.parameter.clone()).collect(),
         },
-        sampler: sampler.into(),
-        pruner: pruner.into(),
+        sampler,
+        pruner,
         objectives,
         trials: section.trials.unwrap_or(0),
         jobs: section.jobs,
@@ -80,7 +75,7 @@ pub(in crate::plan) fn read(
     Some((spec, written))
 }
 
-fn taken<T: Default>(read: Result<T, Vec<Diagnostic>>, mistakes: &mut Vec<Diagnostic>) -> T {
+fn taken<T: Default>(read: Read<T>, mistakes: &mut Vec<Diagnostic>) -> T {
     read.unwrap_or_else(|found| {
         mistakes.extend(found);
         T::default()
@@ -96,81 +91,72 @@ fn tagged<T: DeserializeOwned + Default>(
     let Some(node) = table.get(name) else {
         return T::default();
     };
-    let mut of_kind = node.clone();
-    if node.as_str().is_some() {
-        let key = Key {
-            name: "kind".to_owned(),
-            place: node.place,
-        };
-        let entries = vec![(key, node.clone())];
-        of_kind.value = Toml::Table(Table { entries });
-    }
+    let alone = node
+        .as_str()
+        .map(|kind| of_kind(&Key::new(kind, node.place)));
     let path = format!("search.{name}");
-    let read = read_section(&of_kind, &path, &path, &[]);
+    let read = read_section(alone.as_ref().unwrap_or(node), &path, &path, &[]);
     taken(read, mistakes)
 }
 
 fn objectives(section: &Node, table: &Table, mistakes: &mut Vec<Diagnostic>) -> Vec<ObjectiveSpec> {
-    let nodes = match table.get("objective") {
-        Some(node) => node.as_array().unwrap_or(std::slice::from_ref(node)),
-        None => &[],
-    };
+    let node = table.get("objective");
+    let nodes = node.map_or(&[][..], Node::alternatives);
     if nodes.is_empty() {
-        let place = table
-            .get("objective")
-            .map_or(section.place, |node| node.place);
         mistakes.push(
             Diagnostic::error("`[search]` needs an `objective`")
-                .at(place, "nothing to optimise")
+                .at(node.unwrap_or(section).place, "nothing to optimise")
                 .help("for example `objective = \"best_loss\"`"),
         );
     }
     let mut objectives: Vec<ObjectiveSpec> = Vec::new();
     for node in nodes {
-        let Some((place, spec)) = one_objective(node, mistakes) else {
-            continue;
+        let (place, spec) = match one_objective(node) {
+            Ok(found) => found,
+            Err(found) => {
+                mistakes.extend(found);
+                continue;
+            }
         };
         if objectives.iter().any(|known| known.column == spec.column) {
-            mistakes.push(
-                Diagnostic::error(format!("`{}` is an objective twice", spec.column))
-                    .at(place, "again"),
-            );
-            continue;
+            let mistake = Diagnostic::error(format!("`{}` is an objective twice", spec.column));
+            mistakes.push(mistake.at(place, "again"));
+        } else {
+            objectives.push(spec);
         }
-        objectives.push(spec);
     }
     objectives
 }
 
-fn one_objective(node: &Node, mistakes: &mut Vec<Diagnostic>) -> Option<(Place, ObjectiveSpec)> {
+fn one_objective(node: &Node) -> Read<(Place, ObjectiveSpec)> {
     let (place, column, direction) = if let Some(column) = node.as_str() {
         (node.place, column.to_owned(), None)
     } else {
         let path = "search.objective";
-        let read = read_section::<ObjectiveSection>(node, path, path, &[]);
-        let section = read.map_err(|found| mistakes.extend(found)).ok()?;
+        let section = read_section::<ObjectiveSection>(node, path, path, &[])?;
         let column = node.as_table().and_then(|table| table.get("column"));
-        let place = column.map_or(node.place, |column| column.place);
-        (place, section.column, section.direction)
+        (
+            column.unwrap_or(node).place,
+            section.column,
+            section.direction,
+        )
     };
+    let known = objective::direction(&column);
     let is_slip = || {
-        let is_fixed = objective::known_columns().contains(&column.as_str());
-        let says_nothing = objective::direction(&column).is_none();
-        !is_fixed && says_nothing && nearest(&column, objective::known_columns()).is_some()
+        let mut columns = objective::known_columns().into_iter();
+        known.is_none()
+            && columns.all(|other| other != column)
+            && nearest(&column, objective::known_columns()).is_some()
     };
     if !objective::is_known(&column) || is_slip() {
-        mistakes.push(no_column(&column, place));
-        return None;
+        return Err(vec![no_column(&column, place)]);
     }
-    let Some(direction) = direction.or_else(|| objective::direction(&column)) else {
-        mistakes.push(
-            Diagnostic::error(format!("`search.objective`: is a large `{column}` better?"))
-                .at(place, "the column does not say whether lower or higher is better")
-                .help(format!(
-                    "write `{{ column = \"{column}\", direction = \"minimize\" }}`, or `\"maximize\"`"
-                )),
-        );
-        return None;
+    let Some(direction) = direction.or(known) else {
+        let label = "the column does not say whether lower or higher is better";
+        let form = format!("{{ column = \"{column}\", direction = \"minimize\" }}");
+        let title = format!("`search.objective`: is a large `{column}` better?");
+        let help = format!("write `{form}`, or `\"maximize\"`");
+        return Err(vec![Diagnostic::error(title).at(place, label).help(help)]);
     };
     let depends_on_clock = objective::is_clock(&column);
     let spec = ObjectiveSpec {
@@ -178,28 +164,20 @@ fn one_objective(node: &Node, mistakes: &mut Vec<Diagnostic>) -> Option<(Place, 
         direction,
         depends_on_clock,
     };
-    Some((place, spec))
+    Ok((place, spec))
 }
 
 fn no_column(column: &str, place: Place) -> Diagnostic {
     let known = objective::known_columns;
-    let metric = objective::metric_starts()
-        .iter()
-        .find(|start| **start == "val_")
-        .map(|start| format!("{start}{column}"))
-        .filter(|_| objective::direction(column).is_some());
-    let meant = did_you_mean(column, known())
-        .or_else(|| metric.map(|metric| format!("did you mean `{metric}`?")));
+    let metric = || format!("did you mean `val_{column}`?");
+    let has_direction = objective::direction(column).is_some();
+    let meant = did_you_mean(column, known()).or_else(|| has_direction.then(metric));
     Diagnostic::error(format!(
         "`search.objective` is `{column}`, which is no column"
     ))
     .at(place, "neither a column nor a metric")
     .maybe_help(meant)
-    .help(format!(
-        "columns are {}; metrics begin with {}",
-        list(known()),
-        list(objective::metric_starts().iter().copied())
-    ))
+    .help(columns_help(known(), objective::METRIC_STARTS))
 }
 
 fn space(
@@ -208,20 +186,20 @@ fn space(
     axes: &[AxisInfo],
     mistakes: &mut Vec<Diagnostic>,
 ) -> Vec<Written> {
-    let space = table.get("space");
-    let entries = flat(space);
+    let mut entries = Vec::new();
+    for (key, node) in table.entries_of("space") {
+        add_parameters(key, node, &mut entries);
+    }
     if entries.is_empty() {
-        let place = space.map_or(section.place, |node| node.place);
         mistakes.push(
             Diagnostic::error("`[search]` has nothing to choose")
-                .at(place, "`[search.space]` is missing or empty")
+                .at(table.get("space").unwrap_or(section).place, "`[search.space]` is missing or empty")
                 .help("name settings by their paths: `\"train.optimizer.lr\" = { float = [1e-5, 1e-3], log = true }`"),
         );
     }
-    let names = entries.iter();
-    let all: Vec<(String, String)> = names
-        .map(|(key, _)| (key.name.clone(), long(&key.name, key.place)))
-        .collect();
+    let names = entries.iter().map(|(key, _)| key);
+    let names = names.map(|key| (key.name.clone(), dotted_path(&key.name, key.place)));
+    let all: Vec<(String, String)> = names.collect();
     let mut written: Vec<Written> = Vec::new();
     for (key, node) in &entries {
         let known = Known {
@@ -229,41 +207,31 @@ fn space(
             all: &all,
             axes,
         };
-        let read = parameter(key, node, &known, mistakes);
-        written.extend(read);
+        match parameter(key, node, &known, mistakes) {
+            Ok(parameter) => written.push(parameter),
+            Err(found) => mistakes.extend(found),
+        }
     }
     written
 }
 
-/// The parameters, also where paths are written without quotes.
-fn flat(space: Option<&Node>) -> Vec<(Key, Node)> {
-    fn visit(key: &Key, node: &Node, found: &mut Vec<(Key, Node)>) {
-        let is_values = |table: &Table| table.names().any(|name| domain::KEYS.contains(&name));
-        let is_section = !key.name.contains('.') && long_path(&key.name, key.place).is_err();
-        match node.as_table() {
-            Some(table) if !is_values(table) && (is_section || key.name.contains('.')) => {
-                let tables = |node: &Node| node.as_table().is_some() || node.as_array().is_some();
-                if table.entries.is_empty() || !table.entries.iter().all(|(_, node)| tables(node)) {
-                    found.push((key.clone(), node.clone()));
-                    return;
-                }
-                for (below, child) in &table.entries {
-                    let joined = Key {
-                        name: format!("{}.{}", key.name, below.name),
-                        place: below.place,
-                    };
-                    visit(&joined, child, found);
-                }
-            }
-            _ => found.push((key.clone(), node.clone())),
-        }
+/// Adds the parameters at `key`; a path may be written without quotes.
+fn add_parameters<'a>(key: &Key, node: &'a Node, found: &mut Vec<(Key, &'a Node)>) {
+    let is_values = |table: &&Table| table.names().any(|name| domain::KEYS.contains(&name));
+    let is_section = key.name.contains('.') || long_path(&key.name, key.place).is_err();
+    let table = node
+        .as_table()
+        .filter(|table| is_section && !is_values(table));
+    let entries = table.map_or(&[][..], |table| &table.entries);
+    let holds = |(_, node): &(Key, Node)| node.as_table().is_some() || node.as_array().is_some();
+    if entries.is_empty() || !entries.iter().all(holds) {
+        found.push((key.clone(), node));
+        return;
     }
-    let mut found = Vec::new();
-    let table = space.and_then(Node::as_table);
-    for (key, node) in table.into_iter().flat_map(|table| &table.entries) {
-        visit(key, node, &mut found);
+    for (below, child) in entries {
+        let name = format!("{}.{}", key.name, below.name);
+        add_parameters(&Key::new(name, below.place), child, found);
     }
-    found
 }
 
 fn parameter(
@@ -271,30 +239,26 @@ fn parameter(
     node: &Node,
     known: &Known<'_>,
     mistakes: &mut Vec<Diagnostic>,
-) -> Option<Written> {
+) -> Read<Written> {
     let name = key.name.as_str();
-    let path = long_path(name, key.place).map_err(|mistake| mistakes.push(mistake));
-    let path: Arc<[Key]> = path.ok()?.into();
+    let path = long_path(name, key.place).map_err(|mistake| vec![mistake])?;
+    let path: Arc<[Key]> = path.into();
     if let Some(mistake) = not_to_be_searched(name, &path, key.place) {
-        mistakes.push(mistake);
-        return None;
+        return Err(vec![mistake]);
     }
-    let long = joined(&path);
-    let earlier = known.earlier.iter();
-    if let Some(first) = earlier.into_iter().find(|one| one.parameter.path == long) {
-        mistakes.push(
-            Diagnostic::error(format!("`{long}` is in the space twice"))
-                .at(key.place, "the same setting again")
-                .context(first.place, "first here"),
-        );
-        return None;
+    let long = Key::dotted(&path);
+    let mut earlier = known.earlier.iter();
+    if let Some(first) = earlier.find(|one| one.parameter.path == long) {
+        let mistake = Diagnostic::error(format!("`{long}` is in the space twice"));
+        let mistake = mistake.at(key.place, "the same setting again");
+        return Err(vec![mistake.context(first.place, "first here")]);
     }
     let (when, axes) = match node.as_table().and_then(|table| table.get("when")) {
         Some(node) => when(name, node, known, mistakes),
         None => (None, Vec::new()),
     };
     let (domain, values) = domain(name, &path, node, mistakes)?;
-    Some(Written {
+    Ok(Written {
         parameter: Parameter {
             name: name.to_owned(),
             path: long,
@@ -311,21 +275,15 @@ fn parameter(
 /// The error for settings that must be the same in every cell or that change no result.
 fn not_to_be_searched(name: &str, path: &[Key], place: Place) -> Option<Diagnostic> {
     let names: Vec<&str> = path.iter().map(|key| key.name.as_str()).collect();
-    match names.as_slice() {
-        ["variant"] => Some(
-            Diagnostic::error("`variant` cannot be searched")
-                .at(place, "an axis of the matrix")
-                .help("a study each: `[matrix] variant = [\"before\", \"after\"]`"),
-        ),
-        ["measure", ..] | ["limits", "time" | "memory", ..] => Some(
-            Diagnostic::error(format!("`{name}` cannot be searched"))
-                .at(place, "it decides no result"),
-        ),
-        ["train", "save-to"] => Some(
-            Diagnostic::error(format!("`{name}` cannot be searched")).at(place, "it names a file"),
-        ),
-        _ => None,
-    }
+    let label = match names.as_slice() {
+        ["variant"] => "an axis of the matrix",
+        ["measure", ..] | ["limits", "time" | "memory", ..] => "it decides no result",
+        ["train", "save-to"] => "it names a file",
+        _ => return None,
+    };
+    let mistake = Diagnostic::error(format!("`{name}` cannot be searched")).at(place, label);
+    let form = "a study each: `[matrix] variant = [\"before\", \"after\"]`";
+    Some(mistake.maybe_help((name == "variant").then(|| form.to_owned())))
 }
 
 /// Reads `[search.final]`, by long path.
@@ -335,23 +293,17 @@ fn final_set(
     mistakes: &mut Vec<Diagnostic>,
 ) -> serde_json::Map<String, serde_json::Value> {
     let mut set = serde_json::Map::new();
-    let table = table.get("final").and_then(Node::as_table);
-    for one in table
-        .map(|table| super::super::assign::read(table, mistakes))
-        .unwrap_or_default()
-    {
-        let (path, place) = (joined(&one.path), one.path.first().map(|key| key.place));
-        let place = place.unwrap_or_default();
+    let table = table.table("final");
+    let assigned = table.map(|table| assign::read(table, mistakes));
+    for one in assigned.unwrap_or_default() {
+        let (path, place) = (Key::dotted(&one.path), one.place());
         if let Some(parameter) = written.iter().find(|known| known.parameter.path == path) {
-            mistakes.push(
-                Diagnostic::error(format!("`search.final` sets `{path}`, which is searched"))
-                    .at(place, "set here")
-                    .context(parameter.place, "chosen by the search"),
-            );
-        } else if set.insert(path.clone(), json(&one.node)).is_some() {
-            mistakes.push(
-                Diagnostic::error(format!("`search.final` sets `{path}` twice")).at(place, "again"),
-            );
+            let title = format!("`search.final` sets `{path}`, which is searched");
+            let mistake = Diagnostic::error(title).at(place, "set here");
+            mistakes.push(mistake.context(parameter.place, "chosen by the search"));
+        } else if set.insert(path.clone(), one.node.to_json()).is_some() {
+            let mistake = Diagnostic::error(format!("`search.final` sets `{path}` twice"));
+            mistakes.push(mistake.at(place, "again"));
         }
     }
     set

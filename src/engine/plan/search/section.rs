@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ObjectiveDirection, PrunerSpec, SamplerSpec};
+use super::ObjectiveDirection;
 
 /// A search for good settings (`[search]`). Every cell of the matrix is a study of its own; without a matrix there is one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +50,8 @@ impl Default for SearchSection {
 /// How values are proposed (`search.sampler`): a table, or its kind alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum SamplerSection {
+#[schemars(rename = "SamplerSection")]
+pub enum SamplerSpec {
     /// Every combination in order; a range of numbers needs a `step`.
     Grid(NoSettings),
     /// Independent random draws.
@@ -103,43 +104,37 @@ impl Default for Nsga2Section {
     }
 }
 
-impl SamplerSection {
+impl SamplerSpec {
     /// Every kind.
     pub const KINDS: [&'static str; 5] = ["grid", "random", "sobol", "tpe", "nsga2"];
-}
 
-impl PrunerSection {
-    /// Every kind.
-    pub const KINDS: [&'static str; 3] = ["none", "median", "successive-halving"];
-}
-
-impl Default for SamplerSection {
-    fn default() -> Self {
-        Self::Tpe(TpeSection::default())
+    /// Whether it tries every combination.
+    pub fn is_grid(&self) -> bool {
+        matches!(self, Self::Grid(_))
     }
 }
 
-impl From<SamplerSection> for SamplerSpec {
-    fn from(section: SamplerSection) -> Self {
-        match section {
-            SamplerSection::Grid(_) => Self::Grid,
-            SamplerSection::Random(_) => Self::Random,
-            SamplerSection::Sobol(_) => Self::Sobol,
-            SamplerSection::Tpe(tpe) => Self::Tpe {
-                startup_trials: tpe.startup_trials,
-                candidates: tpe.candidates,
-            },
-            SamplerSection::Nsga2(nsga2) => Self::Nsga2 {
-                population: nsga2.population,
-            },
-        }
+impl PrunerSpec {
+    /// Every kind.
+    pub const KINDS: [&'static str; 3] = ["none", "median", "successive-halving"];
+
+    /// Whether any trial may end early.
+    pub fn prunes(&self) -> bool {
+        !matches!(self, Self::None(_))
+    }
+}
+
+impl Default for SamplerSpec {
+    fn default() -> Self {
+        Self::Tpe(TpeSection::default())
     }
 }
 
 /// Which trials end early (`search.pruner`): a table, or its kind alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum PrunerSection {
+#[schemars(rename = "PrunerSection")]
+pub enum PrunerSpec {
     /// No trial ends early.
     None(NoSettings),
     /// Ends a trial whose best value so far is worse than the median of earlier trials at the same epoch; as Optuna's
@@ -197,27 +192,9 @@ impl Default for HalvingSection {
     }
 }
 
-impl Default for PrunerSection {
+impl Default for PrunerSpec {
     fn default() -> Self {
         Self::None(NoSettings {})
-    }
-}
-
-impl From<PrunerSection> for PrunerSpec {
-    fn from(section: PrunerSection) -> Self {
-        match section {
-            PrunerSection::None(_) => Self::None,
-            PrunerSection::Median(median) => Self::Median {
-                startup_trials: median.startup_trials,
-                warmup_steps: median.warmup_steps,
-                interval_steps: median.interval_steps,
-            },
-            PrunerSection::SuccessiveHalving(halving) => Self::SuccessiveHalving {
-                min_resource: halving.min_resource,
-                reduction: halving.reduction,
-                early_stopping_rate: halving.early_stopping_rate,
-            },
-        }
     }
 }
 

@@ -123,15 +123,6 @@ impl Domain {
     }
 }
 
-impl Parameter {
-    /// Whether it exists at any point of its space.
-    pub fn can_exist(&self) -> bool {
-        self.when
-            .as_ref()
-            .is_none_or(|condition| !condition.choices.is_empty())
-    }
-}
-
 impl Space {
     /// Number of points, every parameter at each of its values; `None` where a range has no step.
     pub fn size(&self) -> Option<u64> {
@@ -171,11 +162,9 @@ impl Space {
         let Some(parameter) = self.parameters.get(index) else {
             return false;
         };
-        match &parameter.when {
-            None => true,
-            Some(condition) => point
-                .choice(condition.parameter)
-                .is_some_and(|choice| condition.choices.contains(&choice)),
-        }
+        parameter.when.iter().all(|condition| {
+            let choice = point.choice(condition.parameter);
+            choice.is_some_and(|choice| condition.choices.contains(&choice))
+        })
     }
 }

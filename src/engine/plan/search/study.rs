@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Place};
-use crate::manifest::{Key, Node, Value as Toml};
+use crate::manifest::{Key, Node};
 
 use super::super::assign::Assignment;
 use super::super::axis_info::AxisKind;
@@ -61,22 +61,17 @@ impl Searched {
 
     /// Lists the studies: every cell of `matrices`.
     fn list(&mut self, matrices: &[Matrix], weights: Option<&Assignment>) {
-        let rows = matrices
-            .iter()
-            .flat_map(|matrix| matrix.choices().map(move |choice| (matrix, choice)));
-        let studies = rows.map(|(matrix, choice)| {
-            let mut matrix = one_row(matrix, &choice);
+        let study = |matrix: &Matrix, choice: &[u32]| {
+            let mut matrix = one_row(matrix, choice);
             let texts = texts(&matrix);
             matrix.set.splice(0..0, weights.cloned());
-            Study {
-                exist: self
-                    .parameters
-                    .iter()
-                    .map(|one| one.is_in(&texts))
-                    .collect(),
-                matrix,
-            }
-        });
+            let exist = self.parameters.iter().map(|one| one.is_in(&texts));
+            let exist = exist.collect();
+            Study { matrix, exist }
+        };
+        let studies = matrices
+            .iter()
+            .flat_map(|matrix| matrix.choices().map(move |choice| study(matrix, &choice)));
         self.studies = studies.collect();
     }
 
@@ -86,23 +81,16 @@ impl Searched {
             return Matrix::default();
         };
         let mut matrix = study.matrix.clone();
-        if let Some(label) = label {
-            push(&mut matrix, trial_axis(label));
-        } else {
-            matrix.columns.push(None);
-        }
-        for (index, written) in self.parameters.iter().enumerate() {
-            let exists = study.exist.get(index).is_some_and(|exists| *exists);
-            let value = point.get(index).filter(|_| exists);
-            match value.and_then(|value| written.value(value)) {
-                Some(value) if label.is_some() => push(&mut matrix, written.axis(vec![value])),
-                // A study is resolved with parameter values, but does not show them.
-                Some(value) => {
-                    matrix.columns.push(None);
-                    matrix.axes.push(written.axis(vec![value]));
-                }
-                None => matrix.columns.push(None),
-            }
+        let parameters = self.parameters.iter().enumerate().map(|(index, written)| {
+            let value = point.get(index).filter(|_| study.exist[index]);
+            let value = value.and_then(|value| written.value(value))?;
+            Some(written.axis(vec![value]))
+        });
+        for axis in std::iter::once(label.map(trial_axis)).chain(parameters) {
+            // A study is resolved with parameter values, but does not show them.
+            let column = axis.as_ref().filter(|_| label.is_some());
+            matrix.columns.push(column.map(|_| matrix.axes.len()));
+            matrix.axes.extend(axis);
         }
         matrix
     }
@@ -141,10 +129,10 @@ impl Plan {
 
     /// The space of a study. Parameters keep their index; those that belong to other studies exist at no point.
     pub fn space_of(&self, study: usize) -> Space {
-        let mut space = self
-            .search
-            .as_ref()
-            .map_or_else(Space::default, |search| search.space.clone());
+        let search = self.search.as_ref();
+        let mut space = search
+            .map(|search| search.space.clone())
+            .unwrap_or_default();
         let study = self.searched.studies.get(study);
         let exist = study.map_or(&[][..], |study| study.exist.as_slice());
         for (index, parameter) in space.parameters.iter_mut().enumerate() {
@@ -193,12 +181,8 @@ impl Plan {
     /// # Errors
     /// More studies than a search may have.
     pub(in crate::plan) fn list_studies(&mut self) -> Result<(), Diagnostic> {
-        let Some(node) = self
-            .written
-            .root
-            .get("search")
-            .filter(|_| self.search.is_some())
-        else {
+        let node = self.written.root.get("search");
+        let Some(node) = node.filter(|_| self.search.is_some()) else {
             return Ok(());
         };
         if self.count > MOST_STUDIES {
@@ -213,9 +197,7 @@ impl Plan {
     /// A grid without `trials` tries all of its points.
     fn count_grid(&mut self) {
         let sizes = (0..self.count).filter_map(|study| self.space_of(study).size());
-        let most = sizes
-            .max()
-            .map_or(0, |size| usize::try_from(size).unwrap_or(usize::MAX));
+        let most = usize::try_from(sizes.max().unwrap_or(0)).unwrap_or(usize::MAX);
         if let Some(search) = self.search.as_mut().filter(|search| search.trials == 0) {
             search.trials = most;
         }
@@ -223,15 +205,11 @@ impl Plan {
 
     /// The setting by which every trial saves its weights, where the ensemble needs them.
     fn weights_of_trials(&self) -> Option<Assignment> {
-        let train = self.written.root.get("train").and_then(Node::as_table);
-        let is_saved = train.is_some_and(|train| train.get("save-to").is_some());
-        let has_ensemble = self
-            .search
-            .as_ref()
-            .is_some_and(|search| search.ensemble > 0);
-        (has_ensemble && !is_saved).then(|| Assignment {
+        let is_saved = self.written.root.below("train.save-to").is_some();
+        let search = self.search.as_ref().filter(|search| search.ensemble > 0);
+        search.filter(|_| !is_saved).map(|_| Assignment {
             path: keys(&["train", "save-to"]),
-            node: text(WEIGHTS),
+            node: Node::text(WEIGHTS, Place::default()),
         })
     }
 }
@@ -239,16 +217,9 @@ impl Plan {
 /// The row of `matrix` that takes the values `choice`: one value per axis.
 fn one_row(matrix: &Matrix, choice: &[u32]) -> Matrix {
     let axes = matrix.axes.iter().zip(choice).map(|(axis, value)| {
-        let value = axis.values.get(*value as usize).cloned();
-        Axis {
-            name: axis.name.clone(),
-            place: axis.place,
-            path: Arc::clone(&axis.path),
-            values: value.into_iter().collect(),
-            listed: 1,
-            ranks: vec![0],
-            kind: axis.kind,
-        }
+        let value = axis.values[*value as usize].clone();
+        let name = Key::new(&axis.name, axis.place);
+        Axis::new(name, Arc::clone(&axis.path), vec![value])
     });
     Matrix {
         name: matrix.name.clone(),
@@ -269,42 +240,18 @@ fn texts(row: &Matrix) -> Vec<Arc<str>> {
     row.name.iter().cloned().chain(own).collect()
 }
 
-fn push(matrix: &mut Matrix, axis: Axis) {
-    matrix.columns.push(Some(matrix.axes.len()));
-    matrix.axes.push(axis);
-}
-
 /// The axis `trial`. Its path leads to no section, so it sets nothing.
 fn trial_axis(label: &str) -> Axis {
     let path = keys(&[TRIAL, "number"]);
-    Axis {
-        name: TRIAL.to_owned(),
-        place: Place::default(),
-        listed: 1,
-        ranks: vec![0],
-        kind: AxisKind::Category,
-        values: vec![AxisValue {
-            text: label.into(),
-            assignment: Assignment {
-                path: Arc::clone(&path),
-                node: text(label),
-            },
-        }],
-        path,
-    }
+    let node = Node::text(label, Place::default());
+    let value = AxisValue {
+        text: label.into(),
+        ..AxisValue::new(&path, node)
+    };
+    Axis::new(Key::new(TRIAL, Place::default()), path, vec![value])
 }
 
 fn keys(names: &[&str]) -> Arc<[Key]> {
-    let key = |name: &&str| Key {
-        name: (*name).to_owned(),
-        place: Place::default(),
-    };
+    let key = |name: &&str| Key::new(*name, Place::default());
     names.iter().map(key).collect()
-}
-
-fn text(text: &str) -> Node {
-    Node {
-        value: Toml::String(text.to_owned()),
-        place: Place::default(),
-    }
 }

@@ -1,15 +1,18 @@
 //! Validates the space: both ends of every range and every choice must be valid values of their settings, as for axes.
 
+use std::sync::Arc;
+
 use crate::diag::{Diagnostic, Place};
-use crate::manifest::{Key, Node, Table, Value as Toml};
+use crate::manifest::{Key, Node, Table};
 
 use super::super::Plan;
 use super::super::assign;
 use super::super::homes::Unit;
-use super::super::matrix::{Axis, Matrix};
+use super::super::matrix::{Axis, AxisValue, Matrix};
 use super::super::reader::Reader;
-use super::super::validate::{in_axis, is_always_excluded};
-use super::{Domain, Written};
+use super::super::validate::{in_axis, is_always_excluded, prefixed, with};
+use super::written::OnAxis;
+use super::{Condition, Domain, Written};
 
 /// Most combinations of one unit that are all tried; beyond it, each value once.
 const TRIED: usize = 4096;
@@ -29,14 +32,11 @@ struct Tried<'a> {
 pub(in crate::plan) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     for matrix in &plan.matrices {
         let tried = Tried::new(plan, matrix);
-        let reader = Reader {
-            plan,
-            matrix: &tried.matrix,
-        };
+        let reader = Reader::new(plan, &tried.matrix);
         for unit in Unit::ALL {
             let axes = tried.with_parents(reader.axes_of(&[unit]));
             for choice in tried.choices(&axes) {
-                let found = reader.mistakes(unit, &choice);
+                let found = reader.at(&choice).mistakes(unit);
                 mistakes.extend(found.into_iter().map(|one| tried.placed(one)));
             }
         }
@@ -45,31 +45,30 @@ pub(in crate::plan) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
 
 /// Tries `[search.final]` on the first combination of every matrix.
 pub(in crate::plan) fn final_settings(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
-    let search = plan.written.root.get("search").and_then(Node::as_table);
-    let table = search.and_then(|search| search.get("final")?.as_table());
-    let Some(table) = table else { return };
+    let search = plan.written.root.table("search");
+    let Some(table) = search.and_then(|search| search.table("final")) else {
+        return;
+    };
     // Mistakes in its paths were reported before.
     let settings = assign::read(table, &mut Vec::new());
     for matrix in &plan.matrices {
         let mut tried = Tried::new(plan, matrix);
         let mut choice = tried.settled(&[]);
         for one in &settings {
-            tried.matrix.axes.push(Axis::of_one(one.clone()));
+            let value = AxisValue::new(&one.path, one.node.clone());
+            let name = Key::new("", one.place());
+            tried
+                .matrix
+                .axes
+                .push(Axis::new(name, Arc::clone(&one.path), vec![value]));
             choice.push(0);
         }
-        let reader = Reader {
-            plan,
-            matrix: &tried.matrix,
-        };
-        let found = Unit::ALL
-            .into_iter()
-            .flat_map(|unit| reader.mistakes(unit, &choice));
-        let is_here = |place: Place| {
-            let holds = |(key, node): &(Key, Node)| key.place == place || is_inside(node, place);
-            table.entries.iter().any(holds)
-        };
-        for mut mistake in found {
-            if mistake.place().is_some_and(is_here) {
+        let reader = Reader::new(plan, &tried.matrix).at(&choice);
+        for mut mistake in Unit::ALL.into_iter().flat_map(|unit| reader.mistakes(unit)) {
+            if mistake
+                .place()
+                .is_some_and(|place| is_in_table(table, place))
+            {
                 mistake.title = format!("`search.final`: {}", mistake.title);
                 mistakes.push(mistake);
             }
@@ -77,30 +76,31 @@ pub(in crate::plan) fn final_settings(plan: &Plan, mistakes: &mut Vec<Diagnostic
     }
 }
 
+fn is_in_table(table: &Table, place: Place) -> bool {
+    let mut entries = table.entries.iter();
+    entries.any(|(key, node)| key.place == place || is_inside(node, place))
+}
+
 fn is_inside(node: &Node, place: Place) -> bool {
-    let of_table = |table: &Table| {
-        let mut entries = table.entries.iter();
-        entries.any(|(key, node)| key.place == place || is_inside(node, place))
-    };
+    let nodes = node.as_array().unwrap_or_default();
     node.place.contains(place)
-        || match &node.value {
-            Toml::Table(table) => of_table(table),
-            Toml::Array(nodes) => nodes.iter().any(|node| is_inside(node, place)),
-            _ => false,
-        }
+        || node
+            .as_table()
+            .is_some_and(|table| is_in_table(table, place))
+        || nodes.iter().any(|node| is_inside(node, place))
 }
 
 impl<'a> Tried<'a> {
     fn new(plan: &'a Plan, matrix: &Matrix) -> Self {
-        let mut tried = matrix.clone();
+        let first = matrix.axes.len();
+        let mut matrix = matrix.clone();
         let parameters = plan.searched.parameters.iter();
-        tried
-            .axes
-            .extend(parameters.map(|one| one.axis(one.values.clone())));
+        let axes = parameters.map(|one| one.axis(one.values.clone()));
+        matrix.axes.extend(axes);
         Self {
             plan,
-            matrix: tried,
-            first: matrix.axes.len(),
+            matrix,
+            first,
         }
     }
 
@@ -143,27 +143,22 @@ impl<'a> Tried<'a> {
         let Some(written) = self.written(axis) else {
             return true;
         };
-        let holds = |parent: usize, is_meant: &dyn Fn(u32) -> bool| {
-            choice.get(parent).is_some_and(|value| is_meant(*value))
+        let of_parameter = |condition: &Condition| {
+            let value = choice.get(self.first + condition.parameter);
+            value.is_some_and(|value| condition.choices.contains(&(*value as usize)))
         };
-        let on_parameter = written.parameter.when.as_ref().is_none_or(|condition| {
-            holds(self.first + condition.parameter, &|value| {
-                condition.choices.contains(&(value as usize))
-            })
-        });
-        on_parameter
-            && written.axes.iter().all(|condition| {
-                let Some(column) = self.column(condition.axis) else {
-                    // The axis is the matrix's name, or one that this matrix lacks.
-                    let name = self.matrix.name.as_ref().filter(|_| condition.axis == 0);
-                    return name.is_some_and(|name| condition.values.contains(name));
-                };
-                holds(column, &|value| {
-                    let axis = self.matrix.axes.get(column);
-                    let value = axis.and_then(|axis| axis.values.get(value as usize));
-                    value.is_some_and(|value| condition.values.contains(&value.text))
-                })
-            })
+        let of_axis = |condition: &OnAxis| {
+            let text = match self.column(condition.axis) {
+                Some(column) => choice.get(column).and_then(|value| {
+                    let value = self.matrix.axes[column].values.get(*value as usize)?;
+                    Some(&value.text)
+                }),
+                // The axis is the matrix's name, or one that this matrix lacks.
+                None => self.matrix.name.as_ref().filter(|_| condition.axis == 0),
+            };
+            text.is_some_and(|text| condition.values.contains(text))
+        };
+        written.parameter.when.iter().all(of_parameter) && written.axes.iter().all(of_axis)
     }
 
     /// A choice with the values `fixed` and otherwise the first ones; parameters only where they exist.
@@ -180,33 +175,24 @@ impl<'a> Tried<'a> {
 
     /// Every combination of the values of `axes`; if there are too many, each value once.
     fn choices(&self, axes: &[usize]) -> Vec<Vec<u32>> {
-        let mut choices = vec![vec![ABSENT; self.matrix.axes.len()]];
-        for slot in choices
-            .iter_mut()
-            .flat_map(|one| one.iter_mut().take(self.first))
-        {
-            *slot = 0;
-        }
+        let mut none = vec![ABSENT; self.matrix.axes.len()];
+        none[..self.first].fill(0);
+        let mut choices = vec![none];
         for axis in axes {
-            let count = self.count(*axis);
+            let count = self.matrix.count_of(*axis);
             let extend = |choice: Vec<u32>| {
                 let exists = self.exists(*axis, &choice);
-                let values = if exists { 0..count } else { ABSENT..ABSENT };
-                let none = (!exists).then_some(ABSENT);
-                values
-                    .chain(none)
-                    .map(move |value| with(&choice, *axis, value))
+                let values = if exists { 0..count } else { 0..0 };
+                let values = values.chain((!exists).then_some(ABSENT));
+                values.map(move |value| with(&choice, *axis, value))
             };
             choices = choices.into_iter().flat_map(extend).collect();
             if choices.len() > TRIED {
                 return self.each_once(axes);
             }
         }
-        let of_matrix: Vec<usize> = axes
-            .iter()
-            .copied()
-            .filter(|axis| *axis < self.first)
-            .collect();
+        let of_matrix = axes.iter().copied().filter(|axis| *axis < self.first);
+        let of_matrix: Vec<usize> = of_matrix.collect();
         choices.retain(|choice| !is_always_excluded(&self.matrix, &of_matrix, choice));
         choices
     }
@@ -214,7 +200,7 @@ impl<'a> Tried<'a> {
     fn each_once(&self, axes: &[usize]) -> Vec<Vec<u32>> {
         let mut choices = vec![self.settled(&[])];
         for axis in axes {
-            for value in 0..self.count(*axis) {
+            for value in 0..self.matrix.count_of(*axis) {
                 let mut fixed = vec![(*axis, value)];
                 self.add_requirements(*axis, &mut fixed);
                 choices.push(self.settled(&fixed));
@@ -245,13 +231,8 @@ impl<'a> Tried<'a> {
         }
     }
 
-    fn count(&self, axis: usize) -> u32 {
-        let axis = self.matrix.axes.get(axis);
-        axis.map_or(0, |axis| axis.values.len() as u32)
-    }
-
     /// Adds the parameter, axis or variant that a mistake comes from.
-    fn placed(&self, mut mistake: Diagnostic) -> Diagnostic {
+    fn placed(&self, mistake: Diagnostic) -> Diagnostic {
         let Some(place) = mistake.place() else {
             return mistake;
         };
@@ -267,23 +248,9 @@ impl<'a> Tried<'a> {
                 }
                 _ => String::new(),
             };
-            let path = format!("`{}`", written.parameter.path);
-            let rest = mistake
-                .title
-                .strip_prefix(&path)
-                .map(|rest| rest.trim_start_matches([':', ' ']));
-            let rest = rest.unwrap_or(&mistake.title);
-            mistake.title = format!("parameter `{}`{which}: {rest}", written.parameter.name);
-            return mistake;
+            let prefix = format!("parameter `{}`{which}", written.parameter.name);
+            return prefixed(mistake, &prefix, &written.parameter.path);
         }
         in_axis(mistake, self.plan, &self.matrix)
     }
-}
-
-fn with(choice: &[u32], axis: usize, value: u32) -> Vec<u32> {
-    let mut choice = choice.to_vec();
-    if let Some(slot) = choice.get_mut(axis) {
-        *slot = value;
-    }
-    choice
 }

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use crate::diag::Place;
 use crate::manifest::{Key, Node, Value as Toml};
 
-use super::super::assign::Assignment;
 use super::super::axis_info::{AxisInfo, AxisKind};
-use super::super::key::value_text;
-use super::super::matrix::{Axis, AxisValue};
+use super::super::matrix::{Axis, AxisValue, kind_of};
 use super::{Domain, Parameter, Value};
 
 /// A parameter with the places where it is written.
@@ -35,17 +33,6 @@ pub(in crate::plan) struct OnAxis {
 }
 
 impl Written {
-    /// A value of the parameter with its place, to be validated.
-    pub(in crate::plan) fn value_of(path: &Arc<[Key]>, node: Node) -> AxisValue {
-        AxisValue {
-            text: value_text(&node).into(),
-            assignment: Assignment {
-                path: Arc::clone(path),
-                node,
-            },
-        }
-    }
-
     /// Whether it exists in the study whose axes have these values.
     pub(in crate::plan) fn is_in(&self, texts: &[Arc<str>]) -> bool {
         self.axes.iter().all(|condition| {
@@ -56,15 +43,8 @@ impl Written {
 
     /// An axis with these values.
     pub(in crate::plan) fn axis(&self, values: Vec<AxisValue>) -> Axis {
-        Axis {
-            name: self.parameter.name.clone(),
-            place: self.place,
-            path: Arc::clone(&self.path),
-            listed: values.len(),
-            ranks: (0..values.len() as u32).collect(),
-            values,
-            kind: AxisKind::Category,
-        }
+        let name = Key::new(&self.parameter.name, self.place);
+        Axis::new(name, Arc::clone(&self.path), values)
     }
 
     /// The value of the parameter at a point, as an axis value.
@@ -78,35 +58,20 @@ impl Written {
             (Domain::Int { .. }, Value::Int(number)) => Toml::Integer(number),
             (Domain::Int { .. }, value) => Toml::Integer(value.as_f64() as i64),
         };
-        let node = Node {
-            value: written,
-            place: self.place,
-        };
-        Some(Self::value_of(&self.path, node))
+        Some(AxisValue::new(&self.path, Node::new(written, self.place)))
     }
 
     /// The parameter as an axis of results.
     pub(in crate::plan) fn info(&self) -> AxisInfo {
-        let is_whole = |value: &AxisValue| {
-            let value = &value.assignment.node.value;
-            matches!(value, Toml::Integer(_))
-        };
-        let is_number = |value: &AxisValue| {
-            let value = &value.assignment.node.value;
-            matches!(value, Toml::Integer(_) | Toml::Float(_))
-        };
-        let kind = match &self.parameter.domain {
-            Domain::Int { .. } => AxisKind::Integer,
-            Domain::Float { .. } => AxisKind::Float,
-            Domain::Choice { .. } if self.values.iter().all(is_whole) => AxisKind::Integer,
-            Domain::Choice { .. } if self.values.iter().all(is_number) => AxisKind::Float,
-            Domain::Choice { .. } => AxisKind::Category,
-        };
         let texts = self.values.iter().map(|value| Arc::clone(&value.text));
         AxisInfo {
             name: self.parameter.name.clone(),
             path: self.parameter.path.clone(),
-            kind,
+            kind: match &self.parameter.domain {
+                Domain::Int { .. } => AxisKind::Integer,
+                Domain::Float { .. } => AxisKind::Float,
+                Domain::Choice { .. } => kind_of(&self.values),
+            },
             values: texts.collect(),
         }
     }

@@ -1,9 +1,9 @@
-//! [`Median`]: prunes trials whose best value is worse than the median of earlier trials at the same step.
+//! Prunes trials whose best value is worse than the median of earlier trials at the same step.
 
-use crate::plan::search::ObjectiveDirection;
+use crate::plan::search::{MedianSection, ObjectiveDirection};
 use crate::search::{Ending, Record};
 
-use super::{Pruner, Verdict};
+use super::Verdict;
 
 /// The median stopping rule.
 ///
@@ -15,80 +15,71 @@ use super::{Pruner, Verdict};
 /// # Source
 /// Golovin et al. 2017 (Google Vizier), §3.2.2; agrees with Optuna's `MedianPruner` with `n_min_trials = 1`, decision by
 /// decision (`tests/reference/search`).
-#[derive(Debug, Clone)]
-pub(super) struct Median {
-    pub(super) startup_trials: usize,
-    pub(super) warmup_steps: usize,
-    pub(super) interval_steps: usize,
-    /// Direction of the values in their columns; it affects only the last bit of a median between two values.
-    pub(super) direction: ObjectiveDirection,
+///
+/// The `direction` of the values in their columns affects only the last bit of a median between two values.
+pub(super) fn judge(
+    settings: &MedianSection,
+    direction: ObjectiveDirection,
+    past: &[Record],
+    curve: &[(usize, f64)],
+) -> Option<Verdict> {
+    let done = past
+        .iter()
+        .filter(|one| matches!(one.ending, Ending::Done(_)));
+    let count = done.clone().count();
+    let (step, _) = *curve.last()?;
+    if count == 0 || count < settings.startup_trials || !looks_at(settings, step, curve) {
+        return None;
+    }
+    // `min` ignores NaN.
+    let best = curve
+        .iter()
+        .map(|(_, value)| *value)
+        .fold(f64::NAN, f64::min);
+    let (trials, values): (Vec<usize>, Vec<f64>) = done
+        .filter_map(|record| Some((record.number, value_at(record, step)?)))
+        .unzip();
+    let median = median(values, direction);
+    let is_worse = best.is_nan() || median.is_some_and(|median| best > median);
+    is_worse.then(|| Verdict {
+        step,
+        value: best,
+        threshold: median.unwrap_or(f64::NAN),
+        trials,
+    })
 }
 
-impl Pruner for Median {
-    fn judge(&self, past: &[Record], curve: &[(usize, f64)]) -> Option<Verdict> {
-        let done = || {
-            let done = past.iter();
-            done.filter(|record| matches!(record.ending, Ending::Done(_)))
-        };
-        let count = done().count();
-        let (step, _) = *curve.last()?;
-        if count == 0 || count < self.startup_trials || !self.looks_at(step, curve) {
-            return None;
-        }
-        // `min` ignores NaN.
-        let best = curve
-            .iter()
-            .map(|(_, value)| *value)
-            .fold(f64::NAN, f64::min);
-        let (trials, values): (Vec<usize>, Vec<f64>) = done()
-            .filter_map(|record| Some((record.number, value_at(record, step)?)))
-            .unzip();
-        let median = self.median(values);
-        let is_worse = best.is_nan() || median.is_some_and(|median| best > median);
-        is_worse.then(|| Verdict {
-            step,
-            value: best,
-            threshold: median.unwrap_or(f64::NAN),
-            trials,
-        })
-    }
+/// Whether the report at `step`, the last of `curve`, is the first in its interval.
+fn looks_at(settings: &MedianSection, step: usize, curve: &[(usize, f64)]) -> bool {
+    let Some(since) = step.checked_sub(settings.warmup_steps) else {
+        return false;
+    };
+    let begin = step - since % settings.interval_steps.max(1);
+    let before = curve.iter().rev().nth(1);
+    before.is_none_or(|(before, _)| *before < begin)
 }
 
-impl Median {
-    /// Whether the report at `step`, the last of `curve`, is the first in its interval.
-    fn looks_at(&self, step: usize, curve: &[(usize, f64)]) -> bool {
-        let Some(since) = step.checked_sub(self.warmup_steps) else {
-            return false;
-        };
-        let begin = self.warmup_steps + since - since % self.interval_steps.max(1);
-        let before = curve.len().checked_sub(2).and_then(|last| curve.get(last));
-        before.is_none_or(|(before, _)| *before < begin)
+/// The median; for an even number of values the midpoint of two, rounded as `numpy.percentile` does.
+///
+/// `numpy.percentile` computes `high − (high − low) / 2`. Values to maximise are negated here, so low and high are
+/// swapped. With accuracies (fractions of few samples) the midpoint of two is often equal to a third value, and a
+/// rounding difference must not decide whether that one is worse.
+fn median(mut values: Vec<f64>, direction: ObjectiveDirection) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let high = *values.get(values.len() / 2)?;
+    if values.len() % 2 == 1 {
+        return Some(high);
     }
-
-    /// The median; for an even number of values the midpoint of two, rounded as `numpy.percentile` does.
-    ///
-    /// `numpy.percentile` computes `high − (high − low) / 2`. Values to maximise are negated here, so low and high are
-    /// swapped. With accuracies (fractions of few samples) the midpoint of two is often equal to a third value, and a
-    /// rounding difference must not decide whether that one is worse.
-    fn median(&self, mut values: Vec<f64>) -> Option<f64> {
-        values.sort_by(f64::total_cmp);
-        let high = *values.get(values.len() / 2)?;
-        if values.len() % 2 == 1 {
-            return Some(high);
-        }
-        let low = values[values.len() / 2 - 1];
-        let half = (high - low) * 0.5;
-        Some(match self.direction {
-            ObjectiveDirection::Minimize => high - half,
-            ObjectiveDirection::Maximize => low + half,
-        })
-    }
+    let low = values[values.len() / 2 - 1];
+    let half = (high - low) * 0.5;
+    Some(match direction {
+        ObjectiveDirection::Minimize => high - half,
+        ObjectiveDirection::Maximize => low + half,
+    })
 }
 
 /// The number that a trial reported at exactly this step.
 fn value_at(record: &Record, step: usize) -> Option<f64> {
-    let found = record.curve.iter().find(|(at, _)| *at == step);
-    found
-        .map(|(_, value)| *value)
-        .filter(|value| !value.is_nan())
+    let (_, value) = record.curve.iter().find(|(at, _)| *at == step)?;
+    (!value.is_nan()).then_some(*value)
 }

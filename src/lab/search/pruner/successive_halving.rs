@@ -1,8 +1,12 @@
-//! [`SuccessiveHalving`]: only the best fraction of trials passes each rung.
+//! Successive halving: only the best fraction of trials passes each rung.
 
+use crate::plan::search::HalvingSection;
 use crate::search::{Ending, Record};
 
-use super::{Pruner, Verdict};
+use super::Verdict;
+
+/// Values of the trials that reached a rung, with their numbers.
+type Rung = Vec<(usize, f64)>;
 
 /// Asynchronous successive halving.
 ///
@@ -22,91 +26,74 @@ use super::{Pruner, Verdict};
 /// compared with those that may be known (`search.lag`). And Optuna stores the rungs that a trial reached, while here they
 /// follow from its curve: if a pruned trial's last report reached several rungs, it counts at those up to the first that it
 /// does not pass among the trials known now.
-#[derive(Debug, Clone)]
-pub(super) struct SuccessiveHalving {
-    pub(super) min_resource: usize,
-    pub(super) reduction: usize,
-    pub(super) early_stopping_rate: usize,
+pub(super) fn judge(
+    settings: &HalvingSection,
+    past: &[Record],
+    curve: &[(usize, f64)],
+) -> Option<Verdict> {
+    let rungs = rungs(settings, past);
+    let ((step, value), before) = curve.split_last()?;
+    let first = passed(settings, before);
+    let mut competitors = (first..).take_while(|rung| *step >= step_of(settings, *rung));
+    let verdict = |threshold: f64, others: &[(usize, f64)]| Verdict {
+        step: *step,
+        value: *value,
+        threshold,
+        trials: others.iter().map(|(number, _)| *number).collect(),
+    };
+    if value.is_nan() {
+        return competitors.next().map(|_| verdict(f64::NAN, &[]));
+    }
+    competitors.find_map(|rung| {
+        let others = rungs.get(rung).map_or(&[][..], Vec::as_slice);
+        let threshold = threshold(settings, others, *value);
+        (*value > threshold).then(|| verdict(threshold, others))
+    })
 }
 
-/// Values of the trials that reached a rung, with their numbers.
-type Rung = Vec<(usize, f64)>;
-
-impl Pruner for SuccessiveHalving {
-    fn judge(&self, past: &[Record], curve: &[(usize, f64)]) -> Option<Verdict> {
-        let rungs = self.rungs(past);
-        let ((step, value), before) = curve.split_last()?;
-        let first = self.passed(before);
-        let mut competitors = (first..).take_while(|rung| *step >= self.step_of(*rung));
-        if value.is_nan() {
-            return competitors.next().map(|_| Verdict {
-                step: *step,
-                value: *value,
-                threshold: f64::NAN,
-                trials: Vec::new(),
-            });
-        }
-        competitors.find_map(|rung| {
-            let others = rungs.get(rung).map_or(&[][..], Vec::as_slice);
-            let threshold = self.threshold(others, *value);
-            (*value > threshold).then(|| Verdict {
-                step: *step,
-                value: *value,
-                threshold,
-                trials: others.iter().map(|(number, _)| *number).collect(),
-            })
-        })
-    }
+fn step_of(settings: &HalvingSection, rung: usize) -> usize {
+    let power = u32::try_from(settings.early_stopping_rate + rung).unwrap_or(u32::MAX);
+    // With a reduction of 1 all rungs would be at one step, and their number infinite.
+    let factor = settings.reduction.max(2).saturating_pow(power);
+    settings.min_resource.max(1).saturating_mul(factor)
 }
 
-impl SuccessiveHalving {
-    fn step_of(&self, rung: usize) -> usize {
-        let power = u32::try_from(self.early_stopping_rate + rung).unwrap_or(u32::MAX);
-        // With a reduction of 1 all rungs would be at one step, and their number infinite.
-        let factor = self.reduction.max(2).saturating_pow(power);
-        self.min_resource.max(1).saturating_mul(factor)
-    }
+/// Number of rungs reached by this curve: those at or before its last step.
+fn passed(settings: &HalvingSection, curve: &[(usize, f64)]) -> usize {
+    let is_reached = |rung: &usize| {
+        let last = curve.last();
+        last.is_some_and(|(last, _)| *last >= step_of(settings, *rung))
+    };
+    (0..).take_while(is_reached).count()
+}
 
-    /// Number of rungs reached by this curve: those at or before its last step.
-    fn passed(&self, curve: &[(usize, f64)]) -> usize {
-        let mut rungs = 0;
-        while curve
-            .last()
-            .is_some_and(|(last, _)| *last >= self.step_of(rungs))
-        {
-            rungs += 1;
-        }
-        rungs
-    }
-
-    /// The values of every rung, from the curves of the trials.
-    fn rungs(&self, past: &[Record]) -> Vec<Rung> {
-        let mut rungs: Vec<Rung> = Vec::new();
-        for record in past {
-            let last = record.curve.len().saturating_sub(1);
-            let mut rung = 0;
-            for (index, (step, value)) in record.curve.iter().enumerate() {
-                while *step >= self.step_of(rung) && !value.is_nan() {
-                    if rungs.len() == rung {
-                        rungs.push(Rung::new());
-                    }
-                    let passes = *value <= self.threshold(&rungs[rung], *value);
-                    rungs[rung].push((record.number, *value));
-                    rung += 1;
-                    if !passes && index == last && record.ending == Ending::Pruned {
-                        break;
-                    }
+/// The values of every rung, from the curves of the trials.
+fn rungs(settings: &HalvingSection, past: &[Record]) -> Vec<Rung> {
+    let mut rungs: Vec<Rung> = Vec::new();
+    for record in past {
+        let last = record.curve.len().saturating_sub(1);
+        let mut rung = 0;
+        for (index, (step, value)) in record.curve.iter().enumerate() {
+            while *step >= step_of(settings, rung) && !value.is_nan() {
+                if rungs.len() == rung {
+                    rungs.push(Rung::new());
+                }
+                let passes = *value <= threshold(settings, &rungs[rung], *value);
+                rungs[rung].push((record.number, *value));
+                rung += 1;
+                if !passes && index == last && record.ending == Ending::Pruned {
+                    break;
                 }
             }
         }
-        rungs
     }
+    rungs
+}
 
-    /// The worst value that passes a rung reached by `others` and a trial with `value`.
-    fn threshold(&self, others: &[(usize, f64)], value: f64) -> f64 {
-        let mut values: Vec<f64> = others.iter().map(|(_, value)| *value).collect();
-        values.push(value);
-        values.sort_by(f64::total_cmp);
-        values[(values.len() / self.reduction.max(2)).saturating_sub(1)]
-    }
+/// The worst value that passes a rung reached by `others` and a trial with `value`.
+fn threshold(settings: &HalvingSection, others: &[(usize, f64)], value: f64) -> f64 {
+    let others = others.iter().map(|(_, value)| *value);
+    let mut values: Vec<f64> = others.chain([value]).collect();
+    values.sort_by(f64::total_cmp);
+    values[(values.len() / settings.reduction.max(2)).saturating_sub(1)]
 }

@@ -5,9 +5,10 @@ use std::io::Read;
 use flate2::read::GzDecoder;
 use serde::Deserialize;
 
-use super::{Pruner, Verdict, pruner};
+use super::{Verdict, judge};
 use crate::plan::search::{
-    ObjectiveDirection, ObjectiveSpec, Point, PrunerSpec, SamplerSpec, SearchSpec, Space,
+    HalvingSection, MedianSection, NoSettings, ObjectiveDirection, ObjectiveSpec, Point,
+    PrunerSpec, SamplerSpec, SearchSpec, Space,
 };
 use crate::search::{Ending, Record};
 
@@ -41,7 +42,7 @@ fn histories() -> Vec<History> {
 fn search(pruner: PrunerSpec, direction: ObjectiveDirection) -> SearchSpec {
     SearchSpec {
         space: Space::default(),
-        sampler: SamplerSpec::Random,
+        sampler: SamplerSpec::Random(NoSettings {}),
         pruner,
         objectives: vec![ObjectiveSpec {
             column: "best_loss".to_owned(),
@@ -92,7 +93,7 @@ fn replay(is_meant: fn(&PrunerSpec) -> bool) -> Count {
         }
         count.histories += 1;
         let spec = search(history.pruner, history.direction);
-        let judge = pruner(&spec).expect("a pruner");
+        assert!(spec.pruner.prunes());
         let mut past: Vec<Record> = Vec::new();
         for (number, trial) in history.trials.into_iter().enumerate() {
             let (state, curve, expected) = match trial {
@@ -105,7 +106,7 @@ fn replay(is_meant: fn(&PrunerSpec) -> bool) -> Count {
                 .map(|(step, value)| (step, loss(value)))
                 .collect();
             for length in 1..=curve.len() {
-                let verdict = judge.judge(&past, &curve[..length]);
+                let verdict = judge(&spec, &past, &curve[..length]);
                 let wanted = expected.as_ref().filter(|_| length == curve.len());
                 let place = format!("history {index}, trial {number}, report {length}");
                 assert_eq!(verdict.is_some(), wanted.is_some(), "{place}: {verdict:?}");
@@ -134,7 +135,7 @@ fn replay(is_meant: fn(&PrunerSpec) -> bool) -> Count {
 
 #[test]
 fn the_median_pruner_decides_as_optuna_in_200_histories() {
-    let count = replay(|spec| matches!(spec, PrunerSpec::Median { .. }));
+    let count = replay(|spec| matches!(spec, PrunerSpec::Median(_)));
     assert_eq!(
         count,
         Count {
@@ -147,7 +148,7 @@ fn the_median_pruner_decides_as_optuna_in_200_histories() {
 
 #[test]
 fn successive_halving_decides_as_optuna_in_60_histories() {
-    let count = replay(|spec| matches!(spec, PrunerSpec::SuccessiveHalving { .. }));
+    let count = replay(|spec| matches!(spec, PrunerSpec::SuccessiveHalving(_)));
     assert_eq!(
         count,
         Count {
@@ -158,27 +159,32 @@ fn successive_halving_decides_as_optuna_in_60_histories() {
     );
 }
 
-fn median(startup_trials: usize) -> Box<dyn Pruner> {
-    let spec = PrunerSpec::Median {
+fn median(startup_trials: usize) -> SearchSpec {
+    let settings = MedianSection {
         startup_trials,
         warmup_steps: 0,
         interval_steps: 1,
     };
-    pruner(&search(spec, ObjectiveDirection::Minimize)).expect("a pruner")
+    search(PrunerSpec::Median(settings), ObjectiveDirection::Minimize)
 }
 
-fn halving() -> Box<dyn Pruner> {
-    let spec = PrunerSpec::SuccessiveHalving {
+fn halving() -> SearchSpec {
+    let settings = HalvingSection {
         min_resource: 1,
         reduction: 2,
         early_stopping_rate: 0,
     };
-    pruner(&search(spec, ObjectiveDirection::Minimize)).expect("a pruner")
+    let spec = PrunerSpec::SuccessiveHalving(settings);
+    search(spec, ObjectiveDirection::Minimize)
 }
 
 #[test]
 fn without_a_pruner_nothing_is_pruned() {
-    assert!(pruner(&search(PrunerSpec::None, ObjectiveDirection::Minimize)).is_none());
+    let spec = search(
+        PrunerSpec::None(NoSettings {}),
+        ObjectiveDirection::Minimize,
+    );
+    assert_eq!(judge(&spec, &[], &[(0, f64::NAN)]), None);
 }
 
 #[test]
@@ -199,18 +205,18 @@ fn the_median_is_of_done_trials_that_reported_at_this_step() {
         threshold: 1.5,
         trials: vec![0, 7],
     };
-    assert_eq!(median(4).judge(&past, &curve), Some(expected));
-    assert_eq!(median(4).judge(&past, &curve[..1]), None);
-    assert_eq!(median(5).judge(&past, &curve), None);
-    assert_eq!(median(0).judge(&past[1..3], &curve), None);
-    assert_eq!(median(0).judge(&past, &[]), None);
+    assert_eq!(judge(&median(4), &past, &curve), Some(expected));
+    assert_eq!(judge(&median(4), &past, &curve[..1]), None);
+    assert_eq!(judge(&median(5), &past, &curve), None);
+    assert_eq!(judge(&median(0), &past[1..3], &curve), None);
+    assert_eq!(judge(&median(0), &past, &[]), None);
 }
 
 #[test]
 fn a_trial_that_is_no_better_than_the_median_goes_on() {
     let past = [record(0, Ending::Done(vec![1.0]), &[(0, 1.5)])];
-    assert_eq!(median(1).judge(&past, &[(0, 1.5)]), None);
-    assert!(median(1).judge(&past, &[(0, 1.5 + 1e-15)]).is_some());
+    assert_eq!(judge(&median(1), &past, &[(0, 1.5)]), None);
+    assert!(judge(&median(1), &past, &[(0, 1.5 + 1e-15)]).is_some());
 }
 
 #[test]
@@ -223,11 +229,11 @@ fn a_rung_counts_all_that_reached_it() {
         record(3, Ending::Failed, &[(0, 0.1)]),
     ];
     // Of 2, 3, 3.5, 4 two pass.
-    let verdict = halving().judge(&past, &[(0, 9.0), (1, 3.5)]).expect("ends");
+    let verdict = judge(&halving(), &past, &[(0, 9.0), (1, 3.5)]).expect("ends");
     assert_eq!((verdict.threshold, verdict.trials), (3.0, vec![0, 1, 2]));
-    assert_eq!(halving().judge(&past, &[(0, 9.0), (1, 3.0)]), None);
+    assert_eq!(judge(&halving(), &past, &[(0, 9.0), (1, 3.0)]), None);
     // The second rung: of 2 and 2.5 one passes. The reported value counts, not the best so far.
-    let verdict = halving().judge(&past, &[(1, 1.0), (2, 2.5)]).expect("ends");
+    let verdict = judge(&halving(), &past, &[(1, 1.0), (2, 2.5)]).expect("ends");
     assert_eq!(
         (verdict.value, verdict.threshold, verdict.trials),
         (2.5, 2.0, vec![0])
@@ -241,7 +247,7 @@ fn a_pruned_trial_counts_at_the_rungs_up_to_the_one_that_it_did_not_pass() {
         record(0, Ending::Done(vec![1.0]), &[(1, 1.0), (2, 5.0), (4, 5.0)]),
         record(1, Ending::Pruned, &[(4, 3.0)]),
     ];
-    assert_eq!(halving().judge(&past, &[(1, 0.5), (2, 4.0)]), None);
-    let verdict = halving().judge(&past, &[(1, 2.0)]).expect("ends");
+    assert_eq!(judge(&halving(), &past, &[(1, 0.5), (2, 4.0)]), None);
+    let verdict = judge(&halving(), &past, &[(1, 2.0)]).expect("ends");
     assert_eq!((verdict.threshold, verdict.trials), (1.0, vec![0, 1]));
 }

@@ -22,12 +22,8 @@ pub(super) fn fronts(values: &[&[f64]], enough: usize) -> Vec<Vec<usize>> {
         for i in left {
             // With two objectives, the second decreases along the front: if any member dominates, the last one does.
             let looked_at = if are_two { 1 } else { front.len() };
-            let is_dominated = front
-                .iter()
-                .rev()
-                .take(looked_at)
-                .any(|&j| dominates(values[j], values[i]));
-            if is_dominated {
+            let mut looked_at = front.iter().rev().take(looked_at);
+            if looked_at.any(|&j| dominates(values[j], values[i])) {
                 behind.push(i);
             } else {
                 front.push(i);
@@ -123,11 +119,8 @@ fn gaps(column: &[f64]) -> Vec<f64> {
 }
 
 fn lexicographic(a: &[f64], b: &[f64]) -> Ordering {
-    a.iter()
-        .zip(b)
-        .filter_map(|(a, b)| a.partial_cmp(b))
-        .find(|order| order.is_ne())
-        .unwrap_or(Ordering::Equal)
+    let orders = a.iter().zip(b).filter_map(|(a, b)| a.partial_cmp(b));
+    orders.fold(Ordering::Equal, Ordering::then)
 }
 
 #[cfg(test)]

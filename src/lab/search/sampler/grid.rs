@@ -1,33 +1,28 @@
-//! [`Grid`]: every combination, in order.
+//! Every combination, in order.
 
 use crate::plan::search::{Point, Space};
-use crate::search::Record;
 
-use super::{Sampler, unit};
+use super::unit;
 
-/// Counts through the combinations like an odometer: the last parameter changes fastest.
+/// Combination `number`, counted like an odometer: the last parameter changes fastest.
 ///
 /// An inactive parameter does not multiply the number of combinations, so no point occurs twice. A range without step has
 /// infinitely many values; the planner refuses it.
-#[derive(Debug)]
-pub(super) struct Grid;
-
-impl Sampler for Grid {
-    fn propose(&self, space: &Space, _: usize, _: &[Record], number: usize) -> Option<Point> {
-        let mut point = Point::default();
-        if number >= behind(space, &mut point) {
-            return None;
-        }
-        let mut rest = number;
-        while point.values.len() < space.parameters.len() {
-            rest = set_next(space, &mut point, rest);
-        }
-        Some(point)
+pub(super) fn point(space: &Space, number: usize) -> Option<Point> {
+    if number >= size(space) {
+        return None;
     }
-
-    fn limit(&self, space: &Space) -> Option<usize> {
-        Some(behind(space, &mut Point::default()))
+    let mut point = Point::default();
+    let mut rest = number;
+    while point.values.len() < space.parameters.len() {
+        rest = set_next(space, &mut point, rest);
     }
+    Some(point)
+}
+
+/// Returns the number of combinations.
+pub(super) fn size(space: &Space) -> usize {
+    behind(space, &mut Point::default())
 }
 
 /// Sets the next parameter of `point`, for combination number `rest` of the remaining parameters; returns the combination
@@ -66,11 +61,8 @@ fn behind(space: &Space, point: &mut Point) -> usize {
 
 /// Whether the existence of another parameter depends on this one.
 fn is_condition(space: &Space, index: usize) -> bool {
-    space
-        .parameters
-        .iter()
-        .filter_map(|parameter| parameter.when.as_ref())
-        .any(|condition| condition.parameter == index)
+    let mut conditions = space.parameters.iter().filter_map(|one| one.when.as_ref());
+    conditions.any(|condition| condition.parameter == index)
 }
 
 #[cfg(test)]
@@ -80,16 +72,14 @@ mod tests {
     use crate::search::sampler::testing::{choice, float_step, int, space, when};
 
     fn all(space: &Space) -> Vec<Point> {
-        (0..)
-            .map_while(|number| Grid.propose(space, 0, &[], number))
-            .collect()
+        (0..).map_while(|number| point(space, number)).collect()
     }
 
     #[test]
     fn the_last_parameter_turns_fastest_and_every_combination_comes_once() {
         let space = space([choice(2), int(4, 8, 2), float_step(0.5, 1.0, 0.5)]);
         let points = all(&space);
-        assert_eq!(Grid.limit(&space), Some(12));
+        assert_eq!(size(&space), 12);
         assert_eq!(points.len(), 12);
         let seventh = [
             Value::Choice { choice: 1 },
@@ -108,7 +98,7 @@ mod tests {
         let space = space([choice(3), choice(2), int(1, 3, 1), choice(2)]);
         let space = when(when(space, 1, 0, &[1, 2]), 2, 0, &[2]);
         let points = all(&space);
-        assert_eq!(Grid.limit(&space), Some((1 + 2 + 6) * 2));
+        assert_eq!(size(&space), (1 + 2 + 6) * 2);
         assert_eq!(points.len(), 18);
         for (i, point) in points.iter().enumerate() {
             assert_eq!(point.get(1).is_some(), point.choice(0) != Some(0));
@@ -121,14 +111,14 @@ mod tests {
     fn conditions_may_hang_on_conditional_choices() {
         let space = space([choice(2), choice(2), choice(5)]);
         let space = when(when(space, 1, 0, &[1]), 2, 1, &[1]);
-        assert_eq!(Grid.limit(&space), Some(1 + 1 + 5));
+        assert_eq!(size(&space), 1 + 1 + 5);
         assert_eq!(all(&space).len(), 7);
     }
 
     #[test]
     fn a_space_beyond_counting_has_a_limit_all_the_same() {
         let space = space([int(0, i64::MAX, 1), int(0, i64::MAX, 1)]);
-        assert_eq!(Grid.limit(&space), Some(usize::MAX));
-        assert!(Grid.propose(&space, 0, &[], 12_345).is_some());
+        assert_eq!(size(&space), usize::MAX);
+        assert!(point(&space, 12_345).is_some());
     }
 }

@@ -1,14 +1,13 @@
-//! [`Nsga2`]: the non-dominated sorting genetic algorithm II.
+//! The non-dominated sorting genetic algorithm II.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::base::Seed;
 use crate::base::pareto::dominates;
-use crate::plan::search::{Point, Space, Value};
+use crate::plan::search::{Nsga2Section, Point, Space};
 use crate::search::Record;
 
-use super::{Sampler, decide, dice, front, random, unit};
+use super::{decide, front, random, unit};
 
 /// Probability that a child has two parents (crossover).
 const CROSSOVER: f64 = 0.9;
@@ -28,44 +27,30 @@ const SWAP: f64 = 0.5;
 ///
 /// # Source
 /// Deb et al. 2002; Optuna's `NSGAIISampler`, which applies crossover only to parameters that every trial has.
-#[derive(Debug)]
-pub(super) struct Nsga2 {
-    pub(super) seed: Seed,
-    /// Trials per generation.
-    pub(super) population: usize,
-}
-
-impl Sampler for Nsga2 {
-    fn propose(
-        &self,
-        space: &Space,
-        study: usize,
-        past: &[Record],
-        number: usize,
-    ) -> Option<Point> {
-        let mut rng = dice(self.seed, study, number);
-        let parents = parents(past, self.population.max(2));
-        if parents.is_empty() {
-            return Some(random::draw(space, &mut rng));
-        }
-        Some(child(space, &parents, &mut rng))
+pub(super) fn point(
+    settings: &Nsga2Section,
+    space: &Space,
+    past: &[Record],
+    rng: &mut ChaCha8Rng,
+) -> Point {
+    let parents = parents(past, settings.population.max(2));
+    if parents.is_empty() {
+        return random::draw(space, rng);
     }
+    child(space, &parents, rng)
 }
 
-/// A trial that can be a parent.
-struct Individual<'a> {
-    point: &'a Point,
-    values: &'a [f64],
-}
+/// Point and values of a trial that can be a parent.
+type Individual<'a> = (&'a Point, &'a [f64]);
 
 /// Returns the parents of the next trial; empty before the first generation is complete.
 fn parents(past: &[Record], population: usize) -> Vec<Individual<'_>> {
-    let individuals: Vec<(&Point, &[f64])> = past
+    let with_values = past
         .iter()
-        .filter_map(|record| Some((&record.point, record.values()?)))
-        .filter(|(_, values)| !values.iter().any(|value| value.is_nan()))
-        .collect();
-    let mut parents: Vec<(&Point, &[f64])> = Vec::new();
+        .filter_map(|one| Some((&one.point, one.values()?)));
+    let is_known = |(_, values): &Individual<'_>| !values.iter().any(|value| value.is_nan());
+    let individuals: Vec<Individual<'_>> = with_values.filter(is_known).collect();
+    let mut parents: Vec<Individual<'_>> = Vec::new();
     for generation in individuals.chunks_exact(population) {
         parents.extend(generation);
         let values: Vec<&[f64]> = parents.iter().map(|(_, values)| *values).collect();
@@ -73,9 +58,6 @@ fn parents(past: &[Record], population: usize) -> Vec<Individual<'_>> {
         parents = best.into_iter().map(|i| parents[i]).collect();
     }
     parents
-        .into_iter()
-        .map(|(point, values)| Individual { point, values })
-        .collect()
 }
 
 fn child(space: &Space, parents: &[Individual<'_>], rng: &mut ChaCha8Rng) -> Point {
@@ -88,17 +70,14 @@ fn child(space: &Space, parents: &[Individual<'_>], rng: &mut ChaCha8Rng) -> Poi
     };
     let mutation = 1.0 / space.parameters.len().max(1) as f64;
     decide(space, |index, parameter| {
-        let swap = rng.gen_bool(SWAP);
-        let is_new = rng.gen_bool(mutation);
-        let [one, other] = if swap {
-            [second, first]
+        let (one, other) = if rng.gen_bool(SWAP) {
+            (second, first)
         } else {
-            [first, second]
+            (first, second)
         };
-        let inherited: Option<Value> = [one, other]
-            .iter()
-            .find_map(|&parent| parents[parent].point.get(index));
-        match inherited {
+        let is_new = rng.gen_bool(mutation);
+        let value = |parent: usize| parents[parent].0.get(index);
+        match value(one).or_else(|| value(other)) {
             Some(value) if !is_new => value,
             _ => unit::value_at(&parameter.domain, rng.gen_range(0.0..1.0)),
         }
@@ -113,7 +92,7 @@ fn winner(parents: &[Individual<'_>], taken: Option<usize>, rng: &mut ChaCha8Rng
     };
     let a = free[rng.gen_range(0..=last)];
     let b = free[rng.gen_range(0..=last)];
-    if dominates(parents[a].values, parents[b].values) {
+    if dominates(parents[a].1, parents[b].1) {
         a
     } else {
         b
@@ -123,8 +102,9 @@ fn winner(parents: &[Individual<'_>], taken: Option<usize>, rng: &mut ChaCha8Rng
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::search::Value;
     use crate::search::Ending;
-    use crate::search::sampler::testing::{choice, float, records, space, when};
+    use crate::search::sampler::testing::{choice, float, nsga2, records, space, when};
 
     fn ended(ending: Ending, number: usize) -> Record {
         Record {
@@ -140,7 +120,7 @@ mod tests {
     fn numbers(past: &[Record], population: usize) -> Vec<f64> {
         parents(past, population)
             .iter()
-            .map(|parent| parent.point.get(0).unwrap().as_f64())
+            .map(|(point, _)| point.get(0).unwrap().as_f64())
             .collect()
     }
 
@@ -173,11 +153,7 @@ mod tests {
     fn a_child_has_what_exists_at_it_and_nothing_else() {
         let space = space([choice(2), float(0.0, 1.0), float(0.0, 1.0)]);
         let space = when(when(space, 1, 0, &[0]), 2, 0, &[1]);
-        let sampler = Nsga2 {
-            seed: Seed(1),
-            population: 4,
-        };
-        let past = records(&sampler, &space, 40, 2, |point| {
+        let past = records(&nsga2(1, 4), &space, 40, 2, |point| {
             vec![point.get(0).unwrap().as_f64()]
         });
         for record in &past {

@@ -1,26 +1,13 @@
-//! [`Random`]: independent draws.
+//! Independent draws.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use crate::base::Seed;
 use crate::plan::search::{Point, Space};
-use crate::search::Record;
 
-use super::{Sampler, decide, dice, unit};
+use super::{decide, unit};
 
 /// Draws every parameter uniformly over its domain, independent of earlier trials.
-#[derive(Debug)]
-pub(super) struct Random {
-    pub(super) seed: Seed,
-}
-
-impl Sampler for Random {
-    fn propose(&self, space: &Space, study: usize, _: &[Record], number: usize) -> Option<Point> {
-        Some(draw(space, &mut dice(self.seed, study, number)))
-    }
-}
-
 pub(super) fn draw(space: &Space, rng: &mut ChaCha8Rng) -> Point {
     decide(space, |_, parameter| {
         unit::value_at(&parameter.domain, rng.gen_range(0.0..1.0))
@@ -29,16 +16,14 @@ pub(super) fn draw(space: &Space, rng: &mut ChaCha8Rng) -> Point {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::search::sampler::testing::{choice, float, space, when};
+    use crate::search::sampler::testing::{choice, float, random, space, when};
 
     #[test]
     fn a_trial_has_its_own_numbers_by_seed_study_and_number() {
         let space = space([float(0.0, 1.0)]);
         let at = |seed, study, number| {
-            Random { seed: Seed(seed) }
-                .propose(&space, study, &[], number)
-                .unwrap()
+            let sampler = random(seed);
+            sampler.propose(&space, study, &[], number).unwrap()
         };
         assert_eq!(at(1, 2, 3), at(1, 2, 3));
         for other in [at(0, 2, 3), at(1, 3, 2), at(1, 2, 4)] {
@@ -48,7 +33,7 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_is_not_drawn() {
-        let sampler = Random { seed: Seed(0) };
+        let sampler = random(0);
         let without = space([choice(2), float(0.0, 1.0)]);
         let with = when(
             space([choice(2), float(0.0, 1.0), float(0.0, 1.0)]),

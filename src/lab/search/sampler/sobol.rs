@@ -1,47 +1,32 @@
-//! [`Sobol`]: low-discrepancy points.
+//! Low-discrepancy points.
 
 use rand::RngCore;
 
 use crate::base::{Purpose, Seed};
 use crate::plan::search::{Point, Space};
-use crate::search::Record;
 
-use super::{Sampler, decide, unit};
+use super::{decide, unit};
 
 /// Points per sequence; further points come from another sequence with another scrambling.
 const LENGTH: usize = 1 << 16;
 
-/// An Owen-scrambled Sobol sequence, one dimension per parameter.
+/// A point of an Owen-scrambled Sobol sequence, one dimension per parameter.
 ///
 /// The first `2ᵏ` points, for any `k`, are spread over each parameter's range more evenly than random points. Each study has
 /// its own scrambling.
 ///
 /// # Source
 /// Burley 2020, *Practical Hash-based Owen Scrambling* (crate `sobol_burley`).
-#[derive(Debug)]
-pub(super) struct Sobol {
-    pub(super) seed: Seed,
-}
-
-impl Sampler for Sobol {
-    fn propose(&self, space: &Space, study: usize, _: &[Record], number: usize) -> Option<Point> {
-        let dimensions = sobol_burley::NUM_DIMENSIONS as usize;
-        Some(decide(space, |index, parameter| {
-            // A sequence ends after 2¹⁶ points and 256 dimensions; beyond that, another scrambling is used.
-            let scramble = [
-                study as u64,
-                (number / LENGTH) as u64,
-                (index / dimensions) as u64,
-            ];
-            let scramble = self.seed.stream_at(Purpose::Search, &scramble).next_u32();
-            let place = sobol_burley::sample(
-                (number % LENGTH) as u32,
-                (index % dimensions) as u32,
-                scramble,
-            );
-            unit::value_at(&parameter.domain, f64::from(place))
-        }))
-    }
+pub(super) fn point(space: &Space, seed: Seed, study: usize, number: usize) -> Point {
+    let dimensions = sobol_burley::NUM_DIMENSIONS as usize;
+    decide(space, |index, parameter| {
+        // A sequence ends after 2¹⁶ points and 256 dimensions; beyond that, another scrambling is used.
+        let scramble = [study, number / LENGTH, index / dimensions].map(|part| part as u64);
+        let scramble = seed.stream_at(Purpose::Search, &scramble).next_u32();
+        let (number, dimension) = (number % LENGTH, index % dimensions);
+        let place = sobol_burley::sample(number as u32, dimension as u32, scramble);
+        unit::value_at(&parameter.domain, f64::from(place))
+    })
 }
 
 #[cfg(test)]
@@ -51,9 +36,8 @@ mod tests {
 
     fn column(seed: u64, study: usize, index: usize, numbers: std::ops::Range<usize>) -> Vec<f64> {
         let space = space([float(0.0, 1.0), float(0.0, 1.0), int(0, 7, 1)]);
-        let sampler = Sobol { seed: Seed(seed) };
         numbers
-            .map(|number| sampler.propose(&space, study, &[], number).unwrap())
+            .map(|number| point(&space, Seed(seed), study, number))
             .map(|point| point.get(index).unwrap().as_f64())
             .collect()
     }

@@ -1,9 +1,25 @@
 //! Spaces, problems and searches for tests.
 
-use crate::plan::search::{Condition, Domain, Parameter, Point, Space};
+use crate::base::Seed;
+use crate::plan::search::{
+    Condition, Domain, NoSettings, Nsga2Section, Parameter, Point, SamplerSpec, Space,
+};
 use crate::search::{Ending, Record};
 
 use super::Sampler;
+
+pub(super) fn random(seed: u64) -> Sampler {
+    of(SamplerSpec::Random(NoSettings {}), seed)
+}
+
+pub(super) fn nsga2(seed: u64, population: usize) -> Sampler {
+    of(SamplerSpec::Nsga2(Nsga2Section { population }), seed)
+}
+
+pub(super) fn of(kind: SamplerSpec, seed: u64) -> Sampler {
+    let seed = Seed(seed);
+    Sampler { kind, seed }
+}
 
 pub(super) fn float(low: f64, high: f64) -> Domain {
     Domain::Float {
@@ -83,7 +99,7 @@ pub(super) fn when(mut space: Space, index: usize, parameter: usize, choices: &[
 
 /// Runs a search with a lag: trial `i` is proposed from trials `0 … i − lag − 1`.
 pub(super) fn records(
-    sampler: &dyn Sampler,
+    sampler: &Sampler,
     space: &Space,
     trials: usize,
     lag: usize,

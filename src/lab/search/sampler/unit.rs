@@ -8,18 +8,47 @@
 
 use crate::plan::search::{Domain, Value};
 
+/// A range of numbers on its scale: of a continuous domain its ends, of a logarithmic integer those of its bins.
+struct Line {
+    low: f64,
+    high: f64,
+    is_log: bool,
+}
+
+impl Line {
+    /// `None` for a domain with bins of one width.
+    fn of(domain: &Domain) -> Option<Self> {
+        let (low, high, is_log) = match domain {
+            Domain::Choice { .. }
+            | Domain::Int { log: false, .. }
+            | Domain::Float { step: Some(_), .. } => return None,
+            Domain::Int { low, high, .. } => (*low as f64 - 0.5, *high as f64 + 0.5, true),
+            Domain::Float { low, high, log, .. } => (*low, *high, *log),
+        };
+        let scaled = |end: f64| if is_log { libm::log(end) } else { end };
+        Some(Self {
+            low: scaled(low),
+            high: scaled(high),
+            is_log,
+        })
+    }
+
+    fn at(&self, place: f64) -> f64 {
+        let value = self.low + place * (self.high - self.low);
+        if self.is_log { libm::exp(value) } else { value }
+    }
+
+    fn place_of(&self, value: f64) -> f64 {
+        let value = if self.is_log { libm::log(value) } else { value };
+        (value - self.low) / (self.high - self.low)
+    }
+}
+
 /// Returns the number of values of the domain; `None` if it is continuous.
 pub(super) fn levels(domain: &Domain) -> Option<usize> {
     match domain {
-        Domain::Float {
-            low,
-            high,
-            step: None,
-            ..
-        } => (low >= high).then_some(1),
-        _ => domain
-            .count()
-            .map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
+        Domain::Float { low, high, .. } if low >= high => Some(1),
+        _ => Some(usize::try_from(domain.count()?).unwrap_or(usize::MAX)),
     }
 }
 
@@ -34,41 +63,23 @@ pub(super) fn level(domain: &Domain, index: usize) -> Value {
             Value::Int(i64::try_from(value).map_or(*high, |value| value.min(*high)))
         }
         Domain::Float {
-            low,
-            high,
-            step: Some(step),
-            ..
-        } => Value::Float(tidy(low + index as f64 * step).clamp(*low, *high)),
-        Domain::Float { low, .. } => Value::Float(*low),
+            low, high, step, ..
+        } => {
+            let value = |step: f64| tidy(low + index as f64 * step).clamp(*low, *high);
+            Value::Float(step.map_or(*low, value))
+        }
     }
 }
 
 /// Returns the value at `place` (0 to 1).
 pub(super) fn value_at(domain: &Domain, place: f64) -> Value {
-    match domain {
-        Domain::Int {
-            low,
-            high,
-            log: true,
-            ..
-        } => {
-            let (bottom, top) = log_ends(*low, *high);
-            let value = libm::round(libm::exp(bottom + place * (top - bottom)));
+    match (domain, Line::of(domain)) {
+        (Domain::Int { low, high, .. }, Some(line)) => {
+            let value = libm::round(line.at(place));
             Value::Int((value as i64).clamp(*low, *high))
         }
-        Domain::Float {
-            low,
-            high,
-            step: None,
-            log,
-        } => {
-            let value = if *log {
-                let (bottom, top) = (libm::log(*low), libm::log(*high));
-                libm::exp(bottom + place * (top - bottom))
-            } else {
-                low + place * (high - low)
-            };
-            Value::Float(value.clamp(*low, *high))
+        (Domain::Float { low, high, .. }, Some(line)) => {
+            Value::Float(line.at(place).clamp(*low, *high))
         }
         _ => {
             let count = levels(domain).unwrap_or(1).max(1);
@@ -77,64 +88,29 @@ pub(super) fn value_at(domain: &Domain, place: f64) -> Value {
     }
 }
 
-/// Returns the place of a value: the middle of its bin, if the domain has bins.
+/// Returns the place of a value: the middle of its bin, if the domain has bins of one width.
 pub(super) fn place_of(domain: &Domain, value: Value) -> f64 {
-    match domain {
-        Domain::Int {
-            low,
-            high,
-            log: true,
-            ..
-        } => {
-            let (bottom, top) = log_ends(*low, *high);
-            (libm::log(value.as_f64()) - bottom) / (top - bottom)
-        }
-        Domain::Float {
-            low,
-            high,
-            step: None,
-            log: true,
-        } => {
-            let (bottom, top) = (libm::log(*low), libm::log(*high));
-            (libm::log(value.as_f64()) - bottom) / (top - bottom)
-        }
-        Domain::Float {
-            low,
-            high,
-            step: None,
-            ..
-        } => (value.as_f64() - low) / (high - low),
-        _ => bin_of(domain, value).map_or(0.5, |(from, to)| from.midpoint(to)),
+    match Line::of(domain) {
+        Some(line) => line.place_of(value.as_f64()),
+        None => bin_of(domain, value).map_or(0.5, |(from, to)| from.midpoint(to)),
     }
 }
 
 /// Returns the bin of a value; `None` if the domain is continuous.
 pub(super) fn bin_of(domain: &Domain, value: Value) -> Option<(f64, f64)> {
-    if let Domain::Int {
-        low,
-        high,
-        log: true,
-        ..
-    } = domain
-    {
-        let (bottom, top) = log_ends(*low, *high);
-        let at = |edge: f64| (libm::log(edge) - bottom) / (top - bottom);
-        return Some((at(value.as_f64() - 0.5), at(value.as_f64() + 0.5)));
+    let value = value.as_f64();
+    if let (Domain::Int { .. }, Some(line)) = (domain, Line::of(domain)) {
+        return Some((line.place_of(value - 0.5), line.place_of(value + 0.5)));
     }
     let count = levels(domain)? as f64;
     let index = match domain {
-        Domain::Choice { .. } => value.as_f64(),
-        Domain::Int { low, step, .. } => (value.as_f64() - *low as f64) / *step as f64,
+        Domain::Choice { .. } => value,
+        Domain::Int { low, step, .. } => (value - *low as f64) / *step as f64,
         Domain::Float { low, step, .. } => {
-            step.map_or(0.0, |step| libm::round((value.as_f64() - low) / step))
+            step.map_or(0.0, |step| libm::round((value - low) / step))
         }
     };
     Some((index / count, (index + 1.0) / count))
-}
-
-/// The ends of a logarithmic integer range, extended by half a step.
-fn log_ends(low: i64, high: i64) -> (f64, f64) {
-    (libm::log(low as f64 - 0.5), libm::log(high as f64 + 0.5))
 }
 
 /// `value` rounded to 14 digits: 0.3 instead of 0.30000000000000004.

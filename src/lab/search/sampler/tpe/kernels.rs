@@ -54,20 +54,16 @@ impl Kernels {
         if let Domain::Choice { values, .. } = domain {
             let (choices, share) = (values.len(), 1.0 / (count + 1) as f64);
             let sum = 1.0 + share * choices as f64;
+            let observed = observed.iter().map(|value| value.as_f64() as usize);
             return Self::Choice {
-                observed: observed
-                    .iter()
-                    .map(|value| value.as_f64() as usize)
-                    .collect(),
+                observed: observed.collect(),
                 hit: (1.0 + share) / sum,
                 miss: share / sum,
                 choices,
             };
         }
-        let centers: Vec<f64> = observed
-            .iter()
-            .map(|value| unit::place_of(domain, *value))
-            .collect();
+        let centers = observed.iter().map(|value| unit::place_of(domain, *value));
+        let centers: Vec<f64> = centers.collect();
         let smallest = 1.0 / (count as f64 + 2.0).min(100.0);
         let mut kinds: Vec<Normal> = Vec::new();
         let mut kernels = vec![0; count + 1];
@@ -197,10 +193,7 @@ impl Normal {
 
     /// Returns the mass between two places, before truncation.
     fn mass_of(self, low: f64, high: f64) -> f64 {
-        let (from, to) = (
-            (low - self.center) / self.width,
-            (high - self.center) / self.width,
-        );
+        let [from, to] = [low, high].map(|end| (end - self.center) / self.width);
         if from > REACH || to < -REACH {
             return 0.0;
         }

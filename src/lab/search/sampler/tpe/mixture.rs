@@ -39,14 +39,11 @@ impl Mixture {
         for weight in &mut weights {
             *weight /= sum;
         }
-        let parameters: Vec<Kernels> = domains
-            .iter()
-            .enumerate()
-            .map(|(i, domain)| {
-                let observed: Vec<Value> = rows.iter().map(|row| row[i]).collect();
-                Kernels::new(domain, &observed)
-            })
-            .collect();
+        let parameters = domains.iter().enumerate().map(|(i, domain)| {
+            let observed: Vec<Value> = rows.iter().map(|row| row[i]).collect();
+            Kernels::new(domain, &observed)
+        });
+        let parameters: Vec<Kernels> = parameters.collect();
         let mut scaled = weights.clone();
         for (kernels, domain) in parameters.iter().zip(domains) {
             kernels.scale(domain, &mut scaled);
@@ -68,30 +65,23 @@ impl Mixture {
             }
             left -= weight;
         }
-        self.parameters
-            .iter()
-            .zip(domains)
-            .map(|(kernels, domain)| kernels.draw(domain, kernel, rng))
-            .collect()
+        let parameters = self.parameters.iter().zip(domains);
+        let values = parameters.map(|(kernels, domain)| kernels.draw(domain, kernel, rng));
+        values.collect()
     }
 
     pub(super) fn densities(&self, domains: &[&Domain], candidates: &[Vec<Value>]) -> Vec<f64> {
-        candidates
-            .iter()
-            .map(|candidate| {
-                let mut factors = self.scaled.clone();
-                let mut exponents = vec![0.0; factors.len()];
-                for ((kernels, domain), value) in self.parameters.iter().zip(domains).zip(candidate)
-                {
-                    kernels.weigh(domain, *value, &mut factors, &mut exponents);
-                }
-                factors
-                    .iter()
-                    .zip(&exponents)
-                    .map(|(factor, exponent)| factor * libm::exp(-0.5 * exponent))
-                    .sum()
-            })
-            .collect()
+        let density = |candidate: &Vec<Value>| {
+            let mut factors = self.scaled.clone();
+            let mut exponents = vec![0.0; factors.len()];
+            for ((kernels, domain), value) in self.parameters.iter().zip(domains).zip(candidate) {
+                kernels.weigh(domain, *value, &mut factors, &mut exponents);
+            }
+            let kernels = factors.iter().zip(&exponents);
+            let terms = kernels.map(|(factor, exponent)| factor * libm::exp(-0.5 * exponent));
+            terms.sum()
+        };
+        candidates.iter().map(density).collect()
     }
 }
 

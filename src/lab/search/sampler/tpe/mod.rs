@@ -1,4 +1,4 @@
-//! [`Tpe`]: the tree-structured Parzen estimator.
+//! The tree-structured Parzen estimator.
 
 mod kernels;
 mod mixture;
@@ -9,11 +9,10 @@ mod split;
 
 use rand_chacha::ChaCha8Rng;
 
-use crate::base::Seed;
-use crate::plan::search::{Domain, Point, Space, Value};
+use crate::plan::search::{Domain, Point, Space, TpeSection, Value};
 use crate::search::Record;
 
-use super::{Sampler, decide, dice, random, unit};
+use super::{decide, random, unit};
 use mixture::Mixture;
 use split::split;
 
@@ -36,80 +35,63 @@ const BAD_AT_MOST: usize = 1000;
 /// Estimator*. Equals Optuna 5's `TPESampler` (`multivariate`) with three differences: parameters under one condition are
 /// estimated jointly, not separately; with several objectives the last front is thinned by crowding, not by hypervolume; and
 /// [`BAD_AT_MOST`].
-#[derive(Debug)]
-pub(super) struct Tpe {
-    pub(super) seed: Seed,
-    /// Number of trials drawn at random first.
-    pub(super) startup_trials: usize,
-    /// Number of candidates drawn from the good trials' density.
-    pub(super) candidates: usize,
-}
-
-impl Sampler for Tpe {
-    fn propose(
-        &self,
-        space: &Space,
-        study: usize,
-        past: &[Record],
-        number: usize,
-    ) -> Option<Point> {
-        let mut rng = dice(self.seed, study, number);
-        let split = split(past);
-        if split.count() < self.startup_trials.max(1) {
-            return Some(random::draw(space, &mut rng));
-        }
-        let mut drawn: Vec<Option<Value>> = vec![None; space.parameters.len()];
-        Some(decide(space, |index, parameter| {
-            if unit::levels(&parameter.domain) == Some(1) {
-                return unit::level(&parameter.domain, 0);
-            }
-            if drawn[index].is_none() {
-                let group = group(space, index);
-                let values = self.draw_group(space, &group, &split, &mut rng);
-                for (index, value) in group.into_iter().zip(values) {
-                    drawn[index] = Some(value);
-                }
-            }
-            drawn[index].unwrap_or_else(|| unit::level(&parameter.domain, 0))
-        }))
+pub(super) fn point(
+    settings: &TpeSection,
+    space: &Space,
+    past: &[Record],
+    rng: &mut ChaCha8Rng,
+) -> Point {
+    let split = split(past);
+    if split.count() < settings.startup_trials.max(1) {
+        return random::draw(space, rng);
     }
-}
-
-impl Tpe {
-    /// Returns values of the parameters `group`, which are active together.
-    fn draw_group(
-        &self,
-        space: &Space,
-        group: &[usize],
-        split: &split::Split<'_>,
-        rng: &mut ChaCha8Rng,
-    ) -> Vec<Value> {
-        let domains: Vec<&Domain> = group
-            .iter()
-            .map(|&index| &space.parameters[index].domain)
-            .collect();
-        let rows = |records: &[&Record]| -> Vec<Vec<Value>> {
-            let first = group.first().copied().unwrap_or_default();
-            let have = records.iter().filter(|r| r.point.get(first).is_some());
-            thinned(&have.collect::<Vec<_>>())
-                .filter_map(|record| group.iter().map(|&i| record.point.get(i)).collect())
-                .collect()
-        };
-        let good = Mixture::of_good(&domains, &rows(&split.good));
-        let bad = Mixture::of_bad(&domains, &rows(&split.bad));
-        let candidates: Vec<Vec<Value>> = (0..self.candidates.max(1))
-            .map(|_| good.draw(&domains, rng))
-            .collect();
-        let of_good = good.densities(&domains, &candidates);
-        let of_bad = bad.densities(&domains, &candidates);
-        let mut best = 0;
-        for i in 1..candidates.len() {
-            if of_good[i] * of_bad[best] > of_good[best] * of_bad[i] {
-                best = i;
+    let mut drawn: Vec<Option<Value>> = vec![None; space.parameters.len()];
+    decide(space, |index, parameter| {
+        if unit::levels(&parameter.domain) == Some(1) {
+            return unit::level(&parameter.domain, 0);
+        }
+        if drawn[index].is_none() {
+            let group = group(space, index);
+            let values = draw_group(settings.candidates, space, &group, &split, rng);
+            for (index, value) in group.into_iter().zip(values) {
+                drawn[index] = Some(value);
             }
         }
-        candidates.into_iter().nth(best).unwrap_or_default()
+        drawn[index].unwrap_or_else(|| unit::level(&parameter.domain, 0))
+    })
+}
+
+/// Returns values of the parameters `group`, which are active together: the best of `candidates` points drawn from the good
+/// trials' density.
+fn draw_group(
+    candidates: usize,
+    space: &Space,
+    group: &[usize],
+    split: &split::Split<'_>,
+    rng: &mut ChaCha8Rng,
+) -> Vec<Value> {
+    let domains = group.iter().map(|&index| &space.parameters[index].domain);
+    let domains: Vec<&Domain> = domains.collect();
+    let rows = |records: &[&Record]| -> Vec<Vec<Value>> {
+        let first = group.first().copied().unwrap_or_default();
+        let have = records.iter().filter(|r| r.point.get(first).is_some());
+        thinned(&have.collect::<Vec<_>>())
+            .filter_map(|record| group.iter().map(|&i| record.point.get(i)).collect())
+            .collect()
+    };
+    let good = Mixture::of_good(&domains, &rows(&split.good));
+    let bad = Mixture::of_bad(&domains, &rows(&split.bad));
+    let drawn = (0..candidates.max(1)).map(|_| good.draw(&domains, rng));
+    let candidates: Vec<Vec<Value>> = drawn.collect();
+    let of_good = good.densities(&domains, &candidates);
+    let of_bad = bad.densities(&domains, &candidates);
+    let mut best = 0;
+    for i in 1..candidates.len() {
+        if of_good[i] * of_bad[best] > of_good[best] * of_bad[i] {
+            best = i;
+        }
     }
+    candidates.into_iter().nth(best).unwrap_or_default()
 }
 
 /// Returns the parameters that are active exactly when `index` is, including itself, without those with a single value.

@@ -36,11 +36,9 @@ pub(super) fn split(past: &[Record]) -> Split<'_> {
         }
     }
     let mut is_good = vec![None; past.len()];
-    for (index, _) in &done {
-        is_good[*index] = Some(false);
-    }
-    for (index, _) in &pruned {
-        is_good[*index] = Some(false);
+    let known = done.iter().map(|(index, _)| *index);
+    for index in known.chain(pruned.iter().map(|(index, _)| *index)) {
+        is_good[index] = Some(false);
     }
     let count = (done.len() + pruned.len()).div_ceil(10).min(25);
     let of_done = count.min(done.len());
@@ -52,11 +50,9 @@ pub(super) fn split(past: &[Record]) -> Split<'_> {
         is_good[*index] = Some(true);
     }
     let side = |wanted| {
-        past.iter()
-            .zip(&is_good)
-            .filter(|(_, is_good)| **is_good == Some(wanted))
-            .map(|(record, _)| record)
-            .collect()
+        let records = past.iter().zip(&is_good);
+        let records = records.filter(|(_, is_good)| **is_good == Some(wanted));
+        records.map(|(record, _)| record).collect()
     };
     Split {
         good: side(true),

@@ -1,45 +1,23 @@
 //! Properties that every sampler must have.
 
 use crate::plan::search::{
-    Domain, ObjectiveDirection, ObjectiveSpec, PrunerSpec, SamplerSpec, SearchSpec, Space, Value,
+    Domain, NoSettings, Nsga2Section, SamplerSpec, Space, TpeSection, Value,
+};
+use crate::search::sampler::testing::{
+    choice, float, float_step, int, int_log, log_float, of, random, records, space, when,
 };
 use crate::search::{Ending, Record};
 
-use super::testing::{choice, float, float_step, int, int_log, log_float, records, space, when};
-use super::{Sampler, sampler};
-
 const KINDS: [SamplerSpec; 5] = [
-    SamplerSpec::Grid,
-    SamplerSpec::Random,
-    SamplerSpec::Sobol,
-    SamplerSpec::Tpe {
+    SamplerSpec::Grid(NoSettings {}),
+    SamplerSpec::Random(NoSettings {}),
+    SamplerSpec::Sobol(NoSettings {}),
+    SamplerSpec::Tpe(TpeSection {
         startup_trials: 5,
         candidates: 24,
-    },
-    SamplerSpec::Nsga2 { population: 6 },
+    }),
+    SamplerSpec::Nsga2(Nsga2Section { population: 6 }),
 ];
-
-fn of(kind: SamplerSpec, seed: u64) -> Box<dyn Sampler> {
-    sampler(&SearchSpec {
-        space: Space::default(),
-        sampler: kind,
-        pruner: PrunerSpec::None,
-        objectives: vec![ObjectiveSpec {
-            column: "best_loss".into(),
-            direction: ObjectiveDirection::Minimize,
-            depends_on_clock: false,
-        }],
-        trials: 1,
-        jobs: 1,
-        lag: 0,
-        seed,
-        max_time_s: None,
-        max_cost: None,
-        regret: 0,
-        ensemble: 0,
-        final_set: serde_json::Map::new(),
-    })
-}
 
 /// One of every kind of domain; the last three parameters are conditional, one of them on a conditional choice.
 fn every_domain() -> Space {
@@ -70,7 +48,7 @@ fn stepped() -> Space {
 }
 
 fn space_of(kind: &SamplerSpec) -> Space {
-    if *kind == SamplerSpec::Grid {
+    if kind.is_grid() {
         stepped()
     } else {
         every_domain()
@@ -157,7 +135,7 @@ fn a_point_follows_from_seed_study_known_trials_and_number() {
         let own = Some(past[30].point.clone());
         assert_eq!(asked(1, 0, &past[..27], 30), own, "{kind:?}");
         assert_ne!(asked(1, 0, &past[..27], 31), own, "{kind:?}");
-        if kind != SamplerSpec::Grid {
+        if !kind.is_grid() {
             assert_ne!(asked(2, 0, &past[..27], 30), own, "{kind:?}");
             assert_ne!(asked(1, 1, &past[..27], 30), own, "{kind:?}");
         }
@@ -170,7 +148,7 @@ fn only_a_grid_has_an_end() {
         let sampler = of(kind.clone(), 1);
         let space = stepped();
         let limit = sampler.limit(&space);
-        assert_eq!(limit.is_some(), kind == SamplerSpec::Grid);
+        assert_eq!(limit.is_some(), kind.is_grid());
         if let Some(limit) = limit {
             assert!(sampler.propose(&space, 0, &[], limit - 1).is_some());
             assert!(sampler.propose(&space, 0, &[], limit).is_none());
@@ -183,7 +161,7 @@ fn what_learns_learns_from_what_it_may_know_only() {
     let space = space([float(0.0, 1.0), float(0.0, 1.0)]);
     let value = |x: f64| vec![(x - 0.3).abs()];
     for kind in &KINDS[3..] {
-        let found = records(&*of(kind.clone(), 1), &space, 60, 0, |point| {
+        let found = records(&of(kind.clone(), 1), &space, 60, 0, |point| {
             value(point.get(0).unwrap().as_f64())
         });
         let near = |records: &[Record]| {
@@ -198,9 +176,6 @@ fn what_learns_learns_from_what_it_may_know_only() {
         }
         let sampler = of(kind.clone(), 1);
         let blind = sampler.propose(&space, 0, &failed, 60);
-        assert_eq!(
-            blind,
-            of(SamplerSpec::Random, 1).propose(&space, 0, &[], 60)
-        );
+        assert_eq!(blind, random(1).propose(&space, 0, &[], 60));
     }
 }

@@ -4,17 +4,15 @@ use std::f64::consts::PI;
 
 use serde::Deserialize;
 
-use crate::base::Seed;
 use crate::base::statistics::median;
 use crate::compare::mann_whitney;
-use crate::plan::search::{Point, Space, Value};
+use crate::plan::search::{Point, SamplerSpec, Space, TpeSection, Value};
 use crate::search::Record;
 
-use super::Sampler;
-use super::nsga2::Nsga2;
-use super::random::Random;
-use super::testing::{choice, float, float_step, int, int_log, log_float, records, space, when};
-use super::tpe::Tpe;
+use crate::search::sampler::Sampler;
+use crate::search::sampler::testing::{
+    choice, float, float_step, int, int_log, log_float, nsga2, of, random, records, space, when,
+};
 
 /// Number of seeds per sample; Optuna's samples have the same number.
 const SEEDS: u64 = 30;
@@ -47,7 +45,7 @@ struct Probes {
 }
 
 fn reference() -> Reference {
-    let text = include_str!("../../../../tests/reference/search/samplers.json");
+    let text = include_str!("../../../../../tests/reference/search/samplers.json");
     serde_json::from_str(text).expect("the reference file")
 }
 
@@ -109,17 +107,17 @@ fn mixed_space() -> Space {
     when(space, 6, 5, &[1])
 }
 
-fn tpe(seed: u64) -> Tpe {
-    Tpe {
-        seed: Seed(seed),
+fn tpe(seed: u64) -> Sampler {
+    let settings = TpeSection {
         startup_trials: 10,
         candidates: 24,
-    }
+    };
+    of(SamplerSpec::Tpe(settings), seed)
 }
 
 /// The smallest value of each search.
 fn bests(
-    sampler: impl Fn(u64) -> Box<dyn Sampler>,
+    sampler: impl Fn(u64) -> Sampler,
     space: &Space,
     lag: usize,
     value: fn(&[f64]) -> f64,
@@ -127,7 +125,7 @@ fn bests(
     let trials = reference().trials;
     (0..SEEDS)
         .map(|seed| {
-            records(&*sampler(seed), space, trials, lag, |point| {
+            records(&sampler(seed), space, trials, lag, |point| {
                 vec![value(&numbers(point))]
             })
             .iter()
@@ -138,7 +136,7 @@ fn bests(
 }
 
 /// The hypervolume (area) between the front of each search and the reference point.
-fn areas(seeds: u64, sampler: impl Fn(u64) -> Box<dyn Sampler>) -> Vec<f64> {
+fn areas(seeds: u64, sampler: impl Fn(u64) -> Sampler) -> Vec<f64> {
     let Reference {
         trials_of_two,
         corner,
@@ -147,7 +145,7 @@ fn areas(seeds: u64, sampler: impl Fn(u64) -> Box<dyn Sampler>) -> Vec<f64> {
     let space = space(vec![float(0.0, 1.0); 5]);
     (0..seeds)
         .map(|seed| {
-            let past = records(&*sampler(seed), &space, trials_of_two, 0, |point| {
+            let past = records(&sampler(seed), &space, trials_of_two, 0, |point| {
                 zdt1(&numbers(point))
             });
             area(&past, corner)
@@ -174,14 +172,9 @@ fn assert_no_worse_than_optuna(
     value: fn(&[f64]) -> f64,
     optuna: &[f64],
 ) {
-    let found = bests(|seed| Box::new(tpe(seed)), space, 0, value);
-    let lagged = bests(|seed| Box::new(tpe(seed)), space, 4, value);
-    let random = bests(
-        |seed| Box::new(Random { seed: Seed(seed) }),
-        space,
-        0,
-        value,
-    );
+    let found = bests(tpe, space, 0, value);
+    let lagged = bests(tpe, space, 4, value);
+    let random = bests(random, space, 0, value);
     let middle = |values: &[f64]| median(values).expect("values");
     let (ours, theirs) = (middle(&found), middle(optuna));
     let p = mann_whitney(&found, optuna).expect("values");
@@ -246,7 +239,7 @@ fn tpe_is_optunas_on_a_mixed_space() {
 
 /// `found` is better than random search, and not significantly worse than Optuna.
 fn assert_area_is_optunas(name: &str, found: &[f64], optuna: &[f64]) {
-    let random = areas(SEEDS, |seed| Box::new(Random { seed: Seed(seed) }));
+    let random = areas(SEEDS, random);
     let middle = |values: &[f64]| median(values).expect("values");
     let p = mann_whitney(found, optuna).expect("values");
     let p_random = mann_whitney(found, &random).expect("values");
@@ -265,17 +258,12 @@ fn assert_area_is_optunas(name: &str, found: &[f64], optuna: &[f64]) {
 fn nsga2_is_optunas_on_two_objectives() {
     let reference = reference();
     let population = reference.population;
-    let found = areas(SEEDS, |seed| {
-        Box::new(Nsga2 {
-            seed: Seed(seed),
-            population,
-        })
-    });
+    let found = areas(SEEDS, |seed| nsga2(seed, population));
     assert_area_is_optunas("nsga2", &found, &reference.nsga2_hypervolume);
 }
 
 #[test]
 fn tpe_is_optunas_on_two_objectives() {
-    let found = areas(SEEDS / 2, |seed| Box::new(tpe(seed)));
+    let found = areas(SEEDS / 2, tpe);
     assert_area_is_optunas("tpe", &found, &reference().tpe_hypervolume);
 }

@@ -1,0 +1,4 @@
+//! All samplers: properties that each must have, and comparisons with Optuna's.
+
+mod acceptance;
+mod contract;
