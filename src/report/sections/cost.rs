@@ -1,5 +1,7 @@
 //! What the runs cost: measured hours × the manifest's price, failed and pruned runs included.
 
+use std::collections::BTreeSet;
+
 use crate::base::text::count;
 use crate::base::units::{human, shortest};
 use crate::plan::CostSpec;
@@ -9,7 +11,9 @@ use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Status};
 
+use super::cells::execution;
 use super::machine;
+use super::parallel::cores_of;
 use super::speed::{throughput, timing};
 
 const SECONDS: f64 = 3600.0;
@@ -40,8 +44,14 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
     let mut table = Table::of_cells(view, ("cost", "Cost", about), columns, |cell| {
         fields(view, &prices, cell)
     });
-    let each = view.cells.iter().map(|cell| hours(view, cell));
-    let total = each.fold(Hours::default(), |sum, own| sum.plus(&own));
+    let mut seen = BTreeSet::new();
+    let mut total = Hours::default();
+    for cell in &view.cells {
+        let runs = cell.blocks.iter().copied();
+        // What cells share was executed once.
+        let own = runs.filter(|run| run.start_s.is_none() || seen.insert(execution(run)));
+        total = total.plus(&hours_of(view, cell, own));
+    }
     let labels = std::iter::repeat_n("–", table.columns.len() - own - 1);
     let mut sum: Vec<Entry> = std::iter::once("all")
         .chain(labels)
@@ -55,8 +65,9 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
         missing: None,
     });
     let rule = "Core-hours are the wall time of a run × the cores that it kept from others: all logical cores of its \
-                machine where it ran alone, else the threads that it computed with. GPU-hours are the wall time of runs \
-                on a GPU. Cost is hours × price; of an epoch and of 1,000 samples it is their median time × the same.";
+                machine where it ran alone, else the threads that it computed with, of which runs side by side have parts \
+                while their threads are more than its cores. GPU-hours are the wall time of runs on a GPU. Cost is hours × \
+                price; of an epoch and of 1,000 samples it is their median time × the same.";
     Some(Judged::new(table, rule, vec![verdict(&prices, &total)]))
 }
 
@@ -131,7 +142,7 @@ impl Hours {
 }
 
 /// The columns of `hours`: what ran, for how long, at what price.
-pub(crate) fn hours_columns(prices: &Prices) -> Vec<Column> {
+fn hours_columns(prices: &Prices) -> Vec<Column> {
     let currency = &prices.currency;
     vec![
         Column::count("runs", &Provenance::Measured("rows of blocks.csv".into())),
@@ -183,8 +194,16 @@ fn columns(prices: &Prices) -> Vec<Column> {
 
 /// Everything that a cell's runs took.
 pub(crate) fn hours(view: &View<'_>, cell: &Cell<'_>) -> Hours {
+    hours_of(view, cell, cell.blocks.iter().copied())
+}
+
+fn hours_of<'r>(
+    view: &View<'_>,
+    cell: &Cell<'_>,
+    runs: impl Iterator<Item = &'r BlockRow>,
+) -> Hours {
     let mut sum = Hours::default();
-    for run in &cell.blocks {
+    for run in runs {
         sum.runs += 1;
         let (Some(wall), Some(cores)) = (wall_s(run), cores(view, cell, run)) else {
             sum.unknown += 1;
@@ -212,14 +231,16 @@ pub(crate) fn wall_s(run: &BlockRow) -> Option<f64> {
     run.wall_s.or_else(inside)
 }
 
-/// Cores that a run kept from others.
+/// Cores that a run kept from others; what runs on one machine keep from each other is divided among them.
 pub(crate) fn cores(view: &View<'_>, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {
+    let all = machine::cores(view, &run.env_id);
     if run.exclusive {
-        return machine::cores(view, &run.env_id);
+        return all;
     }
     // A run that failed has no times; it had the threads of the cell's other runs.
     let mut known = std::iter::once(run).chain(cell.blocks.iter().copied());
-    known.find_map(|run| Some(run.times.as_ref()?.threads as f64))
+    let threads = known.find_map(|run| Some(run.times.as_ref()?.threads as f64))?;
+    Some(all.map_or(threads, |all| cores_of(view, run, threads, all)))
 }
 
 pub(crate) fn is_on_gpu(view: &View<'_>, cell: &Cell<'_>) -> bool {
@@ -333,6 +354,7 @@ mod tests {
             for run in &mut set.blocks {
                 run.exclusive = false;
                 run.wall_s = (run.status == Status::Done).then_some(3600.0);
+                run.start_s = None;
                 if let Some(times) = &mut run.times {
                     times.threads = 1;
                 }
@@ -348,5 +370,22 @@ mod tests {
             "{}",
             found.verdicts[0]
         );
+    }
+
+    #[test]
+    fn runs_that_share_the_cores_pay_for_no_more_than_there_are() {
+        let found = cost(|set| {
+            for (place, run) in set.blocks.iter_mut().enumerate() {
+                // An hour of 24 runs side by side, on 2 cores.
+                (run.exclusive, run.start_s) = (false, Some(0.001 * place as f64));
+                run.wall_s = Some(3600.0);
+                if let Some(times) = &mut run.times {
+                    times.threads = 2;
+                }
+            }
+        });
+        let last = found.table.rows.last().expect("the sum");
+        let hours = last.fields[4].value.expect("core-hours");
+        assert!(hours <= 2.0001 && hours > 1.7, "{hours}");
     }
 }
