@@ -30,7 +30,7 @@ pub(super) fn best_file(folder: &Path, name: &str, view: &View<'_>) -> OwnFile {
 fn text(search: &Search<'_, '_>, name: &str) -> Option<String> {
     let view = search.view;
     let mut cells = Cells::default();
-    let mut comments = String::new();
+    let mut comments = Vec::new();
     for (study, trial) in best_trials(search) {
         let mut set = cells.settings(view, trial.cell)?;
         finish(&mut set, &mut cells.named, &search.spec.final_set);
@@ -41,13 +41,13 @@ fn text(search: &Search<'_, '_>, name: &str) -> Option<String> {
         };
         let first = search.first();
         let value = first.value(&trial).map(|value| first.show(value));
-        comments += &format!(
+        comments.push(format!(
             "# {matrix}: {}, {} {}.\n",
             search.trial_name(&trial),
             first.column,
             value.unwrap_or_default()
-        );
-        cells.cells.push((matrix, set));
+        ));
+        cells.add(matrix, set);
     }
     if cells.cells.is_empty() {
         return None;
@@ -67,6 +67,7 @@ fn text(search: &Search<'_, '_>, name: &str) -> Option<String> {
         ),
     ];
     let (schema, lines) = head(view, &lines);
+    let comments = comments.concat();
     let (cells, report) = (cells.text(), report(view));
     Some(format!(
         "{FIRST_LINE} `{name}`, with what its `[search.final]` changes.\n{comments}{schema}\n{lines}{cells}{report}"

@@ -68,6 +68,8 @@ pub(super) struct Cells {
     pub(super) named: BTreeMap<(&'static str, String), Value>,
     /// Name and settings of each cell, which is a matrix.
     pub(super) cells: Vec<(String, Settings)>,
+    /// What the cells share that others are made from.
+    common: Option<Settings>,
 }
 
 impl Cells {
@@ -100,15 +102,18 @@ impl Cells {
         Some(settings)
     }
 
+    /// Adds a cell, none a change of another.
+    pub(super) fn add(&mut self, name: String, set: Settings) {
+        match &mut self.common {
+            Some(common) => common.retain(|path, value| set.get(path) == Some(value)),
+            None => self.common = Some(set.clone()),
+        }
+        self.cells.push((name, set));
+    }
+
     /// The sections of named things, those of the settings that all cells share, and a matrix for each cell.
     pub(super) fn text(mut self) -> String {
-        let first = self.cells.first().map(|(_, set)| set.clone());
-        let mut common = first.unwrap_or_default();
-        common.retain(|path, value| {
-            self.cells
-                .iter()
-                .all(|(_, set)| set.get(path) == Some(value))
-        });
+        let common = self.common.unwrap_or_default();
         let mut out = String::new();
         for ((plural, name), value) in &self.named {
             let fields = value.as_object().cloned().unwrap_or_default();
@@ -122,7 +127,7 @@ impl Cells {
             out += &section(&format!("[{name}]"), &own.collect());
         }
         for (name, set) in &mut self.cells {
-            set.retain(|path, _| !common.contains_key(path));
+            set.retain(|path, value| common.get(path) != Some(&*value));
             let mut fields = Map::from_iter([("name".to_owned(), json!(name))]);
             if !set.is_empty() {
                 fields.insert("set".to_owned(), json!(set));
@@ -133,7 +138,7 @@ impl Cells {
     }
 }
 
-/// `name`, `title` and the like, a line each, below the line that names the schema, where the manifest as run has one.
+/// The line that names the schema, where the manifest as run has one; and `name`, `title` and the like, a line each.
 pub(super) fn head(view: &View<'_>, lines: &[(&str, String)]) -> (String, String) {
     let plan = &view.set.plan;
     let folder = Path::new(&plan.manifest_path).parent();

@@ -56,7 +56,8 @@ struct Counsel<'v, 'a> {
 impl<'v, 'a> Counsel<'v, 'a> {
     fn of(view: &'v View<'a>) -> Self {
         let outcomes = Outcome::all(view);
-        let mut tested = outcome::tested(view);
+        // Changes that the manifest knows to be tested already.
+        let mut tested: Vec<TestedSpec> = outcome::listed(view, "tested");
         tested.extend(outcomes.iter().filter_map(Outcome::settled));
         let mut counsel = Self {
             studies: Study::all(view, &outcomes),

@@ -38,7 +38,7 @@ impl Next<'_, '_> {
             if let Some(repeats) = repeats(self.view, anchor) {
                 set.insert("measure.repeats".to_owned(), json!(repeats));
             }
-            cells.cells.push((baseline_name(study), set.clone()));
+            cells.add(baseline_name(study), set.clone());
             for one in self.recommendations.iter().filter(|one| one.study == study) {
                 let name = cell_name(one);
                 if cells.cells.iter().all(|(known, _)| *known != name) {

@@ -91,13 +91,8 @@ fn why_missing(cell: Option<&Cell<'_>>, against: Option<&Cell<'_>>) -> String {
     }
 }
 
-/// Changes that the manifest knows to be tested already.
-pub(super) fn tested(view: &View<'_>) -> Vec<TestedSpec> {
-    listed(view, "tested")
-}
-
 /// A list of the `[report]` section; what cannot be read is none.
-fn listed<T: serde::de::DeserializeOwned>(view: &View<'_>, name: &str) -> Vec<T> {
+pub(super) fn listed<T: serde::de::DeserializeOwned>(view: &View<'_>, name: &str) -> Vec<T> {
     let list = view.set.plan.report.get(name).cloned();
     let list = list.and_then(|list| serde_json::from_value(list).ok());
     list.unwrap_or_default()

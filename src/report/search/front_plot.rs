@@ -57,16 +57,6 @@ fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option
     if xs.len() < 2 {
         return None;
     }
-    let with_numbers = if labelled {
-        ", with the number of the trial"
-    } else {
-        ""
-    };
-    let clock = if first.is_clock || other.is_clock {
-        " Depends on the clock."
-    } else {
-        ""
-    };
     let drawing = ScatterPlot {
         about: format!("{} over {}", first.name, other.name),
         x_label: other.label(),
@@ -81,13 +71,27 @@ fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option
     Some(PlotContext {
         id: format!("search-front-{}", other.place),
         title: capitalised(&format!("{} against {}", first.name, other.name)),
-        caption: format!(
-            "A dot is a done trial, n = 1; larger marks are the Pareto front of their study over all \
-             objectives{with_numbers}.{}{clock}",
-            search.not_drawn()
-        ),
+        caption: caption(search, first.is_clock || other.is_clock, labelled),
         svg: drawing.draw(),
     })
+}
+
+fn caption(search: &Search<'_, '_>, is_clock: bool, labelled: bool) -> String {
+    let with_numbers = if labelled {
+        ", with the number of the trial"
+    } else {
+        ""
+    };
+    let clock = if is_clock {
+        " Depends on the clock."
+    } else {
+        ""
+    };
+    format!(
+        "A dot is a done trial, n = 1; larger marks are the Pareto front of their study over all \
+         objectives{with_numbers}.{}{clock}",
+        search.not_drawn()
+    )
 }
 
 /// The edge of what a front dominates: from point to point first along what gets worse.

@@ -153,11 +153,7 @@ fn rule(pruner: &PrunerSpec) -> Option<String> {
              the median of the done trials’ values at that step. A step is an epoch, from 0. Only trials more than the lag \
              before it count.",
             count(*startup_trials, "done trial"),
-            if *interval_steps == 1 {
-                "step".to_owned()
-            } else {
-                count(*interval_steps, "step")
-            }
+            count(*interval_steps, "step").trim_start_matches("1 ")
         )),
         PrunerSpec::SuccessiveHalving {
             min_resource,

@@ -202,7 +202,7 @@ impl Objective {
 
 /// Leaves values out of a drawing that lie so far from the best that they would squeeze everything else.
 pub(super) struct Near<'o> {
-    objective: &'o Objective,
+    pub(super) objective: &'o Objective,
     /// Ten times as far from the best as the one in the middle, on the scale of the best at least.
     limit: f64,
     /// Values that were left out.

@@ -27,6 +27,7 @@ pub(super) fn table(search: &Search<'_, '_>) -> Table {
     } else {
         ""
     };
+    let lag = spec.lag;
     let mut rows = vec![
         ("trials", format!("{}{each}", spec.trials)),
         ("objective", goals.join("; ")),
@@ -35,9 +36,8 @@ pub(super) fn table(search: &Search<'_, '_>) -> Table {
         (
             "lag",
             format!(
-                "{}: a trial is decided from the trials more than {} before it, so that any number of jobs gives the same \
-                 trials",
-                spec.lag, spec.lag
+                "{lag}: a trial is decided from the trials more than {lag} before it, so that any number of jobs gives the \
+                 same trials"
             ),
         ),
         (
@@ -57,9 +57,11 @@ pub(super) fn table(search: &Search<'_, '_>) -> Table {
         rows.push(("regret", format!("{pruned}{each} run again to the end")));
     }
     if spec.ensemble > 0 {
-        let best = spec.ensemble;
-        let words = format!("mean of the predictions of the best {best}{each}");
-        rows.push(("ensemble", words));
+        let best = count(spec.ensemble, "best trial");
+        rows.push((
+            "ensemble",
+            format!("mean of the predictions of {best}{each}"),
+        ));
     }
     let finals = spec.final_set.iter();
     rows.extend(

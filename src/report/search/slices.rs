@@ -1,12 +1,12 @@
 //! The first objective against each parameter: a slice through the trials.
 
 use crate::base::text::{capitalised, kebab_case};
-use crate::plan::search::{Domain, Value};
+use crate::plan::search::{Domain, Parameter, Value};
 use crate::report::plot::{Point, SERIES, ScaleKind, ScatterPlot};
 use crate::report::sections::plots::PlotContext;
 
 use super::objective::Near;
-use super::trials::{Ending, Search, short_name, text};
+use super::trials::{Ending, Search, Study, short_name, text};
 
 /// Parameters that have a drawing.
 const MOST: usize = 12;
@@ -72,6 +72,41 @@ impl Axis {
     }
 }
 
+/// The done trials of a study at their values of a parameter, and the places of the pruned ones.
+fn points(
+    near: &mut Near<'_>,
+    study: &Study<'_, '_>,
+    place: usize,
+    (parameter, axis): (&Parameter, &Axis),
+) -> (Vec<Point>, Vec<(f64, f64)>) {
+    let objective = near.objective;
+    let points = study.ended(Ending::Done).filter_map(|trial| {
+        let value = trial.info.point.get(place)?;
+        let y = near.keep(objective.value(&trial)?)?;
+        Some(Point {
+            x: axis.place(value),
+            y,
+            about: format!(
+                "trial {}: {} {}, {} {}",
+                trial.info.number,
+                parameter.name,
+                text(parameter, value),
+                objective.column,
+                objective.show(y)
+            ),
+            ..Point::default()
+        })
+    });
+    let points: Vec<Point> = points.collect();
+    let pruned = study.ended(Ending::Pruned).filter_map(|trial| {
+        let value = trial.info.point.get(place)?;
+        let reached = trial.info.pruned.as_ref()?.value;
+        let known = Some(reached).filter(|y| y.is_finite());
+        Some((axis.place(value), near.keep(known?)?))
+    });
+    (points, pruned.collect())
+}
+
 fn plot(search: &Search<'_, '_>, place: usize) -> Option<PlotContext> {
     let objective = search.first();
     let parameters = &search.spec.space.parameters;
@@ -80,31 +115,7 @@ fn plot(search: &Search<'_, '_>, place: usize) -> Option<PlotContext> {
     let mut near = Near::of(search, objective);
     let (mut series, mut dots) = (Vec::new(), Vec::new());
     for study in search.studies.iter().take(SERIES) {
-        let points = study.ended(Ending::Done).filter_map(|trial| {
-            let value = trial.info.point.get(place)?;
-            let y = near.keep(objective.value(&trial)?)?;
-            Some(Point {
-                x: axis.place(value),
-                y,
-                about: format!(
-                    "trial {}: {} {}, {} {}",
-                    trial.info.number,
-                    parameter.name,
-                    text(parameter, value),
-                    objective.column,
-                    objective.show(y)
-                ),
-                ..Point::default()
-            })
-        });
-        let points: Vec<Point> = points.collect();
-        let pruned = study.ended(Ending::Pruned).filter_map(|trial| {
-            let value = trial.info.point.get(place)?;
-            let reached = trial.info.pruned.as_ref()?.value;
-            let known = Some(reached).filter(|y| y.is_finite());
-            Some((axis.place(value), near.keep(known?)?))
-        });
-        let pruned: Vec<(f64, f64)> = pruned.collect();
+        let (points, pruned) = points(&mut near, study, place, (parameter, &axis));
         if !points.is_empty() || !pruned.is_empty() {
             dots.push(pruned);
             series.push(study.series("trials", points));

@@ -1,7 +1,5 @@
 //! What the runs cost: measured hours × the manifest's price, failed and pruned runs included.
 
-use std::collections::BTreeSet;
-
 use crate::base::text::count;
 use crate::base::units::{human, shortest};
 use crate::plan::CostSpec;
@@ -11,7 +9,6 @@ use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Status};
 
-use super::cells::execution;
 use super::machine;
 use super::parallel::cores_of;
 use super::speed::{throughput, timing};
@@ -44,14 +41,8 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
     let mut table = Table::of_cells(view, ("cost", "Cost", about), columns, |cell| {
         fields(view, &prices, cell)
     });
-    let mut seen = BTreeSet::new();
-    let mut total = Hours::default();
-    for cell in &view.cells {
-        let runs = cell.blocks.iter().copied();
-        // What cells share was executed once.
-        let own = runs.filter(|run| run.start_s.is_none() || seen.insert(execution(run)));
-        total = total.plus(&hours_of(view, cell, own));
-    }
+    let each = view.cells.iter().map(|cell| hours(view, cell));
+    let total = each.fold(Hours::default(), |sum, own| sum.plus(&own));
     let labels = std::iter::repeat_n("–", table.columns.len() - own - 1);
     let mut sum: Vec<Entry> = std::iter::once("all")
         .chain(labels)
@@ -194,16 +185,8 @@ fn columns(prices: &Prices) -> Vec<Column> {
 
 /// Everything that a cell's runs took.
 pub(crate) fn hours(view: &View<'_>, cell: &Cell<'_>) -> Hours {
-    hours_of(view, cell, cell.blocks.iter().copied())
-}
-
-fn hours_of<'r>(
-    view: &View<'_>,
-    cell: &Cell<'_>,
-    runs: impl Iterator<Item = &'r BlockRow>,
-) -> Hours {
     let mut sum = Hours::default();
-    for run in runs {
+    for run in &cell.blocks {
         sum.runs += 1;
         let (Some(wall), Some(cores)) = (wall_s(run), cores(view, cell, run)) else {
             sum.unknown += 1;
