@@ -26,7 +26,7 @@ pub use section::{Advice, AdviceItem};
 use crate::plan::{Claim, TestedSpec, Verdict};
 
 use super::view::View;
-use effect::{improvement, paired};
+use effect::paired;
 use outcome::Outcome;
 use recommendation::{Recommendation, text};
 use study::Study;
@@ -133,8 +133,7 @@ impl<'v, 'a> Counsel<'v, 'a> {
     }
 }
 
-/// Why a change is not recommended after all: it is tested already, shown to make no difference or to be no better, or said
-/// before.
+/// Why a change is not recommended after all: it is tested already, measured to be no better, or said before.
 fn refusal(
     one: &Recommendation,
     study: &Study<'_, '_>,
@@ -156,14 +155,6 @@ fn refusal(
         if let Some(measured) = measured.filter(|measured| measured.improvement(column)[0] < 1.0) {
             let ratio = recommendation::ratio(measured.ratio.median);
             return Some(format!("measured here already, {ratio} {words}"));
-        }
-        if let Some(ends) = draft.predicted.ends()
-            && improvement(column, ends)[1] <= 1.0
-        {
-            let ends = recommendation::ratio_with_ends(ends);
-            return Some(format!(
-                "no difference shown, {ends} the {words} by the estimate"
-            ));
         }
     }
     let is_same = |other: &&Recommendation| {

@@ -127,22 +127,3 @@ fn what_its_own_test_refuted_is_not_proposed_again_by_any_rule() {
         "{words}"
     );
 }
-
-#[test]
-fn what_is_predicted_to_make_no_difference_is_not_recommended() {
-    // Two batch sizes whose times per sample scatter around one value.
-    let set = set(&small(), |times, batch, _| {
-        let noise = 1.0 + 0.2 * (times.step_mean_ms % 1.0);
-        times.step_mean_ms = (1.0 + batch) * noise;
-        times.samples_per_s = batch / times.step_mean_ms * 1e3;
-    });
-    let view = View::of(&set);
-    let counsel = Counsel::of(&view);
-    for one in &counsel.recommendations {
-        let found = one.draft.predicted;
-        if let (Some(estimate), Claim::Gain) = (found.estimate, one.draft.claim) {
-            let ends = improvement(one.draft.column, [estimate, found.low, found.high]);
-            assert!(ends[1] > 1.0, "{one:?}");
-        }
-    }
-}
