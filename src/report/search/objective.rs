@@ -219,6 +219,8 @@ impl<'o> Near<'o> {
         let mut losses: Vec<f64> = losses.collect();
         losses.sort_by(f64::total_cmp);
         let ends = losses.first().zip(losses.get(losses.len() / 2));
+        // Sizes and counts are what they are: only of losses and metrics a few go astray.
+        let ends = ends.filter(|_| objective.is_of_data());
         let limit = ends.map_or(f64::INFINITY, |(best, middle)| {
             best + 10.0 * (middle - best).max(best.abs())
         });
