@@ -49,7 +49,7 @@ fn text(search: &Search<'_, '_>, name: &str) -> Option<String> {
         ));
         cells.add(matrix, set);
     }
-    if cells.cells.is_empty() {
+    if cells.matrices.is_empty() {
         return None;
     }
     let plan = &view.set.plan;

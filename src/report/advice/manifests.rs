@@ -67,7 +67,7 @@ pub(super) struct Cells {
     /// Models, data sets and losses by section and name.
     pub(super) named: BTreeMap<(&'static str, String), Value>,
     /// Name and settings of each cell, which is a matrix.
-    pub(super) cells: Vec<(String, Settings)>,
+    pub(super) matrices: Vec<(String, Settings)>,
     /// What the cells share that others are made from.
     common: Option<Settings>,
 }
@@ -108,7 +108,7 @@ impl Cells {
             Some(common) => common.retain(|path, value| set.get(path) == Some(value)),
             None => self.common = Some(set.clone()),
         }
-        self.cells.push((name, set));
+        self.matrices.push((name, set));
     }
 
     /// The sections of named things, those of the settings that all cells share, and a matrix for each cell.
@@ -126,7 +126,7 @@ impl Cells {
             });
             out += &section(&format!("[{name}]"), &own.collect());
         }
-        for (name, set) in &mut self.cells {
+        for (name, set) in &mut self.matrices {
             set.retain(|path, value| common.get(path) != Some(&*value));
             let mut fields = Map::from_iter([("name".to_owned(), json!(name))]);
             if !set.is_empty() {

@@ -41,10 +41,10 @@ impl Next<'_, '_> {
             cells.add(baseline_name(study), set.clone());
             for one in self.recommendations.iter().filter(|one| one.study == study) {
                 let name = cell_name(one);
-                if cells.cells.iter().all(|(known, _)| *known != name) {
+                if cells.matrices.iter().all(|(known, _)| *known != name) {
                     let mut set = set.clone();
                     set.insert(one.draft.setting.to_owned(), one.draft.to.clone());
-                    cells.cells.push((name, set));
+                    cells.matrices.push((name, set));
                 }
             }
         }
@@ -78,13 +78,13 @@ impl Next<'_, '_> {
         }
         fields.insert("baseline".to_owned(), json!({"matrix": baseline_name(0)}));
         let predictions = self.recommendations.iter();
-        let predictions = predictions.map(|one| entry("predictions", json!(prediction(one))));
-        let tested = self.tested.iter().map(|one| entry("tested", json!(one)));
+        let predictions = predictions.map(|one| entry("predictions", &json!(prediction(one))));
+        let tested = self.tested.iter().map(|one| entry("tested", &json!(one)));
         section("[report]", &fields) + &predictions.chain(tested).collect::<String>()
     }
 }
 
-fn entry(name: &str, value: Value) -> String {
+fn entry(name: &str, value: &Value) -> String {
     let fields = value.as_object().cloned().unwrap_or_default();
     section(&format!("[[report.{name}]]"), &fields)
 }

@@ -22,10 +22,9 @@ pub(super) fn table(search: &Search<'_, '_>) -> Table {
         format!("{}{clock}", objective.goal())
     });
     let goals: Vec<String> = goals.collect();
-    let each = if search.studies.len() > 1 {
-        " in each study"
-    } else {
-        ""
+    let each = match search.studies.len() {
+        0 | 1 => "",
+        _ => " in each study",
     };
     let lag = spec.lag;
     let mut rows = vec![

@@ -8,8 +8,11 @@ use super::trials::{Search, Study, Trial};
 /// A trial with its study.
 pub(super) type OfStudy<'s, 'v, 'a> = (&'s Study<'v, 'a>, Trial<'v, 'a>);
 
+/// What a column shows of an item.
+type Of<'f, T> = Box<dyn Fn(&T) -> Entry + 'f>;
+
 /// Columns, each with the field that it has for an item.
-pub(super) struct Shown<'f, T>(Vec<(Column, Box<dyn Fn(&T) -> Entry + 'f>)>);
+pub(super) struct Shown<'f, T>(Vec<(Column, Of<'f, T>)>);
 
 impl<'f, T> Shown<'f, T> {
     /// No column yet.
