@@ -35,7 +35,7 @@ mod view;
 
 pub use crate::plan::{Language, TEMPLATES};
 pub use advice::{Advice, AdviceItem, RULES, Rule};
-use advice::{AdviceFiles, BestFile};
+use advice::AdviceFiles;
 pub use answer::Answer;
 pub use column::{Column, ColumnKind};
 pub use comparison::{
@@ -108,16 +108,11 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
             own.as_deref(),
         )?);
     }
-    let best = advice
-        .is_some()
-        .then(|| advice::best_file(folder, &view::View::of(&set)));
     write_all(folder, &files, (advice.is_some(), is_compared))?;
     remove_old_page(folder, &files);
     let files = files.into_iter().map(|(path, _)| path);
     let advised = advice.map(AdviceFiles::write).transpose()?;
-    let best = best.map(BestFile::write).transpose()?.flatten();
-    let advised = advised.into_iter().flatten().chain(best);
-    Ok(files.chain(advised).collect())
+    Ok(files.chain(advised.into_iter().flatten()).collect())
 }
 
 /// What the results say about their question, in the sentences of the report's answer.

@@ -12,6 +12,7 @@ use crate::results::{
 
 use super::groups::Grouping;
 use super::number::Number;
+use super::sections::parallel::Busy;
 use super::table::Column;
 
 /// A result set by cell, in plan order.
@@ -26,6 +27,8 @@ pub struct View<'a> {
     pub telling: Vec<usize>,
     /// Groups of cells that share a row; `None` where each has its own.
     pub(crate) grouping: Option<Grouping>,
+    /// How many threads computed at one time in runs that shared a machine.
+    pub(crate) busy: Busy<'a>,
 }
 
 /// A cell with its rows.
@@ -89,6 +92,7 @@ impl<'a> View<'a> {
             varying,
             telling,
             cells,
+            busy: Busy::of(set),
         }
     }
 

@@ -68,7 +68,7 @@ pub use settings::{
 pub use slurm::SlurmSpec;
 pub use targets::{METRIC_SPLITS, TARGET_COLUMNS};
 pub use texts::{Texts, Translated};
-pub use toml_text::toml_text;
+pub use toml_text::{toml_key, toml_text};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -2,23 +2,43 @@
 
 use serde_json::Value;
 
-/// A value on one line of TOML: `{ patience = 5 }`; `none` for what TOML cannot write.
+/// A value on one line of TOML: `{ kind = "adam", lr = 5e-5 }`, a table's `kind` first and without what it has none of;
+/// `none` for what TOML cannot write.
 pub fn toml_text(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
-        Value::Object(map) if map.is_empty() => "{}".to_owned(),
         Value::Object(map) => {
-            let entries: Vec<String> = map
-                .iter()
-                .map(|(name, value)| format!("{name} = {}", toml_text(value)))
+            let given = map.iter().filter(|(_, value)| !value.is_null());
+            let (kind, rest): (Vec<_>, Vec<_>) = given.partition(|(name, _)| *name == "kind");
+            let entries = kind.into_iter().chain(rest);
+            let entries: Vec<String> = entries
+                .map(|(name, value)| format!("{} = {}", toml_key(name), toml_text(value)))
                 .collect();
-            format!("{{ {} }}", entries.join(", "))
+            if entries.is_empty() {
+                "{}".to_owned()
+            } else {
+                format!("{{ {} }}", entries.join(", "))
+            }
         }
         Value::Array(values) => {
             let values: Vec<String> = values.iter().map(toml_text).collect();
             format!("[{}]", values.join(", "))
         }
+        Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
+            Some(number) => format!("{number:?}"),
+            None => number.to_string(),
+        },
         other => other.to_string(),
+    }
+}
+
+/// A key of TOML, quoted where it needs it.
+pub fn toml_key(name: &str) -> String {
+    let is_bare = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    if !name.is_empty() && name.chars().all(is_bare) {
+        name.to_owned()
+    } else {
+        toml_text(&name.into())
     }
 }
 
@@ -28,12 +48,12 @@ mod tests {
 
     #[test]
     fn tables_and_lists_stand_as_a_manifest_writes_them() {
-        let value =
-            serde_json::json!({"patience": 5, "betas": [0.9, 1e-8], "kind": "adam", "clip": null});
+        let value = serde_json::json!({"patience": 5, "betas": [0.9, 1e-8], "kind": "adam", "a.b": 5e-5, "clip": null});
         assert_eq!(
             toml_text(&value),
-            "{ betas = [0.9, 1e-8], clip = none, kind = \"adam\", patience = 5 }"
+            "{ kind = \"adam\", \"a.b\" = 5e-5, betas = [0.9, 1e-8], patience = 5 }"
         );
         assert_eq!(toml_text(&serde_json::json!({})), "{}");
+        assert_eq!(toml_text(&Value::Null), "none");
     }
 }

@@ -29,18 +29,19 @@ pub(super) fn shortest(view: &View<'_>, cell: &Cell<'_>) -> Option<Map<String, V
     whole.insert("checkpoint_folder".to_owned(), Value::Null);
     let mut whole = Value::Object(whole);
     let meant: CellSpec = serde_json::from_value(whole.clone()).ok()?;
-    let mut paths = Vec::new();
+    let mut keys = Vec::new();
     for name in SECTIONS {
-        collect(&whole[name], &mut vec![name.to_owned()], &mut paths);
+        collect(&whole[name], &format!("/{name}"), &mut keys);
     }
-    for path in paths {
-        let Some(removed) = take(&mut whole, &path) else {
+    for (table, key) in keys {
+        let fields = whole.pointer_mut(&table).and_then(Value::as_object_mut);
+        let Some(removed) = fields.and_then(|fields| fields.remove_entry(&key)) else {
             continue;
         };
         let is_default =
             serde_json::from_value::<CellSpec>(whole.clone()).is_ok_and(|spec| spec == meant);
-        if !is_default {
-            put(&mut whole, &path, removed);
+        if let Some(Value::Object(fields)) = whole.pointer_mut(&table).filter(|_| !is_default) {
+            fields.extend([removed]);
         }
     }
     let Value::Object(mut fields) = whole else {
@@ -51,31 +52,12 @@ pub(super) fn shortest(view: &View<'_>, cell: &Cell<'_>) -> Option<Map<String, V
     Some(fields)
 }
 
-/// Every key below, outer ones first: what can be left out whole need not be taken apart.
-fn collect(value: &Value, path: &mut Vec<String>, paths: &mut Vec<Vec<String>>) {
+/// Every key below with the JSON pointer of its table, outer ones first: what can be left out whole need not be taken
+/// apart.
+fn collect(value: &Value, table: &str, keys: &mut Vec<(String, String)>) {
     for (name, below) in value.as_object().into_iter().flatten() {
-        path.push(name.clone());
-        paths.push(path.clone());
-        collect(below, path, paths);
-        path.pop();
-    }
-}
-
-fn parent<'a>(whole: &'a mut Value, path: &[String]) -> Option<&'a mut Map<String, Value>> {
-    let (_, above) = path.split_last()?;
-    let mut at = whole;
-    for name in above {
-        at = at.get_mut(name)?;
-    }
-    at.as_object_mut()
-}
-
-fn take(whole: &mut Value, path: &[String]) -> Option<Value> {
-    parent(whole, path)?.remove(path.last()?)
-}
-
-fn put(whole: &mut Value, path: &[String], value: Value) {
-    if let (Some(fields), Some(name)) = (parent(whole, path), path.last()) {
-        fields.insert(name.clone(), value);
+        keys.push((table.to_owned(), name.clone()));
+        let escaped = name.replace('~', "~0").replace('/', "~1");
+        collect(below, &format!("{table}/{escaped}"), keys);
     }
 }

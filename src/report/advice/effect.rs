@@ -19,6 +19,16 @@ pub(super) struct Measured {
 }
 
 impl Measured {
+    /// Median and ends of the ratio.
+    pub(super) fn ends(&self) -> [f64; 3] {
+        [self.ratio.median, self.ratio.low, self.ratio.high]
+    }
+
+    /// The same turned so that more is better.
+    pub(super) fn improvement(&self, column: PredictedColumn) -> [f64; 3] {
+        improvement(column, self.ends())
+    }
+
     /// Whether there are enough pairs of runs for a verdict.
     pub(super) fn decides(&self) -> bool {
         self.pairs >= FEWEST_PAIRS && self.ratio.kind != IntervalKind::Single
@@ -75,55 +85,35 @@ pub(super) fn verdict(
     measured: &Measured,
 ) -> (Verdict, &'static str) {
     let [_, low, high] = improvement(column, [low, low, high]);
-    let ends = [
-        measured.ratio.median,
-        measured.ratio.low,
-        measured.ratio.high,
-    ];
-    let [_, worst, best] = improvement(column, ends);
-    if !measured.decides() {
-        return (Verdict::Unclear, "fewer than three pairs of runs");
-    }
+    let [_, worst, best] = measured.improvement(column);
     let (floor, low) = match claim {
         // A predicted interval that reaches below 1 does not make a loss a gain.
         Claim::Gain => (1.0, low.max(1.0)),
-        Claim::NoWorse => (low, low),
-        Claim::Value => {
-            return if best < low || worst > high {
-                (
-                    Verdict::Refuted,
-                    "the measured interval lies outside the predicted one",
-                )
-            } else if worst <= 1.0 && best >= 1.0 {
-                (
-                    Verdict::Unclear,
-                    "the measured interval contains no change at all",
-                )
-            } else {
-                (
-                    Verdict::Confirmed,
-                    "the measured interval meets the predicted one",
-                )
-            };
-        }
+        Claim::NoWorse | Claim::Value => (low, low),
     };
-    if best < low {
-        (
-            Verdict::Refuted,
-            "all of the measured interval is worse than predicted",
-        )
+    let is_value = claim == Claim::Value;
+    if !measured.decides() {
+        (Verdict::Unclear, "fewer than three pairs of runs")
+    } else if is_value && (best < low || worst > high) {
+        let why = "the measured interval lies outside the predicted one";
+        (Verdict::Refuted, why)
+    } else if is_value && worst <= 1.0 && best >= 1.0 {
+        let why = "the measured interval contains no change at all";
+        (Verdict::Unclear, why)
+    } else if is_value {
+        let why = "the measured interval meets the predicted one";
+        (Verdict::Confirmed, why)
+    } else if best < low {
+        let why = "all of the measured interval is worse than predicted";
+        (Verdict::Refuted, why)
     } else if worst > floor && worst > high {
         (Verdict::Confirmed, "better than predicted")
     } else if worst > floor {
-        (
-            Verdict::Confirmed,
-            "the measured interval meets the predicted one and excludes the opposite",
-        )
+        let why = "the measured interval meets the predicted one and excludes the opposite";
+        (Verdict::Confirmed, why)
     } else {
-        (
-            Verdict::Unclear,
-            "the measured interval contains both the prediction and its opposite",
-        )
+        let why = "the measured interval contains both the prediction and its opposite";
+        (Verdict::Unclear, why)
     }
 }
 

@@ -9,6 +9,7 @@ mod defaults;
 mod effect;
 mod files;
 mod line;
+mod manifests;
 mod next;
 mod outcome;
 mod recommendation;
@@ -17,22 +18,17 @@ mod section;
 mod study;
 #[cfg(test)]
 mod tests;
-mod toml_text;
 
-pub(super) use best::{BestFile, best_file};
 pub(super) use files::{AdviceFiles, name_of, prepare};
 pub use rules::{RULES, Rule};
 pub use section::{Advice, AdviceItem};
 
-use serde_json::Value;
-
 use crate::plan::{Claim, TestedSpec, Verdict};
 
 use super::view::View;
-use effect::{improvement, paired};
+use effect::paired;
 use outcome::Outcome;
 use recommendation::{Recommendation, text};
-use rules::Said;
 use study::Study;
 
 /// Recommendations of a report: one sitting tests no more.
@@ -60,7 +56,8 @@ struct Counsel<'v, 'a> {
 impl<'v, 'a> Counsel<'v, 'a> {
     fn of(view: &'v View<'a>) -> Self {
         let outcomes = Outcome::all(view);
-        let mut tested = outcome::tested(view);
+        // Changes that the manifest knows to be tested already.
+        let mut tested: Vec<TestedSpec> = outcome::listed(view, "tested");
         tested.extend(outcomes.iter().filter_map(Outcome::settled));
         let mut counsel = Self {
             studies: Study::all(view, &outcomes),
@@ -86,25 +83,24 @@ impl<'v, 'a> Counsel<'v, 'a> {
                 nothing.extend(self.ask_about(&rule, number));
             }
             let found = self.recommendations.len() > before;
-            if let Some(first) = nothing.first().filter(|_| !found) {
-                self.checked.push(format!("{}: {first}", rule.id));
-            }
+            let first = nothing.first().filter(|_| !found);
+            self.checked
+                .extend(first.map(|first| format!("{}: {first}", rule.id)));
         }
         self.recommendations.sort_by(Recommendation::rank);
         let kept = MOST.min(self.recommendations.len());
-        for one in self.recommendations.drain(kept..) {
-            let words = format!("{}: {}: left for later", one.rule, one.change());
-            self.checked.push(words);
-        }
+        let left = self.recommendations.drain(kept..);
+        let words = left.map(|one| format!("{}: {}: left for later", one.rule, one.change()));
+        self.checked.extend(words);
         self.renumber();
     }
 
     /// Adds what a rule recommends of a study, and returns what it says otherwise.
     fn ask_about(&mut self, rule: &Rule, number: usize) -> Vec<String> {
         let study = &self.studies[number];
-        let drafts = match rule.look(study) {
-            Said::Nothing(words) => return vec![words],
-            Said::Recommended(drafts) => drafts,
+        let drafts = match (rule.find)(study) {
+            Err(words) => return vec![words],
+            Ok(drafts) => drafts,
         };
         let mut refused = Vec::new();
         for draft in drafts {
@@ -125,18 +121,15 @@ impl<'v, 'a> Counsel<'v, 'a> {
 
     /// Leaves out studies without a recommendation.
     fn renumber(&mut self) {
-        let used = |number: usize| self.recommendations.iter().any(|one| one.study == number);
-        let kept: Vec<usize> = (0..self.studies.len()).filter(|n| used(*n)).collect();
+        let mut kept: Vec<usize> = self.recommendations.iter().map(|one| one.study).collect();
+        kept.sort_unstable();
+        kept.dedup();
         for one in &mut self.recommendations {
-            let place = kept.iter().position(|number| *number == one.study);
-            one.study = place.unwrap_or(one.study);
+            one.study = kept.binary_search(&one.study).unwrap_or(one.study);
         }
-        let studies = std::mem::take(&mut self.studies);
-        let numbered = studies.into_iter().enumerate();
-        self.studies = numbered
-            .filter(|(number, _)| kept.contains(number))
-            .map(|(_, study)| study)
-            .collect();
+        let mut number = 0..;
+        self.studies
+            .retain(|_| number.next().is_some_and(|number| kept.contains(&number)));
     }
 }
 
@@ -147,68 +140,52 @@ fn refusal(
     tested: &[TestedSpec],
     known: &[Recommendation],
 ) -> Option<String> {
+    let draft = &one.draft;
+    let (column, words) = (draft.column, draft.column.words());
     if let Some(tested) = tested.iter().find(|tested| one.is_settled(tested)) {
         let verdict = tested.verdict.text();
+        let (to, from) = (&tested.to, &tested.from);
         return Some(format!(
-            "{verdict} by an earlier test ({} instead of {})",
-            tested.to, tested.from
+            "{verdict} by an earlier test ({to} instead of {from})"
         ));
     }
-    if let Some(measured) = study
-        .at(one.draft.setting, &one.draft.to)
-        .filter(|_| one.draft.claim == Claim::Gain)
-        .and_then(|cell| paired(cell, study.anchor, one.draft.column))
-        .filter(|measured| {
-            let ratio = measured.ratio;
-            improvement(one.draft.column, [ratio.median, ratio.low, ratio.high])[0] < 1.0
-        })
-    {
-        let ratio = recommendation::ratio(measured.ratio.median);
-        return Some(format!(
-            "measured here already, {ratio} {}",
-            one.draft.column.words()
-        ));
+    if draft.claim == Claim::Gain {
+        let measured = study.at(draft.setting, &draft.to);
+        let measured = measured.and_then(|cell| paired(cell, study.anchor, column));
+        if let Some(measured) = measured.filter(|measured| measured.improvement(column)[0] < 1.0) {
+            let ratio = recommendation::ratio(measured.ratio.median);
+            return Some(format!("measured here already, {ratio} {words}"));
+        }
     }
-    let same = |other: &&Recommendation| {
+    let is_same = |other: &&Recommendation| {
         other.study == one.study
-            && other.draft.column == one.draft.column
-            && other.is_change(
-                one.draft.setting,
-                &text(&one.draft.from),
-                &text(&one.draft.to),
-            )
+            && other.draft.column == column
+            && other.is_change(draft.setting, &text(&draft.from), &text(&draft.to))
     };
-    known
-        .iter()
-        .find(same)
-        .map(|other| format!("the same as that of {}", other.rule))
+    let same = known.iter().find(is_same);
+    same.map(|other| format!("the same as that of {}", other.rule))
 }
 
 /// What later reports need not try: values that these results show to be no better than what is recommended.
 fn surpassed(counsel: &Counsel<'_, '_>) -> Vec<TestedSpec> {
     let mut tested = counsel.tested.clone();
     for one in &counsel.recommendations {
-        let Some(study) = counsel.studies.get(one.study) else {
+        let (setting, column) = (one.draft.setting, one.draft.column);
+        let study = &counsel.studies[one.study];
+        let Some(best) = study.at(setting, &one.draft.to) else {
             continue;
         };
-        let Some(best) = study.at(one.draft.setting, &one.draft.to) else {
-            continue;
-        };
-        for other in study.others(one.draft.setting) {
-            let value: &Value = study.setting(other, one.draft.setting);
-            let ratio = paired(other, best, one.draft.column).map(|measured| {
-                let ratio = measured.ratio;
-                improvement(one.draft.column, [ratio.median, ratio.low, ratio.high])[0]
-            });
+        for other in study.others(setting) {
             let known = TestedSpec {
                 rule: one.rule.to_owned(),
-                setting: one.draft.setting.to_owned(),
+                setting: setting.to_owned(),
                 from: text(&one.draft.to),
-                to: text(value),
+                to: text(study.setting(other, setting)),
                 verdict: Verdict::Refuted,
             };
             let is_other = other.info.key != best.info.key && !tested.contains(&known);
-            if is_other && ratio.is_some_and(|ratio| ratio < rules::WORTH) {
+            let gain = paired(other, best, column).map(|found| found.improvement(column)[0]);
+            if is_other && gain.is_some_and(|gain| gain < rules::WORTH) {
                 tested.push(known);
             }
         }

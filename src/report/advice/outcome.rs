@@ -3,7 +3,7 @@
 use crate::plan::{Claim, PredictionSpec, TestedSpec, Verdict};
 use crate::report::view::{Cell, View};
 
-use super::effect::{Measured, improvement, paired, verdict};
+use super::effect::{Measured, paired, verdict};
 
 /// A prediction with what was measured of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,9 +25,8 @@ pub(super) struct Outcome {
 impl Outcome {
     /// The outcome of every prediction of the manifest, in its order.
     pub(super) fn all(view: &View<'_>) -> Vec<Self> {
-        let predictions: Vec<PredictionSpec> = listed(view, "predictions");
-        let outcomes = predictions.into_iter();
-        outcomes
+        let predictions = listed(view, "predictions").into_iter();
+        predictions
             .map(|prediction| Self::of(view, prediction))
             .collect()
     }
@@ -63,13 +62,9 @@ impl Outcome {
 
     /// How many times better the column got; 0 where nothing was measured.
     pub(super) fn gain(&self) -> f64 {
-        self.measured.map_or(0.0, |measured| {
-            let ratio = measured.ratio;
-            improvement(
-                self.prediction.column,
-                [ratio.median, ratio.low, ratio.high],
-            )[0]
-        })
+        let column = self.prediction.column;
+        self.measured
+            .map_or(0.0, |measured| measured.improvement(column)[0])
     }
 
     /// What later manifests need to know of it; `None` while too few pairs of runs were measured. A change that its test left
@@ -96,13 +91,8 @@ fn why_missing(cell: Option<&Cell<'_>>, against: Option<&Cell<'_>>) -> String {
     }
 }
 
-/// Changes that the manifest knows to be tested already.
-pub(super) fn tested(view: &View<'_>) -> Vec<TestedSpec> {
-    listed(view, "tested")
-}
-
 /// A list of the `[report]` section; what cannot be read is none.
-fn listed<T: serde::de::DeserializeOwned>(view: &View<'_>, name: &str) -> Vec<T> {
+pub(super) fn listed<T: serde::de::DeserializeOwned>(view: &View<'_>, name: &str) -> Vec<T> {
     let list = view.set.plan.report.get(name).cloned();
     let list = list.and_then(|list| serde_json::from_value(list).ok());
     list.unwrap_or_default()

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use crate::base::units::human;
-use crate::plan::{Claim, PredictedColumn, TestedSpec, Verdict};
+use crate::plan::{Claim, PredictedColumn, TestedSpec, Verdict, toml_text};
 
 use super::effect::improvement;
 
@@ -63,15 +63,9 @@ impl Predicted {
         }
     }
 
-    /// How many times better the column gets: by the estimate, at best where there is none.
-    fn gain(self, column: PredictedColumn) -> f64 {
-        let [estimate, _, best] =
-            improvement(column, [self.estimate.unwrap_or(1.0), self.low, self.high]);
-        if self.estimate.is_some() {
-            estimate
-        } else {
-            best
-        }
+    /// The estimate with its ends; `None` where only bounds are known.
+    pub(super) fn ends(&self) -> Option<[f64; 3]> {
+        Some([self.estimate?, self.low, self.high])
     }
 }
 
@@ -93,7 +87,10 @@ pub(super) struct Recommendation {
 impl Recommendation {
     /// How many times better the column is predicted to get; where only a bound is known, at best.
     pub(super) fn gain(&self) -> f64 {
-        self.draft.predicted.gain(self.draft.column)
+        let Predicted { low, high, .. } = self.draft.predicted;
+        let ends = self.draft.predicted.ends();
+        let [middle, _, best] = improvement(self.draft.column, ends.unwrap_or([1.0, low, high]));
+        ends.map_or(best, |_| middle)
     }
 
     /// Estimates before bounds, each by their gain, the largest first.
@@ -130,18 +127,9 @@ impl Recommendation {
 
 /// A value as reports show it: text without quotes, `none` for nothing.
 pub(super) fn text(value: &Value) -> String {
-    match value {
-        Value::Null => "none".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Object(fields) => {
-            let fields: Vec<String> = fields
-                .iter()
-                .map(|(name, value)| format!("{name} = {}", text(value)))
-                .collect();
-            format!("{{ {} }}", fields.join(", "))
-        }
-        other => other.to_string(),
-    }
+    value
+        .as_str()
+        .map_or_else(|| toml_text(value), str::to_owned)
 }
 
 /// A ratio for people: `1.13×`.

@@ -6,7 +6,7 @@ use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn, PredictionSpec};
 use crate::report::number::Provenance;
 use crate::report::section::{Section, Theme};
-use crate::report::table::{Column, Entry, Row, Table, sources};
+use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::View;
 use crate::results::IntervalKind;
 
@@ -76,21 +76,23 @@ impl Advice {
             follows,
         }
     }
-}
 
-impl Advice {
     /// Recommendations in full, what the rules checked, and predictions beside what was measured; none without any.
     pub(crate) fn theme(&self) -> Option<Theme> {
+        // What a test measured stands in place of what was predicted.
+        let told = |one: &AdviceItem| match &*one.outcome {
+            "" => format!("Predicted: {}; {}.", one.predicted, one.formula),
+            outcome => format!("Tested: {outcome}."),
+        };
         let point = |one: &AdviceItem| {
             format!(
-                "{} for {} ({}): {} {} Predicted: {}; {}.",
+                "{} for {} ({}): {} {} {}",
                 one.change,
                 one.cell,
                 one.rule,
                 one.triggers,
                 one.reasoning,
-                one.predicted,
-                one.formula
+                told(one)
             )
         };
         let full = Section {
@@ -137,14 +139,13 @@ fn item(one: &Recommendation) -> AdviceItem {
 /// A prediction in words.
 fn predicted(draft: &Draft) -> String {
     let (words, found) = (draft.column.words(), draft.predicted);
-    let claim = match draft.claim {
-        Claim::Gain => "",
-        Claim::NoWorse => ", no worse than its end",
-        Claim::Value => ", within it",
-    };
-    if let Some(estimate) = found.estimate {
-        let ends = ratio_with_ends([estimate, found.low, found.high]);
-        return format!("{ends} the {words}{claim}");
+    if let Some(ends) = found.ends() {
+        let claim = match draft.claim {
+            Claim::Gain => "",
+            Claim::NoWorse => ", no worse than its end",
+            Claim::Value => ", within it",
+        };
+        return format!("{} the {words}{claim}", ratio_with_ends(ends));
     }
     let bound = bound(draft.column, found.low, found.high);
     let side = if draft.column.is_better_high() {
@@ -181,7 +182,7 @@ pub(super) fn measured(outcome: &Outcome) -> String {
         None => format!("{verdict}: {}", outcome.reason),
         Some(found) => format!(
             "{verdict}: measured {} the {} ({}); {}",
-            ratio_with_ends([found.ratio.median, found.ratio.low, found.ratio.high]),
+            ratio_with_ends(found.ends()),
             outcome.prediction.column.words(),
             pairs(found),
             outcome.reason
@@ -211,21 +212,14 @@ fn table(follows: &str, outcomes: &[Outcome]) -> Table {
         Column::number("pairs", "", &Provenance::Measured("pairs of runs".into())),
         Column::text("verdict"),
     ];
-    Table {
-        id: "predictions".to_owned(),
-        title: "Predictions and measurement".to_owned(),
-        about: format!(
-            "What the report of `{follows}` recommended and predicted, and what was measured here: ratios of the cell with \
-             the change to the one without, run in the same blocks. Confirmed: the measured interval is not worse than the \
-             predicted one and excludes the opposite; refuted: all of it is worse; unclear: it contains both, or there are \
-             fewer than three pairs. What was tested is not recommended again; what is confirmed is what further \
-             recommendations start from."
-        ),
-        sources: sources(&columns),
-        rows: outcomes.iter().map(row).collect(),
-        columns,
-        cut: None,
-    }
+    let about = format!(
+        "What the report of `{follows}` recommended and predicted, and what was measured here: ratios of the cell with the \
+         change to the one without, run in the same blocks. Confirmed: the measured interval is not worse than the predicted \
+         one and excludes the opposite; refuted: all of it is worse; unclear: it contains both, or there are fewer than three \
+         pairs. What was tested is not recommended again; what is confirmed is what further recommendations start from."
+    );
+    let naming = ("predictions", "Predictions and measurement", about);
+    Table::of_rows(naming, columns, outcomes.iter().map(row).collect())
 }
 
 fn row(outcome: &Outcome) -> Row {
@@ -234,11 +228,12 @@ fn row(outcome: &Outcome) -> Row {
         text: ratio(value),
         ..Entry::between(value, Some((low, high)), |value| human(value, 3))
     };
-    let measured = outcome.measured.map(|found| {
-        let ratio = found.ratio;
-        (with_ends(ratio.median, ratio.low, ratio.high), found.pairs)
-    });
-    let (measured, pairs) = measured.unwrap_or((Entry::text("–"), 0));
+    let measured = outcome.measured.map(|found| found.ends());
+    let measured = measured.map_or_else(
+        || Entry::text("–"),
+        |[median, low, high]| with_ends(median, low, high),
+    );
+    let pairs = outcome.measured.map_or(0, |found| found.pairs);
     let (low, high) = (prediction.low, prediction.high);
     let predicted = match prediction.predicted {
         Some(value) => with_ends(value, low, high),

@@ -1,13 +1,15 @@
 //! [`Study`]: one kind of work, the cell that advice starts from, and the cells that can be held against it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::plan::{Claim, PredictedColumn};
 use crate::report::sections::ranking::{is_baseline, not_comparable};
 use crate::report::view::{Cell, View};
 
 use super::outcome::Outcome;
+use super::recommendation::{Draft, Predicted};
 
 /// Studies that a report gives advice about: those that take most of its time.
 const STUDIES: usize = 3;
@@ -40,18 +42,16 @@ impl<'v, 'a> Study<'v, 'a> {
         }
         let mut studies: Vec<(bool, f64, Self)> = Vec::new();
         for cells in works.into_values() {
-            let declared = cells.iter().find(|cell| is_baseline(view, cell)).copied();
-            let fastest = || {
-                cells
-                    .iter()
-                    .copied()
-                    .max_by(|a, b| speed(a).total_cmp(&speed(b)))
-            };
-            let Some(start) = declared.or_else(fastest) else {
+            let declared = cells.iter().copied().find(|cell| is_baseline(view, cell));
+            let speed = |cell: &Cell<'_>| timing(cell, "samples_per_s").unwrap_or(0.0);
+            let fastest = cells.iter().copied();
+            let fastest = fastest.max_by(|a, b| speed(a).total_cmp(&speed(b)));
+            let Some(start) = declared.or(fastest) else {
                 continue;
             };
             let anchor = confirmed(start, &cells, outcomes);
-            let seconds = cells.iter().map(|cell| total_s(cell)).sum();
+            let total_s = |cell: &&Cell<'_>| timing(cell, "total_s").unwrap_or(0.0);
+            let seconds = cells.iter().map(total_s).sum();
             let like = |cell: &&Cell<'_>| not_comparable(view, cell, anchor).is_none();
             let cells = cells.iter().copied().filter(like).collect();
             let study = Self {
@@ -79,13 +79,33 @@ impl<'v, 'a> Study<'v, 'a> {
         self.setting(cell, path).as_f64()
     }
 
+    /// A change of the anchor's setting that is expected to better a column; why is still to say.
+    pub(super) fn change(
+        &self,
+        setting: &'static str,
+        to: impl Into<Value>,
+        column: PredictedColumn,
+        predicted: Predicted,
+    ) -> Draft {
+        Draft {
+            setting,
+            from: self.setting(self.anchor, setting).clone(),
+            to: to.into(),
+            column,
+            claim: Claim::Gain,
+            predicted,
+            triggers: String::new(),
+            formula: String::new(),
+            reasoning: String::new(),
+        }
+    }
+
     /// The cells that differ from the anchor in the number at `path` only, the anchor among them, by that number.
     pub(super) fn along(&self, path: &str) -> Vec<(f64, &'v Cell<'a>)> {
         let cells = self.cells.iter().copied();
-        let mut found: Vec<(f64, &Cell<'_>)> = cells
-            .filter(|cell| self.differs_only(cell, path))
-            .filter_map(|cell| Some((self.number(cell, path)?, cell)))
-            .collect();
+        let alike = cells.filter(|cell| self.differs_only(cell, path));
+        let found = alike.filter_map(|cell| Some((self.number(cell, path)?, cell)));
+        let mut found: Vec<(f64, &Cell<'_>)> = found.collect();
         found.sort_by(|a, b| a.0.total_cmp(&b.0));
         found
     }
@@ -93,9 +113,8 @@ impl<'v, 'a> Study<'v, 'a> {
     /// The cells that differ from the anchor in the setting at `path` only, without the anchor, in plan order.
     pub(super) fn others(&self, path: &str) -> Vec<&'v Cell<'a>> {
         let cells = self.cells.iter().copied();
-        let other = |cell: &&Cell<'a>| cell.info.key != self.anchor.info.key;
-        cells
-            .filter(other)
+        let others = cells.filter(|cell| cell.info.key != self.anchor.info.key);
+        others
             .filter(|cell| self.differs_only(cell, path))
             .collect()
     }
@@ -121,33 +140,20 @@ impl<'v, 'a> Study<'v, 'a> {
     fn differs_only(&self, cell: &Cell<'a>, path: &str) -> bool {
         let (section, key) = path.split_once('.').unwrap_or((path, ""));
         SECTIONS.iter().all(|name| {
-            let (one, other) = (
-                self.view.section(cell, name),
-                self.view.section(self.anchor, name),
-            );
+            let one = self.view.section(cell, name);
+            let other = self.view.section(self.anchor, name);
             one == other || *name == section && same_but(one, other, key)
         })
     }
 }
 
 fn same_but(one: Option<&Value>, other: Option<&Value>, key: &str) -> bool {
-    let (Some(Value::Object(one)), Some(Value::Object(other))) = (one, other) else {
-        return false;
+    let rest = |value: Option<&Value>| {
+        let mut fields = value?.as_object()?.clone();
+        fields.remove(key);
+        Some(fields)
     };
-    let rest = |name: &&String| *name != key;
-    let names: BTreeSet<&String> = one.keys().chain(other.keys()).filter(rest).collect();
-    names
-        .into_iter()
-        .all(|name| one.get(name) == other.get(name))
-}
-
-/// Seconds of a run of the cell, over its runs.
-fn total_s(cell: &Cell<'_>) -> f64 {
-    timing(cell, "total_s").unwrap_or(0.0)
-}
-
-fn speed(cell: &Cell<'_>) -> f64 {
-    timing(cell, "samples_per_s").unwrap_or(0.0)
+    one.is_some() && rest(one) == rest(other)
 }
 
 /// Median of a column of `timings.csv`.

@@ -1,6 +1,6 @@
 //! What each rule recommends of results that call for it, and says of results that do not.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::event::RunTimes;
 use crate::results::golden::ddpm;
@@ -330,4 +330,5 @@ fn every_rule_stands_in_the_documentation() {
     }
 }
 
+mod tested;
 mod threads;

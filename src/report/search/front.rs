@@ -3,10 +3,11 @@
 
 use crate::base::pareto::dominates;
 use crate::base::text::count;
+use crate::base::units::human;
 use crate::report::judged::Judged;
-use crate::report::table::{Column, Entry, Row, Table};
 
 use super::objective::Objective;
+use super::shown::{OfStudy, of_trials};
 use super::trials::{Ending, Search, Study, Trial};
 
 /// Lead in a share of right classes that breaks a tie (founding report 002); of other objectives, the relative lead.
@@ -50,29 +51,26 @@ pub(super) struct Side<'s, 'v, 'a> {
 }
 
 pub(super) fn sides<'s, 'v, 'a>(search: &'s Search<'v, 'a>) -> Vec<Side<'s, 'v, 'a>> {
-    let fronts: Vec<Front<'v, 'a>> = search
-        .studies
-        .iter()
-        .map(|study| front_of(search, study))
-        .collect();
-    let of = |(place, study): (usize, &'s Study<'v, 'a>)| {
-        let others: Vec<Vec<f64>> = fronts
-            .iter()
-            .enumerate()
-            .filter(|(other, _)| *other != place)
-            .flat_map(|(_, front)| front.iter().map(|trial| losses(search, trial)))
-            .collect();
-        let is_free = |trial: &Trial<'_, '_>| {
-            let own = losses(search, trial);
-            !others.iter().any(|other| dominates(other, &own))
-        };
-        Side {
+    let studies = search.studies.iter();
+    let mut sides: Vec<Side<'_, '_, '_>> = studies
+        .map(|study| Side {
             study,
-            free: fronts[place].iter().map(is_free).collect(),
-            front: fronts[place].clone(),
-        }
+            front: front_of(search, study),
+            free: Vec::new(),
+        })
+        .collect();
+    let of = |side: &Side<'_, '_, '_>| -> Vec<Vec<f64>> {
+        let front = side.front.iter();
+        front.map(|trial| losses(search, trial)).collect()
     };
-    search.studies.iter().enumerate().map(of).collect()
+    let fronts: Vec<Vec<Vec<f64>>> = sides.iter().map(of).collect();
+    for (place, side) in sides.iter_mut().enumerate() {
+        let (before, after) = (&fronts[..place], &fronts[place + 1..]);
+        let others = || before.iter().chain(after).flatten();
+        let is_free = |own: &Vec<f64>| !others().any(|other| dominates(other, own));
+        side.free = fronts[place].iter().map(is_free).collect();
+    }
+    sides
 }
 
 impl Side<'_, '_, '_> {
@@ -86,10 +84,6 @@ pub(crate) fn chosen<'v, 'a>(
     search: &Search<'v, 'a>,
     study: &Study<'v, 'a>,
 ) -> Option<Trial<'v, 'a>> {
-    let best = study.best_first(search.first());
-    if search.objectives.len() == 1 {
-        return best.first().copied();
-    }
     front_of(search, study).first().copied()
 }
 
@@ -99,61 +93,41 @@ pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Judged> {
     if search.objectives.len() < 2 || sides.iter().all(|side| side.front.is_empty()) {
         return None;
     }
-    let is_several = search.studies.len() > 1;
-    let mut columns = Vec::new();
-    if is_several {
-        columns.push(Column::text("study"));
-    }
-    columns.push(Column::setting("trial"));
-    columns.extend(search.objectives.iter().map(Objective::heading));
-    if is_several {
-        columns.push(Column::text("other studies’ fronts"));
-    }
-    columns.push(Column::text("proposed"));
-    let rows = sides.iter().flat_map(|side| {
+    let points = sides.iter().flat_map(|side| {
         let points = side.front.iter().zip(&side.free);
-        points.map(|(trial, free)| row(search, side.study, trial, is_several.then_some(*free)))
+        points.map(|(trial, is_free)| ((side.study, *trial), *is_free))
     });
+    let points: Vec<(OfStudy<'_, '_, '_>, bool)> = points.collect();
     let goals: Vec<String> = search.objectives.iter().map(Objective::goal).collect();
     let about = format!(
         "Done trials to which no other trial of their study is equal or better in every objective and better in one: {}.",
         goals.join(", ")
     );
-    let naming = ("search-front", "Pareto fronts", about);
-    let table = Table::of_rows(naming, columns, rows.collect());
-    Some(Judged::new(table, rule(search), verdicts(search, &sides)))
-}
-
-fn row(
-    search: &Search<'_, '_>,
-    study: &Study<'_, '_>,
-    trial: &Trial<'_, '_>,
-    is_free: Option<bool>,
-) -> Row {
-    let mut fields = Vec::new();
-    if is_free.is_some() {
-        fields.push(Entry::text(study.name.clone()));
+    let mut shown = of_trials(search, |(own, _): &(OfStudy<'_, '_, '_>, bool)| own);
+    for objective in &search.objectives {
+        shown = shown.and(objective.heading(), |((_, trial), _)| {
+            objective.entry(trial)
+        });
     }
-    fields.push(Entry::text(trial.info.number.to_string()));
-    fields.extend(
-        search
-            .objectives
-            .iter()
-            .map(|objective| objective.entry(trial)),
-    );
-    fields.extend(is_free.map(|is_free| {
-        Entry::text(if is_free {
-            "do not dominate it"
-        } else {
-            "dominate it"
+    if search.studies.len() > 1 {
+        shown = shown.words("other studies’ fronts", |(_, is_free)| {
+            if *is_free {
+                "do not dominate it"
+            } else {
+                "dominate it"
+            }
+        });
+    }
+    let table = shown
+        .words("proposed", |((_, trial), _)| {
+            search.point_in_words(&trial.info.point)
         })
-    }));
-    fields.push(Entry::text(search.point_in_words(&trial.info.point)));
-    Row {
-        key: trial.cell.info.key.clone(),
-        fields,
-        missing: None,
-    }
+        .table(
+            ("search-front", "Pareto fronts", about),
+            &points,
+            |((_, trial), _)| &trial.cell.info.key,
+        );
+    Some(Judged::new(table, rule(search), verdicts(search, &sides)))
 }
 
 fn rule(search: &Search<'_, '_>) -> String {
@@ -181,100 +155,71 @@ fn is_share(objective: &Objective) -> bool {
 }
 
 fn verdicts(search: &Search<'_, '_>, sides: &[Side<'_, '_, '_>]) -> Vec<String> {
-    let mut verdicts: Vec<String> = Vec::new();
-    if sides.len() < 2 {
-        let front = sides.first().map_or(0, |side| side.front.len());
-        let done = sides
-            .first()
-            .map_or(0, |side| side.study.ended(Ending::Done).count());
-        verdicts.push(format!(
-            "{} of {} on the front.",
-            front,
-            count(done, "done trial")
-        ));
-        return verdicts;
+    if let [side] = sides {
+        let done = count(side.study.ended(Ending::Done).count(), "done trial");
+        return vec![format!("{} of {done} on the front.", side.front.len())];
     }
     let counted = sides.iter().map(|side| {
-        format!(
-            "{}: {} of {}",
-            side.study.name,
-            side.points(),
-            count(side.front.len(), "point")
-        )
+        let all = count(side.front.len(), "point");
+        format!("{}: {} of {all}", side.study.name, side.points())
     });
-    verdicts.push(format!(
-        "Points of its front that no other study’s front dominates: {}.",
-        counted.collect::<Vec<String>>().join("; ")
-    ));
-    verdicts.push(winner(search, sides));
-    verdicts
+    let counted = counted.collect::<Vec<String>>().join("; ");
+    vec![
+        format!("Points of its front that no other study’s front dominates: {counted}."),
+        format!("Winner by rule: {}.", winner(search, sides)),
+    ]
 }
 
 /// The winner by the rule, with the values that decided.
 fn winner(search: &Search<'_, '_>, sides: &[Side<'_, '_, '_>]) -> String {
     let most = sides.iter().map(Side::points).max().unwrap_or(0);
-    let leading: Vec<&Side<'_, '_, '_>> =
-        sides.iter().filter(|side| side.points() == most).collect();
+    let (leading, others): (Vec<_>, Vec<_>) = sides.iter().partition(|side| side.points() == most);
     if let [one] = leading[..] {
-        let others = sides.iter().filter(|side| side.points() < most);
-        let next = others.map(Side::points).max().unwrap_or(0);
-        return format!(
-            "Winner by rule: {}, with {} that no other front dominates to {next}.",
-            one.study.name,
-            count(most, "point")
-        );
+        let next = others.into_iter().map(Side::points).max().unwrap_or(0);
+        let (name, points) = (&one.study.name, count(most, "point"));
+        return format!("{name}, with {points} that no other front dominates to {next}");
     }
     let first = search.first();
-    let best = |side: &&Side<'_, '_, '_>| -> Option<f64> { first.value(side.front.first()?) };
-    let mut ordered: Vec<(&Side<'_, '_, '_>, f64)> = leading
-        .iter()
-        .filter_map(|side| Some((*side, best(side)?)))
-        .collect();
-    ordered.sort_by(|a, b| {
+    // The best trial of a front, by its first objective, is the first.
+    let best = leading.iter().filter_map(|side| {
+        let trial = side.front.first()?;
+        Some((&*side.study.name, first.value(trial)?, trial.wall_s()))
+    });
+    let mut best: Vec<(&str, f64, Option<f64>)> = best.collect();
+    best.sort_by(|a, b| {
         let loss = |value: f64| first.direction.as_loss(value);
         loss(a.1).total_cmp(&loss(b.1))
     });
-    let (Some(one), Some(other)) = (ordered.first(), ordered.get(1)) else {
-        return "Winner by rule: none, no study has a front.".to_owned();
+    let [(one, value, _), (other, next, _), ..] = best[..] else {
+        return "none, no study has a front".to_owned();
     };
-    let lead = (one.1 - other.1).abs();
     let needed = if is_share(first) {
         LEAD
     } else {
-        LEAD * one.1.abs().min(other.1.abs())
+        LEAD * value.abs().min(next.abs())
     };
     let values = format!(
-        "{} {} ({}) and {} ({})",
+        "{} {} ({one}) and {} ({other})",
         first.column,
-        first.show(one.1),
-        one.0.study.name,
-        first.show(other.1),
-        other.0.study.name
+        first.show(value),
+        first.show(next)
     );
-    if lead > needed {
-        return format!(
-            "Winner by rule: {}, equal in points ({most} each) and ahead in {values}.",
-            one.0.study.name
-        );
+    if (value - next).abs() > needed {
+        return format!("{one}, equal in points ({most} each) and ahead in {values}");
     }
-    by_time(&ordered, most, &values)
-}
-
-/// The last resort of the rule: the wall time of the best trials.
-fn by_time(ordered: &[(&Side<'_, '_, '_>, f64)], most: usize, values: &str) -> String {
-    let time = |side: &Side<'_, '_, '_>| side.front.first().and_then(Trial::wall_s);
-    let mut times: Vec<(&str, f64)> = ordered
+    // The last resort of the rule: the wall time of the best trials.
+    let times = best
         .iter()
-        .filter_map(|(side, _)| Some((&*side.study.name, time(side)?)))
-        .collect();
+        .filter_map(|(name, _, time)| Some((*name, (*time)?)));
+    let mut times: Vec<(&str, f64)> = times.collect();
     times.sort_by(|a, b| a.1.total_cmp(&b.1));
     let even = format!("equal in points ({most} each), {values} too near each other");
     match times[..] {
         [(name, one), (_, other), ..] if one < other => format!(
-            "Winner by rule: {name}, {even}, by the wall time of the best trial: {} to {} s (one run each).",
-            crate::base::units::human(one, 3),
-            crate::base::units::human(other, 3)
+            "{name}, {even}, by the wall time of the best trial: {} to {} s (one run each)",
+            human(one, 3),
+            human(other, 3)
         ),
-        _ => format!("Winner by rule: none, {even}, and no wall time that tells them apart."),
+        _ => format!("none, {even}, and no wall time that tells them apart"),
     }
 }

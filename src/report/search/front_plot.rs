@@ -2,10 +2,10 @@
 
 use crate::base::text::capitalised;
 use crate::plan::search::ObjectiveDirection;
-use crate::report::plot::{Point, SERIES, ScatterPlot, Series};
+use crate::report::plot::{Point, SERIES, ScatterPlot};
 use crate::report::sections::plots::PlotContext;
 
-use super::front::{Side, sides};
+use super::front::sides;
 use super::objective::Objective;
 use super::trials::{Ending, Search, Trial};
 
@@ -21,65 +21,26 @@ pub(crate) fn plots(search: &Search<'_, '_>) -> Vec<PlotContext> {
     drawings.collect()
 }
 
-/// What one drawing shows: a line, marks and dots for each study.
-struct Shown {
-    series: Vec<Series>,
-    lines: Vec<Vec<(f64, f64)>>,
-    dots: Vec<Vec<(f64, f64)>>,
-}
-
 fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option<PlotContext> {
     let sides = sides(search);
     let labelled = sides.iter().map(|side| side.front.len()).sum::<usize>() <= LABELS;
-    let shown = shown(search, &sides, (first, other), labelled);
-    let all: Vec<(f64, f64)> = shown.dots.iter().flatten().copied().collect();
-    if all.len() < 2 {
-        return None;
-    }
-    let xs: Vec<f64> = all.iter().map(|(x, _)| *x).collect();
-    let ys: Vec<f64> = all.iter().map(|(_, y)| *y).collect();
-    let drawing = ScatterPlot {
-        about: format!("{} over {}", first.name, other.name),
-        x_label: other.label(),
-        x_scale: other.scale(&xs),
-        y_label: first.label(),
-        y_scale: first.scale(&ys),
-        series: shown.series,
-        lines: shown.lines,
-        dots: shown.dots,
-        ..ScatterPlot::default()
-    };
-    Some(PlotContext {
-        id: format!("search-front-{}", other.place),
-        title: capitalised(&format!("{} against {}", first.name, other.name)),
-        caption: caption(search, (first, other), labelled),
-        svg: drawing.draw(),
-    })
-}
-
-fn shown(
-    search: &Search<'_, '_>,
-    sides: &[Side<'_, '_, '_>],
-    (first, other): (&Objective, &Objective),
-    labelled: bool,
-) -> Shown {
     let place = |trial: &Trial<'_, '_>| Some((other.value(trial)?, first.value(trial)?));
     let (mut series, mut lines, mut dots) = (Vec::new(), Vec::new(), Vec::new());
     for side in sides.iter().take(SERIES) {
         let points = side.front.iter().filter_map(|trial| {
             let (x, y) = place(trial)?;
-            let label = labelled.then(|| trial.info.number.to_string());
+            let (name, other_y, first_y) = (search.trial_name(trial), other.show(x), first.show(y));
             Some(Point {
                 x,
                 y,
-                label: label.unwrap_or_default(),
+                label: if labelled {
+                    trial.info.number.to_string()
+                } else {
+                    String::new()
+                },
                 about: format!(
-                    "{}: {} {}, {} {}",
-                    search.trial_name(trial),
-                    other.column,
-                    other.show(x),
-                    first.column,
-                    first.show(y)
+                    "{name}: {} {other_y}, {} {first_y}",
+                    other.column, first.column
                 ),
                 ..Point::default()
             })
@@ -92,47 +53,46 @@ fn shown(
         });
         let done = side.study.ended(Ending::Done);
         dots.push(done.filter_map(|trial| place(&trial)).collect());
-        let name = if side.study.name.is_empty() {
-            "Pareto front"
-        } else {
-            &side.study.name
-        };
-        series.push(Series {
-            name: name.to_owned(),
-            points,
-            is_band: false,
-        });
+        series.push(side.study.series("Pareto front", points));
     }
-    Shown {
+    let (xs, ys): (Vec<f64>, Vec<f64>) = dots.iter().flatten().copied().unzip();
+    if xs.len() < 2 {
+        return None;
+    }
+    let drawing = ScatterPlot {
+        about: format!("{} over {}", first.name, other.name),
+        x_label: other.label(),
+        x_scale: other.scale(&xs),
+        y_label: first.label(),
+        y_scale: first.scale(&ys),
         series,
         lines,
         dots,
-    }
+        ..ScatterPlot::default()
+    };
+    Some(PlotContext {
+        id: format!("search-front-{}", other.place),
+        title: capitalised(&format!("{} against {}", first.name, other.name)),
+        caption: caption(search, first.is_clock || other.is_clock, labelled),
+        svg: drawing.draw(),
+    })
 }
 
-fn caption(
-    search: &Search<'_, '_>,
-    (first, other): (&Objective, &Objective),
-    labelled: bool,
-) -> String {
+fn caption(search: &Search<'_, '_>, is_clock: bool, labelled: bool) -> String {
     let with_numbers = if labelled {
         ", with the number of the trial"
     } else {
         ""
     };
-    let left_out = if search.studies.len() > SERIES {
-        format!(" The first {SERIES} of {} studies.", search.studies.len())
-    } else {
-        String::new()
-    };
-    let clock = if first.is_clock || other.is_clock {
+    let clock = if is_clock {
         " Depends on the clock."
     } else {
         ""
     };
     format!(
         "A dot is a done trial, n = 1; larger marks are the Pareto front of their study over all \
-         objectives{with_numbers}.{left_out}{clock}"
+         objectives{with_numbers}.{}{clock}",
+        search.not_drawn()
     )
 }
 

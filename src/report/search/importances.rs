@@ -5,9 +5,10 @@ use crate::base::units::human;
 use crate::report::importance::{Importance, importance};
 use crate::report::judged::Judged;
 use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry, Row, Table};
+use crate::report::table::Entry;
 
 use super::objective::Objective;
+use super::shown::Shown;
 use super::trials::{Ending, Search, Study};
 
 /// A table for each study; none where nothing can be said.
@@ -30,31 +31,22 @@ fn of_study(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<Judged> {
             Some((objective, importance(&search.spec.space, &losses)?))
         })
         .collect();
-    let (first, main) = found.first()?;
+    let (_, main) = found.first()?;
     let parameters = &search.spec.space.parameters;
     let mut places = search.used(&study.trials);
     places.sort_by(|a, b| main.shares[*b].total_cmp(&main.shares[*a]).then(a.cmp(b)));
-    let rows = places.iter().map(|&place| {
-        let mut fields = vec![Entry::text(parameters[place].name.clone())];
-        fields.extend(found.iter().map(|(_, importance)| {
-            let percent = importance.shares[place] * 100.0;
-            Entry::value(percent, human(percent, 3))
-        }));
-        Row {
-            key: String::new(),
-            fields,
-            missing: None,
-        }
-    });
     let derived = Provenance::Derived(
         "PED-ANOVA: divergence of the best trials’ values from all, of their sum".into(),
     );
-    let mut columns = vec![Column::text("parameter")];
-    columns.extend(
-        found.iter().map(|(objective, _)| {
-            Column::number(&format!("for {}", objective.column), "%", &derived)
-        }),
-    );
+    let mut shown =
+        Shown::<usize>::new().words("parameter", |&place| parameters[place].name.clone());
+    for (objective, importance) in &found {
+        let heading = format!("for {}", objective.column);
+        shown = shown.number(&heading, "%", &derived, |&place| {
+            let percent = importance.shares[place] * 100.0;
+            Entry::value(percent, human(percent, 3))
+        });
+    }
     let about = format!(
         "How far the values of the best {} lie apart from those of all {}, parameter by parameter.",
         count(main.best, "trial"),
@@ -62,18 +54,9 @@ fn of_study(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<Judged> {
     );
     let id = format!("search-importance{}", study.link());
     let title = format!("Importance of the parameters{}", study.suffix());
-    let table = Table::of_rows((&id, &title, about), columns, rows.collect());
+    let table = shown.table((&id, &title, about), &places, |_| "");
     let rule = "PED-ANOVA (Watanabe, Bansal and Hutter 2023), the best being a tenth of the done trials but at least five. \
                 It speaks of each parameter alone: that two matter together, it does not see; and a sampler that looks \
                 where it is good lends importance to what it looked at.";
-    let verdict = places.first().map(|&place| {
-        let share = main.shares[place] * 100.0;
-        format!(
-            "For {}, {} has the largest share: {} %.",
-            first.name,
-            parameters[place].name,
-            human(share, 3)
-        )
-    });
-    Some(Judged::new(table, rule, verdict.into_iter().collect()))
+    Some(Judged::new(table, rule, Vec::new()))
 }

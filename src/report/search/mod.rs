@@ -14,14 +14,16 @@ mod ledger;
 mod objective;
 mod progress;
 mod settings;
+mod shown;
 mod slices;
-mod tally;
 #[cfg(test)]
 mod tests;
 mod time;
 mod trials;
 
 use std::path::Path;
+
+use crate::base::text::count;
 
 use super::section::Section;
 use super::view::View;
@@ -44,7 +46,7 @@ pub(crate) fn sections(view: &View<'_>, folder: Option<&Path>) -> Vec<Section> {
         || view.set.plan.name.clone(),
         |folder| super::advice::name_of(folder, view.set),
     );
-    let beside = folder.and_then(|folder| ends::read_beside(folder, &name));
+    let beside = |what| folder.and_then(|folder| ends::read_beside(folder, &name, what));
     let mut points = vec![summary(search)];
     let clock = clock(search);
     if !clock.is_empty() {
@@ -54,32 +56,31 @@ pub(crate) fn sections(view: &View<'_>, folder: Option<&Path>) -> Vec<Section> {
             clock.join("; ")
         ));
     }
-    let summary = Section {
+    let mut all = vec![Section {
         points,
         ..Section::titled("search-summary", "Trials")
-    };
-    let slices = Section {
-        paragraphs: vec![SLICES.to_owned()],
-        plots: slices::plots(search),
-        ..Section::titled("slices", "Slices")
-    };
-    let progress = Section {
+    }];
+    all.extend(front::judged(search).map(Section::judged));
+    all.push(Section::plots("fronts", front_plot::plots(search)));
+    all.push(Section {
         plots: progress::plots(search),
         ..Section::titled("progress", "Best value so far")
-    };
-    let fronts = Section::plots("fronts", front_plot::plots(search));
-    let mut all = vec![summary];
-    all.extend(front::judged(search).map(Section::judged));
-    all.extend([fronts, progress]);
-    all.extend(Some(slices).filter(|slices| !slices.plots.is_empty()));
+    });
+    let slices = slices::plots(search);
+    if !slices.is_empty() {
+        all.push(Section {
+            paragraphs: vec![SLICES.to_owned()],
+            plots: slices,
+            ..Section::titled("slices", "Slices")
+        });
+    }
     all.extend(importances::judged(search).into_iter().map(Section::judged));
     all.extend(ledger::judged(search).map(Section::judged));
     all.extend(ledger::regret(search).map(Section::judged));
-    all.extend(ends::failed(search).map(Section::table));
-    all.push(Section::judged(time::judged(search)));
-    all.extend(time::cost(search).map(Section::table));
+    let sequential = beside("sequential");
+    all.push(Section::judged(time::judged(search, sequential.as_ref())));
     all.extend(ends::ensemble(search).map(Section::judged));
-    let trained = ends::best_model(search, &name, beside.as_ref());
+    let trained = ends::best_model(search, &name, beside("best").as_ref());
     all.push(Section::judged(trained));
     all.extend([settings::table(search), settings::space(search)].map(Section::table));
     all
@@ -98,14 +99,23 @@ pub(crate) fn best_trials<'s, 'v, 'a>(
     chosen.collect()
 }
 
+/// "20 trials: 13 done, 6 pruned, 1 failed or without a value", for each study.
 fn summary(search: &Search<'_, '_>) -> String {
+    let endings = [
+        (Ending::Done, "done"),
+        (Ending::Pruned, "pruned"),
+        (Ending::Failed, "failed or without a value"),
+    ];
     let each = search.studies.iter().map(|study| {
-        let tally = tally::tally(study);
-        if study.name.is_empty() {
-            tally
-        } else {
-            format!("{}: {tally}", study.name)
-        }
+        let counted = endings.map(|(ending, name)| (study.ended(ending).count(), name));
+        let counted = counted.iter().filter(|(n, _)| *n > 0);
+        let counted: Vec<String> = counted.map(|(n, name)| format!("{n} {name}")).collect();
+        let all = count(study.trials.len(), "trial");
+        let name = match &*study.name {
+            "" => String::new(),
+            name => format!("{name}: "),
+        };
+        format!("{name}{all}: {}", counted.join(", "))
     });
     let each: Vec<String> = each.collect();
     if each.is_empty() {
@@ -117,26 +127,25 @@ fn summary(search: &Search<'_, '_>) -> String {
 
 /// What depends on a clock, so that the same seed may give other trials.
 fn clock(search: &Search<'_, '_>) -> Vec<String> {
+    let spec = search.spec;
     let objectives = search
         .objectives
         .iter()
         .filter(|objective| objective.is_clock);
-    let mut reasons: Vec<String> = objectives
-        .map(|objective| format!("the objective {}", objective.column))
-        .collect();
-    let spec = search.spec;
-    if spec.max_time_s.is_some() {
-        reasons.push("the budget in time".to_owned());
-    }
-    if spec.max_cost.is_some() {
-        reasons.push("the budget in cost, which is time × price".to_owned());
-    }
-    let limit = |trial: &Trial<'_, '_>| {
+    let objectives = objectives.map(|objective| format!("the objective {}", objective.column));
+    let is_limited = |trial: Trial<'_, '_>| {
         let limits = search.view.section(trial.cell, "limits");
         limits.is_some_and(|limits| limits.get("time").is_some_and(|time| !time.is_null()))
     };
-    if search.trials().any(|trial| limit(&trial)) {
-        reasons.push("the time limit of a trial".to_owned());
-    }
-    reasons
+    let others = [
+        (spec.max_time_s.is_some(), "the budget in time"),
+        (
+            spec.max_cost.is_some(),
+            "the budget in cost, which is time × price",
+        ),
+        (search.trials().any(is_limited), "the time limit of a trial"),
+    ];
+    let others = others.iter().filter(|(is_so, _)| *is_so);
+    let others = others.map(|(_, name)| (*name).to_owned());
+    objectives.chain(others).collect()
 }

@@ -3,14 +3,15 @@
 use crate::base::units::{
     human, human_bytes, human_integer, human_si, round_significant, shortest,
 };
+use crate::plan::search::objective::metric_starts;
 use crate::plan::search::{ObjectiveDirection, SearchSpec};
 use crate::report::measure::Measure;
 use crate::report::number::Provenance;
 use crate::report::plot::ScaleKind;
 use crate::report::table::{Column, Entry};
-use crate::results::{fixed_column, metric_column};
+use crate::results::{RunRow, fixed_column, metric_column};
 
-use super::trials::Trial;
+use super::trials::{Ending, Search, Trial};
 
 /// Digits of a value.
 const DIGITS: usize = 5;
@@ -62,6 +63,58 @@ impl Objective {
     /// The same such that smaller is better.
     pub(crate) fn loss(&self, trial: &Trial<'_, '_>) -> Option<f64> {
         self.value(trial).map(|value| self.direction.as_loss(value))
+    }
+
+    /// Whether it is judged on data, so that the best of many is better there than elsewhere.
+    fn is_of_data(&self) -> bool {
+        let column = &*self.column;
+        let is_metric = || {
+            let mut starts = metric_starts().iter();
+            fixed_column(column).is_none() && starts.any(|start| column.starts_with(start))
+        };
+        ["best_loss", "eval_loss_after"].contains(&column) || is_metric()
+    }
+
+    /// `; optimistic: best of 112 on this split`, of trials and, for the best of its epochs, of those; `None` for one
+    /// value, and for what no data judge.
+    pub(super) fn optimism(&self, trials: &[Trial<'_, '_>]) -> Option<String> {
+        let values = trials.iter().map(|trial| {
+            if self.column.starts_with("best_") {
+                trial.epochs().unwrap_or(0)
+            } else {
+                usize::from(self.value(trial).is_some())
+            }
+        });
+        let values: usize = values.sum();
+        let is_maximum = self.is_of_data() && values > 1;
+        is_maximum.then(|| {
+            format!(
+                "; optimistic: best of {} on this split",
+                human_integer(values as u64)
+            )
+        })
+    }
+
+    /// `; test_loss 1.02, on a split that chose nothing`, where a run has it. `is_tested` says that the test split was
+    /// evaluated in training.
+    pub(super) fn fresh(&self, row: &RunRow, is_tested: bool) -> Option<String> {
+        let bare = self.column.trim_start_matches("best_");
+        let is_tested = is_tested || bare.starts_with("test_");
+        let bare = ["val_", "test_"]
+            .iter()
+            .find_map(|split| bare.strip_prefix(split))
+            .unwrap_or(bare);
+        let splits = if is_tested {
+            &["fresh_"][..]
+        } else {
+            &["test_", "fresh_"]
+        };
+        let metrics = &row.facts.as_ref().filter(|_| self.is_of_data())?.metrics;
+        splits.iter().find_map(|split| {
+            let name = format!("{split}{bare}");
+            let value = self.show(metrics.get(&name).copied().flatten()?);
+            Some(format!("; {name} {value}, on a split that chose nothing"))
+        })
     }
 
     /// "Lowest best loss", "Highest test accuracy".
@@ -144,5 +197,44 @@ impl Objective {
             || Entry::text("–"),
             |value| Entry::value(value, self.show(value)),
         )
+    }
+}
+
+/// Leaves values out of a drawing that lie so far from the best that they would squeeze everything else.
+pub(super) struct Near<'o> {
+    pub(super) objective: &'o Objective,
+    /// Ten times as far from the best as the one in the middle, on the scale of the best at least.
+    limit: f64,
+    /// Values that were left out.
+    pub(super) left_out: usize,
+}
+
+impl<'o> Near<'o> {
+    /// By the done trials of a search.
+    pub(super) fn of(search: &Search<'_, '_>, objective: &'o Objective) -> Self {
+        let done = search
+            .trials()
+            .filter(|trial| trial.ending() == Ending::Done);
+        let losses = done.filter_map(|trial| objective.loss(&trial));
+        let mut losses: Vec<f64> = losses.collect();
+        losses.sort_by(f64::total_cmp);
+        let ends = losses.first().zip(losses.get(losses.len() / 2));
+        // Sizes and counts are what they are: only of losses and metrics a few go astray.
+        let ends = ends.filter(|_| objective.is_of_data());
+        let limit = ends.map_or(f64::INFINITY, |(best, middle)| {
+            best + 10.0 * (middle - best).max(best.abs())
+        });
+        Self {
+            objective,
+            limit,
+            left_out: 0,
+        }
+    }
+
+    /// The value, where it is near enough.
+    pub(super) fn keep(&mut self, value: f64) -> Option<f64> {
+        let is_near = self.objective.direction.as_loss(value) <= self.limit;
+        self.left_out += usize::from(!is_near);
+        is_near.then_some(value)
     }
 }

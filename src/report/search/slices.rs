@@ -1,12 +1,12 @@
 //! The first objective against each parameter: a slice through the trials.
 
 use crate::base::text::{capitalised, kebab_case};
-use crate::plan::search::{Domain, Value};
-use crate::report::plot::{Point, SERIES, ScaleKind, ScatterPlot, Series};
+use crate::plan::search::{Domain, Parameter, Value};
+use crate::report::plot::{Point, SERIES, ScaleKind, ScatterPlot};
 use crate::report::sections::plots::PlotContext;
 
-use super::objective::Objective;
-use super::trials::{Ending, Search, short_name, text};
+use super::objective::Near;
+use super::trials::{Ending, Search, Study, short_name, text};
 
 /// Parameters that have a drawing.
 const MOST: usize = 12;
@@ -28,6 +28,7 @@ pub(crate) fn plots(search: &Search<'_, '_>) -> Vec<PlotContext> {
 }
 
 /// How the values of a parameter lie on an axis.
+#[derive(Default)]
 struct Axis {
     names: Vec<String>,
     scale: ScaleKind,
@@ -38,36 +39,27 @@ struct Axis {
 
 impl Axis {
     fn of(domain: &Domain) -> Self {
-        let (names, scale, is_settings, numbers) = match domain {
+        let mut axis = Self::default();
+        match domain {
             Domain::Choice { texts, .. } => {
-                let numbers: Option<Vec<f64>> =
-                    texts.iter().map(|text| text.parse().ok()).collect();
-                match numbers {
-                    Some(numbers) => (
-                        Vec::new(),
-                        ScaleKind::for_values(&numbers),
-                        true,
-                        Some(numbers),
-                    ),
-                    None => (texts.clone(), ScaleKind::Linear, false, None),
+                let numbers = texts.iter().map(|text| text.parse().ok());
+                axis.numbers = numbers.collect();
+                match &axis.numbers {
+                    Some(numbers) => {
+                        axis.scale = ScaleKind::for_values(numbers);
+                        axis.is_settings = true;
+                    }
+                    None if texts.len() <= NAMES => axis.names.clone_from(texts),
+                    None => {}
                 }
             }
-            Domain::Int { log, low, high, .. } => {
-                (Vec::new(), logarithmic(*log), high - low < 9 && !log, None)
+            Domain::Int { log: true, .. } | Domain::Float { log: true, .. } => {
+                axis.scale = ScaleKind::Log10;
             }
-            Domain::Float { log, .. } => (Vec::new(), logarithmic(*log), false, None),
-        };
-        let names = if names.len() > NAMES {
-            Vec::new()
-        } else {
-            names
-        };
-        Self {
-            names,
-            scale,
-            is_settings,
-            numbers,
+            Domain::Int { low, high, .. } => axis.is_settings = high - low < 9,
+            Domain::Float { .. } => {}
         }
+        axis
     }
 
     fn place(&self, value: Value) -> f64 {
@@ -80,12 +72,39 @@ impl Axis {
     }
 }
 
-fn logarithmic(is_log: bool) -> ScaleKind {
-    if is_log {
-        ScaleKind::Log10
-    } else {
-        ScaleKind::Linear
-    }
+/// The done trials of a study at their values of a parameter, and the places of the pruned ones.
+fn points(
+    near: &mut Near<'_>,
+    study: &Study<'_, '_>,
+    place: usize,
+    (parameter, axis): (&Parameter, &Axis),
+) -> (Vec<Point>, Vec<(f64, f64)>) {
+    let objective = near.objective;
+    let points = study.ended(Ending::Done).filter_map(|trial| {
+        let value = trial.info.point.get(place)?;
+        let y = near.keep(objective.value(&trial)?)?;
+        Some(Point {
+            x: axis.place(value),
+            y,
+            about: format!(
+                "trial {}: {} {}, {} {}",
+                trial.info.number,
+                parameter.name,
+                text(parameter, value),
+                objective.column,
+                objective.show(y)
+            ),
+            ..Point::default()
+        })
+    });
+    let points: Vec<Point> = points.collect();
+    let pruned = study.ended(Ending::Pruned).filter_map(|trial| {
+        let value = trial.info.point.get(place)?;
+        let reached = trial.info.pruned.as_ref()?.value;
+        let known = Some(reached).filter(|y| y.is_finite());
+        Some((axis.place(value), near.keep(known?)?))
+    });
+    (points, pruned.collect())
 }
 
 fn plot(search: &Search<'_, '_>, place: usize) -> Option<PlotContext> {
@@ -93,75 +112,30 @@ fn plot(search: &Search<'_, '_>, place: usize) -> Option<PlotContext> {
     let parameters = &search.spec.space.parameters;
     let parameter = &parameters[place];
     let axis = Axis::of(&parameter.domain);
+    let mut near = Near::of(search, objective);
     let (mut series, mut dots) = (Vec::new(), Vec::new());
     for study in search.studies.iter().take(SERIES) {
-        let points = study.ended(Ending::Done).filter_map(|trial| {
-            let value = trial.info.point.get(place)?;
-            let y = objective.value(&trial)?;
-            Some(Point {
-                x: axis.place(value),
-                y,
-                about: format!(
-                    "trial {}: {} {}, {} {}",
-                    trial.info.number,
-                    parameter.name,
-                    text(parameter, value),
-                    objective.column,
-                    objective.show(y)
-                ),
-                ..Point::default()
-            })
-        });
-        let points: Vec<Point> = points.collect();
-        let pruned = study.ended(Ending::Pruned).filter_map(|trial| {
-            let value = trial.info.point.get(place)?;
-            Some((axis.place(value), trial.info.pruned.as_ref()?.value))
-        });
-        let pruned: Vec<(f64, f64)> = pruned.filter(|(_, y)| y.is_finite()).collect();
-        if points.is_empty() && pruned.is_empty() {
-            continue;
+        let (points, pruned) = points(&mut near, study, place, (parameter, &axis));
+        if !points.is_empty() || !pruned.is_empty() {
+            dots.push(pruned);
+            series.push(study.series("trials", points));
         }
-        dots.push(pruned);
-        series.push(Series {
-            name: if study.name.is_empty() {
-                "trials".to_owned()
-            } else {
-                study.name.clone()
-            },
-            points,
-            is_band: false,
-        });
     }
-    if series
-        .iter()
-        .map(|series| series.points.len())
-        .sum::<usize>()
-        < 2
-    {
+    let points = series.iter().flat_map(|series| &series.points);
+    let mut ys: Vec<f64> = points.map(|point| point.y).collect();
+    if ys.len() < 2 {
         return None;
     }
+    ys.extend(dots.iter().flatten().map(|(_, y)| *y));
     let name = short_name(parameters, place);
-    let (drawing, left_out) = drawing(objective, axis, name, series, dots);
-    Some(PlotContext {
-        id: format!("search-slice-{}", kebab_case(&parameter.name)),
-        title: capitalised(&format!("{} by {name}", objective.name)),
-        caption: format!("{}{}{}", caption(&drawing), left_out, drawing.merged_note()),
-        svg: drawing.draw(),
-    })
-}
-
-fn drawing(
-    objective: &Objective,
-    axis: Axis,
-    name: &str,
-    mut series: Vec<Series>,
-    mut dots: Vec<Vec<(f64, f64)>>,
-) -> (ScatterPlot, String) {
-    let left_out = without_far(objective, &mut series, &mut dots);
-    let ys = series
-        .iter()
-        .flat_map(|series| series.points.iter().map(|point| point.y));
-    let ys: Vec<f64> = ys.chain(dots.iter().flatten().map(|(_, y)| *y)).collect();
+    let mut caption = "Marks: done trials, n = 1.".to_owned();
+    if dots.iter().any(|dots| !dots.is_empty()) {
+        caption += " Small dots: pruned trials, at their best value when they ended.";
+    }
+    if near.left_out > 0 {
+        let left_out = near.left_out;
+        caption = format!("{caption} {left_out} far worse values are left out.");
+    }
     let drawing = ScatterPlot {
         about: format!("{} by {name}", objective.name),
         x_label: name.to_owned(),
@@ -174,53 +148,10 @@ fn drawing(
         dots,
         ..ScatterPlot::default()
     };
-    let left_out = if left_out > 0 {
-        format!(" {left_out} far worse values are left out.")
-    } else {
-        String::new()
-    };
-    (drawing, left_out)
-}
-
-/// Leaves out values so far from the best that they would squeeze everything else; returns how many.
-fn without_far(
-    objective: &Objective,
-    series: &mut [Series],
-    dots: &mut [Vec<(f64, f64)>],
-) -> usize {
-    let loss = |value: f64| objective.direction.as_loss(value);
-    let mut losses: Vec<f64> = series
-        .iter()
-        .flat_map(|series| series.points.iter().map(|point| loss(point.y)))
-        .collect();
-    losses.sort_by(f64::total_cmp);
-    let (Some(best), Some(middle)) = (losses.first(), losses.get(losses.len() / 2)) else {
-        return 0;
-    };
-    // Ten times as far from the best as the trial in the middle, on the scale of the best at least.
-    let limit = best + 10.0 * (middle - best).max(best.abs());
-    let count = |series: &[Series], dots: &[Vec<(f64, f64)>]| {
-        series
-            .iter()
-            .map(|series| series.points.len())
-            .sum::<usize>()
-            + dots.iter().map(Vec::len).sum::<usize>()
-    };
-    let before = count(series, dots);
-    for one in series.iter_mut() {
-        one.points.retain(|point| loss(point.y) <= limit);
-    }
-    for one in dots.iter_mut() {
-        one.retain(|(_, y)| loss(*y) <= limit);
-    }
-    before - count(series, dots)
-}
-
-fn caption(drawing: &ScatterPlot) -> String {
-    if drawing.dots.iter().any(|dots| !dots.is_empty()) {
-        "Marks: done trials, n = 1. Small dots: pruned trials, at their best value when they ended."
-            .to_owned()
-    } else {
-        "Marks: done trials, n = 1.".to_owned()
-    }
+    Some(PlotContext {
+        id: format!("search-slice-{}", kebab_case(&parameter.name)),
+        title: capitalised(&format!("{} by {name}", objective.name)),
+        caption: caption + &drawing.merged_note(),
+        svg: drawing.draw(),
+    })
 }

@@ -1,7 +1,7 @@
 //! Search reports of scripted results: the figures, the pages, and what they say of edges.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::fixture::{ONE, Shape, TWO, searched};
 use crate::compare::golden::side;
@@ -281,7 +281,7 @@ fn the_final_training_completes_the_time_to_the_best_model() {
     let text = fs::read_to_string(folder.join("report.md")).expect("a page");
     // Three blocks of 31.5 s behind the makespan.
     assert!(text.contains("| final training | 94.5 s |"), "{text}");
-    assert!(text.contains("From the first trial to the finished best model: "));
+    assert!(text.contains("| time to the best model | "));
     fs::remove_dir_all(root.path().join("reports/scripted-search-best")).expect("removes");
     render(&folder, &ReportOptions::default()).expect("renders");
     let text = fs::read_to_string(folder.join("report.md")).expect("a page");
@@ -331,3 +331,5 @@ fn two_searches_are_held_against_each_other_in_both_languages() {
                 .any(|f| f.file_name().to_string_lossy().contains("search"))
     );
 }
+
+mod told;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::base::units::{human_integer, round_significant, shortest};
 use crate::plan::search::{Domain, Parameter, Point, SearchSpec, TrialInfo, TrialRole, Value};
+use crate::report::plot::{self, SERIES, Series};
 use crate::report::sections::cost::wall_s;
 use crate::report::sections::parallel;
 use crate::report::table::Entry;
@@ -27,6 +28,7 @@ pub(crate) struct Search<'v, 'a> {
 }
 
 /// One cell of the matrix, with its trials.
+#[derive(Default)]
 pub(crate) struct Study<'v, 'a> {
     /// Row of the matrix.
     pub(crate) number: usize,
@@ -71,9 +73,8 @@ impl<'v, 'a> Search<'v, 'a> {
                 continue;
             };
             let trial = Trial { cell, info };
-            let study = studies
-                .entry(info.study)
-                .or_insert_with(|| Study::empty(info.study));
+            let study = studies.entry(info.study).or_default();
+            study.number = info.study;
             match info.role {
                 TrialRole::Trial => study.trials.push(trial),
                 TrialRole::Regret => study.regret.push(trial),
@@ -91,7 +92,7 @@ impl<'v, 'a> Search<'v, 'a> {
             .flat_map(|trial| &trial.cell.blocks)
             .copied()
             .collect();
-        let ends = parallel::ends(&runs).into_iter();
+        let ends = parallel::ends(view, &runs).into_iter();
         let ends = ends.map(|(run, end)| (&*run.key, end)).collect();
         Some(Self {
             view,
@@ -118,12 +119,20 @@ impl<'v, 'a> Search<'v, 'a> {
         &self.objectives[0]
     }
 
+    /// How many studies have no place in a drawing; empty for none.
+    pub(super) fn not_drawn(&self) -> String {
+        let all = self.studies.len();
+        if all > SERIES {
+            format!(" The first {SERIES} of {all} studies.")
+        } else {
+            String::new()
+        }
+    }
+
     /// A trial as headlines call it: `tep, trial 7`.
     pub(crate) fn trial_name(&self, trial: &Trial<'_, '_>) -> String {
-        let study = self
-            .studies
-            .iter()
-            .find(|study| study.number == trial.info.study);
+        let mut studies = self.studies.iter();
+        let study = studies.find(|study| study.number == trial.info.study);
         match study.map_or("", |study| &study.name) {
             "" => format!("trial {}", trial.info.number),
             name => format!("{name}, trial {}", trial.info.number),
@@ -151,16 +160,6 @@ impl<'v, 'a> Search<'v, 'a> {
 }
 
 impl<'v, 'a> Study<'v, 'a> {
-    fn empty(number: usize) -> Self {
-        Self {
-            number,
-            name: String::new(),
-            trials: Vec::new(),
-            regret: Vec::new(),
-            ensemble: None,
-        }
-    }
-
     /// The trials that ended so.
     pub(crate) fn ended(&self, how: Ending) -> impl Iterator<Item = Trial<'v, 'a>> {
         let trials = self.trials.iter().copied();
@@ -170,13 +169,24 @@ impl<'v, 'a> Study<'v, 'a> {
     /// Its done trials, the best in `objective` first; of equal ones the earlier.
     pub(crate) fn best_first(&self, objective: &Objective) -> Vec<Trial<'v, 'a>> {
         let mut trials: Vec<Trial<'v, 'a>> = self.ended(Ending::Done).collect();
-        trials.sort_by(|a, b| {
-            let loss = |trial: &Trial<'_, '_>| objective.loss(trial).unwrap_or(f64::INFINITY);
-            loss(a)
-                .total_cmp(&loss(b))
-                .then(a.info.number.cmp(&b.info.number))
-        });
+        let loss = |trial: &Trial<'_, '_>| objective.loss(trial).unwrap_or(f64::INFINITY);
+        // They are in the order of their numbers, and the sort is stable.
+        trials.sort_by(|a, b| loss(a).total_cmp(&loss(b)));
         trials
+    }
+
+    /// Points of it in a drawing, which call it `alone` where it is the only one.
+    pub(super) fn series(&self, alone: &str, points: Vec<plot::Point>) -> Series {
+        let name = if self.name.is_empty() {
+            alone
+        } else {
+            &self.name
+        };
+        Series {
+            name: name.to_owned(),
+            points,
+            is_band: false,
+        }
     }
 
     /// `suffix` for headings: `, tep`; empty where it is the only one.
@@ -218,12 +228,8 @@ impl<'a> Trial<'_, 'a> {
 
     /// Seconds that it took; those of every attempt.
     pub(crate) fn wall_s(&self) -> Option<f64> {
-        let times: Vec<f64> = self
-            .cell
-            .blocks
-            .iter()
-            .filter_map(|run| wall_s(run))
-            .collect();
+        let runs = self.cell.blocks.iter();
+        let times: Vec<f64> = runs.filter_map(|run| wall_s(run)).collect();
         (!times.is_empty()).then(|| times.iter().sum())
     }
 
@@ -268,18 +274,12 @@ fn name(view: &View<'_>, studies: &mut [Study<'_, '_>]) {
 
 /// The last part of a parameter's name, where no other parameter has it.
 pub(crate) fn short_name(parameters: &[Parameter], place: usize) -> &str {
-    let last = |parameter: &Parameter| -> String {
-        let name = parameter.name.rsplit('.').next();
-        name.unwrap_or_default().to_owned()
-    };
-    let own = last(&parameters[place]);
-    let is_alone = parameters
-        .iter()
-        .enumerate()
-        .all(|(other, parameter)| other == place || last(parameter) != own);
+    let last = |name: &'_ str| name.rfind('.').map_or(0, |dot| dot + 1);
     let name = &parameters[place].name;
-    if is_alone {
-        &name[name.len() - own.len()..]
+    let own = &name[last(name)..];
+    let has_it = |other: &&Parameter| other.name[last(&other.name)..] == *own;
+    if parameters.iter().filter(has_it).count() == 1 {
+        own
     } else {
         name
     }

@@ -34,21 +34,19 @@ pub(crate) fn summary(view: &View<'_>) -> String {
 
 /// Runs that were executed: cells that ask for the same run share it, and it counts once.
 pub(crate) fn executions(blocks: &[BlockRow]) -> usize {
-    let bits = |seconds: Option<f64>| seconds.map(f64::to_bits);
-    let known = |run: &&BlockRow| run.start_s.is_some();
-    let own = blocks.iter().filter(known);
-    let own = own.map(|run| {
-        let total = run.times.as_ref().map(|times| times.total_s.to_bits());
-        let run_of_cell = (run.seed, run.block, total);
-        (
-            &run.session,
-            bits(run.start_s),
-            bits(run.wall_s),
-            run_of_cell,
-        )
-    });
-    let unknown = blocks.iter().filter(|run| run.start_s.is_none()).count();
-    own.collect::<BTreeSet<_>>().len() + unknown
+    let known = blocks.iter().filter(|run| run.start_s.is_some());
+    let unknown = blocks.len() - known.clone().count();
+    known.map(execution).collect::<BTreeSet<_>>().len() + unknown
+}
+
+/// What cells that share a run have in common: session, start, wall time, seed, block, time inside.
+pub(crate) type Execution<'a> = (Option<&'a str>, [Option<u64>; 3], (u64, usize));
+
+/// The execution that a row is about.
+pub(crate) fn execution(run: &BlockRow) -> Execution<'_> {
+    let total = run.times.as_ref().map(|times| times.total_s);
+    let times = [run.start_s, run.wall_s, total].map(|seconds| seconds.map(f64::to_bits));
+    (run.session.as_deref(), times, (run.seed, run.block))
 }
 
 /// Cells and runs that a list names; all of them are in the CSV files.

@@ -10,6 +10,7 @@ use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Status};
 
 use super::machine;
+use super::parallel::cores_of;
 use super::speed::{throughput, timing};
 
 const SECONDS: f64 = 3600.0;
@@ -55,8 +56,9 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
         missing: None,
     });
     let rule = "Core-hours are the wall time of a run × the cores that it kept from others: all logical cores of its \
-                machine where it ran alone, else the threads that it computed with. GPU-hours are the wall time of runs \
-                on a GPU. Cost is hours × price; of an epoch and of 1,000 samples it is their median time × the same.";
+                machine where it ran alone, else the threads that it computed with, of which runs side by side have parts \
+                while their threads are more than its cores. GPU-hours are the wall time of runs on a GPU. Cost is hours × \
+                price; of an epoch and of 1,000 samples it is their median time × the same.";
     Some(Judged::new(table, rule, vec![verdict(&prices, &total)]))
 }
 
@@ -131,7 +133,7 @@ impl Hours {
 }
 
 /// The columns of `hours`: what ran, for how long, at what price.
-pub(crate) fn hours_columns(prices: &Prices) -> Vec<Column> {
+fn hours_columns(prices: &Prices) -> Vec<Column> {
     let currency = &prices.currency;
     vec![
         Column::count("runs", &Provenance::Measured("rows of blocks.csv".into())),
@@ -212,14 +214,16 @@ pub(crate) fn wall_s(run: &BlockRow) -> Option<f64> {
     run.wall_s.or_else(inside)
 }
 
-/// Cores that a run kept from others.
+/// Cores that a run kept from others; what runs on one machine keep from each other is divided among them.
 pub(crate) fn cores(view: &View<'_>, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {
+    let all = machine::cores(view, &run.env_id);
     if run.exclusive {
-        return machine::cores(view, &run.env_id);
+        return all;
     }
     // A run that failed has no times; it had the threads of the cell's other runs.
     let mut known = std::iter::once(run).chain(cell.blocks.iter().copied());
-    known.find_map(|run| Some(run.times.as_ref()?.threads as f64))
+    let threads = known.find_map(|run| Some(run.times.as_ref()?.threads as f64))?;
+    Some(all.map_or(threads, |all| cores_of(view, run, threads, all)))
 }
 
 pub(crate) fn is_on_gpu(view: &View<'_>, cell: &Cell<'_>) -> bool {
@@ -333,6 +337,7 @@ mod tests {
             for run in &mut set.blocks {
                 run.exclusive = false;
                 run.wall_s = (run.status == Status::Done).then_some(3600.0);
+                run.start_s = None;
                 if let Some(times) = &mut run.times {
                     times.threads = 1;
                 }
@@ -348,5 +353,22 @@ mod tests {
             "{}",
             found.verdicts[0]
         );
+    }
+
+    #[test]
+    fn runs_that_share_the_cores_pay_for_no_more_than_there_are() {
+        let found = cost(|set| {
+            for (place, run) in set.blocks.iter_mut().enumerate() {
+                // An hour of 24 runs side by side, on 2 cores.
+                (run.exclusive, run.start_s) = (false, Some(0.001 * place as f64));
+                run.wall_s = Some(3600.0);
+                if let Some(times) = &mut run.times {
+                    times.threads = 2;
+                }
+            }
+        });
+        let last = found.table.rows.last().expect("the sum");
+        let hours = last.fields[4].value.expect("core-hours");
+        assert!(hours <= 2.0001 && hours > 1.7, "{hours}");
     }
 }

@@ -1,10 +1,13 @@
-//! Runs side by side: how long they took together, and how well that used the places that there were (R15).
+//! Runs side by side: how long they took together, and how much of the machine's cores they had meanwhile (R15).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::results::BlockRow;
+use crate::report::view::View;
+use crate::results::{BlockRow, ResultSet};
 
+use super::cells::execution;
 use super::cost::wall_s;
+use super::machine;
 
 /// Runs of one session, in the order of their starts.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,59 +19,107 @@ pub(crate) struct Together {
     pub(crate) makespan_s: f64,
     /// Sum of the runs' own times, in seconds.
     pub(crate) sum_s: f64,
-    /// No order of these runs on that many places could have been faster: the longer of the longest run and the sum ÷
-    /// the most at once.
-    pub(crate) bound_s: f64,
+    /// Core-seconds that the runs had, and those that the machine has within the makespan; `None` where its cores are not
+    /// known.
+    pub(crate) core_s: Option<(f64, f64)>,
 }
 
 impl Together {
-    /// From starts and ends of at least one run, in seconds.
-    pub(crate) fn of(spans: &[(f64, f64)]) -> Self {
+    /// From at least one run with its start and end.
+    fn of(view: &View<'_>, spans: &[Span<'_>]) -> Self {
         let first = spans
             .iter()
-            .map(|span| span.0)
+            .map(|span| span.start)
             .fold(f64::INFINITY, f64::min);
         let last = spans
             .iter()
-            .map(|span| span.1)
+            .map(|span| span.end)
             .fold(f64::NEG_INFINITY, f64::max);
-        let longest = spans
-            .iter()
-            .map(|(start, end)| end - start)
-            .fold(0.0, f64::max);
-        let sum_s: f64 = spans.iter().map(|(start, end)| end - start).sum();
-        let at_once = at_once(spans).max(1);
+        let makespan_s = last - first;
+        let had = spans.iter().map(|span| {
+            let cores = machine::cores(view, &span.run.env_id)?;
+            Some(cores_of(view, span.run, span.threads, cores) * (span.end - span.start))
+        });
+        let had: Option<f64> = had.sum();
+        let cores = machine::cores(view, &spans[0].run.env_id);
         Self {
             runs: spans.len(),
-            at_once,
-            makespan_s: last - first,
-            sum_s,
-            bound_s: longest.max(sum_s / at_once as f64),
+            at_once: at_once(spans).max(1),
+            makespan_s,
+            sum_s: spans.iter().map(|span| span.end - span.start).sum(),
+            core_s: had.zip(cores.map(|cores| cores * makespan_s)),
         }
     }
 
-    /// Lower bound ÷ makespan.
-    pub(crate) fn efficiency(&self) -> f64 {
-        // Rounding to milliseconds may put the bound of a single run a hair above its makespan.
-        (self.bound_s / self.makespan_s).min(1.0)
+    /// Core-seconds that the runs had ÷ those that the machine has within the makespan.
+    pub(crate) fn efficiency(&self) -> Option<f64> {
+        // Rounding to milliseconds may put a single run a hair above its makespan.
+        self.core_s.map(|(had, all)| (had / all).min(1.0))
     }
 
-    /// Several sessions one after the other: times and bounds add up.
+    /// Several sessions one after the other: times add up.
     pub(crate) fn and(self, next: &Self) -> Self {
+        let both = self.core_s.zip(next.core_s);
         Self {
             runs: self.runs + next.runs,
             at_once: self.at_once.max(next.at_once),
             makespan_s: self.makespan_s + next.makespan_s,
             sum_s: self.sum_s + next.sum_s,
-            bound_s: self.bound_s + next.bound_s,
+            core_s: both.map(|(one, other)| (one.0 + other.0, one.1 + other.1)),
         }
     }
 }
 
-/// The most spans that overlap at one time; one that begins when another ends does not overlap it.
-fn at_once(spans: &[(f64, f64)]) -> usize {
-    let starts = spans.iter().map(|span| (span.0, 1));
-    let ends = spans.iter().map(|span| (span.1, -1));
+/// A run with its start and end on the clock of its session, in seconds.
+struct Span<'a> {
+    run: &'a BlockRow,
+    start: f64,
+    end: f64,
+    /// Threads that it computed with; 1 where a run that failed did not tell.
+    threads: f64,
+}
+
+impl<'a> Span<'a> {
+    fn of(run: &'a BlockRow) -> Option<(&'a str, Self)> {
+        let start = run.start_s?;
+        let threads = run.times.as_ref().map_or(1, |times| times.threads.max(1));
+        let span = Self {
+            run,
+            start,
+            end: start + wall_s(run)?,
+            threads: threads as f64,
+        };
+        Some((run.session.as_deref()?, span))
+    }
+}
+
+/// Runs by session, sessions in the order of their begin. Runs without a start are left out, and what is listed for
+/// several cells that share it counts once.
+fn by_session<'a>(runs: impl Iterator<Item = &'a BlockRow>) -> BTreeMap<&'a str, Vec<Span<'a>>> {
+    let mut seen = BTreeSet::new();
+    let mut sessions: BTreeMap<&str, Vec<Span<'_>>> = BTreeMap::new();
+    for (session, span) in runs.filter_map(Span::of) {
+        if seen.insert(execution(span.run)) {
+            sessions.entry(session).or_default().push(span);
+        }
+    }
+    sessions
+}
+
+/// What runs took together, session by session.
+pub(crate) fn sessions<'a>(
+    view: &View<'_>,
+    runs: impl Iterator<Item = &'a BlockRow>,
+) -> Vec<Together> {
+    let sessions = by_session(runs);
+    let each = sessions.values().map(|spans| Together::of(view, spans));
+    each.collect()
+}
+
+/// The most runs at one time; one that begins when another ends does not overlap it.
+fn at_once(spans: &[Span<'_>]) -> usize {
+    let starts = spans.iter().map(|span| (span.start, 1));
+    let ends = spans.iter().map(|span| (span.end, -1));
     let mut changes: Vec<(f64, i32)> = starts.chain(ends).collect();
     changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let (mut now, mut most) = (0, 0);
@@ -79,38 +130,72 @@ fn at_once(spans: &[(f64, f64)]) -> usize {
     usize::try_from(most).unwrap_or(0)
 }
 
-/// Starts and ends of runs by session, sessions in the order of their begin; runs without a start are left out.
-pub(crate) fn spans<'a>(
-    runs: impl Iterator<Item = &'a BlockRow>,
-) -> BTreeMap<&'a str, Vec<(f64, f64)>> {
-    let mut sessions: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
-    for run in runs {
-        if let (Some(session), Some(start), Some(wall)) = (&run.session, run.start_s, wall_s(run)) {
-            sessions
-                .entry(session)
-                .or_default()
-                .push((start, start + wall));
-        }
+/// By session: from each of these seconds on, how many threads computed in the runs that shared the machine.
+#[derive(Debug, Default)]
+pub(crate) struct Busy<'a>(BTreeMap<&'a str, Vec<(f64, f64)>>);
+
+impl<'a> Busy<'a> {
+    /// Of all runs of a result.
+    pub(crate) fn of(set: &'a ResultSet) -> Self {
+        let shared = set.blocks.iter().filter(|run| !run.exclusive);
+        let levels = by_session(shared).into_iter().map(|(session, spans)| {
+            let starts = spans.iter().map(|span| (span.start, span.threads));
+            let ends = spans.iter().map(|span| (span.end, -span.threads));
+            let mut changes: Vec<(f64, f64)> = starts.chain(ends).collect();
+            changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            let mut threads = 0.0;
+            for change in &mut changes {
+                threads += change.1;
+                change.1 = threads;
+            }
+            (session, changes)
+        });
+        Self(levels.collect())
     }
-    sessions
+
+    /// The mean share of a core that each thread of a run had: below 1 while more threads computed than there are cores.
+    fn share(&self, run: &BlockRow, cores: f64) -> f64 {
+        let Some((session, span)) = Span::of(run).filter(|(_, span)| span.end > span.start) else {
+            return 1.0;
+        };
+        let levels = self.0.get(session).map_or(&[][..], Vec::as_slice);
+        let first = levels.partition_point(|(from, _)| *from <= span.start);
+        let inside = levels[first.saturating_sub(1)..].windows(2);
+        let inside = inside.take_while(|pair| pair[0].0 < span.end);
+        let had = inside.map(|pair| {
+            let seconds = pair[1].0.min(span.end) - pair[0].0.max(span.start);
+            seconds.max(0.0) * (cores / pair[0].1).min(1.0)
+        });
+        had.sum::<f64>() / (span.end - span.start)
+    }
+}
+
+/// Cores that a run of so many threads had on a machine with `cores` of them: all where it ran alone, else one for each
+/// thread, of which runs that share the machine have parts while their threads are more than its cores.
+pub(crate) fn cores_of(view: &View<'_>, run: &BlockRow, threads: f64, cores: f64) -> f64 {
+    if run.exclusive {
+        cores
+    } else {
+        threads * view.busy.share(run, cores)
+    }
 }
 
 /// When each run ended, in seconds of a clock that stands still between sessions and begins with the first start.
-pub(crate) fn ends<'a>(runs: &[&'a BlockRow]) -> Vec<(&'a BlockRow, f64)> {
-    let sessions = spans(runs.iter().copied());
+pub(crate) fn ends<'a>(view: &View<'_>, runs: &[&'a BlockRow]) -> Vec<(&'a BlockRow, f64)> {
+    let sessions = by_session(runs.iter().copied());
     let mut begins: BTreeMap<&str, f64> = BTreeMap::new();
     let mut clock = 0.0;
     for (session, spans) in &sessions {
         let first = spans
             .iter()
-            .map(|span| span.0)
+            .map(|span| span.start)
             .fold(f64::INFINITY, f64::min);
         begins.insert(session, clock - first);
-        clock += Together::of(spans).makespan_s;
+        clock += Together::of(view, spans).makespan_s;
     }
     let end = |run: &&'a BlockRow| {
-        let begin = begins.get(run.session.as_deref()?)?;
-        Some((*run, begin + run.start_s? + wall_s(run)?))
+        let (session, span) = Span::of(run)?;
+        Some((*run, begins.get(session)? + span.end))
     };
     runs.iter().filter_map(end).collect()
 }
@@ -118,10 +203,43 @@ pub(crate) fn ends<'a>(runs: &[&'a BlockRow]) -> Vec<(&'a BlockRow, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::golden::ddpm;
+
+    /// Runs of one thread that share the golden machine of two cores, with these sessions, starts and wall times.
+    fn set(spans: &[(&str, f64, f64)]) -> ResultSet {
+        let mut set = ddpm();
+        let golden = set.blocks[0].clone();
+        let runs = spans
+            .iter()
+            .enumerate()
+            .map(|(block, (session, start, wall))| {
+                let mut run = golden.clone();
+                (run.block, run.exclusive) = (block, false);
+                (run.session, run.start_s, run.wall_s) =
+                    (Some((*session).into()), Some(*start), Some(*wall));
+                run.times.as_mut().expect("a measured run").threads = 1;
+                run
+            });
+        set.blocks = runs.collect();
+        set
+    }
+
+    fn together(spans: &[(&str, f64, f64)]) -> Together {
+        let set = set(spans);
+        let all = sessions(&View::of(&set), set.blocks.iter());
+        all.into_iter()
+            .reduce(|one, next| one.and(&next))
+            .expect("a session")
+    }
 
     #[test]
     fn four_runs_two_at_once() {
-        let found = Together::of(&[(0.0, 4.0), (0.0, 2.0), (2.0, 5.0), (4.0, 6.0)]);
+        let found = together(&[
+            ("a", 0.0, 4.0),
+            ("a", 0.0, 2.0),
+            ("a", 2.0, 3.0),
+            ("a", 4.0, 2.0),
+        ]);
         assert_eq!(
             found,
             Together {
@@ -129,35 +247,52 @@ mod tests {
                 at_once: 2,
                 makespan_s: 6.0,
                 sum_s: 11.0,
-                bound_s: 5.5,
+                core_s: Some((11.0, 12.0)),
             }
         );
     }
 
+    /// 157 core-seconds in 42.7 s on 2 cores, and "efficiency 91.8 %" of four slots on them, stood in a report.
     #[test]
-    fn one_long_run_bounds_the_makespan() {
-        let found = Together::of(&[(0.0, 10.0), (0.0, 1.0), (1.0, 2.0)]);
-        assert_eq!(
-            (found.at_once, found.bound_s, found.makespan_s),
-            (2, 10.0, 10.0)
+    fn runs_on_fewer_cores_than_they_have_threads_share_them() {
+        let found = together(&[10.0, 10.01, 10.02, 10.03].map(|wall| ("a", 0.0, wall)));
+        let (had, all) = found.core_s.expect("known cores");
+        assert_eq!(found.at_once, 4);
+        assert!(
+            found.sum_s > 40.0 && had <= all && had > 0.99 * all,
+            "{found:?}"
         );
-        assert!((found.efficiency() - 1.0).abs() < 1e-12);
+        assert!(found.efficiency() <= Some(1.0));
+    }
+
+    #[test]
+    fn one_run_of_one_thread_uses_half_of_two_cores() {
+        let found = together(&[("a", 0.0, 10.0)]);
+        assert_eq!(found.efficiency(), Some(0.5));
+        let mut set = set(&[("a", 0.0, 10.0)]);
+        set.environments.clear();
+        let view = View::of(&set);
+        assert_eq!(sessions(&view, set.blocks.iter())[0].efficiency(), None);
+    }
+
+    #[test]
+    fn a_run_that_several_cells_share_counts_once() {
+        let mut set = set(&[("a", 0.0, 10.0), ("a", 0.0, 10.0)]);
+        let runs = |set: &ResultSet| sessions(&View::of(set), set.blocks.iter())[0].runs;
+        assert_eq!(runs(&set), 2);
+        set.blocks[1].block = 0;
+        assert_eq!(runs(&set), 1);
     }
 
     #[test]
     fn the_clock_of_ends_stands_still_between_sessions() {
-        let run = |session: &str, start: f64, wall: f64| {
-            let mut run = crate::results::golden::ddpm().blocks.remove(0);
-            (run.session, run.start_s, run.wall_s) =
-                (Some(session.into()), Some(start), Some(wall));
-            run
-        };
-        let runs = [
-            run("2026-11-21T09:30:00Z", 1.0, 4.0),
-            run("2026-11-22T09:30:00Z", 3.0, 2.0),
-        ];
-        let runs: Vec<&BlockRow> = runs.iter().collect();
-        let found: Vec<f64> = ends(&runs).iter().map(|(_, end)| *end).collect();
+        let set = set(&[
+            ("2026-11-21T09:30:00Z", 1.0, 4.0),
+            ("2026-11-22T09:30:00Z", 3.0, 2.0),
+        ]);
+        let runs: Vec<&BlockRow> = set.blocks.iter().collect();
+        let ends = ends(&View::of(&set), &runs);
+        let found: Vec<f64> = ends.iter().map(|(_, end)| *end).collect();
         assert_eq!(found, [4.0, 6.0]);
     }
 }

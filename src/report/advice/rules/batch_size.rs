@@ -1,9 +1,7 @@
 //! `batch-size`: the knee of the measured curve, or the next size where it still rises.
 
-use serde_json::Value;
-
 use crate::base::units::human;
-use crate::plan::{Claim, PredictedColumn};
+use crate::plan::PredictedColumn;
 use crate::report::advice::line::Line;
 use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::{Study, timing};
@@ -30,20 +28,18 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         .collect();
     let best = speeds.iter().map(|point| point.1).fold(0.0, f64::max);
     let knee = speeds.iter().find(|point| point.1 >= KNEE * best);
-    let (Some(size), Some(knee), Some(largest)) =
-        (study.number(study.anchor, SETTING), knee, speeds.last())
-    else {
-        return Said::Nothing("no batch size was measured".to_owned());
+    let size = study.number(study.anchor, SETTING);
+    let (Some(size), Some(knee), Some(&largest)) = (size, knee, speeds.last()) else {
+        return Err("no batch size was measured".to_owned());
     };
     if speeds.len() == 1 {
-        return Said::Nothing(format!("{size} is the only batch size that was measured"));
+        return Err(format!("{size} is the only batch size that was measured"));
     }
-    let Some(line) = fit(&along) else {
-        return Said::Nothing(format!(
-            "{} sizes with too few runs for a fit",
-            speeds.len()
-        ));
-    };
+    let line =
+        fit(&along).ok_or_else(|| format!("{} sizes with too few runs for a fit", speeds.len()))?;
+    let next = 2.0 * largest.0;
+    let grows = line.gain(largest.0, next, 1).map_or(1.0, |gain| gain[0]);
+    let more = human((grows - 1.0) * 100.0, 2);
     let mut drafts = Vec::new();
     if knee.0 > size {
         let why = format!(
@@ -55,27 +51,21 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         );
         drafts.extend(draft(study, &line, &speeds, (size, knee.0), WORTH, why));
     }
-    let next = 2.0 * largest.0;
-    let grows = line
-        .gain(largest.0, next, 1)
-        .is_some_and(|gain| gain[0] >= NEXT);
-    if grows && fits(study, next) {
+    if grows >= NEXT && fits(study, next) {
         let why = format!(
-            "Throughput still grows at the largest measured size, {}: the fit gives {} % more for twice of it. No such size \
-             was measured.",
-            largest.0,
-            human(
-                (line.gain(largest.0, next, 1).map_or(1.0, |gain| gain[0]) - 1.0) * 100.0,
-                2
-            )
+            "Throughput still grows at the largest measured size, {}: the fit gives {more} % more for twice of it. No such \
+             size was measured.",
+            largest.0
         );
         drafts.extend(draft(study, &line, &speeds, (size, next), NEXT, why));
     }
     if drafts.is_empty() {
-        Said::Nothing(nothing(size, knee.0, *largest, &line))
-    } else {
-        Said::Recommended(drafts)
+        return Err(format!(
+            "of the measured sizes up to {} the knee is {}, the cell's {size}; the fit gives {more} % more throughput at {next}",
+            largest.0, knee.0
+        ));
     }
+    Ok(drafts)
 }
 
 /// The fit of step times over batch sizes, to every run of the cells.
@@ -110,12 +100,6 @@ fn draft(
         .map(|(size, speed)| format!("{} at {size}", human(*speed, 3)))
         .collect();
     (predicted[0] >= smallest).then(|| Draft {
-        setting: SETTING,
-        from: study.setting(study.anchor, SETTING).clone(),
-        to: Value::from(to as u64),
-        column: PredictedColumn::SamplesPerS,
-        claim: Claim::Gain,
-        predicted: Predicted::estimate(predicted),
         triggers: format!("Median throughput in samples/s: {}.", curve.join(", ")),
         formula: format!(
             "step time t(n) = {} + {} × n, fitted to the runs; ratio = (t({from}) ÷ {from}) ÷ (t({to}) ÷ {to}), with its 95 % \
@@ -124,17 +108,13 @@ fn draft(
             milliseconds(line.each),
         ),
         reasoning,
+        ..study.change(
+            SETTING,
+            to as u64,
+            PredictedColumn::SamplesPerS,
+            Predicted::estimate(predicted),
+        )
     })
-}
-
-fn nothing(size: f64, knee: f64, largest: (f64, f64), line: &Line) -> String {
-    let next = 2.0 * largest.0;
-    let grows = line.gain(largest.0, next, 1).map_or(1.0, |gain| gain[0]);
-    format!(
-        "of the measured sizes up to {} the knee is {knee}, the cell's {size}; the fit gives {} % more throughput at {next}",
-        largest.0,
-        human((grows - 1.0) * 100.0, 2)
-    )
 }
 
 fn milliseconds(value: f64) -> String {

@@ -1,9 +1,8 @@
 //! `loss-bound` and `optimizer-bound`: phases whose cost does not follow the samples.
 
-use serde_json::Value;
-
+use crate::base::text::capitalised;
 use crate::base::units::human;
-use crate::plan::{Claim, PredictedColumn};
+use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::{Study, timing};
 use crate::report::view::Cell;
@@ -28,42 +27,31 @@ const LOSS_PHASE: usize = 3;
 const OPTIMIZER_PHASE: usize = 5;
 
 pub(super) fn find_loss(study: &Study<'_, '_>) -> Said {
-    let Some(share) = share(study.anchor, LOSS_PHASE) else {
-        return Said::Nothing("the phases are not known".to_owned());
-    };
+    let share = share(study.anchor, LOSS_PHASE).ok_or("the phases are not known")?;
+    let takes = format!("the loss takes {} of a step", percent(share));
     if share < LOSS {
-        let (share, bound) = (percent(share), percent(LOSS));
-        return Said::Nothing(format!("the loss takes {share} of a step, below {bound}"));
+        return Err(format!("{takes}, below {}", percent(LOSS)));
     }
     let along = study.along(SETTING);
     let costs = along
         .iter()
         .filter_map(|(size, cell)| Some((*size, loss_ms(cell)? / size)));
     let cheapest = costs.min_by(|a, b| a.1.total_cmp(&b.1));
-    let here = study
-        .number(study.anchor, SETTING)
-        .zip(loss_ms(study.anchor));
-    let (Some((size, cost)), Some((own, here))) = (cheapest, here) else {
-        return Said::Nothing("no batch size was measured".to_owned());
+    let own = study.number(study.anchor, SETTING);
+    let (Some((size, cost)), Some(own), Some(here)) = (cheapest, own, loss_ms(study.anchor)) else {
+        return Err("no batch size was measured".to_owned());
     };
     let here = here / own;
     let bound = 1.0 / (1.0 - share * (1.0 - cost / here));
     if bound < WORTH {
-        let share = percent(share);
-        return Said::Nothing(format!(
-            "the loss takes {share} of a step, and no measured batch size makes it cheaper per sample"
+        return Err(format!(
+            "{takes}, and no measured batch size makes it cheaper per sample"
         ));
     }
-    Said::Recommended(vec![Draft {
-        setting: SETTING,
-        from: study.setting(study.anchor, SETTING).clone(),
-        to: Value::from(size as u64),
-        column: PredictedColumn::SamplesPerS,
-        claim: Claim::Gain,
-        predicted: Predicted::bound(WORTH, bound),
+    Ok(vec![Draft {
         triggers: format!(
-            "The loss takes {} of a step: {} ms a sample at batch size {own}, {} ms at {size}.",
-            percent(share),
+            "{}: {} ms a sample at batch size {own}, {} ms at {size}.",
+            capitalised(&takes),
             human(here, 3),
             human(cost, 3)
         ),
@@ -71,6 +59,12 @@ pub(super) fn find_loss(study: &Study<'_, '_>) -> Said {
         reasoning: "The cost of the loss does not follow the number of samples; it changes the optimisation too: compare \
                     the losses."
             .to_owned(),
+        ..study.change(
+            SETTING,
+            size as u64,
+            PredictedColumn::SamplesPerS,
+            Predicted::bound(WORTH, bound),
+        )
     }])
 }
 
@@ -79,14 +73,10 @@ fn loss_ms(cell: &Cell<'_>) -> Option<f64> {
 }
 
 pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Said {
-    let Some(share) = share(study.anchor, OPTIMIZER_PHASE) else {
-        return Said::Nothing("the phases are not known".to_owned());
-    };
+    let share = share(study.anchor, OPTIMIZER_PHASE).ok_or("the phases are not known")?;
+    let takes = format!("the optimizer takes {} of a step", percent(share));
     if share < OPTIMIZER {
-        let (share, bound) = (percent(share), percent(OPTIMIZER));
-        return Said::Nothing(format!(
-            "the optimizer takes {share} of a step, below {bound}"
-        ));
+        return Err(format!("{takes}, below {}", percent(OPTIMIZER)));
     }
     let twice = 2.0 * study.number(study.anchor, SETTING).unwrap_or(0.0);
     let peak = timing(study.anchor, "peak_rss_bytes").unwrap_or(0.0);
@@ -97,21 +87,19 @@ pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Said {
     } else {
         ACCUMULATE
     };
-    let Some(from) = study.number(study.anchor, setting) else {
-        return Said::Nothing("the cell's batch size is not known".to_owned());
-    };
-    let bound = 1.0 / (1.0 - share / 2.0);
-    Said::Recommended(vec![Draft {
-        setting,
-        from: study.setting(study.anchor, setting).clone(),
-        to: Value::from(2 * from as u64),
-        column: PredictedColumn::SamplesPerS,
-        claim: Claim::Gain,
-        predicted: Predicted::bound(WORTH, bound),
-        triggers: format!("The optimizer takes {} of a step.", percent(share)),
+    let from = study.number(study.anchor, setting);
+    let from = from.ok_or("the cell's batch size is not known")?;
+    Ok(vec![Draft {
+        triggers: format!("{}.", capitalised(&takes)),
         formula: "at most 1 ÷ (1 − share of the optimizer ÷ 2), at least 1.02".to_owned(),
         reasoning: "An update costs the same for every batch, so that half as many updates a sample halve it; it changes \
                     the optimisation too: compare the losses."
             .to_owned(),
+        ..study.change(
+            setting,
+            2 * from as u64,
+            PredictedColumn::SamplesPerS,
+            Predicted::bound(WORTH, 1.0 / (1.0 - share / 2.0)),
+        )
     }])
 }

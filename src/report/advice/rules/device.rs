@@ -1,8 +1,6 @@
 //! `device` and `precision`: only where the machine has a GPU.
 
-use serde_json::Value;
-
-use crate::plan::{Claim, PredictedColumn};
+use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::Draft;
 use crate::report::advice::study::Study;
 
@@ -19,52 +17,50 @@ const DEVICE: &str = "train.device";
 const PRECISION: &str = "train.precision";
 
 pub(super) fn find_device(study: &Study<'_, '_>) -> Said {
-    if !has_gpu(study) {
-        return Said::Nothing("not testable here: this machine has no GPU".to_owned());
-    }
-    let others = study.others(DEVICE).into_iter();
+    needs_gpu(study)?;
     let why = "The best of the measured devices.";
-    best_measured(study, DEVICE, PredictedColumn::SamplesPerS, others, why).map_or_else(
-        || Said::Nothing("no other device was measured to be faster".to_owned()),
-        |draft| Said::Recommended(vec![draft]),
+    best_measured(
+        study,
+        DEVICE,
+        PredictedColumn::SamplesPerS,
+        &study.others(DEVICE),
+        why,
     )
+    .ok_or_else(|| "no other device was measured to be faster".to_owned())
 }
 
 pub(super) fn find_precision(study: &Study<'_, '_>) -> Said {
-    if !has_gpu(study) {
-        return Said::Nothing("not testable here: this machine has no GPU".to_owned());
-    }
+    needs_gpu(study)?;
     if study.setting(study.anchor, DEVICE) != "cuda" {
-        return Said::Nothing("the CPU has 32-bit floats only".to_owned());
+        return Err("the CPU has 32-bit floats only".to_owned());
     }
     let others = study.others(PRECISION);
-    let is_alone = others.is_empty();
     let why = "The best of the measured kinds of arithmetic; compare the losses.";
     let column = PredictedColumn::SamplesPerS;
-    if let Some(draft) = best_measured(study, PRECISION, column, others.into_iter(), why) {
-        return Said::Recommended(vec![draft]);
+    if let Some(found) = best_measured(study, PRECISION, column, &others, why) {
+        return Ok(found);
     }
     let passes = share(study.anchor, 2).zip(share(study.anchor, 4));
-    let passes = passes.map(|(forward, backward)| forward + backward);
     let is_f32 = study.setting(study.anchor, PRECISION) == "f32";
-    let Some(passes) = passes.filter(|_| is_alone && is_f32) else {
-        return Said::Nothing("no other arithmetic was measured to be faster".to_owned());
-    };
-    Said::Recommended(vec![Draft {
-        setting: PRECISION,
-        from: study.setting(study.anchor, PRECISION).clone(),
-        to: Value::from("tf32"),
-        column,
-        claim: Claim::Gain,
-        predicted: amdahl(passes),
+    let (forward, backward) = passes
+        .filter(|_| others.is_empty() && is_f32)
+        .ok_or("no other arithmetic was measured to be faster")?;
+    let passes = forward + backward;
+    Ok(vec![Draft {
         triggers: format!("Forward and backward take {} of a step.", percent(passes)),
         formula: "Amdahl's bound: 1 ÷ (1 − share of forward and backward), at least 1.02"
             .to_owned(),
         reasoning: "Only matrix products get faster; compare the losses.".to_owned(),
+        ..study.change(PRECISION, "tf32", column, amdahl(passes))
     }])
 }
 
-fn has_gpu(study: &Study<'_, '_>) -> bool {
+fn needs_gpu(study: &Study<'_, '_>) -> Result<(), String> {
     let devices = study.environment("devices");
-    devices.is_some_and(|devices| devices != "none" && devices != "unknown")
+    match devices {
+        None | Some("none" | "unknown") => {
+            Err("not testable here: this machine has no GPU".to_owned())
+        }
+        Some(_) => Ok(()),
+    }
 }

@@ -1,10 +1,10 @@
 //! `early-stopping`: an end soon after the best epoch.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::base::statistics::{median, range};
 use crate::base::text::count;
-use crate::plan::{Claim, EarlyStoppingSpec, PredictedColumn};
+use crate::plan::{EarlyStoppingSpec, PredictedColumn};
 use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::Study;
 use crate::report::view::Cell;
@@ -29,46 +29,30 @@ const LEFT: f64 = 0.9;
 pub(super) fn find(study: &Study<'_, '_>) -> Said {
     let anchor = study.anchor;
     if !study.setting(anchor, SETTING).is_null() {
-        return Said::Nothing("the cell stops early already".to_owned());
+        return Err("the cell stops early already".to_owned());
     }
-    let Some(epochs) = epochs(anchor).filter(|epochs| *epochs >= EPOCHS) else {
-        return Said::Nothing(format!("the cell has fewer than {EPOCHS} epochs"));
-    };
-    let curves: Vec<Vec<f64>> = anchor
-        .runs
-        .iter()
-        .map(|run| curve(anchor, run.seed))
-        .collect();
+    let epochs = epochs(anchor).filter(|epochs| *epochs >= EPOCHS);
+    let epochs = epochs.ok_or_else(|| format!("the cell has fewer than {EPOCHS} epochs"))?;
+    let runs = anchor.runs.iter();
+    let curves: Vec<Vec<f64>> = runs.map(|run| curve(anchor, run.seed)).collect();
     if curves.iter().any(|curve| curve.len() < epochs) {
-        return Said::Nothing("there is no validation loss of every epoch".to_owned());
+        return Err("there is no validation loss of every epoch".to_owned());
     }
-    let best = curves.iter().map(|curve| best(curve)).max().unwrap_or(0);
-    if (best + 1) as f64 > BEST * epochs as f64 {
-        return Said::Nothing(format!(
-            "the best epoch is {} of {epochs}, beyond {}",
-            best + 1,
-            percent(BEST)
+    let best = curves.iter().map(|curve| best(curve)).max().unwrap_or(0) + 1;
+    if best as f64 > BEST * epochs as f64 {
+        let bound = percent(BEST);
+        return Err(format!(
+            "the best epoch is {best} of {epochs}, beyond {bound}"
         ));
     }
-    let found = shortest(&curves, epochs);
-    let Some((patience, middle, (low, high))) = found else {
-        return Said::Nothing(format!(
-            "no patience up to {} reaches the best epoch, {}, and saves a tenth",
-            PATIENCE[PATIENCE.len() - 1],
-            best + 1
-        ));
-    };
+    let (patience, middle, (low, high)) = shortest(&curves, epochs).ok_or_else(|| {
+        let most = PATIENCE[PATIENCE.len() - 1];
+        format!("no patience up to {most} reaches the best epoch, {best}, and saves a tenth")
+    })?;
     let spread = spread(anchor);
-    Said::Recommended(vec![Draft {
-        setting: SETTING,
-        from: Value::Null,
-        to: json!({"patience": patience}),
-        column: PredictedColumn::TrainS,
-        claim: Claim::Gain,
-        predicted: Predicted::estimate([middle, low * (1.0 - spread), high * (1.0 + spread)]),
+    Ok(vec![Draft {
         triggers: format!(
-            "The validation loss is best at epoch {} of {epochs} at the latest, over {}.",
-            best + 1,
+            "The validation loss is best at epoch {best} of {epochs} at the latest, over {}.",
             count(curves.len(), "seed")
         ),
         formula: format!(
@@ -79,6 +63,12 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         reasoning:
             "Epochs after the best one change nothing that is kept: its weights are put back."
                 .to_owned(),
+        ..study.change(
+            SETTING,
+            json!({"patience": patience}),
+            PredictedColumn::TrainS,
+            Predicted::estimate([middle, low * (1.0 - spread), high * (1.0 + spread)]),
+        )
     }])
 }
 

@@ -1,7 +1,5 @@
 //! `memory-headroom`: whether a larger batch still fits, where it would be faster.
 
-use serde_json::Value;
-
 use crate::base::units::{human, human_bytes};
 use crate::plan::{Claim, PredictedColumn};
 use crate::report::advice::line::Line;
@@ -32,7 +30,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     let (Some(line), Some(memory), Some(own), Some((largest, cell))) =
         (line, memory, own, along.last())
     else {
-        return Said::Nothing("too few batch sizes for a fit of the peak memory".to_owned());
+        return Err("too few batch sizes for a fit of the peak memory".to_owned());
     };
     let next = 2.0 * largest;
     let runs = study.anchor.counted.len().max(3);
@@ -52,16 +50,10 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     );
     let predicted = line.growth(own, next, runs);
     let is_useful = at_most < USABLE * memory && faster >= WORTH && fits(study, next);
-    let Some(predicted) = predicted.filter(|_| is_useful) else {
-        return Said::Nothing(format!("peak memory {checked}"));
-    };
-    Said::Recommended(vec![Draft {
-        setting: SETTING,
-        from: study.setting(study.anchor, SETTING).clone(),
-        to: Value::from(next as u64),
-        column: PredictedColumn::PeakRssBytes,
+    let predicted = predicted.filter(|_| is_useful);
+    let predicted = predicted.ok_or_else(|| format!("peak memory {checked}"))?;
+    Ok(vec![Draft {
         claim: Claim::Value,
-        predicted: Predicted::estimate(predicted),
         triggers: format!("Peak memory {checked}."),
         formula: format!(
             "peak m(n) = {} + {} × n, fitted to the runs; ratio = m({next}) ÷ m({own}), with its 95 % prediction interval; no \
@@ -70,5 +62,11 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
             human_bytes(line.each.max(0.0) as u64)
         ),
         reasoning: "There is memory for a larger batch, and throughput still grows.".to_owned(),
+        ..study.change(
+            SETTING,
+            next as u64,
+            PredictedColumn::PeakRssBytes,
+            Predicted::estimate(predicted),
+        )
     }])
 }

@@ -21,20 +21,15 @@ pub struct Rule {
     pub id: &'static str,
     /// When it recommends what, with its thresholds.
     pub about: &'static str,
-    find: fn(&Study<'_, '_>) -> Said,
+    /// Looks at a study.
+    pub(super) find: fn(&Study<'_, '_>) -> Said,
 }
 
 /// Smallest improvement worth a recommendation, as a ratio.
 pub(super) const WORTH: f64 = 1.02;
 
-/// What a rule says of a study.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Said {
-    /// Changes to try.
-    Recommended(Vec<Draft>),
-    /// What it checked, with the values.
-    Nothing(String),
-}
+/// What a rule says of a study: changes to try, or what it checked, with the values.
+pub(super) type Said = Result<Vec<Draft>, String>;
 
 const fn rule(id: &'static str, about: &'static str, find: fn(&Study<'_, '_>) -> Said) -> Rule {
     Rule { id, about, find }
@@ -74,10 +69,3 @@ pub const RULES: [Rule; 11] = [
         early_stopping::find,
     ),
 ];
-
-impl Rule {
-    /// Looks at a study.
-    pub(super) fn look(&self, study: &Study<'_, '_>) -> Said {
-        (self.find)(study)
-    }
-}

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::base::text::{capitalised, count};
 use crate::base::units::human;
-use crate::plan::{Claim, PredictedColumn};
+use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::{Study, timing};
 
@@ -23,10 +23,10 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     let anchor = study.anchor;
     let workers = study.number(anchor, WORKERS).unwrap_or(0.0);
     if workers == 0.0 {
-        return Said::Nothing("the cell has no workers to start".to_owned());
+        return Err("the cell has no workers to start".to_owned());
     }
     if study.setting(anchor, PERSISTENT) == true {
-        return Said::Nothing("the cell's workers stay between epochs".to_owned());
+        return Err("the cell's workers stay between epochs".to_owned());
     }
     let each = over_runs(anchor, |times| {
         Some((times.loader.start_ms + times.loader.stop_ms) / 1e3)
@@ -34,7 +34,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     let (Some(each), Some(epochs), Some(training)) =
         (each, epochs(anchor), timing(anchor, "train_s"))
     else {
-        return Said::Nothing("the times of the workers are not known".to_owned());
+        return Err("the times of the workers are not known".to_owned());
     };
     let work = timing(anchor, "loader_work_s").unwrap_or(0.0);
     let wait = timing(anchor, "loader_wait_s").unwrap_or(0.0);
@@ -50,7 +50,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     let stay = 1.0 - starts * (1.0 - 1.0 / epochs as f64) / training;
     let is_better = |ratio: f64| ratio <= 1.0 / WORTH;
     if starts < work || !(is_better(without) || is_better(stay)) {
-        return Said::Nothing(facts);
+        return Err(facts);
     }
     let (setting, to, ratio, formula) = if without <= stay {
         let formula = "(training − waiting − starts and stops + work) ÷ training, each as measured";
@@ -59,15 +59,15 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         let formula = "1 − (starts and stops but the first) ÷ training, each as measured";
         (PERSISTENT, Value::from(true), stay, formula)
     };
-    Said::Recommended(vec![Draft {
-        setting,
-        from: study.setting(anchor, setting).clone(),
-        to,
-        column: PredictedColumn::TrainS,
-        claim: Claim::Gain,
-        predicted: Predicted::bound(1.0 / WORTH, ratio),
+    Ok(vec![Draft {
         triggers: format!("{}.", capitalised(&facts)),
         formula: format!("{formula}, as the best case"),
         reasoning: "The data are so small that threads cost more than they carry.".to_owned(),
+        ..study.change(
+            setting,
+            to,
+            PredictedColumn::TrainS,
+            Predicted::bound(1.0 / WORTH, ratio),
+        )
     }])
 }

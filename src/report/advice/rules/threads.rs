@@ -1,7 +1,5 @@
 //! `threads`: as many as were measured, or fitted to measurements, to be of use.
 
-use serde_json::Value;
-
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn};
@@ -35,27 +33,22 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     measured.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut numbers: Vec<f64> = measured.iter().map(|(threads, _)| *threads).collect();
     numbers.dedup();
-    let Some(own) = threads(study.anchor) else {
-        return Said::Nothing("the number of threads is not known".to_owned());
-    };
+    let own = threads(study.anchor).ok_or("the number of threads is not known")?;
     if numbers.len() < 2 {
         let only = count(own as usize, "thread");
-        return Said::Nothing(format!(
+        return Err(format!(
             "{only} measured, and no other number of them: what another gives is known only where two are"
         ));
     }
     let why = "The best number of threads among those measured.";
-    best_measured(study, SETTING, COLUMN, others.into_iter(), why)
-        .or_else(|| all_cores(study, &measured, own))
-        .or_else(|| fewer(study, &measured, own))
-        .map_or_else(
-            || {
-                let numbers: Vec<String> = numbers.iter().map(f64::to_string).collect();
-                let numbers = numbers.join(", ");
-                Said::Nothing(format!("of {numbers} threads none is better than {own}"))
-            },
-            |draft| Said::Recommended(vec![draft]),
-        )
+    best_measured(study, SETTING, COLUMN, &others, why)
+        .or_else(|| all_cores(study, &measured, own).map(|draft| vec![draft]))
+        .or_else(|| fewer(study, &measured, own).map(|draft| vec![draft]))
+        .ok_or_else(|| {
+            let numbers: Vec<String> = numbers.iter().map(f64::to_string).collect();
+            let numbers = numbers.join(", ");
+            format!("of {numbers} threads none is better than {own}")
+        })
 }
 
 /// Threads that the runs of a cell computed with.
@@ -75,12 +68,6 @@ fn all_cores(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> 
     let runs = study.anchor.counted.len().max(3);
     let predicted = line.growth(1.0 / cores, 1.0 / own, runs)?;
     (predicted[0] >= NEXT).then(|| Draft {
-        setting: SETTING,
-        from: study.setting(study.anchor, SETTING).clone(),
-        to: Value::from(cores as u64),
-        column: COLUMN,
-        claim: Claim::Gain,
-        predicted: Predicted::estimate(predicted),
         triggers: format!("At most {most} threads were measured, on {cores} cores."),
         formula: format!(
             "step time t(p) = {} ms + {} ms ÷ p, fitted to the runs; ratio = t({own}) ÷ t({cores}), with its 95 % prediction \
@@ -89,6 +76,7 @@ fn all_cores(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> 
             human(line.each, 3)
         ),
         reasoning: "Steps still get shorter at the largest measured number of threads.".to_owned(),
+        ..study.change(SETTING, cores as u64, COLUMN, Predicted::estimate(predicted))
     })
 }
 
@@ -101,12 +89,7 @@ fn fewer(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Opti
     })?;
     let ratio = found.ratio;
     Some(Draft {
-        setting: SETTING,
-        from: study.setting(study.anchor, SETTING).clone(),
-        to: study.setting(cell, SETTING).clone(),
-        column: COLUMN,
         claim: Claim::NoWorse,
-        predicted: Predicted::estimate([ratio.median, KEPT, ratio.high]),
         triggers: format!(
             "Measured here over {} pairs of runs: {}× the {}.",
             found.pairs,
@@ -116,5 +99,11 @@ fn fewer(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Opti
         formula: "median of the ratios of these pairs; at least 0.95".to_owned(),
         reasoning: "What the threads do fits on fewer cores, which are then free for other runs."
             .to_owned(),
+        ..study.change(
+            SETTING,
+            study.setting(cell, SETTING).clone(),
+            COLUMN,
+            Predicted::estimate([ratio.median, KEPT, ratio.high]),
+        )
     })
 }

@@ -1,9 +1,7 @@
 //! `validation-cost`: validation less often, where it takes much of the run.
 
-use serde_json::Value;
-
 use crate::base::units::human;
-use crate::plan::{Claim, PredictedColumn};
+use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::{Study, timing};
 
@@ -28,31 +26,23 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     let (Some(validation), Some(total), Some(epochs)) =
         (validation, timing(anchor, "total_s"), epochs(anchor))
     else {
-        return Said::Nothing("the times of validation are not known".to_owned());
+        return Err("the times of validation are not known".to_owned());
     };
     let every = study.number(anchor, SETTING).unwrap_or(1.0) as usize;
     let share = validation / total;
-    let is_validated = anchor
-        .epochs
-        .iter()
-        .any(|row| !row.epoch.validation.is_empty());
-    if !is_validated {
-        return Said::Nothing("there is no validation during training".to_owned());
+    let takes = format!("validation takes {} of the run", percent(share));
+    let mut rows = anchor.epochs.iter();
+    if rows.all(|row| row.epoch.validation.is_empty()) {
+        return Err("there is no validation during training".to_owned());
     }
     if total < SHORTEST {
-        return Said::Nothing(format!("the whole run takes {} s", human(total, 3)));
+        return Err(format!("the whole run takes {} s", human(total, 3)));
     }
     if share < SHARE {
-        let (share, bound) = (percent(share), percent(SHARE));
-        return Said::Nothing(format!(
-            "validation takes {share} of the run, below {bound}"
-        ));
+        return Err(format!("{takes}, below {}", percent(SHARE)));
     }
     if !study.setting(anchor, "train.early-stopping").is_null() {
-        let share = percent(share);
-        return Said::Nothing(format!(
-            "validation takes {share} of the run, and early stopping needs each"
-        ));
+        return Err(format!("{takes}, and early stopping needs each"));
     }
     let now = validations(epochs, every);
     let saved = |every: usize| validation * (1.0 - validations(epochs, every) / now);
@@ -62,43 +52,29 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         .collect();
     let is_enough = |to: &&usize| (validation - saved(**to)) / (total - saved(**to)) < SHARE;
     let chosen = useful.iter().find(is_enough).or(useful.last());
-    let Some(&to) = chosen.filter(|to| 1.0 - saved(**to) / total <= 1.0 / WORTH) else {
-        let share = percent(share);
-        return Said::Nothing(format!(
-            "validation takes {share} of the run, and {epochs} epochs are too few to leave some out"
-        ));
-    };
+    let chosen = chosen.filter(|to| 1.0 - saved(**to) / total <= 1.0 / WORTH);
+    let &to = chosen
+        .ok_or_else(|| format!("{takes}, and {epochs} epochs are too few to leave some out"))?;
     let left = validations(epochs, to);
-    Said::Recommended(vec![draft(study, to, (validation, total), (left, now))])
-}
-
-/// Validating every `to` epochs, which leaves `left` of `now` validations.
-fn draft(
-    study: &Study<'_, '_>,
-    to: usize,
-    (validation, total): (f64, f64),
-    (left, now): (f64, f64),
-) -> Draft {
-    let ratio = 1.0 - validation / total * (1.0 - left / now);
-    Draft {
-        setting: SETTING,
-        from: study.setting(study.anchor, SETTING).clone(),
-        to: Value::from(to),
-        column: PredictedColumn::TotalS,
-        claim: Claim::Gain,
-        predicted: Predicted::bound(1.0 / WORTH, ratio),
+    Ok(vec![Draft {
         triggers: format!(
             "Validation takes {} s of {} s, {} of the run.",
             human(validation, 3),
             human(total, 3),
-            percent(validation / total)
+            percent(share)
         ),
         formula: format!(
             "1 − validation ÷ run × (1 − {left} ÷ {now}) as the best case: evaluations before and after training, which \
              stay, are in the validation's time"
         ),
         reasoning: "Every second that validation takes is measured; the best epoch is then chosen from fewer.".to_owned(),
-    }
+        ..study.change(
+            SETTING,
+            to,
+            PredictedColumn::TotalS,
+            Predicted::bound(1.0 / WORTH, 1.0 - share * (1.0 - left / now)),
+        )
+    }])
 }
 
 /// Validations of a run: every `every` epochs, and after the last.

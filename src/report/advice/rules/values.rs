@@ -3,8 +3,8 @@
 use crate::base::statistics::median;
 use crate::base::units::human;
 use crate::event::RunTimes;
-use crate::plan::{Claim, PredictedColumn};
-use crate::report::advice::effect::{improvement, paired};
+use crate::plan::PredictedColumn;
+use crate::report::advice::effect::paired;
 use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::Study;
 use crate::report::number::fixed;
@@ -43,38 +43,33 @@ pub(super) fn amdahl(share: f64) -> Predicted {
 
 /// The change to the cell among `others` that was measured to be the best in `column`, where it is worth while; its
 /// prediction is that measurement.
-pub(super) fn best_measured<'v, 'a>(
-    study: &Study<'v, 'a>,
+pub(super) fn best_measured<'a>(
+    study: &Study<'_, 'a>,
     setting: &'static str,
     column: PredictedColumn,
-    others: impl Iterator<Item = &'v Cell<'a>>,
+    others: &[&Cell<'a>],
     reasoning: &str,
-) -> Option<Draft>
-where
-    'a: 'v,
-{
-    let measured = others.filter_map(|cell| {
+) -> Option<Vec<Draft>> {
+    let measured = others.iter().filter_map(|cell| {
         let found = paired(cell, study.anchor, column)?;
-        let ends = [found.ratio.median, found.ratio.low, found.ratio.high];
-        Some((cell, ends, found.pairs, improvement(column, ends)[0]))
+        Some((cell, found, found.improvement(column)[0]))
     });
-    let (cell, predicted, pairs, _) = measured
-        .filter(|(_, _, _, gain)| *gain >= WORTH)
-        .max_by(|a, b| a.3.total_cmp(&b.3))?;
-    let (from, to) = (
-        study.setting(study.anchor, setting),
-        study.setting(cell, setting),
-    );
-    let (words, shown) = (column.words(), human(predicted[0], 3));
-    Some(Draft {
-        setting,
-        from: from.clone(),
-        to: to.clone(),
-        column,
-        claim: Claim::Gain,
-        predicted: Predicted::estimate(predicted),
-        triggers: format!("Measured here over {pairs} pairs of runs: {shown}× the {words}."),
+    let (cell, found, _) = measured
+        .filter(|(.., gain)| *gain >= WORTH)
+        .max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let (words, shown) = (column.words(), human(found.ratio.median, 3));
+    Some(vec![Draft {
+        triggers: format!(
+            "Measured here over {} pairs of runs: {shown}× the {words}.",
+            found.pairs
+        ),
         formula: "median of the ratios of these pairs, with their interval".to_owned(),
         reasoning: reasoning.to_owned(),
-    })
+        ..study.change(
+            setting,
+            study.setting(cell, setting).clone(),
+            column,
+            Predicted::estimate(found.ends()),
+        )
+    }])
 }

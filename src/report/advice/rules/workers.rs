@@ -1,12 +1,11 @@
 //! `workers`: more of them where training waits for data, fewer where they cost more than they save.
 
-use serde_json::Value;
-
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::plan::{Claim, PredictedColumn};
+use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::Draft;
 use crate::report::advice::study::{Study, timing};
+use crate::report::view::Cell;
 
 use super::Said;
 use super::values::{amdahl, best_measured, percent, share};
@@ -21,36 +20,27 @@ pub(super) const SETTING: &str = "loader.workers";
 const WAITING: f64 = 0.05;
 
 pub(super) fn find(study: &Study<'_, '_>) -> Said {
-    let (Some(workers), Some(waiting)) =
-        (study.number(study.anchor, SETTING), share(study.anchor, 0))
-    else {
-        return Said::Nothing("the cell's workers and waiting are not known".to_owned());
+    let anchor = study.anchor;
+    let (Some(workers), Some(waiting)) = (study.number(anchor, SETTING), share(anchor, 0)) else {
+        return Err("the cell's workers and waiting are not known".to_owned());
     };
+    let with = count(workers as usize, "worker");
+    let waits = format!("training waits for data in {} of a step", percent(waiting));
     if waiting < WAITING {
-        return fewer(study, workers).map_or_else(
-            || {
-                Said::Nothing(format!(
-                    "training waits for data in {} of a step with {}, below {}",
-                    percent(waiting),
-                    count(workers as usize, "worker"),
-                    percent(WAITING)
-                ))
-            },
-            |draft| Said::Recommended(vec![draft]),
-        );
+        let others = study.along(SETTING).into_iter();
+        let fewer = others.filter(|(value, _)| *value < workers);
+        let fewer: Vec<&Cell<'_>> = fewer.map(|(_, cell)| cell).collect();
+        let why = "These workers cost more than the waiting that they save.";
+        return best_measured(study, SETTING, PredictedColumn::TrainS, &fewer, why)
+            .ok_or_else(|| format!("{waits} with {with}, below {}", percent(WAITING)));
     }
     more(study, workers, waiting).map_or_else(
         || {
-            Said::Nothing(format!(
-                "training waits for data in {} of a step, with {} on {} cores already",
-                percent(waiting),
-                count(workers as usize, "worker"),
-                study
-                    .environment("logical_cores")
-                    .unwrap_or("an unknown number of")
-            ))
+            let cores = study.environment("logical_cores");
+            let cores = cores.unwrap_or("an unknown number of");
+            Err(format!("{waits}, with {with} on {cores} cores already"))
         },
-        |draft| Said::Recommended(vec![draft]),
+        |draft| Ok(vec![draft]),
     )
 }
 
@@ -65,12 +55,6 @@ fn more(study: &Study<'_, '_>, workers: f64, waiting: f64) -> Option<Draft> {
     let needed = (work / computing).ceil().max(workers + 1.0);
     let to = needed.min(study.machine("logical_cores").unwrap_or(needed));
     (to > workers).then(|| Draft {
-        setting: SETTING,
-        from: study.setting(anchor, SETTING).clone(),
-        to: Value::from(to as u64),
-        column: PredictedColumn::SamplesPerS,
-        claim: Claim::Gain,
-        predicted: amdahl(waiting),
         triggers: format!(
             "Training waits for data in {} of a step; over a run loading works {} s while training computes {} s.",
             percent(waiting),
@@ -81,15 +65,11 @@ fn more(study: &Study<'_, '_>, workers: f64, waiting: f64) -> Option<Draft> {
         reasoning: "Workers load while training computes; what they take from it on a machine of few cores is not in the \
                     bound."
             .to_owned(),
+        ..study.change(
+            SETTING,
+            to as u64,
+            PredictedColumn::SamplesPerS,
+            amdahl(waiting),
+        )
     })
-}
-
-fn fewer(study: &Study<'_, '_>, workers: f64) -> Option<Draft> {
-    let less = |value: &f64| *value < workers;
-    let others = study.along(SETTING).into_iter();
-    let others = others
-        .filter(|(value, _)| less(value))
-        .map(|(_, cell)| cell);
-    let reasoning = "These workers cost more than the waiting that they save.";
-    best_measured(study, SETTING, PredictedColumn::TrainS, others, reasoning)
 }

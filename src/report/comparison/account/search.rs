@@ -8,7 +8,7 @@ use crate::report::number::Provenance;
 use crate::report::search::{Search, whole};
 use crate::report::section::Section;
 use crate::report::sections::cost::wall_s;
-use crate::report::sections::parallel::{Together, spans};
+use crate::report::sections::parallel::{Together, sessions};
 use crate::report::table::{Column, Entry, Row};
 use crate::report::view::View;
 use crate::results::{BlockRow, Status};
@@ -28,20 +28,20 @@ messages! {
     search_pruned(pruned, runs, wall) = "{pruned} of {runs} were pruned; they took {wall} of wall time in all, which is counted in the cost." | "{pruned} von {runs} wurden vorzeitig verworfen; sie dauerten zusammen {wall}, die in den Kosten mitgezählt sind.";
     search_alone() = "Parallel runs: not measured. Every run had the machine to itself, so that its times mean something; “fieldtrial run --jobs 2” makes runs side by side, and this section then has their makespan and efficiency." | "Parallele Läufe: nicht gemessen. Jeder Lauf hatte die Maschine für sich, damit seine Zeiten aussagekräftig sind; mit „fieldtrial run --jobs 2“ laufen sie nebeneinander, und dieser Abschnitt nennt dann ihre Gesamtdauer und Auslastung.";
     search_no_start() = "Parallel runs: not measured. Runs shared the machine, but their starts are not in the results." | "Parallele Läufe: nicht gemessen. Läufe teilten sich die Maschine, aber ihre Anfänge stehen nicht in den Ergebnissen.";
-    search_of_trials() = "The trials of each search, by session: regret runs, ensemble and final training are not among them. Makespan is from the first start to the last end; the lower bound is the longer of the longest run and the sum of all ÷ the most at once; efficiency is that bound ÷ makespan." | "Die Versuche jeder Suche, je Sitzung; vollständig wiederholte Versuche, Ensemble und Abschlusstraining zählen nicht dazu. Die Gesamtdauer reicht vom ersten Start bis zum letzten Ende; die untere Schranke ist das Größere aus längstem Lauf und Summe aller ÷ größte Zahl gleichzeitiger; die Auslastung ist diese Schranke ÷ Gesamtdauer.";
+    search_of_trials() = "The trials of each search, by session: regret runs, ensemble and final training are not among them. Makespan is from the first start to the last end; core time is wall time × the cores that a run kept from others, of which runs side by side have parts while their threads are more than the cores; efficiency is core time ÷ (cores × makespan)." | "Die Versuche jeder Suche, je Sitzung; vollständig wiederholte Versuche, Ensemble und Abschlusstraining zählen nicht dazu. Die Gesamtdauer reicht vom ersten Start bis zum letzten Ende; die Kernzeit ist die Dauer × die Kerne, die ein Lauf anderen vorenthielt, von denen Läufe nebeneinander Teile haben, solange ihre Threads mehr sind als die Kerne; die Auslastung ist Kernzeit ÷ (Kerne × Gesamtdauer).";
     search_time_title() = "Time of the search" | "Dauer der Suche";
     search_makespan_name() = "hyperparameter search, makespan" | "Hyperparametersuche, Gesamtdauer";
     search_once() = "n = 1 on each side" | "n = 1 auf jeder Seite";
     search_nth(count) = "session {count}" | "Sitzung {count}";
     search_whole() = "all" | "alle";
-    search_about() = "Runs that shared the machine, by side and session. Makespan is from the first start to the last end; the lower bound is the longer of the longest run and the sum of all ÷ the most at once; efficiency is that bound ÷ makespan." | "Läufe, die sich die Maschine teilten, je Seite und Sitzung. Die Gesamtdauer reicht vom ersten Start bis zum letzten Ende; die untere Schranke ist das Größere aus längstem Lauf und Summe aller ÷ größte Zahl gleichzeitiger; die Auslastung ist diese Schranke ÷ Gesamtdauer.";
+    search_about() = "Runs that shared the machine, by side and session. Makespan is from the first start to the last end; core time is wall time × the cores that a run kept from others, of which runs side by side have parts while their threads are more than the cores; efficiency is core time ÷ (cores × makespan)." | "Läufe, die sich die Maschine teilten, je Seite und Sitzung. Die Gesamtdauer reicht vom ersten Start bis zum letzten Ende; die Kernzeit ist die Dauer × die Kerne, die ein Lauf anderen vorenthielt, von denen Läufe nebeneinander Teile haben, solange ihre Threads mehr sind als die Kerne; die Auslastung ist Kernzeit ÷ (Kerne × Gesamtdauer).";
     search_side() = "side" | "Seite";
     search_session() = "session" | "Sitzung";
     search_runs() = "runs" | "Läufe";
     search_at_once() = "at once, most" | "gleichzeitig, höchstens";
     search_makespan() = "makespan" | "Gesamtdauer";
     search_sum() = "sum of the runs" | "Summe der Läufe";
-    search_bound() = "lower bound" | "untere Schranke";
+    search_core() = "core time" | "Kernzeit";
     search_efficiency() = "efficiency" | "Auslastung";
     search_counted() = "rows of blocks.csv" | "Zeilen von blocks.csv";
     search_clock() = "start and wall time of each run" | "Start und Dauer jedes Laufs";
@@ -158,8 +158,7 @@ fn time_rows(words: Words, side: &str, view: &View<'_>) -> Vec<Row> {
             .filter(|run| !run.exclusive)
             .collect(),
     };
-    let sessions = spans(runs.into_iter());
-    let sessions: Vec<Together> = sessions.values().map(|spans| Together::of(spans)).collect();
+    let sessions: Vec<Together> = sessions(view, runs.into_iter());
     let named = sessions.iter().enumerate();
     let mut rows: Vec<Row> = named
         .map(|(place, found)| {
@@ -189,7 +188,7 @@ fn columns(words: Words) -> Vec<Column> {
         words.column(words.search_at_once(), "", &clock),
         words.column(words.search_makespan(), "", &clock),
         words.column(words.search_sum(), "", &clock),
-        words.column(words.search_bound(), "", &derived),
+        words.column(words.search_core(), "", &derived),
         words.column(words.search_efficiency(), "", &derived),
     ]
 }
@@ -197,7 +196,8 @@ fn columns(words: Words) -> Vec<Column> {
 fn fields(words: Words, side: &str, session: &str, found: Together) -> Row {
     let seconds = |value: f64| Entry::value(value, words.seconds(value));
     let count = |value: usize| Entry::value(value as f64, words.count(value));
-    let efficiency = found.efficiency();
+    let core_seconds = |value: f64| words.core_seconds(words.number(value, 3));
+    let efficiency = found.efficiency().map(|share| share * 100.0);
     Row {
         key: String::new(),
         fields: vec![
@@ -207,8 +207,8 @@ fn fields(words: Words, side: &str, session: &str, found: Together) -> Row {
             count(found.at_once),
             seconds(found.makespan_s),
             seconds(found.sum_s),
-            seconds(found.bound_s),
-            Entry::value(efficiency * 100.0, words.percent(efficiency)),
+            Entry::shown(found.core_s.map(|(had, _)| had), core_seconds),
+            Entry::shown(efficiency, |percent| words.percent(percent / 100.0)),
         ],
         missing: None,
     }

@@ -140,7 +140,7 @@ fn a_factor_that_no_cell_changes_alone_has_the_lines_that_would() {
     let code = &optimizer.code.as_ref().expect("lines of a manifest").text;
     assert_eq!(
         code,
-        "[variants.optimizer]\n\"loader.workers\" = 0\n\"train.optimizer.lr\" = 0.00005\n\n[matrix]\nvariant = [\"before\", \"optimizer\", \"after\"]"
+        "[variants.optimizer]\n\"loader.workers\" = 0\n\"train.optimizer.lr\" = 5e-5\n\n[matrix]\nvariant = [\"before\", \"optimizer\", \"after\"]"
     );
     let network = section(all, "changed-network");
     assert!(network.code.is_none());

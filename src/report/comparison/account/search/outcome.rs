@@ -280,13 +280,9 @@ fn figures(scene: &Scene<'_>) -> Option<Table> {
             (words.outcome_sum(), a.sum_s, b.sum_s),
         ];
         rows.extend(times.map(|(name, a, b)| figure(words, name, (a, b), &seconds)));
-        let efficiencies = (a.efficiency(), b.efficiency());
-        rows.push(figure(
-            words,
-            words.outcome_efficiency(),
-            efficiencies,
-            &percent,
-        ));
+        let efficiencies = a.efficiency().zip(b.efficiency());
+        let name = words.outcome_efficiency();
+        rows.extend(efficiencies.map(|both| figure(words, name, both, &percent)));
     }
     let (one, other) = (before.first(), after.first());
     if let (true, Some(a), Some(b)) = (one == other, best(&before), best(&after)) {

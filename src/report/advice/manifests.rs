@@ -1,0 +1,257 @@
+//! Manifests beside a report: what `next.toml` and `best.toml` have in common.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::plan::{toml_key, toml_text};
+use crate::report::ReportError;
+use crate::report::view::{Cell, View};
+use crate::results::{ResultsError, write_if_changed};
+
+use super::defaults::shortest;
+
+/// Sections whose keys are settings of a cell.
+const PLAIN: [&str; 5] = ["train", "loader", "validation", "measure", "limits"];
+/// Sections of named things: section of a cell, key of `[train]`, section of a manifest.
+const NAMED: [(&str, &str, &str); 3] = [
+    ("model", "model", "models"),
+    ("dataset", "dataset", "datasets"),
+    ("loss", "loss", "losses"),
+];
+
+/// A manifest in a results folder, ready to write.
+pub(super) struct OwnFile {
+    pub(super) path: PathBuf,
+    /// First line of every manifest that is written here: what does not begin so is the user's own.
+    pub(super) mark: &'static str,
+    /// `None` where there is nothing to run.
+    pub(super) text: Option<String>,
+}
+
+impl OwnFile {
+    /// Writes it and returns its path. Without content it goes, but for a file of the user's own.
+    pub(super) fn write(self) -> Result<Option<PathBuf>, ReportError> {
+        let is_ours = fs::read_to_string(&self.path).is_ok_and(|text| text.starts_with(self.mark));
+        match self.text {
+            Some(text) if is_ours || !self.path.exists() => {
+                write_if_changed(&self.path, text.as_bytes())?;
+                return Ok(Some(self.path));
+            }
+            None if is_ours => remove(&self.path)?,
+            _ => {}
+        }
+        Ok(None)
+    }
+}
+
+/// Removes a file that may not be there.
+pub(super) fn remove(path: &Path) -> Result<(), ResultsError> {
+    if !path.exists() {
+        return Ok(());
+    }
+    fs::remove_file(path).map_err(|error| ResultsError::Unwritable {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })
+}
+
+/// Settings of a cell by long path.
+pub(super) type Settings = BTreeMap<String, Value>;
+
+/// The cells of a manifest.
+#[derive(Default)]
+pub(super) struct Cells {
+    /// Models, data sets and losses by section and name.
+    pub(super) named: BTreeMap<(&'static str, String), Value>,
+    /// Name and settings of each cell, which is a matrix.
+    pub(super) matrices: Vec<(String, Settings)>,
+    /// What the cells share that others are made from.
+    common: Option<Settings>,
+}
+
+impl Cells {
+    /// A cell's settings as a manifest in the results folder writes them. Its model, dataset and loss go to `named`, under
+    /// names that nothing else has. `None` where this version cannot read what the cell is.
+    pub(super) fn settings(&mut self, view: &View<'_>, cell: &Cell<'_>) -> Option<Settings> {
+        let mut spec = shortest(view, cell)?;
+        repoint(view, &mut spec);
+        let mut settings = Settings::new();
+        for section in PLAIN {
+            let fields = spec.get(section).and_then(Value::as_object);
+            let fields = fields.into_iter().flatten();
+            settings.extend(fields.map(|(key, value)| (format!("{section}.{key}"), value.clone())));
+        }
+        for (section, key, plural) in NAMED {
+            let value = spec.get(section).cloned().unwrap_or_default();
+            let own = spec.get(&format!("{section}_name")).and_then(Value::as_str);
+            let kind = value.get("kind").and_then(Value::as_str);
+            let wanted = own.or(kind).unwrap_or(section).to_owned();
+            let numbered = (2..).map(|number| format!("{wanted}-{number}"));
+            let mut names = std::iter::once(wanted.clone()).chain(numbered);
+            let is_free = |name: &String| {
+                let known = self.named.get(&(plural, name.clone()));
+                known.is_none_or(|known| *known == value)
+            };
+            let name = names.find(is_free).unwrap_or(wanted);
+            settings.insert(format!("train.{key}"), json!(name));
+            self.named.insert((plural, name), value);
+        }
+        Some(settings)
+    }
+
+    /// Adds a cell, none a change of another.
+    pub(super) fn add(&mut self, name: String, set: Settings) {
+        match &mut self.common {
+            Some(common) => common.retain(|path, value| set.get(path) == Some(value)),
+            None => self.common = Some(set.clone()),
+        }
+        self.matrices.push((name, set));
+    }
+
+    /// The sections of named things, those of the settings that all cells share, and a matrix for each cell.
+    pub(super) fn text(mut self) -> String {
+        let common = self.common.unwrap_or_default();
+        let mut out = String::new();
+        for ((plural, name), value) in &self.named {
+            let fields = value.as_object().cloned().unwrap_or_default();
+            out += &section(&format!("[{plural}.{}]", toml_key(name)), &fields);
+        }
+        for name in PLAIN {
+            let own = common.iter().filter_map(|(path, value)| {
+                let key = path.strip_prefix(name)?.strip_prefix('.')?;
+                Some((key.to_owned(), value.clone()))
+            });
+            out += &section(&format!("[{name}]"), &own.collect());
+        }
+        for (name, set) in &mut self.matrices {
+            set.retain(|path, value| common.get(path) != Some(&*value));
+            let mut fields = Map::from_iter([("name".to_owned(), json!(name))]);
+            if !set.is_empty() {
+                fields.insert("set".to_owned(), json!(set));
+            }
+            out += &section("[[matrices]]", &fields);
+        }
+        out
+    }
+}
+
+/// The line that names the schema, where the manifest as run has one; and `name`, `title` and the like, a line each.
+pub(super) fn head(view: &View<'_>, lines: &[(&str, String)]) -> (String, String) {
+    let plan = &view.set.plan;
+    let folder = Path::new(&plan.manifest_path).parent();
+    let folder = folder.unwrap_or(Path::new(""));
+    let schema = plan
+        .manifest
+        .lines()
+        .find_map(|line| line.strip_prefix("#:schema "));
+    let schema = schema.map_or_else(String::new, |path| {
+        format!("#:schema {}\n", from_results(folder, path.trim()))
+    });
+    let lines = lines
+        .iter()
+        .map(|(key, text)| format!("{key} = {}\n", toml_text(&json!(text))));
+    (schema, lines.collect())
+}
+
+/// A section with one key a line; empty for one without keys.
+pub(super) fn section(head: &str, fields: &Map<String, Value>) -> String {
+    let (kind, rest): (Vec<_>, Vec<_>) = fields.iter().partition(|(name, _)| *name == "kind");
+    let given = kind
+        .into_iter()
+        .chain(rest)
+        .filter(|(_, field)| !field.is_null());
+    let lines = given.map(|(name, field)| format!("{} = {}\n", toml_key(name), toml_text(field)));
+    let lines: String = lines.collect();
+    if lines.is_empty() {
+        return lines;
+    }
+    format!("\n{head}\n{lines}")
+}
+
+/// Makes paths, which are relative to the manifest as run, relative to one in the results folder.
+fn repoint(view: &View<'_>, spec: &mut Map<String, Value>) {
+    let manifest = Path::new(&view.set.plan.manifest_path);
+    let folder = manifest.parent().unwrap_or(Path::new(""));
+    for (section, key) in [("dataset", "path"), ("train", "init-from")] {
+        let path = spec.get_mut(section).and_then(|fields| fields.get_mut(key));
+        if let Some(Value::String(path)) = path {
+            *path = from_results(folder, path);
+        }
+    }
+}
+
+/// `path`, which `folder` of the project says, as a folder of `reports/` says it.
+fn from_results(folder: &Path, path: &str) -> String {
+    let joined = folder.join(path);
+    if joined.is_absolute() {
+        return path.to_owned();
+    }
+    let mut clean = PathBuf::new();
+    for part in joined.components() {
+        match part {
+            Component::ParentDir if clean.file_name().is_some() => {
+                clean.pop();
+            }
+            Component::CurDir => {}
+            part => clean.push(part),
+        }
+    }
+    Path::new("../..")
+        .join(clean)
+        .to_string_lossy()
+        .replace('\\', "/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_from_the_results_folder_to_the_same_place() {
+        let from = |folder: &str, path: &str| from_results(Path::new(folder), path);
+        assert_eq!(
+            from("experiments", "../data/surfaces"),
+            "../../data/surfaces"
+        );
+        assert_eq!(
+            from("experiments", "here.csv"),
+            "../../experiments/here.csv"
+        );
+        assert_eq!(from("reports/ddpm", "../../data/x"), "../../data/x");
+        assert_eq!(from("experiments", "../../outside"), "../../../outside");
+        assert_eq!(from("experiments", "/data/x"), "/data/x");
+        assert_eq!(from("", "data"), "../../data");
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let fields = json!({
+            "lr": 5e-5, "whole": 1.0, "n": 8, "text": "a \"b\" \\ c\nd", "list": [1, [2.5]], "on": true,
+            "none": null, "a.b": {"kind": "adam", "betas": [0.9, 0.999], "nothing": null}
+        });
+        let Value::Object(fields) = &fields else {
+            panic!("a table")
+        };
+        let text = section("[train]", fields);
+        let read: toml::Table = text
+            .parse()
+            .unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let mut expected = fields.clone();
+        expected.remove("none");
+        expected["a.b"]
+            .as_object_mut()
+            .expect("a table")
+            .remove("nothing");
+        assert_eq!(
+            serde_json::to_value(&read["train"]).expect("JSON"),
+            Value::Object(expected)
+        );
+        assert!(
+            text.contains("\"a.b\" = { kind = \"adam\", betas"),
+            "{text}"
+        );
+    }
+}

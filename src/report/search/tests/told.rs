@@ -1,0 +1,162 @@
+//! What a search's page says of cores, speed-up and optimism, and its answer where nothing has a value.
+
+use super::*;
+use crate::results::{RunRow, timings};
+
+#[test]
+fn core_time_is_no_more_than_the_cores_have_within_the_makespan() {
+    // Four trials of a thread each at one time, on two cores.
+    let time = section(&searched(ONE), "search-time");
+    let all = time.tables[0].rows.last().expect("all sessions");
+    let value = |place: usize| all.fields[place].value.expect("a number");
+    let (makespan, sum, core, efficiency) = (value(3), value(4), value(5), value(6));
+    assert!(sum > 2.0 * makespan, "{sum} {makespan}");
+    assert!(core <= 2.0 * makespan * (1.0 + 1e-9), "{core} {makespan}");
+    assert!((efficiency - 50.0 * core / makespan).abs() < 1e-9 && efficiency <= 100.0);
+}
+
+#[test]
+fn the_speed_up_is_against_the_sequential_search_that_was_measured() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let folder = root.path().join("reports/scripted-search");
+    let beside = root.path().join("reports/scripted-search-sequential");
+    write(&folder, &searched(ONE)).expect("writes");
+    let text = || {
+        render(&folder, &ReportOptions::default()).expect("renders");
+        fs::read_to_string(folder.join("report.md")).expect("a page")
+    };
+    assert!(!text().contains("Speed-up against"));
+    let mut alone = searched(sequential());
+    alone.plan.name = "scripted-search-sequential".into();
+    write(&beside, &alone).expect("writes");
+    let told = "Speed-up against scripted-search-sequential, the same search of one trial after the other: ";
+    assert!(text().contains(told), "{}", text());
+    for cell in &mut alone.plan.cells {
+        cell.code_hash = Some("another".into());
+    }
+    write(&beside, &alone).expect("writes");
+    assert!(text().contains("measured with other code: no speed-up can be given"));
+}
+
+/// The result of the part of the time to the best model that begins so.
+fn part(folder: &Path, name: &str) -> String {
+    render(folder, &ReportOptions::default()).expect("renders");
+    let text = fs::read_to_string(folder.join("report.md")).expect("a page");
+    let mut lines = text.lines();
+    let line = lines.find(|line| line.starts_with(&format!("| {name} |")));
+    line.expect("a part").to_owned()
+}
+
+#[test]
+fn the_best_of_many_on_the_split_that_chose_is_called_optimistic_beside_a_fresh_estimate() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let folder = root.path().join("reports/scripted-search");
+    let set = searched(ONE);
+    let trained = |trial: &RunRow| trial.facts.as_ref().map_or(0, |facts| facts.epochs);
+    let is_trial = |row: &&RunRow| row.axes[0].parse::<usize>().is_ok();
+    let all: usize = set.runs.iter().filter(is_trial).map(trained).sum();
+    write(&folder, &set).expect("writes");
+    let search = part(&folder, "search, makespan");
+    assert!(
+        search.contains(&format!("; optimistic: best of {all} on this split)")),
+        "{search}"
+    );
+    assert!(
+        !search.contains("chose nothing"),
+        "nothing else was measured: {search}"
+    );
+    let mut last = crate::results::golden::ddpm();
+    last.plan.name = "scripted-search-best".into();
+    last.runs.truncate(1);
+    let facts = last.runs[0].facts.as_mut().expect("facts");
+    facts.metrics.insert("test_loss".into(), Some(0.25));
+    write(&root.path().join("reports/scripted-search-best"), &last).expect("writes");
+    let last = part(&folder, "final training");
+    assert!(
+        last.contains("; test_loss 0.25, on a split that chose nothing"),
+        "{last}"
+    );
+}
+
+#[test]
+fn the_best_of_test_accuracies_is_no_fresh_estimate_and_counted_parameters_are_no_estimate() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let folder = root.path().join("reports/scripted-search");
+    let mut set = searched(TWO);
+    for row in &mut set.runs {
+        if let Some(facts) = &mut row.facts {
+            facts.metrics.insert("test_accuracy".into(), Some(0.5));
+        }
+    }
+    write(&folder, &set).expect("writes");
+    let search = part(&folder, "search, makespan");
+    assert_eq!(
+        search.matches("; optimistic: best of ").count(),
+        2,
+        "{search}"
+    );
+    assert!(!search.contains("chose nothing"), "{search}");
+    let spec = set.plan.search.as_mut().expect("a search");
+    spec.objectives.reverse();
+    for cell in &mut set.plan.cells {
+        let trial = cell.trial.as_mut().expect("a trial");
+        trial.values.reverse();
+    }
+    write(&folder, &set).expect("writes");
+    assert!(!part(&folder, "search, makespan").contains("optimistic"));
+}
+
+/// The answer of a search whose runs ended as `status`, in its sentences.
+fn ended(shape: Shape, status: Status) -> Vec<String> {
+    let mut set = searched(shape);
+    set.plan.cells.retain(|cell| {
+        cell.trial
+            .as_ref()
+            .is_some_and(|trial| trial.role.is_trial())
+    });
+    for row in &mut set.runs {
+        (row.status, row.reason) = (status, "of a test".into());
+        if status != Status::Pruned {
+            row.facts = None;
+        }
+    }
+    for run in &mut set.blocks {
+        run.status = status;
+        if status != Status::Pruned {
+            run.times = None;
+        }
+    }
+    for cell in &mut set.plan.cells {
+        let trial = cell.trial.as_mut().expect("a trial");
+        trial.values = vec![None; shape.objectives];
+    }
+    set.timings = timings(&set.blocks);
+    Report::of(&set).answer.sentences
+}
+
+#[test]
+fn a_search_of_which_nothing_ended_with_a_value_says_so() {
+    assert_eq!(
+        ended(ONE, Status::Pruned),
+        ["Nothing was measured: 20 pruned (of a test)."]
+    );
+    assert_eq!(
+        ended(ONE, Status::Diverged),
+        ["Nothing was measured: 20 diverged (of a test)."]
+    );
+    assert_eq!(
+        ended(TWO, Status::Pruned),
+        ["Nothing was measured: 40 pruned (of a test)."]
+    );
+}
+
+#[test]
+fn of_several_objectives_no_trial_is_the_best() {
+    let sentences = Report::of(&searched(TWO)).answer.sentences;
+    assert!(
+        sentences
+            .iter()
+            .any(|said| said.contains("none is best by every objective")),
+        "{sentences:?}"
+    );
+}
