@@ -19,5 +19,6 @@ fn side(folder: &Path) -> Result<Side, SelftestError> {
         name,
         set: results::read(folder)?,
         noise: Vec::new(),
+        searches: Vec::new(),
     })
 }

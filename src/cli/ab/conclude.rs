@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::ab::AbError;
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::compare::{Comparison, Floors, Options, Origin, SESSIONS, Side};
+use crate::compare::{Comparison, Floors, Options, Origin, SESSIONS, Side, searches_beside};
 use crate::diag::Failure;
 use crate::plan::Only;
 use crate::results::{NoiseRow, from_here, noise_csv, read, read_noise, write_if_changed};
@@ -40,12 +40,14 @@ impl Trial<'_> {
         let noise = read_noise(&self.frame.results)?;
         let side = |place: usize| -> Result<Side, AbError> {
             let folder = self.results(place);
+            let set = read(&folder)?;
             Ok(Side {
                 name: self.contestants[place].label.clone(),
                 origin: Origin::Folder {
                     path: from_here(&folder).to_string_lossy().into_owned(),
                 },
-                set: read(&folder)?,
+                searches: searches_beside(&self.frame.results, &set),
+                set,
                 noise: noise.clone(),
             })
         };

@@ -139,7 +139,7 @@ fn project(repository: &Repository) -> (String, String) {
     (project, reports)
 }
 
-fn joined(folder: &str, name: &str) -> String {
+pub(super) fn joined(folder: &str, name: &str) -> String {
     if folder.is_empty() {
         name.to_owned()
     } else {

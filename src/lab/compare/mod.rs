@@ -47,7 +47,7 @@ pub use gate::{FailOn, Finding, Violation, violations};
 pub use judgement::{
     Design, Judgement, MatrixJudgement, Obstacle, Ratio, Test, Threshold, ThresholdSource, Verdict,
 };
-pub use side::{Common, Experiment, Source};
+pub use side::{Common, Experiment, Source, searches_beside};
 #[cfg(test)]
 pub(crate) use statistics::mann_whitney;
 pub use verdict::{Samples, Verdicts, judge, judge_quality, needed_pairs, needed_runs, ratio};

@@ -2,7 +2,7 @@
 
 use crate::compare::{Design, Doubt, Judgement, Obstacle, Ratio, Verdict};
 use crate::report::number::Provenance;
-use crate::report::table::{Column, ColumnKind, Entry};
+use crate::report::table::{Column, Entry};
 use crate::results::IntervalKind;
 
 use super::Words;
@@ -11,11 +11,8 @@ impl Words {
     /// A column of numbers.
     pub(crate) fn column(self, heading: String, unit: &str, provenance: &Provenance) -> Column {
         Column {
-            heading,
-            unit: unit.to_owned(),
             provenance: self.provenance(provenance),
-            is_number: true,
-            kind: ColumnKind::Number,
+            ..Column::number(&heading, unit, provenance)
         }
     }
 
