@@ -33,15 +33,11 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let table = over_pairs(scene, naming, columns(scene), |duo| {
         // A search is one for all pairs.
         let is_first = std::ptr::eq(duo.pair, first.pair);
-        let search = is_first.then(|| search::line(scene));
-        let times = TIMES.iter().map(|figure| line(scene, duo, figure));
-        let goals = goals(scene, duo);
-        let goals = goals.iter().map(|goal| line(scene, duo, goal));
-        search
-            .into_iter()
-            .chain(times)
-            .chain(goals)
-            .collect::<Vec<Line>>()
+        let mut lines: Vec<Line> = Vec::new();
+        lines.extend(is_first.then(|| search::line(scene)));
+        lines.extend(TIMES.iter().map(|figure| line(scene, duo, figure)));
+        lines.extend(goals(scene, duo).iter().map(|goal| line(scene, duo, goal)));
+        lines
     });
     Some(Section {
         points: vec![words.until_best_epoch_note()],
