@@ -11,8 +11,9 @@ impl Words {
     /// A column of numbers.
     pub(crate) fn column(self, heading: String, unit: &str, provenance: &Provenance) -> Column {
         Column {
+            heading,
             provenance: self.provenance(provenance),
-            ..Column::number(&heading, unit, provenance)
+            ..Column::number("", unit, provenance)
         }
     }
 

@@ -50,14 +50,20 @@ messages! {
 pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
     let mut duos = scene.duos();
-    let mut all = search::sentences(scene);
+    let searches = search::sentences(scene);
+    let mut all = Vec::new();
     match (duos.next(), duos.next()) {
         (None, _) => all.push(words.answer_nothing()),
         (Some(duo), None) => all.extend(of_one(scene, &duo)),
-        _ => {
-            all.extend(summary::sentences(scene));
-        }
+        _ => all.extend(summary::sentences(scene)),
     }
+    // Searches that are compared come first, those beside the comparison last.
+    let place = if scene.searches.is_empty() {
+        0
+    } else {
+        all.len()
+    };
+    all.splice(place..place, searches);
     all
 }
 

@@ -16,7 +16,7 @@ use super::alone::{Alone, factors, find};
 use super::factor::Factor;
 use super::figure::{At, Figure};
 use super::qualities;
-use super::rows::{Line, Measure, Shown, over_pairs, ratio_entry, shown, sides};
+use super::rows::{Held, Line, Measure, Shown, direction, over_pairs, ratio_entry, shown, sides};
 use super::spread::{Runs, over_blocks, p_value, quotient};
 
 /// Figures whose ratios are multiplied.
@@ -37,6 +37,7 @@ messages! {
     effects_combined() = "combined" | "gemeinsam";
     effects_rest() = "combined ÷ product" | "gemeinsam ÷ Produkt";
     effects_added(with, without) = "{with} against {without}" | "{with} gegen {without}";
+    effects_shown() = "time per sample: what its test shows" | "Zeit je Sample: was ihr Test zeigt";
     effects_quality() = "best loss" | "bester Loss";
     effects_formula() = "median with the change ÷ median without it; of the last rows by their formula; below it the 95 % interval over blocks, below six blocks their range" | "Median mit Änderung ÷ Median ohne Änderung; der letzten Zeilen nach ihrer Formel; darunter das 95-%-Intervall über die Blöcke, unter sechs Blöcken deren Spannweite";
     effects_missing(names) = "Not measured alone, and in no product: {names}." | "Nicht einzeln gemessen und in keinem Produkt: {names}.";
@@ -147,46 +148,51 @@ fn columns(scene: &Scene<'_>) -> Vec<Column> {
         Column::text(&words.effects_measured()),
     ];
     columns.extend(FIGURES.map(|figure| words.column(figure.name(words), "", &formula)));
+    columns.push(Column::text(&words.effects_shown()));
     columns.push(Column::text(&words.effects_quality()));
     columns
 }
 
 fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, taken: &Taken<'_, '_>) -> Vec<Line> {
     let words = scene.words;
-    let line = |name: String, with: String, ratios: [Option<Ratio>; 5], quality: String| -> Line {
-        let mut fields = vec![Entry::text(name), Entry::text(with)];
+    let dash = || "–".to_owned();
+    let line = |names: [String; 2], ratios: [Option<Ratio>; 5], said: [String; 2]| -> Line {
+        let mut fields = Vec::from(names.map(Entry::text));
         fields.extend(ratios.map(|ratio| ratio_entry(words, ratio.as_ref())));
-        fields.push(Entry::text(quality));
+        fields.extend(said.map(Entry::text));
         (fields, None)
     };
-    let each = taken.factors.iter().map(|(factor, alone)| match alone {
-        Some(alone) => line(
-            factor.name(words),
-            measured_with(scene, alone),
-            FIGURES.map(|figure| Some(alone.effect(figure)?.0)),
-            qualities::best_loss(words, [alone.without, alone.with]),
-        ),
-        None => (
-            vec![Entry::text(factor.name(words))],
-            Some(words.not_measured_alone()),
-        ),
-    });
-    let mut lines: Vec<Line> = each.collect();
+    let mut lines: Vec<Line> = Vec::new();
+    for (factor, alone) in &taken.factors {
+        let name = factor.name(words);
+        let Some(alone) = alone else {
+            lines.push((vec![Entry::text(name)], Some(words.not_measured_alone())));
+            continue;
+        };
+        let shown = alone
+            .effect(Figure::SampleTime)
+            .map(|(ratio, shown)| direction(words, Figure::SampleTime.kind(), Some(&ratio), shown));
+        let quality = qualities::best_loss(words, [alone.without, alone.with]);
+        let ratios = FIGURES.map(|figure| Some(alone.effect(figure)?.0));
+        let said = [shown.unwrap_or_else(dash), quality];
+        lines.push(line([name, measured_with(scene, alone)], ratios, said));
+    }
     let count = taken.measured().count();
     if count > 0 {
-        let dash = || "–".to_owned();
         let product = words.effects_product(words.count(count));
-        lines.push(line(
-            product,
-            dash(),
-            FIGURES.map(|figure| taken.product(figure)),
-            dash(),
-        ));
-        let combined = FIGURES.map(|figure| super::rows::Held::of(scene, duo, &figure).ratio);
-        let quality = qualities::best_loss(words, taken.both);
-        lines.push(line(words.effects_combined(), dash(), combined, quality));
+        let products = FIGURES.map(|figure| taken.product(figure));
+        lines.push(line([product, dash()], products, [dash(), dash()]));
+        let judgement = &duo.pair.judgement;
+        let verdict = words.verdict(&judgement.verdict, judgement.ratio.as_ref());
+        let combined = FIGURES.map(|figure| Held::of(scene, duo, &figure).ratio);
+        let said = [verdict, qualities::best_loss(words, taken.both)];
+        lines.push(line([words.effects_combined(), dash()], combined, said));
         let rests = FIGURES.map(|figure| taken.rest(figure));
-        lines.push(line(words.effects_rest(), dash(), rests, dash()));
+        lines.push(line(
+            [words.effects_rest(), dash()],
+            rests,
+            [dash(), dash()],
+        ));
     }
     lines
 }

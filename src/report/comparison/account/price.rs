@@ -18,8 +18,8 @@ messages! {
     price_title() = "Cost" | "Kosten";
     price_about(prices) = "Assumed prices, from the manifest: {prices}. Core-hours are wall time × the cores that a run kept from others: all logical cores of its machine where it ran alone, else its threads." | "Angenommene Preise aus dem Manifest: {prices}. Kernstunden sind die Dauer × die Kerne, die ein Lauf anderen vorenthielt: alle logischen Kerne seiner Maschine, wenn er allein lief, sonst seine Threads.";
     price_about_none() = "No price is set, so that only the hours are told; “[cost] core-hour” in the manifest sets one. Core time is wall time × the cores that a run kept from others." | "Es ist kein Preis gesetzt, daher stehen hier nur die Stunden; „[cost] core-hour“ im Manifest setzt ihn. Kernzeit ist die Dauer × die Kerne, die ein Lauf anderen vorenthielt.";
-    price_core(price, currency) = "{currency} per core-hour: {price}" | "{currency} je Kernstunde: {price}";
-    price_gpu(price, currency) = "{currency} per GPU-hour: {price}" | "{currency} je GPU-Stunde: {price}";
+    price_core(price, currency) = "{currency} per core-hour = {price}" | "{currency} je Kernstunde = {price}";
+    price_gpu(price, currency) = "{currency} per GPU-hour = {price}" | "{currency} je GPU-Stunde = {price}";
     price_run() = "price of a training run" | "Preis eines Trainingslaufs";
     price_until(loss) = "price of training until {loss}, which both reach" | "Preis des Trainings bis {loss}, was beide erreichen";
     price_all() = "core-hours of all runs of the cell" | "Kernstunden aller Läufe der Zelle";

@@ -190,8 +190,14 @@ pub(crate) fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>, measure: &dyn Measure) 
         )
     });
     fields.extend(values);
-    fields.push(ratio_entry(words, held.ratio.as_ref()));
-    fields.push(Entry::text(direction(words, measure.kind(), &held)));
+    let ratio = held.ratio.as_ref();
+    fields.push(ratio_entry(words, ratio));
+    fields.push(Entry::text(direction(
+        words,
+        measure.kind(),
+        ratio,
+        held.shown,
+    )));
     fields.push(Entry::text(measure.source(words, both[1])));
     (fields, None)
 }
@@ -264,12 +270,12 @@ fn without_unit_of<'t>(high: &str, low: &'t str) -> &'t str {
 }
 
 /// What the test shows of a figure, in words.
-pub(crate) fn direction(words: Words, kind: Kind, held: &Held) -> String {
-    let Some(ratio) = held.ratio.map(|ratio| ratio.value) else {
+pub(crate) fn direction(words: Words, kind: Kind, ratio: Option<&Ratio>, shown: Shown) -> String {
+    let Some(ratio) = ratio.map(|ratio| ratio.value) else {
         return "–".to_owned();
     };
     let is_time = matches!(kind, Kind::Milliseconds | Kind::Seconds);
-    match held.shown {
+    match shown {
         Shown::Less | Shown::More if is_time => words.times_faster(ratio),
         Shown::Less => words.shown_less(words.number(1.0 / ratio, 3)),
         Shown::More => words.shown_more(words.number(ratio, 3)),

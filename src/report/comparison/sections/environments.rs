@@ -147,7 +147,8 @@ fn fields(side: &Side, ids: &BTreeSet<&str>, names: &[&str]) -> String {
     for of in known {
         let all = [&of.must_match, &of.warn, &of.info];
         let value = |name: &&str| all.iter().find_map(|fields| fields.get(*name)).cloned();
-        let text = Vec::from_iter(names.iter().filter_map(value)).join(", ");
+        let values: Vec<String> = names.iter().filter_map(value).collect();
+        let text = values.join(", ");
         if !text.is_empty() && !found.contains(&text) {
             found.push(text);
         }

@@ -158,9 +158,8 @@ fn rows(scene: &Scene<'_>) -> Vec<Row> {
     // A figure that repeats another stands once: a loss and the metric that it is, one peak under two names.
     let mut shown = BTreeSet::new();
     rows.retain(|row| {
-        shown.insert(Vec::from_iter(
-            row.fields[2..].iter().map(|f| f.text.clone()),
-        ))
+        let texts = row.fields[2..].iter().map(|field| field.text.clone());
+        shown.insert(texts.collect::<Vec<String>>())
     });
     rows
 }
@@ -182,12 +181,8 @@ fn time(scene: &Scene<'_>) -> Option<Row> {
         (_, [only]) => {
             let judgement = &only.pair.judgement;
             let p = judgement.p_holm.map(|p| words.holm_p(words.p_value(p)));
-            with_direction(
-                words,
-                words.judgement(judgement),
-                judgement.ratio.as_ref(),
-                p,
-            )
+            let (verdict, ratio) = (words.judgement(judgement), judgement.ratio.as_ref());
+            with_direction(words, verdict, ratio, p)
         }
         (Some(matrix), _) => {
             let why = words.why(&matrix.verdict, matrix.detectable).join("; ");
@@ -199,13 +194,8 @@ fn time(scene: &Scene<'_>) -> Option<Row> {
         (None, _) => Entry::text("–"),
     };
     let sides = medians(scene, figure.kind(), &found)?;
-    Some(row(
-        words,
-        figure.name(words),
-        Direction::Lower,
-        sides,
-        change,
-    ))
+    let name = figure.name(words);
+    Some(row(words, name, Direction::Lower, sides, change))
 }
 
 fn with_direction(words: Words, entry: Entry, ratio: Option<&Ratio>, p: Option<String>) -> Entry {
@@ -245,13 +235,12 @@ fn of_figure(scene: &Scene<'_>, measure: &dyn Measure, found: &[Held]) -> Option
     let sides = medians(scene, kind, found)?;
     let change = if let ([only], true) = (found, is_one(scene)) {
         let ratio = only.ratio?;
-        let is_shown = matches!(only.shown, Shown::Less | Shown::More);
-        let better = if is_shown {
-            kind.better()
-        } else {
-            Direction::None
+        let better = match only.shown {
+            Shown::Less | Shown::More => kind.better(),
+            _ => Direction::None,
         };
-        let why = (!is_shown).then(|| direction(words, kind, only));
+        let why = direction(words, kind, Some(&ratio), only.shown);
+        let why = (better == Direction::None).then_some(why);
         let entry = Entry::text(change(words, ratio.value, better));
         with_direction(words, entry, Some(&ratio), why)
     } else {
@@ -263,13 +252,8 @@ fn of_figure(scene: &Scene<'_>, measure: &dyn Measure, found: &[Held]) -> Option
             ..Entry::value(ratio, change(words, ratio, Direction::None))
         }
     };
-    Some(row(
-        words,
-        measure.name(words),
-        kind.better(),
-        sides,
-        change,
-    ))
+    let name = measure.name(words);
+    Some(row(words, name, kind.better(), sides, change))
 }
 
 /// A metric over cells.
