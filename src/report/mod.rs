@@ -39,7 +39,8 @@ use advice::AdviceFiles;
 pub use answer::Answer;
 pub use column::{Column, ColumnKind};
 pub use comparison::{
-    ComparisonReport, Labels, Part, comparison_answer, render_comparison, verdict_words,
+    ComparisonReport, Labels, Part, comparison_answer, comparison_matching, render_comparison,
+    verdict_words,
 };
 pub use context::Report;
 pub use error::ReportError;

@@ -49,6 +49,7 @@ fn side(folder: &Path) -> Result<Side, SelftestError> {
         name,
         set: results::read(folder)?,
         noise: Vec::new(),
+        searches: Vec::new(),
     })
 }
 

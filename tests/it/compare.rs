@@ -99,9 +99,9 @@ fn a_branch_tells_added_removed_and_changed_cells() {
         &ended,
         0,
         &[
-            "1 added: variant=d",
-            "1 removed: variant=b",
-            "variant: d added, b removed",
+            "Added cells (1): variant=d.",
+            "Removed cells (1): variant=b.",
+            "Axis “variant”: values only before: b; only after: d.",
             "Facts: 1 cell equal, 1 cell changed:",
             "loss.kind: t-statistic → truncated-mmd (1 cell)",
             "Other work per sample (loss.kind: t-statistic → truncated-mmd",

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::ab::AbError;
 use crate::base::text::count;
-use crate::compare::{Comparison, Floors, Options, Origin, SESSIONS, Side};
+use crate::compare::{Comparison, Floors, Options, Origin, SESSIONS, Side, searches_beside};
 use crate::diag::Failure;
 use crate::plan::Only;
 use crate::results::{NoiseRow, from_here, noise_csv, read, read_noise, write_if_changed};
@@ -41,12 +41,14 @@ impl AbRun<'_> {
         let noise = read_noise(&self.frame.results)?;
         let side = |place: usize| -> Result<Side, AbError> {
             let folder = self.results(place);
+            let set = read(&folder)?;
             Ok(Side {
                 name: self.sides[place].label.clone(),
                 origin: Origin::Folder {
                     path: from_here(&folder).to_string_lossy().into_owned(),
                 },
-                set: read(&folder)?,
+                searches: searches_beside(&self.frame.results, &set),
+                set,
                 noise: noise.clone(),
             })
         };

@@ -66,19 +66,16 @@ pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
 fn untouched_text(pairs: &[&CellPair]) -> String {
     let is_measured = |pair: &&&CellPair| pair.sample_ms != (None, None);
     let measured = pairs.iter().filter(is_measured).count();
-    let verb = |n: usize, one: &'static str, many| if n == 1 { one } else { many };
+    let others = pairs.len() - measured;
     let parts = [
-        (measured, "shows", "show", "the same runs on both sides"),
-        (
-            pairs.len() - measured,
-            "was",
-            "were",
-            "measured on neither side",
-        ),
+        (measured, ["shows", "show"], "the same runs on both sides"),
+        (others, ["was", "were"], "measured on neither side"),
     ];
     let parts = parts.into_iter().filter(|(n, ..)| *n > 0);
     let parts: Vec<String> = parts
-        .map(|(n, one, many, what)| format!("{} {} {what}", count(n, "cell"), verb(n, one, many)))
+        .map(|(n, verbs, what)| {
+            format!("{} {} {what}", count(n, "cell"), verbs[usize::from(n > 1)])
+        })
         .collect();
     if parts.is_empty() {
         return String::new();

@@ -4,10 +4,8 @@ use std::fmt::Write;
 
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::compare::{
-    AxisChange, CellPair, Comparison, FactChange, MatchedBy, QualityVerdict, SpecChange,
-};
-use crate::results::CellInfo;
+use crate::compare::{CellPair, Comparison, FactChange, QualityVerdict, SpecChange};
+use crate::report::comparison_matching;
 
 use super::words::{p_value, percent_change, values_differ, wrapped};
 
@@ -15,15 +13,13 @@ use super::words::{p_value, percent_change, values_differ, wrapped};
 const LINES: usize = 10;
 /// Most facts of a cell that are named.
 const FACTS: usize = 4;
-/// Most keys or values that one line names.
-const NAMED: usize = 6;
 
 /// The whole text; a part without differences is one sentence or nothing.
 pub(super) fn text(comparison: &Comparison) -> String {
     let mut text = facts(comparison);
     section(&mut text, "Quality over seeds", &quality(comparison));
-    section(&mut text, "Cells", &cells(comparison));
-    section(&mut text, "Axes", &axes(&comparison.axes));
+    let unmatched = comparison_matching(comparison);
+    section(&mut text, "Cells and axes of one side only", &unmatched);
     section(&mut text, "Settings", &settings(&comparison.cells));
     wrapped(&text)
 }
@@ -130,121 +126,44 @@ fn in_words(fact: &FactChange) -> String {
 
 /// Metrics that are better or worse over seeds, and how many are unclear.
 fn quality(comparison: &Comparison) -> Vec<String> {
-    let mut lines = Vec::new();
-    let (mut untold, mut too_few) = (0, None);
-    for cell in &comparison.cells {
-        for metric in &cell.quality {
-            let word = match metric.verdict {
-                QualityVerdict::Better => "better",
-                QualityVerdict::Worse => "worse",
-                QualityVerdict::Equal => continue,
-                QualityVerdict::NotTold => {
-                    untold += 1;
-                    continue;
-                }
-                QualityVerdict::TooFewSeeds(needed) => {
-                    let known: (usize, usize) = too_few.unwrap_or_default();
-                    too_few = Some((known.0 + 1, needed));
-                    continue;
-                }
-            };
-            let (before, after) = metric.medians;
-            let p = metric.p.map(|p| format!(", {}", p_value(p)));
-            lines.push(format!(
-                "{}: {} is {word}, {} → {} (median of {}{})",
-                cell.label,
-                metric.column,
-                human(before, 4),
-                human(after, 4),
-                count(metric.pairs, "seed"),
-                p.unwrap_or_default(),
-            ));
-        }
-    }
-    if untold > 0 {
-        let differ = values_differ(untold);
-        lines.push(format!("{differ} between seeds without a direction"));
-    }
-    if let Some((values, needed)) = too_few {
-        let differ = values_differ(values);
-        lines.push(format!(
-            "{differ}, and the seeds are too few to tell a direction; {needed} are needed"
-        ));
-    }
-    lines
-}
-
-fn cells(comparison: &Comparison) -> Vec<String> {
-    let keys = |cells: &[CellInfo]| named(cells.iter().map(|cell| &*cell.key));
-    let mut lines = Vec::new();
-    for (word, cells) in [
-        ("added", &comparison.added),
-        ("removed", &comparison.removed),
-    ] {
-        if !cells.is_empty() {
-            lines.push(format!("{} {word}: {}", cells.len(), keys(cells)));
-        }
-    }
-    for (by, how) in [
-        (
-            MatchedBy::CellHash,
-            "have another key and the same specification",
-        ),
-        (
-            MatchedBy::SharedAxes,
-            "belong together by the axes that both sides have",
-        ),
-    ] {
-        let pairs = comparison.cells.iter().filter(|cell| cell.matched == by);
-        let pairs: Vec<&str> = pairs.map(|cell| &*cell.after).collect();
-        if !pairs.is_empty() {
-            lines.push(format!(
-                "{} {how}: {}",
-                pairs.len(),
-                named(pairs.into_iter())
-            ));
-        }
-    }
-    for doubt in &comparison.ambiguous {
-        let sides = [&doubt.before, &doubt.after].map(|keys| named(keys.iter().map(|key| &**key)));
-        let [before, after] = sides;
-        lines.push(format!(
-            "not compared, since several fit: {before} before; {after} after"
-        ));
-    }
-    let stale = comparison
-        .cells
-        .iter()
-        .filter(|cell| cell.other_code != (false, false));
-    let stale: Vec<&str> = stale.map(|cell| &*cell.label).collect();
-    if !stale.is_empty() {
-        lines.push(format!(
-            "{} measured with other code than the rest of their side, and not compared: {}",
-            stale.len(),
-            named(stale.into_iter())
-        ));
-    }
-    lines
-}
-
-fn axes(changes: &[AxisChange]) -> Vec<String> {
-    let lines = changes.iter().map(|change| {
-        let name = &change.axis;
-        let values = |values: &[String]| named(values.iter().map(|value| &**value));
-        match (change.in_before, change.in_after) {
-            (false, _) => format!("{name} is added, with {}", values(&change.added)),
-            (_, false) => format!("{name} is removed, which had {}", values(&change.removed)),
-            _ => {
-                let parts = [("added", &change.added), ("removed", &change.removed)];
-                let parts = parts.iter().filter(|(_, texts)| !texts.is_empty());
-                let parts: Vec<String> = parts
-                    .map(|(word, texts)| format!("{} {word}", values(texts)))
-                    .collect();
-                format!("{name}: {}", parts.join(", "))
-            }
-        }
+    let cells = comparison.cells.iter();
+    let all = || {
+        let cells = cells.clone();
+        cells.flat_map(|cell| cell.quality.iter().map(move |metric| (cell, metric)))
+    };
+    let told = all().filter_map(|(cell, metric)| {
+        let word = match metric.verdict {
+            QualityVerdict::Better => "better",
+            QualityVerdict::Worse => "worse",
+            _ => return None,
+        };
+        let (before, after) = (human(metric.medians.0, 4), human(metric.medians.1, 4));
+        let p = metric.p.map(|p| format!(", {}", p_value(p)));
+        let seeds = format!("{}{}", count(metric.pairs, "seed"), p.unwrap_or_default());
+        let (label, column) = (&cell.label, &metric.column);
+        Some(format!(
+            "{label}: {column} is {word}, {before} → {after} (median of {seeds})"
+        ))
     });
-    lines.collect()
+    let mut lines: Vec<String> = told.collect();
+    let untold = all().filter(|(_, metric)| metric.verdict == QualityVerdict::NotTold);
+    match untold.count() {
+        0 => {}
+        untold => lines.push(format!(
+            "{} between seeds without a direction",
+            values_differ(untold)
+        )),
+    }
+    let too_few = all().filter_map(|(_, metric)| match metric.verdict {
+        QualityVerdict::TooFewSeeds(needed) => Some(needed),
+        _ => None,
+    });
+    let too_few: Vec<usize> = too_few.collect();
+    lines.extend(too_few.last().map(|needed| {
+        let differ = values_differ(too_few.len());
+        format!("{differ}, and the seeds are too few to tell a direction; {needed} are needed")
+    }));
+    lines
 }
 
 /// Each changed setting once, with the number of cells that have the change.
@@ -267,16 +186,4 @@ fn settings(cells: &[CellPair]) -> Vec<String> {
         format!("{}: {before} → {after} ({cells})", change.path)
     });
     lines.collect()
-}
-
-/// The first few names, and the number of others.
-fn named<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<&str> = names.collect();
-    let (shown, rest) = names.split_at(names.len().min(NAMED));
-    let shown = shown.join("; ");
-    if rest.is_empty() {
-        shown
-    } else {
-        format!("{shown} and {} more", rest.len())
-    }
 }

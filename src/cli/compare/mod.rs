@@ -161,15 +161,11 @@ fn baseline(side: &Side, place: usize, treatment: Option<&str>) -> Option<String
     let plan = &side.set.plan;
     let axis = &plan.axes[place];
     let is_treatment = treatment.is_some_and(|name| axis.is_called(name));
-    let of_treatment = plan.compare.get("baseline").filter(|_| is_treatment);
+    let of_treatment = plan.compare.get("baseline");
+    let of_treatment = of_treatment.filter(|value| is_treatment && !value.is_null());
     let of_report = plan.report.get("baseline").and_then(Value::as_object);
-    let of_report = of_report.and_then(|all| {
-        let named = all.iter().find(|(name, _)| axis.is_called(name));
-        named.map(|(_, value)| value)
-    });
-    let value = of_treatment
-        .filter(|value| !value.is_null())
-        .or(of_report)?;
+    let of_report = of_report.and_then(|all| all.iter().find(|(name, _)| axis.is_called(name)));
+    let value = of_treatment.or(of_report.map(|(_, value)| value))?;
     let text = value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned);

@@ -187,9 +187,8 @@ pub(super) fn across(comparison: &Comparison) -> &'static str {
 
 /// How runs were made, which threshold had to be exceeded, and how many runs a cell needs.
 fn needed(comparison: &Comparison) -> Option<String> {
-    let compared: Vec<_> = comparison
-        .cells
-        .iter()
+    let cells = comparison.cells.iter();
+    let compared: Vec<_> = cells
         .filter(|cell| !matches!(cell.judgement.verdict, Verdict::NotComparable(_)))
         .collect();
     let first = compared.first()?;
@@ -213,10 +212,8 @@ fn needed(comparison: &Comparison) -> Option<String> {
         percent(threshold.value)
     );
     let is_short = |verdict: &Verdict| matches!(verdict, Verdict::TooFewRuns(_));
-    if compared
-        .iter()
-        .any(|cell| is_short(&cell.judgement.verdict))
-    {
+    let mut verdicts = compared.iter().map(|cell| &cell.judgement.verdict);
+    if verdicts.any(is_short) {
         let _ = write!(
             text,
             " A single cell can be called from {} a side on.",

@@ -1,6 +1,7 @@
-use super::is_not_comparable;
 use super::summary::text;
-use crate::compare::golden::{across, batch_sizes, branches};
+use super::{baseline, is_not_comparable};
+use crate::compare::golden::{across, batch_sizes, branches, main};
+use crate::report::comparison_answer;
 
 #[test]
 fn a_branch_is_summed_up() {
@@ -38,4 +39,33 @@ fn colours_are_for_terminals() {
         .replace("\x1b[33m", "")
         .replace("\x1b[0m", "");
     assert_eq!(without, plain);
+}
+
+#[test]
+fn the_last_lines_are_the_answer_of_the_page() {
+    for comparison in [branches(), batch_sizes(), across(true)] {
+        let text = text(&comparison, false);
+        let (_, last) = text.split_once("\nAnswer\n").expect("an answer");
+        let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(flat(last), flat(&comparison_answer(&comparison).join(" ")));
+    }
+}
+
+#[test]
+fn the_baseline_of_the_treatment_is_the_side_before() {
+    let mut side = main();
+    let axes = &side.set.plan.axes;
+    let place = axes
+        .iter()
+        .position(|axis| axis.name == "batch-size")
+        .expect("an axis");
+    side.set.plan.compare = serde_json::json!({"treatment": "batch-size", "baseline": "16"});
+    assert_eq!(
+        baseline(&side, place, Some("batch-size")).as_deref(),
+        Some("16")
+    );
+    // Along another axis than the treatment its baseline says nothing.
+    assert_eq!(baseline(&side, place, Some("workers")), None);
+    side.set.plan.compare["baseline"] = "17".into();
+    assert_eq!(baseline(&side, place, Some("batch-size")), None);
 }

@@ -119,6 +119,9 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
             Diagnostic::error("`report.languages` is empty").at(node.place, "no language");
         mistakes.push(mistake.help(format!("there are {codes}")));
     }
+    for node in report.list("searches") {
+        mistakes.extend(node.as_str().and_then(|name| no_search(plan, node, name)));
+    }
     for node in report.list("answer") {
         mistakes.extend(node.as_str().and_then(|name| undecided(node, name)));
     }
@@ -173,6 +176,25 @@ fn unknown(node: &Node, name: &str) -> Diagnostic {
             "there are {}, and `<name>.md.j2` or `<name>.html.j2` in `reports/templates`",
             list(TEMPLATES.map(|(name, _)| name))
         ))
+}
+
+/// What is wrong with a name in `report.searches`: it is that of this manifest, or no name of a results folder.
+fn no_search(plan: &Plan, node: &Node, name: &str) -> Option<Diagnostic> {
+    let is_own = name == plan.name;
+    let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
+    if is_name && !is_own {
+        return None;
+    }
+    let what = if is_own {
+        "this manifest"
+    } else {
+        "no name of results"
+    };
+    Some(
+        Diagnostic::error(format!("`report.searches` names `{name}`"))
+            .at(node.place, what)
+            .help("name the manifests of searches whose results lie beside these"),
+    )
 }
 
 /// What is wrong with a name in `report.answer`: it is no column or metric of which it is known what is better.

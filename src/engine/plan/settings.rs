@@ -85,6 +85,11 @@ pub struct ReportSpec {
     #[serde(skip_serializing_if = "is_english")]
     #[schemars(length(min = 1), extend("default" = ["en"]))]
     pub languages: Vec<Language>,
+    /// Results of searches beside these, by name, which the template `comparison` shows too; each is held against the last:
+    /// `["detector-search", "detector-search-sequential"]`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("default" = []))]
+    pub searches: Vec<String>,
     /// Cell that the others are compared with: a value for each axis, `{ batch-size = 8, workers = 0 }`.
     pub baseline: Option<serde_json::Map<String, serde_json::Value>>,
     /// Value of a metric that is to be reached, as a table or a list of tables: the report tells time, epochs and samples
@@ -186,6 +191,7 @@ impl Default for ReportSpec {
             templates: Vec::new(),
             answer: Vec::new(),
             languages: vec![Language::English],
+            searches: Vec::new(),
             baseline: None,
             target: Vec::new(),
             classes: None,

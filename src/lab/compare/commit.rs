@@ -97,7 +97,7 @@ fn project(repository: &Repository) -> (String, String) {
     (project, reports)
 }
 
-fn joined(folder: &str, name: &str) -> String {
+pub(super) fn joined(folder: &str, name: &str) -> String {
     match folder {
         "" => name.to_owned(),
         folder => format!("{folder}/{name}"),

@@ -58,6 +58,9 @@ pub struct Side {
     pub set: ResultSet,
     /// A/A results (a build compared with itself): `noise.csv` beside the results.
     pub noise: Vec<NoiseRow>,
+    /// Results of the searches that `[report] searches` of its manifest names, in that order; those without results are
+    /// left out.
+    pub searches: Vec<ResultSet>,
 }
 
 /// Where a side's results come from.

@@ -99,6 +99,7 @@ pub fn side(name: &str, commit: &str, set: ResultSet) -> Side {
         },
         set,
         noise: Vec::new(),
+        searches: Vec::new(),
     }
 }
 

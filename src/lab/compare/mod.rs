@@ -46,7 +46,7 @@ pub use gate::{FailOn, Finding, Violation, violations};
 pub use judgement::{
     Design, Judgement, MatrixJudgement, Obstacle, Ratio, Test, Threshold, ThresholdSource, Verdict,
 };
-pub use side::{Common, Experiment, Source};
+pub use side::{Common, Experiment, Source, searches_beside};
 #[cfg(test)]
 pub(crate) use statistics::mann_whitney;
 pub use verdict::{needed_pairs, needed_runs};

@@ -1,6 +1,6 @@
 //! Sources of the sides of a comparison: results folders, commits, the working tree.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::diag::Failure;
 use crate::plan::{experiment_folder, results_root};
@@ -9,7 +9,7 @@ use crate::results::{
     NoiseRow, ResultSet, ResultsError, from_here, names_below, read, read_noise, results_folder,
 };
 
-use super::commit::{copied, of_ref};
+use super::commit::{copied, joined, of_ref};
 use super::{Origin, Side};
 
 /// Results that a side of a comparison can be taken from: one experiment, or several at one location.
@@ -128,16 +128,17 @@ impl Experiment {
     /// # Errors
     /// A missing or damaged file, another format version, or a failure of git.
     pub fn read(&self, name: &str) -> Result<Side, Failure> {
-        let (origin, (set, noise)) = match &self.place {
+        let (origin, (set, noise), searches) = match &self.place {
             Place::Folder(path) => {
                 let origin = Origin::Folder {
                     path: path.to_string_lossy().into_owned(),
                 };
-                let read = whole(path);
-                (
-                    origin,
-                    read.map_err(|error| Failure::plain(error.to_string(), None))?,
-                )
+                let found = whole(path);
+                let found =
+                    found.map_err(|error| Failure::plain(error.to_string(), None))?;
+                let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                let searches = searches_beside(experiment_folder(&absolute), &found.0);
+                (origin, found, searches)
             }
             Place::Commit {
                 repository,
@@ -156,7 +157,9 @@ impl Experiment {
                 let failure = |error: ResultsError| {
                     Failure::plain(error.to_string().replace(&*path, &shown), None)
                 };
-                (origin, whole(copy.path()).map_err(failure)?)
+                let found = whole(copy.path()).map_err(failure)?;
+                let searches = searches_in_commit(reference, folder, &found.0);
+                (origin, found, searches)
             }
         };
         Ok(Side {
@@ -164,8 +167,48 @@ impl Experiment {
             origin,
             set,
             noise,
+            searches,
         })
     }
+}
+
+/// The results beside `folder` of the searches that the manifest of `set` names; those without results are left out.
+pub fn searches_beside(folder: &Path, set: &ResultSet) -> Vec<ResultSet> {
+    let beside = |name: &str| read(&folder.join("..").join(name)).ok();
+    named_searches(set).filter_map(beside).collect()
+}
+
+/// The same in a commit, in which `folder` has the results of `set`.
+fn searches_in_commit(reference: &str, folder: &str, set: &ResultSet) -> Vec<ResultSet> {
+    let parent = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
+    let of_name = |name: &str| {
+        let source = of_ref(&format!("{reference}:{}", joined(parent, name))).ok()?;
+        let Place::Commit {
+            repository, files, ..
+        } = &source.experiments.first()?.place
+        else {
+            return None;
+        };
+        read(copied(repository, files).ok()?.path()).ok()
+    };
+    named_searches(set).filter_map(of_name).collect()
+}
+
+/// `[report] searches`, without names that lead out of the folder of results.
+fn named_searches(set: &ResultSet) -> impl Iterator<Item = &str> {
+    let listed = set.plan.report.get("searches");
+    let listed = listed.and_then(|names| names.as_array());
+    let names = listed
+        .into_iter()
+        .flatten()
+        .filter_map(|name| name.as_str());
+    names.filter(|name| {
+        let mut parts = Path::new(name).components();
+        matches!(
+            (parts.next(), parts.next()),
+            (Some(Component::Normal(_)), None)
+        )
+    })
 }
 
 /// All data of a side from a results folder.

@@ -70,6 +70,7 @@ fn side(name: &str, origin: Origin, set: ResultSet) -> Side {
         origin,
         set,
         noise: Vec::new(),
+        searches: Vec::new(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::base::text::kebab_case;
 use crate::compare::Comparison;
 use crate::report::section::Section;
 use crate::report::sections::plots::PlotContext;
@@ -95,7 +96,12 @@ impl ComparisonReport {
                 title
             }),
             question: question.unwrap_or_default(),
-            labels: head::labels(words),
+            labels: Labels {
+                sections: words.section_list(),
+                answer: words.answer_title(),
+                details: words.details_title(),
+                warnings: words.warnings(),
+            },
             parts: parts.collect(),
             written_by: words.written_by(env!("CARGO_PKG_VERSION")),
         }
@@ -112,9 +118,11 @@ impl ComparisonReport {
 
 impl Part {
     fn of(scene: &Scene<'_>) -> Self {
+        let comparison = scene.comparison;
+        let (before, after) = (&comparison.before.name, &comparison.after.name);
         Self {
-            id: head::id(scene),
-            title: head::title(scene),
+            id: kebab_case(after),
+            title: scene.words.against(before, after),
             intro: head::intro(scene),
             warnings: head::warnings(scene),
             answer: answer::sentences(scene),

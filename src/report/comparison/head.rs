@@ -1,11 +1,10 @@
 //! The head of a comparison: what is compared with what, what to know before, and its figures.
 
-use crate::base::text::kebab_case;
-use crate::compare::{FieldClass, Origin, Side, Verdict, Work};
+use std::collections::BTreeMap;
+
+use crate::compare::{Origin, Side, Verdict, Work};
 use crate::report::language::messages;
 
-use super::Words;
-use super::context::Labels;
 use super::scene::Scene;
 
 messages! {
@@ -16,35 +15,13 @@ messages! {
     cells_compared(count) = "Cells on both sides: {count}." | "Zellen auf beiden Seiten: {count}.";
     one_cell_compared() = "One cell stands on both sides." | "Eine Zelle steht auf beiden Seiten.";
     only_one_side(added, removed) = "Cells of one side only: {added} after, {removed} before." | "Zellen nur einer Seite: {added} nachher, {removed} vorher.";
-    ratios_mean() = "Every ratio is after ÷ before: of times and bytes, below 1 is better." | "Jedes Verhältnis ist nachher ÷ vorher: bei Zeiten und Bytes ist unter 1 besser.";
+    ratios_mean() = "Every ratio is after ÷ before: of times and bytes, below 1 is better." | "Jedes Verhältnis ist nachher ÷ vorher: bei Zeiten und Bytes ist ein Wert unter 1 besser.";
     environments_differ(fields) = "the environments of the two sides differ in {fields}" | "die Umgebungen der beiden Seiten unterscheiden sich in {fields}";
     across() = "times are compared across environments on request (--across-env): what the machine or build changes looks like an effect, and every figure says so" | "Zeiten werden auf Wunsch über Umgebungen hinweg verglichen (--across-env): was Maschine oder Build ändern, sieht wie ein Effekt aus, und jede Zahl sagt es";
     refused() = "no time is compared" | "keine Zeit wird verglichen";
     other_work(count) = "cells that do other work on both sides: {count}; both values stand without a ratio" | "Zellen, die auf beiden Seiten verschiedene Arbeit verrichten: {count}; beide Werte stehen ohne Verhältnis";
     other_treatment() = "the sides are declared as different treatments: a ratio of their times is a ratio of treatments, beside the list of everything that differs" | "das Manifest erklärt beide Seiten zu verschiedenen Behandlungen: Ein Verhältnis ihrer Zeiten vergleicht Behandlungen; alle Unterschiede sind aufgelistet";
     not_comparable_cells(count, why) = "cells that cannot be compared: {count} ({why})" | "nicht vergleichbare Zellen: {count} ({why})";
-}
-
-/// Words of the template itself.
-pub(super) fn labels(words: Words) -> Labels {
-    Labels {
-        sections: words.section_list(),
-        answer: words.answer_title(),
-        details: words.details_title(),
-        warnings: words.warnings(),
-    }
-}
-
-/// What a part stands under in links.
-pub(super) fn id(scene: &Scene<'_>) -> String {
-    kebab_case(&scene.comparison.after.name)
-}
-
-/// What is compared with what, as a heading.
-pub(super) fn title(scene: &Scene<'_>) -> String {
-    let comparison = scene.comparison;
-    let (before, after) = (&comparison.before.name, &comparison.after.name);
-    scene.words.against(before, after)
 }
 
 /// What is compared with what, and how much of it there is.
@@ -73,10 +50,7 @@ pub(super) fn intro(scene: &Scene<'_>) -> Vec<String> {
 /// A side by its name, with its commit where it has one.
 pub(crate) fn side(scene: &Scene<'_>, side: &Side) -> String {
     let words = scene.words;
-    let name = match words.language {
-        super::Language::English => format!("“{}”", side.name),
-        super::Language::German => format!("„{}“", side.name),
-    };
+    let name = words.quoted(&side.name);
     match &side.origin {
         Origin::Git { commit, .. } => words.of_commit(name, short(commit)),
         Origin::Folder { .. } | Origin::Value { .. } => name,
@@ -91,11 +65,7 @@ pub(crate) fn short(commit: &str) -> String {
 /// What to know before reading a figure.
 pub(super) fn warnings(scene: &Scene<'_>) -> Vec<String> {
     let (comparison, words) = (scene.comparison, scene.words);
-    let must = comparison.environment.fields.iter();
-    let must: Vec<String> = must
-        .filter(|field| field.class == FieldClass::MustMatch)
-        .map(|field| field.field.clone())
-        .collect();
+    let must = scene.must_match();
     let mut found = Vec::new();
     if !must.is_empty() {
         found.push(words.environments_differ(words.listed(&must, 8)));
@@ -106,16 +76,11 @@ pub(super) fn warnings(scene: &Scene<'_>) -> Vec<String> {
         });
     }
     let works = |is: fn(&Work) -> bool| {
-        comparison
-            .cells
-            .iter()
-            .filter(|pair| is(&pair.work))
-            .count()
+        let pairs = comparison.cells.iter();
+        pairs.filter(|pair| is(&pair.work)).count()
     };
     let different = works(|work| matches!(work, Work::Different(_)));
-    if different > 0 {
-        found.push(words.other_work(words.count(different)));
-    }
+    found.extend((different > 0).then(|| words.other_work(words.count(different))));
     if works(|work| matches!(work, Work::Treatments(_))) > 0 {
         found.push(words.other_treatment());
     }
@@ -128,17 +93,13 @@ pub(super) fn warnings(scene: &Scene<'_>) -> Vec<String> {
 /// Cells of which no verdict can be drawn although the environments agree: rows of other code, and the like.
 fn not_comparable(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
-    let mut reasons: Vec<(String, usize)> = Vec::new();
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for pair in &scene.comparison.cells {
-        if let Verdict::NotComparable(why) = &pair.judgement.verdict
-            && !matches!(pair.work, Work::Different(_))
-        {
-            let why: Vec<String> = why.iter().map(|why| words.obstacle(why)).collect();
-            let why = why.join("; ");
-            match reasons.iter_mut().find(|(known, _)| *known == why) {
-                Some((_, count)) => *count += 1,
-                None => reasons.push((why, 1)),
-            }
+        let verdict = &pair.judgement.verdict;
+        let is_own = !matches!(pair.work, Work::Different(_));
+        if is_own && matches!(verdict, Verdict::NotComparable(_)) {
+            let why = words.why(verdict, None).join("; ");
+            *reasons.entry(why).or_default() += 1;
         }
     }
     let told = reasons.into_iter().take(4);

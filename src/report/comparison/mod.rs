@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use minijinja::value::Value;
 
-use crate::compare::{Comparison, Options, Origin, Side, Verdict};
+use crate::compare::{Comparison, Options, Origin, Side, Verdict, searches_beside};
 use crate::plan::COMPARISON;
 use crate::results::{ResultSet, read_noise};
 
@@ -51,6 +51,11 @@ pub fn render_comparison(
 /// The answer of a comparison in English, a sentence each, as its page has it.
 pub fn comparison_answer(comparison: &Comparison) -> Vec<String> {
     account::answer::sentences(&scene::Scene::of(comparison, Language::English))
+}
+
+/// Cells and axes that only one side has, in English, a sentence each, as the page has it.
+pub fn comparison_matching(comparison: &Comparison) -> Vec<String> {
+    sections::matching::points(&scene::Scene::of(comparison, Language::English))
 }
 
 /// A verdict in English, as pages have it: a word or two, then why it is none and what would have been seen.
@@ -118,6 +123,7 @@ pub(super) fn along_treatment(
         },
         set: set.clone(),
         noise: read_noise(folder)?,
+        searches: searches_beside(folder, set),
     };
     let others = axis.values.iter().filter(|value| ***value != *baseline);
     let compared = others.map(|value| {

@@ -2,7 +2,7 @@
 
 use crate::compare::{Design, Doubt, Judgement, Obstacle, Ratio, Verdict};
 use crate::report::number::Provenance;
-use crate::report::table::{Column, ColumnKind, Entry};
+use crate::report::table::{Column, Entry};
 use crate::results::IntervalKind;
 
 use super::Words;
@@ -12,10 +12,8 @@ impl Words {
     pub(crate) fn column(self, heading: String, unit: &str, provenance: &Provenance) -> Column {
         Column {
             heading,
-            unit: unit.to_owned(),
             provenance: self.provenance(provenance),
-            is_number: true,
-            kind: ColumnKind::Number,
+            ..Column::number("", unit, provenance)
         }
     }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::{Language, Words};
 use crate::compare::{CellPair, Comparison, FieldClass, Verdict};
 use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 
 /// Rows of a table over cells at most.
@@ -21,6 +20,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) before: View<'a>,
     /// The side after, by cell.
     pub(crate) after: View<'a>,
+    /// The searches that the manifest of the side after names, where they have results.
+    pub(crate) searches: Vec<View<'a>>,
     /// Places of each pair's cells in `before` and `after`; pairs of which one is in no plan are left out.
     places: Vec<(usize, usize, usize)>,
     /// Places in `places` of the pairs that have a row in tables.
@@ -51,6 +52,7 @@ impl<'a> Scene<'a> {
             words: Words::in_language(language),
             before,
             after,
+            searches: comparison.after.searches.iter().map(View::of).collect(),
             places,
             shown,
         }
@@ -78,12 +80,14 @@ impl<'a> Scene<'a> {
 
     /// Whether times of environments that must match and do not are held against each other.
     pub(crate) fn is_across(&self) -> bool {
-        let environment = &self.comparison.environment;
-        let differs = environment
-            .fields
-            .iter()
-            .any(|field| field.class == FieldClass::MustMatch);
-        environment.is_across && differs
+        self.comparison.environment.is_across && !self.must_match().is_empty()
+    }
+
+    /// Names of the fields of the environments that must match and do not.
+    pub(crate) fn must_match(&self) -> Vec<String> {
+        let fields = self.comparison.environment.fields.iter();
+        let must = fields.filter(|field| field.class == FieldClass::MustMatch);
+        must.map(|field| field.field.clone()).collect()
     }
 
     /// A formula of a ratio of times; it says so where the times are of different environments.
@@ -109,52 +113,13 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// A table with one row for each pair of cells: what tells it from others, then what `fields` gives; an error says
-    /// why a pair has no values here.
-    pub(crate) fn table(
-        &self,
-        (id, title, about): (&str, String, String),
-        columns: Vec<Column>,
-        fields: impl Fn(&Duo<'_, 'a>) -> Result<Vec<Entry>, String>,
-    ) -> Table {
-        let mut all = vec![Column::text(&self.words.cell())];
-        all.extend(columns);
-        let rows = self.shown().map(|duo| {
-            let own = fields(&duo);
-            let missing = own.as_ref().err().cloned();
-            let mut entries = vec![Entry::text(self.name(&duo))];
-            entries.extend(own.unwrap_or_default());
-            Row {
-                key: duo.pair.after.clone(),
-                fields: entries,
-                missing,
-            }
-        });
-        Table {
-            cut: self.cut(),
-            ..Table::of_rows((id, &title, about), all, rows.collect())
-        }
-    }
-
     /// What a pair of cells is called.
-    pub(crate) fn name(&self, duo: &Duo<'_, 'a>) -> String {
-        self.label(duo.pair)
-    }
-
-    /// The same, of what was found alone.
     pub(crate) fn label(&self, pair: &CellPair) -> String {
         if pair.label.is_empty() {
             self.words.only_cell()
         } else {
             pair.label.clone()
         }
-    }
-
-    /// The sentence below a table that leaves pairs out.
-    fn cut(&self) -> Option<String> {
-        let (rows, all) = (self.shown.len(), self.places.len());
-        let words = self.words;
-        (rows < all).then(|| words.cut(words.count(rows), words.count(all)))
     }
 }
 
@@ -183,13 +148,11 @@ fn shown(comparison: &Comparison, places: &[(usize, usize, usize)]) -> Vec<usize
         let verdict = &comparison.cells[places[*place].0].judgement.verdict;
         matches!(verdict, Verdict::Faster | Verdict::Slower)
     };
-    let all: Vec<usize> = (0..places.len()).collect();
-    if all.len() <= ROWS {
-        return all;
+    let mut shown: Vec<usize> = (0..places.len()).collect();
+    if shown.len() > ROWS {
+        shown.sort_by_key(|place| !is_called(place));
+        shown.truncate(ROWS);
+        shown.sort_unstable();
     }
-    let (mut shown, others): (Vec<usize>, Vec<usize>) = all.into_iter().partition(is_called);
-    shown.extend(others);
-    shown.truncate(ROWS);
-    shown.sort_unstable();
     shown
 }

@@ -161,3 +161,43 @@ fn the_english_reasons_of_pages_are_those_of_comparison_csv() {
     let (word, why) = verdict_words(&Verdict::NotComparable(obstacles), None);
     assert_eq!((&*word, why), ("not comparable", shown));
 }
+
+#[test]
+fn named_searches_are_read_from_the_folders_beside() {
+    let committed = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("reports");
+    let root = tempfile::tempdir().expect("a temporary folder");
+    for name in ["detector", "detector-search", "detector-search-sequential"] {
+        let folder = root.path().join(name);
+        fs::create_dir(&folder).expect("creates");
+        for file in fs::read_dir(committed.join(name))
+            .expect("results")
+            .flatten()
+        {
+            if file.path().is_file() {
+                fs::copy(file.path(), folder.join(file.file_name())).expect("copies");
+            }
+        }
+    }
+    let folder = root.path().join("detector");
+    let plan = fs::read_to_string(folder.join("plan.json")).expect("a plan");
+    let mut plan: serde_json::Value = serde_json::from_str(&plan).expect("JSON");
+    let names = [
+        "detector-search",
+        "detector-search-sequential",
+        "../detector",
+    ];
+    plan["report"]["searches"] = serde_json::json!(names);
+    fs::write(folder.join("plan.json"), plan.to_string()).expect("writes");
+    let options = crate::report::ReportOptions {
+        templates: vec!["comparison".into()],
+        languages: vec![Language::English],
+    };
+    crate::report::render(&folder, &options).expect("renders");
+    let text = fs::read_to_string(folder.join("comparison.en.md")).expect("a page");
+    assert!(
+        text.contains("\nSearch, makespan: detector-search-sequential "),
+        "{text}"
+    );
+    assert!(!text.contains("Hyperparameter search: not measured"));
+    assert!(text.contains("no results of “../detector” lie beside"));
+}

@@ -10,9 +10,9 @@ messages! {
 
     before() = "before" | "vorher";
     after() = "after" | "nachher";
+    quoted(name) = "“{name}”" | "„{name}“";
     cell() = "cell" | "Zelle";
     only_cell() = "the only cell" | "einzige Zelle";
-    cut(rows, all) = "{rows} of {all} cells, those with a verdict first; all of them are in comparison.csv." | "{rows} von {all} Zellen, solche mit Urteil zuerst; alle stehen in comparison.csv.";
     after_by_before() = "after ÷ before" | "nachher ÷ vorher";
     across_environments(formula) = "{formula}, across environments" | "{formula}, über Umgebungen hinweg";
     across_caption() = "Both sides were measured in different environments." | "Beide Seiten wurden in verschiedenen Umgebungen gemessen.";
@@ -44,5 +44,4 @@ messages! {
     other_work_per_sample(parts) = "other work per sample ({parts})" | "andere Arbeit je Sample ({parts})";
     other_threads(before, after) = "{before} threads before, {after} after" | "{before} Threads vorher, {after} nachher";
     exclusive_on(side) = "runs had the machine for themselves only {side}" | "nur {side} hatten die Läufe die Maschine für sich";
-    time_per_sample() = "time per sample" | "Zeit je Sample";
 }

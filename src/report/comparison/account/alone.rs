@@ -1,12 +1,12 @@
 //! [`Alone`]: a factor that some cell of the same results changes alone, to the value that the comparison changes it to.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::compare::{Comparison, SpecChange, setting_changes};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::view::View;
 
-use super::factor::{Factor, grouped};
+use super::factor::Factor;
 use super::figure::At;
 use super::rows::sides;
 
@@ -20,8 +20,6 @@ pub(crate) struct Alone<'v, 'a> {
     pub(crate) without: At<'v, 'a>,
     /// The cell with it.
     pub(crate) with: At<'v, 'a>,
-    /// Whether everything else is as before; else it is as after.
-    pub(crate) is_added: bool,
 }
 
 /// Leaves out comparisons whose every change is also one of a larger comparison among them: such a value of a treatment
@@ -50,10 +48,10 @@ fn all_changes(comparison: &Comparison) -> BTreeSet<Change> {
         .collect()
 }
 
-/// The factors in which a pair of cells differs, each with its settings.
-pub(crate) fn factors<'p>(duo: &Duo<'_, 'p>) -> BTreeMap<Factor, Vec<&'p SpecChange>> {
-    let changes = duo.pair.changes.iter();
-    grouped(changes.filter(|change| counts(&change.path)))
+/// The factors in which a pair of cells differs.
+pub(crate) fn factors(duo: &Duo<'_, '_>) -> BTreeSet<Factor> {
+    let paths = duo.pair.changes.iter().map(|change| &*change.path);
+    paths.filter(|path| counts(path)).map(Factor::of).collect()
 }
 
 /// Finds the cell that changes `factor` alone: added to what was before, or, where there is none, as the last that is
@@ -63,45 +61,44 @@ pub(crate) fn find<'v, 'a>(
     duo: &Duo<'v, 'a>,
     factor: Factor,
 ) -> Option<Alone<'v, 'a>> {
-    let (before, after) = sides(scene, duo);
-    let all = differing(before, after);
-    let wanted: Vec<&SpecChange> = all
+    let [before, after] = sides(scene, duo);
+    let wanted = differing(before, after);
+    let wanted: Vec<&SpecChange> = wanted
         .iter()
-        .filter(|change| counts(&change.path) && Factor::of(&change.path) == factor)
+        .filter(|change| Factor::of(&change.path) == factor)
         .collect();
     if wanted.is_empty() {
         return None;
     }
-    let of = |view: &'v View<'a>| view.cells.iter().map(move |cell| At { view, cell });
-    let is_one = |without: &At<'_, '_>, with: &At<'_, '_>| {
-        let found = differing(*without, *with);
-        let found: Vec<&SpecChange> = found.iter().filter(|c| counts(&c.path)).collect();
-        with.cell.is_measured() && without.cell.is_measured() && found == wanted
+    let is_one = |alone: &Alone<'_, '_>| {
+        let is_measured = alone.with.cell.is_measured() && alone.without.cell.is_measured();
+        is_measured
+            && differing(alone.without, alone.with)
+                .iter()
+                .eq(wanted.iter().copied())
     };
-    let mut added = of(before.view).filter(|at| is_one(&before, at));
-    let mut last = of(after.view).filter(|at| is_one(at, &after));
-    let added = added.next().map(|with| Alone {
+    let of = |view: &'v View<'a>| view.cells.iter().map(move |cell| At { view, cell });
+    let added = of(before.view).map(|with| Alone {
         without: before,
         with,
-        is_added: true,
     });
-    added.or_else(|| {
-        last.next().map(|without| Alone {
-            without,
-            with: after,
-            is_added: false,
-        })
-    })
+    let last = of(after.view).map(|without| Alone {
+        without,
+        with: after,
+    });
+    added.chain(last).find(is_one)
 }
 
 fn counts(path: &str) -> bool {
     !ASIDE.contains(&path.split('.').next().unwrap_or_default())
 }
 
-/// The settings in which two cells differ.
+/// The settings in which two cells differ, without those that decide neither work nor result.
 pub(crate) fn differing(one: At<'_, '_>, other: At<'_, '_>) -> Vec<SpecChange> {
-    setting_changes(
+    let mut changes = setting_changes(
         (&one.view.set.plan, one.cell.info),
         (&other.view.set.plan, other.cell.info),
-    )
+    );
+    changes.retain(|change| counts(&change.path));
+    changes
 }

@@ -1,27 +1,22 @@
 //! The answer of a comparison: the verdict on times, then memory and quality, and what was not told; with the plot of its factors.
 
-use crate::compare::{QualityVerdict, Ratio, Verdict};
+use crate::base::text::capitalised;
+use crate::compare::{QualityVerdict, Verdict};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::comparison::sections::{cells, summary};
-use crate::report::language::{Words, messages};
-use crate::report::plot::{IntervalPlot, IntervalRow};
+use crate::report::language::messages;
+use crate::report::plot::IntervalRow;
 use crate::report::sections::plots::PlotContext;
 use crate::report::sections::quality::has_learned;
 use crate::report::view::Cell;
-use crate::results::interval_over_runs;
 
-use super::alone::{Alone, factors, find};
-use super::effects::{effect, product};
-use super::figure::{At, Figure, Kind};
-use super::rows::{ALPHA, is_one, ratio, sides};
+use super::effects::Taken;
+use super::figure::Figure;
+use super::rows::{Held, Measure, Shown};
 use super::search;
-use super::spread::p_value;
 
 /// Metrics that are named.
 const NAMED: usize = 4;
-/// Series of the plot: faster, slower, neither.
-const KINDS: [usize; 3] = [0, 1, 7];
-
 messages! {
     answer_title() = "Answer" | "Antwort";
     details_title() = "Details" | "Einzelheiten";
@@ -45,7 +40,7 @@ messages! {
     answer_seeds(names, seeds, needed) = "Whether the model is better was not tested ({seeds} of {needed} seeds): {names} have other values." | "Ob das Modell besser ist, wurde nicht getestet ({seeds} von {needed} Seeds): andere Werte haben {names}.";
     answer_not_learned(sides) = "Whether the model is better is not told: {sides}, training did not lower the evaluation loss by 1 %." | "Ob das Modell besser ist, ist nicht bestimmbar: {sides} senkte das Training den Loss der Evaluierung nicht um 1 %.";
     forest_title() = "Time per sample: each factor alone, their product, all together" | "Zeit je Sample: jeder Faktor allein, ihr Produkt, alle gemeinsam";
-    forest_caption() = "After ÷ before. Marks are ratios of medians, whiskers their intervals over blocks (95 % from six blocks on, below that the range); a factor whose interval contains 1, or whose sign-flip test shows nothing, has no direction." | "Nachher ÷ vorher. Marken sind Verhältnisse der Mediane, Linien ihre Intervalle über die Blöcke (95 % ab sechs Blöcken, darunter die Spannweite); ein Faktor, dessen Intervall 1 enthält oder dessen Vorzeichentest nichts zeigt, hat keine Richtung.";
+    forest_caption() = "After ÷ before. Marks are ratios of medians, whiskers their intervals over blocks (95 % from six blocks on, below that the range); a factor whose interval contains 1, or whose sign-flip test shows nothing, has no direction; the product has no test." | "Nachher ÷ vorher. Marken sind Verhältnisse der Mediane, Linien ihre Intervalle über die Blöcke (95 % ab sechs Blöcken, darunter die Spannweite); ein Faktor, dessen Intervall 1 enthält oder dessen Vorzeichentest nichts zeigt, hat keine Richtung; das Produkt hat keinen Test.";
     forest_product(count) = "product of {count}" | "Produkt aus {count}";
     forest_all() = "all together" | "alle gemeinsam";
     forest_open() = "no direction shown" | "keine Richtung nachgewiesen";
@@ -55,15 +50,20 @@ messages! {
 pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
     let mut duos = scene.duos();
-    let mut all: Vec<String> = search::sentence(scene).into_iter().collect();
+    let searches = search::sentences(scene);
+    let mut all = Vec::new();
     match (duos.next(), duos.next()) {
         (None, _) => all.push(words.answer_nothing()),
         (Some(duo), None) => all.extend(of_one(scene, &duo)),
-        _ => {
-            all.extend(summary::verdict(scene));
-            all.extend(summary::quality_sentence(scene));
-        }
+        _ => all.extend(summary::sentences(scene)),
     }
+    // Searches that are compared come first, those beside the comparison last.
+    let place = if scene.searches.is_empty() {
+        0
+    } else {
+        all.len()
+    };
+    all.splice(place..place, searches);
     all
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
 fn of_one(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let words = scene.words;
     let mut all = vec![time(scene, duo)];
-    all.extend(figure_sentence(scene, duo, Figure::PeakTraining));
+    all.extend(memory(scene, duo));
     let idle = [(duo.before, words.before()), (duo.after, words.after())];
     let idle: Vec<String> = idle
         .into_iter()
@@ -121,40 +121,27 @@ fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
     }
 }
 
-/// A figure with its values and the interval of its ratio; `None` where it was not measured.
-fn figure_sentence(scene: &Scene<'_>, duo: &Duo<'_, '_>, figure: Figure) -> Option<String> {
+/// The peak memory with its values and the interval of its ratio; `None` where it was not measured.
+fn memory(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     let words = scene.words;
-    let (before, after) = sides(scene, duo);
-    let ratio = ratio(scene, duo, figure)?;
-    let median = |at: At<'_, '_>| {
-        let values: Vec<f64> = figure.runs(at).into_values().collect();
-        Some(interval_over_runs(&at.cell.info.key, &values)?.median)
-    };
-    let show = |value: f64| Kind::show(figure.kind(), words, value);
-    let (before, after) = (show(median(before)?), show(median(after)?));
-    let name = crate::base::text::capitalised(&figure.name(words));
-    if is_one(&ratio) {
-        return Some(words.answer_equal(name, before));
-    }
-    let ends = words.direction(&ratio);
-    let p = p_value(
-        &figure.runs(sides(scene, duo).0),
-        &figure.runs(sides(scene, duo).1),
-    );
-    let is_shown = p.is_some_and(|p| p <= ALPHA);
-    Some(if ratio.high < 1.0 && is_shown {
-        words.answer_less(name, before, after, ends)
-    } else if ratio.low > 1.0 && is_shown {
-        words.answer_more(name, before, after, ends)
-    } else {
-        words.answer_open(name, before, after, ends)
+    let figure = Figure::PeakTraining;
+    let held = Held::of(scene, duo, &figure);
+    let ends = words.direction(&held.ratio?);
+    let [before, after] = held.medians;
+    let [before, after] = [before?, after?].map(|found| words.bytes(found.median));
+    let name = capitalised(&figure.name(words));
+    Some(match held.shown {
+        Shown::Equal => words.answer_equal(name, before),
+        Shown::Less => words.answer_less(name, before, after, ends),
+        Shown::More => words.answer_more(name, before, after, ends),
+        _ => words.answer_open(name, before, after, ends),
     })
 }
 
 /// What the seeds say of losses and metrics, by verdict.
 fn quality(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let words = scene.words;
-    let of = |is: fn(&QualityVerdict) -> bool| -> Option<String> {
+    let of = |is: &dyn Fn(&QualityVerdict) -> bool| -> Option<String> {
         let found = duo
             .pair
             .quality
@@ -163,105 +150,60 @@ fn quality(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
         let names: Vec<String> = found.map(|quality| quality.column.clone()).collect();
         (!names.is_empty()).then(|| words.listed(&names, NAMED))
     };
+    let is = |verdict: QualityVerdict| of(&|own| *own == verdict);
     let mut all = Vec::new();
-    all.extend(of(|v| *v == QualityVerdict::Better).map(|names| words.answer_better(names)));
-    all.extend(of(|v| *v == QualityVerdict::Worse).map(|names| words.answer_worse(names)));
-    all.extend(of(|v| *v == QualityVerdict::NotTold).map(|names| words.answer_not_told(names)));
-    let few = |verdict: &QualityVerdict| matches!(verdict, QualityVerdict::TooFewSeeds(_));
-    let first = duo
-        .pair
-        .quality
-        .iter()
-        .find(|quality| few(&quality.verdict));
-    if let (Some(names), Some(first)) = (of(few), first)
-        && let QualityVerdict::TooFewSeeds(needed) = first.verdict
-    {
-        all.push(words.answer_seeds(names, words.count(first.pairs), words.count(needed)));
-    }
+    all.extend(is(QualityVerdict::Better).map(|names| words.answer_better(names)));
+    all.extend(is(QualityVerdict::Worse).map(|names| words.answer_worse(names)));
+    all.extend(is(QualityVerdict::NotTold).map(|names| words.answer_not_told(names)));
+    all.extend(duo.pair.quality.iter().find_map(|quality| {
+        let QualityVerdict::TooFewSeeds(needed) = quality.verdict else {
+            return None;
+        };
+        let names = of(&|own| matches!(own, QualityVerdict::TooFewSeeds(_)))?;
+        Some(words.answer_seeds(names, words.count(quality.pairs), words.count(needed)))
+    }));
     if all.is_empty() {
-        let equal = of(|v| *v == QualityVerdict::Equal);
-        all.extend(equal.map(|names| words.answer_equal_quality(names)));
+        all.extend(is(QualityVerdict::Equal).map(|names| words.answer_equal_quality(names)));
     }
     all
 }
 
 /// The plot: of several factors each alone, their product and all together; else the ratio of every cell.
 pub(crate) fn figure(scene: &Scene<'_>) -> Option<PlotContext> {
-    let mut duos = scene.duos().filter(|duo| factors(duo).len() > 1);
-    let forest = duos.next().and_then(|duo| forest(scene, &duo));
-    forest.or_else(|| cells::ratios(scene))
-}
-
-fn forest(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<PlotContext> {
     let words = scene.words;
-    let found = factors(duo).into_keys();
-    let found = found.filter_map(|factor| Some((factor.name(words), find(scene, duo, factor)?)));
-    let found: Vec<(String, Alone<'_, '_>)> = found.collect();
-    if found.is_empty() {
-        return None;
-    }
-    let single: Vec<Alone<'_, '_>> = found.iter().map(|(_, alone)| *alone).collect();
-    let time = Figure::SampleTime;
-    let p_of = |one: At<'_, '_>, other: At<'_, '_>| p_value(&time.runs(one), &time.runs(other));
-    let mut ratios: Vec<(String, Option<Ratio>, Option<f64>)> = found
-        .iter()
-        .map(|(name, alone)| {
-            let p = p_of(alone.without, alone.with);
-            (name.clone(), effect(alone, time), p)
-        })
-        .collect();
-    let product = product(scene, duo, &single, time);
-    ratios.push((
-        words.forest_product(words.count(single.len())),
-        product,
-        None,
-    ));
-    let (before, after) = sides(scene, duo);
-    ratios.push((
-        words.forest_all(),
-        ratio(scene, duo, time),
-        p_of(before, after),
-    ));
-    let threshold = duo.pair.judgement.threshold.value.clamp(0.0, 0.9);
-    let rows = ratios.into_iter().filter_map(|(label, ratio, p)| {
-        Some(IntervalRow {
-            label,
-            threshold,
-            ..row(words, &ratio?, p)?
-        })
-    });
-    let rows: Vec<IntervalRow> = rows.collect();
-    let names = [words.faster(), words.slower(), words.forest_open()];
-    let kinds = KINDS.into_iter().zip(names);
-    let kinds = kinds.filter(|(kind, _)| rows.iter().any(|row| row.kind == *kind));
-    let plot = IntervalPlot {
-        about: words.forest_title(),
-        x_label: words.after_by_before(),
-        words,
-        kinds: kinds.collect(),
-        rows,
+    let Some(rows) = scene.duos().find_map(|duo| forest(scene, &duo)) else {
+        return cells::ratios(scene);
     };
-    Some(PlotContext {
-        id: "factors".to_owned(),
-        title: words.forest_title(),
-        caption: format!("{}{}", words.forest_caption(), scene.across_note()),
-        svg: plot.draw(),
-    })
+    let caption = format!("{}{}", words.forest_caption(), scene.across_note());
+    let titles = (words.forest_title(), caption);
+    Some(cells::plot(
+        words,
+        "factors",
+        titles,
+        words.forest_open(),
+        rows,
+    ))
 }
 
-/// A ratio as a row of the plot: faster or slower only where its interval and its test, where it has one, show it.
-fn row(words: Words, ratio: &Ratio, p: Option<f64>) -> Option<IntervalRow> {
-    let kind = match () {
-        () if p.is_some_and(|p| p > ALPHA) => KINDS[2],
-        () if ratio.high < 1.0 => KINDS[0],
-        () if ratio.low > 1.0 => KINDS[1],
-        () => KINDS[2],
-    };
-    (ratio.value > 0.0).then(|| IntervalRow {
-        kind,
-        value: ratio.value,
-        interval: ratio.ends(),
-        end: words.ratio(ratio.value),
-        ..IntervalRow::default()
-    })
+/// The rows of the plot; `None` where no factor was measured alone. Only what a test shows is faster or slower.
+fn forest(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<IntervalRow>> {
+    let words = scene.words;
+    let taken = Taken::of(scene, duo)?;
+    let count = taken.measured().count();
+    let single = taken.factors.iter().filter_map(|(factor, alone)| {
+        let (ratio, shown) = alone.as_ref()?.effect(Figure::SampleTime)?;
+        let kind = match shown {
+            Shown::Less => cells::FASTER,
+            Shown::More => cells::SLOWER,
+            _ => cells::OPEN,
+        };
+        cells::row(words, duo, factor.name(words), ratio, kind)
+    });
+    let product = taken.product(Figure::SampleTime).and_then(|ratio| {
+        let label = words.forest_product(words.count(count));
+        cells::row(words, duo, label, ratio, cells::OPEN)
+    });
+    let all = cells::verdict_row(words, duo, words.forest_all());
+    let rows = single.chain(product).chain(all);
+    (count > 0).then(|| rows.collect())
 }

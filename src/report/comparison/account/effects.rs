@@ -1,26 +1,32 @@
 //! What each factor does alone, the product of that, and what the product leaves of the combined effect.
 
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde_json::Value;
+
 use crate::compare::Ratio;
+use crate::plan::toml_text;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
-use crate::report::section::Section;
-use crate::report::table::{Column, Entry, Row};
+use crate::report::section::{Code, Section};
+use crate::report::table::{Column, Entry};
 
 use super::alone::{Alone, factors, find};
 use super::factor::Factor;
-use super::figure::Figure;
-use super::rows::{has_many, heads, ratio, sides};
-use super::spread::{Runs, over_blocks};
+use super::figure::{At, Figure};
+use super::qualities;
+use super::rows::{Held, Line, Measure, Shown, direction, over_pairs, ratio_entry, shown, sides};
+use super::spread::{Runs, over_blocks, p_value, quotient};
 
 /// Figures whose ratios are multiplied.
-const FIGURES: [Figure; 4] = [
+const FIGURES: [Figure; 5] = [
     Figure::SampleTime,
     Figure::Pass,
     Figure::Training,
     Figure::WholeRun,
+    Figure::PeakTraining,
 ];
-/// Pairs of cells that are taken apart, at most.
-const PAIRS: usize = 12;
 
 messages! {
     effects_title() = "Single factors and their product" | "Einzelne Faktoren und ihr Produkt";
@@ -31,40 +37,105 @@ messages! {
     effects_combined() = "combined" | "gemeinsam";
     effects_rest() = "combined ÷ product" | "gemeinsam ÷ Produkt";
     effects_added(with, without) = "{with} against {without}" | "{with} gegen {without}";
+    effects_shown() = "time per sample: what its test shows" | "Zeit je Sample: was ihr Test zeigt";
+    effects_quality() = "best loss" | "bester Loss";
     effects_formula() = "median with the change ÷ median without it; of the last rows by their formula; below it the 95 % interval over blocks, below six blocks their range" | "Median mit Änderung ÷ Median ohne Änderung; der letzten Zeilen nach ihrer Formel; darunter das 95-%-Intervall über die Blöcke, unter sechs Blöcken deren Spannweite";
     effects_missing(names) = "Not measured alone, and in no product: {names}." | "Nicht einzeln gemessen und in keinem Produkt: {names}.";
+    effects_add() = "These lines in the manifest measure them:" | "Diese Zeilen im Manifest messen sie:";
     not_measured_alone() = "not measured alone: no cell of these results changes it alone" | "nicht einzeln gemessen: keine Zelle dieser Ergebnisse ändert ihn allein";
+}
+
+/// A pair of cells that differs in several factors, taken apart.
+pub(crate) struct Taken<'v, 'a> {
+    /// Each factor, with the cells that differ in it only.
+    pub(crate) factors: Vec<(Factor, Option<Alone<'v, 'a>>)>,
+    both: [At<'v, 'a>; 2],
+    key: &'a str,
+}
+
+impl<'v, 'a> Taken<'v, 'a> {
+    /// `None` where at most one factor differs.
+    pub(crate) fn of(scene: &'v Scene<'a>, duo: &Duo<'v, 'a>) -> Option<Self> {
+        let factors = factors(duo);
+        (factors.len() > 1).then(|| Self {
+            factors: factors
+                .into_iter()
+                .map(|factor| (factor, find(scene, duo, factor)))
+                .collect(),
+            both: sides(scene, duo),
+            key: &duo.pair.after,
+        })
+    }
+
+    pub(crate) fn measured(&self) -> impl Iterator<Item = &Alone<'v, 'a>> {
+        self.factors.iter().filter_map(|(_, alone)| alone.as_ref())
+    }
+
+    /// A statistic of the medians without and with each factor, then of those of the pair itself.
+    fn over(&self, figure: Figure, what: &str, statistic: &dyn Fn(&[f64]) -> f64) -> Option<Ratio> {
+        let single = self
+            .measured()
+            .flat_map(|alone| [alone.without, alone.with]);
+        let all: Vec<Runs> = single.chain(self.both).map(|at| figure.runs(at)).collect();
+        over_blocks(&format!("{} {figure:?} {what}", self.key), &all, statistic)
+    }
+
+    /// The product of the single factors' ratios.
+    pub(crate) fn product(&self, figure: Figure) -> Option<Ratio> {
+        let product = |medians: &[f64]| multiplied(&medians[..medians.len() - 2]);
+        self.over(figure, "product", &product)
+    }
+
+    /// The ratio of all together ÷ that product.
+    fn rest(&self, figure: Figure) -> Option<Ratio> {
+        self.over(figure, "rest", &|medians| {
+            let (factors, all) = medians.split_at(medians.len() - 2);
+            quotient(all) / multiplied(factors)
+        })
+    }
+}
+
+/// The product of the ratios of medians, without and with each factor in turn.
+fn multiplied(factors: &[f64]) -> f64 {
+    factors.chunks(2).map(quotient).product()
+}
+
+impl Alone<'_, '_> {
+    /// `with ÷ without`, and what its test shows.
+    pub(crate) fn effect(&self, figure: Figure) -> Option<(Ratio, Shown)> {
+        let label = format!("{} {figure:?}", self.with.cell.info.key);
+        let runs = [figure.runs(self.without), figure.runs(self.with)];
+        let ratio = over_blocks(&label, &runs, &quotient)?;
+        Some((ratio, shown(&ratio, p_value(&runs[0], &runs[1]))))
+    }
 }
 
 /// The table of single factors; `None` where at most one factor differs.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    let duos: Vec<Duo<'_, '_>> = scene.shown().filter(|duo| factors(duo).len() > 1).collect();
-    if duos.is_empty() {
-        return None;
-    }
-    let mut section = Section::titled("single-factors", words.effects_title());
-    let rows: Vec<Row> = duos
-        .iter()
-        .take(PAIRS)
-        .flat_map(|duo| rows(scene, duo))
-        .collect();
-    let table = super::rows::plain(
-        ("effects", words.effects_title(), words.effects_about()),
-        columns(scene),
-        rows,
-    );
-    section.title = String::new();
-    section.tables.push(table);
-    let missing: Vec<String> = factors(&duos[0])
-        .keys()
-        .filter(|factor| find(scene, &duos[0], **factor).is_none())
-        .map(|factor| factor.name(words))
-        .collect();
+    let first = scene
+        .shown()
+        .find_map(|duo| Taken::of(scene, &duo).map(|taken| (duo, taken)));
+    let (duo, taken) = first?;
+    let naming = ("effects", words.effects_title(), words.effects_about());
+    let table = over_pairs(scene, naming, columns(scene), |duo| {
+        Taken::of(scene, duo).map_or_else(Vec::new, |taken| lines(scene, duo, &taken))
+    });
+    let mut section = Section {
+        id: "single-factors".to_owned(),
+        ..Section::table(table)
+    };
+    let missing = taken.factors.iter().filter(|(_, alone)| alone.is_none());
+    let missing: Vec<Factor> = missing.map(|(factor, _)| *factor).collect();
     if !missing.is_empty() {
+        let names: Vec<String> = missing.iter().map(|factor| factor.name(words)).collect();
         section
             .points
-            .push(words.effects_missing(words.listed(&missing, 12)));
+            .push(words.effects_missing(words.listed(&names, 12)));
+    }
+    if let Some(text) = manifest_lines(scene, &duo, &missing) {
+        section.points.push(words.effects_add());
+        section.code = Some(Code::of("toml", &text));
     }
     Some(section)
 }
@@ -72,124 +143,95 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
 fn columns(scene: &Scene<'_>) -> Vec<Column> {
     let words = scene.words;
     let formula = scene.ratio_formula(words.effects_formula());
-    let cell = has_many(scene).then(|| Column::text(&words.cell()));
-    let names = [
+    let mut columns = vec![
         Column::text(&words.effects_factor()),
         Column::text(&words.effects_measured()),
     ];
-    let ratios = FIGURES.map(|figure| words.column(figure.name(words), "", &formula));
-    cell.into_iter().chain(names).chain(ratios).collect()
+    columns.extend(FIGURES.map(|figure| words.column(figure.name(words), "", &formula)));
+    columns.push(Column::text(&words.effects_shown()));
+    columns.push(Column::text(&words.effects_quality()));
+    columns
 }
 
-fn rows(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Row> {
+fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, taken: &Taken<'_, '_>) -> Vec<Line> {
     let words = scene.words;
-    let found: Vec<(Factor, Option<Alone<'_, '_>>)> = factors(duo)
-        .into_keys()
-        .map(|factor| (factor, find(scene, duo, factor)))
-        .collect();
-    let row = |name: String, with: String, ratios: Vec<Option<Ratio>>| {
-        let mut fields = heads(scene, duo, name);
-        fields.push(Entry::text(with));
-        fields.extend(
-            ratios
-                .iter()
-                .map(|ratio| super::rows::ratio_entry(words, ratio.as_ref())),
-        );
-        Row {
-            key: duo.pair.after.clone(),
-            fields,
-            missing: None,
-        }
+    let dash = || "–".to_owned();
+    let line = |names: [String; 2], ratios: [Option<Ratio>; 5], said: [String; 2]| -> Line {
+        let mut fields = Vec::from(names.map(Entry::text));
+        fields.extend(ratios.map(|ratio| ratio_entry(words, ratio.as_ref())));
+        fields.extend(said.map(Entry::text));
+        (fields, None)
     };
-    let mut rows: Vec<Row> = found
-        .iter()
-        .map(|(factor, alone)| match alone {
-            Some(alone) => row(
-                factor.name(words),
-                measured_with(scene, alone),
-                FIGURES.map(|figure| effect(alone, figure)).to_vec(),
-            ),
-            None => Row {
-                key: duo.pair.after.clone(),
-                fields: heads(scene, duo, factor.name(words)),
-                missing: Some(words.not_measured_alone()),
-            },
-        })
-        .collect();
-    let single: Vec<Alone<'_, '_>> = found.iter().filter_map(|(_, alone)| *alone).collect();
-    if !single.is_empty() {
-        let count = words.count(single.len());
-        let dash = || "–".to_owned();
-        let products = FIGURES.map(|figure| product(scene, duo, &single, figure));
-        let rests = FIGURES.map(|figure| rest(scene, duo, &single, figure));
-        rows.push(row(words.effects_product(count), dash(), products.to_vec()));
-        let combined = FIGURES.map(|figure| ratio(scene, duo, figure));
-        rows.push(row(words.effects_combined(), dash(), combined.to_vec()));
-        rows.push(row(words.effects_rest(), dash(), rests.to_vec()));
+    let mut lines: Vec<Line> = Vec::new();
+    for (factor, alone) in &taken.factors {
+        let name = factor.name(words);
+        let Some(alone) = alone else {
+            lines.push((vec![Entry::text(name)], Some(words.not_measured_alone())));
+            continue;
+        };
+        let shown = alone
+            .effect(Figure::SampleTime)
+            .map(|(ratio, shown)| direction(words, Figure::SampleTime.kind(), Some(&ratio), shown));
+        let quality = qualities::best_loss(words, [alone.without, alone.with]);
+        let ratios = FIGURES.map(|figure| Some(alone.effect(figure)?.0));
+        let said = [shown.unwrap_or_else(dash), quality];
+        lines.push(line([name, measured_with(scene, alone)], ratios, said));
     }
-    rows
+    let count = taken.measured().count();
+    if count > 0 {
+        let product = words.effects_product(words.count(count));
+        let products = FIGURES.map(|figure| taken.product(figure));
+        lines.push(line([product, dash()], products, [dash(), dash()]));
+        let judgement = &duo.pair.judgement;
+        let verdict = words.verdict(&judgement.verdict, judgement.ratio.as_ref());
+        let combined = FIGURES.map(|figure| Held::of(scene, duo, &figure).ratio);
+        let said = [verdict, qualities::best_loss(words, taken.both)];
+        lines.push(line([words.effects_combined(), dash()], combined, said));
+        let rests = FIGURES.map(|figure| taken.rest(figure));
+        lines.push(line(
+            [words.effects_rest(), dash()],
+            rests,
+            [dash(), dash()],
+        ));
+    }
+    lines
 }
 
 /// The names of the two cells that a factor was measured with.
-pub(crate) fn measured_with(scene: &Scene<'_>, alone: &Alone<'_, '_>) -> String {
-    let name = |at: super::figure::At<'_, '_>| at.view.name(at.cell, None);
+fn measured_with(scene: &Scene<'_>, alone: &Alone<'_, '_>) -> String {
+    let name = |at: At<'_, '_>| at.view.name(at.cell, None);
     scene
         .words
         .effects_added(name(alone.with), name(alone.without))
 }
 
-/// `with ÷ without` of one factor.
-pub(crate) fn effect(alone: &Alone<'_, '_>, figure: Figure) -> Option<Ratio> {
-    let label = format!("{} {figure:?}", alone.with.cell.info.key);
-    let runs = [figure.runs(alone.without), figure.runs(alone.with)];
-    over_blocks(&label, &runs, &|medians| medians[1] / medians[0])
-}
-
-/// The runs of every single factor, without and with it, then those of the pair itself.
-fn runs(
-    scene: &Scene<'_>,
-    duo: &Duo<'_, '_>,
-    single: &[Alone<'_, '_>],
-    figure: Figure,
-) -> Vec<Runs> {
-    let each = single.iter().flat_map(|alone| [alone.without, alone.with]);
-    let (before, after) = sides(scene, duo);
-    each.chain([before, after])
-        .map(|at| figure.runs(at))
-        .collect()
-}
-
-/// The product of the single factors' ratios.
-pub(crate) fn product(
-    scene: &Scene<'_>,
-    duo: &Duo<'_, '_>,
-    single: &[Alone<'_, '_>],
-    figure: Figure,
-) -> Option<Ratio> {
-    let runs = runs(scene, duo, single, figure);
-    let label = format!("{} {figure:?} product", duo.pair.after);
-    over_blocks(&label, &runs, &|medians| {
-        let (factors, _) = medians.split_at(medians.len() - 2);
-        multiplied(factors)
-    })
-}
-
-/// The product of the ratios of medians, without and with each factor in turn.
-fn multiplied(factors: &[f64]) -> f64 {
-    factors.chunks(2).map(|pair| pair[1] / pair[0]).product()
-}
-
-/// The ratio of all together ÷ that product.
-fn rest(
-    scene: &Scene<'_>,
-    duo: &Duo<'_, '_>,
-    single: &[Alone<'_, '_>],
-    figure: Figure,
-) -> Option<Ratio> {
-    let runs = runs(scene, duo, single, figure);
-    let label = format!("{} {figure:?} rest", duo.pair.after);
-    over_blocks(&label, &runs, &|medians| {
-        let (factors, all) = medians.split_at(medians.len() - 2);
-        all[1] / all[0] / multiplied(factors)
-    })
+/// Lines of a manifest that measure factors alone: the variant before with a factor's settings of the variant after. `None`
+/// where the sides are no variants, or none of these factors is a setting of one.
+fn manifest_lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, factors: &[Factor]) -> Option<String> {
+    let plan = &scene.comparison.after.set.plan;
+    let place = plan
+        .axes
+        .iter()
+        .position(|axis| axis.is_called("variant"))?;
+    let [before, after] = [duo.before, duo.after].map(|cell| cell.info.axes.get(place));
+    let (before, after) = (before?, after?);
+    let (kept, changed) = (plan.variants.get(before)?, plan.variants.get(after)?);
+    let (mut text, mut names) = (String::new(), vec![format!("{before:?}")]);
+    for factor in factors {
+        let is_own = |(path, _): &(&String, &Value)| Factor::of(path) == *factor;
+        if !changed.iter().any(|set| is_own(&set)) {
+            continue;
+        }
+        let kept = kept.iter().filter(|set| !is_own(set));
+        let sets: BTreeMap<_, _> = kept.chain(changed.iter().filter(is_own)).collect();
+        let lines = sets
+            .iter()
+            .map(|(path, value)| format!("\"{path}\" = {}\n", toml_text(value)));
+        let lines: String = lines.collect();
+        let _ = writeln!(text, "[variants.{}]\n{lines}", factor.id());
+        names.push(format!("{:?}", factor.id()));
+    }
+    names.push(format!("{after:?}"));
+    let matrix = format!("[matrix]\nvariant = [{}]\n", names.join(", "));
+    (!text.is_empty()).then_some(text + &matrix)
 }

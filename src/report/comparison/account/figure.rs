@@ -1,11 +1,13 @@
 //! [`Figure`]: what is held against each other of two runs, with its formula, its unit and its direction.
 
+use crate::compare::{CellPair, Ratio};
 use crate::report::language::{Words, messages};
 use crate::report::sections::cost;
 use crate::report::view::{Cell, View};
-use crate::results::{BlockRow, Interval, interval_over_runs, value};
+use crate::results::{BlockRow, Direction, Interval, interval_over_runs, value};
 
 use super::passes;
+use super::rows::Measure;
 use super::spread::{Runs, of_runs};
 
 /// A cell, with the results that it is of.
@@ -21,6 +23,7 @@ pub(crate) enum Figure {
     SampleTime,
     Throughput,
     Startup,
+    Epoch,
     Training,
     Validation,
     Pass,
@@ -50,6 +53,7 @@ messages! {
     figure_sample_time() = "time per sample" | "Zeit je Sample";
     figure_throughput() = "training throughput" | "Durchsatz des Trainings";
     figure_startup() = "start-up" | "Start";
+    figure_epoch() = "time of an epoch" | "Zeit einer Epoche";
     figure_training() = "training" | "Training";
     figure_validation() = "validation, whole run" | "Validierung, ganzer Lauf";
     figure_pass() = "one validation" | "eine Validierung";
@@ -72,7 +76,7 @@ messages! {
     source_evaluation() = "measured (first block of each seed)" | "gemessen (erster Block je Seed)";
     source_peak(source) = "measured ({source}, median of n runs)" | "gemessen ({source}, Median von n Läufen)";
 
-    why_nothing_measured() = "no run has times" | "kein Lauf hat Zeiten";
+    why_nothing() = "no run has times" | "kein Lauf hat Zeiten";
     why_no_validation() = "“validation.fraction” is 0, or no epoch was validated" | "„validation.fraction“ ist 0, oder keine Epoche wurde validiert";
     why_no_pass_samples() = "how many samples a validation sees is in the results only with “validation.cycle = true”" | "wie viele Samples eine Validierung sieht, steht nur mit „validation.cycle = true“ in den Ergebnissen";
     why_no_evaluation() = "none of “validation.sampling”, “verification” and “selection” is set" | "weder „validation.sampling“ noch „verification“ noch „selection“ ist gesetzt";
@@ -87,79 +91,54 @@ messages! {
 
 impl Figure {
     /// Its value in a run; `None` where it has none.
-    pub(crate) fn of_run(self, at: At<'_, '_>, run: &BlockRow) -> Option<f64> {
+    fn of_run(self, at: At<'_, '_>, run: &BlockRow) -> Option<f64> {
         let times = run.times.as_ref()?;
-        let column = |name: &str| value(run, name);
-        match self {
+        let found = match self {
             Self::SampleTime => at.view.set.plan.sample_ms(at.cell.info, run),
-            Self::Throughput => column("samples_per_s"),
-            Self::Startup => column("startup_s"),
-            Self::Training => column("train_s"),
             Self::Validation => (passes::of(at, run.seed)? > 0.0).then_some(times.validation_s),
             Self::Pass => passes::seconds(at, run),
             Self::PassSample => Some(passes::seconds(at, run)? / passes::samples(at)? * 1e3),
-            Self::Evaluation => column("assessment_s"),
-            Self::BestEpoch => column("best_epoch_s"),
-            Self::WholeRun => column("total_s"),
-            Self::PeakTraining => column("peak_train_bytes").filter(|bytes| *bytes > 0.0),
-            Self::PeakValidation => column("peak_validation_bytes").filter(|bytes| *bytes > 0.0),
-            Self::PeakProcess => column("peak_rss_bytes").filter(|bytes| *bytes > 0.0),
-            Self::Logs => column("log_bytes"),
-            Self::Checkpoints => column("checkpoint_bytes"),
             // Costly evaluation is in the first block only.
             Self::CoreSeconds => {
                 let wall = cost::wall_s(run)? - times.assessment_s.unwrap_or(0.0);
                 Some(wall * cost::cores(at.view, at.cell, run)?)
             }
-        }
+            _ => value(run, self.column()),
+        };
+        found.filter(|value| *value > 0.0 || self.kind() != Kind::Bytes)
     }
 
-    /// Its values in the runs that count.
-    pub(crate) fn runs(self, at: At<'_, '_>) -> Runs {
-        of_runs(at.cell, &|run| self.of_run(at, run))
-    }
-
-    /// Its median over the runs that count, with the interval.
-    pub(crate) fn over_runs(self, at: At<'_, '_>) -> Option<Interval> {
-        let values: Vec<f64> = self.runs(at).into_values().collect();
-        interval_over_runs(&at.cell.info.key, &values)
-    }
-
-    /// The column of `timings.csv` that it is, where it is one.
-    pub(crate) fn column(self) -> Option<&'static str> {
+    /// Its column of `blocks.csv`; empty where it is none.
+    fn column(self) -> &'static str {
         match self {
-            Self::Throughput => Some("samples_per_s"),
-            Self::Startup => Some("startup_s"),
-            Self::Training => Some("train_s"),
-            Self::BestEpoch => Some("best_epoch_s"),
-            Self::WholeRun => Some("total_s"),
-            Self::PeakTraining => Some("peak_train_bytes"),
-            Self::PeakProcess => Some("peak_rss_bytes"),
-            _ => None,
+            Self::Throughput => "samples_per_s",
+            Self::Startup => "startup_s",
+            Self::Epoch => "epoch_s",
+            Self::Training => "train_s",
+            Self::Evaluation => "assessment_s",
+            Self::BestEpoch => "best_epoch_s",
+            Self::WholeRun => "total_s",
+            Self::PeakTraining => "peak_train_bytes",
+            Self::PeakValidation => "peak_validation_bytes",
+            Self::PeakProcess => "peak_rss_bytes",
+            Self::Logs => "log_bytes",
+            Self::Checkpoints => "checkpoint_bytes",
+            _ => "",
         }
     }
+}
 
-    /// How it is written.
-    pub(crate) fn kind(self) -> Kind {
-        match self {
-            Self::SampleTime | Self::PassSample => Kind::Milliseconds,
-            Self::Throughput => Kind::Rate,
-            Self::PeakTraining
-            | Self::PeakValidation
-            | Self::PeakProcess
-            | Self::Logs
-            | Self::Checkpoints => Kind::Bytes,
-            Self::CoreSeconds => Kind::CoreSeconds,
-            _ => Kind::Seconds,
-        }
+impl Measure for Figure {
+    fn id(&self) -> String {
+        format!("{self:?}")
     }
 
-    /// What it is called.
-    pub(crate) fn name(self, words: Words) -> String {
+    fn name(&self, words: Words) -> String {
         match self {
             Self::SampleTime => words.figure_sample_time(),
             Self::Throughput => words.figure_throughput(),
             Self::Startup => words.figure_startup(),
+            Self::Epoch => words.figure_epoch(),
             Self::Training => words.figure_training(),
             Self::Validation => words.figure_validation(),
             Self::Pass => words.figure_pass(),
@@ -176,8 +155,21 @@ impl Figure {
         }
     }
 
-    /// Where it comes from.
-    pub(crate) fn source(self, words: Words, at: At<'_, '_>) -> String {
+    fn kind(&self) -> Kind {
+        match self {
+            Self::SampleTime | Self::PassSample => Kind::Milliseconds,
+            Self::Throughput => Kind::Rate,
+            Self::CoreSeconds => Kind::CoreSeconds,
+            _ if self.column().ends_with("_bytes") => Kind::Bytes,
+            _ => Kind::Seconds,
+        }
+    }
+
+    fn runs(&self, at: At<'_, '_>) -> Runs {
+        of_runs(at.cell, &|run| self.of_run(at, run))
+    }
+
+    fn source(&self, words: Words, at: At<'_, '_>) -> String {
         match self {
             Self::SampleTime => words.source_sample_time(),
             Self::Pass => words.source_pass(),
@@ -190,22 +182,37 @@ impl Figure {
         }
     }
 
-    /// Why a cell does not have it.
-    pub(crate) fn why_missing(self, words: Words, at: At<'_, '_>) -> String {
-        if !at.cell.is_measured() {
-            return words.figure_not_measured(words.why_nothing_measured());
-        }
+    fn why_missing(&self, words: Words, at: At<'_, '_>) -> String {
         words.figure_not_measured(match self {
-            Self::Validation | Self::Pass => words.why_no_validation(),
-            Self::PassSample if Self::Pass.runs(at).is_empty() => words.why_no_validation(),
-            Self::PassSample => words.why_no_pass_samples(),
+            _ if !at.cell.is_measured() => words.why_nothing(),
+            Self::PassSample if !Self::Pass.runs(at).is_empty() => words.why_no_pass_samples(),
+            Self::Validation | Self::Pass | Self::PassSample => words.why_no_validation(),
             Self::Evaluation => words.why_no_evaluation(),
             Self::Checkpoints => words.why_no_checkpoints(),
-            Self::PeakTraining | Self::PeakValidation | Self::PeakProcess => words.why_no_memory(),
             Self::Logs => words.why_no_logs(),
             Self::CoreSeconds => words.why_no_cores(),
             Self::BestEpoch => words.why_no_best_epoch(),
-            _ => words.why_nothing_measured(),
+            _ if self.kind() == Kind::Bytes => words.why_no_memory(),
+            _ => words.why_nothing(),
+        })
+    }
+
+    fn own_ratio(&self, pair: &CellPair) -> Option<Ratio> {
+        let mut timings = pair.timings.iter();
+        match self {
+            Self::SampleTime => pair.judgement.ratio,
+            _ => timings
+                .find(|timing| timing.column == self.column())
+                .map(|timing| timing.ratio),
+        }
+    }
+
+    /// Of a column of `timings.csv` the interval there, which other pages have too.
+    fn over_runs(&self, at: At<'_, '_>) -> Option<Interval> {
+        let known = at.cell.timing.and_then(|row| row.values.get(self.column()));
+        known.copied().or_else(|| {
+            let values: Vec<f64> = self.runs(at).into_values().collect();
+            interval_over_runs(&at.cell.info.key, &values)
         })
     }
 }
@@ -222,9 +229,12 @@ impl Kind {
         }
     }
 
-    /// Whether a smaller value is better.
-    pub(crate) fn is_lower_better(self) -> bool {
-        self != Self::Rate
+    /// What is better of it.
+    pub(crate) fn better(self) -> Direction {
+        match self {
+            Self::Rate => Direction::Higher,
+            _ => Direction::Lower,
+        }
     }
 }
 

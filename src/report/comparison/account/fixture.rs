@@ -244,6 +244,7 @@ pub(super) fn compared(set: &ResultSet, before: &str, after: &str) -> Comparison
         },
         set: set.clone(),
         noise: Vec::new(),
+        searches: Vec::new(),
     };
     let changes = differing(at(before), at(after));
     let pair = pair((before, after), changes);

@@ -5,7 +5,8 @@ use crate::report::language::{Words, messages};
 use crate::report::sections::quality::is_worth_reaching;
 use crate::results::{BlockRow, Direction, metric_column};
 
-use super::figure::At;
+use super::figure::{At, Kind};
+use super::rows::Measure;
 use super::spread::{Runs, of_runs};
 
 /// A value of a metric to reach.
@@ -63,81 +64,30 @@ impl Goal {
         specs.into_iter().map(goal).collect()
     }
 
-    /// What it is called where no language is spoken.
-    pub(crate) fn id(&self) -> String {
-        format!("{} {}", self.metric, self.value)
-    }
-
-    /// What it is called.
-    pub(crate) fn name(&self, words: Words) -> String {
-        let condition = self.condition(words);
-        if self.is_equal {
-            words.goal_equal(condition)
-        } else {
-            words.goal_target(condition)
-        }
-    }
-
     /// `val_loss ≤ 0.9973`.
     pub(crate) fn condition(&self, words: Words) -> String {
         let sign = if self.is_higher_better { "≥" } else { "≤" };
         format!("{} {sign} {}", self.metric, words.number(self.value, 4))
     }
 
-    /// Seconds of training until it is reached, of each run whose seed reached it.
-    pub(crate) fn runs(&self, at: At<'_, '_>) -> Runs {
-        let seconds = |run: &BlockRow| {
-            let row = at.cell.runs.iter().find(|row| row.seed == run.seed)?;
-            let epochs = row.facts.as_ref()?.epochs;
-            let until = self.epochs(at, run.seed)?;
-            (epochs > 0).then_some(())?;
-            Some(run.times.as_ref()?.train_s * until as f64 / epochs as f64)
-        };
-        of_runs(at.cell, &seconds)
-    }
-
-    /// Why a cell has no time to it.
-    pub(crate) fn why_missing(&self, words: Words, at: At<'_, '_>) -> String {
-        self.best(at).map_or_else(
-            || words.goal_no_curve(),
-            |best| words.goal_not_reached(words.number(best, 4)),
-        )
-    }
-
     /// Epochs until it is reached.
     fn epochs(&self, at: At<'_, '_>, seed: u64) -> Option<usize> {
-        let holds = |value: f64| {
-            if self.is_higher_better {
-                value >= self.value
-            } else {
-                value <= self.value
-            }
-        };
         let mut curve = self.curve(at, seed);
-        curve
-            .find(|(_, value)| holds(*value))
-            .map(|(epoch, _)| epoch + 1)
+        let found = curve.find(|(_, value)| self.loss(*value) <= self.loss(self.value));
+        found.map(|(epoch, _)| epoch + 1)
     }
 
     /// The best value that every seed reaches: the worst of the seeds' best.
     fn best(&self, at: At<'_, '_>) -> Option<f64> {
-        let better = |a: f64, b: f64| {
-            if self.is_higher_better {
-                a.max(b)
-            } else {
-                a.min(b)
-            }
-        };
-        let worse = |a: f64, b: f64| {
-            if self.is_higher_better {
-                a.min(b)
-            } else {
-                a.max(b)
-            }
-        };
         let seeds = at.cell.runs.iter().map(|row| row.seed);
-        let best = seeds.filter_map(|seed| self.curve(at, seed).map(|(_, v)| v).reduce(better));
-        best.reduce(worse)
+        let order = |a: &f64, b: &f64| self.loss(*a).total_cmp(&self.loss(*b));
+        let best = seeds.filter_map(|seed| self.curve(at, seed).map(|(_, v)| v).min_by(order));
+        best.max_by(order)
+    }
+
+    /// A value, so that a smaller one is better.
+    fn loss(&self, value: f64) -> f64 {
+        if self.is_higher_better { -value } else { value }
     }
 
     fn curve<'c>(&'c self, at: At<'c, 'c>, seed: u64) -> impl Iterator<Item = (usize, f64)> + 'c {
@@ -149,5 +99,46 @@ impl Goal {
             };
             Some((row.epoch.epoch, value?))
         })
+    }
+}
+
+impl Measure for Goal {
+    fn id(&self) -> String {
+        format!("until {} {}", self.metric, self.value)
+    }
+
+    fn name(&self, words: Words) -> String {
+        let condition = self.condition(words);
+        if self.is_equal {
+            words.goal_equal(condition)
+        } else {
+            words.goal_target(condition)
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Seconds
+    }
+
+    /// Seconds of training until it is reached, of each run whose seed reached it.
+    fn runs(&self, at: At<'_, '_>) -> Runs {
+        of_runs(at.cell, &|run: &BlockRow| {
+            let row = at.cell.runs.iter().find(|row| row.seed == run.seed)?;
+            let epochs = row.facts.as_ref()?.epochs;
+            let until = self.epochs(at, run.seed)?;
+            (epochs > 0).then_some(())?;
+            Some(run.times.as_ref()?.train_s * until as f64 / epochs as f64)
+        })
+    }
+
+    fn source(&self, words: Words, _: At<'_, '_>) -> String {
+        words.goal_source()
+    }
+
+    fn why_missing(&self, words: Words, at: At<'_, '_>) -> String {
+        self.best(at).map_or_else(
+            || words.goal_no_curve(),
+            |best| words.goal_not_reached(words.number(best, 4)),
+        )
     }
 }

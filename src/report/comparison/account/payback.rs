@@ -6,14 +6,14 @@ use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::sections::cost::wall_s;
-use crate::report::table::{Column, Entry, Row};
+use crate::report::table::{Column, Entry};
 use crate::report::view::View;
 use crate::results::IntervalKind;
 
 use super::figure::Figure;
 use super::goal::Goal;
-use super::rows::{has_many, sides};
-use super::spread::{Runs, over_blocks};
+use super::rows::{Line, Measure, over_pairs, sides};
+use super::spread::over_blocks;
 
 messages! {
     payback_title() = "Return on the time spent" | "Amortisation der aufgewendeten Zeit";
@@ -76,67 +76,48 @@ impl Even {
 
 /// The section; `None` where no cell stands on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
-    scene.duos().next()?;
     let words = scene.words;
-    let rows: Vec<Row> = scene.shown().flat_map(|duo| rows(scene, &duo)).collect();
+    scene.duos().next()?;
     let spent = Provenance::Measured(words.payback_spent_how());
     let saved = Provenance::Derived(words.payback_saving_how());
     let even = Provenance::Derived(words.payback_even_how());
-    let cell = has_many(scene).then(|| Column::text(&words.cell()));
-    let own = [
+    let columns = vec![
         Column::text(&words.payback_of()),
         words.column(words.payback_spent(), "", &spent),
         words.column(words.payback_per_run(), "", &saved),
         words.column(words.payback_even(), "", &even),
     ];
-    let columns = cell.into_iter().chain(own).collect();
     let naming = ("payback", words.payback_title(), words.payback_about());
-    Some(Section::table(super::rows::plain(naming, columns, rows)))
+    let table = over_pairs(scene, naming, columns, |duo| {
+        let [before, after] = sides(scene, duo);
+        let whole = words.payback_whole_run();
+        let whole = line(scene, duo, (whole, "run"), &Figure::WholeRun);
+        let until = Goal::equal_loss(before, after).map(|goal| {
+            let name = words.payback_goal(goal.condition(words));
+            line(scene, duo, (name, "until"), &goal)
+        });
+        [whole].into_iter().chain(until).collect()
+    });
+    Some(Section::table(table))
 }
 
-fn rows(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Row> {
+fn line(
+    scene: &Scene<'_>,
+    duo: &Duo<'_, '_>,
+    (of, what): (String, &str),
+    measure: &dyn Measure,
+) -> Line {
     let words = scene.words;
-    let (before, after) = sides(scene, duo);
-    let goal = Goal::equal_loss(before, after);
-    let whole = saved(
-        duo,
-        "run",
-        Figure::WholeRun.runs(before),
-        Figure::WholeRun.runs(after),
-    );
-    let mut rows = vec![row(scene, duo, words.payback_whole_run(), whole)];
-    if let Some(goal) = goal {
-        let until = saved(duo, "until", goal.runs(before), goal.runs(after));
-        let name = words.payback_goal(goal.condition(words));
-        rows.push(row(scene, duo, name, until));
-    }
-    rows
-}
-
-fn row(scene: &Scene<'_>, duo: &Duo<'_, '_>, of: String, saved: Option<Ratio>) -> Row {
-    let words = scene.words;
-    let mut fields: Vec<Entry> = has_many(scene)
-        .then(|| Entry::text(scene.name(duo)))
-        .into_iter()
-        .collect();
-    fields.push(Entry::text(of));
-    let spent = spent_s(scene);
-    fields.push(Entry::value(spent, words.seconds(spent)));
-    let missing = saved.is_none().then(|| words.payback_nothing());
-    if let Some(saved) = saved {
-        fields.extend([seconds(words, &saved), Even::of(spent, &saved).entry(words)]);
-    }
-    Row {
-        key: duo.pair.after.clone(),
-        fields,
-        missing,
-    }
-}
-
-/// What a training run saves: seconds before less seconds after.
-fn saved(duo: &Duo<'_, '_>, what: &str, before: Runs, after: Runs) -> Option<Ratio> {
+    let runs = sides(scene, duo).map(|at| measure.runs(at));
     let label = format!("{} saved {what}", duo.pair.after);
-    over_blocks(&label, &[before, after], &|medians| medians[0] - medians[1])
+    let saved = over_blocks(&label, &runs, &|medians| medians[0] - medians[1]);
+    let spent = spent_s(scene);
+    let mut fields = vec![Entry::text(of), Entry::value(spent, words.seconds(spent))];
+    let Some(saved) = saved else {
+        return (fields, Some(words.payback_nothing()));
+    };
+    fields.extend([seconds(words, &saved), Even::of(spent, &saved).entry(words)]);
+    (fields, None)
 }
 
 fn seconds(words: Words, saved: &Ratio) -> Entry {

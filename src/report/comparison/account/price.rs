@@ -4,13 +4,12 @@ use crate::base::units::shortest;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::section::Section;
-use crate::report::sections::cost::{Hours, Prices, cores, hours, is_on_gpu, prices};
-use crate::report::table::{Entry, Row};
+use crate::report::sections::cost::{Prices, cores, hours, is_on_gpu, prices};
+use crate::report::table::Entry;
 
-use super::figure::{At, Figure};
+use super::figure::{At, Figure, Kind};
 use super::goal::Goal;
-use super::rows::{of_rows, plain_row, row, sides};
-use super::spread::Runs;
+use super::rows::{Line, Measure, columns, line, over_pairs, plain, sides};
 use crate::base::statistics::median;
 
 const SECONDS: f64 = 3600.0;
@@ -19,8 +18,8 @@ messages! {
     price_title() = "Cost" | "Kosten";
     price_about(prices) = "Assumed prices, from the manifest: {prices}. Core-hours are wall time × the cores that a run kept from others: all logical cores of its machine where it ran alone, else its threads." | "Angenommene Preise aus dem Manifest: {prices}. Kernstunden sind die Dauer × die Kerne, die ein Lauf anderen vorenthielt: alle logischen Kerne seiner Maschine, wenn er allein lief, sonst seine Threads.";
     price_about_none() = "No price is set, so that only the hours are told; “[cost] core-hour” in the manifest sets one. Core time is wall time × the cores that a run kept from others." | "Es ist kein Preis gesetzt, daher stehen hier nur die Stunden; „[cost] core-hour“ im Manifest setzt ihn. Kernzeit ist die Dauer × die Kerne, die ein Lauf anderen vorenthielt.";
-    price_core(price, currency) = "{price} {currency} per core-hour" | "{price} {currency} je Kernstunde";
-    price_gpu(price, currency) = "{price} {currency} per GPU-hour" | "{price} {currency} je GPU-Stunde";
+    price_core(price, currency) = "{currency} per core-hour = {price}" | "{currency} je Kernstunde = {price}";
+    price_gpu(price, currency) = "{currency} per GPU-hour = {price}" | "{currency} je GPU-Stunde = {price}";
     price_run() = "price of a training run" | "Preis eines Trainingslaufs";
     price_until(loss) = "price of training until {loss}, which both reach" | "Preis des Trainings bis {loss}, was beide erreichen";
     price_all() = "core-hours of all runs of the cell" | "Kernstunden aller Läufe der Zelle";
@@ -34,22 +33,18 @@ messages! {
 
 /// The section; `None` where no cell stands on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
-    scene.duos().next()?;
     let words = scene.words;
+    scene.duos().next()?;
     let price = prices(&scene.after);
     let about = price.as_ref().map_or_else(
         || words.price_about_none(),
         |price| words.price_about(in_words(words, price)),
     );
-    let rows: Vec<Row> = scene
-        .shown()
-        .flat_map(|duo| rows(scene, &duo, price.as_ref()))
-        .collect();
-    Some(Section::table(of_rows(
-        scene,
-        ("price", words.price_title(), about),
-        rows,
-    )))
+    let naming = ("price", words.price_title(), about);
+    let table = over_pairs(scene, naming, columns(scene), |duo| {
+        lines(scene, duo, price.as_ref())
+    });
+    Some(Section::table(table))
 }
 
 fn in_words(words: Words, prices: &Prices) -> String {
@@ -63,108 +58,64 @@ fn in_words(words: Words, prices: &Prices) -> String {
     words.listed(&core.into_iter().chain(gpu).collect::<Vec<String>>(), 2)
 }
 
-fn rows(scene: &Scene<'_>, duo: &Duo<'_, '_>, price: Option<&Prices>) -> Vec<Row> {
+/// Hours, and where there is a price what they cost. Values without an interval are sums, or products of medians that stand
+/// above them.
+fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, price: Option<&Prices>) -> Vec<Line> {
     let words = scene.words;
-    let (before, after) = sides(scene, duo);
-    let mut rows = vec![row(scene, duo, Figure::CoreSeconds)];
-    let sums = [before, after].map(|at| hours(at.view, at.cell));
-    let runs = format!(
-        "{} + {}",
-        words.count(sums[0].runs),
-        words.count(sums[1].runs)
+    let both = sides(scene, duo);
+    let sums = both.map(|at| hours(at.view, at.cell));
+    let runs = sums.each_ref().map(|sum| words.count(sum.runs)).join(" + ");
+    let core = sums.map(|sum| (sum.runs > sum.unknown).then_some(sum.core));
+    let number = |value: f64| words.number(value, 3);
+    let shown = |value| Entry::shown(value, number);
+    let hours = plain(
+        words,
+        words.price_all(),
+        core,
+        &shown,
+        &words.price_sum(runs),
     );
-    let line = |name: String, values: [Option<f64>; 2], unit: &str, from: String| {
-        line(scene, duo, name, values, unit, from)
+    let time = line(scene, duo, &Figure::CoreSeconds);
+    let Some(price) = price else {
+        return vec![time, hours];
     };
-    if let Some(price) = price {
-        let of_run = |at: At<'_, '_>| Some(cost(price, at, middle(Figure::CoreSeconds.runs(at))?));
-        let own = [of_run(before), of_run(after)];
-        rows.push(line(
-            words.price_run(),
-            own,
-            &price.currency,
-            words.price_times_price(),
-        ));
-        rows.extend(until(scene, duo, price));
+    let show = |value: f64| format!("{} {}", number(value), price.currency);
+    let shown = |value| Entry::shown(value, show);
+    let priced = |name, values, from: String| plain(words, name, values, &shown, &from);
+    let run = both.map(|at| cost(price, at, &Figure::CoreSeconds));
+    let mut lines = vec![
+        time,
+        priced(words.price_run(), run, words.price_times_price()),
+    ];
+    if let Some(goal) = Goal::equal_loss(both[0], both[1]) {
+        let name = words.price_until(goal.condition(words));
+        let until = both.map(|at| cost(price, at, &goal));
+        lines.push(priced(name, until, words.price_goal()));
     }
-    let core = |sum: &Hours| (sum.runs > sum.unknown).then_some(sum.core);
-    let both = [core(&sums[0]), core(&sums[1])];
-    rows.push(line(words.price_all(), both, "", words.price_sum(runs)));
-    if let Some(price) = price {
-        let all = |sum: &Hours| Some(price.of(sum.core, sum.gpu));
-        let lost = |sum: &Hours| Some(price.of(sum.lost.0, sum.lost.1));
-        let of = |get: &dyn Fn(&Hours) -> Option<f64>| [get(&sums[0]), get(&sums[1])];
-        let from = words.price_sum_price();
-        rows.push(line(
-            words.price_all_price(),
-            of(&all),
-            &price.currency,
-            from.clone(),
-        ));
-        rows.push(line(words.price_lost(), of(&lost), &price.currency, from));
-    }
-    rows
+    let all = sums.map(|sum| Some(price.of(sum.core, sum.gpu)));
+    let lost = sums.map(|sum| Some(price.of(sum.lost.0, sum.lost.1)));
+    let from = words.price_sum_price();
+    lines.extend([
+        hours,
+        priced(words.price_all_price(), all, from.clone()),
+        priced(words.price_lost(), lost, from),
+    ]);
+    lines
 }
 
-fn middle(runs: Runs) -> Option<f64> {
-    median(&runs.into_values().collect::<Vec<f64>>())
-}
-
-/// What core-seconds of a cell cost: on a GPU its hours too.
-fn cost(price: &Prices, at: At<'_, '_>, core_s: f64) -> f64 {
-    let kept = at
-        .cell
-        .counted
-        .first()
-        .and_then(|run| cores(at.view, at.cell, run));
+/// What the median of a run's core-seconds, or of its seconds × cores, costs: on a GPU its hours too.
+fn cost(price: &Prices, at: At<'_, '_>, measure: &dyn Measure) -> Option<f64> {
+    let middle = median(&measure.runs(at).into_values().collect::<Vec<f64>>())?;
+    let kept = cores(at.view, at.cell, at.cell.counted.first()?)?;
+    let wall_s = match measure.kind() {
+        Kind::CoreSeconds => middle / kept,
+        _ => middle,
+    };
+    let hours = wall_s / SECONDS;
     let gpu = if is_on_gpu(at.view, at.cell) {
-        core_s / kept.unwrap_or(1.0)
+        hours
     } else {
         0.0
     };
-    price.of(core_s / SECONDS, gpu / SECONDS)
-}
-
-/// The price of training until both are equally good.
-fn until(scene: &Scene<'_>, duo: &Duo<'_, '_>, price: &Prices) -> Option<Row> {
-    let words = scene.words;
-    let (before, after) = sides(scene, duo);
-    let goal = Goal::equal_loss(before, after)?;
-    let of = |at: At<'_, '_>| {
-        let seconds = middle(goal.runs(at))?;
-        let kept = cores(at.view, at.cell, at.cell.counted.first()?)?;
-        Some(cost(price, at, seconds * kept))
-    };
-    let name = words.price_until(goal.condition(words));
-    let both = [of(before), of(after)];
-    Some(line(
-        scene,
-        duo,
-        name,
-        both,
-        &price.currency,
-        words.price_goal(),
-    ))
-}
-
-/// A row of values without an interval; its ratio is of sums or products of medians that stand above it.
-fn line(
-    scene: &Scene<'_>,
-    duo: &Duo<'_, '_>,
-    name: String,
-    values: [Option<f64>; 2],
-    unit: &str,
-    from: String,
-) -> Row {
-    let words = scene.words;
-    let show = |value: Option<f64>| {
-        value.map_or_else(
-            || Entry::text("–"),
-            |value| {
-                let text = format!("{} {unit}", words.number(value, 3));
-                Entry::value(value, text.trim_end())
-            },
-        )
-    };
-    plain_row(scene, duo, name, values, show, from)
+    Some(price.of(hours * kept, gpu))
 }

@@ -7,12 +7,11 @@ use crate::report::language::{Words, messages};
 use crate::report::number::{Number, Provenance};
 use crate::report::section::Section;
 use crate::report::sections::quality::over_seeds;
-use crate::report::table::{Column, Entry, Row};
+use crate::report::table::{Column, Entry};
 use crate::results::{ColumnInfo, Direction, fixed_column, metric_column};
 
-use super::alone::Alone;
 use super::figure::At;
-use super::rows::{has_many, heads, sides};
+use super::rows::{Line, over_pairs, sides};
 
 /// Losses of a run's facts.
 const LOSSES: [&str; 5] = [
@@ -22,8 +21,6 @@ const LOSSES: [&str; 5] = [
     "eval_loss_before",
     "eval_loss_after",
 ];
-/// Rows at most.
-const ROWS: usize = 200;
 
 messages! {
     qualities_title() = "Quality of the models" | "Güte der Modelle";
@@ -43,31 +40,23 @@ messages! {
     qualities_too_few(seeds, needed) = "no test: {seeds}, {needed} needed" | "kein Test: {seeds}, {needed} nötig";
     qualities_no_direction() = "no direction is better" | "keine Richtung ist besser";
     qualities_missing(side) = "not measured: {side} has no such value" | "nicht gemessen: {side} hat keinen solchen Wert";
-    qualities_alone(column, before, after, percent, seeds) = "{column}: {before} without, {after} with it ({percent}; {seeds})." | "{column}: {before} ohne, {after} mit dieser Änderung ({percent}; {seeds}).";
-    qualities_cut(shown, all) = "The first {shown} of {all} rows; runs.csv has them all." | "Die ersten {shown} von {all} Zeilen; runs.csv enthält alle.";
 }
 
 /// The section; `None` where no run has facts.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    let mut rows: Vec<Row> = scene.shown().flat_map(|duo| rows(scene, &duo)).collect();
-    if rows.is_empty() {
-        return None;
-    }
-    let all = rows.len();
-    rows.truncate(ROWS);
-    let seeds = scene
-        .duos()
-        .map(|duo| duo.after.runs.len())
-        .max()
-        .unwrap_or(0);
-    let about = words.qualities_about(seeds_in_words(words, seeds));
+    let seeds = scene.duos().map(|duo| duo.after.runs.len()).max();
+    let about = words.qualities_about(seeds_in_words(words, seeds?));
     let naming = ("qualities", words.qualities_title(), about);
-    let mut table = super::rows::plain(naming, columns(scene), rows);
-    if all > ROWS {
-        table.cut = Some(words.qualities_cut(words.count(ROWS), words.count(all)));
-    }
-    Some(Section::table(table))
+    let table = over_pairs(scene, naming, columns(words), |duo| {
+        let [before, after] = sides(scene, duo);
+        let columns = columns_of(before, after);
+        let lines = columns
+            .iter()
+            .filter_map(|column| line(words, duo, [before, after], column));
+        lines.collect()
+    });
+    (!table.rows.is_empty()).then(|| Section::table(table))
 }
 
 fn seeds_in_words(words: Words, seeds: usize) -> String {
@@ -77,29 +66,17 @@ fn seeds_in_words(words: Words, seeds: usize) -> String {
     }
 }
 
-fn columns(scene: &Scene<'_>) -> Vec<Column> {
-    let words = scene.words;
+fn columns(words: Words) -> Vec<Column> {
     let seeds = Provenance::Measured(words.qualities_over_seeds());
     let derived = Provenance::Derived(words.qualities_of_medians());
-    let cell = has_many(scene).then(|| Column::text(&words.cell()));
-    let own = [
+    vec![
         Column::text(&words.qualities_metric()),
         words.column(words.before(), "", &seeds),
         words.column(words.after(), "", &seeds),
         words.column(words.qualities_difference(), "", &derived),
         words.column(words.qualities_relative(), "", &derived),
         Column::text(&words.qualities_said()),
-    ];
-    cell.into_iter().chain(own).collect()
-}
-
-fn rows(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Row> {
-    let (before, after) = sides(scene, duo);
-    let columns = columns_of(before, after);
-    columns
-        .iter()
-        .filter_map(|column| row(scene, duo, column))
-        .collect()
+    ]
 }
 
 /// The losses, then every metric that a run of either side has, by name.
@@ -133,37 +110,37 @@ fn fact(facts: &RunFacts, column: &str) -> Option<f64> {
     }
 }
 
-/// The row of a metric; `None` where neither side has it.
-fn row(scene: &Scene<'_>, duo: &Duo<'_, '_>, column: &ColumnInfo) -> Option<Row> {
-    let words = scene.words;
-    let (before, after) = sides(scene, duo);
-    let own = [
-        value_of(before, &column.name),
-        value_of(after, &column.name),
-    ];
-    let mut fields = heads(scene, duo, with_direction(column));
-    let missing = match &own {
+/// The line of a metric; `None` where neither side has it.
+fn line(
+    words: Words,
+    duo: &Duo<'_, '_>,
+    both: [At<'_, '_>; 2],
+    column: &ColumnInfo,
+) -> Option<Line> {
+    let mut fields = vec![Entry::text(with_direction(column))];
+    let (one, other) = match both.map(|at| value_of(at, &column.name)) {
         [None, None] => return None,
-        [None, _] => Some(words.qualities_missing(words.before())),
-        [_, None] => Some(words.qualities_missing(words.after())),
-        [Some(one), Some(other)] => {
-            let (a, b) = (one.value, other.value);
-            fields.extend([number(words, one), number(words, other)]);
-            fields.push(Entry::value(b - a, signed(words, b - a)));
-            fields.push(if a > 0.0 && b > 0.0 {
-                Entry::value(b / a - 1.0, words.signed_percent(b / a - 1.0))
-            } else {
-                Entry::text("–")
-            });
-            fields.push(Entry::text(said(words, duo, column)));
-            None
-        }
+        [None, _] => return Some((fields, Some(words.qualities_missing(words.before())))),
+        [_, None] => return Some((fields, Some(words.qualities_missing(words.after())))),
+        [Some(one), Some(other)] => (one, other),
     };
-    Some(Row {
-        key: duo.pair.after.clone(),
-        fields,
-        missing,
-    })
+    let difference = other.value - one.value;
+    let shown = match words.number(difference.abs(), 4) {
+        text if difference < 0.0 => format!("−{text}"),
+        text if difference > 0.0 => format!("+{text}"),
+        text => text,
+    };
+    fields.extend([number(words, &one), number(words, &other)]);
+    fields.push(Entry::value(difference, shown));
+    let relative = relative(&one, &other);
+    fields.push(Entry::shown(relative, |share| words.signed_percent(share)));
+    fields.push(Entry::text(said(words, duo, column)));
+    Some((fields, None))
+}
+
+/// What a value grew by; `None` where one is not positive.
+fn relative(one: &Number, other: &Number) -> Option<f64> {
+    (one.value > 0.0 && other.value > 0.0).then(|| other.value / one.value - 1.0)
 }
 
 fn with_direction(column: &ColumnInfo) -> String {
@@ -183,15 +160,6 @@ fn number(words: Words, number: &Number) -> Entry {
             .map_or_else(String::new, |ends| words.localised(ends)),
         interval: number.ends,
         ..Entry::value(number.value, words.localised(&number.text))
-    }
-}
-
-fn signed(words: Words, value: f64) -> String {
-    let text = words.number(value.abs(), 4);
-    match value {
-        value if value < 0.0 => format!("−{text}"),
-        value if value > 0.0 => format!("+{text}"),
-        _ => text,
     }
 }
 
@@ -221,18 +189,12 @@ pub(crate) fn verdict(words: Words, quality: &QualityChange) -> String {
     }
 }
 
-/// What a factor alone does to the best loss.
-pub(crate) fn alone(scene: &Scene<'_>, alone: &Alone<'_, '_>) -> Option<String> {
-    let words = scene.words;
-    let one = value_of(alone.without, "best_loss")?;
-    let other = value_of(alone.with, "best_loss")?;
-    let seeds = alone.with.cell.runs.len();
-    let relative = (one.value > 0.0).then(|| words.signed_percent(other.value / one.value - 1.0));
-    Some(words.qualities_alone(
-        "best_loss",
-        words.localised(&one.text),
-        words.localised(&other.text),
-        relative.unwrap_or_else(|| "–".to_owned()),
-        seeds_in_words(words, seeds),
-    ))
+/// The best loss of two cells: `0.9995 → 1.123 (+12.4 %)`; a dash where one has none.
+pub(crate) fn best_loss(words: Words, both: [At<'_, '_>; 2]) -> String {
+    let [Some(one), Some(other)] = both.map(|at| value_of(at, "best_loss")) else {
+        return "–".to_owned();
+    };
+    let change = relative(&one, &other).map(|share| format!(" ({})", words.signed_percent(share)));
+    let [before, after] = [&one, &other].map(|number| words.localised(&number.text));
+    format!("{before} → {after}{}", change.unwrap_or_default())
 }

@@ -1,17 +1,19 @@
-//! Tables of figures: before, after, their ratio, and its direction in words.
+//! Tables of figures: before, after, their ratio, and the direction that its test shows.
 
-use crate::compare::{CellPair, Ratio, TimingChange};
+use crate::compare::{CellPair, Design, Ratio, Verdict};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry, Row, Table};
-use crate::results::{Interval, IntervalKind};
+use crate::results::{Interval, IntervalKind, interval_over_runs};
 
-use super::figure::{At, Figure, Kind};
-use super::spread::{over_blocks, p_value};
+use super::figure::{At, Kind};
+use super::spread::{Runs, over_blocks, p_value, quotient};
 
-/// Rows of such a table at most.
-const ROWS: usize = 120;
+/// Rows of a table at most.
+const ROWS: usize = 200;
+/// P-values up to which a direction is told.
+const ALPHA: f64 = 0.05;
 
 messages! {
     heading_figure() = "figure" | "Größe";
@@ -19,199 +21,226 @@ messages! {
     heading_source() = "where from" | "Herkunft";
     column_of_figures() = "median of n runs; what is derived says so in its row" | "Median von n Läufen; was abgeleitet ist, sagt es in seiner Zeile";
     column_of_ratios() = "median after ÷ median before; below it the 95 % interval over runs, below six runs their range" | "Median nachher ÷ Median vorher; darunter das 95-%-Intervall über die Läufe, unter sechs Läufen deren Spannweite";
-    improvement_faster(times) = "{times}× faster" | "{times}× schneller";
-    improvement_slower(times) = "{times}× slower" | "{times}× langsamer";
-    improvement_less(times) = "{times}× less" | "{times}× weniger";
-    improvement_more(times) = "{times}× more" | "{times}× mehr";
-    improvement_equal() = "equal" | "gleich";
-    improvement_open(p) = "no direction shown (sign-flip p = {p})" | "keine Richtung nachgewiesen (Vorzeichentest p = {p})";
-    improvement_single() = "no test: n = 1" | "kein Test: n = 1";
-    rows_cut(shown, all) = "The first {shown} of {all} rows; the other cells are in the CSV files." | "Die ersten {shown} von {all} Zeilen; die übrigen Zellen stehen in den CSV-Dateien.";
+    shown_less(times) = "{times}× less" | "{times}× weniger";
+    shown_more(times) = "{times}× more" | "{times}× mehr";
+    shown_equal() = "equal" | "gleich";
+    shown_open(p) = "no direction shown (sign-flip {p})" | "keine Richtung nachgewiesen (Vorzeichentest {p})";
+    shown_sessions() = "no direction shown (two sessions)" | "keine Richtung nachgewiesen (zwei Sitzungen)";
+    shown_untested() = "no test: n = 1" | "kein Test: n = 1";
+    rows_cut(shown, all) = "The first {shown} rows of {all} cells, those with a verdict first; the others are in the CSV files." | "Die ersten {shown} Zeilen von {all} Zellen, solche mit Urteil zuerst; die übrigen stehen in den CSV-Dateien.";
 }
 
-/// A table of figures, one row for each pair of cells and figure.
-pub(crate) fn table(
-    scene: &Scene<'_>,
-    naming: (&str, String, String),
-    figures: &[Figure],
-) -> Table {
-    let rows = scene.shown().flat_map(|duo| {
-        let each = figures.iter().map(|figure| row(scene, &duo, *figure));
-        each.collect::<Vec<Row>>()
-    });
-    of_rows(scene, naming, rows.collect())
-}
-
-/// A table of such rows.
-pub(crate) fn of_rows(scene: &Scene<'_>, naming: (&str, String, String), rows: Vec<Row>) -> Table {
-    let words = scene.words;
-    let all = rows.len();
-    let mut table = plain(naming, columns(scene, has_many(scene)), rows);
-    if all > ROWS {
-        table.rows.truncate(ROWS);
-        table.cut = Some(words.rows_cut(words.count(ROWS), words.count(all)));
+/// A figure that every run of a cell has.
+pub(crate) trait Measure {
+    /// What it is called where no language is spoken; the random stream of its intervals hangs on it.
+    fn id(&self) -> String;
+    /// What it is called.
+    fn name(&self, words: Words) -> String;
+    /// How it is written.
+    fn kind(&self) -> Kind;
+    /// Its values in the runs that count.
+    fn runs(&self, at: At<'_, '_>) -> Runs;
+    /// Where it comes from.
+    fn source(&self, words: Words, at: At<'_, '_>) -> String;
+    /// Why a cell does not have it.
+    fn why_missing(&self, words: Words, at: At<'_, '_>) -> String;
+    /// The ratio that the comparison itself has of it.
+    fn own_ratio(&self, _pair: &CellPair) -> Option<Ratio> {
+        None
     }
-    table
+    /// Its median over the runs that count, with the interval.
+    fn over_runs(&self, at: At<'_, '_>) -> Option<Interval> {
+        let values: Vec<f64> = self.runs(at).into_values().collect();
+        interval_over_runs(&at.cell.info.key, &values)
+    }
 }
 
-/// A table under a heading of its own.
-pub(crate) fn plain(
+/// What the test of a ratio shows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Shown {
+    Less,
+    More,
+    /// Both sides are equal in every resample.
+    Equal,
+    /// No direction, with the p-value.
+    Open(f64),
+    /// Times of two sessions: how far sessions differ is not in the test.
+    Sessions,
+    Untested,
+}
+
+/// A figure of a pair of cells.
+pub(crate) struct Held {
+    /// Medians with their intervals, before and after.
+    pub(crate) medians: [Option<Interval>; 2],
+    /// `after ÷ before`: the comparison's own where it has one; `None` where the cells are not comparable.
+    pub(crate) ratio: Option<Ratio>,
+    /// What the test of the ratio shows.
+    pub(crate) shown: Shown,
+}
+
+impl Held {
+    pub(crate) fn of(scene: &Scene<'_>, duo: &Duo<'_, '_>, measure: &dyn Measure) -> Self {
+        let pair = duo.pair;
+        let both = sides(scene, duo);
+        let runs = both.map(|at| measure.runs(at));
+        let ratio = measure.own_ratio(pair).or_else(|| {
+            over_blocks(
+                &format!("{} {}", pair.after, measure.id()),
+                &runs,
+                &quotient,
+            )
+        });
+        let ratio = ratio.filter(|_| is_comparable(pair));
+        let is_time = measure.kind() != Kind::Bytes;
+        let shown = match &ratio {
+            None => Shown::Untested,
+            Some(_) if is_time && pair.judgement.design == Design::Sessions => Shown::Sessions,
+            Some(ratio) => shown(ratio, p_value(&runs[0], &runs[1])),
+        };
+        Self {
+            medians: both.map(|at| measure.over_runs(at)),
+            ratio,
+            shown,
+        }
+    }
+}
+
+/// Whether ratios of a pair of cells mean something (R5).
+pub(crate) fn is_comparable(pair: &CellPair) -> bool {
+    !matches!(pair.judgement.verdict, Verdict::NotComparable(_))
+}
+
+/// A direction needs a test that shows one, and an interval on one side of 1.
+pub(crate) fn shown(ratio: &Ratio, p: Option<f64>) -> Shown {
+    let is_off = |end: f64| (end - 1.0).abs() > f64::EPSILON;
+    match p.filter(|_| ratio.kind != IntervalKind::Single) {
+        _ if !is_off(ratio.low) && !is_off(ratio.high) => Shown::Equal,
+        None => Shown::Untested,
+        Some(p) if p <= ALPHA && ratio.high < 1.0 => Shown::Less,
+        Some(p) if p <= ALPHA && ratio.low > 1.0 => Shown::More,
+        Some(p) => Shown::Open(p),
+    }
+}
+
+/// The fields of a row behind those that name its cells, and why the others are missing.
+pub(crate) type Line = (Vec<Entry>, Option<String>);
+
+/// A table over pairs of cells, which names them where there are several.
+pub(crate) fn over_pairs<'a>(
+    scene: &Scene<'a>,
     (id, title, about): (&str, String, String),
     columns: Vec<Column>,
-    rows: Vec<Row>,
+    lines: impl Fn(&Duo<'_, 'a>) -> Vec<Line>,
 ) -> Table {
-    Table::of_rows((id, &title, about), columns, rows)
+    let words = scene.words;
+    let pairs = scene.duos().count();
+    let has_many = pairs > 1;
+    let mut rows = Vec::new();
+    for duo in scene.shown() {
+        rows.extend(lines(&duo).into_iter().map(|(fields, missing)| {
+            let cell = has_many.then(|| Entry::text(scene.label(duo.pair)));
+            Row {
+                key: duo.pair.after.clone(),
+                fields: cell.into_iter().chain(fields).collect(),
+                missing,
+            }
+        }));
+    }
+    let is_cut = rows.len() > ROWS || scene.shown().count() < pairs;
+    rows.truncate(ROWS);
+    let cut = is_cut.then(|| words.rows_cut(words.count(rows.len()), words.count(pairs)));
+    let cell = has_many.then(|| Column::text(&words.cell()));
+    let columns = cell.into_iter().chain(columns).collect();
+    Table {
+        cut,
+        ..Table::of_rows((id, &title, about), columns, rows)
+    }
 }
 
-/// The columns of such a table.
-pub(crate) fn columns(scene: &Scene<'_>, names_cells: bool) -> Vec<Column> {
+/// The columns of a table of figures.
+pub(crate) fn columns(scene: &Scene<'_>) -> Vec<Column> {
     let words = scene.words;
     let figures = Provenance::Measured(words.column_of_figures());
     let ratios = scene.ratio_formula(words.column_of_ratios());
-    let mut columns = Vec::new();
-    if names_cells {
-        columns.push(Column::text(&words.cell()));
-    }
-    columns.extend([
+    vec![
         Column::text(&words.heading_figure()),
         words.column(words.before(), "", &figures),
         words.column(words.after(), "", &figures),
         words.column(words.after_by_before(), "", &ratios),
         Column::text(&words.heading_improvement()),
         Column::text(&words.heading_source()),
-    ]);
-    columns
+    ]
 }
 
-/// Whether rows need the name of their cells.
-pub(crate) fn has_many(scene: &Scene<'_>) -> bool {
-    scene.duos().nth(1).is_some()
+/// The line of a figure in such a table.
+pub(crate) fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>, measure: &dyn Measure) -> Line {
+    let words = scene.words;
+    let both = sides(scene, duo);
+    let held = Held::of(scene, duo, measure);
+    let why = both.map(|at| measure.why_missing(words, at));
+    let mut fields = vec![Entry::text(measure.name(words))];
+    if held.medians == [None, None] && why[0] == why[1] {
+        return (fields, Some(why[0].clone()));
+    }
+    let values = held.medians.iter().zip(&why).map(|(median, why)| {
+        median.as_ref().map_or_else(
+            || Entry::text(why),
+            |median| interval(words, measure.kind(), median),
+        )
+    });
+    fields.extend(values);
+    let ratio = held.ratio.as_ref();
+    fields.push(ratio_entry(words, ratio));
+    fields.push(Entry::text(direction(
+        words,
+        measure.kind(),
+        ratio,
+        held.shown,
+    )));
+    fields.push(Entry::text(measure.source(words, both[1])));
+    (fields, None)
 }
 
-/// The first fields of a row: the cells, where there are several, and what the row is about.
-pub(crate) fn heads(scene: &Scene<'_>, duo: &Duo<'_, '_>, name: String) -> Vec<Entry> {
-    let cell = has_many(scene).then(|| Entry::text(scene.name(duo)));
-    cell.into_iter().chain([Entry::text(name)]).collect()
-}
-
-/// A row of two values without an interval, each as `shown`; their ratio, where both are positive, and where they come
+/// A line of two values without an interval, each as `shown`: their ratio, where both are positive, and where they come
 /// from.
-pub(crate) fn plain_row(
-    scene: &Scene<'_>,
-    duo: &Duo<'_, '_>,
+pub(crate) fn plain(
+    words: Words,
     name: String,
     values: [Option<f64>; 2],
-    shown: impl Fn(Option<f64>) -> Entry,
-    from: String,
-) -> Row {
+    shown: &dyn Fn(Option<f64>) -> Entry,
+    from: &str,
+) -> Line {
     let [before, after] = values.map(|value| value.filter(|value| *value > 0.0));
     let ratio = before.zip(after).map(|(before, after)| after / before);
-    let mut fields = heads(scene, duo, name);
+    let mut fields = vec![Entry::text(name)];
     fields.extend(values.map(shown));
-    fields.push(ratio.map_or_else(
-        || Entry::text("–"),
-        |ratio| Entry::value(ratio, format!("{}×", scene.words.ratio(ratio))),
-    ));
+    fields.push(Entry::shown(ratio, |ratio| {
+        format!("{}×", words.ratio(ratio))
+    }));
     fields.extend([Entry::text("–"), Entry::text(from)]);
+    (fields, None)
+}
+
+/// A row with all of its fields.
+pub(crate) fn whole(key: &str, fields: Vec<Entry>) -> Row {
     Row {
-        key: duo.pair.after.clone(),
+        key: key.to_owned(),
         fields,
         missing: None,
     }
 }
 
-/// The row of a figure of a pair of cells.
-pub(crate) fn row(scene: &Scene<'_>, duo: &Duo<'_, '_>, figure: Figure) -> Row {
-    let first = has_many(scene).then(|| Entry::text(scene.name(duo)));
-    let first = first.into_iter().collect();
-    row_of(
-        scene.words,
-        first,
-        figure,
-        sides(scene, duo),
-        ratio(scene, duo, figure),
-    )
-}
-
-/// The row of a figure of any two cells, behind the fields that come first.
-pub(crate) fn row_of(
-    words: Words,
-    first: Vec<Entry>,
-    figure: Figure,
-    (before, after): (At<'_, '_>, At<'_, '_>),
-    ratio: Option<Ratio>,
-) -> Row {
-    let own = [figure.over_runs(before), figure.over_runs(after)];
-    let mut fields = first;
-    fields.push(Entry::text(figure.name(words)));
-    let missing = match own {
-        [None, _] => Some(figure.why_missing(words, before)),
-        [_, None] => Some(figure.why_missing(words, after)),
-        _ => None,
-    };
-    if let [Some(one), Some(other)] = own {
-        fields.extend([
-            interval(words, figure.kind(), &one),
-            interval(words, figure.kind(), &other),
-            ratio_entry(words, ratio.as_ref()),
-            Entry::text(direction(
-                words,
-                figure.kind(),
-                ratio.as_ref(),
-                p_value(&figure.runs(before), &figure.runs(after)),
-            )),
-            Entry::text(figure.source(words, after)),
-        ]);
-    }
-    Row {
-        key: after.cell.info.key.clone(),
-        fields,
-        missing,
-    }
-}
-
 /// The two cells of a pair with their results.
-pub(crate) fn sides<'v, 'a>(scene: &'v Scene<'a>, duo: &Duo<'v, 'a>) -> (At<'v, 'a>, At<'v, 'a>) {
-    let before = At {
-        view: &scene.before,
-        cell: duo.before,
-    };
-    let after = At {
-        view: &scene.after,
-        cell: duo.after,
-    };
-    (before, after)
-}
-
-/// `after ÷ before` of a figure: the comparison's own where it has one, so that a ratio reads the same everywhere.
-pub(crate) fn ratio(scene: &Scene<'_>, duo: &Duo<'_, '_>, figure: Figure) -> Option<Ratio> {
-    let own = match figure {
-        Figure::SampleTime => duo.pair.judgement.ratio,
-        figure => figure
-            .column()
-            .and_then(|column| timing(duo.pair, column))
-            .map(|t| t.ratio),
-    };
-    own.or_else(|| {
-        let (before, after) = sides(scene, duo);
-        let label = format!("{} {figure:?}", duo.pair.after);
-        over_blocks(
-            &label,
-            &[figure.runs(before), figure.runs(after)],
-            &|medians| medians[1] / medians[0],
-        )
-    })
-}
-
-fn timing<'p>(pair: &'p CellPair, column: &str) -> Option<&'p TimingChange> {
-    pair.timings.iter().find(|timing| timing.column == column)
+pub(crate) fn sides<'v, 'a>(scene: &'v Scene<'a>, duo: &Duo<'v, 'a>) -> [At<'v, 'a>; 2] {
+    [(&scene.before, duo.before), (&scene.after, duo.after)].map(|(view, cell)| At { view, cell })
 }
 
 /// A ratio with the ends of its interval below it: what they are stands once, below the table.
 pub(crate) fn ratio_entry(words: Words, ratio: Option<&Ratio>) -> Entry {
     let mut entry = words.ratio_entry(ratio);
-    if let Some(ratio) = ratio.filter(|ratio| ratio.kind != IntervalKind::Single) {
-        entry.detail = words.between(&words.ratio(ratio.low), &words.ratio(ratio.high));
+    if let Some((low, high)) = ratio.and_then(Ratio::ends) {
+        entry.detail = words.between(&words.ratio(low), &words.ratio(high));
     }
     entry
 }
@@ -240,42 +269,19 @@ fn without_unit_of<'t>(high: &str, low: &'t str) -> &'t str {
     }
 }
 
-/// Whether both sides are equal in every resample.
-pub(crate) fn is_one(ratio: &Ratio) -> bool {
-    let is_off = |end: f64| (end - 1.0).abs() > f64::EPSILON;
-    !is_off(ratio.low) && !is_off(ratio.high)
-}
-
-/// P-values up to which a direction is told.
-pub(crate) const ALPHA: f64 = 0.05;
-
-/// The direction of a ratio `after ÷ before` in words: only where its test shows one and its interval lies on one side of 1.
-pub(crate) fn direction(words: Words, kind: Kind, ratio: Option<&Ratio>, p: Option<f64>) -> String {
-    let Some(ratio) = ratio else {
+/// What the test shows of a figure, in words.
+pub(crate) fn direction(words: Words, kind: Kind, ratio: Option<&Ratio>, shown: Shown) -> String {
+    let Some(ratio) = ratio.map(|ratio| ratio.value) else {
         return "–".to_owned();
     };
-    if is_one(ratio) {
-        return words.improvement_equal();
-    }
-    let is_apart = ratio.low > 1.0 || ratio.high < 1.0;
-    let Some(p) = p.filter(|_| ratio.kind != IntervalKind::Single) else {
-        return words.improvement_single();
-    };
-    if p > ALPHA || !is_apart {
-        return words.improvement_open(words.p(p));
-    }
-    let is_more = ratio.value > 1.0;
-    let times = if is_more {
-        ratio.value
-    } else {
-        1.0 / ratio.value
-    };
-    let times = words.number(times, 3);
-    let is_size = matches!(kind, Kind::Bytes | Kind::CoreSeconds | Kind::Rate);
-    match (is_size, is_more == kind.is_lower_better()) {
-        (true, _) if is_more => words.improvement_more(times),
-        (true, _) => words.improvement_less(times),
-        (false, true) => words.improvement_slower(times),
-        (false, false) => words.improvement_faster(times),
+    let is_time = matches!(kind, Kind::Milliseconds | Kind::Seconds);
+    match shown {
+        Shown::Less | Shown::More if is_time => words.times_faster(ratio),
+        Shown::Less => words.shown_less(words.number(1.0 / ratio, 3)),
+        Shown::More => words.shown_more(words.number(ratio, 3)),
+        Shown::Equal => words.shown_equal(),
+        Shown::Open(p) => words.shown_open(words.p_value(p)),
+        Shown::Sessions => words.shown_sessions(),
+        Shown::Untested => words.shown_untested(),
     }
 }

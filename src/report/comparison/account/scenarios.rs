@@ -1,6 +1,6 @@
 //! Other machines: threads by a fit with its error, devices as measured, nodes not at all.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
 
 use crate::base::statistics::{Line, fit_line};
 use crate::report::comparison::scene::{Duo, Scene};
@@ -8,10 +8,10 @@ use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::sections::difference::part;
-use crate::report::table::{Column, Entry, Row};
+use crate::report::table::{Column, Entry, Row, Table};
 
 use super::figure::{At, Figure, Kind};
-use super::rows::{has_many, interval, sides};
+use super::rows::{Measure, interval, sides, whole};
 
 /// Values of an axis of threads from which on a fit is drawn.
 const LEAST: usize = 3;
@@ -34,46 +34,43 @@ messages! {
     scenarios_fit_how() = "serial + parallel ÷ threads, least squares" | "seriell + parallel ÷ Threads, kleinste Quadrate";
 }
 
-/// One side's times by threads, and the fit to them.
-struct Curve<'v, 'a> {
-    points: Vec<(f64, At<'v, 'a>)>,
-    fit: Line,
-}
+/// One side's measured cells by threads.
+type Points<'v, 'a> = Vec<(f64, At<'v, 'a>)>;
 
 /// The section.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let duo = scene.shown().next()?;
     let mut section = Section::titled("scenarios", words.scenarios_title());
-    let (before, after) = sides(scene, &duo);
-    let points = [before, after].map(|at| by_threads(at));
-    let least = points.iter().map(Vec::len).min().unwrap_or(0);
-    match curves(points) {
-        Some(curves) => add_threads(scene, &duo, &curves, &mut section),
-        None => section
+    let points = sides(scene, &duo).map(by_threads);
+    if let [Some(before), Some(after)] = points.each_ref().map(|points| fit(points)) {
+        section
+            .tables
+            .push(threads_table(scene, &duo, &points, &[before, after]));
+    } else {
+        let least = points.iter().map(Vec::len).min().unwrap_or(0);
+        section
             .points
-            .push(words.scenarios_too_few(words.count(least))),
+            .push(words.scenarios_too_few(words.count(least)));
     }
     let devices = devices(scene);
+    let listed = words.listed(&devices, 8);
     section.points.push(if devices.len() > 1 {
-        words.scenarios_devices_many(words.listed(&devices, 8))
+        words.scenarios_devices_many(listed)
     } else {
-        words.scenarios_devices(words.listed(&devices, 8))
+        words.scenarios_devices(listed)
     });
     section.points.push(words.scenarios_nodes());
     Some(section)
 }
 
 /// Measured cells that differ from `at` in threads only, by threads.
-fn by_threads<'v, 'a>(at: At<'v, 'a>) -> Vec<(f64, At<'v, 'a>)> {
+fn by_threads<'v, 'a>(at: At<'v, 'a>) -> Points<'v, 'a> {
     let axes = &at.view.set.plan.axes;
-    let Some(place) = axes.iter().position(|axis| axis.path == "train.threads") else {
-        let own = threads(at).filter(|_| at.cell.is_measured());
-        return own.map(|threads| (threads, at)).into_iter().collect();
-    };
+    let place = axes.iter().position(|axis| axis.path == "train.threads");
     let is_alike = |other: &[String]| {
         let pairs = at.cell.info.axes.iter().zip(other).enumerate();
-        let mut others = pairs.filter(|(axis, _)| *axis != place);
+        let mut others = pairs.filter(|(axis, _)| Some(*axis) != place);
         others.all(|(_, (own, other))| own == other)
     };
     let cells = at.view.cells.iter().filter(|cell| cell.is_measured());
@@ -82,8 +79,7 @@ fn by_threads<'v, 'a>(at: At<'v, 'a>) -> Vec<(f64, At<'v, 'a>)> {
         view: at.view,
         cell,
     });
-    let mut points: Vec<(f64, At<'v, 'a>)> =
-        found.filter_map(|at| Some((threads(at)?, at))).collect();
+    let mut points: Points<'v, 'a> = found.filter_map(|at| Some((threads(at)?, at))).collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     points.dedup_by(|a, b| a.0.total_cmp(&b.0).is_eq());
     points
@@ -92,14 +88,6 @@ fn by_threads<'v, 'a>(at: At<'v, 'a>) -> Vec<(f64, At<'v, 'a>)> {
 /// Threads that a cell's runs computed with.
 fn threads(at: At<'_, '_>) -> Option<f64> {
     Some(at.cell.counted.first()?.times.as_ref()?.threads as f64)
-}
-
-fn curves<'v, 'a>(both: [Vec<(f64, At<'v, 'a>)>; 2]) -> Option<[Curve<'v, 'a>; 2]> {
-    let [before, after] = both.map(|points| {
-        let fit = fit(&points)?;
-        Some(Curve { points, fit })
-    });
-    Some([before?, after?])
 }
 
 /// `time = serial + parallel ÷ threads`, from three values on.
@@ -115,30 +103,38 @@ fn fit(points: &[(f64, At<'_, '_>)]) -> Option<Line> {
     fit_line(&xy)
 }
 
-fn add_threads(
+/// Measured threads, and twice the most of them.
+fn threads_table(
     scene: &Scene<'_>,
     duo: &Duo<'_, '_>,
-    curves: &[Curve<'_, '_>; 2],
-    section: &mut Section,
-) {
+    points: &[Points<'_, '_>; 2],
+    fits: &[Line; 2],
+) -> Table {
     let words = scene.words;
-    let names = [words.before(), words.after()];
-    let fits = names.iter().zip(curves).map(|(name, curve)| {
-        let show = |value: f64| Kind::Milliseconds.show(words, value);
-        let fit = &curve.fit;
-        words.scenarios_fit(name, show(fit.offset), show(fit.slope), show(fit.residual))
-    });
-    let fits: Vec<String> = fits.collect();
-    let mut about = words.scenarios_about(fits.join(" "));
-    if has_many(scene) {
-        about = format!("{}: {about}", scene.name(duo));
+    let show = |value: f64| Kind::Milliseconds.show(words, value);
+    let named = [words.before(), words.after()].into_iter().zip(fits);
+    let fitted: Vec<String> = named
+        .map(|(name, fit)| {
+            words.scenarios_fit(name, show(fit.offset), show(fit.slope), show(fit.residual))
+        })
+        .collect();
+    let mut about = words.scenarios_about(fitted.join(" "));
+    if scene.duos().nth(1).is_some() {
+        about = format!("{}: {about}", scene.label(duo.pair));
     }
-    let naming = ("threads", words.scenarios_threads(), about);
-    section.tables.push(super::rows::plain(
-        naming,
-        columns(words),
-        rows(words, curves),
-    ));
+    let mut threads: Vec<f64> = points
+        .iter()
+        .flatten()
+        .map(|(threads, _)| *threads)
+        .collect();
+    threads.sort_by(f64::total_cmp);
+    threads.dedup();
+    threads.extend(threads.last().map(|most| most * 2.0));
+    let rows = threads
+        .into_iter()
+        .map(|threads| row(words, threads, points, fits));
+    let naming = ("threads", &*words.scenarios_threads(), about);
+    Table::of_rows(naming, columns(words), rows.collect())
 }
 
 fn columns(words: Words) -> Vec<Column> {
@@ -155,76 +151,45 @@ fn columns(words: Words) -> Vec<Column> {
     ]
 }
 
-/// Measured threads, and twice the most of them.
-fn rows(words: Words, curves: &[Curve<'_, '_>; 2]) -> Vec<Row> {
-    let mut all: Vec<f64> = curves
-        .iter()
-        .flat_map(|c| c.points.iter().map(|p| p.0))
-        .collect();
-    all.sort_by(f64::total_cmp);
-    all.dedup();
-    let most = all.last().copied().unwrap_or(1.0);
-    all.push(most * 2.0);
-    let row = |threads: f64| {
-        let measured = |curve: &Curve<'_, '_>| {
-            let at = curve
-                .points
-                .iter()
-                .find(|point| point.0.total_cmp(&threads).is_eq())?
-                .1;
-            Figure::SampleTime.over_runs(at)
-        };
-        let both = [measured(&curves[0]), measured(&curves[1])];
-        let is_measured = both.iter().any(Option::is_some);
-        let mut fields = vec![Entry::value(threads, words.count(threads as usize))];
-        fields.extend(both.map(|found| {
-            found.map_or_else(
-                || Entry::text("–"),
-                |found| interval(words, Kind::Milliseconds, &found),
-            )
-        }));
-        fields.extend(
-            curves
-                .iter()
-                .map(|curve| fitted(words, &curve.fit, threads)),
-        );
-        fields.push(Entry::text(if is_measured {
-            words.scenarios_measured()
-        } else {
-            words.scenarios_not_measured()
-        }));
-        Row {
-            key: String::new(),
-            fields,
-            missing: None,
-        }
-    };
-    all.into_iter().map(row).collect()
+fn row(words: Words, threads: f64, points: &[Points<'_, '_>; 2], fits: &[Line; 2]) -> Row {
+    let measured = points.each_ref().map(|points| {
+        let mut points = points.iter();
+        let found = points.find(|point| point.0.total_cmp(&threads).is_eq())?;
+        Figure::SampleTime.over_runs(found.1)
+    });
+    let mut fields = vec![Entry::value(threads, words.count(threads as usize))];
+    fields.extend(measured.iter().map(|found| {
+        let shown = found.as_ref();
+        let shown = shown.map(|found| interval(words, Kind::Milliseconds, found));
+        shown.unwrap_or_else(|| Entry::text("–"))
+    }));
+    fields.extend(fits.iter().map(|fit| fitted(words, fit, threads)));
+    fields.push(Entry::text(if measured == [None, None] {
+        words.scenarios_not_measured()
+    } else {
+        words.scenarios_measured()
+    }));
+    whole("", fields)
 }
 
 fn fitted(words: Words, fit: &Line, threads: f64) -> Entry {
     let show = |value: f64| Kind::Milliseconds.show(words, value);
     let value = fit.at(1.0 / threads);
     let error = fit.prediction_error(1.0 / threads);
-    Entry {
-        detail: error.map_or_else(String::new, |error| format!("± {}", show(2.0 * error))),
-        interval: error.map(|error| (value - 2.0 * error, value + 2.0 * error)),
-        ..Entry::value(value, show(value))
+    let mut entry = Entry::value(value, show(value));
+    if let Some(error) = error.map(|error| 2.0 * error) {
+        entry.detail = format!("± {}", show(error));
+        entry.interval = Some((value - error, value + error));
     }
+    entry
 }
 
 /// Devices of all measured cells.
 fn devices(scene: &Scene<'_>) -> Vec<String> {
-    let views = [&scene.before, &scene.after];
-    let of = |view| {
-        let view: &crate::report::view::View<'_> = view;
-        let cells = view.cells.iter().filter(|cell| cell.is_measured());
-        let names =
-            cells.filter_map(|cell| part(view, cell, "train.device").and_then(Value::as_str));
-        names.map(str::to_owned).collect::<Vec<String>>()
-    };
-    let mut names: Vec<String> = views.into_iter().flat_map(of).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
+    let views = [&scene.before, &scene.after].into_iter();
+    let cells = views.flat_map(|view| view.cells.iter().map(move |cell| (view, cell)));
+    let measured = cells.filter(|(_, cell)| cell.is_measured());
+    let names = measured.filter_map(|(view, cell)| part(view, cell, "train.device")?.as_str());
+    let names: BTreeSet<&str> = names.collect();
+    names.into_iter().map(str::to_owned).collect()
 }

@@ -55,6 +55,11 @@ pub(super) fn over_blocks(
     })
 }
 
+/// The ratio of two medians.
+pub(super) fn quotient(medians: &[f64]) -> f64 {
+    medians[1] / medians[0]
+}
+
 /// P-value of the sign-flip test over the blocks that both cells have.
 pub(super) fn p_value(before: &Runs, after: &Runs) -> Option<f64> {
     let pairs = before
@@ -128,14 +133,10 @@ mod tests {
             .collect()
     }
 
-    fn ratio(medians: &[f64]) -> f64 {
-        medians[1] / medians[0]
-    }
-
     #[test]
     fn below_six_blocks_the_ends_are_those_of_single_blocks() {
         let (before, after) = (runs(&[10.0, 20.0, 30.0]), runs(&[5.0, 8.0, 18.0]));
-        let found = over_blocks("a", &[before, after], &ratio).expect("three blocks");
+        let found = over_blocks("a", &[before, after], &quotient).expect("three blocks");
         // 8 ÷ 20; single blocks: 0.5, 0.4, 0.6.
         assert_eq!((found.value, found.low, found.high), (0.4, 0.4, 0.6));
         assert_eq!(found.kind, IntervalKind::Range);
@@ -145,7 +146,7 @@ mod tests {
     fn a_drift_that_hits_both_cells_of_a_block_is_no_spread() {
         let drift = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5];
         let (before, after) = (runs(&drift.map(|d| 2.0 * d)), runs(&drift.map(|d| 3.0 * d)));
-        let found = over_blocks("a", &[before, after], &ratio).expect("six blocks");
+        let found = over_blocks("a", &[before, after], &quotient).expect("six blocks");
         let ends = [found.value, found.low, found.high];
         assert!(ends.iter().all(|end| (end - 1.5).abs() < 1e-12), "{ends:?}");
         assert_eq!(found.kind, IntervalKind::Bootstrap95);
@@ -155,8 +156,8 @@ mod tests {
     fn only_blocks_that_all_cells_have_count() {
         let before = runs(&[10.0, 20.0]);
         let after = Runs::from([((42, 1), 5.0), ((7, 0), 1.0)]);
-        let found = over_blocks("a", &[before.clone(), after], &ratio).expect("one block");
+        let found = over_blocks("a", &[before.clone(), after], &quotient).expect("one block");
         assert_eq!((found.value, found.kind), (0.25, IntervalKind::Single));
-        assert_eq!(over_blocks("a", &[before, Runs::new()], &ratio), None);
+        assert_eq!(over_blocks("a", &[before, Runs::new()], &quotient), None);
     }
 }

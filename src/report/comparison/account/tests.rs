@@ -8,6 +8,7 @@ use super::fixture::{compared, results};
 use super::*;
 use crate::compare::Comparison;
 use crate::plan::Language;
+use crate::report::comparison::scene::Scene;
 use crate::report::section::Section;
 use crate::report::table::{Row, Table};
 use crate::results::{ResultSet, timings};
@@ -136,30 +137,36 @@ fn single_factors_multiply_and_what_they_leave_is_told() {
 #[test]
 fn a_factor_that_no_cell_changes_alone_has_the_lines_that_would() {
     let all = whole();
-    let optimizer = section(all, "changed-optimizer");
-    let code = &optimizer.code.as_ref().expect("lines of a manifest").text;
+    let effects = section(all, "single-factors");
+    let code = &effects.code.as_ref().expect("lines of a manifest").text;
     assert_eq!(
         code,
         "[variants.optimizer]\n\"loader.workers\" = 0\n\"train.optimizer.lr\" = 5e-5\n\n[matrix]\nvariant = [\"before\", \"optimizer\", \"after\"]"
     );
-    let network = section(all, "changed-network");
-    assert!(network.code.is_none());
-    assert_eq!(texts(&network.tables[0], "model.layers"), ["4", "6"]);
-    assert_eq!(
-        network.points,
-        ["best_loss: 0.7000 without, 0.6500 with it (−7.1 %; 1 seed)."]
-    );
+    let settings = table(all, "settings");
+    let layers = settings
+        .rows
+        .iter()
+        .find(|row| row.fields[1].text == "model.layers");
+    let texts = layers.expect("a changed setting").fields[..4].iter();
+    let texts: Vec<&str> = texts.map(|field| &*field.text).collect();
+    assert_eq!(texts, ["Network", "model.layers", "4", "6"]);
+    let network = texts_of(effects, "Network");
+    assert_eq!(network.last().copied(), Some("0.7000 → 0.6500 (−7.1 %)"));
+}
+
+/// The texts of a row of a section's first table, behind its name.
+fn texts_of<'s>(section: &'s Section, name: &str) -> Vec<&'s str> {
+    texts(&section.tables[0], name)
 }
 
 #[test]
 fn a_factor_that_changed_alone_is_the_whole_comparison() {
     let all = sections(&results(), "before", "network");
     assert!(all.iter().all(|section| section.id != "single-factors"));
-    let network = section(&all, "changed-network");
-    assert_eq!(
-        network.points,
-        ["Nothing else changed: its effect is that of the whole comparison."]
-    );
+    let only = "Only Network changed: its effect is that of the whole comparison.";
+    let points = &section(&all, "factors").points;
+    assert!(points.iter().any(|point| point == only), "{points:?}");
 }
 
 #[test]
@@ -206,7 +213,7 @@ fn time_to_the_loss_that_both_reach() {
     // Before reaches 0.7 in epoch 4 of 4, after in epoch 3: 2.0 and 3.3 × 3 ÷ 4, × 1.025.
     assert_eq!(texts(table, name)[..3], ["2.05 s", "2.54 s", "1.238×"]);
     assert_eq!(texts(table, name)[3], "1.24× slower");
-    let search = row(table, "hyperparameter search");
+    let search = row(table, "hyperparameter search, makespan");
     assert_eq!(
         search.missing.as_deref(),
         Some("not measured: these results hold no trials of a search")

@@ -1,15 +1,14 @@
 //! Validation: fewer samples told apart from faster ones.
 
-use crate::compare::Ratio;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
 use crate::report::section::Section;
-use crate::report::table::{Entry, Row};
+use crate::report::table::Entry;
 
 use super::figure::{At, Figure};
 use super::passes;
-use super::rows::{of_rows, plain_row, row, sides};
-use super::spread::over_blocks;
+use super::rows::{Line, Measure, columns, line, over_pairs, plain, sides};
+use super::spread::{over_blocks, quotient};
 
 messages! {
     validation_title() = "Validation" | "Validierung";
@@ -18,107 +17,70 @@ messages! {
     validation_batches() = "batches of a validation" | "Batches je Validierung";
     validation_samples() = "samples of a validation" | "Samples je Validierung";
     validation_counted() = "counted (rows of epochs.csv, one more for the mean weights)" | "gezählt (Zeilen von epochs.csv, eine mehr für die gemittelten Gewichte)";
-    validation_set() = "from the specification as run" | "aus der Spezifikation, wie gelaufen";
+    validation_set() = "from the specification as run" | "aus der Spezifikation, wie ausgeführt";
     validation_whole_split() = "the whole split" | "der ganze Split";
-    validation_split(total, amount, pace) = "One validation takes {total}× the time: {amount}× by the samples that it sees, {pace}× by the time of a sample" | "Eine Validierung dauert {total}× so lang: {amount}× durch die Zahl ihrer Samples, {pace}× durch die Zeit je Sample";
-    validation_ends(ends) = "({ends})." | "({ends}).";
+    validation_split(total, amount, pace, ends) = "One validation takes {total}× the time: {amount}× by the samples that it sees, {pace}× by the time of a sample ({ends})." | "Eine Validierung dauert {total}× so lang: {amount}× durch die Zahl ihrer Samples, {pace}× durch die Zeit je Sample ({ends}).";
 }
 
 /// The section of validation; `None` where neither side validated.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    let has = |at: At<'_, '_>| Figure::Validation.over_runs(at).is_some();
-    let mut rows: Vec<Row> = Vec::new();
-    let mut points = Vec::new();
-    for duo in scene.shown() {
-        let (before, after) = sides(scene, &duo);
-        if !has(before) && !has(after) {
-            continue;
-        }
-        rows.push(row(scene, &duo, Figure::Validation));
-        rows.extend(counts(scene, &duo));
-        rows.push(row(scene, &duo, Figure::Pass));
-        rows.push(row(scene, &duo, Figure::PassSample));
-        points.extend(sentence(scene, before, after));
-    }
-    if rows.is_empty() {
-        return None;
-    }
-    points.truncate(1);
     let naming = (
         "validation",
         words.validation_title(),
         words.validation_about(),
     );
-    let mut section = Section::table(of_rows(scene, naming, rows));
-    section.points = points;
-    Some(section)
+    let table = over_pairs(scene, naming, columns(scene), |duo| lines(scene, duo));
+    let points = scene.shown().find_map(|duo| sentence(scene, &duo));
+    (!table.rows.is_empty()).then(|| Section {
+        points: points.into_iter().collect(),
+        ..Section::table(table)
+    })
 }
 
-/// The rows of what is counted or set: no time, and no ratio of times.
-fn counts(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Row> {
+fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Line> {
     let words = scene.words;
-    let (before, after) = sides(scene, duo);
-    let seed = |at: At<'_, '_>| at.cell.runs.first().map_or(0, |run| run.seed);
-    let count = |value: Option<f64>, otherwise: String| {
-        value.map_or_else(
-            || Entry::text(otherwise),
-            |value| Entry::value(value, words.count(value as usize)),
-        )
+    let both = sides(scene, duo);
+    if both
+        .iter()
+        .all(|at| Figure::Validation.runs(*at).is_empty())
+    {
+        return Vec::new();
+    }
+    let passes = both.map(|at| passes::of(at, at.cell.runs.first().map_or(0, |run| run.seed)));
+    let count = |value: f64| words.count(value as usize);
+    let dash = |value| Entry::shown(value, count);
+    let whole = |value: Option<f64>| match value {
+        Some(value) => Entry::value(value, count(value)),
+        None => Entry::text(words.validation_whole_split()),
     };
-    let dash = || "–".to_owned();
-    let row =
-        |name: String, both: [Option<f64>; 2], otherwise: &dyn Fn() -> String, from: String| {
-            plain_row(
-                scene,
-                duo,
-                name,
-                both,
-                |value| count(value, otherwise()),
-                from,
-            )
-        };
-    let both = |get: fn(At<'_, '_>) -> Option<f64>| [get(before), get(after)];
+    let set = words.validation_set();
+    let (batches, samples) = (both.map(passes::batches), both.map(passes::samples));
+    let counted = words.validation_counted();
     vec![
-        row(
-            words.validation_count(),
-            [
-                passes::of(before, seed(before)),
-                passes::of(after, seed(after)),
-            ],
-            &dash,
-            words.validation_counted(),
-        ),
-        row(
-            words.validation_batches(),
-            both(passes::batches),
-            &|| words.validation_whole_split(),
-            words.validation_set(),
-        ),
-        row(
-            words.validation_samples(),
-            both(passes::samples),
-            &dash,
-            words.validation_set(),
-        ),
+        line(scene, duo, &Figure::Validation),
+        plain(words, words.validation_count(), passes, &dash, &counted),
+        plain(words, words.validation_batches(), batches, &whole, &set),
+        plain(words, words.validation_samples(), samples, &dash, &set),
+        line(scene, duo, &Figure::Pass),
+        line(scene, duo, &Figure::PassSample),
     ]
 }
 
 /// How the time of a validation came to change: by its samples, and by the time of each. `None` where it is not known how
 /// many it sees.
-pub(crate) fn sentence(scene: &Scene<'_>, one: At<'_, '_>, other: At<'_, '_>) -> Option<String> {
+fn sentence(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     let words = scene.words;
-    let amount = passes::samples(other)? / passes::samples(one)?;
-    let label = format!("{} per sample", other.cell.info.key);
-    let runs = [Figure::PassSample.runs(one), Figure::PassSample.runs(other)];
-    let pace: Ratio = over_blocks(&label, &runs, &|medians| medians[1] / medians[0])?;
-    let text = words.validation_split(
+    let both = sides(scene, duo);
+    let [before, after] = both.map(|at: At<'_, '_>| passes::samples(at));
+    let amount = after? / before?;
+    let label = format!("{} per sample", duo.pair.after);
+    let runs = both.map(|at| Figure::PassSample.runs(at));
+    let pace = over_blocks(&label, &runs, &quotient)?;
+    Some(words.validation_split(
         words.ratio(amount * pace.value),
         words.ratio(amount),
         words.ratio(pace.value),
-    );
-    Some(format!(
-        "{text} {}",
-        words.validation_ends(words.ends(&pace))
+        words.ends(&pace),
     ))
 }

@@ -1,19 +1,31 @@
 //! The verdict of every cell, with what it rests on.
 
-mod plots;
-
-pub(crate) use plots::ratios;
-
-use crate::compare::{Verdict, Work};
+use crate::compare::{Ratio, Verdict, Work};
+use crate::report::comparison::Words;
+use crate::report::comparison::account::figure::{Figure, Kind};
+use crate::report::comparison::account::rows::{Held, Line, interval, over_pairs};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
 use crate::report::number::Provenance;
+use crate::report::plot::{IntervalPlot, IntervalRow};
 use crate::report::section::Section;
-use crate::report::table::{Column, Entry, Table};
+use crate::report::sections::plots::PlotContext;
+use crate::report::table::{Column, Entry};
+
+/// Rows of the plot of ratios at most.
+const RATIOS: usize = 40;
+
+/// Series of each kind of verdict: form and colour both tell it.
+pub(crate) const FASTER: usize = 0;
+/// See [`FASTER`].
+pub(crate) const SLOWER: usize = 1;
+const SAME: usize = 2;
+/// See [`FASTER`].
+pub(crate) const OPEN: usize = 7;
 
 messages! {
     cells_title() = "Time per sample, cell by cell" | "Zeit je Sample, Zelle für Zelle";
-    cells_about() = "The time per sample is the median step of a run by the samples of a step; the run is the unit of replication. n is the number of runs before and after. A verdict needs a test that holds after Holm’s correction over all cells, and an effect above the threshold." | "Die Zeit je Sample ist der Median der Schritte eines Laufs, geteilt durch die Samples eines Schritts; der Lauf ist die Einheit der Wiederholung. n ist die Anzahl der Läufe vorher und nachher. Ein Urteil verlangt einen Test, der nach Holms Korrektur über alle Zellen hält, und einen Effekt über der Schwelle.";
+    cells_about() = "The time per sample is the median step of a run, divided by the samples of a step; the run is the unit of replication. n is the number of runs before and after. A verdict needs a test that holds after Holm’s correction over all cells, and an effect above the threshold." | "Die Zeit je Sample ist der Median der Schritte eines Laufs, geteilt durch die Samples eines Schritts; der Lauf ist die Einheit der Wiederholung. n ist die Anzahl der Läufe vorher und nachher. Ein Urteil verlangt einen Test, der nach Holms Korrektur über alle Zellen hält, und einen Effekt über der Schwelle.";
     verdict_heading() = "verdict" | "Urteil";
     runs_heading() = "n" | "n";
     p_heading() = "p (Holm)" | "p (Holm)";
@@ -22,77 +34,145 @@ messages! {
     detectable_formula() = "smallest effect shown with 80 % power, from spread and n of the runs" | "kleinster Effekt, der mit 80 % Teststärke gezeigt würde, aus Streuung und n der Läufe";
     intervals_plot() = "Time per sample, after ÷ before" | "Zeit je Sample, nachher ÷ vorher";
     intervals_caption() = "Marks are ratios of medians, whiskers their intervals (95 % bootstrap from six runs a side on, below that the range of the runs), the band is the threshold below which an effect does not matter. Left of 1 the side after is faster." | "Marken sind Verhältnisse der Mediane, Linien ihre Intervalle (95-%-Bootstrap ab sechs Läufen je Seite, darunter die Spannweite der Läufe), das Band ist die Schwelle, unter der ein Effekt nicht zählt. Links von 1 ist die Seite nachher schneller.";
-    bars_plot() = "Time per sample before and after" | "Zeit je Sample vorher und nachher";
-    bars_caption() = "Bars are medians over runs, lines their intervals, dots the runs." | "Balken sind Mediane über Läufe, Linien ihre Intervalle, Punkte die Läufe.";
-    drawn(shown, all) = "{shown} of {all} cells are drawn." | "{shown} von {all} Zellen sind gezeichnet.";
+    drawn(shown, all) = " {shown} of {all} cells are drawn." | " {shown} von {all} Zellen sind gezeichnet.";
     open() = "no verdict" | "kein Urteil";
     no_ratio(why) = "no ratio: {why}" | "kein Verhältnis: {why}";
 }
 
 /// The table of verdicts.
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
-    scene.duos().next()?;
-    Some(Section {
-        plots: plots::bars(scene).into_iter().collect(),
-        ..Section::table(table(scene))
-    })
-}
-
-fn table(scene: &Scene<'_>) -> Table {
     let words = scene.words;
+    scene.duos().next()?;
     let measured = Provenance::Measured(words.median_of_runs());
+    let ratio = scene.ratio_formula(words.after_by_before());
+    let p = Provenance::Derived(words.p_formula());
+    let detectable = Provenance::Derived(words.detectable_formula());
     let columns = vec![
-        words.column(words.before(), "ms", &measured),
-        words.column(words.after(), "ms", &measured),
-        words.column(
-            words.after_by_before(),
-            "",
-            &scene.ratio_formula(words.after_by_before()),
-        ),
+        words.column(words.before(), "", &measured),
+        words.column(words.after(), "", &measured),
+        words.column(words.after_by_before(), "", &ratio),
         Column::text(&words.verdict_heading()),
         Column::text(&words.runs_heading()),
-        words.column(
-            words.p_heading(),
-            "",
-            &Provenance::Derived(words.p_formula()),
-        ),
-        words.column(
-            words.detectable_heading(),
-            "",
-            &Provenance::Derived(words.detectable_formula()),
-        ),
+        words.column(words.p_heading(), "", &p),
+        words.column(words.detectable_heading(), "", &detectable),
     ];
-    let head = ("cells", words.cells_title(), words.cells_about());
-    scene.table(head, columns, |duo| Ok(fields(scene, duo)))
+    let naming = ("cells", words.cells_title(), words.cells_about());
+    let table = over_pairs(scene, naming, columns, |duo| vec![line(scene, duo)]);
+    Some(Section::table(table))
 }
 
-fn fields(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Entry> {
+fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Line {
     let words = scene.words;
     let judgement = &duo.pair.judgement;
-    let time = |value: Option<f64>| {
-        value.map_or_else(
-            || Entry::text("–"),
-            |value| Entry::value(value, words.number(value, 4)),
-        )
-    };
     let verdict = match (&judgement.verdict, &duo.pair.work) {
         (Verdict::NotComparable(_), Work::Different(why)) => {
             Entry::detailed(words.not_comparable(), words.no_ratio(words.listed(why, 3)))
         }
         _ => words.judgement(judgement),
     };
-    let p = judgement.p_holm.or(judgement.p);
-    let effect = judgement.detectable;
-    vec![
-        time(duo.pair.sample_ms.0),
-        time(duo.pair.sample_ms.1),
+    let detectable = judgement.detectable.map(|effect| effect * 100.0);
+    let times = Held::of(scene, duo, &Figure::SampleTime).medians;
+    let mut fields: Vec<Entry> = times
+        .iter()
+        .map(|time| {
+            let shown = time
+                .as_ref()
+                .map(|time| interval(words, Kind::Milliseconds, time));
+            shown.unwrap_or_else(|| Entry::text("–"))
+        })
+        .collect();
+    fields.extend([
         words.ratio_entry(judgement.ratio.as_ref()),
         verdict,
-        Entry::text(format!("{} / {}", judgement.runs.0, judgement.runs.1)),
-        p.map_or_else(|| Entry::text("–"), |p| Entry::value(p, words.p(p))),
-        effect.map_or_else(
-            || Entry::text("–"),
-            |effect| Entry::value(effect * 100.0, words.percent(effect)),
-        ),
-    ]
+        Entry::text(format!("{} / {}", judgement.runs.0, judgement.runs.1)),
+        Entry::shown(judgement.p_holm.or(judgement.p), |p| words.p(p)),
+        Entry::shown(detectable, |percent| words.percent(percent / 100.0)),
+    ]);
+    (fields, None)
+}
+
+/// The ratio of every cell with its interval.
+pub(crate) fn ratios(scene: &Scene<'_>) -> Option<PlotContext> {
+    let words = scene.words;
+    let has_ratio = |duo: &Duo<'_, '_>| duo.pair.judgement.ratio.is_some();
+    let all = scene.duos().filter(has_ratio).count();
+    let shown = scene.shown().filter(has_ratio).take(RATIOS);
+    let rows: Vec<IntervalRow> = shown
+        .filter_map(|duo| verdict_row(words, &duo, scene.label(duo.pair)))
+        .collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let mut caption = words.intervals_caption();
+    if rows.len() < all {
+        caption.push_str(&words.drawn(words.count(rows.len()), words.count(all)));
+    }
+    caption.push_str(&scene.across_note());
+    Some(plot(
+        words,
+        "ratios",
+        (words.intervals_plot(), caption),
+        words.open(),
+        rows,
+    ))
+}
+
+/// Ratios around 1; `open` is what neither has a direction nor is the same.
+pub(crate) fn plot(
+    words: Words,
+    id: &str,
+    (title, caption): (String, String),
+    open: String,
+    rows: Vec<IntervalRow>,
+) -> PlotContext {
+    let kinds = [
+        (FASTER, words.faster()),
+        (SLOWER, words.slower()),
+        (SAME, words.same()),
+        (OPEN, open),
+    ];
+    let is_there = |kind: &(usize, String)| rows.iter().any(|row| row.kind == kind.0);
+    let drawing = IntervalPlot {
+        about: title.clone(),
+        x_label: words.after_by_before(),
+        words,
+        kinds: kinds.into_iter().filter(is_there).collect(),
+        rows,
+    };
+    PlotContext {
+        id: id.to_owned(),
+        title,
+        caption,
+        svg: drawing.draw(),
+    }
+}
+
+/// A ratio of a pair of cells as a row of a plot; `None` for one that no logarithmic axis has.
+pub(crate) fn row(
+    words: Words,
+    duo: &Duo<'_, '_>,
+    label: String,
+    ratio: Ratio,
+    kind: usize,
+) -> Option<IntervalRow> {
+    (ratio.value > 0.0).then(|| IntervalRow {
+        label,
+        kind,
+        value: ratio.value,
+        interval: ratio.ends(),
+        threshold: duo.pair.judgement.threshold.value.clamp(0.0, 0.9),
+        end: words.ratio(ratio.value),
+    })
+}
+
+/// The time per sample of a pair of cells, as its verdict has it.
+pub(crate) fn verdict_row(words: Words, duo: &Duo<'_, '_>, label: String) -> Option<IntervalRow> {
+    let judgement = &duo.pair.judgement;
+    let kind = match judgement.verdict {
+        Verdict::Faster => FASTER,
+        Verdict::Slower => SLOWER,
+        Verdict::Same => SAME,
+        _ => OPEN,
+    };
+    row(words, duo, label, judgement.ratio?, kind)
 }

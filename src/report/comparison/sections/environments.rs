@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::compare::{FieldChange, FieldClass, Origin, Side};
+use crate::compare::{FieldClass, Origin, Side};
+use crate::report::comparison::account::rows::whole;
 use crate::report::comparison::head::short;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::section::Section;
-use crate::report::table::{Column, Entry, Row, Table};
-use crate::report::view::Cell;
+use crate::report::table::{Column, Entry, Table};
+use crate::results::BlockRow;
 
 messages! {
     sides_title() = "The two sides" | "Die beiden Seiten";
@@ -44,161 +45,113 @@ messages! {
 pub(super) fn section(scene: &Scene<'_>) -> Section {
     let words = scene.words;
     let fields = &scene.comparison.environment.fields;
-    let mut tables = vec![sides(scene)];
-    let mut points = Vec::new();
-    if fields.is_empty() {
-        points.push(words.no_fields());
-    } else {
-        tables.push(differing(scene, fields));
-    }
+    let (before, after) = (facts(scene, true), facts(scene, false));
+    let facts = before.into_iter().zip(after);
+    let facts = facts.filter(|((_, before), (_, after))| !before.is_empty() || !after.is_empty());
+    let facts = facts.map(|((name, before), (_, after))| vec![name, before, after]);
+    let sides = texts(
+        ("sides", words.sides_table(), words.sides_about()),
+        &[words.what(), words.before(), words.after()],
+        facts,
+    );
+    let differing = fields.iter().map(|field| {
+        let meaning = match field.class {
+            FieldClass::MustMatch => words.must_match(),
+            FieldClass::Warn => words.warn(),
+            FieldClass::Info => words.info(),
+        };
+        let values = [&field.before, &field.after].map(|values| values.join("; "));
+        [field.field.clone(), meaning]
+            .into_iter()
+            .chain(values)
+            .collect()
+    });
+    let headings = [
+        words.field_heading(),
+        words.meaning_heading(),
+        words.before(),
+        words.after(),
+    ];
+    let naming = ("fields", words.fields_table(), words.fields_about());
+    let differing = texts(naming, &headings, differing);
+    let points = fields.is_empty().then(|| words.no_fields());
+    let differing = Some(differing).filter(|table| !table.rows.is_empty());
     Section {
-        tables,
-        points,
+        tables: [sides].into_iter().chain(differing).collect(),
+        points: points.into_iter().collect(),
         ..Section::titled("environment", words.sides_title())
     }
 }
 
-fn sides(scene: &Scene<'_>) -> Table {
+/// A table of texts.
+fn texts(
+    (id, title, about): (&str, String, String),
+    headings: &[String],
+    rows: impl Iterator<Item = Vec<String>>,
+) -> Table {
+    let columns = headings.iter().map(|heading| Column::text(heading));
+    let rows = rows.map(|texts| whole("", texts.into_iter().map(Entry::text).collect()));
+    Table::of_rows((id, &title, about), columns.collect(), rows.collect())
+}
+
+/// What is said of a side: names and values, in order.
+fn facts(scene: &Scene<'_>, is_before: bool) -> Vec<(String, String)> {
     let words = scene.words;
-    let (before, after) = (Facts::of(scene, true), Facts::of(scene, false));
-    let rows = before
-        .into_iter()
-        .zip(after)
-        .filter(|(before, after)| !before.1.is_empty() || !after.1.is_empty());
-    let rows = rows.map(|(before, after)| Row {
-        key: String::new(),
-        fields: vec![
-            Entry::text(before.0),
-            Entry::text(before.1),
-            Entry::text(after.1),
-        ],
-        missing: None,
-    });
-    let columns = [words.what(), words.before(), words.after()];
-    let columns = columns
-        .iter()
-        .map(|heading| Column::text(heading))
-        .collect();
-    let head = ("sides", &*words.sides_table(), words.sides_about());
-    Table::of_rows(head, columns, rows.collect())
-}
-
-/// What is said of a side.
-struct Facts;
-
-impl Facts {
-    /// Names and values, in order.
-    fn of(scene: &Scene<'_>, is_before: bool) -> Vec<(String, String)> {
-        let words = scene.words;
-        let comparison = scene.comparison;
-        let side = if is_before {
-            &comparison.before
-        } else {
-            &comparison.after
-        };
-        let duos: Vec<_> = scene.duos().collect();
-        let cells = duos
-            .iter()
-            .map(|duo| if is_before { duo.before } else { duo.after });
-        let cells: Vec<&Cell<'_>> = cells.collect();
-        let runs = || cells.iter().flat_map(|cell| &cell.counted);
-        let ids: BTreeSet<&str> = runs().map(|run| &*run.env_id).collect();
-        let field = |names: &[&str]| fields(side, &ids, names);
-        let sessions: BTreeSet<&str> = runs().filter_map(|run| run.session.as_deref()).collect();
-        vec![
-            (words.name(), side.name.clone()),
-            (words.source(), origin(scene, side)),
-            (words.processor(), field(&["cpu_model"])),
-            (words.cores(), field(&["logical_cores"])),
-            (words.memory(), gib(field(&["memory_gib"]))),
-            (words.system(), field(&["os", "os_version"])),
-            (words.vectors(), field(&["vector_level"])),
-            (words.compiler(), field(&["build_rustc", "build_features"])),
-            (
-                words.environment_ids(),
-                ids.iter().copied().collect::<Vec<_>>().join(", "),
-            ),
-            (words.runs_counted(), words.count(runs().count())),
-            (
-                words.session_count(),
-                if sessions.is_empty() {
-                    words.no_session()
-                } else {
-                    words.count(sessions.len())
-                },
-            ),
-        ]
-    }
-}
-
-fn gib(text: String) -> String {
-    if text.is_empty() {
-        text
+    let comparison = scene.comparison;
+    let side = if is_before {
+        &comparison.before
     } else {
-        format!("{text} GiB")
-    }
-}
-
-fn origin(scene: &Scene<'_>, side: &Side) -> String {
-    let words = scene.words;
-    match &side.origin {
+        &comparison.after
+    };
+    let cells = scene.duos();
+    let cells = cells.map(|duo| if is_before { duo.before } else { duo.after });
+    let runs: Vec<&BlockRow> = cells.flat_map(|cell| cell.counted.clone()).collect();
+    let ids: BTreeSet<&str> = runs.iter().map(|run| &*run.env_id).collect();
+    let field = |names: &[&str]| fields(side, &ids, names);
+    let sessions: BTreeSet<&str> = runs
+        .iter()
+        .filter_map(|run| run.session.as_deref())
+        .collect();
+    let source = match &side.origin {
         Origin::Folder { path } => words.folder(path),
         Origin::Git { commit, .. } => words.commit(short(commit)),
         Origin::Value { axis, .. } => words.value_of(axis),
-    }
+    };
+    let memory = match field(&["memory_gib"]) {
+        text if text.is_empty() => text,
+        text => format!("{text} GiB"),
+    };
+    let sessions = match sessions.len() {
+        0 => words.no_session(),
+        count => words.count(count),
+    };
+    vec![
+        (words.name(), side.name.clone()),
+        (words.source(), source),
+        (words.processor(), field(&["cpu_model"])),
+        (words.cores(), field(&["logical_cores"])),
+        (words.memory(), memory),
+        (words.system(), field(&["os", "os_version"])),
+        (words.vectors(), field(&["vector_level"])),
+        (words.compiler(), field(&["build_rustc", "build_features"])),
+        (words.environment_ids(), Vec::from_iter(ids).join(", ")),
+        (words.runs_counted(), words.count(runs.len())),
+        (words.session_count(), sessions),
+    ]
 }
 
 /// Values of some fields, in all environments of a side, each combination once.
 fn fields(side: &Side, ids: &BTreeSet<&str>, names: &[&str]) -> String {
     let mut found: Vec<String> = Vec::new();
     let known = ids.iter().filter_map(|id| side.set.environments.get(*id));
-    for environment in known {
-        let value = |name: &&str| {
-            let all = [
-                &environment.must_match,
-                &environment.warn,
-                &environment.info,
-            ];
-            all.iter().find_map(|fields| fields.get(*name)).cloned()
-        };
-        let text = names
-            .iter()
-            .filter_map(value)
-            .collect::<Vec<_>>()
-            .join(", ");
+    for of in known {
+        let all = [&of.must_match, &of.warn, &of.info];
+        let value = |name: &&str| all.iter().find_map(|fields| fields.get(*name)).cloned();
+        let values: Vec<String> = names.iter().filter_map(value).collect();
+        let text = values.join(", ");
         if !text.is_empty() && !found.contains(&text) {
             found.push(text);
         }
     }
     found.join("; ")
-}
-
-fn differing(scene: &Scene<'_>, fields: &[FieldChange]) -> Table {
-    let words = scene.words;
-    let rows = fields.iter().map(|field| Row {
-        key: field.field.clone(),
-        fields: vec![
-            Entry::text(&field.field),
-            Entry::text(match field.class {
-                FieldClass::MustMatch => words.must_match(),
-                FieldClass::Warn => words.warn(),
-                FieldClass::Info => words.info(),
-            }),
-            Entry::text(field.before.join("; ")),
-            Entry::text(field.after.join("; ")),
-        ],
-        missing: None,
-    });
-    let columns = [
-        words.field_heading(),
-        words.meaning_heading(),
-        words.before(),
-        words.after(),
-    ];
-    let columns = columns
-        .iter()
-        .map(|heading| Column::text(heading))
-        .collect();
-    let head = ("fields", &*words.fields_table(), words.fields_about());
-    Table::of_rows(head, columns, rows.collect())
 }

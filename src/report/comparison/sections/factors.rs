@@ -2,12 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::compare::{FieldClass, SpecChange, Work};
+use crate::compare::Work;
+use crate::report::comparison::account::factor::Factor;
+use crate::report::comparison::account::factors;
+use crate::report::comparison::account::rows::whole;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::number::Provenance;
 use crate::report::section::Section;
-use crate::report::table::{Column, Entry, Row, Table};
+use crate::report::table::{Column, Entry, Table};
 use crate::report::view::Cell;
 
 /// Rows of the table at most.
@@ -20,6 +23,7 @@ messages! {
     factors_table() = "Settings that differ" | "Einstellungen, die sich unterscheiden";
     factors_about() = "From the resolved specifications of both sides, as run. A factor that is not listed is equal." | "Aus den aufgelösten Spezifikationen beider Seiten, wie ausgeführt. Ein Faktor, der nicht aufgeführt ist, ist gleich.";
     setting() = "setting" | "Einstellung";
+    factors_alone(factor) = "Only {factor} changed: its effect is that of the whole comparison." | "Nur {factor} wurde geändert: Die Wirkung ist die des ganzen Vergleichs.";
     cells_heading() = "cells" | "Zellen";
     cells_with_it() = "cells that change so" | "Zellen mit dieser Änderung";
     not_set() = "not set" | "nicht gesetzt";
@@ -44,77 +48,78 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     }
     let words = scene.words;
     let changes = changes(scene);
+    let factors: BTreeSet<Factor> = scene.duos().flat_map(|duo| factors(&duo)).collect();
     let mut points = vec![settings(scene, &changes)];
-    let of = |value: fn(&Cell<'_>) -> Option<String>| both(scene, value);
-    let (before, after) = of(|cell| cell.info.code_hash.clone());
+    if let [only] = Vec::from_iter(&factors)[..] {
+        points.push(words.factors_alone(only.name(words)));
+    }
+    let listed = |names: &[String]| words.listed(names, NAMED);
+    let (before, after) = both(scene, |cell| cell.info.code_hash.clone());
     points.push(if before == after {
-        words.same_code(words.listed(&before, NAMED))
+        words.same_code(listed(&before))
     } else {
-        words.different_code(words.listed(&before, NAMED), words.listed(&after, NAMED))
+        words.different_code(listed(&before), listed(&after))
     });
-    let (before, after) = of(|cell| cell.info.numeric_class.clone());
+    let (before, after) = both(scene, |cell| cell.info.numeric_class.clone());
     points.push(if before == after {
-        words.same_class(words.listed(&before, NAMED))
+        words.same_class(listed(&before))
     } else {
-        words.different_class(words.listed(&before, NAMED), words.listed(&after, NAMED))
+        words.different_class(listed(&before), listed(&after))
     });
-    points.push(environment(scene));
+    let must = scene.must_match();
+    points.push(if must.is_empty() {
+        words.same_environment()
+    } else {
+        words.different_environment(listed(&must))
+    });
     points.extend(work(scene));
-    let tables = if changes.is_empty() {
-        Vec::new()
-    } else {
-        vec![table(scene, &changes)]
-    };
+    let table = (!changes.is_empty()).then(|| table(scene, &changes));
     Some(Section {
-        tables,
+        tables: table.into_iter().collect(),
         points,
         ..Section::titled("factors", words.factors_title())
     })
 }
 
+/// Path, value before, value after.
+type Change<'a> = (&'a str, Option<&'a str>, Option<&'a str>);
+
 /// Every change with the number of cells that have it, by path.
-fn changes<'a>(scene: &Scene<'a>) -> Vec<(&'a SpecChange, usize)> {
-    let mut found: Vec<(&SpecChange, usize)> = Vec::new();
-    let mut places: BTreeMap<(&str, Option<&str>, Option<&str>), usize> = BTreeMap::new();
+fn changes<'a>(scene: &Scene<'a>) -> BTreeMap<Change<'a>, usize> {
+    let mut found = BTreeMap::new();
     for change in scene.comparison.cells.iter().flat_map(|pair| &pair.changes) {
-        let key = (
-            &*change.path,
-            change.before.as_deref(),
-            change.after.as_deref(),
-        );
-        let place = *places.entry(key).or_insert(found.len());
-        match found.get_mut(place) {
-            Some((_, count)) => *count += 1,
-            None => found.push((change, 1)),
-        }
+        let values = (change.before.as_deref(), change.after.as_deref());
+        *found
+            .entry((&*change.path, values.0, values.1))
+            .or_default() += 1;
     }
-    found.sort_by(|a, b| a.0.path.cmp(&b.0.path));
     found
 }
 
-fn table(scene: &Scene<'_>, changes: &[(&SpecChange, usize)]) -> Table {
+fn table(scene: &Scene<'_>, changes: &BTreeMap<Change<'_>, usize>) -> Table {
     let words = scene.words;
     let value =
-        |text: &Option<String>| Entry::text(text.clone().unwrap_or_else(|| words.not_set()));
-    let rows = changes.iter().take(ROWS).map(|(change, count)| Row {
-        key: change.path.clone(),
-        fields: vec![
-            Entry::text(&change.path),
-            value(&change.before),
-            value(&change.after),
-            Entry::value(*count as f64, words.count(*count)),
-        ],
-        missing: None,
-    });
+        |text: Option<&str>| Entry::text(text.map_or_else(|| words.not_set(), str::to_owned));
+    let rows = changes
+        .iter()
+        .take(ROWS)
+        .map(|((path, before, after), count)| {
+            let fields = vec![
+                Entry::text(Factor::of(path).name(words)),
+                Entry::text(*path),
+                value(*before),
+                value(*after),
+                Entry::value(*count as f64, words.count(*count)),
+            ];
+            whole(path, fields)
+        });
+    let counted = Provenance::Derived(words.cells_with_it());
     let columns = vec![
+        Column::text(&words.effects_factor()),
         Column::text(&words.setting()),
         Column::text(&words.before()),
         Column::text(&words.after()),
-        words.column(
-            words.cells_heading(),
-            "",
-            &Provenance::Derived(words.cells_with_it()),
-        ),
+        words.column(words.cells_heading(), "", &counted),
     ];
     let head = ("settings", &*words.factors_table(), words.factors_about());
     let mut table = Table::of_rows(head, columns, rows.collect());
@@ -123,9 +128,9 @@ fn table(scene: &Scene<'_>, changes: &[(&SpecChange, usize)]) -> Table {
     table
 }
 
-fn settings(scene: &Scene<'_>, changes: &[(&SpecChange, usize)]) -> String {
+fn settings(scene: &Scene<'_>, changes: &BTreeMap<Change<'_>, usize>) -> String {
     let words = scene.words;
-    let paths: BTreeSet<&str> = changes.iter().map(|(change, _)| &*change.path).collect();
+    let paths: BTreeSet<&str> = changes.keys().map(|(path, ..)| *path).collect();
     let cells = scene.comparison.cells.iter();
     let unchanged = cells.filter(|pair| pair.changes.is_empty()).count();
     if paths.is_empty() {
@@ -145,48 +150,32 @@ fn both(scene: &Scene<'_>, value: fn(&Cell<'_>) -> Option<String>) -> (Vec<Strin
     (before.into_iter().collect(), after.into_iter().collect())
 }
 
-fn environment(scene: &Scene<'_>) -> String {
-    let words = scene.words;
-    let fields = scene.comparison.environment.fields.iter();
-    let must: Vec<String> = fields
-        .filter(|field| field.class == FieldClass::MustMatch)
-        .map(|field| field.field.clone())
-        .collect();
-    if must.is_empty() {
-        words.same_environment()
-    } else {
-        words.different_environment(words.listed(&must, NAMED))
-    }
-}
-
 /// Equal work signatures, or declared unequal with the reason.
 fn work(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
-    let (mut same, mut treated, mut different) = (0, 0, 0);
-    let (mut of_treated, mut of_different) = (BTreeSet::new(), BTreeSet::new());
+    // How many pairs, and why, of each kind.
+    let mut found = [0; 3].map(|count: usize| (count, BTreeSet::new()));
     for pair in &scene.comparison.cells {
-        match &pair.work {
-            Work::Same => same += 1,
-            Work::Treatments(why) => {
-                treated += 1;
-                of_treated.extend(why.iter().cloned());
-            }
-            Work::Different(why) => {
-                different += 1;
-                of_different.extend(why.iter().cloned());
-            }
+        let (place, why) = match &pair.work {
+            Work::Same => (0, &[][..]),
+            Work::Treatments(why) => (1, &why[..]),
+            Work::Different(why) => (2, &why[..]),
+        };
+        found[place].0 += 1;
+        found[place].1.extend(why.iter().cloned());
+    }
+    let told = found
+        .into_iter()
+        .enumerate()
+        .filter(|(_, (pairs, _))| *pairs > 0);
+    let told = told.map(|(place, (pairs, why))| {
+        let why = words.listed(&Vec::from_iter(why), NAMED);
+        let pairs = words.count(pairs);
+        match place {
+            0 => words.same_work_in(pairs),
+            1 => words.treatments_in(pairs, why),
+            _ => words.different_work_in(pairs, why),
         }
-    }
-    let listed = |why: BTreeSet<String>| words.listed(&why.into_iter().collect::<Vec<_>>(), NAMED);
-    let mut points = Vec::new();
-    if same > 0 {
-        points.push(words.same_work_in(words.count(same)));
-    }
-    if treated > 0 {
-        points.push(words.treatments_in(words.count(treated), listed(of_treated)));
-    }
-    if different > 0 {
-        points.push(words.different_work_in(words.count(different), listed(of_different)));
-    }
-    points
+    });
+    told.collect()
 }

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::compare::{CellPair, FactChange};
+use crate::report::comparison::account::rows::whole;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::number::Provenance;
 use crate::report::section::Section;
-use crate::report::table::{Column, Entry, Row, Table};
+use crate::report::table::{Column, Entry, Table};
 
 /// Rows of the table at most.
 const ROWS: usize = 80;
@@ -36,49 +37,36 @@ messages! {
 pub(super) fn section(scene: &Scene<'_>) -> Section {
     let words = scene.words;
     let cells = &scene.comparison.cells;
-    let all: usize = cells.iter().map(|pair| pair.compared_rows).sum();
-    let changed: BTreeSet<(&str, u64)> = every(cells)
-        .filter(|(_, fact)| !fact.is_within)
+    let every = cells
+        .iter()
+        .flat_map(|pair| pair.facts.iter().map(move |fact| (pair, fact)));
+    let mut facts: Vec<(&CellPair, &FactChange)> = every.collect();
+    // What changed comes first; the order of cells stays.
+    facts.sort_by_key(|(_, fact)| fact.is_within);
+    let changed = facts.iter().filter(|(_, fact)| !fact.is_within);
+    let changed: BTreeSet<(&str, u64)> = changed
         .map(|(pair, fact)| (&*pair.after, fact.seed))
         .collect();
-    let sentence = if all == 0 {
-        words.no_rows()
-    } else {
-        words.rows_equal(
-            words.count(all.saturating_sub(changed.len())),
-            words.count(all),
-        )
+    let sentence = match cells.iter().map(|pair| pair.compared_rows).sum::<usize>() {
+        0 => words.no_rows(),
+        all => {
+            let equal = all.saturating_sub(changed.len());
+            words.rows_equal(words.count(equal), words.count(all))
+        }
     };
-    let tables = every(cells)
-        .next()
-        .map(|_| table(scene))
-        .into_iter()
-        .collect();
+    let table = (!facts.is_empty()).then(|| table(scene, &facts));
     Section {
         paragraphs: vec![sentence],
-        tables,
+        tables: table.into_iter().collect(),
         ..Section::titled("facts", words.facts_title())
     }
 }
 
-fn every(cells: &[CellPair]) -> impl Iterator<Item = (&CellPair, &FactChange)> {
-    cells
-        .iter()
-        .flat_map(|pair| pair.facts.iter().map(move |fact| (pair, fact)))
-}
-
-fn table(scene: &Scene<'_>) -> Table {
+fn table(scene: &Scene<'_>, facts: &[(&CellPair, &FactChange)]) -> Table {
     let words = scene.words;
-    let mut facts: Vec<_> = every(&scene.comparison.cells).collect();
-    // What changed comes first; the order of cells stays.
-    facts.sort_by_key(|(_, fact)| fact.is_within);
-    let more = facts.len().saturating_sub(ROWS);
-    let rows = facts.into_iter().take(ROWS).map(|(pair, fact)| Row {
-        key: pair.after.clone(),
-        fields: fields(scene, pair, fact),
-        missing: None,
-    });
     let measured = Provenance::Measured(words.row_of_runs());
+    let relative = Provenance::Derived(words.relative());
+    let tolerance = Provenance::Assumed(words.of_manifest());
     let columns = vec![
         Column::text(&words.cell()),
         Column::text(&words.seed()),
@@ -86,19 +74,14 @@ fn table(scene: &Scene<'_>) -> Table {
         Column::text(&words.fact_status()),
         words.column(words.before(), "", &measured),
         words.column(words.after(), "", &measured),
-        words.column(
-            words.relative(),
-            "%",
-            &Provenance::Derived(words.relative()),
-        ),
-        words.column(
-            words.tolerance(),
-            "%",
-            &Provenance::Assumed(words.of_manifest()),
-        ),
+        words.column(words.relative(), "%", &relative),
+        words.column(words.tolerance(), "%", &tolerance),
     ];
+    let shown = facts.iter().take(ROWS);
+    let rows = shown.map(|(pair, fact)| whole(&pair.after, fields(scene, pair, fact)));
     let head = ("changed-facts", &*words.facts_table(), words.facts_about());
     let mut table = Table::of_rows(head, columns, rows.collect());
+    let more = facts.len().saturating_sub(ROWS);
     table.cut = (more > 0).then(|| words.facts_cut(words.count(more)));
     table
 }
@@ -111,23 +94,23 @@ fn fields(scene: &Scene<'_>, pair: &CellPair, fact: &FactChange) -> Vec<Entry> {
         Ok(value) => Entry::value(value, words.localised(field)),
         Err(_) => Entry::text(field.chars().take(LETTERS).collect::<String>()),
     };
-    let percent = |share: f64| words.number(share * 100.0, 3);
-    let relative = fact.relative.map_or_else(
-        || Entry::text("–"),
-        |share| Entry::value(share * 100.0, words.signed_percent(share)),
-    );
+    let percent = |share: f64, text: String| Entry::value(share * 100.0, text);
+    let relative = fact
+        .relative
+        .map(|share| percent(share, words.signed_percent(share)));
+    let status = if fact.is_within {
+        words.counts_equal()
+    } else {
+        words.counts_changed()
+    };
     vec![
         Entry::text(scene.label(pair)),
         Entry::text(format!("{} {}", words.seed(), fact.seed)),
         Entry::text(&fact.column),
-        Entry::text(if fact.is_within {
-            words.counts_equal()
-        } else {
-            words.counts_changed()
-        }),
+        Entry::text(status),
         shown(&fact.before),
         shown(&fact.after),
-        relative,
-        Entry::value(fact.tolerance * 100.0, percent(fact.tolerance)),
+        relative.unwrap_or_else(|| Entry::text("–")),
+        percent(fact.tolerance, words.number(fact.tolerance * 100.0, 3)),
     ]
 }

@@ -1,11 +1,11 @@
 //! The manifests of both sides: one, or what differs between the two, line by line.
 
+use similar::TextDiff;
+
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::section::{Code, Section};
 
-/// Lines beyond which two manifests are not held against each other line by line.
-const LINES: usize = 3000;
 /// Equal lines that stay beside a difference.
 const BESIDE: usize = 2;
 
@@ -36,58 +36,21 @@ pub(super) fn section(scene: &Scene<'_>) -> Section {
 /// Lines of two texts: `-` before, `+` after, of equal ones those beside a difference.
 fn difference(before: &str, after: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
-    if old.len() > LINES || new.len() > LINES {
-        let all = old.iter().map(|line| format!("-{line}"));
-        return all
-            .chain(new.iter().map(|line| format!("+{line}")))
-            .collect::<Vec<_>>()
-            .join("\n");
-    }
-    let lines = aligned(&old, &new);
-    let is_near = |place: usize| {
-        let window = place.saturating_sub(BESIDE)..(place + BESIDE + 1).min(lines.len());
-        lines[window].iter().any(|(sign, _)| *sign != ' ')
-    };
-    let mut shown = Vec::new();
-    let mut is_cut = false;
-    for (place, (sign, line)) in lines.iter().enumerate() {
-        if is_near(place) {
-            shown.push(format!("{sign}{line}"));
-            is_cut = false;
-        } else if !is_cut {
-            shown.push("…".to_owned());
-            is_cut = true;
+    let differences = TextDiff::from_slices(&old, &new);
+    let (mut shown, mut end) = (Vec::new(), 0);
+    for group in differences.grouped_ops(BESIDE) {
+        for op in &group {
+            // Lines between two groups are left out.
+            if op.old_range().start > end {
+                shown.push("…".to_owned());
+            }
+            end = op.old_range().end;
+            let changes = differences.iter_changes(op);
+            shown.extend(changes.map(|change| format!("{}{}", change.tag(), change.value())));
         }
     }
+    shown.extend((end < old.len()).then(|| "…".to_owned()));
     shown.join("\n")
-}
-
-/// A longest common subsequence of lines, with what is left out of it on both sides.
-fn aligned<'a>(old: &[&'a str], new: &[&'a str]) -> Vec<(char, &'a str)> {
-    let mut common = vec![vec![0_u32; new.len() + 1]; old.len() + 1];
-    for (i, one) in old.iter().enumerate().rev() {
-        for (j, other) in new.iter().enumerate().rev() {
-            common[i][j] = if one == other {
-                common[i + 1][j + 1] + 1
-            } else {
-                common[i + 1][j].max(common[i][j + 1])
-            };
-        }
-    }
-    let (mut i, mut j, mut lines) = (0, 0, Vec::new());
-    while i < old.len() || j < new.len() {
-        if i < old.len() && j < new.len() && old[i] == new[j] {
-            lines.push((' ', old[i]));
-            (i, j) = (i + 1, j + 1);
-        } else if j >= new.len() || (i < old.len() && common[i + 1][j] >= common[i][j + 1]) {
-            lines.push(('-', old[i]));
-            i += 1;
-        } else {
-            lines.push(('+', new[j]));
-            j += 1;
-        }
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -21,45 +21,36 @@ messages! {
     ambiguous(before, after) = "Not paired, since they could be paired differently: {before} before, {after} after." | "Nicht zugeordnet, da mehrere Zuordnungen möglich sind: {before} vorher, {after} nachher.";
 }
 
-/// What only one side has; `None` where both have the same cells under the same keys.
+/// The section; `None` where both sides have the same cells under the same keys.
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
+    let points = points(scene);
+    let titled = Section::titled("matching", scene.words.matching_title());
+    (!points.is_empty()).then_some(Section { points, ..titled })
+}
+
+/// What only one side has.
+pub(crate) fn points(scene: &Scene<'_>) -> Vec<String> {
     let (comparison, words) = (scene.comparison, scene.words);
-    let mut points = axes(scene);
     let keys = |cells: &[CellInfo]| {
         let keys: Vec<String> = cells.iter().map(|cell| cell.key.clone()).collect();
-        (words.count(keys.len()), words.listed(&keys, NAMED))
+        let named = (words.count(keys.len()), words.listed(&keys, NAMED));
+        (!keys.is_empty()).then_some(named)
     };
-    if !comparison.added.is_empty() {
-        let (count, keys) = keys(&comparison.added);
-        points.push(words.added_cells(count, keys));
-    }
-    if !comparison.removed.is_empty() {
-        let (count, keys) = keys(&comparison.removed);
-        points.push(words.removed_cells(count, keys));
-    }
     let matched = |by: MatchedBy| {
-        comparison
-            .cells
-            .iter()
-            .filter(|pair| pair.matched == by)
-            .count()
+        let pairs = comparison.cells.iter();
+        let count = pairs.filter(|pair| pair.matched == by).count();
+        (count > 0).then(|| words.count(count))
     };
-    match matched(MatchedBy::CellHash) {
-        0 => {}
-        count => points.push(words.by_hash(words.count(count))),
-    }
-    match matched(MatchedBy::SharedAxes) {
-        0 => {}
-        count => points.push(words.by_axes(words.count(count))),
-    }
+    let mut points = axes(scene);
+    points.extend(keys(&comparison.added).map(|(count, keys)| words.added_cells(count, keys)));
+    points.extend(keys(&comparison.removed).map(|(count, keys)| words.removed_cells(count, keys)));
+    points.extend(matched(MatchedBy::CellHash).map(|count| words.by_hash(count)));
+    points.extend(matched(MatchedBy::SharedAxes).map(|count| words.by_axes(count)));
     points.extend(comparison.ambiguous.iter().map(|found| {
-        words.ambiguous(
-            words.listed(&found.before, NAMED),
-            words.listed(&found.after, NAMED),
-        )
+        let [before, after] = [&found.before, &found.after].map(|keys| words.listed(keys, NAMED));
+        words.ambiguous(before, after)
     }));
-    let titled = Section::titled("matching", words.matching_title());
-    (!points.is_empty()).then_some(Section { points, ..titled })
+    points
 }
 
 fn axes(scene: &Scene<'_>) -> Vec<String> {

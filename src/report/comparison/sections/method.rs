@@ -1,8 +1,9 @@
 //! How it was measured and judged: design, runs, threshold, tests, and how many runs a verdict needs.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use crate::compare::{Test, Threshold, ThresholdSource};
+use crate::compare::{Design, Test, Threshold, ThresholdSource};
+use crate::report::comparison::Words;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::section::Section;
@@ -29,77 +30,47 @@ messages! {
 /// The sentences on method.
 pub(super) fn section(scene: &Scene<'_>) -> Section {
     let words = scene.words;
+    let judged = || scene.comparison.cells.iter().map(|pair| &pair.judgement);
     let mut points = vec![words.run_is_unit()];
-    points.extend(designs(scene));
-    points.extend(runs(scene));
+    for design in [Design::Interleaved, Design::Sessions] {
+        let count = judged().filter(|own| own.design == design).count();
+        let told = (count > 0).then(|| words.design_of(words.count(count), words.design(design)));
+        points.extend(told);
+    }
+    let runs = || judged().flat_map(|own| [own.runs.0, own.runs.1]);
+    points.extend(runs().min().zip(runs().max()).map(|(least, most)| {
+        if least == most {
+            words.runs_alike(words.count(least))
+        } else {
+            words.runs_of(words.count(least), words.count(most))
+        }
+    }));
     points.push(words.needed(words.count(scene.comparison.needed_runs)));
-    points.extend(thresholds(scene));
-    points.extend(tests(scene));
-    points.push(words.intervals());
-    points.push(words.detectable_means());
+    let of_matrix = scene
+        .comparison
+        .matrix
+        .iter()
+        .map(|matrix| matrix.threshold);
+    let used = judged().map(|own| own.threshold).chain(of_matrix);
+    let used: BTreeSet<String> = used
+        .map(|threshold| threshold_words(words, threshold))
+        .collect();
+    points.extend(used.into_iter().take(4));
+    for (test, name) in [
+        (Test::MannWhitney, words.mann_whitney()),
+        (Test::SignFlip, words.sign_flip()),
+    ] {
+        let count = judged().filter(|own| own.test == Some(test)).count();
+        points.extend((count > 0).then(|| words.test_of(words.count(count), name)));
+    }
+    points.extend([words.intervals(), words.detectable_means()]);
     Section {
         points,
         ..Section::titled("method", words.method_title())
     }
 }
 
-fn designs(scene: &Scene<'_>) -> Vec<String> {
-    let words = scene.words;
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for pair in &scene.comparison.cells {
-        *counts
-            .entry(words.design(pair.judgement.design))
-            .or_default() += 1;
-    }
-    counts
-        .into_iter()
-        .map(|(design, count)| words.design_of(words.count(count), design))
-        .collect()
-}
-
-fn runs(scene: &Scene<'_>) -> Option<String> {
-    let words = scene.words;
-    let cells = scene.comparison.cells.iter();
-    let runs = || {
-        cells
-            .clone()
-            .flat_map(|pair| [pair.judgement.runs.0, pair.judgement.runs.1])
-    };
-    let (least, most) = (runs().min()?, runs().max()?);
-    Some(if least == most {
-        words.runs_alike(words.count(least))
-    } else {
-        words.runs_of(words.count(least), words.count(most))
-    })
-}
-
-/// Each threshold that was used, once.
-fn thresholds(scene: &Scene<'_>) -> Vec<String> {
-    let cells = scene
-        .comparison
-        .cells
-        .iter()
-        .map(|pair| pair.judgement.threshold);
-    let mut found: Vec<String> = Vec::new();
-    for threshold in cells.chain(
-        scene
-            .comparison
-            .matrix
-            .as_ref()
-            .map(|matrix| matrix.threshold),
-    ) {
-        let text = threshold_words(scene, threshold);
-        if !found.contains(&text) {
-            found.push(text);
-        }
-    }
-    found.sort();
-    found.truncate(4);
-    found
-}
-
-fn threshold_words(scene: &Scene<'_>, threshold: Threshold) -> String {
-    let words = scene.words;
+fn threshold_words(words: Words, threshold: Threshold) -> String {
     let source = match threshold.source {
         ThresholdSource::Manifest => words.by_manifest(),
         ThresholdSource::MeasuredWithin => words.by_floor_within(),
@@ -107,24 +78,4 @@ fn threshold_words(scene: &Scene<'_>, threshold: Threshold) -> String {
         ThresholdSource::Default => words.by_default(),
     };
     words.threshold_of(words.percent(threshold.value), source)
-}
-
-fn tests(scene: &Scene<'_>) -> Vec<String> {
-    let words = scene.words;
-    let of = |test: Test| {
-        let cells = scene.comparison.cells.iter();
-        cells
-            .filter(|pair| pair.judgement.test == Some(test))
-            .count()
-    };
-    let told = [
-        (Test::MannWhitney, words.mann_whitney()),
-        (Test::SignFlip, words.sign_flip()),
-    ];
-    let told = told
-        .into_iter()
-        .map(|(test, name)| (of(test), name))
-        .filter(|(count, _)| *count > 0);
-    told.map(|(count, name)| words.test_of(words.count(count), name))
-        .collect()
 }

@@ -19,11 +19,20 @@ use crate::report::section::Section;
 /// A section of a scene; `None` where there is nothing to say.
 type Make = fn(&Scene<'_>) -> Option<Section>;
 
-/// The sections above those that say what it is worth, from top to bottom.
-const ABOVE: &[Make] = &[cells::section, factors::section];
-
-/// The sections below them: what it rests on.
-const BELOW: &[Make] = &[
+/// From top to bottom.
+const SECTIONS: &[Make] = &[
+    cells::section,
+    factors::section,
+    account::effects::section,
+    account::validation::section,
+    account::phases::section,
+    |scene| Some(account::search::section(scene)),
+    account::until::section,
+    account::qualities::section,
+    account::space::section,
+    account::price::section,
+    account::payback::section,
+    account::scenarios::section,
     |scene| Some(facts::section(scene)),
     matching::section,
     |scene| Some(environments::section(scene)),
@@ -33,11 +42,7 @@ const BELOW: &[Make] = &[
 
 /// The sections that a comparison has.
 pub(super) fn of(scene: &Scene<'_>) -> Vec<Section> {
-    let made = |list: &'static [Make]| list.iter().filter_map(|make| make(scene));
-    let mut all: Vec<Section> = made(ABOVE)
-        .chain(account::of(scene))
-        .chain(made(BELOW))
-        .collect();
+    let mut all: Vec<Section> = SECTIONS.iter().filter_map(|make| make(scene)).collect();
     // What is held against each other are searches then, and their cells only the trials.
     let search = all.iter().position(|section| section.id == "search");
     if let Some(place) = search.filter(|_| scene.after.set.plan.search.is_some()) {

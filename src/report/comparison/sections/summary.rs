@@ -1,36 +1,41 @@
 //! Before, after, and what changed: times, memory and quality of the whole comparison, with the verdict over all cells.
 
-mod quality;
-mod times;
-mod verdict;
+use std::collections::BTreeSet;
 
-pub(crate) use verdict::verdict;
-
-use crate::report::comparison::scene::Scene;
-use crate::report::comparison::{Words, account};
+use crate::base::text::capitalised;
+use crate::compare::{MatrixJudgement, QualityChange, QualityVerdict, Ratio, Verdict};
+use crate::report::comparison::Words;
+use crate::report::comparison::account::figure::{Figure, Kind};
+use crate::report::comparison::account::goal::Goal;
+use crate::report::comparison::account::qualities;
+use crate::report::comparison::account::rows::{
+    Held, Measure, Shown, direction, interval, is_comparable, sides, whole,
+};
+use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
 use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::results::Direction;
 
-/// Stands in links.
-pub(crate) const ID: &str = "summary";
-/// Timings that the summary has, where both sides have them.
-const TIMINGS: [&str; 6] = [
-    "samples_per_s",
-    "epoch_s",
-    "train_s",
-    "total_s",
-    "peak_train_bytes",
-    "peak_rss_bytes",
+/// Figures that the summary has beside the time per sample, where both sides have them.
+const FIGURES: [Figure; 7] = [
+    Figure::Throughput,
+    Figure::Epoch,
+    Figure::Training,
+    Figure::WholeRun,
+    Figure::PeakTraining,
+    Figure::PeakProcess,
+    Figure::Pass,
 ];
+/// Metrics that it has beside the best loss.
+const METRICS: usize = 4;
+const BEST_LOSS: &str = "best_loss";
 
 messages! {
     summary_title() = "Summary" | "Zusammenfassung";
     summary_about_one() = "Medians over runs (times, memory) and over seeds (quality). A percentage without a verdict is what was measured, not what is shown to hold." | "Mediane über Läufe (Zeiten, Speicher) und über Seeds (Güte). Ein Prozentwert ohne Urteil ist das Gemessene, nicht das Nachgewiesene.";
     summary_about_many(cells) = "Geometric means over {cells} cells of medians over runs (times, memory) and over seeds (quality). A percentage without a verdict is what was measured, not what is shown to hold." | "Geometrische Mittel über {cells} Zellen der Mediane über Läufe (Zeiten, Speicher) und über Seeds (Güte). Ein Prozentwert ohne Urteil ist das Gemessene, nicht das Nachgewiesene.";
-    figure() = "figure" | "Größe";
     better() = "better is" | "besser ist";
     lower() = "lower" | "kleiner";
     higher() = "higher" | "größer";
@@ -44,170 +49,294 @@ messages! {
     is_better(change) = "{change} (better)" | "{change} (besser)";
     is_worse(change) = "{change} (worse)" | "{change} (schlechter)";
     equal() = "equal" | "identisch";
-    equal_in_seeds(count) = "in {count} compared pairs of seeds, or within the tolerance" | "in {count} verglichenen Seed-Paaren, oder innerhalb der Toleranz";
-    not_told(p) = "no direction shown, sign-flip {p}" | "keine Richtung nachgewiesen, Vorzeichentest {p}";
-    tested(p) = "sign-flip over seeds, {p}" | "Vorzeichentest über Seeds, {p}";
-    too_few_seeds(seeds, needed) = "no direction shown: a test needs {needed} seeds, there are {seeds}" | "keine Richtung nachgewiesen: {seeds} von {needed} für einen Test nötigen Seeds";
-    includes_one() = "the interval includes 1" | "das Intervall enthält 1";
     counted(better, worse, equal, open) = "by cell: better in {better}, worse in {worse}, equal in {equal}, open in {open}" | "je Zelle: besser in {better}, schlechter in {worse}, identisch in {equal}, offen in {open}";
     matrix_sentence(cells, mean, ends, p, count, verdict) = "Over {cells} cells after takes {mean}× the time per sample (geometric mean; {ends}; {p} over {count} permutations): {verdict}." | "Über {cells} Zellen braucht nachher das {mean}-Fache der Zeit je Sample (geometrisches Mittel; {ends}; {p} über {count} Permutationen): {verdict}.";
-    by_cell(faster, slower, same, open) = "by cell: {faster} faster, {slower} slower, {same} same, {open} without a verdict" | "je Zelle: {faster} schneller, {slower} langsamer, {same} gleich, {open} ohne Urteil";
+    by_cell(faster, slower, same, open) = "By cell: {faster} faster, {slower} slower, {same} same, {open} without a verdict." | "Je Zelle: {faster} schneller, {slower} langsamer, {same} gleich, {open} ohne Urteil.";
     permutation_p(p) = "permutation test {p}" | "Permutationstest {p}";
     holm_p(p) = "{p} after Holm" | "{p} nach Holm";
     best_loss_name() = "best loss" | "bester Loss";
-    throughput() = "throughput" | "Durchsatz";
-    epoch_time() = "time of an epoch" | "Zeit einer Epoche";
-    training_time() = "training, validation excluded" | "Training ohne Validierung";
-    run_time() = "whole run" | "ganzer Lauf";
-    training_memory() = "peak memory before the first validation" | "Spitzenspeicher bis zur ersten Validierung";
-    process_memory() = "peak memory of the process" | "Spitzenspeicher des Prozesses";
 }
 
-/// A line of the summary.
-pub(crate) struct Line {
-    /// What it is about.
-    pub(crate) name: String,
-    /// Unit of before and after; empty where the texts have one, or where there is none.
-    pub(crate) unit: &'static str,
-    /// Whether lower or higher is better.
-    pub(crate) direction: Direction,
-    /// Cells that it is about.
-    pub(crate) cells: usize,
-    /// The side before.
-    pub(crate) before: Entry,
-    /// The side after.
-    pub(crate) after: Entry,
-    /// What changed, in words, with the ratio and its direction below it.
-    pub(crate) change: Entry,
-}
-
-/// The section: the table, and below it the verdict over all cells.
+/// The section: the table; `None` where nothing stands on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    let lines = lines(scene);
+    let rows = rows(scene);
+    if rows.is_empty() {
+        return None;
+    }
     // Cells that were not measured have no part in any mean.
-    let cells = lines.iter().map(|line| line.cells).max()?;
-    let rows = lines.into_iter().map(|line| Row {
-        key: String::new(),
-        fields: vec![
-            Entry::text(if line.unit.is_empty() {
-                line.name
-            } else {
-                format!("{} ({})", line.name, line.unit)
-            }),
-            Entry::text(direction(words, line.direction)),
-            line.before,
-            line.after,
-            line.change,
-        ],
-        missing: None,
-    });
-    let how = if is_one(scene) {
-        Provenance::Measured(words.medians_over_runs())
+    let cells = scene.duos().filter(|duo| is_comparable(duo.pair)).count();
+    let (how, about) = if is_one(scene) {
+        let how = Provenance::Measured(words.medians_over_runs());
+        (how, words.summary_about_one())
     } else {
-        Provenance::Derived(words.mean_over_cells())
+        let how = Provenance::Derived(words.mean_over_cells());
+        (how, words.summary_about_many(words.count(cells)))
     };
+    let formula = scene.ratio_formula(words.improvement_formula());
     let columns = vec![
-        Column::text(&words.figure()),
+        Column::text(&words.heading_figure()),
         Column::text(&words.better()),
         words.column(words.before(), "", &how),
         words.column(words.after(), "", &how),
-        words.column(words.improvement(), "", &formula(scene)),
+        words.column(words.improvement(), "", &formula),
     ];
-    let about = if is_one(scene) {
-        words.summary_about_one()
-    } else {
-        words.summary_about_many(words.count(cells))
+    let naming = ("summary", &*words.summary_title(), about);
+    Some(Section::table(Table::of_rows(naming, columns, rows)))
+}
+
+/// A row: what it is about and what is better of it, both sides, and what changed in words, with the ratio and its direction
+/// below it.
+fn row(words: Words, name: String, direction: Direction, sides: [Entry; 2], change: Entry) -> Row {
+    let better = match direction {
+        Direction::Lower => words.lower(),
+        Direction::Higher => words.higher(),
+        Direction::None => "–".to_owned(),
     };
-    let table = Table::of_rows((ID, &words.summary_title(), about), columns, rows.collect());
-    Some(Section::table(table))
+    let head = [Entry::text(name), Entry::text(better)].into_iter();
+    whole("", head.chain(sides).chain([change]).collect())
 }
 
-/// The best loss over cells, in a sentence.
-pub(crate) fn quality_sentence(scene: &Scene<'_>) -> Option<String> {
-    let line = quality::quality(scene, quality::BEST_LOSS)?;
-    let name = crate::base::text::capitalised(&line.name);
-    Some(format!(
-        "{name}: {} ({}).",
-        line.change.text, line.change.detail
-    ))
+/// The verdict over all cells, how the cells' own are distributed, and the best loss.
+pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
+    let words = scene.words;
+    let matrix = scene.comparison.matrix.as_ref();
+    let mut sentences: Vec<String> = matrix
+        .map(|found| of_matrix(scene, found))
+        .into_iter()
+        .collect();
+    let count = |is: fn(&Verdict) -> bool| {
+        let cells = scene.comparison.cells.iter();
+        words.count(cells.filter(|pair| is(&pair.judgement.verdict)).count())
+    };
+    sentences.push(words.by_cell(
+        count(|verdict| matches!(verdict, Verdict::Faster)),
+        count(|verdict| matches!(verdict, Verdict::Slower)),
+        count(|verdict| matches!(verdict, Verdict::Same)),
+        count(|verdict| !matches!(verdict, Verdict::Faster | Verdict::Slower | Verdict::Same)),
+    ));
+    sentences.extend(quality(scene, BEST_LOSS).map(|row| {
+        let (name, change) = (capitalised(&row.fields[0].text), &row.fields[4]);
+        format!("{name}: {} ({}).", change.text, change.detail)
+    }));
+    sentences
 }
 
-/// How an improvement is computed.
-pub(crate) fn formula(scene: &Scene<'_>) -> Provenance {
-    scene.ratio_formula(scene.words.improvement_formula())
+fn of_matrix(scene: &Scene<'_>, matrix: &MatrixJudgement) -> String {
+    let words = scene.words;
+    let mut verdict = vec![words.verdict(&matrix.verdict, Some(&matrix.ratio))];
+    verdict.extend(words.why(&matrix.verdict, matrix.detectable));
+    words.matrix_sentence(
+        words.count(matrix.cells),
+        words.ratio(matrix.ratio.value),
+        scene.across(words.ends(&matrix.ratio)),
+        words.p_value(matrix.p),
+        words.count(matrix.permutations.0 as usize),
+        verdict.join("; "),
+    )
 }
 
-/// Every line of the summary, from top to bottom.
-pub(crate) fn lines(scene: &Scene<'_>) -> Vec<Line> {
-    let mut lines: Vec<Line> = times::time(scene).into_iter().collect();
-    lines.extend(
-        TIMINGS
-            .iter()
-            .filter_map(|column| times::timing(scene, column)),
-    );
-    lines.extend(
-        quality::metrics(scene)
-            .iter()
-            .filter_map(|column| quality::quality(scene, column)),
-    );
-    lines.extend(account::lines(scene));
-    // A figure that repeats another stands once: a loss and the metric that it is, one peak under two names.
-    let mut shown: Vec<Line> = Vec::new();
-    for line in lines {
-        let is_same = |other: &Line| {
-            (&other.before.text, &other.after.text) == (&line.before.text, &line.after.text)
-                && other.change.text == line.change.text
-        };
-        if !shown.iter().any(is_same) {
-            shown.push(line);
-        }
+/// Every row, from top to bottom.
+fn rows(scene: &Scene<'_>) -> Vec<Row> {
+    let mut rows: Vec<Row> = time(scene).into_iter().collect();
+    rows.extend(FIGURES.iter().filter_map(|figure| {
+        let found = scene.duos().map(|duo| Held::of(scene, &duo, figure));
+        of_figure(scene, figure, &found.collect::<Vec<_>>())
+    }));
+    if let (Some(duo), true) = (scene.duos().next(), is_one(scene)) {
+        let [before, after] = sides(scene, &duo);
+        rows.extend(
+            Goal::equal_loss(before, after)
+                .and_then(|goal| of_figure(scene, &goal, &[Held::of(scene, &duo, &goal)])),
+        );
     }
-    shown
+    let columns = scene.after.set.plan.columns.iter();
+    let metrics = columns.filter(|column| column.direction != Direction::None);
+    let metrics = metrics.map(|column| &*column.name).take(METRICS);
+    let metrics = [BEST_LOSS].into_iter().chain(metrics);
+    rows.extend(metrics.filter_map(|name| quality(scene, name)));
+    // A figure that repeats another stands once: a loss and the metric that it is, one peak under two names.
+    let mut shown = BTreeSet::new();
+    rows.retain(|row| {
+        let texts = row.fields[2..].iter().map(|field| field.text.clone());
+        shown.insert(texts.collect::<Vec<String>>())
+    });
+    rows
 }
 
 fn is_one(scene: &Scene<'_>) -> bool {
     scene.comparison.cells.len() == 1
 }
 
-fn direction(words: Words, direction: Direction) -> String {
-    match direction {
-        Direction::Lower => words.lower(),
-        Direction::Higher => words.higher(),
-        Direction::None => "–".to_owned(),
+/// The time per sample, with its verdict.
+fn time(scene: &Scene<'_>) -> Option<Row> {
+    let words = scene.words;
+    let figure = Figure::SampleTime;
+    let duos: Vec<Duo<'_, '_>> = scene.duos().collect();
+    let found: Vec<Held> = duos
+        .iter()
+        .map(|duo| Held::of(scene, duo, &figure))
+        .collect();
+    let change = match (&scene.comparison.matrix, duos.as_slice()) {
+        (_, [only]) => {
+            let judgement = &only.pair.judgement;
+            let p = judgement.p_holm.map(|p| words.holm_p(words.p_value(p)));
+            let (verdict, ratio) = (words.judgement(judgement), judgement.ratio.as_ref());
+            with_direction(words, verdict, ratio, p)
+        }
+        (Some(matrix), _) => {
+            let why = words.why(&matrix.verdict, matrix.detectable).join("; ");
+            let verdict = words.verdict(&matrix.verdict, Some(&matrix.ratio));
+            let p = words.permutation_p(words.p_value(matrix.p));
+            let verdict = Entry::detailed(verdict, why);
+            with_direction(words, verdict, Some(&matrix.ratio), Some(p))
+        }
+        (None, _) => Entry::text("–"),
+    };
+    let sides = medians(scene, figure.kind(), &found)?;
+    let name = figure.name(words);
+    Some(row(words, name, Direction::Lower, sides, change))
+}
+
+fn with_direction(words: Words, entry: Entry, ratio: Option<&Ratio>, p: Option<String>) -> Entry {
+    let Some(ratio) = ratio else { return entry };
+    let mut details = vec![words.direction(ratio)];
+    details.extend((!entry.detail.is_empty()).then_some(entry.detail));
+    details.extend(p);
+    Entry {
+        text: entry.text,
+        detail: details.join("; "),
+        value: Some(ratio.value),
+        interval: ratio.ends(),
     }
 }
 
-/// The geometric mean; `None` for no values, or where one is not positive.
-pub(crate) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let logs: Vec<f64> = values.map(f64::ln).collect();
-    let sum: f64 = logs.iter().sum();
-    let mean = (sum / logs.len() as f64).exp();
-    // ln of zero is −∞ and of less is NaN; of no values 0 ÷ 0.
-    (mean.is_finite() && mean > 0.0).then_some(mean)
+/// Of one pair of cells the medians with their intervals; of several the geometric means over those that are comparable.
+fn medians(scene: &Scene<'_>, kind: Kind, found: &[Held]) -> Option<[Entry; 2]> {
+    let words = scene.words;
+    if let ([only], true) = (found, is_one(scene)) {
+        let [before, after] = only.medians.each_ref().map(Option::as_ref);
+        return Some([before?, after?].map(|median| interval(words, kind, median)));
+    }
+    let found: Vec<[f64; 2]> = found.iter().filter_map(both).collect();
+    Some(means(&found)?.map(|mean| Entry::value(mean, kind.show(words, mean))))
+}
+
+/// Both medians of a figure that is comparable.
+fn both(held: &Held) -> Option<[f64; 2]> {
+    held.ratio?;
+    let [before, after] = &held.medians;
+    Some([before.as_ref()?.median, after.as_ref()?.median])
+}
+
+/// A figure; only of one pair of cells a test can stand behind a direction.
+fn of_figure(scene: &Scene<'_>, measure: &dyn Measure, found: &[Held]) -> Option<Row> {
+    let (words, kind) = (scene.words, measure.kind());
+    let sides = medians(scene, kind, found)?;
+    let change = if let ([only], true) = (found, is_one(scene)) {
+        let ratio = only.ratio?;
+        let better = match only.shown {
+            Shown::Less | Shown::More => kind.better(),
+            _ => Direction::None,
+        };
+        let why = direction(words, kind, Some(&ratio), only.shown);
+        let why = (better == Direction::None).then_some(why);
+        let entry = Entry::text(change(words, ratio.value, better));
+        with_direction(words, entry, Some(&ratio), why)
+    } else {
+        let [before, after] = sides.each_ref().map(|side| side.value);
+        let ratio = after? / before?;
+        let detail = format!("{} = {}", words.after_by_before(), words.ratio(ratio));
+        Entry {
+            detail,
+            ..Entry::value(ratio, change(words, ratio, Direction::None))
+        }
+    };
+    let name = measure.name(words);
+    Some(row(words, name, kind.better(), sides, change))
+}
+
+/// A metric over cells.
+fn quality(scene: &Scene<'_>, column: &str) -> Option<Row> {
+    let words = scene.words;
+    let cells = scene.comparison.cells.iter();
+    let found = cells.filter_map(|pair| pair.quality.iter().find(|own| own.column == column));
+    let found: Vec<&QualityChange> = found.collect();
+    let first = *found.first()?;
+    let values: Vec<[f64; 2]> = found.iter().map(|own| own.medians.into()).collect();
+    let [before, after] = match &values[..] {
+        [only] => *only,
+        _ => means(&values)?,
+    };
+    let ratio = (before > 0.0 && after > 0.0).then(|| after / before);
+    let is_told = matches!(
+        first.verdict,
+        QualityVerdict::Better | QualityVerdict::Worse
+    );
+    let (better, detail) = match &found[..] {
+        [only] if is_told => (first.direction, qualities::verdict(words, only)),
+        [only] => (Direction::None, qualities::verdict(words, only)),
+        _ => (Direction::None, counted(words, &found)),
+    };
+    let text = match ratio {
+        _ if found.len() == 1 && first.verdict == QualityVerdict::Equal => words.equal(),
+        Some(ratio) => change(words, ratio, better),
+        None => words.signed(after - before),
+    };
+    let name = match column {
+        BEST_LOSS => words.best_loss_name(),
+        other => other.to_owned(),
+    };
+    let change = Entry {
+        detail,
+        value: ratio,
+        ..Entry::text(text)
+    };
+    let sides = [before, after].map(|value| Entry::value(value, words.number(value, 4)));
+    Some(row(words, name, first.direction, sides, change))
+}
+
+fn counted(words: Words, found: &[&QualityChange]) -> String {
+    let count = |is: fn(&QualityVerdict) -> bool| {
+        words.count(found.iter().filter(|quality| is(&quality.verdict)).count())
+    };
+    words.counted(
+        count(|verdict| *verdict == QualityVerdict::Better),
+        count(|verdict| *verdict == QualityVerdict::Worse),
+        count(|verdict| *verdict == QualityVerdict::Equal),
+        count(|verdict| {
+            matches!(
+                verdict,
+                QualityVerdict::NotTold | QualityVerdict::TooFewSeeds(_)
+            )
+        }),
+    )
+}
+
+/// The geometric means of both sides; `None` for no values, or where one is not positive.
+fn means(values: &[[f64; 2]]) -> Option<[f64; 2]> {
+    let mean = |side: usize| {
+        let logs: f64 = values.iter().map(|both| both[side].ln()).sum();
+        let mean = (logs / values.len() as f64).exp();
+        // ln of zero is −∞ and of less is NaN; of no values 0 ÷ 0.
+        (mean.is_finite() && mean > 0.0).then_some(mean)
+    };
+    Some([mean(0)?, mean(1)?])
 }
 
 /// "27.0 % lower (better)", from a ratio `after ÷ before`.
-pub(crate) fn change(words: Words, ratio: f64, direction: Direction) -> Entry {
-    let plain = plain_change(words, ratio);
-    let is_lower = ratio < 1.0;
-    let text = match direction {
-        _ if plain == words.as_before() => plain,
-        Direction::None => plain,
-        Direction::Lower if is_lower => words.is_better(plain),
-        Direction::Higher if !is_lower => words.is_better(plain),
-        _ => words.is_worse(plain),
-    };
-    Entry::value(ratio, text)
-}
-
-fn plain_change(words: Words, ratio: f64) -> String {
-    let percent = words.percent((ratio - 1.0).abs());
-    if (ratio - 1.0).abs() < 5e-5 {
-        words.as_before()
-    } else if ratio < 1.0 {
+fn change(words: Words, ratio: f64, direction: Direction) -> String {
+    let (size, is_lower) = ((ratio - 1.0).abs(), ratio < 1.0);
+    let percent = words.percent(size);
+    let plain = if is_lower {
         words.percent_lower(percent)
     } else {
         words.percent_higher(percent)
+    };
+    match direction {
+        _ if size < 5e-5 => words.as_before(),
+        Direction::None => plain,
+        _ if is_lower == (direction == Direction::Lower) => words.is_better(plain),
+        _ => words.is_worse(plain),
     }
 }

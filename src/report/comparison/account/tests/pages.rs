@@ -1,6 +1,15 @@
 //! What holds of every section: languages, provenance, sentences.
 
+use std::collections::BTreeMap;
+
 use super::*;
+use crate::compare::{Design, Doubt, Obstacle, Verdict};
+use crate::report::comparison::along_treatment;
+use crate::report::search::fixture::{ONE, Shape, searched};
+use crate::report::sections::ranking::is_baseline;
+use crate::report::sections::treatment::undeclared;
+use crate::report::table::Entry;
+use crate::report::view::View;
 
 #[test]
 fn both_languages_have_the_same_numbers() {
@@ -75,4 +84,245 @@ fn the_answer_has_the_verdict_with_its_interval_and_what_was_not_tested() {
         "{}",
         plot.svg
     );
+}
+
+/// Every row of every table, the decision's too, by its name.
+fn rows(sections: &[Section]) -> impl Iterator<Item = (&Table, &Row)> {
+    let tables = sections.iter().flat_map(|section| &section.tables);
+    tables.flat_map(|table| table.rows.iter().map(move |row| (table, row)))
+}
+
+#[test]
+fn a_quantity_has_one_value_and_one_interval_on_a_page() {
+    let all = whole();
+    let mut known: BTreeMap<&str, Vec<(&str, [&Entry; 2])>> = BTreeMap::new();
+    let figures = ["summary", "cells", "validation", "until", "space", "price"];
+    let is_of_figures = |table: &Table| figures.contains(&&*table.id);
+    let told = rows(all).filter(|(table, row)| is_of_figures(table) && row.missing.is_none());
+    for (table, row) in told {
+        let place = |heading: &str| table.columns.iter().position(|c| c.heading == heading);
+        if let (Some(before), Some(after)) = (place("before"), place("after")) {
+            let name = match &*table.id {
+                "cells" => "time per sample",
+                _ => &*row.fields[0].text,
+            };
+            let values = [&row.fields[before], &row.fields[after]];
+            known.entry(name).or_default().push((&table.id, values));
+        }
+    }
+    let several = known.iter().filter(|(_, found)| found.len() > 1);
+    let mut names = Vec::new();
+    for (name, found) in several {
+        let (_, first) = found[0];
+        for (table, other) in found {
+            let texts = |of: [&Entry; 2]| of.map(|entry| (entry.text.clone(), entry.interval));
+            assert_eq!(texts(first), texts(*other), "{name} in {table}");
+        }
+        names.push(*name);
+    }
+    for name in ["time per sample", "training", "whole run", "one validation"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+}
+
+/// The scripted results with runs of the side after that are now slower, now faster than those before.
+fn noisy() -> ResultSet {
+    let mut set = results();
+    let after = set
+        .blocks
+        .iter_mut()
+        .filter(|run| run.key == "variant=after");
+    for (place, run) in after.enumerate() {
+        let times = run.times.as_mut().expect("measured");
+        let factor = if place % 2 == 0 {
+            0.6
+        } else {
+            0.55 + 0.08 * place as f64
+        };
+        for value in [
+            &mut times.train_s,
+            &mut times.total_s,
+            &mut times.samples_per_s,
+            &mut times.validation_s,
+        ] {
+            *value *= factor;
+        }
+    }
+    set.timings = timings(&set.blocks);
+    set
+}
+
+#[test]
+fn a_direction_stands_only_where_the_test_shows_it() {
+    let set = noisy();
+    let directed = [
+        "faster",
+        "slower",
+        "less",
+        "more",
+        "better",
+        "worse",
+        "schneller",
+        "langsamer",
+        "weniger",
+        "mehr",
+        "besser",
+        "schlechter",
+    ];
+    for language in Language::ALL {
+        let all = spoken(&set, "before", "after", language);
+        let mut open = 0;
+        for (table, row) in rows(&all).filter(|(table, _)| table.id != "cells") {
+            let ratios = row.fields.iter().filter(|field| field.text.ends_with('×'));
+            let ratios = ratios.chain(row.fields.last());
+            let mut intervals = ratios.filter_map(|field| field.interval);
+            let is_open = intervals.any(|(low, high)| low <= 1.0 && high >= 1.0);
+            // A row of several ratios, or of a single one.
+            let is_row = ["summary", "until", "validation", "price"].contains(&&*table.id);
+            if is_open && is_row {
+                open += 1;
+                for field in row.fields.iter().skip(3) {
+                    let words = field.text.split_whitespace();
+                    let found = words.map(|word| word.trim_matches(['(', ')']));
+                    let said: Vec<&str> = found.filter(|word| directed.contains(word)).collect();
+                    assert!(said.is_empty(), "{}: {:?}", table.id, field.text);
+                }
+            }
+        }
+        assert!(open > 3, "{open} rows without a direction");
+    }
+}
+
+#[test]
+fn times_of_two_sessions_have_no_direction() {
+    let mut comparison = compared(&results(), "before", "after");
+    comparison.cells[0].judgement.design = Design::Sessions;
+    comparison.cells[0].judgement.verdict = Verdict::Unclear(Doubt::NoSessionFloor);
+    let scene = &Scene::of(&comparison, Language::English);
+    let all = crate::report::comparison::sections::of(scene);
+    assert_eq!(
+        texts(table(&all, "until"), "training")[3],
+        "no direction shown (two sessions)"
+    );
+    assert_eq!(
+        texts(table(&all, "space"), "peak memory, training")[3],
+        "1.65× more"
+    );
+    let whiskers = |comparison: &Comparison| {
+        let scene = &Scene::of(comparison, Language::English);
+        let plot = answer::figure(scene).expect("factors");
+        plot.svg.matches("whisker s1").count()
+    };
+    // A line and its two ends.
+    let in_pairs = whiskers(&compared(&results(), "before", "after"));
+    assert_eq!(whiskers(&comparison), in_pairs - 3);
+}
+
+#[test]
+fn cells_that_are_not_comparable_have_no_ratio() {
+    let mut comparison = compared(&results(), "before", "after");
+    let obstacle = Obstacle::Environment(vec!["cpu_model".into()]);
+    comparison.cells[0].judgement.verdict = Verdict::NotComparable(vec![obstacle]);
+    comparison.cells[0].judgement.ratio = None;
+    let scene = &Scene::of(&comparison, Language::English);
+    let all = crate::report::comparison::sections::of(scene);
+    for id in ["until", "space"] {
+        let table = table(&all, id);
+        let told = table.rows.iter().filter(|row| row.missing.is_none());
+        assert!(told.clone().all(|row| row.fields[3].text == "–"), "{id}");
+        assert!(told.count() > 2, "{id}");
+    }
+}
+
+/// The scripted comparison beside two searches, of which one has trials side by side.
+fn beside_searches() -> Comparison {
+    let sequential = Shape {
+        jobs: 1,
+        is_pruned: false,
+        ..ONE
+    };
+    let named = [("found-in-parallel", ONE), ("found-in-turn", sequential)].map(|(name, shape)| {
+        let mut set = searched(shape);
+        set.plan.name = name.into();
+        set
+    });
+    let mut set = results();
+    let names = ["found-in-parallel", "found-in-turn", "never-run"];
+    set.plan.report = serde_json::json!({ "searches": names });
+    let mut comparison = compared(&set, "before", "after");
+    comparison.after.searches = named.to_vec();
+    comparison
+}
+
+#[test]
+fn named_searches_are_part_of_the_comparison() {
+    let comparison = beside_searches();
+    for (language, makespan, missing) in [
+        (
+            Language::English,
+            "Search, makespan: found-in-turn ",
+            "Not measured: no results of “never-run” lie beside these.",
+        ),
+        (
+            Language::German,
+            "Suche, Gesamtdauer: found-in-turn ",
+            "Nicht gemessen: neben diesen Ergebnissen liegen keine von „never-run“.",
+        ),
+    ] {
+        let scene = &Scene::of(&comparison, language);
+        let answer = answer::sentences(scene);
+        assert!(
+            answer
+                .iter()
+                .any(|told| told.starts_with(makespan) && told.contains("→ found-in-parallel")),
+            "{answer:?}"
+        );
+        let all = crate::report::comparison::sections::of(scene);
+        let search = section(&all, "search");
+        assert_eq!(search.points[0], missing);
+        assert_eq!(search.points.len(), 2, "{:?}", search.points);
+        let sides: Vec<&str> = table(&all, "search-trials")
+            .rows
+            .iter()
+            .map(|row| &*row.fields[0].text)
+            .collect();
+        assert_eq!(sides, ["found-in-turn", "found-in-parallel"]);
+        let makespan = &table(&all, "until").rows[0];
+        assert!(
+            makespan.fields[0]
+                .text
+                .contains("found-in-turn → found-in-parallel")
+        );
+        assert!(makespan.missing.is_none() && makespan.fields[3].value.is_some());
+        assert_eq!(search.plots.len(), 1);
+    }
+}
+
+#[test]
+fn what_a_treatment_sets_is_declared_and_nothing_else_is() {
+    let mut set = results();
+    // `train.model` sets everything of the model, the name that it goes by too.
+    for (cell, name) in set.plan.cells.iter_mut().zip(["alt", "neu", "alt", "neu"]) {
+        cell.spec["model_name"] = name.into();
+    }
+    assert_eq!(undeclared(&View::of(&set)), [""; 0]);
+    set.plan.cells[2].spec["train"]["accumulate"] = 2.into();
+    assert_eq!(undeclared(&View::of(&set)), ["train.accumulate"]);
+}
+
+#[test]
+fn the_baseline_of_the_treatment_is_the_one_of_rankings_too() {
+    let mut set = results();
+    set.plan.compare["baseline"] = "validation".into();
+    let view = View::of(&set);
+    let is_it = |cell: &&crate::report::view::Cell<'_>| is_baseline(&view, cell);
+    let baselines = view.cells.iter().filter(is_it);
+    let keys: Vec<&str> = baselines.map(|cell| &*cell.info.key).collect();
+    assert_eq!(keys, ["variant=validation"]);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let all = along_treatment(folder.path(), &set).expect("compares");
+    assert!(!all.is_empty());
+    for comparison in all {
+        assert_eq!(comparison.before.name, "variant validation");
+    }
 }

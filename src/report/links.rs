@@ -1,0 +1,81 @@
+//! [`Link`]: the other pages of a result, and the files that a page is made from.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::plan::{COMPARISON, TEMPLATES};
+use crate::results::ResultSet;
+
+use super::advice::Advice;
+use super::{MAIN, languages, main_template, named};
+
+/// A page or a file to which a page leads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Link {
+    /// Where it is, seen from the page.
+    pub href: String,
+    /// Its name.
+    pub text: String,
+    /// Whether it is a page; else a file of data.
+    pub is_page: bool,
+}
+
+/// The pages of the manifest's templates, the reports before and after this one, the CSV files, and `next.toml`.
+pub(super) fn links(folder: &Path, set: &ResultSet, advice: &Advice) -> Vec<Link> {
+    let page = |href: String, text: String| Link {
+        href,
+        text,
+        is_page: true,
+    };
+    let first = main_template(set);
+    let mut all = Vec::new();
+    let is_ours = |name: &String| TEMPLATES.iter().any(|(known, _)| known == name);
+    for name in named(set).into_iter().filter(is_ours) {
+        if name == COMPARISON {
+            let languages = languages(&[], &set.plan.report);
+            let codes = languages.iter().map(|language| language.code());
+            all.extend(codes.map(|code| {
+                page(
+                    format!("comparison.{code}.html"),
+                    format!("comparison ({code})"),
+                )
+            }));
+        } else if Some(&name) == first.as_ref() {
+            all.push(page(format!("{MAIN}.html"), name));
+        } else {
+            all.push(page(format!("{MAIN}-{name}.html"), name));
+        }
+    }
+    if all.len() == 1 {
+        // The page itself.
+        all.clear();
+    }
+    let next = format!("{}-next", set.plan.name);
+    let others = [
+        ("follows", set.plan.follows.as_ref()),
+        ("follow-up", Some(&next)),
+    ];
+    for (what, name) in others {
+        let Some(name) = name else { continue };
+        let href = format!("../{name}/{MAIN}.html");
+        if folder.join(&href).is_file() {
+            all.push(page(href, format!("{what}: {name}")));
+        }
+    }
+    let csv = [
+        "runs.csv",
+        "epochs.csv",
+        "blocks.csv",
+        "timings.csv",
+        "ops.csv",
+    ];
+    let next = (!advice.command.is_empty()).then_some("next.toml");
+    let files = csv.into_iter().filter(|file| folder.join(file).is_file());
+    all.extend(files.chain(next).map(|file| Link {
+        href: file.to_owned(),
+        text: file.to_owned(),
+        is_page: false,
+    }));
+    all
+}
