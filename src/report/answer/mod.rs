@@ -73,7 +73,7 @@ impl Answer {
             let points = section(id).into_iter().flat_map(|section| &section.points);
             points.take(most).cloned().collect::<Vec<String>>()
         };
-        let mut sentences = points("section-bottleneck", usize::MAX);
+        let mut sentences = points("section-phases", usize::MAX);
         sentences.extend(points("section-batch-size", 2));
         let targets = section("section-targets").and_then(|section| section.tables.first());
         sentences.extend(targets.map(targets::short));

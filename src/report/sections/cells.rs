@@ -17,8 +17,9 @@ pub(crate) fn summary(view: &View<'_>) -> String {
             (n > 0).then(|| format!("{n} {name}"))
         })
         .collect();
-    let runs = executions(&view.set.blocks);
-    let failed = failures(view).count();
+    let runs = executions(view);
+    let is_failed = |(_, run): &&(&Cell<'_>, &BlockRow)| run.status.is_failure();
+    let failed = runs.iter().filter(is_failed).count();
     let failed = if failed > 0 {
         format!(", {failed} of them failed")
     } else {
@@ -28,27 +29,27 @@ pub(crate) fn summary(view: &View<'_>) -> String {
     format!(
         "{cells}: {}; {}{failed}",
         parts.join(", "),
-        count(runs, "run")
+        count(runs.len(), "run")
     )
 }
 
-/// Runs that were executed: cells that ask for the same run share it, and it counts once.
-pub(crate) fn executions(blocks: &[BlockRow]) -> usize {
-    let bits = |seconds: Option<f64>| seconds.map(f64::to_bits);
-    let known = |run: &&BlockRow| run.start_s.is_some();
-    let own = blocks.iter().filter(known);
-    let own = own.map(|run| {
-        let total = run.times.as_ref().map(|times| times.total_s.to_bits());
-        let run_of_cell = (run.seed, run.block, total);
-        (
-            &run.session,
-            bits(run.start_s),
-            bits(run.wall_s),
-            run_of_cell,
-        )
-    });
-    let unknown = blocks.iter().filter(|run| run.start_s.is_none()).count();
-    own.collect::<BTreeSet<_>>().len() + unknown
+/// What tells an execution from every other one.
+type Identity<'r> = (&'r Option<String>, [Option<u64>; 3], u64, usize);
+
+fn identity(run: &BlockRow) -> Identity<'_> {
+    let total_s = run.times.as_ref().map(|times| times.total_s);
+    let seconds = [run.start_s, run.wall_s, total_s].map(|seconds| seconds.map(f64::to_bits));
+    (&run.session, seconds, run.seed, run.block)
+}
+
+/// Every execution with the first cell that asked for it, in plan order: cells that ask for the same run share it, and it
+/// counts once. Of runs without a recorded start none is known to be shared.
+pub(crate) fn executions<'v, 'a>(view: &'v View<'a>) -> Vec<(&'v Cell<'a>, &'a BlockRow)> {
+    let mut seen = BTreeSet::new();
+    let runs = view.cells.iter();
+    let runs = runs.flat_map(|cell| cell.blocks.iter().map(move |run| (cell, *run)));
+    runs.filter(|(_, run)| run.start_s.is_none() || seen.insert(identity(run)))
+        .collect()
 }
 
 /// Cells and runs that a list names; all of them are in the CSV files.

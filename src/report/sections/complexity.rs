@@ -8,28 +8,46 @@ use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::interval_over_runs;
 
-use super::speed::{throughput, timing};
-use super::target::targets;
+use super::field::{self, OfCell};
+use super::reach::targets;
+use super::speed::throughput;
 
 /// The table of parameters, FLOPs and times.
 pub(crate) fn table(view: &View<'_>) -> Table {
     let targets = targets(view);
-    let counted = Provenance::Derived("counted by the operations".into());
-    let median = Provenance::Measured("median of n runs".into());
-    let values = Provenance::Derived("counted values".into());
-    let per_sample =
-        Provenance::Derived("median step ÷ samples of a step, median of n runs".into());
-    let rate = Provenance::Derived("FLOPs per sample × throughput".into());
-    let mut columns = vec![
-        Column::count("parameters", &values),
-        Column::number("FLOPs per sample", "", &counted),
-        Column::number("epoch", "s", &median),
-        Column::number("step", "ms", &median),
-        Column::number("time per sample", "ms", &per_sample),
-        Column::number("achieved", "", &rate),
+    let counted = Provenance::Derived("counted values".into());
+    let mut fields = vec![
+        OfCell::new(Column::count("parameters", &counted), |cell| {
+            let facts = cell.runs.iter().find_map(|row| row.facts.as_ref());
+            facts.map_or_else(
+                || Entry::text("–"),
+                |facts| Entry::value(facts.parameters as f64, human_integer(facts.parameters)),
+            )
+        }),
+        OfCell::derived(
+            "FLOPs per sample",
+            "",
+            "counted by the operations",
+            |cell| counted_flops(cell).unwrap_or_default(),
+        ),
+        OfCell::timed("epoch", "epoch_s"),
+        OfCell::timed("step", "step_ms"),
+        OfCell::derived(
+            "time per sample",
+            "ms",
+            "median step ÷ samples of a step, median of n runs",
+            |cell| sample_entry(view, cell),
+        ),
+        OfCell::derived("achieved", "", "FLOPs per sample × throughput", |cell| {
+            let work = counted_flops(cell).and_then(|flops| flops.value);
+            let rate = work.zip(throughput(cell));
+            let rate = rate.map(|(work, speed)| speed.value * work);
+            Entry::shown(rate, |rate| human_si(rate, "FLOP/s"))
+        }),
     ];
-    columns.extend(targets.iter().map(super::target::Target::column));
-    columns.push(Column::number("time to the best epoch", "s", &median));
+    let of_targets = targets.iter();
+    fields.extend(of_targets.map(|target| target.field(&target.heading())));
+    fields.push(OfCell::timed("time to the best epoch", "best_epoch_s"));
     let stated = if targets.is_empty() {
         " No target is stated ([report] target), so that no time to one is told."
     } else {
@@ -41,37 +59,17 @@ pub(crate) fn table(view: &View<'_>) -> Table {
          converges.{stated}"
     );
     let head = ("complexity", "Complexity against time", about);
-    Table::of_cells(view, head, columns, |cell| {
-        let facts = cell.runs.iter().find_map(|row| row.facts.as_ref())?;
-        let both =
-            |facts: &RunFacts| facts.flops_forward_per_sample + facts.flops_backward_per_sample;
-        let flops = counted_flops(cell, both)?;
-        let work = flops.value?;
-        let achieved = throughput(cell).map(|speed| speed.value * work);
-        let mut fields = vec![
-            Entry::value(facts.parameters as f64, human_integer(facts.parameters)),
-            flops,
-            Entry::number(timing(cell, "epoch_s").as_ref()),
-            Entry::number(timing(cell, "step_ms").as_ref()),
-            sample_entry(view, cell),
-            achieved.map_or_else(
-                || Entry::text("–"),
-                |rate| Entry::value(rate, human_si(rate, "FLOP/s")),
-            ),
-        ];
-        fields.extend(targets.iter().map(|target| target.time(cell)));
-        fields.push(Entry::number(timing(cell, "best_epoch_s").as_ref()));
-        Some(fields)
-    })
+    field::of_cells(view, head, &fields, |cell| counted_flops(cell).is_some())
 }
 
 /// FLOPs over the seeds: counts that differ by seed, as work that depends on the data does, are medians with their range.
-fn counted_flops(cell: &Cell<'_>, both: fn(&RunFacts) -> f64) -> Option<Entry> {
+fn counted_flops(cell: &Cell<'_>) -> Option<Entry> {
     let rows = cell.runs.iter().filter_map(|row| row.facts.as_ref());
     let forward: Vec<f64> = rows
         .clone()
         .map(|facts| facts.flops_forward_per_sample)
         .collect();
+    let both = |facts: &RunFacts| facts.flops_forward_per_sample + facts.flops_backward_per_sample;
     let all: Vec<f64> = rows.map(both).collect();
     let (low, high) = range(&all)?;
     let show = |value: f64| human_si(value, "FLOP");

@@ -6,7 +6,7 @@ use crate::report::view::{Cell, View};
 
 use super::bottleneck::Class;
 use super::chosen::{chosen, which};
-use super::phases::{PHASES, breakdown, column};
+use super::phases::{breakdown, column, names};
 use super::speed::timing;
 
 /// The table: the chosen cells' components, each cell ending in its sum.
@@ -43,7 +43,6 @@ fn rows(view: &View<'_>, cell: &Cell<'_>) -> Vec<Row> {
     let Some(found) = breakdown(cell) else {
         return Vec::new();
     };
-    let names = PHASES.iter().map(|(name, _)| *name).chain(["other"]);
     let row = |component: &str, column: &str, share: f64, class: &str| Row {
         key: cell.info.key.clone(),
         fields: vec![
@@ -55,7 +54,7 @@ fn rows(view: &View<'_>, cell: &Cell<'_>) -> Vec<Row> {
         ],
         missing: None,
     };
-    let each = names.zip(&found.shares).enumerate();
+    let each = names().into_iter().zip(&found.shares).enumerate();
     let mut rows: Vec<Row> = each
         .map(|(place, (name, share))| row(name, &column(name), *share, Class::of(place).name()))
         .collect();

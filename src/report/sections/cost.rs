@@ -9,6 +9,7 @@ use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Status};
 
+use super::cells::executions;
 use super::machine;
 use super::speed::{throughput, timing};
 
@@ -32,7 +33,8 @@ pub(crate) struct Hours {
 pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
     let prices = prices(view)?;
     let about = format!(
-        "Assumed prices, from the manifest: {}. Every run counts, failed and pruned ones too.",
+        "Assumed prices, from the manifest: {}. Every run counts, failed and pruned ones too; one that several cells share \
+         counts once in the sum.",
         prices.in_words()
     );
     let columns = columns(&prices);
@@ -40,7 +42,8 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
     let mut table = Table::of_cells(view, ("cost", "Cost", about), columns, |cell| {
         fields(view, &prices, cell)
     });
-    let each = view.cells.iter().map(|cell| hours(view, cell));
+    let runs = executions(view).into_iter();
+    let each = runs.map(|(cell, run)| Hours::of(view, cell, run));
     let total = each.fold(Hours::default(), |sum, own| sum.plus(&own));
     let labels = std::iter::repeat_n("–", table.columns.len() - own - 1);
     let mut sum: Vec<Entry> = std::iter::once("all")
@@ -117,6 +120,30 @@ impl Prices {
 }
 
 impl Hours {
+    /// What a run of `cell` took.
+    fn of(view: &View<'_>, cell: &Cell<'_>, run: &BlockRow) -> Self {
+        let mut hours = Self {
+            runs: 1,
+            ..Self::default()
+        };
+        let (Some(wall), Some(cores)) = (wall_s(run), cores(view, cell, run)) else {
+            hours.unknown = 1;
+            return hours;
+        };
+        hours.wall = wall / SECONDS;
+        hours.core = hours.wall * cores;
+        hours.gpu = if is_on_gpu(view, cell) {
+            hours.wall
+        } else {
+            0.0
+        };
+        if run.status != Status::Done {
+            hours.lost = (hours.core, hours.gpu);
+            hours.lost_runs = 1;
+        }
+        hours
+    }
+
     pub(crate) fn plus(self, other: &Self) -> Self {
         Self {
             wall: self.wall + other.wall,
@@ -183,24 +210,8 @@ fn columns(prices: &Prices) -> Vec<Column> {
 
 /// Everything that a cell's runs took.
 pub(crate) fn hours(view: &View<'_>, cell: &Cell<'_>) -> Hours {
-    let mut sum = Hours::default();
-    for run in &cell.blocks {
-        sum.runs += 1;
-        let (Some(wall), Some(cores)) = (wall_s(run), cores(view, cell, run)) else {
-            sum.unknown += 1;
-            continue;
-        };
-        let wall = wall / SECONDS;
-        let (core, gpu) = (wall * cores, if is_on_gpu(view, cell) { wall } else { 0.0 });
-        sum.wall += wall;
-        sum.core += core;
-        sum.gpu += gpu;
-        if run.status != Status::Done {
-            sum.lost = (sum.lost.0 + core, sum.lost.1 + gpu);
-            sum.lost_runs += 1;
-        }
-    }
-    sum
+    let runs = cell.blocks.iter().map(|run| Hours::of(view, cell, run));
+    runs.fold(Hours::default(), |sum, own| sum.plus(&own))
 }
 
 /// Seconds of a run; the worker's own where results of earlier versions have no other.

@@ -11,6 +11,8 @@ use crate::report::view::View;
 use crate::results::Environment;
 use crate::results::environment::UNKNOWN;
 
+use super::cells::executions;
+
 /// Fields without which an environment is not described.
 const MUST_MATCH: [&str; 8] = [
     "architecture",
@@ -160,11 +162,9 @@ fn environment(view: &View<'_>, id: &str) -> EnvironmentContext {
     };
     EnvironmentContext {
         id: id.to_owned(),
-        runs: view
-            .set
-            .blocks
+        runs: executions(view)
             .iter()
-            .filter(|run| run.env_id == id)
+            .filter(|(_, run)| run.env_id == id)
             .count(),
         sentence: sentence(&system),
         system,

@@ -1,14 +1,15 @@
 //! What GPUs did while runs trained, by their own counters (NVML): load, clocks, temperature, energy, throttling.
 
-use serde_json::Value;
-
 use crate::base::units::human;
 use crate::event::GpuTimes;
 use crate::report::judged::{Judged, some_of, span};
-use crate::report::number::{Provenance, fixed};
-use crate::report::table::{Column, ColumnKind, Entry, Table};
+use crate::report::number::fixed;
+use crate::report::table::{ColumnKind, Entry};
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, interval_over_runs};
+
+use super::cost::is_on_gpu;
+use super::field::{self, OfCell};
 
 /// Stands before the share of a cell whose clocks were held down.
 const WARNING: &str = "⚠";
@@ -18,9 +19,9 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
     view.cells.iter().find(|cell| is_on_gpu(view, cell))?;
     let about = "Of the whole device while a run trained, whoever used it, as medians over the runs of a cell."
         .to_owned();
-    let table = Table::of_cells(view, ("gpu", "Use of the GPU", about), columns(), |cell| {
-        fields(view, cell)
-    });
+    let has_times = |cell: &Cell<'_>| cell.counted.first().is_some_and(|run| run.times.is_some());
+    let head = ("gpu", "Use of the GPU", about);
+    let table = field::of_cells(view, head, &fields(view), has_times);
     let rule = format!(
         "Figures come from the device's counters alone. Load and power are means of up to a second before each look, so \
          they count from the second second of training on. {WARNING} marks a cell at some of whose looks power, heat or \
@@ -35,61 +36,73 @@ pub(crate) fn is_measured(view: &View<'_>) -> bool {
     cells.any(|cell| median(cell, |gpu| gpu.busy_share).is_some())
 }
 
-fn columns() -> Vec<Column> {
-    let measured = |what: &str| Provenance::Measured(format!("NVML, {what}; median of n runs"));
+fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
+    type Get = fn(&GpuTimes) -> Option<f64>;
+    let number = |heading, unit, how: &str, get: Get, show: fn(f64) -> String| {
+        let how = format!("NVML, {how}; median of n runs");
+        OfCell::measured(heading, unit, how, move |cell| {
+            let found = median(cell, get);
+            let entry = |found: Interval| Entry::between(found.median, found.ends(), show);
+            found.map_or_else(|| Entry::text("–"), entry)
+        })
+    };
+    let whole: fn(f64) -> String = |value| fixed(value, 0);
+    let mean = "mean of the looks";
+    let busy = "share of training with a kernel running";
+    let board = "counter of the board, else mean power × seconds";
+    let power = "mean of the looks, whole board";
+    let throttled_of = "NVML, share of the looks; median of n runs";
     vec![
-        Column::text("counters"),
-        Column::number(
+        OfCell::text("counters", |cell| state(view, cell).to_owned()),
+        number(
             "GPU busy",
             "%",
-            &measured("share of training with a kernel running"),
+            busy,
+            |gpu| gpu.busy_share,
+            |share| fixed(share, 1),
         )
         .of(ColumnKind::Utilisation),
-        Column::number("clock", "MHz", &measured("mean of the looks")),
-        Column::number("memory clock", "MHz", &measured("mean of the looks")),
-        Column::number("temperature", "°C", &measured("highest")),
-        Column::number("power", "W", &measured("mean of the looks, whole board")),
-        Column::number(
+        number("clock", "MHz", mean, |gpu| gpu.clock_mhz, whole),
+        number(
+            "memory clock",
+            "MHz",
+            mean,
+            |gpu| gpu.memory_clock_mhz,
+            whole,
+        ),
+        number(
+            "temperature",
+            "°C",
+            "highest",
+            |gpu| gpu.temperature_c,
+            whole,
+        ),
+        number("power", "W", power, |gpu| gpu.power_w, whole),
+        number(
             "energy per epoch",
             "J",
-            &measured("counter of the board, else mean power × seconds"),
+            board,
+            |gpu| gpu.energy_j_per_epoch,
+            |joules| human(joules, 3),
         ),
-        Column::number("throttled", "%", &measured("share of the looks")),
+        OfCell::measured("throttled", "%", throttled_of, throttled),
     ]
 }
 
-/// Whether the manifest puts the cell on a GPU.
-fn is_on_gpu(view: &View<'_>, cell: &Cell<'_>) -> bool {
-    let train = view.section(cell, "train");
-    let device = train
-        .and_then(|train| train.get("device"))
-        .and_then(Value::as_str);
-    device.is_some_and(|device| device.starts_with("cuda"))
-}
-
-fn fields(view: &View<'_>, cell: &Cell<'_>) -> Option<Vec<Entry>> {
-    cell.counted.first()?.times.as_ref()?;
-    let state = if median(cell, |gpu| Some(gpu.readings? as f64)).is_some() {
+/// Where a cell's figures come from.
+fn state(view: &View<'_>, cell: &Cell<'_>) -> &'static str {
+    if is_read(cell) {
         "NVML"
     } else if is_on_gpu(view, cell) {
         "not measured: no NVML"
     } else {
         ""
-    };
-    Some(vec![
-        Entry::text(state),
-        number(cell, |gpu| gpu.busy_share, |share| fixed(share, 1)),
-        number(cell, |gpu| gpu.clock_mhz, |mhz| fixed(mhz, 0)),
-        number(cell, |gpu| gpu.memory_clock_mhz, |mhz| fixed(mhz, 0)),
-        number(cell, |gpu| gpu.temperature_c, |celsius| fixed(celsius, 0)),
-        number(cell, |gpu| gpu.power_w, |watts| fixed(watts, 0)),
-        number(
-            cell,
-            |gpu| gpu.energy_j_per_epoch,
-            |joules| human(joules, 3),
-        ),
-        throttled(cell),
-    ])
+    }
+}
+
+/// Whether the counters were read in some run.
+fn is_read(cell: &Cell<'_>) -> bool {
+    median(cell, |gpu| Some(gpu.readings? as f64)).is_some()
 }
 
 fn median(cell: &Cell<'_>, value: impl Fn(&GpuTimes) -> Option<f64>) -> Option<Interval> {
@@ -98,15 +111,6 @@ fn median(cell: &Cell<'_>, value: impl Fn(&GpuTimes) -> Option<f64>) -> Option<I
         .filter_map(|run| value(&run.times.as_ref()?.gpu))
         .collect();
     interval_over_runs(&cell.info.key, &values)
-}
-
-fn number(
-    cell: &Cell<'_>,
-    value: impl Fn(&GpuTimes) -> Option<f64>,
-    show: impl Fn(f64) -> String,
-) -> Entry {
-    let entry = |found: Interval| Entry::between(found.median, found.ends(), &show);
-    median(cell, value).map_or_else(|| Entry::text("–"), entry)
 }
 
 /// The share of looks at which something held the clocks down, with what it was.
@@ -153,7 +157,7 @@ fn verdicts(view: &View<'_>) -> Vec<String> {
         ));
     }
     let dark: Vec<String> = cells()
-        .filter(|cell| median(cell, |gpu| Some(gpu.readings? as f64)).is_none())
+        .filter(|cell| !is_read(cell))
         .map(|cell| view.name(cell, None))
         .collect();
     if !dark.is_empty() {

@@ -2,77 +2,88 @@
 
 use crate::base::units::human;
 use crate::event::{DeviceMemoryTimes, MemoryParts, RunTimes};
-use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry, Table, spread_entry};
+use crate::report::table::{Entry, Table, spread_entry};
 use crate::report::view::{Cell, View};
 use crate::results::BlockRow;
 
+use super::field::{self, OfCell};
+
 /// The table of memory.
 pub(crate) fn table(view: &View<'_>) -> Table {
+    type Part = (&'static str, &'static str, fn(&MemoryParts) -> u64);
+    const PARTS: [Part; 4] = [
+        ("parameters", "4 bytes × values", |parts| {
+            parts.parameter_bytes
+        }),
+        ("gradients", "4 bytes × values", |parts| {
+            parts.gradient_bytes
+        }),
+        ("optimizer", "state and average", |parts| {
+            parts.optimizer_bytes
+        }),
+        ("activations", "held for backward", |parts| {
+            parts.activation_bytes
+        }),
+    ];
     let has_growth = view.cells.iter().any(|cell| !growth(cell).is_empty());
     let has_device = view.cells.iter().any(has_device_memory);
-    let columns = columns(view, has_growth, has_device);
-    let about = about(has_growth, has_device);
-    Table::of_cells(view, ("memory", "Memory", about), columns, |cell| {
-        let times = cell.counted.first()?.times.as_ref()?;
-        let parts: &MemoryParts = &times.memory;
-        let each = [
-            parts.parameter_bytes,
-            parts.gradient_bytes,
-            parts.optimizer_bytes,
-            parts.activation_bytes,
-        ];
-        let mut fields = vec![
-            peak(cell, |run| run.times.as_ref()?.peak_train_bytes),
-            peak(cell, |run| run.times.as_ref()?.peak_validation_bytes),
-            peak(cell, |run| run.peak_rss_bytes),
-        ];
-        fields.extend(each.map(|bytes| in_mebibytes(bytes as f64)));
-        let sum = each
-            .iter()
-            .fold(0u64, |sum, part| sum.saturating_add(*part));
-        fields.push(in_mebibytes(sum as f64));
-        if has_growth {
-            fields.push(spread_entry(&growth(cell), |kib| human(kib, 3)));
-        }
-        if has_device {
-            fields.extend([
-                peak(cell, |run| device_memory(run)?.peak_train_bytes),
-                peak(cell, |run| device_memory(run)?.peak_validation_bytes),
-                peak(cell, |run| device_memory(run)?.used_bytes),
-            ]);
-        }
-        Some(fields)
-    })
-}
-
-fn columns(view: &View<'_>, has_growth: bool, has_device: bool) -> Vec<Column> {
     let sources = sources(view);
-    let measured = |what: &str| Provenance::Measured(format!("{what}, median of n runs"));
-    let computed = |what: &str| Provenance::Derived(what.to_owned());
-    let mut columns = vec![
-        Column::number("peak, training", "MiB", &measured(&sources)),
-        Column::number("peak, validation", "MiB", &measured(&sources)),
-        Column::number("peak, process", "MiB", &measured("wait4")),
-        Column::number("parameters", "MiB", &computed("4 bytes × values")),
-        Column::number("gradients", "MiB", &computed("4 bytes × values")),
-        Column::number("optimizer", "MiB", &computed("state and average")),
-        Column::number("activations", "MiB", &computed("held for backward")),
-        Column::number("parts, sum", "MiB", &computed("sum of the parts")),
+    let peaks = |heading, source: &str, get: fn(&BlockRow) -> Option<u64>| {
+        let how = format!("{source}, median of n runs");
+        OfCell::measured(heading, "MiB", how, move |cell| peak(cell, get))
+    };
+    let part = |(heading, how, get): Part| {
+        OfCell::derived(heading, "MiB", how, move |cell| {
+            Entry::shown(parts(cell).map(|parts| get(parts) as f64 / MIB), mebibytes)
+        })
+    };
+    let mut fields = vec![
+        peaks("peak, training", &sources, |run| {
+            run.times.as_ref()?.peak_train_bytes
+        }),
+        peaks("peak, validation", &sources, |run| {
+            run.times.as_ref()?.peak_validation_bytes
+        }),
+        peaks("peak, process", "wait4", |run| run.peak_rss_bytes),
     ];
+    fields.extend(PARTS.map(part));
+    fields.push(OfCell::derived(
+        "parts, sum",
+        "MiB",
+        "sum of the parts",
+        |cell| {
+            let sum =
+                parts(cell).map(|parts| PARTS.iter().map(|(.., get)| get(parts) as f64).sum());
+            Entry::shown(sum.map(|sum: f64| sum / MIB), mebibytes)
+        },
+    ));
     if has_growth {
         let how = "resident memory after the last step less that after the warm-up, ÷ steps; median of n runs";
-        let how = Provenance::Measured(how.into());
-        columns.push(Column::number("growth per step", "KiB", &how));
+        fields.push(OfCell::measured("growth per step", "KiB", how, |cell| {
+            spread_entry(&growth(cell), |kib| human(kib, 3))
+        }));
     }
     if has_device {
-        let allocator = measured("the device's allocator");
-        columns.push(Column::number("device, training", "MiB", &allocator));
-        columns.push(Column::number("device, validation", "MiB", &allocator));
-        let driver = measured("the device's driver, at the end");
-        columns.push(Column::number("device, in use", "MiB", &driver));
+        let (allocator, driver) = ("the device's allocator", "the device's driver, at the end");
+        fields.extend([
+            peaks("device, training", allocator, |run| {
+                device_memory(run)?.peak_train_bytes
+            }),
+            peaks("device, validation", allocator, |run| {
+                device_memory(run)?.peak_validation_bytes
+            }),
+            peaks("device, in use", driver, |run| {
+                device_memory(run)?.used_bytes
+            }),
+        ]);
     }
-    columns
+    let head = ("memory", "Memory", about(has_growth, has_device));
+    field::of_cells(view, head, &fields, |cell| parts(cell).is_some())
+}
+
+/// The computed parts of the first run that counts.
+fn parts<'c>(cell: &'c Cell<'_>) -> Option<&'c MemoryParts> {
+    Some(&cell.counted.first()?.times.as_ref()?.memory)
 }
 
 fn about(has_growth: bool, has_device: bool) -> String {
@@ -119,10 +130,6 @@ pub(crate) const MIB: f64 = 1_048_576.0;
 /// MiB to three digits, or four from 1,000 on.
 pub(crate) fn mebibytes(mib: f64) -> String {
     human(mib, if mib >= 1000.0 { 4 } else { 3 })
-}
-
-fn in_mebibytes(bytes: f64) -> Entry {
-    Entry::value(bytes / MIB, mebibytes(bytes / MIB))
 }
 
 fn peak(cell: &Cell<'_>, get: fn(&BlockRow) -> Option<u64>) -> Entry {

@@ -2,7 +2,7 @@
 
 pub(crate) mod complexity;
 pub(crate) mod curves;
-pub(crate) mod knee;
+mod knee;
 pub(crate) mod over_axis;
 pub(crate) mod phase_bars;
 

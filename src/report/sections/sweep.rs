@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::statistics::range;
-use crate::report::table::{Column, Entry, Row};
+use crate::report::judged::Judged;
+use crate::report::table::{Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, IntervalKind};
 
+use super::field::{self, Field};
 use super::ranking::not_comparable;
-use super::speed::{throughput, timing};
+use super::speed::throughput;
 
 /// Cells that differ in one axis only, in its order.
 pub(crate) struct Sweep<'v, 'a> {
@@ -48,7 +50,8 @@ pub(crate) fn sweeps<'v, 'a>(view: &'v View<'a>, path: &str, idle: &[&str]) -> V
         let others = others(cell, axis);
         let place = *places.entry(others.clone()).or_insert(lines.len());
         if place == lines.len() {
-            lines.push((others, Sweep::new(axis)));
+            let (cells, apart) = (Vec::new(), Vec::new());
+            lines.push((others, Sweep { axis, cells, apart }));
         }
         lines[place].1.add(view, cell, value);
     }
@@ -80,21 +83,61 @@ fn others<'c>(cell: &'c Cell<'_>, axis: usize) -> Vec<&'c str> {
         .collect()
 }
 
-/// The rows of several sweeps, a cell that belongs to several of them once.
-pub(crate) fn rows_once(rows: impl Iterator<Item = Row>) -> Vec<Row> {
+/// A measured cell of a sweep.
+pub(crate) struct At<'s, 'v, 'a> {
+    pub(crate) sweep: &'s Sweep<'v, 'a>,
+    pub(crate) cell: &'v Cell<'a>,
+}
+
+impl<'s, 'v, 'a> At<'s, 'v, 'a> {
+    /// The column of the throughput.
+    pub(super) fn throughput<'f>() -> Field<'f, Self> {
+        Field::measured(
+            "throughput",
+            "samples/s",
+            "median of n runs",
+            |at: &Self| Entry::number(throughput(at.cell).as_ref()),
+        )
+    }
+}
+
+/// The table of sweeps, a cell that belongs to several of them once, with what a rule says of each sweep, or `none` where
+/// it says nothing. Cells that are not comparable say why.
+pub(super) fn judged<'s, 'v, 'a>(
+    view: &View<'_>,
+    sweeps: &'s [Sweep<'v, 'a>],
+    head: (&str, &str, String),
+    fields: &[Field<'_, At<'s, 'v, 'a>>],
+    (rule, mut verdicts, none): (String, Vec<String>, &str),
+) -> Judged {
+    let mut columns = view.axis_columns();
+    columns.extend(field::columns(fields));
+    let labels = |cell: &Cell<'_>| view.labels(cell).into_iter().map(Entry::text);
     let mut seen = BTreeSet::new();
-    rows.filter(|row| seen.insert(row.key.clone())).collect()
+    let mut rows = Vec::new();
+    for sweep in sweeps {
+        let measured = sweep.cells.iter().map(|(cell, _)| Row {
+            key: cell.info.key.clone(),
+            fields: labels(cell)
+                .chain(field::entries(fields, &At { sweep, cell }))
+                .collect(),
+            missing: None,
+        });
+        let apart = sweep.apart.iter().map(|cell| Row {
+            key: cell.info.key.clone(),
+            fields: labels(cell).collect(),
+            missing: Some("not comparable: measured with other code or elsewhere".to_owned()),
+        });
+        let all = measured.chain(apart);
+        rows.extend(all.filter(|row| seen.insert(row.key.clone())));
+    }
+    if verdicts.is_empty() {
+        verdicts.push(none.to_owned());
+    }
+    Judged::new(Table::of_rows(head, columns, rows), rule, verdicts)
 }
 
 impl<'v, 'a> Sweep<'v, 'a> {
-    fn new(axis: usize) -> Self {
-        Self {
-            axis,
-            cells: Vec::new(),
-            apart: Vec::new(),
-        }
-    }
-
     fn add(&mut self, view: &View<'_>, cell: &'v Cell<'a>, value: f64) {
         // What was measured with other code or elsewhere has no ratio to the rest.
         let first = self.cells.first();
@@ -119,26 +162,6 @@ impl Sweep<'_, '_> {
         view.shared_name(&cells)
     }
 
-    /// Its rows of a table: the axes that vary, then what `fields` gives; cells that are not comparable say why.
-    pub(crate) fn rows(
-        &self,
-        view: &View<'_>,
-        fields: impl Fn(&Cell<'_>) -> Vec<Entry>,
-    ) -> Vec<Row> {
-        let labels = |cell: &Cell<'_>| view.labels(cell).into_iter().map(Entry::text);
-        let measured = self.cells.iter().map(|(cell, _)| Row {
-            key: cell.info.key.clone(),
-            fields: labels(cell).chain(fields(cell)).collect(),
-            missing: None,
-        });
-        let apart = self.apart.iter().map(|cell| Row {
-            key: cell.info.key.clone(),
-            fields: labels(cell).collect(),
-            missing: Some("not comparable: measured with other code or elsewhere".to_owned()),
-        });
-        measured.chain(apart).collect()
-    }
-
     /// "n = 2", or "n = 2 to 9".
     pub(crate) fn n(&self) -> String {
         let counts = self
@@ -153,28 +176,13 @@ impl Sweep<'_, '_> {
     }
 }
 
-/// Columns of a table of sweeps: the axes that vary, then `own`.
-pub(crate) fn columns(view: &View<'_>, own: Vec<Column>) -> Vec<Column> {
-    let mut columns = view.axis_columns();
-    columns.extend(own);
-    columns
-}
-
-/// The interval of a timing; `None` where there was one run.
-pub(crate) fn interval(cell: &Cell<'_>, column: &str) -> Option<Interval> {
-    let found = cell.timing?.values.get(column)?;
+/// The interval of the throughput; `None` where there was one run.
+pub(crate) fn interval(cell: &Cell<'_>) -> Option<Interval> {
+    let found = cell.timing?.values.get("samples_per_s")?;
     (found.kind != IntervalKind::Single).then_some(*found)
 }
 
 /// "9.06 samples/s (8.67–9.45)".
-pub(crate) fn in_words(cell: &Cell<'_>, column: &str) -> String {
-    timing(cell, column).map_or_else(
-        || "not measured".to_owned(),
-        |number| {
-            let ends = number
-                .interval
-                .map_or(String::new(), |ends| format!(" ({ends})"));
-            format!("{} {}{ends}", number.text, number.unit)
-        },
-    )
+pub(crate) fn in_words(cell: &Cell<'_>) -> String {
+    throughput(cell).map_or_else(|| "not measured".to_owned(), |speed| speed.shown())
 }

@@ -21,7 +21,15 @@ pub(crate) struct Task<'v, 'a> {
 
 /// The tasks of a plan, in plan order.
 pub(crate) fn tasks<'v, 'a>(view: &'v View<'a>) -> Vec<Task<'v, 'a>> {
-    let groups = grouped(view.cells.iter(), |cell| cell.info.task_signature.clone());
+    named(view, |cell| cell.info.task_signature.clone())
+}
+
+/// The cells of a plan by what `key` says, in plan order, with a name for each group.
+pub(super) fn named<'v, 'a, K: Ord + Clone>(
+    view: &'v View<'a>,
+    key: impl Fn(&Cell<'a>) -> K,
+) -> Vec<Task<'v, 'a>> {
+    let groups = grouped(view.cells.iter(), key);
     let names = names(view, &groups);
     let named = groups.into_iter().zip(names);
     named.map(|(cells, name)| Task { name, cells }).collect()
@@ -45,7 +53,7 @@ pub(crate) fn grouped<'v, 'a: 'v, K: Ord + Clone>(
 }
 
 /// A name for each group of cells, from what tells the groups apart; empty for one group.
-pub(crate) fn names(view: &View<'_>, groups: &[Vec<&Cell<'_>>]) -> Vec<String> {
+fn names(view: &View<'_>, groups: &[Vec<&Cell<'_>>]) -> Vec<String> {
     let mut words: Vec<Vec<String>> = vec![Vec::new(); groups.len()];
     if groups.len() < 2 {
         return vec![String::new(); groups.len()];

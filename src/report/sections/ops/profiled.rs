@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::report::number::to_hundred;
+use crate::report::sections::shares::Parts;
 use crate::report::view::{Cell, View};
 use crate::results::{OpRecord, RESIDUAL};
 
@@ -101,13 +103,17 @@ impl<'v, 'a> Profiled<'v, 'a> {
         (step_ms > 0.0).then_some(step_ms)
     }
 
-    /// Milliseconds of every one of [`CATEGORIES`].
-    pub(super) fn by_category(&self) -> Vec<f64> {
-        let time = |name: &str| -> f64 {
+    /// The profiled step by [`CATEGORIES`].
+    pub(super) fn parts(&self) -> Parts {
+        let step_ms = self.step_ms();
+        let percent = CATEGORIES.map(|name| {
             let rows = self.records.iter().filter(|row| category(row) == name);
-            rows.map(|row| time_ms(row)).sum()
-        };
-        CATEGORIES.map(time).to_vec()
+            100.0 * rows.map(|row| time_ms(row)).sum::<f64>() / step_ms
+        });
+        Parts {
+            step_ms,
+            shares: to_hundred(&percent),
+        }
     }
 
     /// Rows of one name summed up, the longest first; residuals are left out.

@@ -6,12 +6,16 @@ use crate::base::statistics::{median, range};
 use crate::base::text::{capitalised, kebab_case};
 use crate::base::units::human;
 use crate::plan::AxisKind;
+use crate::report::judged::plain;
 use crate::report::measure::Measure;
-use crate::report::plot::{DotPlot, DotRow, LinePlot, POINTS, Point, SERIES, ScaleKind, Series};
+use crate::report::plot::{
+    DotPlot, DotRow, Guide, LinePlot, POINTS, Point, SERIES, ScaleKind, Series,
+};
+use crate::report::sections::batch_curve::{AXIS, tolerance};
 use crate::report::sections::speed;
 use crate::report::view::{Cell, View};
 
-use super::PlotContext;
+use super::{PlotContext, knee};
 
 /// Numeric axes that get a plot each.
 const AXES: usize = 3;
@@ -116,7 +120,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
             texts.any(|text| Some(text) != first)
         };
         let mut places: Vec<usize> = (0..axes.len()).filter(is_numeric).filter(varies).collect();
-        places.sort_by_key(|&place| (axes[place].path != "train.batch-size", place));
+        places.sort_by_key(|&place| (axes[place].path != AXIS, place));
         places
     }
 
@@ -148,9 +152,15 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
             y_label: self.measure.label(),
             y_scale: self.measure.scale(&ys),
             series,
-            ..LinePlot::default()
+            guides: self.guides(axis),
         };
-        let cut = left_out(all, is_condensed);
+        let mut cut = left_out(all, is_condensed);
+        if !plot.guides.is_empty() {
+            let percent = plain(tolerance(self.view) * 100.0);
+            cut += &format!(
+                " Upright: the smallest batch size within {percent} % of the highest throughput of its curve."
+            );
+        }
         PlotContext {
             id: format!("{}-{}", self.id(), kebab_case(axis_name)),
             title,
@@ -159,6 +169,16 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
                 self.caption()
             ),
             svg: plot.draw(),
+        }
+    }
+
+    /// The knees of the throughput over the batch size.
+    fn guides(&self, axis: usize) -> Vec<Guide> {
+        let is_batch = self.view.set.plan.axes[axis].path == AXIS;
+        if is_batch && self.measure.column == "samples_per_s" {
+            knee::guides(self.view)
+        } else {
+            Vec::new()
         }
     }
 
@@ -329,7 +349,7 @@ fn summed(lines: &[Line<'_, '_>], axis: usize) -> Series {
     }
 }
 
-pub(super) fn whiskers(view: &View<'_>) -> String {
+fn whiskers(view: &View<'_>) -> String {
     let kinds: Vec<&str> = speed::kinds(view)
         .into_iter()
         .filter(|kind| !kind.starts_with("n = 1"))

@@ -1,11 +1,10 @@
 //! Shares of the phases, one stacked bar per cell.
 
 use crate::base::statistics::mean;
-use crate::base::units::human;
 use crate::report::groups::Group;
-use crate::report::number::{fixed, to_hundred};
-use crate::report::plot::{Bar, BarPlot, Segment};
-use crate::report::sections::phases::{Breakdown, breakdown, present};
+use crate::report::number::to_hundred;
+use crate::report::sections::phases::{Breakdown, breakdown, names, present};
+use crate::report::sections::shares;
 use crate::report::view::View;
 
 use super::PlotContext;
@@ -26,34 +25,22 @@ pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
             groups.filter_map(|group| of_group(view, group)).collect()
         }
     };
-    if found.is_empty() {
+    let all = found.len();
+    if all == 0 {
         return Vec::new();
     }
-    let bars = found.iter().take(BARS).map(|(label, found)| Bar {
-        label: label.clone(),
-        segments: phases
-            .iter()
-            .map(|&(place, _)| Segment {
-                value: found.shares[place].max(0.0),
-                text: fixed(found.shares[place], 1),
-            })
-            .collect(),
-        end: format!("{} ms", human(found.step_ms, 4)),
-        ..Bar::default()
-    });
-    let plot = BarPlot {
-        about: "Shares of the phases of a step by cell".to_owned(),
-        x_label: "share of the mean step in %".to_owned(),
-        parts: phases.iter().map(|(_, name)| (*name).to_owned()).collect(),
-        bars: bars.collect(),
-        ..BarPlot::default()
-    };
+    let shown = found.into_iter().take(BARS);
+    let bars = shown.map(|(label, found)| found.bar(label, &phases, &[]));
+    let names = names();
+    let parts = phases.iter().map(|&place| names[place].to_owned());
+    let about = "Shares of the phases of a step by cell";
+    let plot = shares::plot(about, "mean step", parts.collect(), bars.collect());
     vec![PlotContext {
         id: "phases".to_owned(),
         title: "Where a step's time goes".to_owned(),
         caption: format!(
             "Derived: mean of each phase over the mean step, which stands at the end of the bar.{}",
-            left_out(view, found.len())
+            left_out(view, all)
         ),
         svg: plot.draw(),
     }]

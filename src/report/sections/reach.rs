@@ -3,10 +3,12 @@
 use crate::base::statistics::{median, range};
 use crate::base::units::{human, human_integer, shortest};
 use crate::plan::ReachSpec;
-use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry, Table};
+use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{Direction, metric_column};
+
+use super::field::{self, OfCell};
+use super::quality::{is_worth_reaching, loss_column};
 
 /// Significant digits of metrics.
 const DIGITS: usize = 4;
@@ -42,12 +44,35 @@ pub(crate) fn targets(view: &View<'_>) -> Vec<Target> {
     specs.into_iter().map(target).collect()
 }
 
+/// The loss that every run with a curve reaches, the largest of their best: that of the best epochs.
+///
+/// `None` without `compare.treatment`, as only there cells of different work are meant to be held against each other, and
+/// where a model without training is as good.
+pub(crate) fn equal_loss(view: &View<'_>) -> Option<Target> {
+    view.set.plan.compare.get("treatment")?.as_str()?;
+    let mut target = Target {
+        metric: loss_column(view).to_owned(),
+        value: f64::NAN,
+        is_higher_better: false,
+    };
+    let runs = view.cells.iter().flat_map(|cell| {
+        let seeds = cell.runs.iter();
+        seeds.map(move |row| (cell, row.seed))
+    });
+    let best = runs.filter_map(|(cell, seed)| {
+        let losses = target.curve(cell, seed).map(|(_, loss)| loss);
+        losses.reduce(f64::min)
+    });
+    target.value = best.reduce(f64::max)?;
+    let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
+    is_worth_reaching(target.value, &cells).then_some(target)
+}
+
 /// One table per target.
 pub(crate) fn tables(view: &View<'_>) -> Vec<Table> {
-    targets(view)
-        .iter()
-        .enumerate()
-        .map(|(index, target)| target.table(view, index))
+    let targets = targets(view).into_iter().zip(1..);
+    targets
+        .map(|(target, number)| target.table(view, number))
         .collect()
 }
 
@@ -60,16 +85,17 @@ impl Target {
     }
 
     /// The column of the time to it.
-    pub(crate) fn column(&self) -> Column {
-        Column::number(
-            &format!("time to {}", self.words()),
-            "s",
-            &Provenance::Derived(TIME.to_owned()),
-        )
+    pub(crate) fn field<'f, 'a>(&'f self, heading: &str) -> OfCell<'f, 'a> {
+        OfCell::derived(heading, "s", TIME, |cell| self.time(cell))
+    }
+
+    /// `time to val_accuracy ≥ 0.9`.
+    pub(crate) fn heading(&self) -> String {
+        format!("time to {}", self.words())
     }
 
     /// A cell's time to it: median over its runs, or that it was not reached.
-    pub(crate) fn time(&self, cell: &Cell<'_>) -> Entry {
+    fn time(&self, cell: &Cell<'_>) -> Entry {
         let Some(reach) = self.reach(cell) else {
             return Entry::text("–");
         };
@@ -98,18 +124,34 @@ impl Target {
         }
     }
 
-    fn table(&self, view: &View<'_>, index: usize) -> Table {
-        let facts = Provenance::Measured("median over the seeds that reached it".into());
-        let columns = vec![
-            Column::text("seeds that reached it"),
-            self.column(),
-            Column::number("epochs", "", &facts),
-            Column::number("samples", "", &facts),
-            Column::number(
-                "best",
-                "",
-                &Provenance::Measured("over seeds and epochs".into()),
-            ),
+    fn table(&self, view: &View<'_>, number: usize) -> Table {
+        const REACHED: &str = "median over the seeds that reached it";
+        let over = |cell: &Cell<'_>, get: &dyn Fn(&(u64, usize)) -> Option<f64>| {
+            let reach = self.reach(cell);
+            let reached = reach.iter().flat_map(|reach| &reach.reached);
+            let values: Vec<f64> = reached.filter_map(get).collect();
+            Entry::shown(median(&values), |value| human_integer(value.round() as u64))
+        };
+        let fields = [
+            OfCell::text("seeds that reached it", |cell| {
+                self.reach(cell).map_or_else(String::new, |reach| {
+                    format!("{} of {}", reach.reached.len(), reach.seeds)
+                })
+            }),
+            self.field(&self.heading()),
+            OfCell::measured("epochs", "", REACHED, |cell| {
+                over(cell, &|(_, epochs)| Some(*epochs as f64))
+            }),
+            OfCell::measured("samples", "", REACHED, |cell| {
+                over(cell, &|(seed, epochs)| {
+                    let facts = facts_of(cell, *seed)?;
+                    Some(facts.samples as f64 * *epochs as f64 / facts.epochs as f64)
+                })
+            }),
+            OfCell::measured("best", "", "over seeds and epochs", |cell| {
+                let best = self.reach(cell).map(|reach| reach.best);
+                Entry::shown(best, |best| human(best, DIGITS))
+            }),
         ];
         let about = format!(
             "The first epoch at whose end {} holds, as [report] target states it. Time = training time of the run × epochs \
@@ -117,29 +159,10 @@ impl Target {
              Medians over runs, below them their range.",
             self.words()
         );
-        let id = format!("target-{}", index + 1);
+        let id = format!("target-{number}");
         let title = format!("Time to {}", self.words());
-        Table::of_cells(view, (&id, &title, about), columns, |cell| {
-            let reach = self.reach(cell)?;
-            let epochs: Vec<f64> = reach.reached.iter().map(|(_, e)| *e as f64).collect();
-            let samples: Vec<f64> = reach
-                .reached
-                .iter()
-                .filter_map(|(seed, epochs)| {
-                    let facts = facts_of(cell, *seed)?;
-                    Some(facts.samples as f64 * *epochs as f64 / facts.epochs as f64)
-                })
-                .collect();
-            let whole = |values: &[f64]| {
-                Entry::shown(median(values), |value| human_integer(value.round() as u64))
-            };
-            Some(vec![
-                Entry::text(format!("{} of {}", reach.reached.len(), reach.seeds)),
-                self.time(cell),
-                whole(&epochs),
-                whole(&samples),
-                Entry::value(reach.best, human(reach.best, DIGITS)),
-            ])
+        field::of_cells(view, (&id, &title, about), &fields, |cell| {
+            self.reach(cell).is_some()
         })
     }
 
@@ -151,22 +174,21 @@ impl Target {
             best: f64::NAN,
         };
         for row in &cell.runs {
-            let mut first = None;
-            let mut values = 0;
-            for (epoch, value) in self.curve(cell, row.seed) {
-                values += 1;
-                // The first value replaces "not a number".
-                reach.best = if self.is_higher_better {
-                    reach.best.max(value)
+            let curve: Vec<(usize, f64)> = self.curve(cell, row.seed).collect();
+            let values = curve.iter().map(|(_, value)| *value);
+            // The first value replaces "not a number".
+            reach.best = values.fold(reach.best, |best, value| {
+                if self.is_higher_better {
+                    best.max(value)
                 } else {
-                    reach.best.min(value)
-                };
-                if first.is_none() && self.holds(value) {
-                    first = Some(epoch + 1);
+                    best.min(value)
                 }
-            }
-            reach.seeds += usize::from(values > 0);
-            reach.reached.extend(first.map(|epochs| (row.seed, epochs)));
+            });
+            let first = curve.iter().find(|(_, value)| self.holds(*value));
+            reach.seeds += usize::from(!curve.is_empty());
+            reach
+                .reached
+                .extend(first.map(|(epoch, _)| (row.seed, epoch + 1)));
         }
         (reach.seeds > 0).then_some(reach)
     }
