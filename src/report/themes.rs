@@ -9,7 +9,7 @@ use crate::plan::toml_text;
 use super::measure::Measure;
 use super::search;
 use super::section::{Code, Section, Theme};
-use super::sections::plots::{complexity as complexity_plot, curves, over_axis, phase_bars};
+use super::sections::plots::{curves, over_axis, phase_bars};
 use super::sections::{
     batch_curve, cells, classes, complexity, configuration, cost, environment, estimate, findings,
     gpu, headroom, loader, memory, method, ops, phases, quality, ranking, reach, samples, scaling,
@@ -25,65 +25,56 @@ pub(super) struct Source<'s, 'a> {
     pub(super) folder: Option<&'s Path>,
 }
 
-/// What makes the sections of a theme.
-enum Make {
-    /// From the results alone.
-    View(fn(&View<'_>) -> Vec<Section>),
-    /// From what lies in the folder and beside it, too.
-    Folder(fn(&Source<'_, '_>) -> Vec<Section>),
-}
+type Make = fn(&Source<'_, '_>) -> Vec<Section>;
 
 /// The themes with their headings, in the order of a page.
 const THEMES: [(&str, &str, Make); 15] = [
-    ("search", "Search", Make::Folder(of_search)),
-    ("speed", "Speed", Make::View(of_speed)),
-    ("quality", "Quality and curves", Make::Folder(of_quality)),
-    (
-        "treatments",
-        "Variants and treatments",
-        Make::View(of_treatments),
-    ),
-    ("phases", "Where the time goes", Make::View(of_phases)),
-    ("operations", "Operations", Make::View(ops::sections)),
-    (
-        "settings",
-        "Batch size and workers",
-        Make::View(of_settings),
-    ),
-    ("memory", "Memory", Make::View(of_memory)),
+    ("search", "Search", |from| {
+        search::sections(from.view, from.folder)
+    }),
+    ("speed", "Speed", |from| of_speed(from.view)),
+    ("quality", "Quality and curves", of_quality),
+    ("treatments", "Variants and treatments", |from| {
+        of_treatments(from.view)
+    }),
+    ("phases", "Where the time goes", |from| of_phases(from.view)),
+    ("operations", "Operations", |from| ops::sections(from.view)),
+    ("settings", "Batch size and workers", |from| {
+        let curves = [
+            batch_curve::judged(from.view),
+            worker_curve::judged(from.view),
+        ];
+        curves.map(Section::judged).into()
+    }),
+    ("memory", "Memory", |from| of_memory(from.view)),
     (
         "complexity",
         "Parameters, FLOPs and use of the machine",
-        Make::View(of_complexity),
+        |from| of_complexity(from.view),
     ),
-    ("cost", "Cost and estimate", Make::View(of_cost)),
-    (
-        "failures",
-        "Cells and runs without a result",
-        Make::View(of_failures),
-    ),
-    ("method", "Method", Make::View(of_method)),
-    (
-        "environment",
-        "Environment",
-        Make::View(environment::sections),
-    ),
-    (
-        "configuration",
-        "Configuration of the cells",
-        Make::View(configuration::sections),
-    ),
-    ("manifest", "Manifest", Make::View(of_manifest)),
+    ("cost", "Cost and estimate", |from| {
+        let cost = cost::judged(from.view).map(Section::judged);
+        let estimate = estimate::table(from.view).map(Section::table);
+        cost.into_iter().chain(estimate).collect()
+    }),
+    ("failures", "Cells and runs without a result", |from| {
+        vec![cells::without_result(from.view), cells::failed(from.view)]
+    }),
+    ("method", "Method", |from| of_method(from.view)),
+    ("environment", "Environment", |from| {
+        environment::sections(from.view)
+    }),
+    ("configuration", "Configuration of the cells", |from| {
+        configuration::sections(from.view)
+    }),
+    ("manifest", "Manifest", |from| of_manifest(from.view)),
 ];
 
 /// The themes that have something to show.
 pub(super) fn themes(source: &Source<'_, '_>) -> Vec<Theme> {
     // Sections know nothing of each other; those of ten thousand cells are a second of work.
     let made = THEMES.par_iter().map(|(id, title, make)| {
-        let mut sections = match make {
-            Make::View(make) => make(source.view),
-            Make::Folder(make) => make(source),
-        };
+        let mut sections = make(source);
         for section in &mut sections {
             section.tables.retain(|table| !table.rows.is_empty());
         }
@@ -100,10 +91,6 @@ pub(super) fn themes(source: &Source<'_, '_>) -> Vec<Theme> {
         .collect()
 }
 
-fn of_search(source: &Source<'_, '_>) -> Vec<Section> {
-    search::sections(source.view, source.folder)
-}
-
 fn of_speed(view: &View<'_>) -> Vec<Section> {
     let mut all = ranking::by_speed(view);
     let throughput = Measure::of("samples_per_s");
@@ -111,7 +98,7 @@ fn of_speed(view: &View<'_>) -> Vec<Section> {
     all.push(Section::plots("throughput", plots));
     all.push(Section::table(speed::table(view)));
     all.extend(scaling::judged(view).map(Section::judged));
-    all.extend(sizes::judged(view).map(Section::judged));
+    all.extend(sizes::table(view).map(Section::table));
     all
 }
 
@@ -158,13 +145,6 @@ fn of_phases(view: &View<'_>) -> Vec<Section> {
     ]
 }
 
-fn of_settings(view: &View<'_>) -> Vec<Section> {
-    vec![
-        Section::judged(batch_curve::judged(view)),
-        Section::judged(worker_curve::judged(view)),
-    ]
-}
-
 fn of_memory(view: &View<'_>) -> Vec<Section> {
     let mut all = vec![
         Section::table(memory::table(view)),
@@ -177,19 +157,8 @@ fn of_memory(view: &View<'_>) -> Vec<Section> {
 fn of_complexity(view: &View<'_>) -> Vec<Section> {
     vec![
         Section::table(complexity::table(view)),
-        Section::plots("complexity-plots", complexity_plot::plots(view)),
         Section::judged(utilisation::judged(view)),
     ]
-}
-
-fn of_cost(view: &View<'_>) -> Vec<Section> {
-    let cost = cost::judged(view).map(Section::judged);
-    let estimate = estimate::table(view).map(Section::table);
-    cost.into_iter().chain(estimate).collect()
-}
-
-fn of_failures(view: &View<'_>) -> Vec<Section> {
-    vec![cells::without_result(view), cells::failed(view)]
 }
 
 fn of_method(view: &View<'_>) -> Vec<Section> {

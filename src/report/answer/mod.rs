@@ -14,8 +14,6 @@ mod tests;
 
 use serde::Serialize;
 
-use crate::base::text::capitalised;
-
 use super::advice::Advice;
 use super::number::Number;
 use super::section::Theme;
@@ -235,25 +233,13 @@ fn in_short(cell: &Cell<'_>) -> Option<String> {
 }
 
 /// The answer where the cells differ in their number of samples only: how times grow, and what quality is reached.
-fn growing(view: &View<'_>, grows: Vec<scaling::Growth>) -> Answer {
-    let sentence = |growth: scaling::Growth| {
-        let which = match &*growth.cells {
-            "all" => String::new(),
-            cells => format!("{cells}: "),
-        };
-        let time = capitalised(growth.time);
-        let remarks = growth.remarks.join("; ");
-        let exponent = &growth.exponent.text;
-        format!(
-            "{which}{time} time grows with the number of samples to the power of {exponent} ({remarks})."
-        )
-    };
+fn growing(view: &View<'_>, grows: Vec<String>) -> Answer {
     let cells: Vec<&Cell<'_>> = view
         .cells
         .iter()
         .filter(|cell| cell.is_measured())
         .collect();
-    let mut sentences: Vec<String> = grows.into_iter().take(NAMED).map(sentence).collect();
+    let mut sentences: Vec<String> = grows.into_iter().take(NAMED).collect();
     let quality = choice::usual(&cells)
         .into_iter()
         .find(|measure| !measure.is_clock);

@@ -5,10 +5,8 @@ use crate::report::number::fixed;
 use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 
-use super::field::Field;
-use super::memory::mebibytes;
-use super::speed::{in_mib, throughput};
-use super::sweep::{self, At, Sweep, in_words, interval, sweeps};
+use super::speed::throughput;
+use super::sweep::{self, At, OfAt, Sweep, in_words, interval, sweeps};
 
 /// Axis that is swept.
 pub(crate) const AXIS: &str = "train.batch-size";
@@ -74,11 +72,7 @@ pub(crate) fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee
 /// The table of every batch-size curve, with its knee.
 pub(crate) fn judged(view: &View<'_>) -> Judged {
     let found = sweeps(view, AXIS, &[]);
-    type OfAt<'f, 's, 'v, 'a> = Field<'f, At<'s, 'v, 'a>>;
     let fields = [
-        OfAt::count("n", "runs that count", |at| {
-            at.cell.timing.map_or(0, |row| row.n)
-        }),
         At::throughput(),
         OfAt::derived(
             "of the best",
@@ -90,9 +84,6 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
                 Entry::shown(share, |share| fixed(share, 1))
             },
         ),
-        OfAt::measured("peak, training", "MiB", "median of n runs", |at| {
-            in_mib(at.cell, "peak_train_bytes", mebibytes)
-        }),
         OfAt::text("knee", |at| {
             let is = |other: &&Cell<'_>| other.info.key == at.cell.info.key;
             let mark = match knee(at.sweep, tolerance(view)) {
@@ -126,29 +117,6 @@ fn share_of_best(cell: &Cell<'_>, knee: &Knee<'_, '_>) -> Option<f64> {
     Some(throughput(cell)?.value / throughput(knee.best)?.value * 100.0)
 }
 
-/// Larger sizes than the knee that fall below its line again.
-fn below(sweep: &Sweep<'_, '_>, found: &Knee<'_, '_>, tolerance: f64) -> String {
-    let speed = |cell: &Cell<'_>| throughput(cell).map_or(0.0, |number| number.value);
-    let line = (1.0 - tolerance) * speed(found.best);
-    let cells = sweep.cells.iter().map(|(cell, _)| *cell);
-    let larger = cells.skip_while(|cell| cell.info.key != found.cell.info.key);
-    let names: Vec<String> = larger
-        .filter(|cell| speed(cell) < line)
-        .map(|cell| {
-            let share = share_of_best(cell, found).unwrap_or_default();
-            format!("{} ({} %)", cell.info.axes[sweep.axis], fixed(share, 1))
-        })
-        .collect();
-    if names.is_empty() {
-        String::new()
-    } else {
-        let names = some_of(&names, 3);
-        format!(
-            " Larger sizes that fall below the line again, so that the curve is not a steady one: {names}."
-        )
-    }
-}
-
 fn verdict(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {
     if !sweep.is_curve() {
         return None;
@@ -174,8 +142,7 @@ fn verdict(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {
     } else {
         ""
     };
-    let below = below(sweep, &found, tolerance(view));
-    Some(format!("{text}{open}{below}{}", apart(sweep, &found)))
+    Some(format!("{text}{open}{}", apart(sweep, &found)))
 }
 
 /// How surely the knee is where it is.

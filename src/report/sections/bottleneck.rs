@@ -72,13 +72,11 @@ fn largest(found: &Breakdown) -> (&'static str, f64) {
         .unwrap_or(("other", 0.0))
 }
 
-/// The largest component with its share, and what bounds the step.
+/// What bounds the step, and the largest component with its share.
 pub(super) fn words(found: &Breakdown) -> [String; 2] {
     let (name, most) = largest(found);
-    [
-        format!("{name} ({} %)", fixed(most, 1)),
-        bound(found).name().to_owned(),
-    ]
+    let largest = format!("{name} ({} %)", fixed(most, 1));
+    [bound(found).name().to_owned(), largest]
 }
 
 /// The rule that says what bounds a step.

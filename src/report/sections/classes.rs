@@ -17,11 +17,11 @@ use super::speed::timing;
 use super::tasks::grouped;
 
 /// Cells of one class.
-pub(crate) struct Class<'v, 'a> {
+struct Class<'v, 'a> {
     /// Value of the axis, or kind of the model.
-    pub(crate) name: String,
+    name: String,
     /// Its cells, in plan order.
-    pub(crate) cells: Vec<&'v Cell<'a>>,
+    cells: Vec<&'v Cell<'a>>,
 }
 
 /// A class beside the first one of its dataset.
@@ -30,21 +30,16 @@ struct Line<'c, 'v, 'a> {
     first: &'c Class<'v, 'a>,
 }
 
-/// The classes of a plan, in plan order: values of `report.classes`, else the kinds of models; one class where all cells
-/// are alike.
-pub(crate) fn of_plan<'v, 'a>(view: &'v View<'a>) -> Vec<Class<'v, 'a>> {
-    classes(view, view.cells.iter(), named_axis(view))
-}
-
-/// The table of classes with measured cells; `None` where there is only one class.
+/// The table of classes with measured cells: values of `report.classes`, else kinds of models; `None` where there is only
+/// one class.
 pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     let axis = named_axis(view);
     let dataset = |cell: &Cell<'_>| view.section(cell, "dataset").map(ToString::to_string);
-    if of_plan(view).len() < 2 {
+    if classes(view, view.cells.iter(), axis).len() < 2 {
         return None;
     }
     let measured = view.cells.iter().filter(|cell| cell.is_measured());
-    let datasets = grouped(measured, dataset).into_iter();
+    let datasets = grouped(measured, |cell| dataset(cell)).into_iter();
     let datasets: Vec<Vec<Class<'_, '_>>> = datasets
         .map(|cells| classes(view, cells.into_iter(), axis))
         .collect();
@@ -93,7 +88,10 @@ fn classes<'v, 'a: 'v>(
         name: name(cells[0]),
         cells,
     };
-    grouped(cells, name).into_iter().map(class).collect()
+    grouped(cells, |cell| name(cell))
+        .into_iter()
+        .map(class)
+        .collect()
 }
 
 fn fields<'f>(view: &'f View<'_>, axis: Option<usize>) -> Vec<Field<'f, Line<'f, 'f, 'f>>> {

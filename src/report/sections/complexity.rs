@@ -16,6 +16,11 @@ use super::speed::throughput;
 pub(crate) fn table(view: &View<'_>) -> Table {
     let targets = targets(view);
     let counted = Provenance::Derived("counted values".into());
+    let flops = |heading, get: fn(&RunFacts) -> f64| {
+        OfCell::derived(heading, "", "counted by the operations", move |cell| {
+            over_seeds(cell, get).unwrap_or_default()
+        })
+    };
     let mut fields = vec![
         OfCell::new(Column::count("parameters", &counted), |cell| {
             let facts = cell.runs.iter().find_map(|row| row.facts.as_ref());
@@ -24,14 +29,11 @@ pub(crate) fn table(view: &View<'_>) -> Table {
                 |facts| Entry::value(facts.parameters as f64, human_integer(facts.parameters)),
             )
         }),
-        OfCell::derived(
-            "FLOPs per sample",
-            "",
-            "counted by the operations",
-            |cell| counted_flops(cell).unwrap_or_default(),
-        ),
+        flops("forward, per sample", |facts| {
+            facts.flops_forward_per_sample
+        }),
+        flops("FLOPs per sample", both),
         OfCell::timed("epoch", "epoch_s"),
-        OfCell::timed("step", "step_ms"),
         OfCell::derived(
             "time per sample",
             "ms",
@@ -39,7 +41,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             |cell| sample_entry(view, cell),
         ),
         OfCell::derived("achieved", "", "FLOPs per sample × throughput", |cell| {
-            let work = counted_flops(cell).and_then(|flops| flops.value);
+            let work = over_seeds(cell, both).and_then(|flops| flops.value);
             let rate = work.zip(throughput(cell));
             let rate = rate.map(|(work, speed)| speed.value * work);
             Entry::shown(rate, |rate| human_si(rate, "FLOP/s"))
@@ -59,30 +61,20 @@ pub(crate) fn table(view: &View<'_>) -> Table {
          converges.{stated}"
     );
     let head = ("complexity", "Complexity against time", about);
-    field::of_cells(view, head, &fields, |cell| counted_flops(cell).is_some())
+    field::of_cells(view, head, &fields, |cell| over_seeds(cell, both).is_some())
 }
 
 /// FLOPs over the seeds: counts that differ by seed, as work that depends on the data does, are medians with their range.
-fn counted_flops(cell: &Cell<'_>) -> Option<Entry> {
+fn over_seeds(cell: &Cell<'_>, get: fn(&RunFacts) -> f64) -> Option<Entry> {
     let rows = cell.runs.iter().filter_map(|row| row.facts.as_ref());
-    let forward: Vec<f64> = rows
-        .clone()
-        .map(|facts| facts.flops_forward_per_sample)
-        .collect();
-    let both = |facts: &RunFacts| facts.flops_forward_per_sample + facts.flops_backward_per_sample;
-    let all: Vec<f64> = rows.map(both).collect();
-    let (low, high) = range(&all)?;
+    let values: Vec<f64> = rows.map(get).collect();
+    let ends = range(&values).filter(|_| values.len() > 1);
     let show = |value: f64| human_si(value, "FLOP");
-    let spread = match (show(low), show(high)) {
-        (low, high) if low == high => String::new(),
-        (low, high) => format!("{low}–{high}; "),
-    };
-    let middle = median(&all)?;
-    Some(Entry {
-        detail: format!("{spread}forward {}", show(median(&forward)?)),
-        interval: (all.len() > 1).then_some((low, high)),
-        ..Entry::value(middle, show(middle))
-    })
+    Some(Entry::between(median(&values)?, ends, show))
+}
+
+fn both(facts: &RunFacts) -> f64 {
+    facts.flops_forward_per_sample + facts.flops_backward_per_sample
 }
 
 /// Milliseconds per sample of each run that counts: its median step by the samples of a step, as comparisons have it.

@@ -2,7 +2,7 @@
 
 use crate::base::units::human;
 use crate::event::GpuTimes;
-use crate::report::judged::{Judged, some_of, span};
+use crate::report::judged::Judged;
 use crate::report::number::fixed;
 use crate::report::table::{ColumnKind, Entry};
 use crate::report::view::{Cell, View};
@@ -27,7 +27,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
          they count from the second second of training on. {WARNING} marks a cell at some of whose looks power, heat or \
          the board held the clocks down: its times are not those of the device at its full clock."
     );
-    Some(Judged::new(table, rule, verdicts(view)))
+    Some(Judged::new(table, rule, Vec::new()))
 }
 
 /// Whether any run has figures of a GPU's load.
@@ -140,44 +140,6 @@ fn reasons(cell: &Cell<'_>) -> String {
     all.join(", ")
 }
 
-fn verdicts(view: &View<'_>) -> Vec<String> {
-    let cells = || {
-        view.cells
-            .iter()
-            .filter(|cell| cell.is_measured() && is_on_gpu(view, cell))
-    };
-    let busy: Vec<f64> = cells()
-        .filter_map(|cell| Some(median(cell, |gpu| gpu.busy_share)?.median))
-        .collect();
-    let mut verdicts = Vec::new();
-    if !busy.is_empty() {
-        let low_to_high = span(&busy, |share| fixed(share, 1));
-        verdicts.push(format!(
-            "The GPU was busy in {low_to_high} % of training, by its counter."
-        ));
-    }
-    let dark: Vec<String> = cells()
-        .filter(|cell| !is_read(cell))
-        .map(|cell| view.name(cell, None))
-        .collect();
-    if !dark.is_empty() {
-        let names = some_of(&dark, 3);
-        verdicts.push(format!("Of {names} nothing was measured: no NVML."));
-    }
-    for cell in cells() {
-        let share = median(cell, |gpu| gpu.throttled_share);
-        let reasons = reasons(cell);
-        if let Some(share) = share.filter(|_| !reasons.is_empty()) {
-            verdicts.push(format!(
-                "{WARNING} {}: clocks were held down at {} % of the looks ({reasons}).",
-                view.name(cell, None),
-                fixed(share.median, 1)
-            ));
-        }
-    }
-    verdicts
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,12 +207,5 @@ mod tests {
         let place = second.len() - 8;
         assert_eq!(second[place].text, "not measured: no NVML");
         assert!(second[place + 1..].iter().all(|entry| entry.text == "–"));
-        let said = found.verdicts.join("\n");
-        assert!(said.contains("busy in 85.0 % of training"), "{said}");
-        assert!(said.contains("nothing was measured: no NVML"), "{said}");
-        assert!(
-            said.contains("12.5 % of the looks (power-cap, thermal)"),
-            "{said}"
-        );
     }
 }

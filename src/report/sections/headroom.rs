@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::base::statistics::{Line, fit_line};
 use crate::base::units::{human_bytes, human_integer};
-use crate::report::judged::{Judged, plain, span};
+use crate::report::judged::{Judged, plain};
 use crate::report::number::fixed;
 use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
@@ -55,44 +55,21 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
          through the peaks of three batch sizes or more, at {BEYOND} times the largest, with the standard error of a \
          single prediction."
     );
-    Judged::new(table, rule, verdicts(view))
+    let curves = sweeps(view, batch_curve::AXIS, &[]);
+    let fits = curves.iter().filter_map(|sweep| fitted(view, sweep));
+    Judged::new(table, rule, fits.collect())
 }
 
 fn peak(cell: &Cell<'_>) -> Option<f64> {
     timing(cell, "peak_rss_bytes").map(|number| number.value)
 }
 
-/// Share of the machine's memory at the peak, 0 to 1.
-pub(crate) fn share(view: &View<'_>, cell: &Cell<'_>) -> Option<f64> {
-    Some(peak(cell)? / machine::memory_bytes(view, cell)?)
-}
-
-/// The same of each run, with its interval.
+/// Share of the machine's memory at the peak of each run, 0 to 1, with its interval.
 pub(crate) fn share_interval(view: &View<'_>, cell: &Cell<'_>) -> Option<Interval> {
     let memory = machine::memory_bytes(view, cell)?;
     let peaks = cell.counted.iter().map(|run| run.peak_rss_bytes);
     let shares: Option<Vec<f64>> = peaks.map(|peak| Some(peak? as f64 / memory)).collect();
     interval_over_runs(&cell.info.key, &shares?)
-}
-
-fn verdicts(view: &View<'_>) -> Vec<String> {
-    let measured = || view.cells.iter().filter(|cell| cell.is_measured());
-    let shares: Vec<f64> = measured()
-        .filter_map(|cell| share(view, cell))
-        .map(|s| s * 100.0)
-        .collect();
-    let mut verdicts = Vec::new();
-    if shares.is_empty() {
-        verdicts.push("Peak or machine's memory is unknown: no headroom can be told.".to_owned());
-    } else {
-        verdicts.push(format!(
-            "The measured cells use {} % of the machine's memory at their peak.",
-            span(&shares, |share| fixed(share, 1))
-        ));
-    }
-    let curves = sweeps(view, batch_curve::AXIS, &[]);
-    verdicts.extend(curves.iter().filter_map(|sweep| fitted(view, sweep)));
-    verdicts
 }
 
 /// In whole MiB: what is subtracted here must not be rounded to four digits.

@@ -8,35 +8,30 @@ use crate::results::BlockRow;
 
 use super::field::{self, OfCell};
 
+/// A computed part: its heading, its rule, its bytes.
+type Part = (&'static str, &'static str, fn(&MemoryParts) -> u64);
+
+const PARTS: [Part; 4] = [
+    ("parameters", "4 bytes × values", |parts| {
+        parts.parameter_bytes
+    }),
+    ("gradients", "4 bytes × values", |parts| {
+        parts.gradient_bytes
+    }),
+    ("optimizer", "state and average", |parts| {
+        parts.optimizer_bytes
+    }),
+    ("activations", "held for backward", |parts| {
+        parts.activation_bytes
+    }),
+];
+
 /// The table of memory.
 pub(crate) fn table(view: &View<'_>) -> Table {
-    type Part = (&'static str, &'static str, fn(&MemoryParts) -> u64);
-    const PARTS: [Part; 4] = [
-        ("parameters", "4 bytes × values", |parts| {
-            parts.parameter_bytes
-        }),
-        ("gradients", "4 bytes × values", |parts| {
-            parts.gradient_bytes
-        }),
-        ("optimizer", "state and average", |parts| {
-            parts.optimizer_bytes
-        }),
-        ("activations", "held for backward", |parts| {
-            parts.activation_bytes
-        }),
-    ];
-    let has_growth = view.cells.iter().any(|cell| !growth(cell).is_empty());
-    let has_device = view.cells.iter().any(has_device_memory);
+    let mut about = "Peaks are of the whole process: program, data and loader too; below them the range of the runs, where it is not \
+                     one run or runs alike. The computed parts are inside the peak, not beside it."
+        .to_owned();
     let sources = sources(view);
-    let peaks = |heading, source: &str, get: fn(&BlockRow) -> Option<u64>| {
-        let how = format!("{source}, median of n runs");
-        OfCell::measured(heading, "MiB", how, move |cell| peak(cell, get))
-    };
-    let part = |(heading, how, get): Part| {
-        OfCell::derived(heading, "MiB", how, move |cell| {
-            Entry::shown(parts(cell).map(|parts| get(parts) as f64 / MIB), mebibytes)
-        })
-    };
     let mut fields = vec![
         peaks("peak, training", &sources, |run| {
             run.times.as_ref()?.peak_train_bytes
@@ -46,24 +41,31 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         }),
         peaks("peak, process", "wait4", |run| run.peak_rss_bytes),
     ];
-    fields.extend(PARTS.map(part));
-    fields.push(OfCell::derived(
-        "parts, sum",
-        "MiB",
-        "sum of the parts",
-        |cell| {
-            let sum =
-                parts(cell).map(|parts| PARTS.iter().map(|(.., get)| get(parts) as f64).sum());
-            Entry::shown(sum.map(|sum: f64| sum / MIB), mebibytes)
-        },
-    ));
-    if has_growth {
+    let computed = |heading: &str, how: &str, bytes: fn(&MemoryParts) -> u64| {
+        OfCell::derived(heading, "MiB", how, move |cell| {
+            Entry::shown(
+                parts(cell).map(|parts| bytes(parts) as f64 / MIB),
+                mebibytes,
+            )
+        })
+    };
+    fields.extend(
+        PARTS
+            .iter()
+            .map(|(heading, how, bytes)| computed(heading, how, *bytes)),
+    );
+    fields.push(computed("parts, sum", "sum of the parts", |parts| {
+        let bytes = PARTS.iter().map(|(.., bytes)| bytes(parts));
+        bytes.fold(0, u64::saturating_add)
+    }));
+    if view.cells.iter().any(|cell| !growth(cell).is_empty()) {
         let how = "resident memory after the last step less that after the warm-up, ÷ steps; median of n runs";
         fields.push(OfCell::measured("growth per step", "KiB", how, |cell| {
             spread_entry(&growth(cell), |kib| human(kib, 3))
         }));
+        about += " Growth per step is after the warm-up: what grows on and on is a leak; below 0, memory was given back.";
     }
-    if has_device {
+    if view.cells.iter().any(has_device_memory) {
         let (allocator, driver) = ("the device's allocator", "the device's driver, at the end");
         fields.extend([
             peaks("device, training", allocator, |run| {
@@ -76,32 +78,21 @@ pub(crate) fn table(view: &View<'_>) -> Table {
                 device_memory(run)?.used_bytes
             }),
         ]);
+        about += " A device with memory of its own holds the parts there; in use is whoever's, with libraries, kernels and the \
+                  allocator's reserve.";
     }
-    let head = ("memory", "Memory", about(has_growth, has_device));
+    let head = ("memory", "Memory", about);
     field::of_cells(view, head, &fields, |cell| parts(cell).is_some())
+}
+
+fn peaks<'f, 'a>(heading: &str, source: &str, get: fn(&BlockRow) -> Option<u64>) -> OfCell<'f, 'a> {
+    let how = format!("{source}, median of n runs");
+    OfCell::measured(heading, "MiB", how, move |cell| peak(cell, get))
 }
 
 /// The computed parts of the first run that counts.
 fn parts<'c>(cell: &'c Cell<'_>) -> Option<&'c MemoryParts> {
     Some(&cell.counted.first()?.times.as_ref()?.memory)
-}
-
-fn about(has_growth: bool, has_device: bool) -> String {
-    let growing = if has_growth {
-        " Growth per step is after the warm-up: what grows on and on is a leak; below 0, memory was given back."
-    } else {
-        ""
-    };
-    let device = if has_device {
-        " A device with memory of its own holds the parts there; in use is whoever's, with libraries, kernels and the \
-         allocator's reserve."
-    } else {
-        ""
-    };
-    format!(
-        "Peaks are of the whole process: program, data and loader too; below them the range of the runs, where it is not \
-         one run or runs alike. The computed parts are inside the peak, not beside it.{growing}{device}"
-    )
 }
 
 fn device_memory(run: &BlockRow) -> Option<&DeviceMemoryTimes> {

@@ -85,10 +85,10 @@ pub(crate) fn present(view: &View<'_>) -> Vec<usize> {
 pub(crate) fn judged(view: &View<'_>) -> Judged {
     let how = Provenance::Measured("mean over steps and runs".into());
     let (names, present) = (names(), present(view));
-    let mut columns = vec![Column::number("step, mean", "ms", &how)];
+    let mut columns = ["bound by", "largest component"].map(Column::text).to_vec();
+    columns.push(Column::number("step, mean", "ms", &how));
     columns.extend(shares::columns(&names, &present, "phase ÷ step"));
-    let numbers = columns.len();
-    columns.extend(["largest component", "bound by"].map(Column::text));
+    let numbers = columns.len() - 2;
     let absent = names.iter().enumerate();
     let absent = absent.filter(|(place, _)| !present.contains(place));
     let absent: Vec<&str> = absent.map(|(_, name)| *name).collect();
@@ -103,14 +103,14 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
     let head = ("phases", "Phases of a step", about);
     let table = Table::of_cells(view, head, columns, |cell| {
         if cell.is_measured() && not_the_step(cell).is_some() {
-            let mut fields = vec![Entry::text("unknown"); numbers];
-            fields.extend([Entry::text("–"), Entry::text("–")]);
-            return Some(fields);
+            let words = [Entry::text("–"), Entry::text("–")].into_iter();
+            let unknown = std::iter::repeat_n(Entry::text("unknown"), numbers);
+            return Some(words.chain(unknown).collect());
         }
         let found = breakdown(cell)?;
-        let mut fields = vec![Entry::value(found.step_ms, human(found.step_ms, 4))];
+        let mut fields = bottleneck::words(&found).map(Entry::text).to_vec();
+        fields.push(Entry::value(found.step_ms, human(found.step_ms, 4)));
         fields.extend(found.entries(&present));
-        fields.extend(bottleneck::words(&found).map(Entry::text));
         Some(fields)
     });
     Judged::new(table, bottleneck::rule(), bottleneck::verdicts(view))

@@ -6,15 +6,13 @@ use crate::report::number::{Number, Provenance};
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table, cut_ranking, ranked_rows};
 use crate::report::view::{Cell, View};
-use crate::results::{Interval, IntervalKind, fixed_column};
+use crate::results::fixed_column;
 
 use super::difference;
+use super::field::{self, Field, MEDIAN};
 use super::quality::told;
 use super::speed::timing;
 use super::tasks::{Task, named, tasks};
-
-/// Cells that are looked through for intervals that overlap.
-const NAMED: usize = 200;
 
 /// What cells are ranked by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,6 +118,9 @@ pub(crate) fn measured_apart(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str>
     }
 }
 
+/// A column of a rank, its cell, and the value that decides.
+type OfRank<'f> = Field<'f, (Entry, &'f Cell<'f>, &'f Number)>;
+
 /// Cells in the order of a column of `timings.csv`.
 struct Ranking<'v, 'a> {
     column: &'static str,
@@ -148,7 +149,7 @@ pub(crate) fn by_speed(view: &View<'_>) -> Vec<Section> {
         };
         table.table(view)
     };
-    sections(view, &tasks, ("ranking", "Speed ranking", "task"), ranking)
+    sections(&tasks, ("ranking", "Speed ranking", "task"), ranking)
 }
 
 /// Rankings of how fast the loss fell, within one task and one loss: a loss has its own scale. It tells nothing where some
@@ -166,8 +167,7 @@ pub(crate) fn by_efficiency(view: &View<'_>) -> Vec<Section> {
             heading: "improvement rate ↑",
             about: "How fast the loss fell: (first loss − best loss) ÷ time to the best epoch, validation excluded; all \
                     of them stand under Quality. Only cells of one task and one loss are ranked, and only where every \
-                    run learned and saw equally many samples. The last column names the ranks whose intervals overlap \
-                    with a cell's own."
+                    run learned and saw equally many samples."
                 .to_owned(),
             ordered: highest_first(&group.cells, RATE),
             base: None,
@@ -175,12 +175,11 @@ pub(crate) fn by_efficiency(view: &View<'_>) -> Vec<Section> {
         table.table(view)
     };
     let words = ("efficiency", "Efficiency ranking", "task or loss");
-    sections(view, &groups, words, ranking)
+    sections(&groups, words, ranking)
 }
 
 /// One ranking for each group with more than one measured cell, in plan order, and why cells stand in none.
 fn sections(
-    view: &View<'_>,
     groups: &[Task<'_, '_>],
     (id, title, noun): (&str, &str, &str),
     ranking: impl Fn(&Task<'_, '_>) -> Table,
@@ -200,7 +199,7 @@ fn sections(
         ..ranking(group)
     });
     let mut sections: Vec<Section> = tables.map(Section::table).collect();
-    sections.extend(unranked(view, groups, noun).map(|why| Section {
+    sections.extend(unranked(groups, noun).map(|why| Section {
         id: format!("un{id}"),
         paragraphs: vec![why],
         ..Section::default()
@@ -209,7 +208,7 @@ fn sections(
 }
 
 /// Why cells stand in no ranking; `None` where all of them do.
-fn unranked(view: &View<'_>, groups: &[Task<'_, '_>], noun: &str) -> Option<String> {
+fn unranked(groups: &[Task<'_, '_>], noun: &str) -> Option<String> {
     let alone = groups.iter().filter(|group| group.cells.len() == 1).count();
     if groups.len() < 2 || alone == 0 {
         return None;
@@ -221,20 +220,9 @@ fn unranked(view: &View<'_>, groups: &[Task<'_, '_>], noun: &str) -> Option<Stri
         1 => format!("One cell is a {noun} of its own and stands in no ranking"),
         some => format!("{some} cells are a {noun} of their own and stand in no ranking"),
     };
-    let differs = ["dataset", "loss"].into_iter().filter(|name| {
-        let first = view.section(groups[0].cells[0], name);
-        let mut others = groups[1..].iter();
-        others.any(|group| view.section(group.cells[0], name) != first)
-    });
-    let differs: Vec<&str> = differs.collect();
-    let because = if differs.is_empty() {
-        "the content of the data".to_owned()
-    } else {
-        differs.join(" and ")
-    };
     Some(format!(
-        "{which}. They differ in {because}, so that times and qualities of one say nothing about another; all values stand \
-         in the other tables."
+        "{which}. Times and qualities on other data, or by another loss, are not comparable; all values stand in the other \
+         tables."
     ))
 }
 
@@ -252,72 +240,48 @@ fn about_speed(view: &View<'_>, pace: Pace, base: Option<&Cell<'_>>) -> String {
         "the slowest measured cell, as the manifest names none"
     };
     let name = view.name(base, None);
-    format!(
-        "By {by}. Baseline of the speed-up: {name} ({which}). The last column names the ranks whose intervals overlap with \
-         a cell's own."
-    )
+    format!("By {by}. Baseline of the speed-up: {name} ({which}).")
 }
 
 impl Ranking<'_, '_> {
     fn table(&self, view: &View<'_>) -> Table {
         let values: Vec<f64> = self.ordered.iter().map(|(_, n)| n.value).collect();
         let ranks = ranks(&values);
-        let row = |(place, (cell, number)): (usize, &(&Cell<'_>, Number))| {
-            let mut fields = vec![rank(&ranks, place)];
-            fields.extend(view.labels(cell).into_iter().map(Entry::text));
-            fields.push(Entry::number(Some(number)));
-            let base = self.base.iter();
-            fields.extend(base.map(|base| against(view, *base, cell, number)));
-            fields.push(Entry::text(self.overlapping(&ranks, place)));
-            row(cell, fields)
-        };
-        let shown = self.ordered.iter().enumerate().take(ranked_rows(view));
-        let mut rows: Vec<Row> = shown.map(row).collect();
-        let cut = cut_ranking(view, &mut rows, self.ordered.len());
-        let head = ("", "", self.about.clone());
-        Table {
-            cut,
-            ..Table::of_rows(head, self.columns(view), rows)
-        }
+        let fields = self.fields(view);
+        let rows = self.ordered.iter().enumerate().take(ranked_rows(view));
+        let rows = rows.map(|(place, (cell, number))| {
+            let key = cell.info.key.clone();
+            (key, (rank(&ranks, place), *cell, number))
+        });
+        let mut table = field::of_rows(("", "", self.about.clone()), &fields, rows);
+        table.cut = cut_ranking(view, &mut table.rows, self.ordered.len());
+        table
     }
 
-    fn columns(&self, view: &View<'_>) -> Vec<Column> {
-        let derived = |formula: &str| Provenance::Derived(formula.to_owned());
-        let median = Provenance::Measured("median of n runs".into());
+    fn fields<'f>(&'f self, view: &'f View<'_>) -> Vec<OfRank<'f>> {
+        let order = Provenance::Derived("order of the medians".into());
         let unit = fixed_column(self.column).map_or_else(String::new, |column| column.unit);
-        let mut columns = vec![Column::count("rank", &derived("order of the medians"))];
-        columns.extend(view.axis_columns());
-        columns.push(Column::number(self.heading, &unit, &median));
-        columns.extend(self.base.map(|(pace, _)| {
+        let rank = OfRank::new(Column::count("rank", &order), |(rank, ..)| rank.clone());
+        let labels = view.axis_columns().into_iter().enumerate();
+        let labels = labels.map(|(place, column)| {
+            OfRank::new(column, move |(_, cell, _)| {
+                Entry::text(view.labels(cell).swap_remove(place))
+            })
+        });
+        let value = OfRank::measured(self.heading, &unit, MEDIAN, |(.., number)| {
+            Entry::number(Some(number))
+        });
+        let speed_up = self.base.map(|(pace, base)| {
             let formula = match pace {
                 Pace::Epoch => "epoch time of the baseline ÷ own",
                 Pace::Throughput => "throughput ÷ that of the baseline",
             };
-            Column::number("speed-up", "", &derived(formula))
-        }));
-        columns.push(Column::text("not told apart from rank"));
-        columns
-    }
-
-    /// Ranks of the other cells whose intervals overlap with that of the cell at `place`; "n = 1" without one.
-    fn overlapping(&self, ranks: &[usize], place: usize) -> String {
-        let ends =
-            |cell: &Cell<'_>| -> Option<Interval> { cell.timing?.values.get(self.column).copied() };
-        let Some(own) = ends(self.ordered[place].0) else {
-            return "–".to_owned();
-        };
-        if own.kind == IntervalKind::Single {
-            return "unknown: n = 1".to_owned();
-        }
-        let mut found: Vec<usize> = Vec::new();
-        for (other, (cell, _)) in self.ordered.iter().enumerate().take(NAMED) {
-            let overlaps = ends(cell).is_some_and(|e| e.low <= own.high && own.low <= e.high);
-            let is_own = ranks[other] == ranks[place];
-            if !is_own && overlaps && found.last() != Some(&ranks[other]) {
-                found.push(ranks[other]);
-            }
-        }
-        runs(&found)
+            OfRank::derived("speed-up", "", formula, move |(_, cell, number)| {
+                against(view, (pace, base), cell, number)
+            })
+        });
+        let first = std::iter::once(rank).chain(labels);
+        first.chain([value]).chain(speed_up).collect()
     }
 }
 
@@ -342,26 +306,6 @@ fn rank(ranks: &[usize], place: usize) -> Entry {
     let is_shared = ranks.iter().filter(|rank| **rank == own).count() > 1;
     let text = format!("{own}{}", if is_shared { " =" } else { "" });
     Entry::value(own as f64, text)
-}
-
-/// Whole numbers with runs of neighbours drawn together: `1–3, 5`.
-fn runs(numbers: &[usize]) -> String {
-    let stretches = numbers.chunk_by(|one, next| one + 1 == *next);
-    let stretches: Vec<String> = stretches
-        .map(|stretch| match stretch {
-            [first, _, .., last] => format!("{first}–{last}"),
-            few => few
-                .iter()
-                .map(usize::to_string)
-                .collect::<Vec<_>>()
-                .join(", "),
-        })
-        .collect();
-    if stretches.is_empty() {
-        "–".to_owned()
-    } else {
-        stretches.join(", ")
-    }
 }
 
 pub(crate) fn row(cell: &Cell<'_>, fields: Vec<Entry>) -> Row {
@@ -395,9 +339,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_values_share_a_rank_and_runs_are_drawn_together() {
+    fn equal_values_share_a_rank() {
         assert_eq!(ranks(&[1.0, 2.0, 2.0, 3.0]), [1, 2, 2, 4]);
-        assert_eq!(runs(&[1, 2, 3, 5, 7, 8]), "1–3, 5, 7, 8");
-        assert_eq!(runs(&[]), "–");
     }
 }

@@ -85,7 +85,7 @@ impl Target {
     }
 
     /// The column of the time to it.
-    pub(crate) fn field<'f, 'a>(&'f self, heading: &str) -> OfCell<'f, 'a> {
+    pub(super) fn field<'f, 'a>(&'f self, heading: &str) -> OfCell<'f, 'a> {
         OfCell::derived(heading, "s", TIME, |cell| self.time(cell))
     }
 
@@ -103,24 +103,21 @@ impl Target {
             return Entry::detailed("not reached", format!("best {}", human(reach.best, DIGITS)));
         }
         let times = reach.times(cell);
-        let (Some(middle), Some((low, high))) = (median(&times), range(&times)) else {
+        let ends = range(&times).filter(|_| times.len() > 1);
+        let Some(middle) = median(&times) else {
             return Entry::text("–");
         };
-        let mut detail = match times.len() {
-            1 => "n = 1".to_owned(),
-            _ => format!("{}–{}", human(low, 3), human(high, 3)),
-        };
-        if reach.reached.len() < reach.seeds {
-            detail = format!(
-                "{detail}; {} of {} seeds reached it",
-                reach.reached.len(),
-                reach.seeds
-            );
-        }
+        let entry = Entry::between(middle, ends, |seconds| human(seconds, 3));
+        let alone = (times.len() == 1).then(|| "n = 1".to_owned());
+        let (reached, seeds) = (reach.reached.len(), reach.seeds);
+        let some = (reached < seeds).then(|| format!("{reached} of {seeds} seeds reached it"));
+        let ends = Some(entry.detail).filter(|ends| !ends.is_empty());
+        let detail = [ends, alone, some].into_iter().flatten();
         Entry {
-            detail,
-            interval: (times.len() > 1).then_some((low, high)),
-            ..Entry::value(middle, human(middle, 3))
+            detail: detail.collect::<Vec<String>>().join("; "),
+            text: entry.text,
+            value: entry.value,
+            interval: entry.interval,
         }
     }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::base::statistics::{PowerLaw, fit_power_law, range};
+use crate::base::text::capitalised;
 use crate::base::units::{human, human_integer, human_seconds};
 use crate::report::judged::Judged;
 use crate::report::number::Number;
@@ -15,8 +16,6 @@ use super::tasks::grouped;
 
 /// Times that are fitted: the column of `timings.csv`, and what the report calls it.
 const TIMES: [(&str, &str); 2] = [("train_s", "training"), ("epoch_s", "epoch")];
-/// Fits that have a row.
-const ROWS: usize = 40;
 /// How far beyond the largest dataset the fit is carried on.
 const BEYOND: f64 = 10.0;
 
@@ -100,9 +99,8 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
          largest dataset, with the standard error of a single prediction as a factor."
     );
     let head = ("scaling", "Scaling with the number of samples", about);
-    let shown = fits.iter().take(ROWS).map(|fit| (String::new(), fit));
-    let mut table = field::of_rows(head, &fields, shown);
-    table.cut = (fits.len() > ROWS).then(|| format!("The first {ROWS} of {} fits.", fits.len()));
+    let rows = fits.iter().map(|fit| (String::new(), fit));
+    let table = field::of_rows(head, &fields, rows);
     let rule = "Growth is called below or above proportional where the fitted exponent is two standard errors from 1.";
     let verdicts = fits.iter().map(|fit| fit.verdict(view));
     Some(Judged::new(table, rule, verdicts.collect()))
@@ -163,33 +161,24 @@ fn exponent(fit: &PowerLaw) -> Number {
     }
 }
 
-/// What one fit says: the time, the cells, the exponent, and remarks.
-pub(crate) struct Growth {
-    /// `epoch`, `training`.
-    pub(crate) time: &'static str,
-    /// The cells in words.
-    pub(crate) cells: String,
-    /// The exponent, the same value as in the table.
-    pub(crate) exponent: Number,
-    /// Its error, and over how many samples.
-    pub(crate) remarks: Vec<String>,
-}
-
-/// The growth of each time by the number of samples alone, in every group of three sizes or more.
-pub(crate) fn growths(view: &View<'_>) -> Vec<Growth> {
+/// The growth of each time by the number of samples alone, in every group of three sizes or more, a sentence each.
+pub(crate) fn growths(view: &View<'_>) -> Vec<String> {
     let groups = groups(view);
     let fits = fits(&groups).into_iter().filter(|fit| fit.is_of_samples);
     let growth = |fit: Fit<'_, '_, '_>| {
         let error = human(fit.law.exponent_error?, 2);
-        Some(Growth {
-            time: fit.time,
-            cells: fit.group.name(view),
-            exponent: exponent(&fit.law),
-            remarks: vec![
-                format!("standard error {error}, n = {} sizes", fit.n),
-                format!("1 is proportional; {} samples", fit.samples(" to ")),
-            ],
-        })
+        let which = match fit.group.name(view) {
+            all if all == "all" => String::new(),
+            cells => format!("{cells}: "),
+        };
+        Some(format!(
+            "{which}{} time grows with the number of samples to the power of {} (standard error {error}, n = {} sizes; 1 is \
+             proportional; {} samples).",
+            capitalised(fit.time),
+            exponent(&fit.law).text,
+            fit.n,
+            fit.samples(" to ")
+        ))
     };
     fits.filter_map(growth).collect()
 }
@@ -204,7 +193,7 @@ pub(super) fn groups<'v, 'a>(view: &'v View<'a>) -> Vec<Group<'v, 'a>> {
     let measured = view.cells.iter().filter(|cell| cell.is_measured());
     let rest = |cell: &Cell<'_>| parts(view, cell).map(|(_, rest)| rest);
     let sized = measured.filter(|cell| rest(cell).is_some());
-    let groups = grouped(sized, rest).into_iter();
+    let groups = grouped(sized, |cell| rest(cell)).into_iter();
     groups
         .map(|cells| {
             let cells = cells.into_iter();

@@ -1,13 +1,11 @@
 //! Training time, memory and quality by dataset size, beside each other.
 
-use crate::base::units::human_integer;
 use crate::event::RunFacts;
-use crate::report::judged::Judged;
 use crate::report::number::Number;
-use crate::report::table::Entry;
+use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
 
-use super::field::{self, Field};
+use super::field::{self, Field, MEDIAN};
 use super::memory::mebibytes;
 use super::quality::{metric_names, over_seeds, seeds_in_words, with_direction};
 use super::scaling::{Group, groups};
@@ -16,20 +14,20 @@ use super::speed::{in_mib, timing};
 /// Metrics that are shown at most; all of them stand under quality.
 const METRICS: usize = 6;
 
+/// A column of a group, one of its cells and its number of samples.
+type OfSize<'f> = Field<'f, (&'f Group<'f, 'f>, &'f Cell<'f>, f64)>;
+
 /// The table of sizes; `None` where no cells differ in their number of samples only.
-pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
+pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     let mut groups = groups(view);
     groups.retain(|group| group.cells.len() > 1);
     if groups.is_empty() {
         return None;
     }
-    for group in &mut groups {
-        group.cells.sort_by(|a, b| a.1.total_cmp(&b.1));
-    }
-    type OfSize<'f> = Field<'f, (&'f Group<'f, 'f>, &'f Cell<'f>, f64)>;
+    let sort = |group: &mut Group<'_, '_>| group.cells.sort_by(|a, b| a.1.total_cmp(&b.1));
+    groups.iter_mut().for_each(sort);
     let metrics = metrics(view);
     let seeds = seeds_in_words(view);
-    const MEDIAN: &str = "median of n runs";
     let training = |cell: &Cell<'_>| timing(cell, "train_s");
     let mut fields: Vec<OfSize<'_>> = vec![
         OfSize::text("cells", |(group, ..)| group.name(view)),
@@ -73,11 +71,11 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
     let about = "Cells that differ in their number of samples only. How the times grow is fitted under “Scaling with the \
                  number of samples”."
         .to_owned();
-    let table = field::of_rows(("sizes", "Dataset sizes", about), &fields, rows);
-    let rule = "A metric of one size is told apart from that of another where the ranges of their seeds do not overlap.";
-    let verdicts = groups.iter();
-    let verdicts = verdicts.flat_map(|group| verdicts_of(view, group, &metrics));
-    Some(Judged::new(table, rule, verdicts.collect()))
+    Some(field::of_rows(
+        ("sizes", "Dataset sizes", about),
+        &fields,
+        rows,
+    ))
 }
 
 /// Metrics of validation and test; the loss only where it is no other metric's twin.
@@ -94,51 +92,5 @@ fn metrics(view: &View<'_>) -> Vec<String> {
 fn metric(cell: &Cell<'_>, name: &str) -> Option<Number> {
     over_seeds(cell, &|facts: &RunFacts| {
         facts.metrics.get(name).copied().flatten()
-    })
-}
-
-fn verdicts_of(view: &View<'_>, group: &Group<'_, '_>, metrics: &[String]) -> Vec<String> {
-    let name = group.name(view);
-    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
-    for metric in metrics {
-        let Some(text) = told_apart(group, metric) else {
-            continue;
-        };
-        match found.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, names)) => names.push(metric),
-            None => found.push((text, vec![metric])),
-        }
-    }
-    found
-        .iter()
-        .map(|(text, names)| format!("{name}: {}: {text}", names.join(", ")))
-        .collect()
-}
-
-/// Which sizes' seeds lie apart from those of the largest size that has several.
-fn told_apart(group: &Group<'_, '_>, name: &str) -> Option<String> {
-    let ends = |cell: &Cell<'_>| metric(cell, name)?.ends;
-    let mut known: Vec<(f64, (f64, f64))> = group
-        .cells
-        .iter()
-        .filter_map(|(cell, samples)| Some((*samples, ends(cell)?)))
-        .collect();
-    let (largest, (low, high)) = known.pop()?;
-    if known.is_empty() {
-        return None;
-    }
-    let apart = known.iter().filter(|(_, (a, b))| *b < low || *a > high);
-    let apart: Vec<String> = apart
-        .map(|(samples, _)| human_integer(*samples as u64))
-        .collect();
-    let largest = human_integer(largest as u64);
-    Some(if apart.is_empty() {
-        format!("no smaller size is told apart from {largest} samples.")
-    } else {
-        let (some, all) = (apart.len(), known.len());
-        format!(
-            "told apart from {largest} samples: {} ({some} of {all} smaller sizes).",
-            apart.join(", ")
-        )
     })
 }

@@ -1,6 +1,5 @@
 //! Targets of the manifest against what was measured: met, not met, not told apart, not measured.
 
-use crate::base::text::count;
 use crate::base::units::{human, human_bytes};
 use crate::event::{PhaseTimes, RunTimes};
 use crate::plan::{ReportSpec, TargetSpec};
@@ -71,12 +70,12 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
         Column::text("in cell"),
         Column::text("status"),
     ];
-    let (rows, verdicts) = specs.iter().map(|spec| row(view, spec)).unzip();
+    let rows = specs.iter().map(|spec| row(view, spec)).collect();
     let about = "Each target with the measured cell that meets it least.".to_owned();
     let table = Table::of_rows(("targets", "Targets", about), columns, rows);
     let rule = "A target is met, or not met, where the whole interval lies on one side of it; where the interval crosses \
                 it, the two are not told apart. One run has no interval: its value alone decides, and n = 1 says so.";
-    Some(Judged::new(table, rule, verdicts))
+    Some(Judged::new(table, rule, Vec::new()))
 }
 
 /// "Targets: 2 of 3 met; memory: not met.", from the table.
@@ -93,8 +92,8 @@ pub(crate) fn short(table: &Table) -> String {
     format!("Targets: {met} of {all} met{}.", others.collect::<String>())
 }
 
-/// The row of a target, and its sentence.
-fn row(view: &View<'_>, spec: &TargetSpec) -> (Row, String) {
+/// The row of a target.
+fn row(view: &View<'_>, spec: &TargetSpec) -> Row {
     let about: Vec<&Cell<'_>> = view
         .cells
         .iter()
@@ -124,35 +123,22 @@ fn row(view: &View<'_>, spec: &TargetSpec) -> (Row, String) {
         ],
         missing: None,
     };
-    let cells = count(about.len(), "cell");
-    let measured = judged.len();
     let worst = judged.into_iter().max_by(|a, b| {
         let by_status = a.status.cmp(&b.status);
         by_status.then(shortfall(spec, a).total_cmp(&shortfall(spec, b)))
     });
     let Some(worst) = worst else {
         row.missing = Some(format!("not measured: {}", why_not(&about, &spec.column)));
-        return (
-            row,
-            format!("{}: not measured in any of {cells}.", spec.name),
-        );
+        return row;
     };
-    let name = view.name(worst.cell, None);
-    let figure = entry(&spec.column, &worst.figure);
-    let verdict = format!(
-        "{}: {} ({measured} of {cells} measured; the one that meets it least: {} with {name}).",
-        spec.name,
-        worst.status.text(),
-        figure.text,
-    );
     row.key.clone_from(&worst.cell.info.key);
     row.fields.extend([
-        figure,
+        entry(&spec.column, &worst.figure),
         Entry::count(worst.n),
-        Entry::text(name),
+        Entry::text(view.name(worst.cell, None)),
         Entry::text(worst.status.text()),
     ]);
-    (row, verdict)
+    row
 }
 
 fn why_not(cells: &[&Cell<'_>], column: &str) -> String {

@@ -29,25 +29,25 @@ pub(super) fn named<'v, 'a, K: Ord + Clone>(
     view: &'v View<'a>,
     key: impl Fn(&Cell<'a>) -> K,
 ) -> Vec<Task<'v, 'a>> {
-    let groups = grouped(view.cells.iter(), key);
+    let groups = grouped(view.cells.iter(), |cell| key(cell));
     let names = names(view, &groups);
     let named = groups.into_iter().zip(names);
     named.map(|(cells, name)| Task { name, cells }).collect()
 }
 
-/// Cells by what `key` says, in the order in which the keys first appear.
-pub(crate) fn grouped<'v, 'a: 'v, K: Ord + Clone>(
-    cells: impl Iterator<Item = &'v Cell<'a>>,
-    key: impl Fn(&Cell<'a>) -> K,
-) -> Vec<Vec<&'v Cell<'a>>> {
+/// Things by what `key` says of them, in the order in which the keys first appear.
+pub(crate) fn grouped<T, K: Ord + Clone>(
+    things: impl Iterator<Item = T>,
+    key: impl Fn(&T) -> K,
+) -> Vec<Vec<T>> {
     let mut places: BTreeMap<K, usize> = BTreeMap::new();
-    let mut groups: Vec<Vec<&Cell<'a>>> = Vec::new();
-    for cell in cells {
-        let place = *places.entry(key(cell)).or_insert_with(|| {
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    for thing in things {
+        let place = *places.entry(key(&thing)).or_insert_with(|| {
             groups.push(Vec::new());
             groups.len() - 1
         });
-        groups[place].push(cell);
+        groups[place].push(thing);
     }
     groups
 }

@@ -1,7 +1,7 @@
 //! How much of the machine was used, from counters only: CPU seconds, counted FLOPs; never from shares of phases.
 
 use crate::base::units::human;
-use crate::report::judged::{Judged, span};
+use crate::report::judged::Judged;
 use crate::report::number::fixed;
 use crate::report::table::{ColumnKind, Entry};
 use crate::report::view::{Cell, View};
@@ -59,7 +59,7 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
         "Utilisation comes from counters alone: CPU seconds of the process, FLOPs counted by the operations. A share of \
          the device's peak, and how busy a GPU was, are stated only where a counter measured them; {counted}."
     );
-    Judged::new(table, rule, verdicts(view))
+    Judged::new(table, rule, Vec::new())
 }
 
 /// Largest excess of CPU seconds over what all cores give in the wall seconds that rounding of clocks explains.
@@ -95,22 +95,6 @@ fn left_out(view: &View<'_>) -> &'static str {
     } else {
         " Cores busy are left out where the wall seconds of the process were not recorded, or do not cover the CPU seconds."
     }
-}
-
-fn verdicts(view: &View<'_>) -> Vec<String> {
-    let shares: Vec<f64> = view
-        .cells
-        .iter()
-        .filter(|cell| cell.is_measured())
-        .filter_map(|cell| Some(core_share(view, cell)?.median * 100.0))
-        .collect();
-    if shares.is_empty() {
-        return vec!["No run has CPU seconds and wall seconds of the same process.".to_owned()];
-    }
-    let low_to_high = span(&shares, |share| fixed(share, 1));
-    vec![format!(
-        "Over whole runs {low_to_high} % of the machine's logical cores were busy, by the processes' CPU seconds."
-    )]
 }
 
 #[cfg(test)]

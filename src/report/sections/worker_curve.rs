@@ -5,49 +5,28 @@ use serde_json::Value;
 use crate::base::statistics::median;
 use crate::base::units::{human, human_seconds};
 use crate::event::RunFacts;
-use crate::report::judged::{Judged, plain};
-use crate::report::number::Number;
+use crate::report::judged::Judged;
 use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 
-use super::field::Field;
 use super::loader::waited_share;
 use super::speed::{throughput, timing};
-use super::sweep::{self, At, Sweep, in_words, interval, sweeps};
+use super::sweep::{self, At, OfAt, Sweep, in_words, interval, sweeps};
 
 /// The table of every worker curve, with a verdict for each number of workers against none.
 pub(crate) fn judged(view: &View<'_>) -> Judged {
     let idle = ["loader.persistent", "loader.prefetch"];
     let found = sweeps(view, "loader.workers", &idle);
-    type OfAt<'f, 's, 'v, 'a> = Field<'f, At<'s, 'v, 'a>>;
     let ms = |value: Option<f64>| Entry::shown(value, |ms| human(ms, 3));
     let fields = [
         At::throughput(),
-        OfAt::derived(
-            "against fewest",
-            "",
-            "throughput ÷ that of the fewest workers",
-            |at| {
-                let fewest = at
-                    .sweep
-                    .cells
-                    .first()
-                    .and_then(|(cell, _)| throughput(cell));
-                let ratio = throughput(at.cell).zip(fewest);
-                let ratio = ratio.map(|(own, fewest)| Number::ratio(own.value / fewest.value, ""));
-                Entry::number(ratio.as_ref())
-            },
-        ),
         OfAt::derived("waited, an epoch", "ms", "waited ÷ epochs", |at| {
             ms(waited_ms(at.cell))
-        }),
-        OfAt::derived("starts", "", "1 where workers persist, else epochs", |at| {
-            Entry::shown(starts(view, at.cell), plain)
         }),
         OfAt::derived(
             "start and stop, whole run",
             "ms",
-            "(start + stop) × starts",
+            "(start + stop) × starts: 1 where workers persist, else epochs",
             |at| {
                 let each = starts(view, at.cell).zip(start_and_stop_ms(at.cell));
                 ms(each.map(|(starts, once)| starts * once))

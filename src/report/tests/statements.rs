@@ -218,7 +218,7 @@ fn d13_counted_facts_that_differ_by_seed_are_medians_with_their_range() {
     let flops = &column(complexity, "FLOPs per sample")[0];
     assert_eq!(flops.text, "9.00 MFLOP");
     assert!(
-        flops.detail.starts_with("6.00 MFLOP–12.0 MFLOP; forward"),
+        flops.detail.starts_with("6.00 MFLOP–12.0 MFLOP"),
         "{flops:?}"
     );
     let speed = set.timings[0].values["samples_per_s"].median;
@@ -257,7 +257,7 @@ fn d14_a_maximum_over_choices_on_the_split_that_chose_says_so() {
     }
     let answer = Report::of(&set).answer.sentences;
     let expected = "Optimistic: it is the best of 7 cells on the validation split, which chose it; on the test split, \
-                    which chose nothing, its accuracy is 0.76.";
+                    which chose nothing, its accuracy is 0.7600.";
     assert_eq!(answer.last().map(|last| &**last), Some(expected));
     set.plan.report = json!({ "answer": ["best_loss"] });
     let answer = Report::of(&set).answer.sentences.join(" ");

@@ -160,27 +160,34 @@ impl Total {
 
     fn add(&mut self, record: &OpRecord) {
         let row = &record.row;
-        self.calls += row.calls as f64 / record.profiled_steps.max(1) as f64;
-        self.forward_ms += row.forward_ms;
-        self.backward_ms += row.backward_ms;
-        self.flops += row.flops_forward + row.flops_backward;
-        self.allocated_bytes += row.allocated_bytes;
-        self.retained_bytes += row.retained_bytes;
+        self.plus(&Self {
+            calls: row.calls as f64 / record.profiled_steps.max(1) as f64,
+            forward_ms: row.forward_ms,
+            backward_ms: row.backward_ms,
+            flops: row.flops_forward + row.flops_backward,
+            allocated_bytes: row.allocated_bytes,
+            retained_bytes: row.retained_bytes,
+            ..Self::default()
+        });
+    }
+
+    fn plus(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.forward_ms += other.forward_ms;
+        self.backward_ms += other.backward_ms;
+        self.flops += other.flops;
+        self.allocated_bytes += other.allocated_bytes;
+        self.retained_bytes += other.retained_bytes;
     }
 
     /// The sum of some totals under another name.
     pub(super) fn sum(name: String, totals: &[Self]) -> Self {
-        let over = |get: fn(&Self) -> f64| totals.iter().map(get).sum();
-        Self {
+        let mut sum = Self {
             name,
-            parts: Vec::new(),
-            calls: over(|total| total.calls),
-            forward_ms: over(|total| total.forward_ms),
-            backward_ms: over(|total| total.backward_ms),
-            flops: over(|total| total.flops),
-            allocated_bytes: over(|total| total.allocated_bytes),
-            retained_bytes: over(|total| total.retained_bytes),
-        }
+            ..Self::default()
+        };
+        totals.iter().for_each(|total| sum.plus(total));
+        sum
     }
 }
 

@@ -10,33 +10,15 @@ pub(super) fn guides(view: &View<'_>) -> Vec<Guide> {
     let mut shown = sweeps(view, AXIS, &[]);
     shown.retain(Sweep::is_curve);
     shown.truncate(SERIES);
-    let mut places: Vec<(f64, Vec<String>)> = Vec::new();
-    for sweep in &shown {
-        let Some(found) = knee(sweep, tolerance(view)) else {
-            continue;
-        };
-        let at = sweep
-            .cells
-            .iter()
-            .find(|(cell, _)| cell.info.key == found.cell.info.key);
-        let Some((_, size)) = at else { continue };
-        let name = sweep.name(view);
-        // The same size in several curves is the same number.
-        match places
-            .iter_mut()
-            .find(|(place, _)| place.total_cmp(size).is_eq())
-        {
-            Some((_, names)) => names.push(name),
-            None => places.push((*size, vec![name])),
-        }
-    }
-    let text = |names: &[String]| match names {
-        _ if shown.len() == 1 || names.len() == shown.len() => "knee".to_owned(),
-        [one] => format!("knee: {one}"),
-        several => format!("knee of {} curves", several.len()),
-    };
-    places
-        .iter()
-        .map(|(place, names)| Guide::X(*place, text(names)))
-        .collect()
+    let knees = shown.iter().filter_map(|sweep| {
+        let key = &knee(sweep, tolerance(view))?.cell.info.key;
+        let mut cells = sweep.cells.iter();
+        cells.find(|(cell, _)| cell.info.key == *key)
+    });
+    let mut sizes: Vec<f64> = knees.map(|(_, size)| *size).collect();
+    sizes.sort_by(f64::total_cmp);
+    // The same size in several curves is the same number.
+    sizes.dedup_by(|a, b| a.total_cmp(b).is_eq());
+    let guide = |size| Guide::X(size, "knee".to_owned());
+    sizes.into_iter().map(guide).collect()
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::base::statistics::{median, range};
 use crate::base::text::{capitalised, kebab_case};
-use crate::base::units::human;
 use crate::plan::AxisKind;
 use crate::report::judged::plain;
 use crate::report::measure::Measure;
@@ -13,9 +12,10 @@ use crate::report::plot::{
 };
 use crate::report::sections::batch_curve::{AXIS, tolerance};
 use crate::report::sections::speed;
+use crate::report::sections::tasks::grouped;
 use crate::report::view::{Cell, View};
 
-use super::{PlotContext, knee};
+use super::{PlotContext, band, knee};
 
 /// Numeric axes that get a plot each.
 const AXES: usize = 3;
@@ -204,19 +204,14 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
     }
 
     fn lines_along(&self, axis: usize) -> Vec<Line<'v, 'a>> {
-        let mut lines: Vec<Line<'_, '_>> = Vec::new();
-        let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        let name = |one: &Valued<'_, '_>| self.view.name(one.cell, Some(axis));
         let on_axis = self.cells.iter().filter(|one| one.at(axis).is_some());
-        for one in on_axis {
-            let name = self.view.name(one.cell, Some(axis));
-            let place = *places.entry(name.clone()).or_insert(lines.len());
-            if place == lines.len() {
-                let cells = Vec::new();
-                lines.push(Line { name, cells });
-            }
-            lines[place].cells.push(one.clone());
-        }
-        lines
+        let lines = grouped(on_axis.cloned(), name).into_iter();
+        let line = |cells: Vec<Valued<'v, 'a>>| Line {
+            name: name(&cells[0]),
+            cells,
+        };
+        lines.map(line).collect()
     }
 
     fn series(&self, line: &Line<'_, '_>, axis: usize) -> Series {
@@ -243,7 +238,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
         }
     }
 
-    /// A row for each cell, the best first; of many the best, and the others in one row. `None` without two cells.
+    /// A row for each cell, the best first; of many the best. `None` without a cell.
     fn by_cell(&self) -> Option<PlotContext> {
         if self.cells.is_empty() {
             return None;
@@ -252,7 +247,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
         // Stable, so that equal cells stay in plan order.
         let cost = |one: &Valued<'_, '_>| self.measure.cost(one.value);
         shown.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
-        let rest = shown.split_off(shown.len().min(ROWS));
+        shown.truncate(ROWS);
         let row = |one: &&Valued<'_, '_>| DotRow {
             label: self.view.name(one.cell, None),
             value: one.value,
@@ -260,15 +255,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
             runs: one.runs.clone(),
             end: one.text.clone(),
         };
-        let mut rows: Vec<DotRow> = shown.iter().map(row).collect();
-        let values: Vec<f64> = rest.iter().map(|one| one.value).collect();
-        rows.extend(median(&values).map(|value| DotRow {
-            label: format!("the other {} cells", rest.len()),
-            value,
-            interval: range(&values),
-            end: human(value, 3),
-            ..DotRow::default()
-        }));
+        let rows: Vec<DotRow> = shown.iter().map(row).collect();
         let title = capitalised(&format!("{} by cell", self.measure.name));
         let plot = DotPlot {
             about: title.clone(),
@@ -276,13 +263,9 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
             is_bounded: self.measure.is_bounded(),
             rows,
         };
-        let cut = if rest.is_empty() {
-            String::new()
-        } else {
-            let all = self.cells.len();
-            format!(
-                " The best {ROWS} of {all} cells; the last row is the median of the others with their range."
-            )
+        let cut = match self.cells.len() {
+            all if all > ROWS => format!(" The best {ROWS} of {all} cells."),
+            _ => String::new(),
         };
         Some(PlotContext {
             id: self.id(),
@@ -323,30 +306,10 @@ fn left_out(lines: usize, is_condensed: bool) -> String {
 
 /// Median and range over lines, at each value of the axis.
 fn summed(lines: &[Line<'_, '_>], axis: usize) -> Series {
-    let mut at: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for one in lines.iter().flat_map(|line| &line.cells) {
-        let value = &one.cell.info.axes[axis];
-        at.entry(value).or_default().push(one.value);
-    }
+    let cells = lines.iter().flat_map(|line| &line.cells);
+    let points = cells.filter_map(|one| Some((one.at(axis)?, one.value)));
     let name = format!("the other {}: median and range", lines.len());
-    let mut points: Vec<Point> = at
-        .iter()
-        .filter_map(|(text, values)| {
-            Some(Point {
-                x: text.parse().ok()?,
-                y: median(values)?,
-                interval: range(values),
-                about: format!("{name}, {text}"),
-                ..Point::default()
-            })
-        })
-        .collect();
-    points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    Series {
-        name,
-        points,
-        is_band: true,
-    }
+    band(name, points.collect(), |x, _| x.to_string())
 }
 
 fn whiskers(view: &View<'_>) -> String {
