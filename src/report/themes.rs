@@ -50,7 +50,10 @@ const THEMES: [(&str, &str, Make); 15] = [
     (
         "complexity",
         "Parameters, FLOPs and use of the machine",
-        |from| of_complexity(from.view),
+        |from| {
+            let complexity = Section::table(complexity::table(from.view));
+            vec![complexity, Section::judged(utilisation::judged(from.view))]
+        },
     ),
     ("cost", "Cost and estimate", |from| {
         let cost = cost::judged(from.view).map(Section::judged);
@@ -146,19 +149,10 @@ fn of_phases(view: &View<'_>) -> Vec<Section> {
 }
 
 fn of_memory(view: &View<'_>) -> Vec<Section> {
-    let mut all = vec![
-        Section::table(memory::table(view)),
-        Section::judged(headroom::judged(view)),
-    ];
+    let (parts, headroom) = (memory::table(view), headroom::judged(view));
+    let mut all = vec![Section::table(parts), Section::judged(headroom)];
     all.extend(gpu::judged(view).map(Section::judged));
     all
-}
-
-fn of_complexity(view: &View<'_>) -> Vec<Section> {
-    vec![
-        Section::table(complexity::table(view)),
-        Section::judged(utilisation::judged(view)),
-    ]
 }
 
 fn of_method(view: &View<'_>) -> Vec<Section> {

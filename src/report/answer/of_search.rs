@@ -45,8 +45,7 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
         sentences.splice(0..0, verdict);
     }
     if search.trials().any(|trial| trial.ending() == Ending::Done) {
-        let told = is_one.then(|| optimistic_best(&search)).flatten();
-        let told = told.unwrap_or_else(|| {
+        let told = optimistic_best(&search).unwrap_or_else(|| {
             "The best of many by the figure that chose it is optimistic.".to_owned()
         });
         sentences.push(format!(
@@ -67,7 +66,7 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
     })
 }
 
-/// How optimistic the best trial of all studies is; `None` where the objective is no quality.
+/// How optimistic the best trial of all studies by the first objective is; `None` where that is no quality.
 fn optimistic_best(search: &Search<'_, '_>) -> Option<String> {
     let objective = search.first();
     let studies = search.studies.iter();

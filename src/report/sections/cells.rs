@@ -20,10 +20,9 @@ pub(crate) fn summary(view: &View<'_>) -> String {
     let runs = executions(view);
     let is_failed = |(_, run): &&(&Cell<'_>, &BlockRow)| run.status.is_failure();
     let failed = runs.iter().filter(is_failed).count();
-    let failed = if failed > 0 {
-        format!(", {failed} of them failed")
-    } else {
-        String::new()
+    let failed = match failed {
+        0 => String::new(),
+        failed => format!(", {failed} of them failed"),
     };
     let cells = count(view.cells.len(), "cell");
     format!(

@@ -9,25 +9,21 @@ use crate::report::view::{Cell, View};
 use crate::results::interval_over_runs;
 
 use super::field::{self, OfCell};
-use super::reach::targets;
 use super::speed::throughput;
 
 /// The table of parameters, FLOPs and times.
 pub(crate) fn table(view: &View<'_>) -> Table {
-    let targets = targets(view);
     let counted = Provenance::Derived("counted values".into());
     let flops = |heading, get: fn(&RunFacts) -> f64| {
         OfCell::derived(heading, "", "counted by the operations", move |cell| {
             over_seeds(cell, get).unwrap_or_default()
         })
     };
-    let mut fields = vec![
+    let fields = [
         OfCell::new(Column::count("parameters", &counted), |cell| {
             let facts = cell.runs.iter().find_map(|row| row.facts.as_ref());
-            facts.map_or_else(
-                || Entry::text("–"),
-                |facts| Entry::value(facts.parameters as f64, human_integer(facts.parameters)),
-            )
+            let parameters = facts.map(|facts| facts.parameters as f64);
+            Entry::shown(parameters, |parameters| human_integer(parameters as u64))
         }),
         flops("forward, per sample", |facts| {
             facts.flops_forward_per_sample
@@ -46,20 +42,12 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             let rate = rate.map(|(work, speed)| speed.value * work);
             Entry::shown(rate, |rate| human_si(rate, "FLOP/s"))
         }),
+        OfCell::timed("time to the best epoch", "best_epoch_s"),
     ];
-    let of_targets = targets.iter();
-    fields.extend(of_targets.map(|target| target.field(&target.heading())));
-    fields.push(OfCell::timed("time to the best epoch", "best_epoch_s"));
-    let stated = if targets.is_empty() {
-        " No target is stated ([report] target), so that no time to one is told."
-    } else {
-        ""
-    };
-    let about = format!(
-        "FLOPs of forward and backward pass, counted by each operation on its shapes, a multiplication and an addition as \
+    let about = "FLOPs of forward and backward pass, counted by each operation on its shapes, a multiplication and an addition as \
          two; achieved is over the whole step, waiting included. The best epoch need not be where training \
-         converges.{stated}"
-    );
+         converges."
+        .to_owned();
     let head = ("complexity", "Complexity against time", about);
     field::of_cells(view, head, &fields, |cell| over_seeds(cell, both).is_some())
 }

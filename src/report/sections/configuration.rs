@@ -63,20 +63,14 @@ fn apart(view: &View<'_>, all: &[Settings], common: &Settings) -> Section {
         (!lines.is_empty()).then(|| format!("{}: {lines}", view.name(cell, None)))
     });
     let points: Vec<String> = cells.collect();
+    let count = human_integer(view.cells.len() as u64);
+    let cut = || format!("The first {ROWS} of {count} cells; all of them are in plan.json.");
+    let is_cut = view.cells.len() > ROWS && !points.is_empty();
     Section {
-        paragraphs: cut(view.cells.len())
-            .filter(|_| !points.is_empty())
-            .into_iter()
-            .collect(),
+        paragraphs: is_cut.then(cut).into_iter().collect(),
         points,
         ..Section::titled("configuration-apart", "What sets each cell apart")
     }
-}
-
-fn cut(cells: usize) -> Option<String> {
-    let all = human_integer(cells as u64);
-    (cells > ROWS)
-        .then(|| format!("The first {ROWS} of {all} cells; all of them are in plan.json."))
 }
 
 fn settings(view: &View<'_>, cell: &Cell<'_>) -> Settings {

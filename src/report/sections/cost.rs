@@ -128,18 +128,14 @@ impl Prices {
 
     pub(crate) fn entries(&self, hours: &Hours) -> Vec<Entry> {
         let (core, gpu) = hours.lost;
-        let failed = if hours.lost_runs == 0 {
-            Entry::text("–")
-        } else {
-            digits(self.of(core, gpu))
-        };
+        let failed = (hours.lost_runs > 0).then(|| self.of(core, gpu));
         vec![
             Entry::count(hours.runs),
             digits(hours.wall),
             digits(hours.core),
             digits(hours.gpu),
             digits(self.of(hours.core, hours.gpu)),
-            failed,
+            Entry::shown(failed, |cost| human(cost, 3)),
         ]
     }
 }

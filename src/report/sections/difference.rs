@@ -123,10 +123,8 @@ fn settings(ours: &[&Value], theirs: &[&Value]) -> Vec<String> {
         return vec!["other layers".to_owned()];
     }
     let none = || vec!["none".to_owned()];
-    let paths: Vec<&String> = ours
-        .keys()
-        .chain(theirs.keys().filter(|path| !ours.contains_key(*path)))
-        .collect();
+    let others = theirs.keys().filter(|path| !ours.contains_key(*path));
+    let paths: Vec<&String> = ours.keys().chain(others).collect();
     let mut found: Vec<String> = paths
         .into_iter()
         .filter_map(|path| {

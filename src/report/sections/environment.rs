@@ -1,7 +1,7 @@
 //! The machines and builds that the results come from.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -65,15 +65,8 @@ pub struct SystemField {
 
 /// Every environment that a run names, by its id.
 pub(crate) fn environments(view: &View<'_>) -> Vec<EnvironmentContext> {
-    let mut ids: Vec<&str> = view
-        .set
-        .blocks
-        .iter()
-        .map(|run| &*run.env_id)
-        .filter(|id| !id.is_empty())
-        .collect();
-    ids.sort_unstable();
-    ids.dedup();
+    let ids = view.set.blocks.iter().map(|run| &*run.env_id);
+    let ids: BTreeSet<&str> = ids.filter(|id| !id.is_empty()).collect();
     ids.into_iter().map(|id| environment(view, id)).collect()
 }
 

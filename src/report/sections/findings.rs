@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::base::text::count;
 use crate::base::units::human;
+use crate::report::judged::some_of;
 use crate::report::number::fixed;
 use crate::report::view::{Cell, View};
 
@@ -171,17 +172,7 @@ fn named(view: &View<'_>, value: impl Fn(&Cell<'_>) -> Option<String>) -> Option
         .iter()
         .filter_map(|cell| Some(format!("{} ({})", view.name(cell, None), value(cell)?)))
         .collect();
-    let shown = hits
-        .iter()
-        .take(NAMED)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join("; ");
-    match hits.len() {
-        0 => None,
-        n if n > NAMED => Some(format!("{shown}; and {} more", n - NAMED)),
-        _ => Some(shown),
-    }
+    (!hits.is_empty()).then(|| some_of(&hits, NAMED))
 }
 
 fn waiting(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {

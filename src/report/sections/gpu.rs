@@ -1,5 +1,7 @@
 //! What GPUs did while runs trained, by their own counters (NVML): load, clocks, temperature, energy, throttling.
 
+use std::collections::BTreeSet;
+
 use crate::base::units::human;
 use crate::event::GpuTimes;
 use crate::report::judged::Judged;
@@ -115,29 +117,21 @@ fn median(cell: &Cell<'_>, value: impl Fn(&GpuTimes) -> Option<f64>) -> Option<I
 
 /// The share of looks at which something held the clocks down, with what it was.
 fn throttled(cell: &Cell<'_>) -> Entry {
-    let Some(share) = median(cell, |gpu| gpu.throttled_share) else {
-        return Entry::text("–");
-    };
-    let text = fixed(share.median, 1);
-    let reasons = reasons(cell);
-    if reasons.is_empty() {
-        return Entry::value(share.median, text);
-    }
-    Entry {
-        detail: reasons,
-        ..Entry::value(share.median, format!("{WARNING} {text}"))
-    }
+    let share = median(cell, |gpu| gpu.throttled_share).map(|share| share.median);
+    let detail = reasons(cell);
+    let entry = Entry::shown(share, |share| match &*detail {
+        "" => fixed(share, 1),
+        _ => format!("{WARNING} {}", fixed(share, 1)),
+    });
+    Entry { detail, ..entry }
 }
 
 /// What held the clocks of a cell down in any of its runs; empty for nothing.
 fn reasons(cell: &Cell<'_>) -> String {
     let runs = cell.counted.iter().filter_map(|run| run.times.as_ref());
-    let mut all: Vec<&str> = runs
-        .flat_map(|times| times.gpu.throttle_reasons.split_whitespace())
-        .collect();
-    all.sort_unstable();
-    all.dedup();
-    all.join(", ")
+    let all = runs.flat_map(|times| times.gpu.throttle_reasons.split_whitespace());
+    let all: BTreeSet<&str> = all.collect();
+    all.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Memory headroom: the measured peak against what there is, and a larger batch only by a fit with its error.
 
-use serde_json::Value;
-
 use crate::base::statistics::{Line, fit_line};
 use crate::base::units::{human_bytes, human_integer};
 use crate::report::judged::{Judged, plain};
@@ -10,7 +8,6 @@ use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, interval_over_runs};
 
-use super::difference::part;
 use super::field::{self, OfCell};
 use super::memory::MIB;
 use super::speed::{in_mib, timing};
@@ -23,27 +20,21 @@ const BEYOND: f64 = 2.0;
 /// The table of peaks against memory, and the fits over batch size.
 pub(crate) fn judged(view: &View<'_>) -> Judged {
     let bytes = |bytes: Option<f64>| Entry::shown(bytes.map(|bytes| bytes / MIB), whole);
-    let of = |cell: &Cell<'_>, all: Option<f64>| {
-        let percent = peak(cell).zip(all).map(|(peak, all)| peak / all * 100.0);
-        Entry::shown(percent, |share| fixed(share, 1))
-    };
     let memory = |cell: &Cell<'_>| machine::memory_bytes(view, cell);
-    let limit = |cell: &Cell<'_>| part(view, cell, "limits.memory").and_then(Value::as_f64);
     let named = "named by the system, in whole GiB";
     let fields = [
         OfCell::measured("peak, process", "MiB", "wait4, median of n runs", |cell| {
             in_mib(cell, "peak_rss_bytes", whole)
         }),
         OfCell::measured("machine's memory", "MiB", named, |cell| bytes(memory(cell))),
-        OfCell::derived("used", "%", "peak ÷ memory", |cell| of(cell, memory(cell))),
+        OfCell::derived("used", "%", "peak ÷ memory", |cell| {
+            let share = peak(cell)
+                .zip(memory(cell))
+                .map(|(peak, all)| peak / all * 100.0);
+            Entry::shown(share, |share| fixed(share, 1))
+        }),
         OfCell::derived("headroom", "MiB", "memory − peak", |cell| {
             bytes(memory(cell).zip(peak(cell)).map(|(all, peak)| all - peak))
-        }),
-        OfCell::assumed("limit", "MiB", "limits.memory of the manifest", |cell| {
-            bytes(limit(cell))
-        }),
-        OfCell::derived("used of the limit", "%", "peak ÷ limit", |cell| {
-            of(cell, limit(cell))
         }),
     ];
     let about = "Memory of the host. What a larger batch would need stands below, from a fit, and was not measured. \

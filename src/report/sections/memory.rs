@@ -1,5 +1,7 @@
 //! Memory: the measured high-water mark with its source, and beside it the parts that can be computed.
 
+use std::collections::BTreeSet;
+
 use crate::base::units::human;
 use crate::event::{DeviceMemoryTimes, MemoryParts, RunTimes};
 use crate::report::table::{Entry, Table, spread_entry};
@@ -138,15 +140,11 @@ fn peak(cell: &Cell<'_>, get: fn(&BlockRow) -> Option<u64>) -> Entry {
 /// The sources that the runs name.
 pub(crate) fn sources(view: &View<'_>) -> String {
     let times = view.set.blocks.iter().filter_map(|run| run.times.as_ref());
-    let mut names: Vec<&str> = times
-        .map(|times: &RunTimes| &*times.memory_source)
-        .filter(|name| !name.is_empty())
-        .collect();
-    names.sort_unstable();
-    names.dedup();
+    let names = times.map(|times: &RunTimes| &*times.memory_source);
+    let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
     if names.is_empty() {
         "unknown source".to_owned()
     } else {
-        names.join(", ")
+        names.into_iter().collect::<Vec<_>>().join(", ")
     }
 }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::base::statistics::range;
 use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::event::RunTimes;
+use crate::report::judged::span;
 use crate::report::view::View;
 use crate::results::BlockRow;
 
@@ -127,13 +127,10 @@ fn held_out(view: &View<'_>) -> Option<String> {
 fn assessment(runs: &[&BlockRow]) -> Option<String> {
     let times = runs.iter().filter_map(|run| run.times.as_ref());
     let seconds: Vec<f64> = times.filter_map(|times| times.assessment_s).collect();
-    let (low, high) = range(&seconds)?;
-    let (low, high) = (human_seconds(low), human_seconds(high));
-    let took = if low == high {
-        low
-    } else {
-        format!("{low} to {high}")
-    };
+    if seconds.is_empty() {
+        return None;
+    }
+    let took = span(&seconds, human_seconds);
     Some(format!(
         "Costly evaluation (samples, verification, selection) took {took} in {}: once per cell and seed, in the first \
          block, with the weights that are kept. No other time holds it.",

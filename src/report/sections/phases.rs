@@ -89,18 +89,9 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
     columns.push(Column::number("step, mean", "ms", &how));
     columns.extend(shares::columns(&names, &present, "phase ÷ step"));
     let numbers = columns.len() - 2;
-    let absent = names.iter().enumerate();
-    let absent = absent.filter(|(place, _)| !present.contains(place));
-    let absent: Vec<&str> = absent.map(|(_, name)| *name).collect();
-    let absent = if absent.is_empty() {
-        String::new()
-    } else {
-        format!(" Below 0.05 % in every cell: {}.", absent.join(", "))
-    };
-    let about = format!(
-        "Exclusive shares of the mean step; “other” is the step less all named phases.{absent}"
-    );
-    let head = ("phases", "Phases of a step", about);
+    let about = "Exclusive shares of the mean step; “other” is the step less all named phases. A phase below 0.05 % in every \
+                 cell has no column.";
+    let head = ("phases", "Phases of a step", about.to_owned());
     let table = Table::of_cells(view, head, columns, |cell| {
         if cell.is_measured() && not_the_step(cell).is_some() {
             let words = [Entry::text("–"), Entry::text("–")].into_iter();

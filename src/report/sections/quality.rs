@@ -1,6 +1,9 @@
 //! Losses and metrics: what training achieved.
 
+use std::collections::BTreeSet;
+
 use crate::base::statistics::{median, range};
+use crate::base::text::count;
 use crate::base::units::{human, human_integer};
 use crate::event::RunFacts;
 use crate::report::number::{Number, Provenance, between};
@@ -124,7 +127,7 @@ pub(crate) fn optimistic(
     let get = |facts: &RunFacts| facts.metrics.get(&fresh).copied().flatten();
     let fresh = over_seeds(best, &get).filter(|_| split == "val");
     let fresh = fresh.map_or(String::new(), |value| {
-        let value = value.shown();
+        let (value, name) = (value.shown(), name.replace('_', " "));
         format!("; on the test split, which chose nothing, its {name} is {value}")
     });
     Some(format!(
@@ -206,9 +209,8 @@ pub(crate) fn of_seeds(values: &[f64]) -> Option<Number> {
         ends: (values.len() > 1).then_some((low, high)),
         interval_name: "range of the seeds",
         unit: String::new(),
-        provenance: Provenance::Measured(format!("n = {} seeds", values.len()))
-            .to_string()
-            .replace("1 seeds", "1 seed"),
+        provenance: Provenance::Measured(format!("n = {}", count(values.len(), "seed")))
+            .to_string(),
         value: middle,
     })
 }
@@ -216,24 +218,18 @@ pub(crate) fn of_seeds(values: &[f64]) -> Option<Number> {
 fn change(cell: &Cell<'_>) -> Entry {
     let before = over_seeds(cell, &|facts: &RunFacts| facts.eval_loss_before);
     let after = over_seeds(cell, &|facts: &RunFacts| facts.eval_loss_after);
-    match (before, after) {
-        (Some(before), Some(after)) if before.value > 0.0 => {
-            let percent = (after.value / before.value - 1.0) * 100.0;
-            let sign = if percent > 0.0 { "+" } else { "" };
-            Entry::value(percent, format!("{sign}{}", human(percent, 3)))
-        }
-        _ => Entry::text("–"),
-    }
+    let both = before.zip(after).filter(|(before, _)| before.value > 0.0);
+    let percent = both.map(|(before, after)| (after.value / before.value - 1.0) * 100.0);
+    Entry::shown(percent, |percent| {
+        let sign = if percent > 0.0 { "+" } else { "" };
+        format!("{sign}{}", human(percent, 3))
+    })
 }
 
 pub(crate) fn metric_names(view: &View<'_>) -> Vec<String> {
     let facts = view.set.runs.iter().filter_map(|row| row.facts.as_ref());
-    let mut names: Vec<String> = facts
-        .flat_map(|facts| facts.metrics.keys().cloned())
-        .collect();
-    names.sort();
-    names.dedup();
-    names
+    let names: BTreeSet<&String> = facts.flat_map(|facts| facts.metrics.keys()).collect();
+    names.into_iter().cloned().collect()
 }
 
 pub(crate) fn with_direction(view: &View<'_>, name: &str) -> String {

@@ -43,11 +43,19 @@ impl Pace {
         }
     }
 
-    /// How much faster `a` is than `b`: above 1 where it is faster.
-    pub(crate) fn speed_up(self, a: f64, b: f64) -> f64 {
+    /// Its heading, what cells are ranked by, and how a speed-up comes about.
+    fn words(self) -> [&'static str; 3] {
         match self {
-            Self::Epoch => b / a,
-            Self::Throughput => a / b,
+            Self::Epoch => [
+                "epoch",
+                "median time of a whole epoch",
+                "epoch time of the baseline ÷ own",
+            ],
+            Self::Throughput => [
+                "throughput",
+                "median throughput, as not every cell ran whole epochs",
+                "throughput ÷ that of the baseline",
+            ],
         }
     }
 }
@@ -139,11 +147,8 @@ pub(crate) fn by_speed(view: &View<'_>) -> Vec<Section> {
         let (pace, base) = (Pace::of(&task.cells), baseline(view, &task.cells));
         let table = Ranking {
             column: pace.column(),
-            heading: match pace {
-                Pace::Epoch => "epoch",
-                Pace::Throughput => "throughput",
-            },
-            about: about_speed(view, pace, base),
+            heading: pace.words()[0],
+            about: base.map_or_else(String::new, |base| about_speed(view, pace, base)),
             ordered: fastest_first(&task.cells),
             base: Some(pace).zip(base),
         };
@@ -226,14 +231,8 @@ fn unranked(groups: &[Task<'_, '_>], noun: &str) -> Option<String> {
     ))
 }
 
-fn about_speed(view: &View<'_>, pace: Pace, base: Option<&Cell<'_>>) -> String {
-    let Some(base) = base else {
-        return "No cell of this task was measured.".to_owned();
-    };
-    let by = match pace {
-        Pace::Epoch => "median time of a whole epoch",
-        Pace::Throughput => "median throughput, as not every cell ran whole epochs",
-    };
+fn about_speed(view: &View<'_>, pace: Pace, base: &Cell<'_>) -> String {
+    let by = pace.words()[1];
     let which = if is_baseline(view, base) {
         "named by the manifest"
     } else {
@@ -272,10 +271,7 @@ impl Ranking<'_, '_> {
             Entry::number(Some(number))
         });
         let speed_up = self.base.map(|(pace, base)| {
-            let formula = match pace {
-                Pace::Epoch => "epoch time of the baseline ÷ own",
-                Pace::Throughput => "throughput ÷ that of the baseline",
-            };
+            let formula = pace.words()[2];
             OfRank::derived("speed-up", "", formula, move |(_, cell, number)| {
                 against(view, (pace, base), cell, number)
             })
@@ -328,10 +324,11 @@ fn against(
     if let Some(reason) = not_comparable(view, cell, base) {
         return Entry::detailed("–", format!("not comparable: {reason}"));
     }
-    Entry::number(Some(&Number::ratio(
-        pace.speed_up(speed.value, base_speed.value),
-        "speed-up",
-    )))
+    let ratio = match pace {
+        Pace::Epoch => base_speed.value / speed.value,
+        Pace::Throughput => speed.value / base_speed.value,
+    };
+    Entry::number(Some(&Number::ratio(ratio, "speed-up")))
 }
 
 #[cfg(test)]

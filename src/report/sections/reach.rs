@@ -31,7 +31,7 @@ struct Reach {
 }
 
 /// The targets of the manifest's `[report]`.
-pub(crate) fn targets(view: &View<'_>) -> Vec<Target> {
+fn targets(view: &View<'_>) -> Vec<Target> {
     let section = view.set.plan.report.get("target").cloned();
     let specs: Vec<ReachSpec> = section
         .and_then(|section| serde_json::from_value(section).ok())
@@ -90,7 +90,7 @@ impl Target {
     }
 
     /// `time to val_accuracy ≥ 0.9`.
-    pub(crate) fn heading(&self) -> String {
+    fn heading(&self) -> String {
         format!("time to {}", self.words())
     }
 

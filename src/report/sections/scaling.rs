@@ -53,7 +53,7 @@ fn fits<'g, 'v, 'a>(groups: &'g [Group<'v, 'a>]) -> Vec<Fit<'g, 'v, 'a>> {
             n: points.len(),
             sizes: range(&sizes)?,
             law: fit_power_law(&points)?,
-            is_of_samples: column != "train_s" || group.has_equal_epochs(),
+            is_of_samples: column != "train_s" || group.epochs().is_none_or(|(a, b)| a >= b),
         })
     };
     pairs.filter_map(fit).collect()
@@ -220,10 +220,6 @@ impl Group<'_, '_> {
         let rows = self.cells.iter().flat_map(|(cell, _)| &cell.runs);
         let epochs = rows.filter_map(|row| Some(row.facts.as_ref()?.epochs as f64));
         range(&epochs.collect::<Vec<f64>>())
-    }
-
-    fn has_equal_epochs(&self) -> bool {
-        self.epochs().is_none_or(|(fewest, most)| fewest >= most)
     }
 
     /// Samples and median of the time in `column`, of the cells that have it.

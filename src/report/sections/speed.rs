@@ -78,15 +78,15 @@ pub(crate) fn below(view: &View<'_>) -> String {
         .into_iter()
         .partition(|kind| *kind == interval_name(IntervalKind::Single));
     let intervals = intervals.join(" or, below six runs, the ");
-    match (intervals.is_empty(), single.is_empty()) {
-        (true, _) => {
-            "each cell ran once (n = 1), so that nothing is known of their dispersion".to_owned()
-        }
-        (_, true) => format!("below each the {intervals}"),
-        _ => format!(
-            "below each the {intervals}; nothing stands below those of a single run (n = 1)"
-        ),
+    if intervals.is_empty() {
+        return "each cell ran once (n = 1), so that nothing is known of their dispersion"
+            .to_owned();
     }
+    let alone = match single[..] {
+        [] => "",
+        _ => "; nothing stands below those of a single run (n = 1)",
+    };
+    format!("below each the {intervals}{alone}")
 }
 
 /// What the intervals of this report are.

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::base::statistics::range;
-use crate::report::judged::Judged;
+use crate::report::judged::{Judged, plain, span};
 use crate::report::table::{Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, IntervalKind};
@@ -152,17 +151,11 @@ impl Sweep<'_, '_> {
         view.shared_name(&cells)
     }
 
-    /// "n = 2", or "n = 2 to 9".
+    /// "n = 2", or "n = 2–9".
     pub(crate) fn n(&self) -> String {
-        let counts = self
-            .cells
-            .iter()
-            .filter_map(|(cell, _)| Some(cell.timing?.n as f64));
-        match range(&counts.collect::<Vec<_>>()) {
-            Some((low, high)) if low < high => format!("n = {low} to {high}"),
-            Some((low, _)) => format!("n = {low}"),
-            None => "n = 0".to_owned(),
-        }
+        let counts = self.cells.iter();
+        let counts = counts.filter_map(|(cell, _)| Some(cell.timing?.n as f64));
+        format!("n = {}", span(&counts.collect::<Vec<f64>>(), plain))
     }
 }
 

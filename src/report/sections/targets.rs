@@ -142,13 +142,9 @@ fn row(view: &View<'_>, spec: &TargetSpec) -> Row {
 }
 
 fn why_not(cells: &[&Cell<'_>], column: &str) -> String {
-    match cells
-        .iter()
-        .find(|cell| cell.is_measured())
-        .or(cells.first())
-    {
+    match cells.first() {
         None => "no cell has these values".to_owned(),
-        Some(cell) if cell.is_measured() => format!("no run has `{column}`"),
+        Some(_) if cells.iter().any(|cell| cell.is_measured()) => format!("no run has `{column}`"),
         Some(cell) => cell.why_missing(),
     }
 }

@@ -12,12 +12,7 @@ use super::{gpu, machine};
 
 /// The table of core use and achieved arithmetic.
 pub(crate) fn judged(view: &View<'_>) -> Judged {
-    let threads = "threads that computed";
     let fields = [
-        OfCell::measured("threads", "", threads, |cell| {
-            let times = cell.counted.first().and_then(|run| run.times.as_ref());
-            Entry::count(times.map_or(0, |times| times.threads))
-        }),
         OfCell::derived(
             "cores busy",
             "",

@@ -57,11 +57,8 @@ fn start_and_stop_ms(cell: &Cell<'_>) -> Option<f64> {
 
 fn epochs(cell: &Cell<'_>) -> Option<f64> {
     let facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
-    median(
-        &facts
-            .map(|facts: &RunFacts| facts.epochs as f64)
-            .collect::<Vec<_>>(),
-    )
+    let epochs = facts.map(|facts: &RunFacts| facts.epochs as f64);
+    median(&epochs.collect::<Vec<f64>>())
 }
 
 /// How often the workers of a run were started: none at all, once, or each epoch.

@@ -1,5 +1,7 @@
 //! Loss and metric curves over epochs: one line per different curve, or one per axis value where there are too many.
 
+use std::collections::BTreeSet;
+
 use crate::base::text::{capitalised, kebab_case};
 use crate::event::EpochRow;
 use crate::report::plot::{LinePlot, Point, SERIES, ScaleKind, Series};
@@ -18,14 +20,9 @@ struct Curve<'v, 'a> {
 }
 
 pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
-    let mut names: Vec<&str> = view
-        .set
-        .epochs
-        .iter()
-        .flat_map(|row| row.epoch.validation.keys().map(String::as_str))
-        .collect();
-    names.sort_unstable();
-    names.dedup();
+    let rows = view.set.epochs.iter();
+    let names: BTreeSet<&String> = rows.flat_map(|row| row.epoch.validation.keys()).collect();
+    let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
     let train = plot(view, "train_loss", &[], &|epoch| epoch.train_loss);
     let others = without_twins(view, &names).into_iter().take(4);
     let others = others.filter_map(|(name, twins)| {

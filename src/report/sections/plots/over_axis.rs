@@ -1,7 +1,5 @@
 //! A measure over each numeric axis, batch size first; dots per cell where no axis is numeric.
 
-use std::collections::BTreeMap;
-
 use crate::base::statistics::{median, range};
 use crate::base::text::{capitalised, kebab_case};
 use crate::plan::AxisKind;
@@ -43,15 +41,13 @@ pub(crate) fn deciding(
 ) -> Option<PlotContext> {
     let drawing = Drawing::of(view, measure, cells);
     let spread = |place: usize| {
-        let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-        for one in &drawing.cells {
-            let value = &one.cell.info.axes[place];
-            groups.entry(value).or_default().push(one.value);
-        }
-        let medians: Vec<f64> = groups
-            .values()
-            .filter_map(|values| median(values))
-            .collect();
+        let values = |one: &&Valued<'_, '_>| one.cell.info.axes[place].clone();
+        let groups = grouped(drawing.cells.iter(), values).into_iter();
+        let medians = groups.filter_map(|group| {
+            let values = group.iter().map(|one| one.value);
+            median(&values.collect::<Vec<f64>>())
+        });
+        let medians: Vec<f64> = medians.collect();
         range(&medians).map_or(0.0, |(low, high)| high - low)
     };
     let places = view.telling.iter().copied();
