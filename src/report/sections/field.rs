@@ -80,7 +80,7 @@ impl<'f, R> Field<'f, R> {
     }
 }
 
-impl<'a> OfCell<'_, 'a> {
+impl OfCell<'_, '_> {
     /// A column of `timings.csv`, in its unit; memory in MiB.
     pub(super) fn timed(heading: &str, column: &'static str) -> Self {
         let unit = fixed_column(column).map_or_else(String::new, |column| column.unit);

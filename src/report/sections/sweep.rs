@@ -91,7 +91,7 @@ pub(crate) struct At<'s, 'v, 'a> {
 /// A column of a table of sweeps.
 pub(super) type OfAt<'f, 's, 'v, 'a> = Field<'f, At<'s, 'v, 'a>>;
 
-impl<'s, 'v, 'a> At<'s, 'v, 'a> {
+impl At<'_, '_, '_> {
     /// The column of the throughput.
     pub(super) fn throughput<'f>() -> Field<'f, Self> {
         Field::measured(

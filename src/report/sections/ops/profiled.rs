@@ -186,7 +186,9 @@ impl Total {
             name,
             ..Self::default()
         };
-        totals.iter().for_each(|total| sum.plus(total));
+        for total in totals {
+            sum.plus(total);
+        }
         sum
     }
 }

@@ -153,8 +153,8 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
         let mut cut = left_out(all, is_condensed);
         if !plot.guides.is_empty() {
             let percent = plain(tolerance(self.view) * 100.0);
-            cut += &format!(
-                " Upright: the smallest batch size within {percent} % of the highest throughput of its curve."
+            cut = format!(
+                "{cut} Upright: the smallest batch size within {percent} % of the highest throughput of its curve."
             );
         }
         PlotContext {
