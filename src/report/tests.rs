@@ -17,6 +17,7 @@ mod equal_loss;
 mod formats;
 pub(super) mod many;
 pub(super) mod scaling;
+mod statements;
 mod templates;
 
 /// A results folder of the golden set, as `reports/ddpm` in a folder of its own.
@@ -96,7 +97,13 @@ fn shown(table: &Table) -> Table {
 
 fn tables(report: &Report) -> Vec<&Table> {
     let ids = [
-        "speed", "phases", "loader", "memory", "quality", "compute", "ranking",
+        "speed",
+        "phases",
+        "loader",
+        "memory",
+        "quality",
+        "complexity",
+        "ranking",
     ];
     ids.map(|id| report.shown(id)).into()
 }

@@ -9,14 +9,12 @@ use crate::plan::toml_text;
 use super::measure::Measure;
 use super::search;
 use super::section::{Code, Section, Theme};
-use super::sections::plots::{complexity as complexity_plot, curves, knee, over_axis, phase_bars};
+use super::sections::plots::{curves, over_axis, phase_bars};
 use super::sections::{
-    batch_curve, bottleneck, cells, classes, complexity, compute, configuration, cost, efficiency,
-    environment, estimate, findings, gpu, headroom, loader, memory, method, ops, phases, quality,
-    ranking, samples, scaling, sizes, speed, target, targets, treatments, tree, utilisation,
-    worker_curve,
+    batch_curve, cells, classes, complexity, configuration, cost, environment, estimate, findings,
+    gpu, headroom, loader, memory, method, ops, phases, quality, ranking, reach, samples, scaling,
+    sizes, speed, targets, tree, utilisation, worker_curve,
 };
-use super::table::Table;
 use super::view::{Cell, View};
 
 /// What sections are made from.
@@ -31,31 +29,48 @@ type Make = fn(&Source<'_, '_>) -> Vec<Section>;
 
 /// The themes with their headings, in the order of a page.
 const THEMES: [(&str, &str, Make); 15] = [
-    ("search", "Search", of_search),
-    ("speed", "Speed", of_speed),
-    ("quality", "Quality and curves", of_quality),
-    ("treatments", "Variants and treatments", of_treatments),
-    ("phases", "Where the time goes", of_phases),
-    ("operations", "Operations", |source| {
-        ops::sections(source.view)
+    ("search", "Search", |from| {
+        search::sections(from.view, from.folder)
     }),
-    ("settings", "Batch size and workers", of_settings),
-    ("memory", "Memory", of_memory),
+    ("speed", "Speed", |from| of_speed(from.view)),
+    ("quality", "Quality and curves", of_quality),
+    ("treatments", "Variants and treatments", |from| {
+        of_treatments(from.view)
+    }),
+    ("phases", "Where the time goes", |from| of_phases(from.view)),
+    ("operations", "Operations", |from| ops::sections(from.view)),
+    ("settings", "Batch size and workers", |from| {
+        let curves = [
+            batch_curve::judged(from.view),
+            worker_curve::judged(from.view),
+        ];
+        curves.map(Section::judged).into()
+    }),
+    ("memory", "Memory", |from| of_memory(from.view)),
     (
         "complexity",
         "Parameters, FLOPs and use of the machine",
-        of_complexity,
+        |from| {
+            let complexity = Section::table(complexity::table(from.view));
+            vec![complexity, Section::judged(utilisation::judged(from.view))]
+        },
     ),
-    ("cost", "Cost and estimate", of_cost),
-    ("failures", "Cells and runs without a result", of_failures),
-    ("method", "Method", of_method),
-    ("environment", "Environment", |source| {
-        environment::sections(source.view)
+    ("cost", "Cost and estimate", |from| {
+        let cost = cost::judged(from.view).map(Section::judged);
+        let estimate = estimate::table(from.view).map(Section::table);
+        cost.into_iter().chain(estimate).collect()
     }),
-    ("configuration", "Configuration of the cells", |source| {
-        configuration::sections(source.view)
+    ("failures", "Cells and runs without a result", |from| {
+        vec![cells::without_result(from.view), cells::failed(from.view)]
     }),
-    ("manifest", "Manifest", of_manifest),
+    ("method", "Method", |from| of_method(from.view)),
+    ("environment", "Environment", |from| {
+        environment::sections(from.view)
+    }),
+    ("configuration", "Configuration of the cells", |from| {
+        configuration::sections(from.view)
+    }),
+    ("manifest", "Manifest", |from| of_manifest(from.view)),
 ];
 
 /// The themes that have something to show.
@@ -79,31 +94,14 @@ pub(super) fn themes(source: &Source<'_, '_>) -> Vec<Theme> {
         .collect()
 }
 
-fn tables(tables: impl IntoIterator<Item = Table>) -> impl Iterator<Item = Section> {
-    tables.into_iter().map(Section::table)
-}
-
-fn of_search(source: &Source<'_, '_>) -> Vec<Section> {
-    search::sections(source.view, source.folder)
-}
-
-fn of_speed(source: &Source<'_, '_>) -> Vec<Section> {
-    let view = source.view;
-    let rankings = ranking::rankings(view);
-    let mut all: Vec<Section> = tables(rankings).collect();
-    all.extend(ranking::unranked(view).map(|why| Section {
-        id: "unranked".to_owned(),
-        paragraphs: vec![why],
-        ..Section::default()
-    }));
+fn of_speed(view: &View<'_>) -> Vec<Section> {
+    let mut all = ranking::by_speed(view);
     let throughput = Measure::of("samples_per_s");
-    all.push(Section::plots(
-        "throughput",
-        over_axis::plots(view, &throughput),
-    ));
+    let plots = over_axis::plots(view, &throughput);
+    all.push(Section::plots("throughput", plots));
     all.push(Section::table(speed::table(view)));
-    all.extend(tables(scaling::table(view)));
-    all.extend(sizes::judged(view).map(Section::judged));
+    all.extend(scaling::judged(view).map(Section::judged));
+    all.extend(sizes::table(view).map(Section::table));
     all
 }
 
@@ -118,15 +116,15 @@ fn of_quality(source: &Source<'_, '_>) -> Vec<Section> {
         Section::table(quality::table(view)),
     ];
     sections.extend(targets::judged(view).map(Section::judged));
-    sections.extend(tables(target::tables(view)));
-    sections.extend(tables(classes::table(view)));
-    sections.push(Section::table(efficiency::table(view)));
+    sections.extend(reach::tables(view).into_iter().map(Section::table));
+    sections.extend(classes::table(view).map(Section::table));
+    sections.extend(ranking::by_efficiency(view));
     sections.push(samples::section(view, source.folder));
     sections
 }
 
-fn of_treatments(source: &Source<'_, '_>) -> Vec<Section> {
-    let variants = source.view.set.plan.variants.iter();
+fn of_treatments(view: &View<'_>) -> Vec<Section> {
+    let variants = view.set.plan.variants.iter();
     let points = variants.map(|(name, sets)| {
         let sets = sets
             .iter()
@@ -137,69 +135,27 @@ fn of_treatments(source: &Source<'_, '_>) -> Vec<Section> {
         points: points.collect(),
         ..Section::titled("variants", "Variants")
     };
-    let table = treatments::table(source.view);
-    [variants].into_iter().chain(tables(table)).collect()
+    let table = classes::treatments(view).map(Section::table);
+    [variants].into_iter().chain(table).collect()
 }
 
-fn of_phases(source: &Source<'_, '_>) -> Vec<Section> {
-    let view = source.view;
+fn of_phases(view: &View<'_>) -> Vec<Section> {
     vec![
-        Section::judged(bottleneck::judged(view)),
         Section::plots("phase-plots", phase_bars::plots(view)),
-        Section::table(phases::table(view)),
+        Section::judged(phases::judged(view)),
         tree::section(view),
         Section::table(loader::table(view)),
     ]
 }
 
-fn of_settings(source: &Source<'_, '_>) -> Vec<Section> {
-    let view = source.view;
-    vec![
-        Section::judged(batch_curve::judged(view)),
-        Section::plots("knee", knee::plots(view)),
-        Section::judged(worker_curve::judged(view)),
-    ]
-}
-
-fn of_memory(source: &Source<'_, '_>) -> Vec<Section> {
-    let view = source.view;
-    let mut all = vec![
-        Section::table(memory::table(view)),
-        Section::judged(headroom::judged(view)),
-    ];
+fn of_memory(view: &View<'_>) -> Vec<Section> {
+    let (parts, headroom) = (memory::table(view), headroom::judged(view));
+    let mut all = vec![Section::table(parts), Section::judged(headroom)];
     all.extend(gpu::judged(view).map(Section::judged));
     all
 }
 
-fn of_complexity(source: &Source<'_, '_>) -> Vec<Section> {
-    let view = source.view;
-    vec![
-        Section::table(complexity::table(view)),
-        Section::plots("complexity-plots", complexity_plot::plots(view)),
-        Section::table(compute::table(view)),
-        Section::judged(utilisation::judged(view)),
-    ]
-}
-
-fn of_cost(source: &Source<'_, '_>) -> Vec<Section> {
-    let view = source.view;
-    let mut all: Vec<Section> = cost::judged(view)
-        .map(Section::judged)
-        .into_iter()
-        .collect();
-    all.extend(tables(estimate::table(view)));
-    all
-}
-
-fn of_failures(source: &Source<'_, '_>) -> Vec<Section> {
-    vec![
-        cells::without_result(source.view),
-        cells::failed(source.view),
-    ]
-}
-
-fn of_method(source: &Source<'_, '_>) -> Vec<Section> {
-    let view = source.view;
+fn of_method(view: &View<'_>) -> Vec<Section> {
     let measured = Section {
         points: method::sentences(view),
         ..Section::titled("measured", "How it was measured")
@@ -211,8 +167,8 @@ fn of_method(source: &Source<'_, '_>) -> Vec<Section> {
     vec![measured, checked]
 }
 
-fn of_manifest(source: &Source<'_, '_>) -> Vec<Section> {
-    let plan = &source.view.set.plan;
+fn of_manifest(view: &View<'_>) -> Vec<Section> {
+    let plan = &view.set.plan;
     vec![Section {
         paragraphs: vec![format!("{}, as run:", plan.manifest_path)],
         code: Some(Code::of("toml", &plan.manifest)),

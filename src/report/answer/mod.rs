@@ -14,8 +14,6 @@ mod tests;
 
 use serde::Serialize;
 
-use crate::base::text::capitalised;
-
 use super::advice::Advice;
 use super::number::Number;
 use super::section::Theme;
@@ -73,7 +71,7 @@ impl Answer {
             let points = section(id).into_iter().flat_map(|section| &section.points);
             points.take(most).cloned().collect::<Vec<String>>()
         };
-        let mut sentences = points("section-bottleneck", usize::MAX);
+        let mut sentences = points("section-phases", usize::MAX);
         sentences.extend(points("section-batch-size", 2));
         let targets = section("section-targets").and_then(|section| section.tables.first());
         sentences.extend(targets.map(targets::short));
@@ -242,25 +240,13 @@ fn in_short(cell: &Cell<'_>) -> Option<String> {
 }
 
 /// The answer where the cells differ in their number of samples only: how times grow, and what quality is reached.
-fn growing(view: &View<'_>, grows: Vec<scaling::Growth>) -> Answer {
-    let sentence = |growth: scaling::Growth| {
-        let which = match &*growth.cells {
-            "all" => String::new(),
-            cells => format!("{cells}: "),
-        };
-        let time = capitalised(growth.time);
-        let remarks = growth.remarks.join("; ");
-        let exponent = &growth.exponent.text;
-        format!(
-            "{which}{time} time grows with the number of samples to the power of {exponent} ({remarks})."
-        )
-    };
+fn growing(view: &View<'_>, grows: Vec<String>) -> Answer {
     let cells: Vec<&Cell<'_>> = view
         .cells
         .iter()
         .filter(|cell| cell.is_measured())
         .collect();
-    let mut sentences: Vec<String> = grows.into_iter().take(NAMED).map(sentence).collect();
+    let mut sentences: Vec<String> = grows.into_iter().take(NAMED).collect();
     let quality = choice::usual(&cells)
         .into_iter()
         .find(|measure| !measure.is_clock);

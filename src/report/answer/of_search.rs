@@ -7,6 +7,7 @@ use crate::report::search::{
     Ending, Objective, Search, Study, Trial, entry, front_of, front_plots, front_verdict,
     progress_plots, short_name,
 };
+use crate::report::sections::quality::optimistic;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::View;
 
@@ -44,10 +45,12 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
         sentences.splice(0..0, verdict);
     }
     if search.trials().any(|trial| trial.ending() == Ending::Done) {
-        sentences.push(
-            "Each trial ran once, and the best of many by the figure that chose it is optimistic: best.toml trains it anew."
-                .to_owned(),
-        );
+        let told = optimistic_best(&search).unwrap_or_else(|| {
+            "The best of many by the figure that chose it is optimistic.".to_owned()
+        });
+        sentences.push(format!(
+            "{told} Each trial ran once: best.toml trains the best anew."
+        ));
     }
     let figures = if is_one {
         progress_plots(&search)
@@ -61,6 +64,19 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
         tables: table(&search).into_iter().collect(),
         not_run: String::new(),
     })
+}
+
+/// How optimistic the best trial of all studies by the first objective is; `None` where that is no quality.
+fn optimistic_best(search: &Search<'_, '_>) -> Option<String> {
+    let objective = search.first();
+    let studies = search.studies.iter();
+    let best = studies.filter_map(|study| study.best_first(objective).first().copied());
+    let best = best.min_by(|a, b| {
+        let loss = |trial: &Trial<'_, '_>| objective.loss(trial).unwrap_or(f64::INFINITY);
+        loss(a).total_cmp(&loss(b))
+    })?;
+    let trials = count(search.trials().count(), "trial");
+    optimistic(search.view, &trials, best.cell, &objective.column)
 }
 
 /// The best trial of a study, and the next one.

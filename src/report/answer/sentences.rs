@@ -4,6 +4,7 @@ use crate::base::text::count;
 use crate::base::units::human;
 use crate::report::measure::Measure;
 use crate::report::number::Number;
+use crate::report::sections::quality::optimistic;
 use crate::report::view::View;
 
 use super::choice::{Choice, Ranked, Standing};
@@ -23,6 +24,10 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         (_, 1) => of_best(view, choice),
         _ => of_front(view, choice),
     };
+    if let ([best, _, ..], [measure]) = (&*choice.cells, &*choice.measures) {
+        let cells = count(choice.cells.len(), "cell");
+        sentences.extend(optimistic(view, &cells, best.cell, &measure.column));
+    }
     if !choice.task.is_empty() {
         sentences = vec![format!("{}: {}", choice.task, sentences.join(" "))];
     }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::subject::Subject;
 use crate::plan::toml_text;
 use crate::report::sections::cells::executions;
+use crate::report::view::View;
 use crate::results::IntervalKind;
 
 /// A median over several runs has an interval; a single run is said to be one.
@@ -186,9 +187,7 @@ pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
         }
     }
     let told = subject.context["findings"].to_string();
-    for path in
-        crate::report::sections::treatment::undeclared(&crate::report::view::View::of(subject.set))
-    {
+    for path in crate::report::sections::treatment::undeclared(&View::of(subject.set)) {
         if !told.contains(&path) {
             found.push(format!(
                 "cells along {treatment} differ in {path}, which is not told"
@@ -223,27 +222,20 @@ pub(super) fn r14(subject: &Subject<'_>) -> Vec<String> {
 
 /// Runs that shared the machine are counted, and what they took in sum is said.
 pub(super) fn r15(subject: &Subject<'_>) -> Vec<String> {
-    let blocks = &subject.set.blocks;
-    let shared = blocks.iter().filter(|run| !run.exclusive);
-    let seconds: f64 = shared
-        .clone()
-        .filter_map(|run| Some(run.times.as_ref()?.total_s))
-        .sum();
-    if shared.count() == 0 {
+    let view = View::of(subject.set);
+    let runs = executions(&view);
+    let (alone, shared): (Vec<_>, Vec<_>) = runs.iter().partition(|(_, run)| run.exclusive);
+    if shared.is_empty() {
         return Vec::new();
     }
-    let sum = crate::base::units::human_seconds(seconds);
+    let seconds = shared.iter();
+    let seconds = seconds.filter_map(|(_, run)| Some(run.times.as_ref()?.total_s));
+    let sum = crate::base::units::human_seconds(seconds.sum());
     let expected = [
         format!(
             "{} of {} had the machine to themselves",
-            executions(
-                &blocks
-                    .iter()
-                    .filter(|run| run.exclusive)
-                    .cloned()
-                    .collect::<Vec<_>>()
-            ),
-            crate::base::text::count(executions(blocks), "run")
+            alone.len(),
+            crate::base::text::count(runs.len(), "run")
         ),
         format!("took {sum} in sum"),
     ];
@@ -259,7 +251,7 @@ pub(super) fn r15(subject: &Subject<'_>) -> Vec<String> {
 
 /// A cost is that of every run, failed ones too: its last row counts them all.
 pub(super) fn r16(subject: &Subject<'_>) -> Vec<String> {
-    let runs = subject.set.blocks.len();
+    let runs = executions(&View::of(subject.set)).len();
     let tables = subject.tables.iter().filter(|table| table.id == "cost");
     let counted = tables.filter_map(|table| {
         let place = table

@@ -1,14 +1,12 @@
 //! Throughput against batch size, with the knee: the smallest batch size within a few percent of the best.
 
 use crate::report::judged::{Judged, plain, some_of};
-use crate::report::number::{Provenance, fixed};
-use crate::report::table::{Column, Entry, Row, Table};
+use crate::report::number::fixed;
+use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 
-use super::complexity::sample_entry;
-use super::memory::mebibytes;
-use super::speed::{in_mib, throughput};
-use super::sweep::{Sweep, columns, in_words, interval, rows_once, sweeps};
+use super::speed::throughput;
+use super::sweep::{self, At, OfAt, Sweep, in_words, interval, sweeps};
 
 /// Axis that is swept.
 pub(crate) const AXIS: &str = "train.batch-size";
@@ -50,14 +48,14 @@ pub(crate) fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee
         .iter()
         .position(|(cell, _)| speed(cell) >= line)?;
     let (cell, _) = sweep.cells[place];
-    let of_best = interval(best, "samples_per_s");
+    let of_best = interval(best);
     let scaled = |end: f64| (1.0 - tolerance) * end;
-    let reaches = |cell: &Cell<'_>| match (interval(cell, "samples_per_s"), of_best) {
+    let reaches = |cell: &Cell<'_>| match (interval(cell), of_best) {
         (Some(own), Some(best)) => own.high >= scaled(best.low),
         _ => true,
     };
     let also = sweep.cells[..place].iter().map(|(cell, _)| *cell);
-    let is_unsure = match (interval(cell, "samples_per_s"), of_best) {
+    let is_unsure = match (interval(cell), of_best) {
         (Some(own), Some(of_best)) => {
             cell.info.key != best.info.key && own.low < scaled(of_best.high)
         }
@@ -74,92 +72,49 @@ pub(crate) fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee
 /// The table of every batch-size curve, with its knee.
 pub(crate) fn judged(view: &View<'_>) -> Judged {
     let found = sweeps(view, AXIS, &[]);
-    let median = Provenance::Measured("median of n runs".into());
-    let columns = columns(
-        view,
-        vec![
-            Column::count("n", &Provenance::Measured("runs that count".into())),
-            Column::number("throughput", "samples/s", &median),
-            Column::number(
-                "of the best",
-                "%",
-                &Provenance::Derived("throughput ÷ highest of the curve".into()),
-            ),
-            Column::number(
-                "time per sample",
-                "ms",
-                &Provenance::Derived("median step ÷ samples of a step, median of n runs".into()),
-            ),
-            Column::number("peak, training", "MiB", &median),
-            Column::text("knee"),
-        ],
-    );
-    let rows = rows_once(found.iter().flat_map(|sweep| rows(view, sweep)));
-    let mut verdicts: Vec<String> = found
-        .iter()
-        .filter_map(|sweep| verdict(view, sweep))
-        .collect();
-    if verdicts.is_empty() {
-        verdicts.push("No two measured cells differ in batch size only.".to_owned());
-    }
-    let about = "Cells that differ in batch size only, each group a curve.".to_owned();
-    let table = Table::of_rows(("batch-size", "Batch size", about), columns, rows);
+    let fields = [
+        At::throughput(),
+        OfAt::derived(
+            "of the best",
+            "%",
+            "throughput ÷ highest of the curve",
+            |at| {
+                let share =
+                    knee(at.sweep, tolerance(view)).and_then(|knee| share_of_best(at.cell, &knee));
+                Entry::shown(share, |share| fixed(share, 1))
+            },
+        ),
+        OfAt::text("knee", |at| {
+            let is = |other: &&Cell<'_>| other.info.key == at.cell.info.key;
+            let mark = match knee(at.sweep, tolerance(view)) {
+                Some(knee) if is(&knee.cell) => "knee",
+                Some(knee) if knee.also.iter().any(is) => "not told apart",
+                _ => "–",
+            };
+            mark.to_owned()
+        }),
+    ];
+    let verdicts = found.iter().filter_map(|sweep| verdict(view, sweep));
     let rule = format!(
         "The knee is the smallest batch size whose median throughput is within {} % of the highest of its curve \
          (`report.knee`). Another size is told apart from it where its interval ends below that line.",
         plain(tolerance(view) * 100.0)
     );
-    Judged::new(table, rule, verdicts)
+    let about = "Cells that differ in batch size only, each group a curve.".to_owned();
+    let none = "No two measured cells differ in batch size only.";
+    let head = ("batch-size", "Batch size", about);
+    sweep::judged(
+        view,
+        &found,
+        head,
+        &fields,
+        (rule, verdicts.collect(), none),
+    )
 }
 
-fn rows(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<Row> {
-    let Some(found) = knee(sweep, tolerance(view)) else {
-        return sweep.rows(view, |_| Vec::new());
-    };
-    let best = throughput(found.best).map_or(f64::NAN, |number| number.value);
-    sweep.rows(view, |cell| {
-        let speed = throughput(cell);
-        let value = speed.as_ref().map_or(f64::NAN, |number| number.value);
-        let is = |other: &Cell<'_>| other.info.key == cell.info.key;
-        let mark = if is(found.cell) {
-            "knee"
-        } else if found.also.iter().any(|cell| is(cell)) {
-            "not told apart"
-        } else {
-            "–"
-        };
-        vec![
-            Entry::count(cell.timing.map_or(0, |row| row.n)),
-            Entry::number(speed.as_ref()),
-            Entry::shown(Some(value / best * 100.0), |share| fixed(share, 1)),
-            sample_entry(view, cell),
-            in_mib(cell, "peak_train_bytes", mebibytes),
-            Entry::text(mark),
-        ]
-    })
-}
-
-/// Larger sizes than the knee that fall below its line again.
-fn below(sweep: &Sweep<'_, '_>, found: &Knee<'_, '_>, tolerance: f64) -> String {
-    let speed = |cell: &Cell<'_>| throughput(cell).map_or(0.0, |number| number.value);
-    let line = (1.0 - tolerance) * speed(found.best);
-    let cells = sweep.cells.iter().map(|(cell, _)| *cell);
-    let larger = cells.skip_while(|cell| cell.info.key != found.cell.info.key);
-    let names: Vec<String> = larger
-        .filter(|cell| speed(cell) < line)
-        .map(|cell| {
-            let share = speed(cell) / speed(found.best) * 100.0;
-            format!("{} ({} %)", cell.info.axes[sweep.axis], fixed(share, 1))
-        })
-        .collect();
-    if names.is_empty() {
-        String::new()
-    } else {
-        let names = some_of(&names, 3);
-        format!(
-            " Larger sizes that fall below the line again, so that the curve is not a steady one: {names}."
-        )
-    }
+/// Percent of the throughput of the curve's best.
+fn share_of_best(cell: &Cell<'_>, knee: &Knee<'_, '_>) -> Option<f64> {
+    Some(throughput(cell)?.value / throughput(knee.best)?.value * 100.0)
 }
 
 fn verdict(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {
@@ -169,17 +124,17 @@ fn verdict(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {
     let found = knee(sweep, tolerance(view))?;
     let size = |cell: &Cell<'_>| cell.info.axes[sweep.axis].clone();
     let (knee, best) = (size(found.cell), size(found.best));
-    let share = throughput(found.cell)?.value / throughput(found.best)?.value * 100.0;
+    let share = share_of_best(found.cell, &found)?;
     let against = if knee == best {
         "the highest of the curve".to_owned()
     } else {
-        let highest = in_words(found.best, "samples_per_s");
+        let highest = in_words(found.best);
         format!("{} % of the highest, {highest} at {best}", fixed(share, 1))
     };
     let text = format!(
         "{}: the knee is at batch size {knee} with {}, {against}.",
         sweep.name(view),
-        in_words(found.cell, "samples_per_s"),
+        in_words(found.cell),
     );
     let largest = sweep.cells.last().map(|(cell, _)| size(cell));
     let open = if largest.as_ref() == Some(&knee) {
@@ -187,8 +142,7 @@ fn verdict(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {
     } else {
         ""
     };
-    let below = below(sweep, &found, tolerance(view));
-    Some(format!("{text}{open}{below}{}", apart(sweep, &found)))
+    Some(format!("{text}{open}{}", apart(sweep, &found)))
 }
 
 /// How surely the knee is where it is.

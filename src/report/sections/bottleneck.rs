@@ -1,11 +1,10 @@
 //! What bounds the step of each cell: a rule over exclusive shares, with its numbers.
 
-use crate::report::judged::{Judged, some_of, span};
-use crate::report::number::{Provenance, fixed};
-use crate::report::table::{Column, ColumnKind, Entry, Table};
+use crate::report::judged::{some_of, span};
+use crate::report::number::fixed;
 use crate::report::view::{Cell, View};
 
-use super::phases::{Breakdown, PHASES, breakdown};
+use super::phases::{Breakdown, PHASES, breakdown, names};
 
 /// Percent of the step from which on anything but computing is called what bounds it.
 const BOUND: f64 = 10.0;
@@ -67,51 +66,29 @@ fn bound(found: &Breakdown) -> Class {
 
 /// The largest component, with its share.
 fn largest(found: &Breakdown) -> (&'static str, f64) {
-    let names = PHASES.iter().map(|(name, _)| *name).chain(["other"]);
-    let pairs = names.zip(found.shares.iter().copied());
+    let pairs = names().into_iter().zip(found.shares.iter().copied());
     pairs
         .max_by(|a, b| a.1.total_cmp(&b.1))
         .unwrap_or(("other", 0.0))
 }
 
-/// The table of classes per cell, with the verdict.
-pub(crate) fn judged(view: &View<'_>) -> Judged {
-    let columns = vec![
-        Column::share("compute", "(forward + loss + backward + optimizer) ÷ step"),
-        Column::share("input", "data wait ÷ step"),
-        Column::share("transfer", "transfer ÷ step"),
-        Column::share("overhead", "residual ÷ step").of(ColumnKind::Residual),
-        Column::number("sum", "%", &Provenance::Derived("sum of the shares".into())),
-        Column::text("largest component"),
-        Column::text("bound by"),
-    ];
-    let about =
-        "Every phase of the step in one of four classes; the whole is the mean step.".to_owned();
-    let table = Table::of_cells(
-        view,
-        ("bottleneck", "What bounds the step", about),
-        columns,
-        |cell| {
-            let found = breakdown(cell)?;
-            let shares = Class::ALL.map(|class| class.share(&found));
-            let mut fields = shares
-                .map(|share| Entry::value(share, fixed(share, 1)))
-                .to_vec();
-            fields.push(Entry::shown(Some(shares.iter().sum()), |sum| fixed(sum, 1)));
-            let (name, most) = largest(&found);
-            fields.push(Entry::text(format!("{name} ({} %)", fixed(most, 1))));
-            fields.push(Entry::text(bound(&found).name()));
-            Some(fields)
-        },
-    );
-    let rule = format!(
-        "A step is bound by input, transfer or overhead from {BOUND} % of it on (the largest of them counts), else by \
-         compute."
-    );
-    Judged::new(table, rule, verdicts(view))
+/// What bounds the step, and the largest component with its share.
+pub(super) fn words(found: &Breakdown) -> [String; 2] {
+    let (name, most) = largest(found);
+    let largest = format!("{name} ({} %)", fixed(most, 1));
+    [bound(found).name().to_owned(), largest]
 }
 
-fn verdicts(view: &View<'_>) -> Vec<String> {
+/// The rule that says what bounds a step.
+pub(super) fn rule() -> String {
+    format!(
+        "A step is bound by input (data wait), transfer or overhead (other) from {BOUND} % of it on (the largest of them \
+         counts), else by compute."
+    )
+}
+
+/// What bounds the steps of the measured cells, a sentence for each class.
+pub(super) fn verdicts(view: &View<'_>) -> Vec<String> {
     let measured: Vec<(&Cell<'_>, Breakdown)> = view
         .cells
         .iter()

@@ -17,36 +17,39 @@ pub(crate) fn summary(view: &View<'_>) -> String {
             (n > 0).then(|| format!("{n} {name}"))
         })
         .collect();
-    let runs = executions(&view.set.blocks);
-    let failed = failures(view).count();
-    let failed = if failed > 0 {
-        format!(", {failed} of them failed")
-    } else {
-        String::new()
+    let runs = executions(view);
+    let is_failed = |(_, run): &&(&Cell<'_>, &BlockRow)| run.status.is_failure();
+    let failed = runs.iter().filter(is_failed).count();
+    let failed = match failed {
+        0 => String::new(),
+        failed => format!(", {failed} of them failed"),
     };
     let cells = count(view.cells.len(), "cell");
     format!(
         "{cells}: {}; {}{failed}",
         parts.join(", "),
-        count(runs, "run")
+        count(runs.len(), "run")
     )
 }
 
-/// Runs that were executed: cells that ask for the same run share it, and it counts once.
-pub(crate) fn executions(blocks: &[BlockRow]) -> usize {
-    let known = blocks.iter().filter(|run| run.start_s.is_some());
-    let unknown = blocks.len() - known.clone().count();
-    known.map(execution).collect::<BTreeSet<_>>().len() + unknown
-}
-
-/// What cells that share a run have in common: session, start, wall time, seed, block, time inside.
-pub(crate) type Execution<'a> = (Option<&'a str>, [Option<u64>; 3], (u64, usize));
+/// What tells an execution from every other one: session, start, wall time, time inside, seed, block.
+pub(crate) type Execution<'r> = (&'r Option<String>, [Option<u64>; 3], u64, usize);
 
 /// The execution that a row is about.
 pub(crate) fn execution(run: &BlockRow) -> Execution<'_> {
-    let total = run.times.as_ref().map(|times| times.total_s);
-    let times = [run.start_s, run.wall_s, total].map(|seconds| seconds.map(f64::to_bits));
-    (run.session.as_deref(), times, (run.seed, run.block))
+    let total_s = run.times.as_ref().map(|times| times.total_s);
+    let seconds = [run.start_s, run.wall_s, total_s].map(|seconds| seconds.map(f64::to_bits));
+    (&run.session, seconds, run.seed, run.block)
+}
+
+/// Every execution with the first cell that asked for it, in plan order: cells that ask for the same run share it, and it
+/// counts once. Of runs without a recorded start none is known to be shared.
+pub(crate) fn executions<'v, 'a>(view: &'v View<'a>) -> Vec<(&'v Cell<'a>, &'a BlockRow)> {
+    let mut seen = BTreeSet::new();
+    let runs = view.cells.iter();
+    let runs = runs.flat_map(|cell| cell.blocks.iter().map(move |run| (cell, *run)));
+    runs.filter(|(_, run)| run.start_s.is_none() || seen.insert(execution(run)))
+        .collect()
 }
 
 /// Cells and runs that a list names; all of them are in the CSV files.

@@ -1,224 +1,169 @@
 //! Classes of cells side by side, with a ratio only between cells that do the same work, and treatments with all that
 //! differs between them.
 
+use std::collections::BTreeMap;
+
 use crate::base::statistics::geometric_mean;
 use crate::base::units::human;
-use crate::report::number::{Number, Provenance};
-use crate::report::table::{Column, Entry, Row, Table, sources, spread_entry};
+use crate::report::number::Number;
+use crate::report::table::{Entry, Table, spread_entry};
 use crate::report::view::{Cell, View};
 
 use super::complexity::sample_ms;
 use super::difference;
-use super::ranking::not_comparable;
+use super::field::{self, Field};
+use super::ranking::{measured_apart, not_comparable};
 use super::speed::timing;
 use super::tasks::grouped;
 
 /// Cells of one class.
-pub(crate) struct Class<'v, 'a> {
+struct Class<'v, 'a> {
     /// Value of the axis, or kind of the model.
-    pub(crate) name: String,
+    name: String,
     /// Its cells, in plan order.
-    pub(crate) cells: Vec<&'v Cell<'a>>,
+    cells: Vec<&'v Cell<'a>>,
 }
 
-/// What classes are made of.
-enum By {
-    /// The values of the axis at this place.
-    Axis(usize),
-    /// The kinds of models.
-    Kind,
+/// A class beside the first one of its dataset.
+struct Line<'c, 'v, 'a> {
+    class: &'c Class<'v, 'a>,
+    first: &'c Class<'v, 'a>,
 }
 
-/// The classes of a plan, in plan order: values of `report.classes`, else the kinds of models; one class where all cells
-/// are alike.
-pub(crate) fn of_plan<'v, 'a>(view: &'v View<'a>) -> Vec<Class<'v, 'a>> {
-    let by = by(view);
-    classes(view, view.cells.iter().collect(), &by)
-}
-
-/// The table of classes; `None` where there is only one.
+/// The table of classes with measured cells: values of `report.classes`, else kinds of models; `None` where there is only
+/// one class.
 pub(crate) fn table(view: &View<'_>) -> Option<Table> {
-    let by = by(view);
-    let datasets = grouped(view.cells.iter(), |cell| {
-        view.section(cell, "dataset").map(ToString::to_string)
-    });
-    if of_plan(view).len() < 2 {
+    let axis = named_axis(view);
+    let dataset = |cell: &Cell<'_>| view.section(cell, "dataset").map(ToString::to_string);
+    if classes(view, view.cells.iter(), axis).len() < 2 {
         return None;
     }
-    let several = datasets.len() > 1;
-    let mut rows = Vec::new();
-    for cells in &datasets {
-        let classes = classes(view, cells.clone(), &by);
-        for class in &classes {
-            rows.push(row(view, &by, class, &classes[0], several));
-        }
+    let measured = view.cells.iter().filter(|cell| cell.is_measured());
+    let datasets = grouped(measured, |cell| dataset(cell)).into_iter();
+    let datasets: Vec<Vec<Class<'_, '_>>> = datasets
+        .map(|cells| classes(view, cells.into_iter(), axis))
+        .collect();
+    let lines = datasets.iter().flat_map(|classes| {
+        let first = &classes[0];
+        let lines = classes.iter().map(move |class| Line { class, first });
+        lines.map(|line| (String::new(), line))
+    });
+    let what = axis.map_or("kind of model", |place| &view.set.plan.axes[place].name);
+    let about = format!(
+        "Cells by {what}: medians over the measured cells of a class, below them the range of the cells. Classes whose \
+         cells differ in dataset, loss, model shape or algorithm do other work per sample: a ratio of their times would \
+         measure the choice of cells, and is not drawn."
+    );
+    let mut fields = fields(view, axis);
+    if datasets.len() < 2 {
+        fields.remove(1);
     }
-    let what = match by {
-        By::Axis(place) => format!("Cells by {}", view.set.plan.axes[place].name),
-        By::Kind => "Cells by kind of model".to_owned(),
-    };
-    let columns = columns(several);
-    Some(Table {
-        id: "classes".to_owned(),
-        title: "Classes".to_owned(),
-        about: format!(
-            "{what}: medians over the measured cells of a class, below them the range of the cells. Classes whose cells differ \
-             in dataset, loss, model shape or algorithm do other work per sample: a ratio of their times would \
-             measure the choice of cells, and is not drawn."
-        ),
-        sources: sources(&columns),
-        columns,
-        rows,
-        cut: None,
-    })
+    Some(field::of_rows(
+        ("classes", "Classes", about),
+        &fields,
+        lines,
+    ))
 }
 
-fn by(view: &View<'_>) -> By {
-    let axes = &view.set.plan.axes;
-    let named = view
-        .set
-        .plan
-        .report
-        .get("classes")
-        .and_then(|name| name.as_str());
-    let place = named.and_then(|name| axes.iter().position(|axis| axis.is_called(name)));
-    place.map_or(By::Kind, By::Axis)
+/// Place of the axis that `report.classes` names.
+fn named_axis(view: &View<'_>) -> Option<usize> {
+    let plan = &view.set.plan;
+    let name = plan.report.get("classes")?.as_str()?;
+    plan.axes.iter().position(|axis| axis.is_called(name))
 }
 
-fn classes<'v, 'a>(view: &View<'a>, cells: Vec<&'v Cell<'a>>, by: &By) -> Vec<Class<'v, 'a>> {
-    let name = |cell: &Cell<'a>| match by {
-        By::Axis(place) => view.words(*place, &cell.info.axes[*place]),
-        By::Kind => {
-            let kind = difference::part(view, cell, "model.kind").and_then(|kind| kind.as_str());
-            kind.unwrap_or("all cells").to_owned()
+fn classes<'v, 'a: 'v>(
+    view: &View<'a>,
+    cells: impl Iterator<Item = &'v Cell<'a>>,
+    axis: Option<usize>,
+) -> Vec<Class<'v, 'a>> {
+    let name = |cell: &Cell<'a>| {
+        let kind = || difference::part(view, cell, "model.kind")?.as_str();
+        match axis {
+            Some(place) => view.words(place, &cell.info.axes[place]),
+            None => kind().unwrap_or("all cells").to_owned(),
         }
     };
-    let groups = grouped(cells.into_iter(), name);
     let class = |cells: Vec<&'v Cell<'a>>| Class {
         name: name(cells[0]),
         cells,
     };
-    groups.into_iter().map(class).collect()
-}
-
-fn columns(several: bool) -> Vec<Column> {
-    let cells = Provenance::Measured("cells with a median".into());
-    let middle = Provenance::Derived("median over cells".into());
-    let ratio = Provenance::Derived(
-        "geometric mean over pairs of cells, own time per sample ÷ that of the first class".into(),
-    );
-    let mut columns = vec![Column::text("class")];
-    columns.extend(several.then(|| Column::text("dataset")));
-    columns.push(Column::count("cells", &cells));
-    columns.push(Column::number("epoch", "s", &middle));
-    columns.push(Column::number("step", "ms", &middle));
-    columns.push(Column::number("time per sample", "ms", &middle));
-    columns.push(Column::number("time ÷ first class", "", &ratio));
-    columns.push(Column::text("why no ratio"));
-    columns
-}
-
-fn row(
-    view: &View<'_>,
-    by: &By,
-    class: &Class<'_, '_>,
-    first: &Class<'_, '_>,
-    several: bool,
-) -> Row {
-    let measured: Vec<&Cell<'_>> = measured(&class.cells);
-    let mut fields = vec![Entry::text(class.name.clone())];
-    if several {
-        let name = difference::part(view, class.cells[0], "dataset_name").map(difference::plain);
-        fields.push(Entry::text(name.unwrap_or_default()));
-    }
-    if measured.is_empty() {
-        return Row {
-            key: String::new(),
-            fields,
-            missing: Some(class.cells[0].why_missing()),
-        };
-    }
-    let column = |name: &str| {
-        let values = measured
-            .iter()
-            .filter_map(|cell| Some(timing(cell, name)?.value));
-        over_cells(&values.collect::<Vec<f64>>())
-    };
-    fields.push(Entry::value(
-        measured.len() as f64,
-        measured.len().to_string(),
-    ));
-    fields.push(column("epoch_s"));
-    fields.push(column("step_ms"));
-    let per_sample = measured.iter().filter_map(|cell| sample_ms(view, cell));
-    fields.push(over_cells(&per_sample.collect::<Vec<f64>>()));
-    let (ratio, why) = if class.name == first.name {
-        (Entry::text("–"), "the first class".to_owned())
-    } else {
-        against(view, by, class, first)
-    };
-    fields.push(ratio);
-    fields.push(Entry::text(why));
-    Row {
-        key: String::new(),
-        fields,
-        missing: None,
-    }
-}
-
-fn measured<'v, 'a>(cells: &[&'v Cell<'a>]) -> Vec<&'v Cell<'a>> {
-    cells
-        .iter()
-        .copied()
-        .filter(|cell| cell.is_measured())
+    grouped(cells, |cell| name(cell))
+        .into_iter()
+        .map(class)
         .collect()
 }
 
-fn over_cells(values: &[f64]) -> Entry {
-    spread_entry(values, |value| human(value, 3))
+fn fields<'f>(view: &'f View<'_>, axis: Option<usize>) -> Vec<Field<'f, Line<'f, 'f, 'f>>> {
+    type OfLine<'f> = Field<'f, Line<'f, 'f, 'f>>;
+    let over = |heading, unit, value: fn(&View<'_>, &Cell<'_>) -> Option<f64>| {
+        OfLine::derived(heading, unit, "median over cells", move |line| {
+            let values = line.class.cells.iter();
+            let values = values.filter_map(|cell| value(view, cell));
+            spread_entry(&values.collect::<Vec<f64>>(), |value| human(value, 3))
+        })
+    };
+    vec![
+        OfLine::text("class", |line| line.class.name.clone()),
+        OfLine::text("dataset", |line| {
+            let name = difference::part(view, line.class.cells[0], "dataset_name");
+            name.map(difference::plain).unwrap_or_default()
+        }),
+        OfLine::count("cells", "cells with a median", |line| {
+            line.class.cells.len()
+        }),
+        over("epoch", "s", |_, cell| Some(timing(cell, "epoch_s")?.value)),
+        over("step", "ms", |_, cell| Some(timing(cell, "step_ms")?.value)),
+        over("time per sample", "ms", sample_ms),
+        OfLine::derived(
+            "time ÷ first class",
+            "",
+            "geometric mean over pairs of cells, own time per sample ÷ that of the first class",
+            move |line| {
+                let pairs = comparable(view, line, axis);
+                let ratio = ratio(&pairs, &|cell| sample_ms(view, cell));
+                let detail = match (ratio.value, pairs.len()) {
+                    (None, _) => String::new(),
+                    (_, 1) => "1 pair".to_owned(),
+                    (_, n) => format!("{n} pairs"),
+                };
+                Entry { detail, ..ratio }
+            },
+        ),
+        OfLine::text("why no ratio", move |line| {
+            if line.class.name == line.first.name {
+                return "the first class".to_owned();
+            }
+            if !comparable(view, line, axis).is_empty() {
+                return "–".to_owned();
+            }
+            let differs = difference::of_steps(view, &line.class.cells, &line.first.cells);
+            match differs.join(", ") {
+                none if none.is_empty() => {
+                    "not comparable: no two cells share everything else".to_owned()
+                }
+                differs => format!("not comparable: different {differs}"),
+            }
+        }),
+    ]
 }
 
-/// The ratio to the first class, or why there is none.
-fn against(
+/// Pairs of a class' cells and those of the first class that have a ratio; none of the first class itself.
+fn comparable<'v, 'a>(
     view: &View<'_>,
-    by: &By,
-    class: &Class<'_, '_>,
-    first: &Class<'_, '_>,
-) -> (Entry, String) {
-    let without = match by {
-        By::Axis(place) => Some(*place),
-        By::Kind => None,
-    };
-    let (own, base) = (measured(&class.cells), measured(&first.cells));
-    let pairs = pairs(&own, &base, without);
-    let ratios = pairs.iter().filter_map(|(own, base)| {
-        let is_alike = not_comparable(view, own, base).is_none();
-        is_alike.then_some(sample_ms(view, own)? / sample_ms(view, base)?)
-    });
-    let ratios: Vec<f64> = ratios.collect();
-    if let Some(mean) = geometric_mean(&ratios) {
-        let ratio = Number::ratio(mean, "time per sample");
-        let detail = match ratios.len() {
-            1 => "1 pair".to_owned(),
-            n => format!("{n} pairs"),
-        };
-        let entry = Entry {
-            detail,
-            ..Entry::value(ratio.value, ratio.text)
-        };
-        return (entry, "–".to_owned());
+    line: &Line<'_, 'v, 'a>,
+    axis: Option<usize>,
+) -> Vec<(&'v Cell<'a>, &'v Cell<'a>)> {
+    if line.class.name == line.first.name {
+        return Vec::new();
     }
-    let differs = difference::of_steps(view, &own, &base);
-    let why = if differs.is_empty() {
-        "not comparable: no two cells share everything else".to_owned()
-    } else {
-        format!("not comparable: different {}", differs.join(", "))
-    };
-    (Entry::text("–"), why)
+    let mut pairs = pairs(&line.class.cells, &line.first.cells, axis);
+    pairs.retain(|(own, base)| not_comparable(view, own, base).is_none());
+    pairs
 }
 
 /// Pairs of cells that agree on every axis but one.
-pub(super) fn pairs<'v, 'a>(
+fn pairs<'v, 'a>(
     own: &[&'v Cell<'a>],
     base: &[&'v Cell<'a>],
     without: Option<usize>,
@@ -229,9 +174,72 @@ pub(super) fn pairs<'v, 'a>(
             .map(|(_, value)| value.clone())
             .collect()
     };
-    let known: std::collections::BTreeMap<Vec<String>, &Cell<'a>> =
+    let known: BTreeMap<Vec<String>, &Cell<'a>> =
         base.iter().map(|cell| (rest(cell), *cell)).collect();
     own.iter()
         .filter_map(|cell| Some((*cell, *known.get(&rest(cell))?)))
         .collect()
+}
+
+/// Those of two treatments that were both measured with the same code in the same environment.
+fn measured_pairs<'v, 'a>(
+    own: &Class<'v, 'a>,
+    base: &Class<'v, 'a>,
+    place: usize,
+) -> Vec<(&'v Cell<'a>, &'v Cell<'a>)> {
+    let mut pairs = pairs(&own.cells, &base.cells, Some(place));
+    pairs.retain(|(own, base)| {
+        own.is_measured() && base.is_measured() && measured_apart(own, base).is_none()
+    });
+    pairs
+}
+
+/// Geometric mean over pairs of cells of a value ÷ that of the second; a dash without pairs.
+fn ratio(pairs: &[(&Cell<'_>, &Cell<'_>)], value: &dyn Fn(&Cell<'_>) -> Option<f64>) -> Entry {
+    let ratios = pairs.iter();
+    let ratios = ratios.filter_map(|(own, base)| Some(value(own)? / value(base)?));
+    let mean = geometric_mean(&ratios.collect::<Vec<f64>>());
+    Entry::number(mean.map(|mean| Number::ratio(mean, "")).as_ref())
+}
+
+/// The table of treatments; `None` where the manifest declares none.
+pub(crate) fn treatments(view: &View<'_>) -> Option<Table> {
+    type OfClass<'f, 'v, 'a> = Field<'f, &'f Class<'v, 'a>>;
+    let compare = &view.set.plan.compare;
+    let name = compare.get("treatment")?.as_str()?;
+    let place = view.treatment()?;
+    let all = classes(view, view.cells.iter(), Some(place));
+    let declared = compare.get("baseline").and_then(|value| value.as_str());
+    let is_declared = |class: &&Class<'_, '_>| Some(&*class.cells[0].info.axes[place]) == declared;
+    let base = all.iter().find(is_declared).or(all.first())?;
+    let pairs = |class| measured_pairs(class, base, place);
+    let of_pairs = |heading, of: &str, value: fn(&View<'_>, &Cell<'_>) -> Option<f64>| {
+        let formula = format!("{of} ÷ that of the baseline, geometric mean over pairs");
+        OfClass::derived(heading, "", formula, move |class| {
+            ratio(&pairs(class), &|cell| value(view, cell))
+        })
+    };
+    let training = |_: &View<'_>, cell: &Cell<'_>| Some(timing(cell, "train_s")?.value);
+    let fields = [
+        OfClass::text("treatment", |class| class.name.clone()),
+        OfClass::count("pairs", "pairs with medians", |class| pairs(class).len()),
+        of_pairs("time per sample, ratio", "time per sample", sample_ms),
+        of_pairs("training time, ratio", "training time", training),
+        OfClass::text("what differs", |class| {
+            match difference::of_all(view, &class.cells, &base.cells).join("; ") {
+                none if none.is_empty() => "nothing in the specifications".to_owned(),
+                differs => differs,
+            }
+        }),
+    ];
+    let base_name = &base.name;
+    let about = format!(
+        "The manifest declares the axis {name} as the treatment: its values may differ in work, so that these are ratios of \
+         whole treatments and no speed-ups. Each is own time ÷ time of {base_name}, the geometric mean over pairs of \
+         cells that agree on all other axes; everything that differs stands beside it."
+    );
+    let others = all.iter().filter(|class| class.name != base.name);
+    let rows: Vec<_> = others.map(|class| (String::new(), class)).collect();
+    let head = ("treatments", "Ratios of treatments", about);
+    (!rows.is_empty()).then(|| field::of_rows(head, &fields, rows))
 }

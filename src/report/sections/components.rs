@@ -1,69 +1,54 @@
 //! The component table: every phase of a step with its time, its share and its class.
 
-use crate::report::number::{Provenance, fixed};
-use crate::report::table::{Column, Entry, Row, Table};
+use crate::report::number::fixed;
+use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
 
 use super::bottleneck::Class;
 use super::chosen::{chosen, which};
-use super::phases::{PHASES, breakdown, column};
+use super::field::{self, Field, MEDIAN};
+use super::phases::{breakdown, column, names};
 use super::speed::timing;
+
+/// A component: its cell, its name, the column of its time, its share and its class.
+type Component<'v, 'a> = (&'v Cell<'a>, &'static str, String, f64, &'static str);
 
 /// The table: the chosen cells' components, each cell ending in its sum.
 pub(crate) fn table(view: &View<'_>) -> Table {
-    let columns = vec![
-        Column::text("cell"),
-        Column::text("component"),
-        Column::number(
-            "time per step",
-            "ms",
-            &Provenance::Measured("median of n runs".into()),
-        ),
-        Column::number(
+    type OfComponent<'f, 'v, 'a> = Field<'f, Component<'v, 'a>>;
+    let fields = [
+        OfComponent::text("cell", |(cell, ..)| view.name(cell, None)),
+        OfComponent::text("component", |(_, name, ..)| (*name).to_owned()),
+        OfComponent::measured("time per step", "ms", MEDIAN, |(cell, _, column, ..)| {
+            Entry::number(timing(cell, column).as_ref())
+        }),
+        OfComponent::derived(
             "share",
             "%",
-            &Provenance::Derived("mean of the component ÷ mean step".into()),
+            "mean of the component ÷ mean step",
+            |(.., share, _)| Entry::value(*share, fixed(*share, 1)),
         ),
-        Column::text("class"),
+        OfComponent::text("class", |(.., class)| (*class).to_owned()),
     ];
     let about = format!(
         "{} Loading counts as the time that training waited for it; what the workers worked meanwhile stands under \
          “Loading” and is no part of the step.",
         which(view)
     );
-    let rows = chosen(view).into_iter().flat_map(|cell| rows(view, cell));
-    Table::of_rows(
-        ("components", "Components of a step", about),
-        columns,
-        rows.collect(),
-    )
+    let rows = chosen(view).into_iter().flat_map(components);
+    let rows = rows.map(|row| (row.0.info.key.clone(), row));
+    let head = ("components", "Components of a step", about);
+    field::of_rows(head, &fields, rows)
 }
 
-fn rows(view: &View<'_>, cell: &Cell<'_>) -> Vec<Row> {
+fn components<'v, 'a>(cell: &'v Cell<'a>) -> Vec<Component<'v, 'a>> {
     let Some(found) = breakdown(cell) else {
         return Vec::new();
     };
-    let names = PHASES.iter().map(|(name, _)| *name).chain(["other"]);
-    let row = |component: &str, column: &str, share: f64, class: &str| Row {
-        key: cell.info.key.clone(),
-        fields: vec![
-            Entry::text(view.name(cell, None)),
-            Entry::text(component),
-            Entry::number(timing(cell, column).as_ref()),
-            Entry::value(share, fixed(share, 1)),
-            Entry::text(class),
-        ],
-        missing: None,
-    };
-    let each = names.zip(&found.shares).enumerate();
-    let mut rows: Vec<Row> = each
-        .map(|(place, (name, share))| row(name, &column(name), *share, Class::of(place).name()))
-        .collect();
-    rows.push(row(
-        "step",
-        "step_mean_ms",
-        found.shares.iter().sum(),
-        "sum",
-    ));
-    rows
+    let each = names().into_iter().zip(&found.shares).enumerate();
+    let each = each
+        .map(|(place, (name, share))| (cell, name, column(name), *share, Class::of(place).name()));
+    let sum = found.shares.iter().sum();
+    let step = (cell, "step", "step_mean_ms".to_owned(), sum, "sum");
+    each.chain([step]).collect()
 }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::base::units::human_integer;
 use crate::plan::toml_text;
 use crate::report::groups::ROWS;
 use crate::report::section::{Code, Section};
 use crate::report::view::{Cell, View};
+
+use super::difference::leaves;
 
 /// Sections of a specification that are shown, in this order.
 const SECTIONS: [&str; 8] = [
@@ -63,46 +63,24 @@ fn apart(view: &View<'_>, all: &[Settings], common: &Settings) -> Section {
         (!lines.is_empty()).then(|| format!("{}: {lines}", view.name(cell, None)))
     });
     let points: Vec<String> = cells.collect();
+    let count = human_integer(view.cells.len() as u64);
+    let cut = || format!("The first {ROWS} of {count} cells; all of them are in plan.json.");
+    let is_cut = view.cells.len() > ROWS && !points.is_empty();
     Section {
-        paragraphs: cut(view.cells.len())
-            .filter(|_| !points.is_empty())
-            .into_iter()
-            .collect(),
+        paragraphs: is_cut.then(cut).into_iter().collect(),
         points,
         ..Section::titled("configuration-apart", "What sets each cell apart")
     }
 }
 
-fn cut(cells: usize) -> Option<String> {
-    let all = human_integer(cells as u64);
-    (cells > ROWS)
-        .then(|| format!("The first {ROWS} of {all} cells; all of them are in plan.json."))
-}
-
 fn settings(view: &View<'_>, cell: &Cell<'_>) -> Settings {
-    let mut found = Settings::new();
-    for (place, name) in SECTIONS.iter().enumerate() {
-        let section = view.section(cell, name).and_then(Value::as_object);
-        for (key, value) in section.into_iter().flatten() {
-            add(&mut found, place, key.clone(), value);
-        }
-    }
-    found
-}
-
-/// Adds a setting by its dotted path; a table by each of its own settings.
-fn add(found: &mut Settings, section: usize, path: String, value: &Value) {
-    match value {
-        Value::Null => {}
-        Value::Object(table) => {
-            for (key, value) in table {
-                add(found, section, format!("{path}.{key}"), value);
-            }
-        }
-        other => {
-            found.insert((section, path), toml_text(other));
-        }
-    }
+    let sections = SECTIONS.iter().enumerate();
+    let all = sections.filter_map(|(place, name)| Some((place, view.section(cell, name)?)));
+    let all = all.flat_map(|(place, section)| {
+        let own = leaves(section).into_iter();
+        own.map(move |(path, value)| ((place, path), toml_text(value)))
+    });
+    all.collect()
 }
 
 #[cfg(test)]
@@ -113,12 +91,10 @@ mod tests {
 
     #[test]
     fn settings_read_like_a_manifest() {
-        let mut found = Settings::new();
-        let value = json!({"kind": "adam", "lr": 0.5, "betas": [0.9, 0.999], "clip": null});
-        add(&mut found, 3, "optimizer".into(), &value);
-        let lines = found
-            .iter()
-            .map(|((_, key), value)| format!("{key} = {value}"));
+        let value =
+            json!({"optimizer": {"kind": "adam", "lr": 0.5, "betas": [0.9, 0.999], "clip": null}});
+        let lines = leaves(&value).into_iter();
+        let lines = lines.map(|(key, value)| format!("{key} = {}", toml_text(value)));
         let expected = [
             "optimizer.betas = [0.9, 0.999]",
             "optimizer.kind = \"adam\"",

@@ -117,16 +117,14 @@ fn names(values: &[&Value]) -> Vec<String> {
 
 /// The settings whose values differ between two sides: `order 4 vs 0`.
 fn settings(ours: &[&Value], theirs: &[&Value]) -> Vec<String> {
-    let (ours, theirs) = (leaves(ours), leaves(theirs));
+    let (ours, theirs) = (settings_of(ours), settings_of(theirs));
     // Parameters and blocks of declared models with other layers are not the same ones.
     if ours.get("layers") != theirs.get("layers") {
         return vec!["other layers".to_owned()];
     }
     let none = || vec!["none".to_owned()];
-    let paths: Vec<&String> = ours
-        .keys()
-        .chain(theirs.keys().filter(|path| !ours.contains_key(*path)))
-        .collect();
+    let others = theirs.keys().filter(|path| !ours.contains_key(*path));
+    let paths: Vec<&String> = ours.keys().chain(others).collect();
     let mut found: Vec<String> = paths
         .into_iter()
         .filter_map(|path| {
@@ -149,32 +147,40 @@ fn settings(ours: &[&Value], theirs: &[&Value]) -> Vec<String> {
     found
 }
 
-/// Every plain value of some tables by its dotted path, each value once.
-fn leaves(values: &[&Value]) -> BTreeMap<String, Vec<String>> {
-    let mut found = BTreeMap::new();
-    for value in values {
-        collect(value, String::new(), &mut found);
+/// The different values of every setting of some tables, by its dotted path.
+fn settings_of(values: &[&Value]) -> BTreeMap<String, Vec<String>> {
+    let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (path, value) in values.iter().flat_map(|value| leaves(value)) {
+        let known = found.entry(path).or_default();
+        let text = plain(value);
+        if !known.contains(&text) {
+            known.push(text);
+        }
     }
     found
 }
 
-fn collect(value: &Value, path: String, found: &mut BTreeMap<String, Vec<String>>) {
-    if let Value::Object(map) = value {
-        for (key, value) in map {
-            let path = if path.is_empty() {
-                key.clone()
-            } else {
-                format!("{path}.{key}")
-            };
-            collect(value, path, found);
+/// Every setting of a table that is set, by its dotted path; those of a table inside it too.
+pub(super) fn leaves(value: &Value) -> BTreeMap<String, &Value> {
+    let mut found = BTreeMap::new();
+    let mut rest = vec![(String::new(), value)];
+    while let Some((path, value)) = rest.pop() {
+        match value {
+            Value::Null => {}
+            Value::Object(table) => rest.extend(table.iter().map(|(key, value)| {
+                let path = if path.is_empty() {
+                    key.clone()
+                } else {
+                    format!("{path}.{key}")
+                };
+                (path, value)
+            })),
+            other => {
+                found.insert(path, other);
+            }
         }
-        return;
     }
-    let text = plain(value);
-    let known: &mut Vec<String> = found.entry(path).or_default();
-    if !known.contains(&text) {
-        known.push(text);
-    }
+    found
 }
 
 /// A value in words: texts without quotes, whole numbers with separators.

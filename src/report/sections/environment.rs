@@ -1,15 +1,18 @@
 //! The machines and builds that the results come from.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use crate::base::text::count;
 use crate::report::section::Section;
-use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::View;
 use crate::results::Environment;
 use crate::results::environment::UNKNOWN;
+
+use super::cells::executions;
+use super::field::{self, Field};
 
 /// Fields without which an environment is not described.
 const MUST_MATCH: [&str; 8] = [
@@ -22,8 +25,6 @@ const MUST_MATCH: [&str; 8] = [
     "memory_gib",
     "os",
 ];
-/// The same, of those whose difference is worth a warning.
-const WARN: [&str; 1] = ["clock_mhz"];
 
 /// An environment, as a report shows it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -64,61 +65,46 @@ pub struct SystemField {
 
 /// Every environment that a run names, by its id.
 pub(crate) fn environments(view: &View<'_>) -> Vec<EnvironmentContext> {
-    let mut ids: Vec<&str> = view
-        .set
-        .blocks
-        .iter()
-        .map(|run| &*run.env_id)
-        .filter(|id| !id.is_empty())
-        .collect();
-    ids.sort_unstable();
-    ids.dedup();
+    let ids = view.set.blocks.iter().map(|run| &*run.env_id);
+    let ids: BTreeSet<&str> = ids.filter(|id| !id.is_empty()).collect();
     ids.into_iter().map(|id| environment(view, id)).collect()
 }
 
 /// Each environment: as the system names it, and as `env.toml` keeps it.
 pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
-    let row = |fields: [&str; 3], count: usize| Row {
-        key: String::new(),
-        fields: fields[..count]
-            .iter()
-            .map(|text| Entry::text(*text))
-            .collect(),
-        missing: None,
-    };
+    type OfLine = Field<'static, SystemField>;
+    type OfField = Field<'static, EnvironmentField>;
+    let system = [
+        OfLine::text("part", |line| line.name.to_owned()),
+        OfLine::text("what it is", |line| line.value.clone()),
+    ];
+    let fields = [
+        OfField::text("field", |field| field.name.clone()),
+        OfField::text("value", |field| field.value.clone()),
+        OfField::text("when compared", |field| field.class.to_owned()),
+    ];
     let section = |one: EnvironmentContext| {
-        let system = one
-            .system
-            .iter()
-            .map(|line| row([line.name, &line.value, ""], 2));
-        let fields = one
-            .fields
-            .iter()
-            .map(|field| row([&field.name, &field.value, field.class], 3));
-        let columns = |names: &[&str]| names.iter().map(|name| Column::text(name)).collect();
-        let about = format!(
-            "{}, as the system and the build name it.",
-            count(one.runs, "run")
-        );
-        let as_kept =
-            "As `env.toml` keeps it, with what a difference means when timings are compared."
-                .replace('`', "");
+        let runs = count(one.runs, "run");
+        let about = format!("{runs}, as the system and the build name it.");
         let (system_id, fields_id) = (format!("system-{}", one.id), format!("fields-{}", one.id));
-        let title = format!("Environment {}", one.id);
+        let all = "As env.toml keeps it, with what a difference means when timings are compared.";
+        let no_key = String::new;
+        let system_rows = one.system.into_iter().map(|line| (no_key(), line));
+        let field_rows = one.fields.into_iter().map(|field| (no_key(), field));
+        let heads = [
+            (&*system_id, "System", about),
+            (&*fields_id, "All fields", all.to_owned()),
+        ];
+        let [system_head, fields_head] = heads;
         Section {
             tables: vec![
-                Table::of_rows(
-                    (&system_id, "System", about),
-                    columns(&["part", "what it is"]),
-                    system.collect(),
-                ),
-                Table::of_rows(
-                    (&fields_id, "All fields", as_kept),
-                    columns(&["field", "value", "when compared"]),
-                    fields.collect(),
-                ),
+                field::of_rows(system_head, &system, system_rows),
+                field::of_rows(fields_head, &fields, field_rows),
             ],
-            ..Section::titled(&format!("environment-{}", one.id), title)
+            ..Section::titled(
+                &format!("environment-{}", one.id),
+                format!("Environment {}", one.id),
+            )
         }
     };
     environments(view).into_iter().map(section).collect()
@@ -127,48 +113,36 @@ pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
 fn environment(view: &View<'_>, id: &str) -> EnvironmentContext {
     let known = view.set.environments.get(id).cloned().unwrap_or_default();
     let is_described = known != Environment::default();
-    let groups = [
-        (
-            with_needed(known.must_match, &MUST_MATCH, is_described),
-            "must match",
-        ),
-        (with_needed(known.warn, &WARN, is_described), "warn"),
+    let needed = |fields, needed| with_needed(fields, needed, is_described);
+    let classes = [
+        (needed(known.must_match, &MUST_MATCH), "must match"),
+        (needed(known.warn, &["clock_mhz"]), "warn"),
         (known.info, "info"),
     ];
-    let fields: Vec<EnvironmentField> = groups
-        .into_iter()
-        .flat_map(|(group, class)| {
-            group
-                .into_iter()
-                .map(move |(name, value)| EnvironmentField {
-                    name: name.replace('_', " "),
-                    value: plausible(&name, value),
-                    class,
-                })
-        })
-        .collect();
-    let system = system(&fields);
-    let unknown = if fields.is_empty() {
-        Vec::new()
-    } else {
-        let parts = system.iter().filter(|line| line.value.contains(UNKNOWN));
-        let lines = parts.map(|line| line.name.to_lowercase());
-        let all = fields.iter().filter(|field| field.value == UNKNOWN);
-        let others = all.map(|field| field.name.clone());
-        let others = others.filter(|name| !SHOWN.contains(&&**name));
-        lines.chain(others).collect()
-    };
+    let fields = classes.into_iter().flat_map(|(fields, class)| {
+        fields
+            .into_iter()
+            .map(move |(name, value)| EnvironmentField {
+                name: name.replace('_', " "),
+                value: plausible(&name, value),
+                class,
+            })
+    });
+    let fields: Vec<EnvironmentField> = fields.collect();
+    let (system, told) = system(&fields);
+    let parts = system.iter().filter(|line| line.value.contains(UNKNOWN));
+    let parts = parts.map(|line| line.name.to_lowercase());
+    let others = fields.iter().filter(|field| field.value == UNKNOWN);
+    let others = others.map(|field| field.name.clone());
+    let others = others.filter(|name| !told.contains(&&**name));
+    let unknown = parts.chain(others).filter(|_| !fields.is_empty());
+    let runs = executions(view);
     EnvironmentContext {
         id: id.to_owned(),
-        runs: view
-            .set
-            .blocks
-            .iter()
-            .filter(|run| run.env_id == id)
-            .count(),
+        runs: runs.iter().filter(|(_, run)| run.env_id == id).count(),
         sentence: sentence(&system),
+        unknown: unknown.collect(),
         system,
-        unknown,
         fields,
     }
 }
@@ -186,71 +160,42 @@ fn with_needed(
     fields
 }
 
-/// Fields of `env.toml` that the system information shows in its own words.
-const SHOWN: [&str; 15] = [
-    "cpu model",
-    "physical cores",
-    "logical cores",
-    "clock mhz",
-    "memory gib",
-    "devices",
-    "os",
-    "os version",
-    "kernel",
-    "build rustc",
-    "build profile",
-    "build features",
-    "dfdx",
-    "version",
-    "commit",
-];
-
-/// What a reader asks of a system; `unknown` where `env.toml` does not say.
-fn system(fields: &[EnvironmentField]) -> Vec<SystemField> {
-    let get = |name: &str| {
+/// What a reader asks of a system, `unknown` where `env.toml` does not say; and the fields that tell it.
+fn system(fields: &[EnvironmentField]) -> (Vec<SystemField>, Vec<&'static str>) {
+    let told = RefCell::new(Vec::new());
+    let get = |name: &'static str| {
+        told.borrow_mut().push(name);
         let found = fields.iter().find(|field| field.name == name);
         found.map_or(UNKNOWN, |field| &*field.value)
     };
-    let line = |name, value: String| SystemField { name, value };
-    vec![
-        line("Processor", get("cpu model").to_owned()),
-        line(
-            "Cores",
-            format!(
-                "{} physical, {} logical",
-                get("physical cores"),
-                get("logical cores")
-            ),
-        ),
-        line("Clock", gigahertz(get("clock mhz"))),
-        line("Memory", with_unit(get("memory gib"), "GiB")),
-        line("Other devices", get("devices").to_owned()),
-        line(
+    let [physical, logical] = ["physical cores", "logical cores"].map(get);
+    let [os, version, kernel] = ["os", "os version", "kernel"].map(get);
+    let [level, architecture] = ["vector level", "architecture"].map(get);
+    let [profile, features] = ["build profile", "build features"].map(get);
+    let memory = match get("memory gib") {
+        UNKNOWN => UNKNOWN.to_owned(),
+        gib => format!("{gib} GiB"),
+    };
+    let lines = [
+        ("Processor", get("cpu model").to_owned()),
+        ("Cores", format!("{physical} physical, {logical} logical")),
+        ("Clock", gigahertz(get("clock mhz"))),
+        ("Memory", memory),
+        ("Other devices", get("devices").to_owned()),
+        (
             "Operating system",
-            format!(
-                "{} {}, kernel {}",
-                get("os"),
-                get("os version"),
-                get("kernel")
-            ),
+            format!("{os} {version}, kernel {kernel}"),
         ),
-        line(
-            "Vectors",
-            format!("{} on {}", get("vector level"), get("architecture")),
-        ),
-        line("Compiler", get("build rustc").to_owned()),
-        line(
-            "Build",
-            format!(
-                "{}, features: {}",
-                get("build profile"),
-                get("build features")
-            ),
-        ),
-        line("Fieldtrial", get("version").to_owned()),
-        line("dfdx", get("dfdx").to_owned()),
-        line("Commit", commit(get("commit"), get("dirty"))),
-    ]
+        ("Vectors", format!("{level} on {architecture}")),
+        ("Compiler", get("build rustc").to_owned()),
+        ("Build", format!("{profile}, features: {features}")),
+        ("Fieldtrial", get("version").to_owned()),
+        ("dfdx", get("dfdx").to_owned()),
+        ("Commit", commit(get("commit"), get("dirty"))),
+    ];
+    let line = |(name, value)| SystemField { name, value };
+    let lines = lines.map(line).into();
+    (lines, told.into_inner())
 }
 
 /// "AMD EPYC, 2 physical, 2 logical cores at 2.60 GHz, 24 GiB of memory".
@@ -279,14 +224,6 @@ fn gigahertz(megahertz: &str) -> String {
         || UNKNOWN.to_owned(),
         |mhz| format!("{:.2} GHz", mhz / 1000.0),
     )
-}
-
-fn with_unit(value: &str, unit: &str) -> String {
-    if value == UNKNOWN {
-        value.to_owned()
-    } else {
-        format!("{value} {unit}")
-    }
 }
 
 /// The first digits of a commit, and whether anything outside `reports/` differed from it.

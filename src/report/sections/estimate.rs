@@ -1,10 +1,15 @@
 //! What runs were expected to take before they began, beside what they took.
 
-use crate::base::units::{human, human_integer, human_seconds};
-use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry, Row, Table, sources};
+use crate::base::units::{human, human_seconds};
+use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
-use crate::results::Status;
+use crate::results::{BlockRow, Status};
+
+use super::cells::executions;
+use super::field::{self, Field};
+
+/// A column of a cell's name and its sums.
+type OfFar<'f> = Field<'f, (String, Sums)>;
 
 /// A cell is named, and a finding, where its runs took longer or shorter than expected by more than this factor
 /// and a second.
@@ -15,29 +20,21 @@ const ROWS: usize = 20;
 /// Sums over the runs that came to their end and had an estimate.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
-    runs: u64,
+    runs: usize,
     estimated_s: f64,
     measured_s: f64,
 }
 
 impl Sums {
-    fn of(cell: &Cell<'_>) -> Self {
+    fn of<'r>(runs: impl IntoIterator<Item = &'r BlockRow>) -> Self {
         let mut sums = Self::default();
-        let done = cell.blocks.iter().filter(|row| row.status == Status::Done);
-        for (estimated, measured) in done.filter_map(|row| row.estimated_s.zip(row.wall_s)) {
+        let done = runs.into_iter().filter(|run| run.status == Status::Done);
+        for (estimated, measured) in done.filter_map(|run| run.estimated_s.zip(run.wall_s)) {
             sums.runs += 1;
             sums.estimated_s += estimated;
             sums.measured_s += measured;
         }
         sums
-    }
-
-    fn and(self, other: Self) -> Self {
-        Self {
-            runs: self.runs + other.runs,
-            estimated_s: self.estimated_s + other.estimated_s,
-            measured_s: self.measured_s + other.measured_s,
-        }
     }
 
     fn ratio(&self) -> Option<f64> {
@@ -64,7 +61,7 @@ pub(super) fn rule() -> String {
 
 /// Measured ÷ estimated time of a cell whose estimate was far off.
 pub(super) fn far_off(cell: &Cell<'_>) -> Option<f64> {
-    let sums = Sums::of(cell);
+    let sums = Sums::of(cell.blocks.iter().copied());
     sums.ratio().filter(|_| sums.is_far())
 }
 
@@ -73,73 +70,57 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     let cells: Vec<(&Cell<'_>, Sums)> = view
         .cells
         .iter()
-        .map(|cell| (cell, Sums::of(cell)))
+        .map(|cell| (cell, Sums::of(cell.blocks.iter().copied())))
         .filter(|(_, sums)| sums.runs > 0)
         .collect();
-    let total = cells.iter().map(|(_, sums)| *sums);
-    let total = total.reduce(Sums::and)?;
+    let total = Sums::of(executions(view).into_iter().map(|(_, run)| run));
+    if total.runs == 0 {
+        return None;
+    }
     let mut far: Vec<&(&Cell<'_>, Sums)> = cells.iter().filter(|(_, sums)| sums.is_far()).collect();
     far.sort_by(|a, b| b.1.off().total_cmp(&a.1.off()));
+    let seconds = |seconds: f64| Entry::value(seconds, human_seconds(seconds));
+    let fields = [
+        OfFar::text("cell", |(name, _)| name.clone()),
+        OfFar::count(
+            "runs",
+            "finished runs that had an expected time",
+            |(_, sums)| sums.runs,
+        ),
+        OfFar::derived("estimated", "", "what earlier runs took", |(_, sums)| {
+            seconds(sums.estimated_s)
+        }),
+        OfFar::measured("measured", "", "sum over the runs", |(_, sums)| {
+            seconds(sums.measured_s)
+        }),
+        OfFar::derived("ratio", "", "measured ÷ estimated", |(_, sums)| {
+            Entry::shown(sums.ratio(), |ratio| format!("{}×", human(ratio, 3)))
+        }),
+    ];
     let named = far.iter().take(ROWS);
-    let mut rows = vec![row("all runs".to_owned(), String::new(), &total)];
-    rows.extend(named.map(|(cell, sums)| row(view.name(cell, None), cell.info.key.clone(), sums)));
-    let columns = columns();
+    let named = named.map(|(cell, sums)| (cell.info.key.clone(), (view.name(cell, None), *sums)));
+    let all = (String::new(), ("all runs".to_owned(), total));
+    let rows = [all].into_iter().chain(named);
+    let head = (
+        "estimate",
+        "Estimate and outcome",
+        about(far.len(), cells.len()),
+    );
+    let cut = (far.len() > ROWS)
+        .then(|| format!("The {ROWS} cells that are furthest off, of {}.", far.len()));
     Some(Table {
-        id: "estimate".to_owned(),
-        title: "Estimate and outcome".to_owned(),
-        about: about(far.len(), cells.len()),
-        sources: sources(&columns),
-        columns,
-        rows,
-        cut: (far.len() > ROWS)
-            .then(|| format!("The {ROWS} cells that are furthest off, of {}.", far.len())),
+        cut,
+        ..field::of_rows(head, &fields, rows)
     })
 }
 
 fn about(far: usize, all: usize) -> String {
-    let cells = if far == 0 {
-        format!("No cell of {all} was off by more than a factor of {FAR} and a second.")
-    } else {
-        format!(
-            "{far} of {all} cells were off by more than a factor of {FAR} and a second, the furthest first."
-        )
-    };
+    let cells =
+        format!("{far} of {all} cells were off by more than a factor of {FAR} and a second");
     format!(
         "What finished runs were expected to take before they began, from what runs of the cell, else runs like them, had \
-         taken on this machine, and what they took from start to end. {cells}"
+         taken on this machine, and what they took from start to end. {cells}, the furthest first."
     )
-}
-
-fn columns() -> Vec<Column> {
-    let counted = Provenance::Measured("finished runs that had an expected time".into());
-    let estimated = Provenance::Derived("what earlier runs took".into());
-    let measured = Provenance::Measured("sum over the runs".into());
-    let ratio = Provenance::Derived("measured ÷ estimated".into());
-    vec![
-        Column::text("cell"),
-        Column::count("runs", &counted),
-        Column::number("estimated", "", &estimated),
-        Column::number("measured", "", &measured),
-        Column::number("ratio", "", &ratio),
-    ]
-}
-
-fn row(name: String, key: String, sums: &Sums) -> Row {
-    let ratio = sums.ratio().map_or_else(
-        || Entry::text("–"),
-        |ratio| Entry::value(ratio, format!("{}×", human(ratio, 3))),
-    );
-    Row {
-        key,
-        fields: vec![
-            Entry::text(name),
-            Entry::value(sums.runs as f64, human_integer(sums.runs)),
-            Entry::value(sums.estimated_s, human_seconds(sums.estimated_s)),
-            Entry::value(sums.measured_s, human_seconds(sums.measured_s)),
-            ratio,
-        ],
-        missing: None,
-    }
 }
 
 #[cfg(test)]

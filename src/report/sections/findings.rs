@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::base::text::count;
 use crate::base::units::human;
+use crate::report::judged::some_of;
 use crate::report::number::fixed;
 use crate::report::view::{Cell, View};
 
@@ -31,13 +32,33 @@ const SPREAD: f64 = 10.0;
 /// Cells that a finding names at most.
 const NAMED: usize = 2;
 
-type Rule = (&'static str, String, fn(&View<'_>) -> Option<String>);
+/// A rule over the measurements.
+struct Rule {
+    name: &'static str,
+    /// What it looks for.
+    words: String,
+    /// What it says, with `{}` in the place of what it found.
+    finding: &'static str,
+    check: Check,
+}
+
+/// What a rule looks at, and what it finds there, in words.
+enum Check {
+    Cells(fn(&View<'_>, &Cell<'_>) -> Option<String>),
+    All(fn(&View<'_>) -> Option<String>),
+}
 
 /// What the rules find, in their order.
 pub(crate) fn found(view: &View<'_>) -> Vec<Finding> {
-    let found = rules().into_iter().filter_map(|(rule, _, check)| {
-        let text = check(view)?;
-        Some(Finding { rule, text })
+    let found = rules().into_iter().filter_map(|rule| {
+        let found = match rule.check {
+            Check::Cells(check) => named(view, |cell| check(view, cell)),
+            Check::All(check) => check(view),
+        };
+        Some(Finding {
+            rule: rule.name,
+            text: rule.finding.replace("{}", &found?),
+        })
     });
     found.collect()
 }
@@ -46,66 +67,101 @@ pub(crate) fn found(view: &View<'_>) -> Vec<Finding> {
 pub(crate) fn checked() -> Vec<String> {
     let rules = rules().into_iter();
     rules
-        .map(|(rule, words, _)| format!("{rule}: {words}"))
+        .map(|rule| format!("{}: {}", rule.name, rule.words))
         .collect()
 }
 
-fn rules() -> [Rule; 11] {
+fn rules() -> Vec<Rule> {
+    of_steps().into_iter().chain(of_results()).collect()
+}
+
+fn rule(name: &'static str, words: &str, finding: &'static str, check: Check) -> Rule {
+    Rule {
+        name,
+        words: words.to_owned(),
+        finding,
+        check,
+    }
+}
+
+/// Rules over the times of steps.
+fn of_steps() -> [Rule; 4] {
     [
-        (
+        rule(
             "waiting-for-data",
-            format!("data wait above {WAIT} % of the step"),
-            waiting,
+            &format!("data wait above {WAIT} % of the step"),
+            "Training waited for data: {} of the step.",
+            Check::Cells(waiting),
         ),
-        (
+        rule(
             "large-residual",
-            format!("residual above {RESIDUAL} % of the step, or below 0"),
-            residual,
+            &format!("residual above {RESIDUAL} % of the step, or below 0"),
+            "Time outside the named phases: {} of the step.",
+            Check::Cells(residual),
         ),
-        (
+        rule(
             "spread",
-            format!("interval of the step time wider than {SPREAD} % of its median"),
-            spread,
+            &format!("interval of the step time wider than {SPREAD} % of its median"),
+            "Runs of one cell differ widely in step time: {} of the median.",
+            Check::Cells(spread),
         ),
-        (
+        rule(
             "outliers",
-            "runs beyond 1.5 interquartile ranges (from 4 runs on)".to_owned(),
-            outliers,
+            "runs beyond 1.5 interquartile ranges (from 4 runs on)",
+            "Step times far from the others, kept in all figures: {}.",
+            Check::Cells(outliers),
         ),
-        (
+    ]
+}
+
+/// Rules over what was reached, and over the results as a whole.
+fn of_results() -> [Rule; 7] {
+    [
+        rule(
             "no-learning",
-            "evaluation loss after training not 1 % below that before it".to_owned(),
-            no_learning,
+            "evaluation loss after training not 1 % below that before it",
+            "Training did not lower the evaluation loss by 1 %: {}.",
+            Check::Cells(no_learning),
         ),
-        (
+        rule(
             "below-noise-floor",
-            format!(
+            &format!(
                 "test or fresh error below the noise of generated data by more than {} standard errors: a leak",
                 leak::ERRORS
             ),
-            below_noise_floor,
+            "Better than the noise of the data allows, which only a leak explains: {}.",
+            Check::Cells(leak::of_cell),
         ),
-        (
+        rule(
             "phases-are-not-the-step",
-            "phases of a run that sum to less than 99 % or more than 101 % of its step".to_owned(),
-            not_the_step,
+            "phases of a run that sum to less than 99 % or more than 101 % of its step",
+            "The phases do not sum to the step, and no shares are shown: {} of the step.",
+            Check::Cells(not_the_step),
         ),
-        (
+        rule(
             "undeclared-difference",
-            "cells along the treatment differ in more than what it sets".to_owned(),
-            undeclared_difference,
+            "cells along the treatment differ in more than what it sets",
+            "Cells along the treatment differ in {}.",
+            Check::All(undeclared_difference),
         ),
-        (
+        rule(
             "mixed-code",
-            "cells measured with different code".to_owned(),
-            mixed_code,
+            "cells measured with different code",
+            "Cells were measured with different code ({}); ratios between them are left out.",
+            Check::All(|view| several(view, |cell| cell.info.code_hash.as_deref())),
         ),
-        (
+        rule(
             "mixed-environment",
-            "cells measured in different environments".to_owned(),
-            mixed_environment,
+            "cells measured in different environments",
+            "Cells were measured in different environments ({}); ratios between them are left out.",
+            Check::All(|view| several(view, |cell| Some(&*cell.timing?.env_id))),
         ),
-        ("estimate-far-off", estimate::rule(), estimate_far_off),
+        rule(
+            "estimate-far-off",
+            &estimate::rule(),
+            "Runs took far longer or shorter than was expected before they began: {} the expected time.",
+            Check::Cells(|_, cell| Some(format!("{}×", human(estimate::far_off(cell)?, 3)))),
+        ),
     ]
 }
 
@@ -116,131 +172,52 @@ fn named(view: &View<'_>, value: impl Fn(&Cell<'_>) -> Option<String>) -> Option
         .iter()
         .filter_map(|cell| Some(format!("{} ({})", view.name(cell, None), value(cell)?)))
         .collect();
-    let shown = hits
-        .iter()
-        .take(NAMED)
-        .cloned()
-        .collect::<Vec<_>>()
-        .join("; ");
-    match hits.len() {
-        0 => None,
-        n if n > NAMED => Some(format!("{shown}; and {} more", n - NAMED)),
-        _ => Some(shown),
-    }
+    (!hits.is_empty()).then(|| some_of(&hits, NAMED))
 }
 
-fn waiting(view: &View<'_>) -> Option<String> {
-    let cells = named(view, |cell| {
-        let share = breakdown(cell)?.shares[0];
-        (share > WAIT).then(|| format!("{} %", fixed(share, 1)))
-    })?;
-    Some(format!("Training waited for data: {cells} of the step."))
+fn waiting(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+    let share = breakdown(cell)?.shares[0];
+    (share > WAIT).then(|| format!("{} %", fixed(share, 1)))
 }
 
-fn residual(view: &View<'_>) -> Option<String> {
-    let cells = named(view, |cell| {
-        let share = breakdown(cell)?.shares[PHASES.len()];
-        (!(-0.1..=RESIDUAL).contains(&share)).then(|| format!("{} %", fixed(share, 1)))
-    })?;
-    Some(format!(
-        "Time outside the named phases: {cells} of the step."
-    ))
+fn residual(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+    let share = breakdown(cell)?.shares[PHASES.len()];
+    (!(-0.1..=RESIDUAL).contains(&share)).then(|| format!("{} %", fixed(share, 1)))
 }
 
-fn spread(view: &View<'_>) -> Option<String> {
-    let cells = named(view, |cell| {
-        let step = cell.timing?.values.get("step_ms")?;
-        let percent = (step.high - step.low) / step.median * 100.0;
-        (percent > SPREAD).then(|| format!("{} %", human(percent, 2)))
-    })?;
-    Some(format!(
-        "Runs of one cell differ widely in step time: {cells} of the median."
-    ))
+fn spread(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+    let step = cell.timing?.values.get("step_ms")?;
+    let percent = (step.high - step.low) / step.median * 100.0;
+    (percent > SPREAD).then(|| format!("{} %", human(percent, 2)))
 }
 
-fn outliers(view: &View<'_>) -> Option<String> {
-    let cells = named(view, |cell| {
-        let row = cell.timing?;
-        (row.outliers > 0).then(|| format!("{} of {} runs", row.outliers, row.n))
-    })?;
-    Some(format!(
-        "Step times far from the others, kept in all figures: {cells}."
-    ))
+fn outliers(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+    let row = cell.timing?;
+    (row.outliers > 0).then(|| format!("{} of {} runs", row.outliers, row.n))
 }
 
-fn no_learning(view: &View<'_>) -> Option<String> {
-    let cells = named(view, |cell| {
-        let facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
-        let mut idle = facts.filter(|facts| has_learned(facts) == Some(false));
-        let found = idle.next()?;
-        let (before, after) = (found.eval_loss_before?, found.eval_loss_after?);
-        Some(format!("{} → {}", human(before, 4), human(after, 4)))
-    })?;
-    Some(format!(
-        "Training did not lower the evaluation loss by 1 %: {cells}."
-    ))
+fn no_learning(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+    let mut facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
+    let found = facts.find(|facts| has_learned(facts) == Some(false))?;
+    let (before, after) = (found.eval_loss_before?, found.eval_loss_after?);
+    Some(format!("{} → {}", human(before, 4), human(after, 4)))
 }
 
-fn below_noise_floor(view: &View<'_>) -> Option<String> {
-    let cells = named(view, |cell| leak::of_cell(view, cell))?;
-    Some(format!(
-        "Better than the noise of the data allows, which only a leak explains: {cells}."
-    ))
-}
-
-fn not_the_step(view: &View<'_>) -> Option<String> {
-    let cells = named(view, |cell| {
-        let sum = phases::not_the_step(cell)?;
-        Some(format!("{} %", fixed(sum, 1)))
-    })?;
-    Some(format!(
-        "The phases do not sum to the step, and no shares are shown: {cells} of the step."
-    ))
+fn not_the_step(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+    let sum = phases::not_the_step(cell)?;
+    Some(format!("{} %", fixed(sum, 1)))
 }
 
 fn undeclared_difference(view: &View<'_>) -> Option<String> {
     let paths = treatment::undeclared(view);
     let words = count(paths.len(), "setting");
-    (!paths.is_empty()).then(|| {
-        format!(
-            "Cells along the treatment differ in {words} that it does not set: {}.",
-            paths.join(", ")
-        )
-    })
+    let found = || format!("{words} that it does not set: {}", paths.join(", "));
+    (!paths.is_empty()).then(found)
 }
 
-fn mixed_code(view: &View<'_>) -> Option<String> {
-    let hashes: BTreeSet<&str> = view
-        .cells
-        .iter()
-        .filter_map(|cell| cell.info.code_hash.as_deref())
-        .collect();
-    (hashes.len() > 1).then(|| {
-        let list = hashes.into_iter().collect::<Vec<_>>().join(", ");
-        format!(
-            "Cells were measured with different code ({list}); ratios between them are left out."
-        )
-    })
-}
-
-fn mixed_environment(view: &View<'_>) -> Option<String> {
-    let ids: BTreeSet<&str> = view
-        .cells
-        .iter()
-        .filter_map(|cell| Some(&*cell.timing?.env_id))
-        .collect();
-    (ids.len() > 1).then(|| {
-        let list = ids.into_iter().collect::<Vec<_>>().join(", ");
-        format!("Cells were measured in different environments ({list}); ratios between them are left out.")
-    })
-}
-
-fn estimate_far_off(view: &View<'_>) -> Option<String> {
-    let cells = named(view, |cell| {
-        let ratio = estimate::far_off(cell)?;
-        Some(format!("{}×", human(ratio, 3)))
-    })?;
-    Some(format!(
-        "Runs took far longer or shorter than was expected before they began: {cells} the expected time."
-    ))
+/// The different values among the cells, where there are several.
+fn several<'v, 'a>(view: &'v View<'a>, get: fn(&'v Cell<'a>) -> Option<&'v str>) -> Option<String> {
+    let values: BTreeSet<&str> = view.cells.iter().filter_map(get).collect();
+    let list = || values.iter().copied().collect::<Vec<_>>().join(", ");
+    (values.len() > 1).then(list)
 }

@@ -1,14 +1,17 @@
 //! What GPUs did while runs trained, by their own counters (NVML): load, clocks, temperature, energy, throttling.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
 
 use crate::base::units::human;
 use crate::event::GpuTimes;
-use crate::report::judged::{Judged, some_of, span};
-use crate::report::number::{Provenance, fixed};
-use crate::report::table::{Column, ColumnKind, Entry, Table};
+use crate::report::judged::Judged;
+use crate::report::number::fixed;
+use crate::report::table::{ColumnKind, Entry};
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, interval_over_runs};
+
+use super::cost::is_on_gpu;
+use super::field::{self, OfCell};
 
 /// Stands before the share of a cell whose clocks were held down.
 const WARNING: &str = "⚠";
@@ -18,15 +21,15 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
     view.cells.iter().find(|cell| is_on_gpu(view, cell))?;
     let about = "Of the whole device while a run trained, whoever used it, as medians over the runs of a cell."
         .to_owned();
-    let table = Table::of_cells(view, ("gpu", "Use of the GPU", about), columns(), |cell| {
-        fields(view, cell)
-    });
+    let has_times = |cell: &Cell<'_>| cell.counted.first().is_some_and(|run| run.times.is_some());
+    let head = ("gpu", "Use of the GPU", about);
+    let table = field::of_cells(view, head, &fields(view), has_times);
     let rule = format!(
         "Figures come from the device's counters alone. Load and power are means of up to a second before each look, so \
          they count from the second second of training on. {WARNING} marks a cell at some of whose looks power, heat or \
          the board held the clocks down: its times are not those of the device at its full clock."
     );
-    Some(Judged::new(table, rule, verdicts(view)))
+    Some(Judged::new(table, rule, Vec::new()))
 }
 
 /// Whether any run has figures of a GPU's load.
@@ -35,61 +38,73 @@ pub(crate) fn is_measured(view: &View<'_>) -> bool {
     cells.any(|cell| median(cell, |gpu| gpu.busy_share).is_some())
 }
 
-fn columns() -> Vec<Column> {
-    let measured = |what: &str| Provenance::Measured(format!("NVML, {what}; median of n runs"));
+fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
+    type Get = fn(&GpuTimes) -> Option<f64>;
+    let number = |heading, unit, how: &str, get: Get, show: fn(f64) -> String| {
+        let how = format!("NVML, {how}; median of n runs");
+        OfCell::measured(heading, unit, how, move |cell| {
+            let found = median(cell, get);
+            let entry = |found: Interval| Entry::between(found.median, found.ends(), show);
+            found.map_or_else(|| Entry::text("–"), entry)
+        })
+    };
+    let whole: fn(f64) -> String = |value| fixed(value, 0);
+    let mean = "mean of the looks";
+    let busy = "share of training with a kernel running";
+    let board = "counter of the board, else mean power × seconds";
+    let power = "mean of the looks, whole board";
+    let throttled_of = "NVML, share of the looks; median of n runs";
     vec![
-        Column::text("counters"),
-        Column::number(
+        OfCell::text("counters", |cell| state(view, cell).to_owned()),
+        number(
             "GPU busy",
             "%",
-            &measured("share of training with a kernel running"),
+            busy,
+            |gpu| gpu.busy_share,
+            |share| fixed(share, 1),
         )
         .of(ColumnKind::Utilisation),
-        Column::number("clock", "MHz", &measured("mean of the looks")),
-        Column::number("memory clock", "MHz", &measured("mean of the looks")),
-        Column::number("temperature", "°C", &measured("highest")),
-        Column::number("power", "W", &measured("mean of the looks, whole board")),
-        Column::number(
+        number("clock", "MHz", mean, |gpu| gpu.clock_mhz, whole),
+        number(
+            "memory clock",
+            "MHz",
+            mean,
+            |gpu| gpu.memory_clock_mhz,
+            whole,
+        ),
+        number(
+            "temperature",
+            "°C",
+            "highest",
+            |gpu| gpu.temperature_c,
+            whole,
+        ),
+        number("power", "W", power, |gpu| gpu.power_w, whole),
+        number(
             "energy per epoch",
             "J",
-            &measured("counter of the board, else mean power × seconds"),
+            board,
+            |gpu| gpu.energy_j_per_epoch,
+            |joules| human(joules, 3),
         ),
-        Column::number("throttled", "%", &measured("share of the looks")),
+        OfCell::measured("throttled", "%", throttled_of, throttled),
     ]
 }
 
-/// Whether the manifest puts the cell on a GPU.
-fn is_on_gpu(view: &View<'_>, cell: &Cell<'_>) -> bool {
-    let train = view.section(cell, "train");
-    let device = train
-        .and_then(|train| train.get("device"))
-        .and_then(Value::as_str);
-    device.is_some_and(|device| device.starts_with("cuda"))
-}
-
-fn fields(view: &View<'_>, cell: &Cell<'_>) -> Option<Vec<Entry>> {
-    cell.counted.first()?.times.as_ref()?;
-    let state = if median(cell, |gpu| Some(gpu.readings? as f64)).is_some() {
+/// Where a cell's figures come from.
+fn state(view: &View<'_>, cell: &Cell<'_>) -> &'static str {
+    if is_read(cell) {
         "NVML"
     } else if is_on_gpu(view, cell) {
         "not measured: no NVML"
     } else {
         ""
-    };
-    Some(vec![
-        Entry::text(state),
-        number(cell, |gpu| gpu.busy_share, |share| fixed(share, 1)),
-        number(cell, |gpu| gpu.clock_mhz, |mhz| fixed(mhz, 0)),
-        number(cell, |gpu| gpu.memory_clock_mhz, |mhz| fixed(mhz, 0)),
-        number(cell, |gpu| gpu.temperature_c, |celsius| fixed(celsius, 0)),
-        number(cell, |gpu| gpu.power_w, |watts| fixed(watts, 0)),
-        number(
-            cell,
-            |gpu| gpu.energy_j_per_epoch,
-            |joules| human(joules, 3),
-        ),
-        throttled(cell),
-    ])
+    }
+}
+
+/// Whether the counters were read in some run.
+fn is_read(cell: &Cell<'_>) -> bool {
+    median(cell, |gpu| Some(gpu.readings? as f64)).is_some()
 }
 
 fn median(cell: &Cell<'_>, value: impl Fn(&GpuTimes) -> Option<f64>) -> Option<Interval> {
@@ -100,78 +115,23 @@ fn median(cell: &Cell<'_>, value: impl Fn(&GpuTimes) -> Option<f64>) -> Option<I
     interval_over_runs(&cell.info.key, &values)
 }
 
-fn number(
-    cell: &Cell<'_>,
-    value: impl Fn(&GpuTimes) -> Option<f64>,
-    show: impl Fn(f64) -> String,
-) -> Entry {
-    let entry = |found: Interval| Entry::between(found.median, found.ends(), &show);
-    median(cell, value).map_or_else(|| Entry::text("–"), entry)
-}
-
 /// The share of looks at which something held the clocks down, with what it was.
 fn throttled(cell: &Cell<'_>) -> Entry {
-    let Some(share) = median(cell, |gpu| gpu.throttled_share) else {
-        return Entry::text("–");
-    };
-    let text = fixed(share.median, 1);
-    let reasons = reasons(cell);
-    if reasons.is_empty() {
-        return Entry::value(share.median, text);
-    }
-    Entry {
-        detail: reasons,
-        ..Entry::value(share.median, format!("{WARNING} {text}"))
-    }
+    let share = median(cell, |gpu| gpu.throttled_share).map(|share| share.median);
+    let detail = reasons(cell);
+    let entry = Entry::shown(share, |share| match &*detail {
+        "" => fixed(share, 1),
+        _ => format!("{WARNING} {}", fixed(share, 1)),
+    });
+    Entry { detail, ..entry }
 }
 
 /// What held the clocks of a cell down in any of its runs; empty for nothing.
 fn reasons(cell: &Cell<'_>) -> String {
     let runs = cell.counted.iter().filter_map(|run| run.times.as_ref());
-    let mut all: Vec<&str> = runs
-        .flat_map(|times| times.gpu.throttle_reasons.split_whitespace())
-        .collect();
-    all.sort_unstable();
-    all.dedup();
-    all.join(", ")
-}
-
-fn verdicts(view: &View<'_>) -> Vec<String> {
-    let cells = || {
-        view.cells
-            .iter()
-            .filter(|cell| cell.is_measured() && is_on_gpu(view, cell))
-    };
-    let busy: Vec<f64> = cells()
-        .filter_map(|cell| Some(median(cell, |gpu| gpu.busy_share)?.median))
-        .collect();
-    let mut verdicts = Vec::new();
-    if !busy.is_empty() {
-        let low_to_high = span(&busy, |share| fixed(share, 1));
-        verdicts.push(format!(
-            "The GPU was busy in {low_to_high} % of training, by its counter."
-        ));
-    }
-    let dark: Vec<String> = cells()
-        .filter(|cell| median(cell, |gpu| Some(gpu.readings? as f64)).is_none())
-        .map(|cell| view.name(cell, None))
-        .collect();
-    if !dark.is_empty() {
-        let names = some_of(&dark, 3);
-        verdicts.push(format!("Of {names} nothing was measured: no NVML."));
-    }
-    for cell in cells() {
-        let share = median(cell, |gpu| gpu.throttled_share);
-        let reasons = reasons(cell);
-        if let Some(share) = share.filter(|_| !reasons.is_empty()) {
-            verdicts.push(format!(
-                "{WARNING} {}: clocks were held down at {} % of the looks ({reasons}).",
-                view.name(cell, None),
-                fixed(share.median, 1)
-            ));
-        }
-    }
-    verdicts
+    let all = runs.flat_map(|times| times.gpu.throttle_reasons.split_whitespace());
+    let all: BTreeSet<&str> = all.collect();
+    all.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -241,12 +201,5 @@ mod tests {
         let place = second.len() - 8;
         assert_eq!(second[place].text, "not measured: no NVML");
         assert!(second[place + 1..].iter().all(|entry| entry.text == "–"));
-        let said = found.verdicts.join("\n");
-        assert!(said.contains("busy in 85.0 % of training"), "{said}");
-        assert!(said.contains("nothing was measured: no NVML"), "{said}");
-        assert!(
-            said.contains("12.5 % of the looks (power-cap, thermal)"),
-            "{said}"
-        );
     }
 }

@@ -1,125 +1,66 @@
 //! Memory headroom: the measured peak against what there is, and a larger batch only by a fit with its error.
 
-use serde_json::Value;
-
 use crate::base::statistics::{Line, fit_line};
 use crate::base::units::{human_bytes, human_integer};
-use crate::report::judged::{Judged, plain, span};
-use crate::report::number::{Provenance, fixed};
-use crate::report::table::{Column, Entry, Table};
+use crate::report::judged::{Judged, plain};
+use crate::report::number::fixed;
+use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, interval_over_runs};
 
-use super::batch_curve;
-use super::machine;
+use super::field::{self, OfCell};
 use super::memory::MIB;
 use super::speed::{in_mib, timing};
 use super::sweep::{Sweep, sweeps};
+use super::{batch_curve, machine};
 
 /// How many times the largest measured batch the fit is carried on to.
 const BEYOND: f64 = 2.0;
 
 /// The table of peaks against memory, and the fits over batch size.
 pub(crate) fn judged(view: &View<'_>) -> Judged {
-    let measured = |what: &str| Provenance::Measured(what.to_owned());
-    let columns = vec![
-        Column::number("peak, process", "MiB", &measured("wait4, median of n runs")),
-        Column::number(
-            "machine's memory",
-            "MiB",
-            &measured("named by the system, in whole GiB"),
-        ),
-        Column::number("used", "%", &Provenance::Derived("peak ÷ memory".into())),
-        Column::number(
-            "headroom",
-            "MiB",
-            &Provenance::Derived("memory − peak".into()),
-        ),
-        Column::number(
-            "limit",
-            "MiB",
-            &Provenance::Assumed("limits.memory of the manifest".into()),
-        ),
-        Column::number(
-            "used of the limit",
-            "%",
-            &Provenance::Derived("peak ÷ limit".into()),
-        ),
+    let bytes = |bytes: Option<f64>| Entry::shown(bytes.map(|bytes| bytes / MIB), whole);
+    let memory = |cell: &Cell<'_>| machine::memory_bytes(view, cell);
+    let named = "named by the system, in whole GiB";
+    let fields = [
+        OfCell::measured("peak, process", "MiB", "wait4, median of n runs", |cell| {
+            in_mib(cell, "peak_rss_bytes", whole)
+        }),
+        OfCell::measured("machine's memory", "MiB", named, |cell| bytes(memory(cell))),
+        OfCell::derived("used", "%", "peak ÷ memory", |cell| {
+            let share = peak(cell)
+                .zip(memory(cell))
+                .map(|(peak, all)| peak / all * 100.0);
+            Entry::shown(share, |share| fixed(share, 1))
+        }),
+        OfCell::derived("headroom", "MiB", "memory − peak", |cell| {
+            bytes(memory(cell).zip(peak(cell)).map(|(all, peak)| all - peak))
+        }),
     ];
     let about = "Memory of the host. What a larger batch would need stands below, from a fit, and was not measured. \
-                 Inference alone has no high-water mark of its own: validation runs in the process that trained."
-        .to_owned();
-    let table = Table::of_cells(
-        view,
-        ("headroom", "Memory headroom", about),
-        columns,
-        |cell| fields(view, cell),
-    );
+                 Inference alone has no high-water mark of its own: validation runs in the process that trained.";
+    let head = ("headroom", "Memory headroom", about.to_owned());
+    let table = field::of_cells(view, head, &fields, |cell| peak(cell).is_some());
     let rule = format!(
         "Headroom is the machine's memory less the measured peak. A larger batch is told only from a straight line \
          through the peaks of three batch sizes or more, at {BEYOND} times the largest, with the standard error of a \
          single prediction."
     );
-    Judged::new(table, rule, verdicts(view))
+    let curves = sweeps(view, batch_curve::AXIS, &[]);
+    let fits = curves.iter().filter_map(|sweep| fitted(view, sweep));
+    Judged::new(table, rule, fits.collect())
 }
 
 fn peak(cell: &Cell<'_>) -> Option<f64> {
     timing(cell, "peak_rss_bytes").map(|number| number.value)
 }
 
-/// Share of the machine's memory at the peak, 0 to 1.
-pub(crate) fn share(view: &View<'_>, cell: &Cell<'_>) -> Option<f64> {
-    Some(peak(cell)? / machine::memory_bytes(view, cell)?)
-}
-
-/// The same of each run, with its interval.
+/// Share of the machine's memory at the peak of each run, 0 to 1, with its interval.
 pub(crate) fn share_interval(view: &View<'_>, cell: &Cell<'_>) -> Option<Interval> {
     let memory = machine::memory_bytes(view, cell)?;
     let peaks = cell.counted.iter().map(|run| run.peak_rss_bytes);
     let shares: Option<Vec<f64>> = peaks.map(|peak| Some(peak? as f64 / memory)).collect();
     interval_over_runs(&cell.info.key, &shares?)
-}
-
-fn fields(view: &View<'_>, cell: &Cell<'_>) -> Option<Vec<Entry>> {
-    let peak = peak(cell)?;
-    let memory = machine::memory_bytes(view, cell);
-    let limits = view
-        .section(cell, "limits")
-        .and_then(|limits| limits.get("memory"));
-    let limit = limits.and_then(Value::as_f64);
-    let share = |whole: Option<f64>| {
-        let percent = whole.map(|all| peak / all * 100.0);
-        Entry::shown(percent, |share| fixed(share, 1))
-    };
-    let bytes = |bytes: Option<f64>| Entry::shown(bytes.map(|bytes| bytes / MIB), whole);
-    Some(vec![
-        in_mib(cell, "peak_rss_bytes", whole),
-        bytes(memory),
-        share(memory),
-        bytes(memory.map(|all| all - peak)),
-        bytes(limit),
-        share(limit),
-    ])
-}
-
-fn verdicts(view: &View<'_>) -> Vec<String> {
-    let measured = || view.cells.iter().filter(|cell| cell.is_measured());
-    let shares: Vec<f64> = measured()
-        .filter_map(|cell| share(view, cell))
-        .map(|s| s * 100.0)
-        .collect();
-    let mut verdicts = Vec::new();
-    if shares.is_empty() {
-        verdicts.push("Peak or machine's memory is unknown: no headroom can be told.".to_owned());
-    } else {
-        verdicts.push(format!(
-            "The measured cells use {} % of the machine's memory at their peak.",
-            span(&shares, |share| fixed(share, 1))
-        ));
-    }
-    let curves = sweeps(view, batch_curve::AXIS, &[]);
-    verdicts.extend(curves.iter().filter_map(|sweep| fitted(view, sweep)));
-    verdicts
 }
 
 /// In whole MiB: what is subtracted here must not be rounded to four digits.

@@ -2,47 +2,45 @@
 
 use crate::base::units::human;
 use crate::event::RunTimes;
-use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry, Table, spread_entry};
+use crate::report::table::{Entry, Table, spread_entry};
 use crate::report::view::{Cell, View};
 
+use super::field::{self, MEDIAN, OfCell};
 use super::speed::timing;
 
 /// The table of loading times.
 pub(crate) fn table(view: &View<'_>) -> Table {
-    let how = Provenance::Measured("median of n runs".into());
-    let columns = vec![
-        Column::number("waited", "s", &how),
-        Column::number("worked", "s", &how),
-        Column::number(
+    let fields = [
+        OfCell::timed("waited", "loader_wait_s"),
+        OfCell::timed("worked", "loader_work_s"),
+        OfCell::derived(
             "waited, of training",
             "%",
-            &Provenance::Derived("waited ÷ training time".into()),
+            "waited ÷ training time",
+            |cell| Entry::shown(waited_share(cell), |share| human(share, 2)),
         ),
-        Column::number("start of workers", "ms", &how),
-        Column::number("stop of workers", "ms", &how),
+        per_start("start of workers", |times| times.loader.start_ms),
+        per_start("stop of workers", |times| times.loader.stop_ms),
     ];
     let about = "Waited: training had no batch. Worked: reading, decoding, augmenting and collating, summed over \
                  workers; work beyond the waiting was hidden behind training. Both over the whole run. Below a \
                  median the range of the runs, where it is not one run or runs alike."
         .to_owned();
-    Table::of_cells(view, ("loader", "Loading", about), columns, |cell| {
-        let wait = timing(cell, "loader_wait_s")?;
-        let work = timing(cell, "loader_work_s");
-        let train = timing(cell, "train_s").filter(|train| train.value > 0.0);
-        let share = train.map(|train| wait.value / train.value * 100.0);
-        Some(vec![
-            Entry::number(Some(&wait)),
-            Entry::number(work.as_ref()),
-            Entry::shown(share, |share| human(share, 2)),
-            per_start(cell, |times| times.loader.start_ms),
-            per_start(cell, |times| times.loader.stop_ms),
-        ])
+    let head = ("loader", "Loading", about);
+    field::of_cells(view, head, &fields, |cell| {
+        timing(cell, "loader_wait_s").is_some()
     })
 }
 
-fn per_start(cell: &Cell<'_>, get: fn(&RunTimes) -> f64) -> Entry {
-    let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
-    let values: Vec<f64> = times.map(get).collect();
-    spread_entry(&values, |value| human(value, 2))
+/// Percent of training that waited.
+pub(super) fn waited_share(cell: &Cell<'_>) -> Option<f64> {
+    let train = timing(cell, "train_s").filter(|train| train.value > 0.0)?;
+    Some(timing(cell, "loader_wait_s")?.value / train.value * 100.0)
+}
+
+fn per_start<'f, 'a>(heading: &str, get: fn(&RunTimes) -> f64) -> OfCell<'f, 'a> {
+    OfCell::measured(heading, "ms", MEDIAN, move |cell| {
+        let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
+        spread_entry(&times.map(get).collect::<Vec<f64>>(), |ms| human(ms, 2))
+    })
 }

@@ -1,96 +1,100 @@
 //! Memory: the measured high-water mark with its source, and beside it the parts that can be computed.
 
+use std::collections::BTreeSet;
+
 use crate::base::units::human;
 use crate::event::{DeviceMemoryTimes, MemoryParts, RunTimes};
-use crate::report::number::Provenance;
-use crate::report::table::{Column, Entry, Table, spread_entry};
+use crate::report::table::{Entry, Table, spread_entry};
 use crate::report::view::{Cell, View};
 use crate::results::BlockRow;
 
+use super::field::{self, OfCell};
+
+/// A computed part: its heading, its rule, its bytes.
+type Part = (&'static str, &'static str, fn(&MemoryParts) -> u64);
+
+const PARTS: [Part; 4] = [
+    ("parameters", "4 bytes × values", |parts| {
+        parts.parameter_bytes
+    }),
+    ("gradients", "4 bytes × values", |parts| {
+        parts.gradient_bytes
+    }),
+    ("optimizer", "state and average", |parts| {
+        parts.optimizer_bytes
+    }),
+    ("activations", "held for backward", |parts| {
+        parts.activation_bytes
+    }),
+];
+
 /// The table of memory.
 pub(crate) fn table(view: &View<'_>) -> Table {
-    let has_growth = view.cells.iter().any(|cell| !growth(cell).is_empty());
-    let has_device = view.cells.iter().any(has_device_memory);
-    let columns = columns(view, has_growth, has_device);
-    let about = about(has_growth, has_device);
-    Table::of_cells(view, ("memory", "Memory", about), columns, |cell| {
-        let times = cell.counted.first()?.times.as_ref()?;
-        let parts: &MemoryParts = &times.memory;
-        let each = [
-            parts.parameter_bytes,
-            parts.gradient_bytes,
-            parts.optimizer_bytes,
-            parts.activation_bytes,
-        ];
-        let mut fields = vec![
-            peak(cell, |run| run.times.as_ref()?.peak_train_bytes),
-            peak(cell, |run| run.times.as_ref()?.peak_validation_bytes),
-            peak(cell, |run| run.peak_rss_bytes),
-        ];
-        fields.extend(each.map(|bytes| in_mebibytes(bytes as f64)));
-        let sum = each
-            .iter()
-            .fold(0u64, |sum, part| sum.saturating_add(*part));
-        fields.push(in_mebibytes(sum as f64));
-        if has_growth {
-            fields.push(spread_entry(&growth(cell), |kib| human(kib, 3)));
-        }
-        if has_device {
-            fields.extend([
-                peak(cell, |run| device_memory(run)?.peak_train_bytes),
-                peak(cell, |run| device_memory(run)?.peak_validation_bytes),
-                peak(cell, |run| device_memory(run)?.used_bytes),
-            ]);
-        }
-        Some(fields)
-    })
-}
-
-fn columns(view: &View<'_>, has_growth: bool, has_device: bool) -> Vec<Column> {
+    let mut about = "Peaks are of the whole process: program, data and loader too; below them the range of the runs, where it is not \
+                     one run or runs alike. The computed parts are inside the peak, not beside it."
+        .to_owned();
     let sources = sources(view);
-    let measured = |what: &str| Provenance::Measured(format!("{what}, median of n runs"));
-    let computed = |what: &str| Provenance::Derived(what.to_owned());
-    let mut columns = vec![
-        Column::number("peak, training", "MiB", &measured(&sources)),
-        Column::number("peak, validation", "MiB", &measured(&sources)),
-        Column::number("peak, process", "MiB", &measured("wait4")),
-        Column::number("parameters", "MiB", &computed("4 bytes × values")),
-        Column::number("gradients", "MiB", &computed("4 bytes × values")),
-        Column::number("optimizer", "MiB", &computed("state and average")),
-        Column::number("activations", "MiB", &computed("held for backward")),
-        Column::number("parts, sum", "MiB", &computed("sum of the parts")),
+    let mut fields = vec![
+        peaks("peak, training", &sources, |run| {
+            run.times.as_ref()?.peak_train_bytes
+        }),
+        peaks("peak, validation", &sources, |run| {
+            run.times.as_ref()?.peak_validation_bytes
+        }),
+        peaks("peak, process", "wait4", |run| run.peak_rss_bytes),
     ];
-    if has_growth {
+    let computed = |heading: &str, how: &str, bytes: fn(&MemoryParts) -> u64| {
+        OfCell::derived(heading, "MiB", how, move |cell| {
+            Entry::shown(
+                parts(cell).map(|parts| bytes(parts) as f64 / MIB),
+                mebibytes,
+            )
+        })
+    };
+    fields.extend(
+        PARTS
+            .iter()
+            .map(|(heading, how, bytes)| computed(heading, how, *bytes)),
+    );
+    fields.push(computed("parts, sum", "sum of the parts", |parts| {
+        let bytes = PARTS.iter().map(|(.., bytes)| bytes(parts));
+        bytes.fold(0, u64::saturating_add)
+    }));
+    if view.cells.iter().any(|cell| !growth(cell).is_empty()) {
         let how = "resident memory after the last step less that after the warm-up, ÷ steps; median of n runs";
-        let how = Provenance::Measured(how.into());
-        columns.push(Column::number("growth per step", "KiB", &how));
+        fields.push(OfCell::measured("growth per step", "KiB", how, |cell| {
+            spread_entry(&growth(cell), |kib| human(kib, 3))
+        }));
+        about += " Growth per step is after the warm-up: what grows on and on is a leak; below 0, memory was given back.";
     }
-    if has_device {
-        let allocator = measured("the device's allocator");
-        columns.push(Column::number("device, training", "MiB", &allocator));
-        columns.push(Column::number("device, validation", "MiB", &allocator));
-        let driver = measured("the device's driver, at the end");
-        columns.push(Column::number("device, in use", "MiB", &driver));
+    if view.cells.iter().any(has_device_memory) {
+        let (allocator, driver) = ("the device's allocator", "the device's driver, at the end");
+        fields.extend([
+            peaks("device, training", allocator, |run| {
+                device_memory(run)?.peak_train_bytes
+            }),
+            peaks("device, validation", allocator, |run| {
+                device_memory(run)?.peak_validation_bytes
+            }),
+            peaks("device, in use", driver, |run| {
+                device_memory(run)?.used_bytes
+            }),
+        ]);
+        about += " A device with memory of its own holds the parts there; in use is whoever's, with libraries, kernels and the \
+                  allocator's reserve.";
     }
-    columns
+    let head = ("memory", "Memory", about);
+    field::of_cells(view, head, &fields, |cell| parts(cell).is_some())
 }
 
-fn about(has_growth: bool, has_device: bool) -> String {
-    let growing = if has_growth {
-        " Growth per step is after the warm-up: what grows on and on is a leak; below 0, memory was given back."
-    } else {
-        ""
-    };
-    let device = if has_device {
-        " A device with memory of its own holds the parts there; in use is whoever's, with libraries, kernels and the \
-         allocator's reserve."
-    } else {
-        ""
-    };
-    format!(
-        "Peaks are of the whole process: program, data and loader too; below them the range of the runs, where it is not \
-         one run or runs alike. The computed parts are inside the peak, not beside it.{growing}{device}"
-    )
+fn peaks<'f, 'a>(heading: &str, source: &str, get: fn(&BlockRow) -> Option<u64>) -> OfCell<'f, 'a> {
+    let how = format!("{source}, median of n runs");
+    OfCell::measured(heading, "MiB", how, move |cell| peak(cell, get))
+}
+
+/// The computed parts of the first run that counts.
+fn parts<'c>(cell: &'c Cell<'_>) -> Option<&'c MemoryParts> {
+    Some(&cell.counted.first()?.times.as_ref()?.memory)
 }
 
 fn device_memory(run: &BlockRow) -> Option<&DeviceMemoryTimes> {
@@ -121,10 +125,6 @@ pub(crate) fn mebibytes(mib: f64) -> String {
     human(mib, if mib >= 1000.0 { 4 } else { 3 })
 }
 
-fn in_mebibytes(bytes: f64) -> Entry {
-    Entry::value(bytes / MIB, mebibytes(bytes / MIB))
-}
-
 fn peak(cell: &Cell<'_>, get: fn(&BlockRow) -> Option<u64>) -> Entry {
     let values: Vec<f64> = cell
         .counted
@@ -140,15 +140,11 @@ fn peak(cell: &Cell<'_>, get: fn(&BlockRow) -> Option<u64>) -> Entry {
 /// The sources that the runs name.
 pub(crate) fn sources(view: &View<'_>) -> String {
     let times = view.set.blocks.iter().filter_map(|run| run.times.as_ref());
-    let mut names: Vec<&str> = times
-        .map(|times: &RunTimes| &*times.memory_source)
-        .filter(|name| !name.is_empty())
-        .collect();
-    names.sort_unstable();
-    names.dedup();
+    let names = times.map(|times: &RunTimes| &*times.memory_source);
+    let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
     if names.is_empty() {
         "unknown source".to_owned()
     } else {
-        names.join(", ")
+        names.into_iter().collect::<Vec<_>>().join(", ")
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::base::statistics::range;
 use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::event::RunTimes;
+use crate::report::judged::span;
 use crate::report::view::View;
+use crate::results::BlockRow;
 
 use super::cells::executions;
 use super::difference::part;
@@ -23,20 +24,19 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
         speed::below(view)
     ));
     sentences.push(phases(view));
-    let alone = view.set.blocks.iter().filter(|run| run.exclusive).cloned();
-    let exclusive = executions(&alone.collect::<Vec<_>>());
-    let runs = executions(&view.set.blocks);
+    let runs: Vec<&BlockRow> = executions(view).into_iter().map(|(_, run)| run).collect();
+    let exclusive = runs.iter().filter(|run| run.exclusive).count();
     sentences.push(format!(
         "{exclusive} of {} had the machine to themselves.",
-        count(runs, "run")
+        count(runs.len(), "run")
     ));
-    sentences.extend(side_by_side(view));
+    sentences.extend(side_by_side(&runs));
     sentences.push(format!(
         "Peak memory is the process's own high-water mark, from {}; peak of the process is the parent's view (wait4).",
         memory::sources(view)
     ));
     sentences.extend(held_out(view));
-    sentences.extend(assessment(view));
+    sentences.extend(assessment(&runs));
     if let Some(threads) = distinct(view, |times| times.threads.to_string()) {
         sentences.push(format!("Threads that computed: {threads}."));
     }
@@ -77,13 +77,8 @@ fn phases(view: &View<'_>) -> String {
 }
 
 /// What runs that shared the machine took in sum; `None` where each had it alone.
-fn side_by_side(view: &View<'_>) -> Option<String> {
-    let shared: Vec<_> = view
-        .set
-        .blocks
-        .iter()
-        .filter(|run| !run.exclusive)
-        .collect();
+fn side_by_side(runs: &[&BlockRow]) -> Option<String> {
+    let shared: Vec<_> = runs.iter().filter(|run| !run.exclusive).collect();
     let times = shared.iter().filter_map(|run| run.times.as_ref());
     let seconds: f64 = times.map(|times| times.total_s).sum();
     (!shared.is_empty()).then(|| {
@@ -129,16 +124,13 @@ fn held_out(view: &View<'_>) -> Option<String> {
 }
 
 /// What costly evaluation took; `None` where there was none.
-fn assessment(view: &View<'_>) -> Option<String> {
-    let times = view.set.blocks.iter().filter_map(|run| run.times.as_ref());
+fn assessment(runs: &[&BlockRow]) -> Option<String> {
+    let times = runs.iter().filter_map(|run| run.times.as_ref());
     let seconds: Vec<f64> = times.filter_map(|times| times.assessment_s).collect();
-    let (low, high) = range(&seconds)?;
-    let (low, high) = (human_seconds(low), human_seconds(high));
-    let took = if low == high {
-        low
-    } else {
-        format!("{low} to {high}")
-    };
+    if seconds.is_empty() {
+        return None;
+    }
+    let took = span(&seconds, human_seconds);
     Some(format!(
         "Costly evaluation (samples, verification, selection) took {took} in {}: once per cell and seed, in the first \
          block, with the weights that are kept. No other time holds it.",

@@ -3,9 +3,13 @@
 use crate::base::statistics::mean;
 use crate::base::units::human;
 use crate::event::{PhaseTimes, RunTimes};
-use crate::report::number::{Provenance, fixed, to_hundred};
+use crate::report::judged::Judged;
+use crate::report::number::{Provenance, to_hundred};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
+
+use super::bottleneck;
+use super::shares::{self, Parts};
 
 /// The name of a phase, and its milliseconds.
 type Phase = (&'static str, fn(&PhaseTimes) -> f64);
@@ -25,12 +29,13 @@ pub(crate) fn column(phase: &str) -> String {
     format!("{}_ms", phase.replace(' ', "_"))
 }
 
-/// A step of a cell: mean over its runs.
-pub(crate) struct Breakdown {
-    /// Milliseconds of the step.
-    pub(crate) step_ms: f64,
-    /// Percent of each phase of [`PHASES`], then of the residual; as shown they sum to 100.0.
-    pub(crate) shares: Vec<f64>,
+/// A step of a cell, mean over its runs, in the phases of [`PHASES`] and their residual.
+pub(crate) type Breakdown = Parts;
+
+/// Names of the parts of a [`Breakdown`].
+pub(crate) fn names() -> Vec<&'static str> {
+    let phases = PHASES.iter().map(|(name, _)| *name);
+    phases.chain(["other"]).collect()
 }
 
 /// Percent of the step by which the phases of a run may miss it.
@@ -70,63 +75,34 @@ pub(crate) fn breakdown(cell: &Cell<'_>) -> Option<Breakdown> {
     })
 }
 
-/// Names of the phases that some cell has, with their places; the residual is always among them.
-pub(crate) fn present(view: &View<'_>) -> Vec<(usize, &'static str)> {
+/// Places of the phases that some cell has; the residual is always among them.
+pub(crate) fn present(view: &View<'_>) -> Vec<usize> {
     let measured: Vec<Breakdown> = view.cells.iter().filter_map(breakdown).collect();
-    let names = PHASES.iter().map(|(name, _)| *name).chain(["other"]);
-    names
-        .enumerate()
-        .filter(|&(place, _)| {
-            place == PHASES.len() || measured.iter().any(|found| found.shares[place] > 0.0)
-        })
-        .collect()
+    shares::present(&measured.iter().collect::<Vec<_>>(), PHASES.len() + 1)
 }
 
-/// The table of shares.
-pub(crate) fn table(view: &View<'_>) -> Table {
+/// The table of shares, and what bounds the steps.
+pub(crate) fn judged(view: &View<'_>) -> Judged {
     let how = Provenance::Measured("mean over steps and runs".into());
-    let phases = present(view);
-    let mut columns = vec![Column::number("step, mean", "ms", &how)];
-    columns.extend(
-        phases
-            .iter()
-            .map(|(_, name)| Column::share(name, "phase ÷ step")),
-    );
-    Column::last_is_residual(&mut columns);
-    columns.push(Column::number(
-        "sum",
-        "%",
-        &Provenance::Derived("sum of the shares".into()),
-    ));
-    let absent: Vec<&str> = PHASES
-        .iter()
-        .map(|(name, _)| *name)
-        .filter(|name| !phases.iter().any(|(_, there)| there == name))
-        .collect();
-    let absent = if absent.is_empty() {
-        String::new()
-    } else {
-        format!(" Below 0.05 % in every cell: {}.", absent.join(", "))
-    };
-    let about = format!(
-        "Exclusive shares of the mean step; “other” is the step less all named phases.{absent}"
-    );
-    Table::of_cells(
-        view,
-        ("phases", "Phases of a step", about),
-        columns,
-        |cell| {
-            if cell.is_measured() && not_the_step(cell).is_some() {
-                return Some(vec![Entry::text("unknown"); phases.len() + 2]);
-            }
-            let found = breakdown(cell)?;
-            let mut fields = vec![Entry::value(found.step_ms, human(found.step_ms, 4))];
-            let shown = phases.iter().map(|&(place, _)| found.shares[place]);
-            fields.extend(shown.map(|share| Entry::value(share, fixed(share, 1))));
-            fields.push(Entry::shown(Some(found.shares.iter().sum()), |sum| {
-                fixed(sum, 1)
-            }));
-            Some(fields)
-        },
-    )
+    let (names, present) = (names(), present(view));
+    let mut columns = ["bound by", "largest component"].map(Column::text).to_vec();
+    columns.push(Column::number("step, mean", "ms", &how));
+    columns.extend(shares::columns(&names, &present, "phase ÷ step"));
+    let numbers = columns.len() - 2;
+    let about = "Exclusive shares of the mean step; “other” is the step less all named phases. A phase below 0.05 % in every \
+                 cell has no column.";
+    let head = ("phases", "Phases of a step", about.to_owned());
+    let table = Table::of_cells(view, head, columns, |cell| {
+        if cell.is_measured() && not_the_step(cell).is_some() {
+            let words = [Entry::text("–"), Entry::text("–")].into_iter();
+            let unknown = std::iter::repeat_n(Entry::text("unknown"), numbers);
+            return Some(words.chain(unknown).collect());
+        }
+        let found = breakdown(cell)?;
+        let mut fields = bottleneck::words(&found).map(Entry::text).to_vec();
+        fields.push(Entry::value(found.step_ms, human(found.step_ms, 4)));
+        fields.extend(found.entries(&present));
+        Some(fields)
+    });
+    Judged::new(table, bottleneck::rule(), bottleneck::verdicts(view))
 }

@@ -1,108 +1,85 @@
 //! Losses and metrics: what training achieved.
 
+use std::collections::BTreeSet;
+
 use crate::base::statistics::{median, range};
+use crate::base::text::count;
 use crate::base::units::{human, human_integer};
 use crate::event::RunFacts;
 use crate::report::number::{Number, Provenance, between};
-use crate::report::table::{Column, Entry, Table};
+use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::Direction;
 
-use super::speed::timing;
-use super::{equal_loss, leak};
+use super::field::{self, OfCell};
+use super::leak;
+use super::reach::equal_loss;
 
 /// Significant digits of losses and metrics.
 const DIGITS: usize = 4;
 
-/// Columns of a run's facts before its metrics.
-const FACTS: [fn(&RunFacts) -> Option<f64>; 7] = [
-    |facts| facts.first_loss,
-    |facts| facts.first_steps_loss,
-    |facts| facts.final_loss,
-    final_over_first,
-    |facts| facts.best_loss,
-    |facts| facts.eval_loss_before,
-    |facts| facts.eval_loss_after,
-];
-
-/// Times beside them.
-const TIMES: [&str; 2] = ["best_epoch_s", "improvement_per_s"];
-
 /// The table of losses and metrics.
 pub(crate) fn table(view: &View<'_>) -> Table {
-    let (metrics, target) = (metric_names(view), equal_loss::target(view));
+    type Get = fn(&RunFacts) -> Option<f64>;
+    let (metrics, equal, seeds) = (metric_names(view), equal_loss(view), seeds_in_words(view));
+    let of_seeds = |heading, get: Get| {
+        OfCell::measured(heading, "", &*seeds, move |cell| {
+            Entry::number(over_seeds(cell, &get).as_ref())
+        })
+    };
+    let ratio = "final loss ÷ first 10 steps";
+    let mut fields = vec![
+        of_seeds("first loss", |facts| facts.first_loss),
+        of_seeds("first 10 steps", |facts| facts.first_steps_loss),
+        of_seeds("final loss", |facts| facts.final_loss),
+        OfCell::derived("final ÷ first 10", "", ratio, |cell| {
+            Entry::number(over_seeds(cell, &final_over_first).as_ref())
+        }),
+        of_seeds("best loss", |facts| facts.best_loss),
+        of_seeds("eval loss before", |facts| facts.eval_loss_before),
+        of_seeds("eval loss after", |facts| facts.eval_loss_after),
+        OfCell::derived("change", "%", "after ÷ before − 1", change),
+        OfCell::timed("time to the best epoch", "best_epoch_s"),
+        OfCell::timed("improvement rate ↑", "improvement_per_s"),
+    ];
+    fields.extend(metrics.iter().map(|name| {
+        OfCell::measured(&with_direction(view, name), "", &*seeds, |cell| {
+            let get = |facts: &RunFacts| facts.metrics.get(name).copied().flatten();
+            Entry::number(over_seeds(cell, &get).as_ref())
+        })
+    }));
+    let equal = equal.as_ref();
+    fields.extend(equal.map(|target| target.field("time to equal loss")));
+    let reached = equal.map_or_else(String::new, |target| {
+        format!(" Equal loss: {}, which all cells reach.", target.words())
+    });
     let about = format!(
-        "First: loss of the first step; first 10 steps: their mean. Final: mean training loss of the last epoch. Best: {} over epochs. \
+        "First: loss of the first step; first 10 steps: their mean. Final: mean training loss of the last epoch. Best: {} over epochs, optimistic as the same data chose the epoch. \
          Eval: one fixed batch with fixed noise, before and after training. Improvement rate: first less best loss, by \
-         the time to the best epoch (which need not be where training converges).{}",
+         the time to the best epoch (which need not be where training converges).{reached}{}",
         loss_name(view),
         leak::floor_sentence(view).unwrap_or_default()
     );
-    let mut columns = columns(view, &metrics);
-    columns.extend(target.map(equal_loss::column));
-    Table::of_cells(view, ("quality", "Quality", about), columns, |cell| {
-        if cell.runs.iter().all(|row| row.facts.is_none()) {
-            return None;
-        }
-        let facts = FACTS
-            .iter()
-            .map(|get| Entry::number(over_seeds(cell, get).as_ref()));
-        let mut fields: Vec<Entry> = facts.collect();
-        fields.push(change(cell));
-        fields.extend(TIMES.map(|name| Entry::number(timing(cell, name).as_ref())));
-        for name in &metrics {
-            let get = |facts: &RunFacts| facts.metrics.get(name).copied().flatten();
-            fields.push(Entry::number(over_seeds(cell, &get).as_ref()));
-        }
-        fields.extend(target.map(|target| equal_loss::entry(cell, target)));
-        Some(fields)
-    })
+    let has_facts = |cell: &Cell<'_>| cell.runs.iter().any(|row| row.facts.is_some());
+    field::of_cells(view, ("quality", "Quality", about), &fields, has_facts)
 }
 
-fn columns(view: &View<'_>, metrics: &[String]) -> Vec<Column> {
-    let how = Provenance::Measured(seeds_in_words(view));
-    let timed = Provenance::Measured("median of n runs".into());
-    let ratio = Provenance::Derived("final loss ÷ first 10 steps".into());
-    let change = Provenance::Derived("after ÷ before − 1".into());
-    let mut columns = vec![
-        Column::number("first loss", "", &how),
-        Column::number("first 10 steps", "", &how),
-        Column::number("final loss", "", &how),
-        Column::number("final ÷ first 10", "", &ratio),
-        Column::number("best loss", "", &how),
-        Column::number("eval loss before", "", &how),
-        Column::number("eval loss after", "", &how),
-        Column::number("change", "%", &change),
-        Column::number("time to the best epoch", "s", &timed),
-        Column::number("improvement rate ↑", "1/s", &timed),
-    ];
-    let metrics = metrics.iter();
-    columns.extend(metrics.map(|name| Column::number(&with_direction(view, name), "", &how)));
-    columns
-}
-
-/// The best loss of a cell: the one value that headline and table show.
-pub(crate) fn best_loss(cell: &Cell<'_>) -> Option<Number> {
-    over_seeds(cell, &|facts: &RunFacts| facts.best_loss)
-}
-
-/// The loss of the first step of a cell.
-pub(crate) fn first_loss(cell: &Cell<'_>) -> Option<Number> {
-    over_seeds(cell, &|facts: &RunFacts| facts.first_loss)
-}
-
-/// Which loss the best one is.
-pub(crate) fn loss_name(view: &View<'_>) -> &'static str {
-    let has = |name| {
+/// Which loss the best one is: its column.
+pub(super) fn loss_column(view: &View<'_>) -> &'static str {
+    let has = |name: &&str| {
         let mut rows = view.set.epochs.iter();
-        rows.any(|row| row.epoch.validation.contains_key(name))
+        rows.any(|row| row.epoch.validation.contains_key(*name))
     };
-    if has("val_loss") {
-        "validation loss"
-    } else if has("test_loss") {
-        "test loss"
-    } else {
-        "training loss"
+    let found = ["val_loss", "test_loss"].into_iter().find(has);
+    found.unwrap_or("train_loss")
+}
+
+/// The same in words.
+pub(crate) fn loss_name(view: &View<'_>) -> &'static str {
+    match loss_column(view) {
+        "val_loss" => "validation loss",
+        "test_loss" => "test loss",
+        _ => "training loss",
     }
 }
 
@@ -121,6 +98,41 @@ pub(crate) fn column(cells: &[&Cell<'_>]) -> &'static str {
     };
     let found = QUALITIES.into_iter().find(|metric| has(metric));
     found.unwrap_or("best_loss")
+}
+
+/// That the best of several choices by a quality is optimistic, as the data that it is told on chose it, and what data that
+/// chose nothing say of it; `None` for a column that is no quality.
+pub(crate) fn optimistic(
+    view: &View<'_>,
+    choices: &str,
+    best: &Cell<'_>,
+    column: &str,
+) -> Option<String> {
+    let (metric, is_over_epochs) = match column.strip_prefix("best_") {
+        Some("loss") => (loss_column(view), true),
+        Some(metric) => (metric, true),
+        None => (column, false),
+    };
+    let (split, name) = metric.split_once('_')?;
+    let words = match split {
+        "val" => "validation",
+        "test" => "test",
+        "train" => "training",
+        _ => return None,
+    };
+    let epochs = over_seeds(best, &|facts: &RunFacts| Some(facts.epochs as f64));
+    let epochs = epochs.filter(|epochs| is_over_epochs && epochs.value > 1.0);
+    let epochs = epochs.map_or(String::new(), |epochs| format!(" × {} epochs", epochs.text));
+    let fresh = format!("test_{name}");
+    let get = |facts: &RunFacts| facts.metrics.get(&fresh).copied().flatten();
+    let fresh = over_seeds(best, &get).filter(|_| split == "val");
+    let fresh = fresh.map_or(String::new(), |value| {
+        let (value, name) = (value.shown(), name.replace('_', " "));
+        format!("; on the test split, which chose nothing, its {name} is {value}")
+    });
+    Some(format!(
+        "Optimistic: it is the best of {choices}{epochs} on the {words} split, which chose it{fresh}."
+    ))
 }
 
 /// Share of the loss before training by which it must fall for a run to have learned.
@@ -197,9 +209,8 @@ pub(crate) fn of_seeds(values: &[f64]) -> Option<Number> {
         ends: (values.len() > 1).then_some((low, high)),
         interval_name: "range of the seeds",
         unit: String::new(),
-        provenance: Provenance::Measured(format!("n = {} seeds", values.len()))
-            .to_string()
-            .replace("1 seeds", "1 seed"),
+        provenance: Provenance::Measured(format!("n = {}", count(values.len(), "seed")))
+            .to_string(),
         value: middle,
     })
 }
@@ -207,24 +218,18 @@ pub(crate) fn of_seeds(values: &[f64]) -> Option<Number> {
 fn change(cell: &Cell<'_>) -> Entry {
     let before = over_seeds(cell, &|facts: &RunFacts| facts.eval_loss_before);
     let after = over_seeds(cell, &|facts: &RunFacts| facts.eval_loss_after);
-    match (before, after) {
-        (Some(before), Some(after)) if before.value > 0.0 => {
-            let percent = (after.value / before.value - 1.0) * 100.0;
-            let sign = if percent > 0.0 { "+" } else { "" };
-            Entry::value(percent, format!("{sign}{}", human(percent, 3)))
-        }
-        _ => Entry::text("–"),
-    }
+    let both = before.zip(after).filter(|(before, _)| before.value > 0.0);
+    let percent = both.map(|(before, after)| (after.value / before.value - 1.0) * 100.0);
+    Entry::shown(percent, |percent| {
+        let sign = if percent > 0.0 { "+" } else { "" };
+        format!("{sign}{}", human(percent, 3))
+    })
 }
 
 pub(crate) fn metric_names(view: &View<'_>) -> Vec<String> {
     let facts = view.set.runs.iter().filter_map(|row| row.facts.as_ref());
-    let mut names: Vec<String> = facts
-        .flat_map(|facts| facts.metrics.keys().cloned())
-        .collect();
-    names.sort();
-    names.dedup();
-    names
+    let names: BTreeSet<&String> = facts.flat_map(|facts| facts.metrics.keys()).collect();
+    names.into_iter().cloned().collect()
 }
 
 pub(crate) fn with_direction(view: &View<'_>, name: &str) -> String {

@@ -1,18 +1,18 @@
-//! Cells by speed, within one task only, with ratios only within one work.
+//! Cells by speed and by how fast their loss fell: within one task, and one loss, only, with ratios only within one work.
 
 use serde_json::Value;
 
 use crate::report::number::{Number, Provenance};
-use crate::report::table::{Column, Entry, Row, Table, cut_ranking, ranked_rows, sources};
+use crate::report::section::Section;
+use crate::report::table::{Column, Entry, Row, Table, cut_ranking, ranked_rows};
 use crate::report::view::{Cell, View};
-use crate::results::{Interval, IntervalKind};
+use crate::results::fixed_column;
 
 use super::difference;
+use super::field::{self, Field, MEDIAN};
+use super::quality::told;
 use super::speed::timing;
-use super::tasks::{Task, tasks};
-
-/// Cells that are looked through for intervals that overlap.
-const NAMED: usize = 200;
+use super::tasks::{Task, named, tasks};
 
 /// What cells are ranked by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,53 +21,6 @@ pub(crate) enum Pace {
     Epoch,
     /// Samples per second, where epochs were capped.
     Throughput,
-}
-
-/// One ranking per task signature with more than one cell, in plan order.
-pub(crate) fn rankings(view: &View<'_>) -> Vec<Table> {
-    let tasks = tasks(view);
-    let several = tasks.len() > 1;
-    tasks
-        .iter()
-        .enumerate()
-        .filter(|(_, task)| task.cells.iter().filter(|cell| cell.is_measured()).count() > 1)
-        .map(|(index, task)| ranking(view, task, several.then_some(index + 1)))
-        .collect()
-}
-
-/// Why cells stand in no ranking; `None` where all of them do.
-pub(crate) fn unranked(view: &View<'_>) -> Option<String> {
-    let tasks = tasks(view);
-    let alone: Vec<&Cell<'_>> = tasks
-        .iter()
-        .filter(|task| task.cells.len() == 1)
-        .map(|task| task.cells[0])
-        .collect();
-    if tasks.len() < 2 || alone.is_empty() {
-        return None;
-    }
-    let which = match alone.len() {
-        all if all == tasks.len() => {
-            format!("No ranking: each of the {all} cells is a task of its own")
-        }
-        1 => "One cell is a task of its own and stands in no ranking".to_owned(),
-        some => format!("{some} cells are tasks of their own and stand in no ranking"),
-    };
-    let differs = ["dataset", "loss"].into_iter().filter(|name| {
-        let first = view.section(tasks[0].cells[0], name);
-        let mut others = tasks[1..].iter();
-        others.any(|task| view.section(task.cells[0], name) != first)
-    });
-    let differs: Vec<&str> = differs.collect();
-    let because = if differs.is_empty() {
-        "the content of the data".to_owned()
-    } else {
-        differs.join(" and ")
-    };
-    Some(format!(
-        "{which}. Tasks differ in {because}, so that times and qualities of one say nothing about another; all values stand \
-         in the tables below."
-    ))
 }
 
 impl Pace {
@@ -90,11 +43,19 @@ impl Pace {
         }
     }
 
-    /// How much faster `a` is than `b`: above 1 where it is faster.
-    pub(crate) fn speed_up(self, a: f64, b: f64) -> f64 {
+    /// Its heading, what cells are ranked by, and how a speed-up comes about.
+    fn words(self) -> [&'static str; 3] {
         match self {
-            Self::Epoch => b / a,
-            Self::Throughput => a / b,
+            Self::Epoch => [
+                "epoch",
+                "median time of a whole epoch",
+                "epoch time of the baseline ÷ own",
+            ],
+            Self::Throughput => [
+                "throughput",
+                "median throughput, as not every cell ran whole epochs",
+                "throughput ÷ that of the baseline",
+            ],
         }
     }
 }
@@ -102,19 +63,20 @@ impl Pace {
 /// The measured cells of a task, the fastest first; equal ones in plan order.
 pub(crate) fn fastest_first<'v, 'a>(cells: &[&'v Cell<'a>]) -> Vec<(&'v Cell<'a>, Number)> {
     let pace = Pace::of(cells);
-    let mut measured: Vec<(&Cell<'_>, Number)> = cells
-        .iter()
-        .filter_map(|cell| Some((*cell, timing(cell, pace.column())?)))
-        .collect();
-    measured.sort_by(|a, b| {
-        let up = a.1.value.total_cmp(&b.1.value);
-        if pace == Pace::Epoch {
-            up
-        } else {
-            up.reverse()
-        }
-    });
-    measured
+    let mut ordered = highest_first(cells, pace.column());
+    if pace == Pace::Epoch {
+        ordered.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
+    }
+    ordered
+}
+
+/// The cells that have a timing, the highest first; equal ones in plan order.
+fn highest_first<'v, 'a>(cells: &[&'v Cell<'a>], column: &str) -> Vec<(&'v Cell<'a>, Number)> {
+    let timed = cells.iter();
+    let timed = timed.filter_map(|cell| Some((*cell, timing(cell, column)?)));
+    let mut ordered: Vec<_> = timed.collect();
+    ordered.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
+    ordered
 }
 
 /// The cell that ratios are against: the manifest's baseline, else the slowest.
@@ -164,83 +126,163 @@ pub(crate) fn measured_apart(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str>
     }
 }
 
-fn ranking(view: &View<'_>, task: &Task<'_, '_>, number: Option<usize>) -> Table {
-    let base = baseline(view, &task.cells);
-    let pace = Pace::of(&task.cells);
-    let columns = columns(view, pace);
-    let measured = fastest_first(&task.cells);
-    let ranks = ranks(&measured.iter().map(|(_, n)| n.value).collect::<Vec<_>>());
-    let mut rows: Vec<Row> = Vec::new();
-    for (place, (cell, number)) in measured.iter().enumerate().take(ranked_rows(view)) {
-        let mut fields = vec![rank(&ranks, place)];
-        fields.extend(view.labels(cell).into_iter().map(Entry::text));
-        fields.push(Entry::number(Some(number)));
-        fields.push(against(view, pace, (cell, number), base));
-        fields.push(Entry::text(overlapping(
-            pace.column(),
-            &measured,
-            &ranks,
-            place,
-        )));
-        rows.push(row(cell, fields));
-    }
-    let cut = cut_ranking(view, &mut rows, measured.len());
-    let title = match &*task.name {
-        "" => "Speed ranking".to_owned(),
-        name => format!("Speed ranking: {name}"),
-    };
-    Table {
-        id: number.map_or("ranking".to_owned(), |n| format!("ranking-{n}")),
-        title,
-        about: about(view, pace, base),
-        sources: sources(&columns),
-        columns,
-        rows,
-        cut,
-    }
+/// A column of a rank, its cell, and the value that decides.
+type OfRank<'f> = Field<'f, (Entry, &'f Cell<'f>, &'f Number)>;
+
+/// Cells in the order of a column of `timings.csv`.
+struct Ranking<'v, 'a> {
+    column: &'static str,
+    heading: &'static str,
+    about: String,
+    /// The best first.
+    ordered: Vec<(&'v Cell<'a>, Number)>,
+    /// What speed-ups are against; `None` where there are none.
+    base: Option<(Pace, &'v Cell<'a>)>,
 }
 
-fn columns(view: &View<'_>, pace: Pace) -> Vec<Column> {
-    let derived = |formula: &str| Provenance::Derived(formula.to_owned());
-    let median = Provenance::Measured("median of n runs".into());
-    let (heading, unit, formula) = match pace {
-        Pace::Epoch => ("epoch", "s", "epoch time of the baseline ÷ own"),
-        Pace::Throughput => (
-            "throughput",
-            "samples/s",
-            "throughput ÷ that of the baseline",
-        ),
+/// The speed rankings of the tasks, and why cells stand in none.
+pub(crate) fn by_speed(view: &View<'_>) -> Vec<Section> {
+    let tasks = tasks(view);
+    let ranking = |task: &Task<'_, '_>| {
+        let (pace, base) = (Pace::of(&task.cells), baseline(view, &task.cells));
+        let table = Ranking {
+            column: pace.column(),
+            heading: pace.words()[0],
+            about: base.map_or_else(String::new, |base| about_speed(view, pace, base)),
+            ordered: fastest_first(&task.cells),
+            base: Some(pace).zip(base),
+        };
+        table.table(view)
     };
-    let mut columns = vec![Column::count("rank", &derived("order of the medians"))];
-    columns.extend(view.axis_columns());
-    columns.push(Column::number(heading, unit, &median));
-    columns.push(Column::number("speed-up", "", &derived(formula)));
-    columns.push(Column::text("not told apart from rank"));
-    columns
+    sections(&tasks, ("ranking", "Speed ranking", "task"), ranking)
 }
 
-fn about(view: &View<'_>, pace: Pace, base: Option<&Cell<'_>>) -> String {
-    let Some(base) = base else {
-        return "No cell of this task was measured.".to_owned();
+/// Rankings of how fast the loss fell, within one task and one loss: a loss has its own scale. It tells nothing where some
+/// run learned nothing, or saw fewer samples.
+pub(crate) fn by_efficiency(view: &View<'_>) -> Vec<Section> {
+    let mut groups = named(view, |cell| {
+        let loss = view.section(cell, "loss").map(ToString::to_string);
+        (cell.info.task_signature.clone(), loss)
+    });
+    groups.retain(|group| told(&group.cells).is_ok());
+    let ranking = |group: &Task<'_, '_>| {
+        const RATE: &str = "improvement_per_s";
+        let table = Ranking {
+            column: RATE,
+            heading: "improvement rate ↑",
+            about: "How fast the loss fell: (first loss − best loss) ÷ time to the best epoch, validation excluded; all \
+                    of them stand under Quality. Only cells of one task and one loss are ranked, and only where every \
+                    run learned and saw equally many samples."
+                .to_owned(),
+            ordered: highest_first(&group.cells, RATE),
+            base: None,
+        };
+        table.table(view)
     };
-    let by = match pace {
-        Pace::Epoch => "median time of a whole epoch",
-        Pace::Throughput => "median throughput, as not every cell ran whole epochs",
+    let words = ("efficiency", "Efficiency ranking", "task or loss");
+    sections(&groups, words, ranking)
+}
+
+/// One ranking for each group with more than one measured cell, in plan order, and why cells stand in none.
+fn sections(
+    groups: &[Task<'_, '_>],
+    (id, title, noun): (&str, &str, &str),
+    ranking: impl Fn(&Task<'_, '_>) -> Table,
+) -> Vec<Section> {
+    let is_measured = |cell: &&&Cell<'_>| cell.is_measured();
+    let tables = groups.iter().zip(1..);
+    let tables = tables.filter(|(group, _)| group.cells.iter().filter(is_measured).count() > 1);
+    let tables = tables.map(|(group, number)| Table {
+        id: match groups.len() {
+            1 => id.to_owned(),
+            _ => format!("{id}-{number}"),
+        },
+        title: match &*group.name {
+            "" => title.to_owned(),
+            name => format!("{title}: {name}"),
+        },
+        ..ranking(group)
+    });
+    let mut sections: Vec<Section> = tables.map(Section::table).collect();
+    sections.extend(unranked(groups, noun).map(|why| Section {
+        id: format!("un{id}"),
+        paragraphs: vec![why],
+        ..Section::default()
+    }));
+    sections
+}
+
+/// Why cells stand in no ranking; `None` where all of them do.
+fn unranked(groups: &[Task<'_, '_>], noun: &str) -> Option<String> {
+    let alone = groups.iter().filter(|group| group.cells.len() == 1).count();
+    if groups.len() < 2 || alone == 0 {
+        return None;
+    }
+    let which = match alone {
+        all if all == groups.len() => {
+            format!("No ranking: each of the {all} cells is a {noun} of its own")
+        }
+        1 => format!("One cell is a {noun} of its own and stands in no ranking"),
+        some => format!("{some} cells are a {noun} of their own and stand in no ranking"),
     };
+    Some(format!(
+        "{which}. Times and qualities on other data, or by another loss, are not comparable; all values stand in the other \
+         tables."
+    ))
+}
+
+fn about_speed(view: &View<'_>, pace: Pace, base: &Cell<'_>) -> String {
+    let by = pace.words()[1];
     let which = if is_baseline(view, base) {
         "named by the manifest"
     } else {
         "the slowest measured cell, as the manifest names none"
     };
     let name = view.name(base, None);
-    format!(
-        "By {by}. Baseline of the speed-up: {name} ({which}). The last column names the ranks whose intervals overlap with \
-         a cell's own."
-    )
+    format!("By {by}. Baseline of the speed-up: {name} ({which}).")
+}
+
+impl Ranking<'_, '_> {
+    fn table(&self, view: &View<'_>) -> Table {
+        let values: Vec<f64> = self.ordered.iter().map(|(_, n)| n.value).collect();
+        let ranks = ranks(&values);
+        let fields = self.fields(view);
+        let rows = self.ordered.iter().enumerate().take(ranked_rows(view));
+        let rows = rows.map(|(place, (cell, number))| {
+            let key = cell.info.key.clone();
+            (key, (rank(&ranks, place), *cell, number))
+        });
+        let mut table = field::of_rows(("", "", self.about.clone()), &fields, rows);
+        table.cut = cut_ranking(view, &mut table.rows, self.ordered.len());
+        table
+    }
+
+    fn fields<'f>(&'f self, view: &'f View<'_>) -> Vec<OfRank<'f>> {
+        let order = Provenance::Derived("order of the medians".into());
+        let unit = fixed_column(self.column).map_or_else(String::new, |column| column.unit);
+        let rank = OfRank::new(Column::count("rank", &order), |(rank, ..)| rank.clone());
+        let labels = view.axis_columns().into_iter().enumerate();
+        let labels = labels.map(|(place, column)| {
+            OfRank::new(column, move |(_, cell, _)| {
+                Entry::text(view.labels(cell).swap_remove(place))
+            })
+        });
+        let value = OfRank::measured(self.heading, &unit, MEDIAN, |(.., number)| {
+            Entry::number(Some(number))
+        });
+        let speed_up = self.base.map(|(pace, base)| {
+            let formula = pace.words()[2];
+            OfRank::derived("speed-up", "", formula, move |(_, cell, number)| {
+                against(view, (pace, base), cell, number)
+            })
+        });
+        let first = std::iter::once(rank).chain(labels);
+        first.chain([value]).chain(speed_up).collect()
+    }
 }
 
 /// Ranks of ordered values, from 1: equal values share one.
-pub(crate) fn ranks(ordered: &[f64]) -> Vec<usize> {
+fn ranks(ordered: &[f64]) -> Vec<usize> {
     let mut ranks: Vec<usize> = Vec::with_capacity(ordered.len());
     for (place, value) in ordered.iter().enumerate() {
         let is_equal = place > 0 && ordered[place - 1].total_cmp(value).is_eq();
@@ -255,61 +297,11 @@ pub(crate) fn ranks(ordered: &[f64]) -> Vec<usize> {
 }
 
 /// A rank, marked where others share it.
-pub(crate) fn rank(ranks: &[usize], place: usize) -> Entry {
+fn rank(ranks: &[usize], place: usize) -> Entry {
     let own = ranks[place];
-    let before = place.checked_sub(1).and_then(|before| ranks.get(before));
-    let is_shared = before == Some(&own) || ranks.get(place + 1) == Some(&own);
+    let is_shared = ranks.iter().filter(|rank| **rank == own).count() > 1;
     let text = format!("{own}{}", if is_shared { " =" } else { "" });
     Entry::value(own as f64, text)
-}
-
-/// Ranks of the other cells whose intervals of a column overlap with that of the cell at `place`; "n = 1" without one.
-pub(crate) fn overlapping(
-    column: &str,
-    ordered: &[(&Cell<'_>, Number)],
-    ranks: &[usize],
-    place: usize,
-) -> String {
-    let ends = |cell: &Cell<'_>| -> Option<Interval> { cell.timing?.values.get(column).copied() };
-    let Some(own) = ends(ordered[place].0) else {
-        return "–".to_owned();
-    };
-    if own.kind == IntervalKind::Single {
-        return "unknown: n = 1".to_owned();
-    }
-    let mut found: Vec<usize> = Vec::new();
-    for (other, (cell, _)) in ordered.iter().enumerate().take(NAMED) {
-        let overlaps = ends(cell).is_some_and(|e| e.low <= own.high && own.low <= e.high);
-        let is_own = ranks[other] == ranks[place];
-        if !is_own && overlaps && found.last() != Some(&ranks[other]) {
-            found.push(ranks[other]);
-        }
-    }
-    runs(&found)
-}
-
-/// Whole numbers with runs of neighbours drawn together: `1–3, 5`.
-fn runs(numbers: &[usize]) -> String {
-    let mut parts: Vec<(usize, usize)> = Vec::new();
-    for &number in numbers {
-        match parts.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => parts.push((number, number)),
-        }
-    }
-    let parts: Vec<String> = parts
-        .into_iter()
-        .map(|(first, last)| match last - first {
-            0 => first.to_string(),
-            1 => format!("{first}, {last}"),
-            _ => format!("{first}–{last}"),
-        })
-        .collect();
-    if parts.is_empty() {
-        "–".to_owned()
-    } else {
-        parts.join(", ")
-    }
 }
 
 pub(crate) fn row(cell: &Cell<'_>, fields: Vec<Entry>) -> Row {
@@ -322,19 +314,21 @@ pub(crate) fn row(cell: &Cell<'_>, fields: Vec<Entry>) -> Row {
 
 fn against(
     view: &View<'_>,
-    pace: Pace,
-    (cell, speed): (&Cell<'_>, &Number),
-    base: Option<&Cell<'_>>,
+    (pace, base): (Pace, &Cell<'_>),
+    cell: &Cell<'_>,
+    speed: &Number,
 ) -> Entry {
-    let base = base.and_then(|base| Some((base, timing(base, pace.column())?)));
-    let Some((base, base_speed)) = base else {
+    let Some(base_speed) = timing(base, pace.column()) else {
         return Entry::text("–");
     };
     if let Some(reason) = not_comparable(view, cell, base) {
         return Entry::detailed("–", format!("not comparable: {reason}"));
     }
-    let ratio = Number::ratio(pace.speed_up(speed.value, base_speed.value), "speed-up");
-    Entry::value(ratio.value, ratio.text)
+    let ratio = match pace {
+        Pace::Epoch => base_speed.value / speed.value,
+        Pace::Throughput => speed.value / base_speed.value,
+    };
+    Entry::number(Some(&Number::ratio(ratio, "speed-up")))
 }
 
 #[cfg(test)]
@@ -342,9 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_values_share_a_rank_and_runs_are_drawn_together() {
+    fn equal_values_share_a_rank() {
         assert_eq!(ranks(&[1.0, 2.0, 2.0, 3.0]), [1, 2, 2, 4]);
-        assert_eq!(runs(&[1, 2, 3, 5, 7, 8]), "1–3, 5, 7, 8");
-        assert_eq!(runs(&[]), "–");
     }
 }

@@ -1,21 +1,21 @@
 //! How times grow with the number of samples: a power law per group of cells that differ in nothing else.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use crate::base::statistics::{PowerLaw, fit_power_law, range};
+use crate::base::text::capitalised;
 use crate::base::units::{human, human_integer, human_seconds};
-use crate::report::number::{Number, Provenance};
-use crate::report::table::{Column, Entry, Row, Table, sources};
+use crate::report::judged::Judged;
+use crate::report::number::Number;
+use crate::report::table::{Column, Entry};
 use crate::report::view::{Cell, View};
 
+use super::field::{self, Field};
 use super::speed::timing;
+use super::tasks::grouped;
 
 /// Times that are fitted: the column of `timings.csv`, and what the report calls it.
 const TIMES: [(&str, &str); 2] = [("train_s", "training"), ("epoch_s", "epoch")];
-/// Fits that have a row.
-const ROWS: usize = 40;
 /// How far beyond the largest dataset the fit is carried on.
 const BEYOND: f64 = 10.0;
 
@@ -25,89 +25,131 @@ pub(super) struct Group<'v, 'a> {
     pub(super) cells: Vec<(&'v Cell<'a>, f64)>,
 }
 
-/// The table of scaling exponents; `None` where no group has two sizes.
-pub(crate) fn table(view: &View<'_>) -> Option<Table> {
-    let groups = groups(view);
-    let rows = groups.iter().flat_map(|group| {
-        let fits = TIMES.iter().filter_map(|(column, words)| {
-            let points = group.points(column);
-            let fit = fit_power_law(&points)?;
-            Some(row(view, group, words, &points, &fit))
-        });
-        fits.collect::<Vec<_>>()
-    });
-    let mut rows: Vec<Row> = rows.collect();
-    let all = rows.len();
-    rows.truncate(ROWS);
-    let columns = columns();
-    (!rows.is_empty()).then(|| Table {
-        id: "scaling".to_owned(),
-        title: "Scaling with the number of samples".to_owned(),
-        about: format!(
-            "time = factor × samples^exponent, by least squares on the logarithms of the cells' medians: 1 is proportional. Training that ends by itself \
-             after other numbers of epochs grows by both, and is not carried on. n cells, and the exponent's standard error (n − 2 degrees of \
-             freedom; none for two cells). The last column was not measured: it carries the fit on to {BEYOND} times the \
-             largest dataset, with the standard error of a single prediction as a factor."
-        ),
-        sources: sources(&columns),
-        columns,
-        rows,
-        cut: (all > ROWS).then(|| format!("The first {ROWS} of {all} fits.")),
-    })
+/// The growth of one time in a group of cells.
+struct Fit<'g, 'v, 'a> {
+    group: &'g Group<'v, 'a>,
+    /// What the report calls the time.
+    time: &'static str,
+    /// Cells with the time.
+    n: usize,
+    /// Smallest and largest number of samples.
+    sizes: (f64, f64),
+    law: PowerLaw,
+    /// Whether the number of samples alone makes it grow: training that ended after other numbers of epochs grows by
+    /// these too.
+    is_of_samples: bool,
 }
 
-fn columns() -> Vec<Column> {
+fn fits<'g, 'v, 'a>(groups: &'g [Group<'v, 'a>]) -> Vec<Fit<'g, 'v, 'a>> {
+    let pairs = groups
+        .iter()
+        .flat_map(|group| TIMES.map(|time| (group, time)));
+    let fit = |(group, (column, time)): (&'g Group<'v, 'a>, (&str, &'static str))| {
+        let points = group.points(column);
+        let sizes: Vec<f64> = points.iter().map(|(samples, _)| *samples).collect();
+        Some(Fit {
+            group,
+            time,
+            n: points.len(),
+            sizes: range(&sizes)?,
+            law: fit_power_law(&points)?,
+            is_of_samples: column != "train_s" || group.epochs().is_none_or(|(a, b)| a >= b),
+        })
+    };
+    pairs.filter_map(fit).collect()
+}
+
+/// The table of scaling exponents, with what they say; `None` where no group has two sizes.
+pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
+    type OfFit<'f> = Field<'f, &'f Fit<'f, 'f, 'f>>;
     const FIT: &str = "least squares on logarithms";
-    let fit = |what: &str| Provenance::Derived(format!("{FIT}: {what}"));
-    let count = Provenance::Measured("cells with a median".into());
-    vec![
-        Column::text("cells"),
-        Column::text("time"),
-        Column::count("n", &count),
-        Column::number(
-            "samples",
-            "",
-            &Provenance::Assumed("from the manifest".into()),
-        ),
-        Column::number("exponent", "", &fit("slope")),
-        Column::number("standard error", "", &fit("error of the slope")),
-        Column::number("spread around the fit", "%", &fit("residual")),
-        Column::extrapolated("", "s", format!("{FIT}: prediction")),
-    ]
+    let groups = groups(view);
+    let fits = fits(&groups);
+    if fits.is_empty() {
+        return None;
+    }
+    let two = |value: f64| human(value, 2);
+    let of_fit = |what: &str| format!("{FIT}: {what}");
+    let fields: [OfFit<'_>; 8] = [
+        OfFit::text("cells", |fit| fit.group.name(view)),
+        OfFit::text("time", |fit| fit.time.to_owned()),
+        OfFit::count("n", "cells with a median", |fit| fit.n),
+        OfFit::assumed("samples", "", "from the manifest", |fit| {
+            Entry::text(fit.samples("–"))
+        }),
+        OfFit::derived("exponent", "", of_fit("slope"), |fit| {
+            Entry::number(Some(&exponent(&fit.law)))
+        }),
+        OfFit::derived("standard error", "", of_fit("error of the slope"), |fit| {
+            Entry::shown(fit.law.exponent_error, two)
+        }),
+        OfFit::derived("spread around the fit", "%", of_fit("residual"), |fit| {
+            let spread = (fit.law.residual.exp() - 1.0) * 100.0;
+            Entry::shown(fit.law.exponent_error.map(|_| spread), two)
+        }),
+        OfFit::new(Column::extrapolated("", "s", of_fit("prediction")), |fit| {
+            let told = fit.prediction().filter(|_| fit.is_of_samples);
+            told.unwrap_or_else(|| Entry::text("–"))
+        }),
+    ];
+    let about = format!(
+        "time = factor × samples^exponent, by least squares on the logarithms of the cells' medians: 1 is proportional. Training that ends by itself \
+         after other numbers of epochs grows by both, and is not carried on. n cells, and the exponent's standard error (n − 2 degrees of \
+         freedom; none for two cells). The last column was not measured: it carries the fit on to {BEYOND} times the \
+         largest dataset, with the standard error of a single prediction as a factor."
+    );
+    let head = ("scaling", "Scaling with the number of samples", about);
+    let rows = fits.iter().map(|fit| (String::new(), fit));
+    let table = field::of_rows(head, &fields, rows);
+    let rule = "Growth is called below or above proportional where the fitted exponent is two standard errors from 1.";
+    let verdicts = fits.iter().map(|fit| fit.verdict(view));
+    Some(Judged::new(table, rule, verdicts.collect()))
 }
 
-fn row(
-    view: &View<'_>,
-    group: &Group<'_, '_>,
-    words: &str,
-    points: &[(f64, f64)],
-    fit: &PowerLaw,
-) -> Row {
-    let sizes: Vec<f64> = points.iter().map(|(samples, _)| *samples).collect();
-    let (smallest, largest) = range(&sizes).unwrap_or_default();
-    // Training ends by itself after other numbers of epochs: epochs × epoch time, fitted apart, is all that can be carried on.
-    let told = prediction(points, fit).filter(|_| words == "epoch" || group.has_equal_epochs());
-    let spread = fit
-        .exponent_error
-        .map(|_| (fit.residual.exp() - 1.0) * 100.0);
-    let two = |value: f64| human(value, 2);
-    Row {
-        key: String::new(),
-        fields: vec![
-            Entry::text(group.name(view)),
-            Entry::text(words),
-            Entry::count(points.len()),
-            Entry::text(format!(
-                "{}–{}",
-                human_integer(smallest as u64),
-                human_integer(largest as u64)
-            )),
-            Entry::number(Some(&exponent(fit))),
-            Entry::shown(fit.exponent_error, two),
-            Entry::shown(spread, two),
-            told.unwrap_or_else(|| Entry::text("–")),
-        ],
-        missing: None,
+impl Fit<'_, '_, '_> {
+    /// `1,000–16,000`.
+    fn samples(&self, dash: &str) -> String {
+        let [smallest, largest] =
+            [self.sizes.0, self.sizes.1].map(|size| human_integer(size as u64));
+        format!("{smallest}{dash}{largest}")
+    }
+
+    /// What ten times the largest dataset would take, by the fit; `None` where two sizes leave no error.
+    fn prediction(&self) -> Option<Entry> {
+        let beyond = BEYOND * self.sizes.1;
+        let error = self.law.prediction_error(beyond)?;
+        let (seconds, factor) = (self.law.at(beyond), error.exp());
+        let (time, size) = (human_seconds(seconds), human_integer(beyond as u64));
+        let text = format!("{time} (×/÷ {}) at {size}", human(factor, 3));
+        Some(Entry::value(seconds, text).within(seconds / factor, seconds * factor))
+    }
+
+    fn verdict(&self, view: &View<'_>) -> String {
+        let (name, time) = (self.group.name(view), self.time);
+        if !self.is_of_samples {
+            let (fewest, most) = self.group.epochs().unwrap_or_default();
+            return format!(
+                "{name}: {time} time is that of {fewest} to {most} epochs, so that its growth is not that of the samples alone."
+            );
+        }
+        let grows = format!(
+            "{name}: {time} time grows with samples^{}",
+            exponent(&self.law).text
+        );
+        let Some(error) = self.law.exponent_error else {
+            return format!("{grows} between two sizes, which leave no error.");
+        };
+        let direction = if self.law.exponent + 2.0 * error < 1.0 {
+            "below proportional"
+        } else if self.law.exponent - 2.0 * error > 1.0 {
+            "above proportional"
+        } else {
+            "not told apart from proportional"
+        };
+        format!(
+            "{grows} (± {} standard error): {direction}.",
+            human(error, 2)
+        )
     }
 }
 
@@ -115,35 +157,30 @@ fn row(
 fn exponent(fit: &PowerLaw) -> Number {
     Number {
         text: human(fit.exponent, 3),
-        interval: None,
-        ends: None,
-        interval_name: "",
-        unit: String::new(),
-        provenance: Provenance::Derived("slope of the fit on logarithms".into()).to_string(),
-        value: fit.exponent,
+        ..Number::ratio(fit.exponent, "slope of the fit on logarithms")
     }
 }
 
-/// What one fit says: the time, the cells, the exponent, and remarks.
-pub(crate) struct Growth {
-    /// `epoch`, `training`.
-    pub(crate) time: &'static str,
-    /// The cells in words.
-    pub(crate) cells: String,
-    /// The exponent, the same value as in the table.
-    pub(crate) exponent: Number,
-    /// Its error, and over how many samples.
-    pub(crate) remarks: Vec<String>,
-}
-
-/// The growth of each time, in every group of three sizes or more.
-pub(crate) fn growths(view: &View<'_>) -> Vec<Growth> {
+/// The growth of each time by the number of samples alone, in every group of three sizes or more, a sentence each.
+pub(crate) fn growths(view: &View<'_>) -> Vec<String> {
     let groups = groups(view);
-    let fits = groups.iter().flat_map(|group| {
-        let growths = TIMES.iter().filter_map(|time| growth(view, group, *time));
-        growths.collect::<Vec<_>>()
-    });
-    fits.collect()
+    let fits = fits(&groups).into_iter().filter(|fit| fit.is_of_samples);
+    let growth = |fit: Fit<'_, '_, '_>| {
+        let error = human(fit.law.exponent_error?, 2);
+        let which = match fit.group.name(view) {
+            all if all == "all" => String::new(),
+            cells => format!("{cells}: "),
+        };
+        Some(format!(
+            "{which}{} time grows with the number of samples to the power of {} (standard error {error}, n = {} sizes; 1 is \
+             proportional; {} samples).",
+            capitalised(fit.time),
+            exponent(&fit.law).text,
+            fit.n,
+            fit.samples(" to ")
+        ))
+    };
+    fits.filter_map(growth).collect()
 }
 
 /// Whether all measured cells differ in their number of samples only.
@@ -151,62 +188,21 @@ pub(crate) fn is_all(view: &View<'_>) -> bool {
     matches!(groups(view).as_slice(), [only] if only.cells.len() > 1)
 }
 
-fn growth(
-    view: &View<'_>,
-    group: &Group<'_, '_>,
-    (column, time): (&str, &'static str),
-) -> Option<Growth> {
-    let points = group.points(column);
-    let fit = fit_power_law(&points)?;
-    let error = fit.exponent_error?;
-    let sizes: Vec<f64> = points.iter().map(|(samples, _)| *samples).collect();
-    let (smallest, largest) = range(&sizes)?;
-    let (smallest, largest) = (
-        human_integer(smallest as u64),
-        human_integer(largest as u64),
-    );
-    Some(Growth {
-        time,
-        cells: group.name(view),
-        exponent: exponent(&fit),
-        remarks: vec![
-            format!(
-                "standard error {}, n = {} sizes",
-                human(error, 2),
-                points.len()
-            ),
-            format!("1 is proportional; {smallest} to {largest} samples"),
-        ],
-    })
-}
-
 /// Measured cells whose specifications differ in the dataset's `samples` only, what is measured and limited aside.
 pub(super) fn groups<'v, 'a>(view: &'v View<'a>) -> Vec<Group<'v, 'a>> {
-    let mut groups: Vec<Group<'_, '_>> = Vec::new();
-    let mut places: BTreeMap<String, usize> = BTreeMap::new();
-    for cell in view.cells.iter().filter(|cell| cell.is_measured()) {
-        let Some((samples, rest)) = parts(view, cell) else {
-            continue;
-        };
-        let place = *places.entry(rest).or_insert(groups.len());
-        if place == groups.len() {
-            groups.push(Group { cells: Vec::new() });
-        }
-        groups[place].cells.push((cell, samples));
-    }
+    let measured = view.cells.iter().filter(|cell| cell.is_measured());
+    let rest = |cell: &Cell<'_>| parts(view, cell).map(|(_, rest)| rest);
+    let sized = measured.filter(|cell| rest(cell).is_some());
+    let groups = grouped(sized, |cell| rest(cell)).into_iter();
     groups
-}
-
-/// What ten times the largest dataset would take, by the fit; `None` where two sizes leave no error.
-pub(super) fn prediction(points: &[(f64, f64)], fit: &PowerLaw) -> Option<Entry> {
-    let sizes: Vec<f64> = points.iter().map(|(samples, _)| *samples).collect();
-    let (_, largest) = range(&sizes)?;
-    let beyond = BEYOND * largest;
-    let error = fit.prediction_error(beyond)?;
-    let (seconds, factor) = (fit.at(beyond), error.exp());
-    let (time, size) = (human_seconds(seconds), human_integer(beyond as u64));
-    let text = format!("{time} (×/÷ {}) at {size}", human(factor, 3));
-    Some(Entry::value(seconds, text).within(seconds / factor, seconds * factor))
+        .map(|cells| {
+            let cells = cells.into_iter();
+            let cells = cells.filter_map(|cell| Some((cell, parts(view, cell)?.0)));
+            Group {
+                cells: cells.collect(),
+            }
+        })
+        .collect()
 }
 
 /// The number of samples, and everything else that decides the work, as text.
@@ -219,16 +215,15 @@ fn parts(view: &View<'_>, cell: &Cell<'_>) -> Option<(f64, String)> {
 }
 
 impl Group<'_, '_> {
-    /// Whether every run of every cell trained for the same number of epochs.
-    fn has_equal_epochs(&self) -> bool {
+    /// Fewest and most epochs of a run; `None` where no run says.
+    fn epochs(&self) -> Option<(f64, f64)> {
         let rows = self.cells.iter().flat_map(|(cell, _)| &cell.runs);
-        let mut epochs = rows.filter_map(|row| Some(row.facts.as_ref()?.epochs));
-        let first = epochs.next();
-        epochs.all(|own| Some(own) == first)
+        let epochs = rows.filter_map(|row| Some(row.facts.as_ref()?.epochs as f64));
+        range(&epochs.collect::<Vec<f64>>())
     }
 
     /// Samples and median of the time in `column`, of the cells that have it.
-    pub(super) fn points(&self, column: &str) -> Vec<(f64, f64)> {
+    fn points(&self, column: &str) -> Vec<(f64, f64)> {
         let point =
             |(cell, samples): &(&Cell<'_>, f64)| Some((*samples, timing(cell, column)?.value));
         self.cells.iter().filter_map(point).collect()

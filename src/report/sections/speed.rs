@@ -1,49 +1,45 @@
 //! Throughput, step and epoch times, with intervals over runs.
 
-use super::memory::MIB;
 use crate::base::units::human;
-use crate::report::number::{Number, Provenance, interval_name};
+use crate::report::number::{Number, interval_name};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{IntervalKind, fixed_column};
 
+use super::field::{self, OfCell};
+use super::memory::MIB;
+
 /// The table of times.
 pub(crate) fn table(view: &View<'_>) -> Table {
-    let median = Provenance::Measured("median of n runs".into());
-    let mut columns = vec![
-        Column::count("n", &Provenance::Measured("runs that count".into())),
-        Column::number("throughput", "samples/s", &median),
-        Column::number("step", "ms", &median),
-        Column::number("epoch", "s", &median),
-        Column::number("training", "s", &median),
-        Column::number("start-up", "s", &median),
-    ];
     let mut about = format!("Medians over the runs of a cell; {}.", below(view));
-    let is_cut = view.cells.iter().any(|cell| cut(view, cell).is_some());
-    if is_cut {
-        let formula = "steps of a whole epoch × mean step, a fit of one constant to the runs; ± to the further end of its interval";
-        columns.push(Column::extrapolated(
-            "whole epoch, ",
-            "s",
-            formula.to_owned(),
-        ));
+    let mut fields = vec![OfCell::n()];
+    let timed = TIMES.map(|(heading, column)| OfCell::timed(heading, column));
+    fields.extend(timed);
+    let mut measured = view.cells.iter().filter(|cell| cell.is_measured());
+    if measured.clone().any(|cell| cut(view, cell).is_some()) {
+        let formula = "steps of a whole epoch × mean step, a fit of one constant to the runs, with its interval";
+        let column = Column::extrapolated("whole epoch, ", "s", formula.to_owned());
+        fields.push(OfCell::new(column, |cell| whole_epoch(view, cell)));
         about.push_str(EXTRAPOLATED);
+        // Where no epoch was whole, its column would be one of dashes.
+        if measured.all(|cell| timing(cell, "epoch_s").is_none()) {
+            fields.remove(EPOCH);
+        }
     }
-    Table::of_cells(view, ("speed", "Speed", about), columns, |cell| {
-        let n = cell.timing.filter(|_| cell.is_measured())?.n;
-        let mut fields = vec![Entry::count(n)];
-        let names = [
-            "samples_per_s",
-            "step_ms",
-            "epoch_s",
-            "train_s",
-            "startup_s",
-        ];
-        fields.extend(names.map(|name| entry(cell, name)));
-        fields.extend(is_cut.then(|| whole_epoch(view, cell)));
-        Some(fields)
-    })
+    let head = ("speed", "Speed", about);
+    field::of_cells(view, head, &fields, Cell::is_measured)
 }
+
+/// Times of the table, by heading and column of `timings.csv`.
+const TIMES: [(&str, &str); 5] = [
+    ("throughput", "samples_per_s"),
+    ("step", "step_ms"),
+    ("epoch", "epoch_s"),
+    ("training", "train_s"),
+    ("start-up", "startup_s"),
+];
+/// Place of the time of an epoch, after `n`.
+const EPOCH: usize = 3;
 
 /// What a table with extrapolated epochs says of them.
 const EXTRAPOLATED: &str = " Epochs were cut short (`train.steps-per-epoch`): the time of a whole one is extrapolated from \
@@ -67,13 +63,13 @@ fn whole_epoch(view: &View<'_>, cell: &Cell<'_>) -> Entry {
         return Entry::detailed("–", format!("{of}, no interval of the step"));
     }
     let seconds = |step_ms: f64| step_ms * all as f64 / 1e3;
-    let error = (step.high - step.median).max(step.median - step.low);
-    let error = human(seconds(error), 2);
-    Entry {
-        detail: format!("± {error}, {of}"),
-        ..Entry::value(seconds(step.median), human(seconds(step.median), 3))
-    }
-    .within(seconds(step.low), seconds(step.high))
+    let ends = Some((seconds(step.low), seconds(step.high)));
+    let epoch = Entry::between(seconds(step.median), ends, |seconds| human(seconds, 3));
+    let detail = match &*epoch.detail {
+        "" => format!("not measured: {of}"),
+        ends => format!("{ends}; not measured: {of}"),
+    };
+    Entry { detail, ..epoch }
 }
 
 /// What stands below the medians, in words.
@@ -82,15 +78,15 @@ pub(crate) fn below(view: &View<'_>) -> String {
         .into_iter()
         .partition(|kind| *kind == interval_name(IntervalKind::Single));
     let intervals = intervals.join(" or, below six runs, the ");
-    match (intervals.is_empty(), single.is_empty()) {
-        (true, _) => {
-            "each cell ran once (n = 1), so that nothing is known of their dispersion".to_owned()
-        }
-        (_, true) => format!("below each the {intervals}"),
-        _ => format!(
-            "below each the {intervals}; nothing stands below those of a single run (n = 1)"
-        ),
+    if intervals.is_empty() {
+        return "each cell ran once (n = 1), so that nothing is known of their dispersion"
+            .to_owned();
     }
+    let alone = match single[..] {
+        [] => "",
+        _ => "; nothing stands below those of a single run (n = 1)",
+    };
+    format!("below each the {intervals}{alone}")
 }
 
 /// What the intervals of this report are.
@@ -120,7 +116,7 @@ pub(crate) fn throughput(cell: &Cell<'_>) -> Option<Number> {
 }
 
 /// A timing as a field: `unknown` where it is not plausible.
-fn entry(cell: &Cell<'_>, column: &str) -> Entry {
+pub(super) fn shown(cell: &Cell<'_>, column: &str) -> Entry {
     let raw = cell.timing.and_then(|row| row.values.get(column));
     let number = timing(cell, column);
     if raw.is_some() && number.is_none() {

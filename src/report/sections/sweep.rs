@@ -1,14 +1,16 @@
 //! [`Sweep`]: cells that differ in one numeric axis and in nothing else.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use crate::base::statistics::range;
-use crate::report::table::{Column, Entry, Row};
+use crate::report::judged::{Judged, plain, span};
+use crate::report::table::{Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, IntervalKind};
 
+use super::field::{self, Field};
 use super::ranking::not_comparable;
-use super::speed::{throughput, timing};
+use super::speed::throughput;
+use super::tasks::grouped;
 
 /// Cells that differ in one axis only, in its order.
 pub(crate) struct Sweep<'v, 'a> {
@@ -19,9 +21,6 @@ pub(crate) struct Sweep<'v, 'a> {
     /// Cells of the same line that were measured with other code or elsewhere.
     apart: Vec<&'v Cell<'a>>,
 }
-
-/// A line of cells under construction, by its values on the other axes.
-type Line<'v, 'a> = (Vec<&'v str>, Sweep<'v, 'a>);
 
 /// Every line of two cells or more along the axis of this path, in plan order; only measured cells of one work, code
 /// and environment stand in [`Sweep::cells`].
@@ -34,77 +33,110 @@ pub(crate) fn sweeps<'v, 'a>(view: &'v View<'a>, path: &str, idle: &[&str]) -> V
         return Vec::new();
     };
     let is_idle = |place: usize| idle.contains(&&*axes[place].path);
-    let mut lines: Vec<Line<'v, 'a>> = Vec::new();
-    let mut places: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
-    let mut zeros: Vec<&'v Cell<'a>> = Vec::new();
-    for cell in &view.cells {
-        let Ok(value) = cell.info.axes[axis].parse::<f64>() else {
-            continue;
-        };
-        if value == 0.0 && (0..axes.len()).any(is_idle) {
-            zeros.push(cell);
-            continue;
-        }
-        let others = others(cell, axis);
-        let place = *places.entry(others.clone()).or_insert(lines.len());
-        if place == lines.len() {
-            lines.push((others, Sweep::new(axis)));
-        }
-        lines[place].1.add(view, cell, value);
-    }
-    for cell in zeros {
-        let own = others(cell, axis);
-        for (known, line) in &mut lines {
-            let pairs = own.iter().zip(known.iter()).enumerate();
-            // The swept axis itself is left out of the values.
-            let mut apart = pairs.filter(|(_, (a, b))| a != b).map(|(place, _)| place);
-            if apart.all(|place| is_idle(place + usize::from(place >= axis))) {
-                line.add(view, cell, 0.0);
-            }
-        }
-    }
-    let mut found: Vec<Sweep<'v, 'a>> = lines.into_iter().map(|(_, line)| line).collect();
-    found.retain(|line| line.cells.len() + line.apart.len() > 1);
-    for line in &mut found {
-        line.cells.sort_by(|a, b| a.1.total_cmp(&b.1));
-    }
-    found
-}
-
-/// A cell's values on all axes but one.
-fn others<'c>(cell: &'c Cell<'_>, axis: usize) -> Vec<&'c str> {
-    let texts = cell.info.axes.iter().enumerate();
-    texts
-        .filter(|(place, _)| *place != axis)
-        .map(|(_, text)| text.as_str())
-        .collect()
-}
-
-/// The rows of several sweeps, a cell that belongs to several of them once.
-pub(crate) fn rows_once(rows: impl Iterator<Item = Row>) -> Vec<Row> {
-    let mut seen = BTreeSet::new();
-    rows.filter(|row| seen.insert(row.key.clone())).collect()
+    let has_idle = (0..axes.len()).any(is_idle);
+    // A cell's values on the other axes, those in `idle` only where they are asked for.
+    let others = |cell: &'v Cell<'a>, with_idle: bool| -> Vec<&'v str> {
+        let places = (0..axes.len()).filter(|&place| place != axis);
+        let places = places.filter(|&place| with_idle || !is_idle(place));
+        places.map(|place| &*cell.info.axes[place]).collect()
+    };
+    let swept = view.cells.iter();
+    let swept = swept.filter_map(|cell| Some((cell, cell.info.axes[axis].parse::<f64>().ok()?)));
+    let is_zero = |(_, value): &(&Cell<'_>, f64)| has_idle && *value == 0.0;
+    let (zeros, rest): (Vec<_>, Vec<_>) = swept.partition(is_zero);
+    let lines = grouped(rest.into_iter(), |(cell, _)| others(cell, true)).into_iter();
+    let sweeps = lines.map(|line| {
+        let first = others(line[0].0, false);
+        let zeros = zeros
+            .iter()
+            .filter(|(cell, _)| others(cell, false) == first);
+        Sweep::of(view, axis, line.iter().chain(zeros))
+    });
+    let is_line = |sweep: &Sweep<'_, '_>| sweep.cells.len() + sweep.apart.len() > 1;
+    sweeps.filter(is_line).collect()
 }
 
 impl<'v, 'a> Sweep<'v, 'a> {
-    fn new(axis: usize) -> Self {
-        Self {
-            axis,
-            cells: Vec::new(),
-            apart: Vec::new(),
+    fn of<'c>(
+        view: &View<'_>,
+        axis: usize,
+        line: impl Iterator<Item = &'c (&'v Cell<'a>, f64)>,
+    ) -> Self
+    where
+        'v: 'c,
+        'a: 'c,
+    {
+        let (mut cells, mut apart): (Vec<(&Cell<'_>, f64)>, Vec<&Cell<'_>>) = Default::default();
+        for &(cell, value) in line {
+            // What was measured with other code or elsewhere has no ratio to the rest.
+            let mut first = cells.iter().take(1);
+            let fits = first.all(|(first, _)| not_comparable(view, first, cell).is_none());
+            if throughput(cell).is_some() && fits {
+                cells.push((cell, value));
+            } else if cell.is_measured() {
+                apart.push(cell);
+            }
         }
+        cells.sort_by(|a, b| a.1.total_cmp(&b.1));
+        Self { axis, cells, apart }
     }
+}
 
-    fn add(&mut self, view: &View<'_>, cell: &'v Cell<'a>, value: f64) {
-        // What was measured with other code or elsewhere has no ratio to the rest.
-        let first = self.cells.first();
-        let fits = first.is_none_or(|(first, _)| not_comparable(view, first, cell).is_none());
-        if throughput(cell).is_some() && fits {
-            self.cells.push((cell, value));
-        } else if cell.is_measured() {
-            self.apart.push(cell);
-        }
+/// A measured cell of a sweep.
+pub(crate) struct At<'s, 'v, 'a> {
+    pub(crate) sweep: &'s Sweep<'v, 'a>,
+    pub(crate) cell: &'v Cell<'a>,
+}
+
+/// A column of a table of sweeps.
+pub(super) type OfAt<'f, 's, 'v, 'a> = Field<'f, At<'s, 'v, 'a>>;
+
+impl At<'_, '_, '_> {
+    /// The column of the throughput.
+    pub(super) fn throughput<'f>() -> Field<'f, Self> {
+        Field::measured(
+            "throughput",
+            "samples/s",
+            "median of n runs",
+            |at: &Self| Entry::number(throughput(at.cell).as_ref()),
+        )
     }
+}
+
+/// The table of sweeps, a cell that belongs to several of them once, with what a rule says of each sweep, or `none` where
+/// it says nothing. Cells that are not comparable say why.
+pub(super) fn judged<'s, 'v, 'a>(
+    view: &View<'_>,
+    sweeps: &'s [Sweep<'v, 'a>],
+    head: (&str, &str, String),
+    fields: &[OfAt<'_, 's, 'v, 'a>],
+    (rule, mut verdicts, none): (String, Vec<String>, &str),
+) -> Judged {
+    let mut columns = view.axis_columns();
+    columns.extend(field::columns(fields));
+    let labels = |cell: &Cell<'_>| view.labels(cell).into_iter().map(Entry::text);
+    let mut seen = BTreeSet::new();
+    let mut rows = Vec::new();
+    for sweep in sweeps {
+        let measured = sweep.cells.iter().map(|(cell, _)| Row {
+            key: cell.info.key.clone(),
+            fields: labels(cell)
+                .chain(field::entries(fields, &At { sweep, cell }))
+                .collect(),
+            missing: None,
+        });
+        let apart = sweep.apart.iter().map(|cell| Row {
+            key: cell.info.key.clone(),
+            fields: labels(cell).collect(),
+            missing: Some("not comparable: measured with other code or elsewhere".to_owned()),
+        });
+        let all = measured.chain(apart);
+        rows.extend(all.filter(|row| seen.insert(row.key.clone())));
+    }
+    if verdicts.is_empty() {
+        verdicts.push(none.to_owned());
+    }
+    Judged::new(Table::of_rows(head, columns, rows), rule, verdicts)
 }
 
 impl Sweep<'_, '_> {
@@ -119,62 +151,21 @@ impl Sweep<'_, '_> {
         view.shared_name(&cells)
     }
 
-    /// Its rows of a table: the axes that vary, then what `fields` gives; cells that are not comparable say why.
-    pub(crate) fn rows(
-        &self,
-        view: &View<'_>,
-        fields: impl Fn(&Cell<'_>) -> Vec<Entry>,
-    ) -> Vec<Row> {
-        let labels = |cell: &Cell<'_>| view.labels(cell).into_iter().map(Entry::text);
-        let measured = self.cells.iter().map(|(cell, _)| Row {
-            key: cell.info.key.clone(),
-            fields: labels(cell).chain(fields(cell)).collect(),
-            missing: None,
-        });
-        let apart = self.apart.iter().map(|cell| Row {
-            key: cell.info.key.clone(),
-            fields: labels(cell).collect(),
-            missing: Some("not comparable: measured with other code or elsewhere".to_owned()),
-        });
-        measured.chain(apart).collect()
-    }
-
-    /// "n = 2", or "n = 2 to 9".
+    /// "n = 2", or "n = 2–9".
     pub(crate) fn n(&self) -> String {
-        let counts = self
-            .cells
-            .iter()
-            .filter_map(|(cell, _)| Some(cell.timing?.n as f64));
-        match range(&counts.collect::<Vec<_>>()) {
-            Some((low, high)) if low < high => format!("n = {low} to {high}"),
-            Some((low, _)) => format!("n = {low}"),
-            None => "n = 0".to_owned(),
-        }
+        let counts = self.cells.iter();
+        let counts = counts.filter_map(|(cell, _)| Some(cell.timing?.n as f64));
+        format!("n = {}", span(&counts.collect::<Vec<f64>>(), plain))
     }
 }
 
-/// Columns of a table of sweeps: the axes that vary, then `own`.
-pub(crate) fn columns(view: &View<'_>, own: Vec<Column>) -> Vec<Column> {
-    let mut columns = view.axis_columns();
-    columns.extend(own);
-    columns
-}
-
-/// The interval of a timing; `None` where there was one run.
-pub(crate) fn interval(cell: &Cell<'_>, column: &str) -> Option<Interval> {
-    let found = cell.timing?.values.get(column)?;
+/// The interval of the throughput; `None` where there was one run.
+pub(crate) fn interval(cell: &Cell<'_>) -> Option<Interval> {
+    let found = cell.timing?.values.get("samples_per_s")?;
     (found.kind != IntervalKind::Single).then_some(*found)
 }
 
 /// "9.06 samples/s (8.67–9.45)".
-pub(crate) fn in_words(cell: &Cell<'_>, column: &str) -> String {
-    timing(cell, column).map_or_else(
-        || "not measured".to_owned(),
-        |number| {
-            let ends = number
-                .interval
-                .map_or(String::new(), |ends| format!(" ({ends})"));
-            format!("{} {}{ends}", number.text, number.unit)
-        },
-    )
+pub(crate) fn in_words(cell: &Cell<'_>) -> String {
+    throughput(cell).map_or_else(|| "not measured".to_owned(), |speed| speed.shown())
 }

@@ -1,14 +1,14 @@
 //! Targets of the manifest against what was measured: met, not met, not told apart, not measured.
 
-use crate::base::text::count;
 use crate::base::units::{human, human_bytes};
-use crate::event::{PhaseTimes, RunFacts, RunTimes};
+use crate::event::{PhaseTimes, RunTimes};
 use crate::plan::{ReportSpec, TargetSpec};
 use crate::report::judged::Judged;
-use crate::report::number::{Number, Provenance};
+use crate::report::measure::Measure;
+use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
-use crate::results::{Interval, IntervalKind, fixed_column, interval_over_runs, value};
+use crate::results::{BlockRow, Interval, IntervalKind, fixed_column, interval_over_runs, value};
 
 use super::phases::PHASES;
 use super::{headroom, utilisation};
@@ -35,19 +35,9 @@ impl Status {
 struct Worst<'v, 'a> {
     cell: &'v Cell<'a>,
     figure: Interval,
+    /// Runs or seeds that the figure rests on.
+    n: usize,
     status: Status,
-}
-
-impl<'v, 'a> Worst<'v, 'a> {
-    fn of(view: &View<'_>, cell: &'v Cell<'a>, spec: &TargetSpec) -> Option<Self> {
-        let figure = figure(view, cell, &spec.column)?;
-        let status = status(spec, &figure);
-        Some(Self {
-            cell,
-            figure,
-            status,
-        })
-    }
 }
 
 /// The targets, as the manifest has them.
@@ -65,6 +55,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
         return None;
     }
     let assumed = Provenance::Assumed("from the manifest".into());
+    let measured = |how: &str| Provenance::Measured(how.to_owned());
     let columns = vec![
         Column::text("target"),
         Column::text("figure"),
@@ -73,28 +64,18 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
         Column::number(
             "measured",
             "",
-            &Provenance::Measured("median of n runs, metrics: of n seeds".into()),
+            &measured("median of n runs, metrics: of n seeds"),
         ),
-        Column::number(
-            "n",
-            "",
-            &Provenance::Measured("runs or seeds that count".into()),
-        ),
+        Column::number("n", "", &measured("runs or seeds that count")),
         Column::text("in cell"),
         Column::text("status"),
     ];
-    let mut verdicts = Vec::new();
-    let rows = specs.iter().map(|spec| {
-        let (row, verdict) = row(view, spec);
-        verdicts.push(verdict);
-        row
-    });
-    let rows: Vec<Row> = rows.collect();
+    let rows = specs.iter().map(|spec| row(view, spec)).collect();
     let about = "Each target with the measured cell that meets it least.".to_owned();
     let table = Table::of_rows(("targets", "Targets", about), columns, rows);
     let rule = "A target is met, or not met, where the whole interval lies on one side of it; where the interval crosses \
                 it, the two are not told apart. One run has no interval: its value alone decides, and n = 1 says so.";
-    Some(Judged::new(table, rule, verdicts))
+    Some(Judged::new(table, rule, Vec::new()))
 }
 
 /// "Targets: 2 of 3 met; memory: not met.", from the table.
@@ -111,8 +92,8 @@ pub(crate) fn short(table: &Table) -> String {
     format!("Targets: {met} of {all} met{}.", others.collect::<String>())
 }
 
-/// The row of a target, and its sentence.
-fn row(view: &View<'_>, spec: &TargetSpec) -> (Row, String) {
+/// The row of a target.
+fn row(view: &View<'_>, spec: &TargetSpec) -> Row {
     let about: Vec<&Cell<'_>> = view
         .cells
         .iter()
@@ -120,14 +101,18 @@ fn row(view: &View<'_>, spec: &TargetSpec) -> (Row, String) {
         .collect();
     let judged: Vec<Worst<'_, '_>> = about
         .iter()
-        .filter_map(|cell| Worst::of(view, cell, spec))
+        .filter_map(|cell| {
+            let (figure, n) = figure(view, cell, &spec.column)?;
+            let status = status(spec, &figure);
+            Some(Worst {
+                cell,
+                figure,
+                n,
+                status,
+            })
+        })
         .collect();
-    let limit = |limit: Option<f64>| {
-        limit.map_or_else(
-            || Entry::text("–"),
-            |limit| Entry::value(limit, show(&spec.column, limit)),
-        )
-    };
+    let limit = |limit| Entry::shown(limit, |limit| show(&spec.column, limit));
     let mut row = Row {
         key: String::new(),
         fields: vec![
@@ -138,45 +123,28 @@ fn row(view: &View<'_>, spec: &TargetSpec) -> (Row, String) {
         ],
         missing: None,
     };
-    let cells = count(about.len(), "cell");
-    let measured = judged.len();
     let worst = judged.into_iter().max_by(|a, b| {
         let by_status = a.status.cmp(&b.status);
         by_status.then(shortfall(spec, a).total_cmp(&shortfall(spec, b)))
     });
     let Some(worst) = worst else {
         row.missing = Some(format!("not measured: {}", why_not(&about, &spec.column)));
-        return (
-            row,
-            format!("{}: not measured in any of {cells}.", spec.name),
-        );
+        return row;
     };
-    let name = view.name(worst.cell, None);
-    let figure = entry(&spec.column, &worst.figure);
-    let verdict = format!(
-        "{}: {} ({measured} of {cells} measured; the one that meets it least: {} with {name}).",
-        spec.name,
-        worst.status.text(),
-        figure.text,
-    );
     row.key.clone_from(&worst.cell.info.key);
     row.fields.extend([
-        figure,
-        Entry::count(n(worst.cell, &spec.column)),
-        Entry::text(name),
+        entry(&spec.column, &worst.figure),
+        Entry::count(worst.n),
+        Entry::text(view.name(worst.cell, None)),
         Entry::text(worst.status.text()),
     ]);
-    (row, verdict)
+    row
 }
 
 fn why_not(cells: &[&Cell<'_>], column: &str) -> String {
-    match cells
-        .iter()
-        .find(|cell| cell.is_measured())
-        .or(cells.first())
-    {
+    match cells.first() {
         None => "no cell has these values".to_owned(),
-        Some(cell) if cell.is_measured() => format!("no run has `{column}`"),
+        Some(_) if cells.iter().any(|cell| cell.is_measured()) => format!("no run has `{column}`"),
         Some(cell) => cell.why_missing(),
     }
 }
@@ -203,31 +171,33 @@ fn shortfall(spec: &TargetSpec, worst: &Worst<'_, '_>) -> f64 {
     below.max(above)
 }
 
-/// The figure that a target names, of one cell.
-fn figure(view: &View<'_>, cell: &Cell<'_>, column: &str) -> Option<Interval> {
-    if let Some(values) = facts(cell, column) {
-        return interval_over_runs(&cell.info.key, &values);
+/// The figure that a target names, of one cell, and the number of runs or seeds that it rests on.
+fn figure(view: &View<'_>, cell: &Cell<'_>, column: &str) -> Option<(Interval, usize)> {
+    let measure = Measure::of(column);
+    let seeds = if measure.is_clock {
+        Vec::new()
+    } else {
+        measure.values(cell)
+    };
+    if let Some(found) = interval_over_runs(&cell.info.key, &seeds) {
+        return Some((found, seeds.len()));
     }
     let row = cell.timing.filter(|_| cell.is_measured())?;
-    if let Some(known) = row.values.get(column) {
-        return Some(*known);
-    }
-    match column {
-        "core_share" => return utilisation::core_share(view, cell),
-        "memory_share" => return headroom::share_interval(view, cell),
-        _ => {}
-    }
     let runs = cell.counted.iter();
-    let values: Option<Vec<f64>> = match phase_of(column) {
-        Some(phase) => runs.map(|run| share(run.times.as_ref()?, phase)).collect(),
-        None => runs.map(|run| value(run, column)).collect(),
+    let found = match (row.values.get(column), column, phase_of(column)) {
+        (Some(known), ..) => Some(*known),
+        (_, "core_share", _) => utilisation::core_share(view, cell),
+        (_, "memory_share", _) => headroom::share_interval(view, cell),
+        (_, _, phase) => {
+            let of_run = |run: &&BlockRow| match phase {
+                Some(phase) => share(run.times.as_ref()?, phase),
+                None => value(run, column),
+            };
+            let values: Option<Vec<f64>> = runs.map(of_run).collect();
+            interval_over_runs(&cell.info.key, &values?)
+        }
     };
-    interval_over_runs(&cell.info.key, &values?)
-}
-
-/// Runs or seeds that a figure rests on.
-fn n(cell: &Cell<'_>, column: &str) -> usize {
-    facts(cell, column).map_or(cell.counted.len(), |values| values.len())
+    Some((found?, cell.counted.len()))
 }
 
 fn share(times: &RunTimes, phase: fn(&PhaseTimes) -> f64) -> Option<f64> {
@@ -253,50 +223,13 @@ fn phase_of(column: &str) -> Option<fn(&PhaseTimes) -> f64> {
     })
 }
 
-/// A fact or a metric over the seeds that have it; `None` where it is neither.
-fn facts(cell: &Cell<'_>, column: &str) -> Option<Vec<f64>> {
-    let get = |facts: &RunFacts| match column {
-        "parameters" => Some(facts.parameters as f64),
-        "first_loss" => facts.first_loss,
-        "first_steps_loss" => facts.first_steps_loss,
-        "final_loss" => facts.final_loss,
-        "best_loss" => facts.best_loss,
-        "eval_loss_before" => facts.eval_loss_before,
-        "eval_loss_after" => facts.eval_loss_after,
-        "best_epoch" => facts.best_epoch.map(|epoch| epoch as f64),
-        metric => facts.metrics.get(metric).copied().flatten(),
-    };
-    let rows = cell.runs.iter().filter_map(|row| row.facts.as_ref());
-    let values: Vec<f64> = rows.filter_map(get).collect();
-    (!values.is_empty()).then_some(values)
-}
-
 fn entry(column: &str, figure: &Interval) -> Entry {
-    let detail = (figure.kind != IntervalKind::Single).then(|| {
-        format!(
-            "{} to {}",
-            show(column, figure.low),
-            show(column, figure.high)
-        )
-    });
-    let detail = detail.unwrap_or_else(|| "n = 1".to_owned());
-    let text = show(column, figure.median);
-    if column.ends_with("_share")
-        || column.ends_with("_bytes")
-        || figure.kind == IntervalKind::Single
-    {
-        return Entry {
-            detail,
-            interval: figure.ends(),
-            ..Entry::value(figure.median, text)
-        };
+    let entry = Entry::between(figure.median, figure.ends(), |value| show(column, value));
+    if figure.kind == IntervalKind::Single {
+        let detail = "n = 1".to_owned();
+        return Entry { detail, ..entry };
     }
-    let number = Number::timing(figure, "", 0);
-    let unit = unit(column);
-    Entry {
-        text: format!("{}{unit}", number.text),
-        ..Entry::number(Some(&number))
-    }
+    entry
 }
 
 /// A value of a column with its unit.
@@ -381,7 +314,7 @@ mod tests {
         for column in TARGET_COLUMNS {
             let found = figure(&view, &view.cells[0], column);
             assert!(
-                found.is_some_and(|figure| figure.median.is_finite()),
+                found.is_some_and(|(figure, _)| figure.median.is_finite()),
                 "{column}"
             );
         }

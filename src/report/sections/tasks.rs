@@ -21,31 +21,39 @@ pub(crate) struct Task<'v, 'a> {
 
 /// The tasks of a plan, in plan order.
 pub(crate) fn tasks<'v, 'a>(view: &'v View<'a>) -> Vec<Task<'v, 'a>> {
-    let groups = grouped(view.cells.iter(), |cell| cell.info.task_signature.clone());
+    named(view, |cell| cell.info.task_signature.clone())
+}
+
+/// The cells of a plan by what `key` says, in plan order, with a name for each group.
+pub(super) fn named<'v, 'a, K: Ord + Clone>(
+    view: &'v View<'a>,
+    key: impl Fn(&Cell<'a>) -> K,
+) -> Vec<Task<'v, 'a>> {
+    let groups = grouped(view.cells.iter(), |cell| key(cell));
     let names = names(view, &groups);
     let named = groups.into_iter().zip(names);
     named.map(|(cells, name)| Task { name, cells }).collect()
 }
 
-/// Cells by what `key` says, in the order in which the keys first appear.
-pub(crate) fn grouped<'v, 'a: 'v, K: Ord + Clone>(
-    cells: impl Iterator<Item = &'v Cell<'a>>,
-    key: impl Fn(&Cell<'a>) -> K,
-) -> Vec<Vec<&'v Cell<'a>>> {
+/// Things by what `key` says of them, in the order in which the keys first appear.
+pub(crate) fn grouped<T, K: Ord + Clone>(
+    things: impl Iterator<Item = T>,
+    key: impl Fn(&T) -> K,
+) -> Vec<Vec<T>> {
     let mut places: BTreeMap<K, usize> = BTreeMap::new();
-    let mut groups: Vec<Vec<&Cell<'a>>> = Vec::new();
-    for cell in cells {
-        let place = *places.entry(key(cell)).or_insert_with(|| {
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    for thing in things {
+        let place = *places.entry(key(&thing)).or_insert_with(|| {
             groups.push(Vec::new());
             groups.len() - 1
         });
-        groups[place].push(cell);
+        groups[place].push(thing);
     }
     groups
 }
 
 /// A name for each group of cells, from what tells the groups apart; empty for one group.
-pub(crate) fn names(view: &View<'_>, groups: &[Vec<&Cell<'_>>]) -> Vec<String> {
+fn names(view: &View<'_>, groups: &[Vec<&Cell<'_>>]) -> Vec<String> {
     let mut words: Vec<Vec<String>> = vec![Vec::new(); groups.len()];
     if groups.len() < 2 {
         return vec![String::new(); groups.len()];

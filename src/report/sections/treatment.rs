@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use crate::report::view::{Cell, View};
 
+use super::difference::leaves;
+
 /// Sections of a specification that decide neither work nor result.
 const ASIDE: [&str; 3] = ["measure", "limits", "report"];
 /// Sections of a specification, and where a manifest sets them.
@@ -33,8 +35,14 @@ pub(crate) fn undeclared(view: &View<'_>) -> Vec<String> {
             .map(|(_, text)| &**text);
         let reference = *references.entry(others.collect()).or_insert(cell);
         for name in sections(view) {
-            let of = |cell| view.section(cell, name).unwrap_or(&Value::Null);
-            differences(name, of(reference), of(cell), &mut found);
+            let of = |cell| leaves(view.section(cell, name).unwrap_or(&Value::Null));
+            let (one, other) = (of(reference), of(cell));
+            let paths = one.keys().chain(other.keys());
+            let differing = paths.filter(|path| one.get(*path) != other.get(*path));
+            found.extend(differing.map(|path| match &**path {
+                "" => name.to_owned(),
+                path => format!("{name}.{path}"),
+            }));
         }
     }
     found.retain(|path| !declared.iter().any(|set| covers(set, path)));
@@ -49,26 +57,6 @@ fn sections<'a>(view: &View<'a>) -> impl Iterator<Item = &'a str> {
         .flatten();
     all.map(|(name, _)| name.as_str())
         .filter(|name| !ASIDE.contains(name))
-}
-
-fn differences(path: &str, one: &Value, other: &Value, found: &mut BTreeSet<String>) {
-    match (one, other) {
-        (Value::Object(a), Value::Object(b)) => {
-            for name in a
-                .keys()
-                .chain(b.keys().filter(|name| !a.contains_key(*name)))
-            {
-                let of = |map: &serde_json::Map<String, Value>| {
-                    map.get(name).cloned().unwrap_or_default()
-                };
-                differences(&format!("{path}.{name}"), &of(a), &of(b), found);
-            }
-        }
-        (a, b) if a != b => {
-            found.insert(path.to_owned());
-        }
-        _ => {}
-    }
 }
 
 /// Whether setting `set` sets the setting at `path`.

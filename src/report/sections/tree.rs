@@ -4,46 +4,32 @@ use crate::base::statistics::mean;
 use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::event::RunTimes;
-use crate::report::number::{Provenance, fixed, to_hundred};
+use crate::report::number::{fixed, to_hundred};
 use crate::report::section::Section;
-use crate::report::table::{Column, Entry, Row, Table};
+use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::BlockRow;
 
 use super::chosen::chosen;
+use super::field::{self, Field};
 use super::phases::PHASES;
-
-/// The times of one cell's mean run.
-#[derive(Debug, Clone, PartialEq)]
-struct TimeTree {
-    /// The cell in words.
-    cell: String,
-    /// Runs that the means rest on.
-    n: usize,
-    /// From the whole run inwards, each before its parts.
-    nodes: Vec<TimeNode>,
-}
 
 /// A part of a run's time.
 #[derive(Debug, Clone, PartialEq)]
-struct TimeNode {
+struct Part {
     /// How deep it lies: 0 is the run.
     depth: usize,
     name: &'static str,
     /// Mean seconds over the runs.
     seconds: f64,
-    /// Percent of the run; the leaves sum to 100.0.
-    share: f64,
-    /// Whether it has no parts.
-    is_leaf: bool,
 }
 
 /// Nested times of the cells that are shown in detail, a table each.
 pub(crate) fn section(view: &View<'_>) -> Section {
-    let tables = trees(view)
-        .into_iter()
-        .zip(1..)
-        .map(|(tree, number)| table(&tree, number));
+    let trees = chosen(view).into_iter();
+    let trees = trees.filter_map(|cell| Some((cell, tree(cell)?)));
+    let tables = trees.zip(1..);
+    let tables = tables.map(|((cell, parts), number)| table(view, cell, &parts, number));
     let tables: Vec<Table> = tables.collect();
     if tables.is_empty() {
         return Section::default();
@@ -57,99 +43,79 @@ pub(crate) fn section(view: &View<'_>) -> Section {
     }
 }
 
-fn table(tree: &TimeTree, number: usize) -> Table {
-    let mean = Provenance::Measured(format!("mean of {}", count(tree.n, "run")));
-    let share = Provenance::Derived("part ÷ run".into());
-    let columns = vec![
-        Column::text("part"),
-        Column::number("time", "", &mean),
-        Column::number("share", "%", &share),
+fn table(view: &View<'_>, cell: &Cell<'_>, parts: &[Part], number: usize) -> Table {
+    type OfPart<'f> = Field<'f, (&'f Part, f64)>;
+    let mean = format!("mean of {}", count(timed(cell).count(), "run"));
+    let fields = [
+        // Spaces that stay: how deep a part lies.
+        OfPart::text("part", |(part, _)| {
+            format!("{}{}", "\u{2003}".repeat(part.depth), part.name)
+        }),
+        OfPart::measured("time", "", mean, |(part, _)| {
+            Entry::value(part.seconds, human_seconds(part.seconds))
+        }),
+        OfPart::derived("share", "%", "part ÷ run", |(_, share)| {
+            Entry::value(*share, fixed(*share, 1))
+        }),
     ];
-    let rows = tree.nodes.iter().map(|node| Row {
-        key: String::new(),
-        fields: vec![
-            // Spaces that stay: how deep a part lies.
-            Entry::text(format!("{}{}", "\u{2003}".repeat(node.depth), node.name)),
-            Entry::value(node.seconds, human_seconds(node.seconds)),
-            Entry::value(node.share, fixed(node.share, 1)),
-        ],
-        missing: None,
-    });
-    let id = format!("tree-{number}");
-    Table::of_rows((&id, &tree.cell, String::new()), columns, rows.collect())
+    let rows = parts.iter().zip(shares(parts));
+    let rows = rows.map(|row| (String::new(), row));
+    let (id, title) = (format!("tree-{number}"), view.name(cell, None));
+    field::of_rows((&id, &title, String::new()), &fields, rows)
 }
 
-/// One tree for each of the cells that are shown in detail.
-fn trees(view: &View<'_>) -> Vec<TimeTree> {
-    chosen(view)
-        .into_iter()
-        .filter_map(|cell| tree(view, cell))
-        .collect()
+/// The runs that count, with their times.
+fn timed<'a>(cell: &Cell<'a>) -> impl Iterator<Item = (&'a BlockRow, &'a RunTimes)> {
+    let runs = cell.counted.iter();
+    runs.filter_map(|run| Some((*run, run.times.as_ref()?)))
 }
 
-fn tree(view: &View<'_>, cell: &Cell<'_>) -> Option<TimeTree> {
-    let runs: Vec<(&BlockRow, &RunTimes)> = cell
-        .counted
-        .iter()
-        .filter_map(|run| Some((*run, run.times.as_ref()?)))
-        .collect();
+/// The parts of a cell's mean run, each before its own parts.
+fn tree(cell: &Cell<'_>) -> Option<Vec<Part>> {
     let over = |get: &dyn Fn(&BlockRow, &RunTimes) -> f64| {
         mean(
-            &runs
-                .iter()
+            &timed(cell)
                 .map(|(run, times)| get(run, times))
                 .collect::<Vec<f64>>(),
         )
     };
+    let part = |depth, name, seconds| Part {
+        depth,
+        name,
+        seconds,
+    };
     let total = over(&|run, times| whole(run, times))?;
-    let mut nodes = vec![node(0, "run", total)];
     let startup = over(&|_, times| times.startup_s)?;
-    nodes.push(node(1, "start-up: data, model, weights", startup));
     let training = over(&|_, times| times.train_s)?;
-    nodes.push(node(1, "training", training));
     let steps = over(&|_, times| seconds_of_steps(times, times.step_mean_ms))?;
-    nodes.push(node(2, "measured steps", steps));
+    let mut parts = vec![
+        part(0, "run", total),
+        part(1, "start-up: data, model, weights", startup),
+        part(1, "training", training),
+        part(2, "measured steps", steps),
+    ];
     // Phases of extra, synchronised steps are no part of these.
-    if runs.iter().all(|(_, times)| times.observer_ratio.is_none()) {
+    if timed(cell).all(|(_, times)| times.observer_ratio.is_none()) {
         let mut rest = steps;
         for (name, phase) in PHASES {
             let seconds = over(&|_, times| seconds_of_steps(times, phase(&times.phases)))?;
             rest -= seconds;
-            nodes.push(node(3, name, seconds));
+            parts.push(part(3, name, seconds));
         }
-        nodes.push(node(3, "other", rest));
+        parts.push(part(3, "other", rest));
     }
-    let rest = training - steps;
-    nodes.push(node(
-        2,
-        "warm-up steps, loader start and stop, the rest",
-        rest,
-    ));
+    let warm_up = "warm-up steps, loader start and stop, the rest";
+    parts.push(part(2, warm_up, training - steps));
     let validation = over(&|_, times| times.validation_s)?;
-    nodes.push(node(1, "validation and evaluation", validation));
+    parts.push(part(1, "validation and evaluation", validation));
     let assessment = over(&|_, times| times.assessment_s.unwrap_or(0.0))?;
     if assessment > 0.0 {
-        nodes.push(node(1, "costly evaluation (first block)", assessment));
+        parts.push(part(1, "costly evaluation (first block)", assessment));
     }
     let rest = total - startup - training - validation - assessment;
-    nodes.push(node(1, last_name(view, cell), rest));
-    share_out(&mut nodes);
-    Some(TimeTree {
-        cell: view.name(cell, None),
-        n: runs.len(),
-        nodes,
-    })
-}
-
-/// What a run does beside all that is named.
-fn last_name(view: &View<'_>, cell: &Cell<'_>) -> &'static str {
-    let measure = view.section(cell, "measure");
-    let ops = measure.and_then(|measure| measure.get("ops")?.as_bool());
-    if ops == Some(true) {
-        "process start and end, checkpoints, profiled steps (first block), the rest"
-    } else {
-        "process start and end, checkpoints, the rest"
-    }
+    let others = "process start and end, checkpoints, profiled steps, the rest";
+    parts.push(part(1, others, rest));
+    Some(parts)
 }
 
 /// The whole run as its parent saw it; what the worker saw where results of earlier versions lack that.
@@ -162,41 +128,31 @@ fn seconds_of_steps(times: &RunTimes, ms: f64) -> f64 {
     times.measured_steps as f64 * ms / 1e3
 }
 
-fn node(depth: usize, name: &'static str, seconds: f64) -> TimeNode {
-    TimeNode {
-        depth,
-        name,
-        seconds,
-        share: 0.0,
-        is_leaf: true,
-    }
+/// Places of a part and of all that lies within it.
+fn within(parts: &[Part], place: usize) -> std::ops::Range<usize> {
+    let mut after = parts[place + 1..].iter();
+    let inside = after.position(|next| next.depth <= parts[place].depth);
+    place..inside.map_or(parts.len(), |inside| place + 1 + inside)
 }
 
-/// Gives leaves shares that sum to 100.0, and each other node the sum of its leaves.
-fn share_out(nodes: &mut [TimeNode]) {
-    let depths: Vec<usize> = nodes.iter().map(|node| node.depth).collect();
-    let ends = |place: usize| {
-        let after = depths[place + 1..]
-            .iter()
-            .position(|depth| *depth <= depths[place]);
-        after.map_or(depths.len(), |after| place + 1 + after)
-    };
-    let whole = nodes[0].seconds;
-    let leaves: Vec<usize> = (0..nodes.len())
-        .filter(|&place| ends(place) == place + 1)
+/// Percent of the run: parts without parts sum to 100.0, each other one has the sum of its own.
+fn shares(parts: &[Part]) -> Vec<f64> {
+    let all = 0..parts.len();
+    let leaves: Vec<usize> = all
+        .clone()
+        .filter(|&place| within(parts, place).len() == 1)
         .collect();
-    let exact: Vec<f64> = leaves
+    let exact = leaves
         .iter()
-        .map(|&leaf| nodes[leaf].seconds / whole * 100.0)
-        .collect();
-    let shares = to_hundred(&exact);
-    for (place, node) in nodes.iter_mut().enumerate() {
-        let inside = place..ends(place);
-        let own = leaves.iter().zip(&shares);
+        .map(|&leaf| parts[leaf].seconds / parts[0].seconds * 100.0);
+    let exact = to_hundred(&exact.collect::<Vec<f64>>());
+    all.map(|place| {
+        let inside = within(parts, place);
+        let own = leaves.iter().zip(&exact);
         let own = own.filter(|(leaf, _)| inside.contains(*leaf));
-        node.share = own.map(|(_, share)| share).sum();
-        node.is_leaf = inside.len() == 1;
-    }
+        own.map(|(_, share)| share).sum()
+    })
+    .collect()
 }
 
 #[cfg(test)]
@@ -205,25 +161,25 @@ mod tests {
     use crate::results::golden::ddpm;
 
     #[test]
-    fn leaves_sum_to_the_run_and_each_node_to_its_parts() {
+    fn leaves_sum_to_the_run_and_each_part_to_its_own() {
         let set = ddpm();
-        let trees = trees(&View::of(&set));
-        assert!(!trees.is_empty());
-        for tree in &trees {
-            let leaves = || tree.nodes.iter().filter(|node| node.is_leaf);
-            let sum: f64 = leaves().map(|node| node.seconds).sum();
-            assert!((sum - tree.nodes[0].seconds).abs() < 1e-9, "{tree:?}");
-            let shares: f64 = leaves().map(|node| node.share).sum();
-            assert!((shares - 100.0).abs() < 1e-9, "{tree:?}");
-            let steps = tree.nodes.iter().find(|node| node.name == "measured steps");
+        let view = View::of(&set);
+        let cells = chosen(&view);
+        assert!(!cells.is_empty());
+        for parts in cells.iter().filter_map(|cell| tree(cell)) {
+            let shares = shares(&parts);
+            let leaves = (0..parts.len()).filter(|&place| within(&parts, place).len() == 1);
+            let leaves: Vec<usize> = leaves.collect();
+            let sum: f64 = leaves.iter().map(|&leaf| parts[leaf].seconds).sum();
+            assert!((sum - parts[0].seconds).abs() < 1e-9, "{parts:?}");
+            let whole: f64 = leaves.iter().map(|&leaf| shares[leaf]).sum();
+            assert!((whole - 100.0).abs() < 1e-9, "{parts:?}");
+            assert!((shares[0] - 100.0).abs() < 1e-9, "{parts:?}");
+            let steps = parts.iter().find(|part| part.name == "measured steps");
             let steps = steps.expect("steps").seconds;
-            let phases: f64 = tree
-                .nodes
-                .iter()
-                .filter(|node| node.depth == 3)
-                .map(|node| node.seconds)
-                .sum();
-            assert!((steps - phases).abs() < 1e-9, "{tree:?}");
+            let phases = parts.iter().filter(|part| part.depth == 3);
+            let phases: f64 = phases.map(|part| part.seconds).sum();
+            assert!((steps - phases).abs() < 1e-9, "{parts:?}");
         }
     }
 
@@ -231,19 +187,10 @@ mod tests {
     fn the_whole_run_is_what_its_parent_saw() {
         let set = ddpm();
         let view = View::of(&set);
-        let tree = &trees(&view)[0];
-        let mut runs = view
-            .cells
-            .iter()
-            .filter(|cell| view.name(cell, None) == tree.cell);
-        let walls: Vec<f64> = runs
-            .next()
-            .expect("the cell")
-            .counted
-            .iter()
-            .filter_map(|run| run.wall_s)
-            .collect();
+        let cell = chosen(&view)[0];
+        let walls: Vec<f64> = cell.counted.iter().filter_map(|run| run.wall_s).collect();
         let expected = walls.iter().sum::<f64>() / walls.len() as f64;
-        assert!((tree.nodes[0].seconds - expected).abs() < 1e-12);
+        let parts = tree(cell).expect("times");
+        assert!((parts[0].seconds - expected).abs() < 1e-12);
     }
 }

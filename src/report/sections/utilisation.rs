@@ -1,53 +1,50 @@
 //! How much of the machine was used, from counters only: CPU seconds, counted FLOPs; never from shares of phases.
 
-use crate::base::units::{human, human_si};
-use crate::report::judged::{Judged, span};
-use crate::report::number::{Provenance, fixed};
-use crate::report::table::{Column, ColumnKind, Entry, Table};
+use crate::base::units::human;
+use crate::report::judged::Judged;
+use crate::report::number::fixed;
+use crate::report::table::{ColumnKind, Entry};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Interval, interval_over_runs};
 
-use super::speed::throughput;
+use super::field::{self, OfCell};
 use super::{gpu, machine};
 
 /// The table of core use and achieved arithmetic.
 pub(crate) fn judged(view: &View<'_>) -> Judged {
-    let columns = vec![
-        Column::number(
-            "threads",
-            "",
-            &Provenance::Measured("threads that computed".into()),
-        ),
-        Column::number(
+    let fields = [
+        OfCell::derived(
             "cores busy",
             "",
-            &Provenance::Derived("CPU seconds ÷ wall seconds, median of n runs".into()),
+            "CPU seconds ÷ wall seconds, median of n runs",
+            |cell| {
+                let found = busy(view, cell, 1.0);
+                let entry = |found: Interval| {
+                    Entry::between(found.median, found.ends(), |cores| human(cores, 3))
+                };
+                found.map_or_else(|| Entry::text("–"), entry)
+            },
         )
         .of(ColumnKind::Utilisation),
-        Column::number(
+        OfCell::derived(
             "of the machine's cores",
             "%",
-            &Provenance::Derived("CPU seconds ÷ (wall seconds × logical cores)".into()),
+            "CPU seconds ÷ (wall seconds × logical cores)",
+            |cell| {
+                let share = core_share(view, cell).map(|share| share.median * 100.0);
+                Entry::shown(share, |share| fixed(share, 1))
+            },
         )
         .of(ColumnKind::Utilisation),
-        Column::number(
-            "achieved",
-            "",
-            &Provenance::Derived("FLOPs per sample × throughput".into()),
-        ),
     ];
     let about = format!(
         "CPU seconds and wall seconds are those of the process from its start to its end, with start-up, evaluation and \
-         profiled steps; achieved arithmetic is over the measured steps, waiting included, so that the one is not held \
-         against the other.{}",
+         profiled steps; achieved arithmetic stands under “Complexity against time”.{}",
         left_out(view)
     );
-    let table = Table::of_cells(
-        view,
-        ("utilisation", "Use of the machine", about),
-        columns,
-        |cell| fields(view, cell),
-    );
+    let has_times = |cell: &Cell<'_>| cell.counted.first().is_some_and(|run| run.times.is_some());
+    let head = ("utilisation", "Use of the machine", about);
+    let table = field::of_cells(view, head, &fields, has_times);
     let counted = if gpu::is_measured(view) {
         "how busy GPUs were stands below"
     } else {
@@ -57,28 +54,7 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
         "Utilisation comes from counters alone: CPU seconds of the process, FLOPs counted by the operations. A share of \
          the device's peak, and how busy a GPU was, are stated only where a counter measured them; {counted}."
     );
-    Judged::new(table, rule, verdicts(view))
-}
-
-fn fields(view: &View<'_>, cell: &Cell<'_>) -> Option<Vec<Entry>> {
-    let times = cell.counted.first()?.times.as_ref()?;
-    let busy = busy(view, cell, 1.0);
-    let share = core_share(view, cell).map(|share| share.median * 100.0);
-    let facts = cell.runs.iter().find_map(|row| row.facts.as_ref());
-    let work = facts.map(|facts| facts.flops_forward_per_sample + facts.flops_backward_per_sample);
-    let achieved = work
-        .zip(throughput(cell))
-        .map(|(work, speed)| work * speed.value);
-    Some(vec![
-        Entry::count(times.threads),
-        busy.map_or_else(|| Entry::text("–"), |found| entry(&found)),
-        Entry::shown(share, |share| fixed(share, 1)),
-        Entry::shown(achieved, |rate| human_si(rate, "FLOP/s")),
-    ])
-}
-
-fn entry(interval: &Interval) -> Entry {
-    Entry::between(interval.median, interval.ends(), |value| human(value, 3))
+    Judged::new(table, rule, Vec::new())
 }
 
 /// Largest excess of CPU seconds over what all cores give in the wall seconds that rounding of clocks explains.
@@ -116,25 +92,10 @@ fn left_out(view: &View<'_>) -> &'static str {
     }
 }
 
-fn verdicts(view: &View<'_>) -> Vec<String> {
-    let shares: Vec<f64> = view
-        .cells
-        .iter()
-        .filter(|cell| cell.is_measured())
-        .filter_map(|cell| Some(core_share(view, cell)?.median * 100.0))
-        .collect();
-    if shares.is_empty() {
-        return vec!["No run has CPU seconds and wall seconds of the same process.".to_owned()];
-    }
-    let low_to_high = span(&shares, |share| fixed(share, 1));
-    vec![format!(
-        "Over whole runs {low_to_high} % of the machine's logical cores were busy, by the processes' CPU seconds."
-    )]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::table::Column;
     use crate::results::ResultSet;
     use crate::results::golden::ddpm;
 

@@ -4,95 +4,43 @@ use serde_json::Value;
 
 use crate::base::statistics::median;
 use crate::base::units::{human, human_seconds};
-use crate::event::{RunFacts, RunTimes};
-use crate::report::judged::{Judged, plain};
-use crate::report::number::{Number, Provenance};
-use crate::report::table::{Column, Entry, Row, Table, spread_entry};
+use crate::event::RunFacts;
+use crate::report::judged::Judged;
+use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 
+use super::loader::waited_share;
 use super::speed::{throughput, timing};
-use super::sweep::{Sweep, columns, in_words, interval, rows_once, sweeps};
+use super::sweep::{self, At, OfAt, Sweep, in_words, interval, sweeps};
 
 /// The table of every worker curve, with a verdict for each number of workers against none.
 pub(crate) fn judged(view: &View<'_>) -> Judged {
-    let found = sweeps(
-        view,
-        "loader.workers",
-        &["loader.persistent", "loader.prefetch"],
-    );
-    let rows = rows_once(found.iter().flat_map(|sweep| rows(view, sweep)));
+    let idle = ["loader.persistent", "loader.prefetch"];
+    let found = sweeps(view, "loader.workers", &idle);
+    let ms = |value: Option<f64>| Entry::shown(value, |ms| human(ms, 3));
+    let fields = [
+        At::throughput(),
+        OfAt::derived("waited, an epoch", "ms", "waited ÷ epochs", |at| {
+            ms(waited_ms(at.cell))
+        }),
+        OfAt::derived(
+            "start and stop, whole run",
+            "ms",
+            "(start + stop) × starts: 1 where workers persist, else epochs",
+            |at| {
+                let each = starts(view, at.cell).zip(start_and_stop_ms(at.cell));
+                ms(each.map(|(starts, once)| starts * once))
+            },
+        ),
+    ];
     let verdicts = found.iter().flat_map(|sweep| verdicts(view, sweep));
-    let mut verdicts: Vec<String> = verdicts.collect();
-    if verdicts.is_empty() {
-        verdicts.push("No two measured cells differ in the number of workers only.".to_owned());
-    }
-    let about = "Cells that differ in the number of workers only. Waited and worked are sums over a run; work is summed \
-                 over the workers and was hidden behind training where nobody waited."
-        .to_owned();
-    let table = Table::of_rows(
-        ("workers", "Loader workers", about),
-        own_columns(view),
-        rows,
-    );
     let rule = "Workers pay where the waiting that they save an epoch is more than their start and stop take; throughput \
                 is called higher or lower only where the intervals of the medians do not overlap.";
-    Judged::new(table, rule, verdicts)
-}
-
-fn own_columns(view: &View<'_>) -> Vec<Column> {
-    let median = Provenance::Measured("median of n runs".into());
-    let measured = |heading: &str, unit: &str| Column::number(heading, unit, &median);
-    let derived = |heading: &str, unit: &str, formula: &str| {
-        Column::number(heading, unit, &Provenance::Derived(formula.to_owned()))
-    };
-    columns(
-        view,
-        vec![
-            measured("throughput", "samples/s"),
-            derived(
-                "against fewest",
-                "",
-                "throughput ÷ that of the fewest workers",
-            ),
-            measured("waited", "s"),
-            measured("worked", "s"),
-            derived("waited, of training", "%", "waited ÷ training time"),
-            derived("waited, an epoch", "ms", "waited ÷ epochs"),
-            measured("start of workers", "ms"),
-            measured("stop of workers", "ms"),
-            derived("starts", "", "1 where workers persist, else epochs"),
-            derived("start and stop, whole run", "ms", "(start + stop) × starts"),
-        ],
-    )
-}
-
-fn rows(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<Row> {
-    let base = sweep.cells.first().and_then(|(cell, _)| throughput(cell));
-    sweep.rows(view, |cell| {
-        let speed = throughput(cell);
-        let ratio = speed.as_ref().zip(base.as_ref());
-        let ratio = ratio.map(|(own, base)| Number::ratio(own.value / base.value, ""));
-        let ms = |value: Option<f64>| Entry::shown(value, |ms| human(ms, 3));
-        let starts = starts(view, cell);
-        vec![
-            Entry::number(speed.as_ref()),
-            Entry::number(ratio.as_ref()),
-            Entry::number(timing(cell, "loader_wait_s").as_ref()),
-            Entry::number(timing(cell, "loader_work_s").as_ref()),
-            Entry::shown(waited_share(cell), |share| human(share, 2)),
-            ms(waited_ms(cell)),
-            of_runs(cell, |times| times.loader.start_ms),
-            of_runs(cell, |times| times.loader.stop_ms),
-            Entry::shown(starts, plain),
-            ms(starts.and_then(|starts| Some(starts * start_and_stop_ms(cell)?))),
-        ]
-    })
-}
-
-/// Percent of training that waited.
-fn waited_share(cell: &Cell<'_>) -> Option<f64> {
-    let train = timing(cell, "train_s").filter(|train| train.value > 0.0)?;
-    Some(timing(cell, "loader_wait_s")?.value / train.value * 100.0)
+    let about = "Cells that differ in the number of workers only; what they waited and worked stands under “Loading”.";
+    let none = "No two measured cells differ in the number of workers only.";
+    let head = ("workers", "Loader workers", about.to_owned());
+    let judged = (rule.to_owned(), verdicts.collect(), none);
+    sweep::judged(view, &found, head, &fields, judged)
 }
 
 /// Milliseconds that an epoch waited.
@@ -102,27 +50,15 @@ fn waited_ms(cell: &Cell<'_>) -> Option<f64> {
 }
 
 fn start_and_stop_ms(cell: &Cell<'_>) -> Option<f64> {
-    over_runs(cell, |times| times.loader.start_ms + times.loader.stop_ms)
-}
-
-/// Milliseconds of each run: their median with their range.
-fn of_runs(cell: &Cell<'_>, get: fn(&RunTimes) -> f64) -> Entry {
     let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
-    spread_entry(&times.map(get).collect::<Vec<f64>>(), |ms| human(ms, 3))
-}
-
-fn over_runs(cell: &Cell<'_>, get: fn(&RunTimes) -> f64) -> Option<f64> {
-    let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
-    median(&times.map(get).collect::<Vec<f64>>())
+    let both = times.map(|times| times.loader.start_ms + times.loader.stop_ms);
+    median(&both.collect::<Vec<f64>>())
 }
 
 fn epochs(cell: &Cell<'_>) -> Option<f64> {
     let facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
-    median(
-        &facts
-            .map(|facts: &RunFacts| facts.epochs as f64)
-            .collect::<Vec<_>>(),
-    )
+    let epochs = facts.map(|facts: &RunFacts| facts.epochs as f64);
+    median(&epochs.collect::<Vec<f64>>())
 }
 
 /// How often the workers of a run were started: none at all, once, or each epoch.
@@ -148,8 +84,8 @@ fn verdicts(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<String> {
             view.name(cell, None),
             human(ratio, 3),
             view.name(base, None),
-            in_words(cell, "samples_per_s"),
-            in_words(base, "samples_per_s"),
+            in_words(cell),
+            in_words(base),
             direction(cell, base),
             sweep.n(),
             break_even(view, cell, base).unwrap_or_default(),
@@ -159,10 +95,7 @@ fn verdicts(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<String> {
 }
 
 fn direction(cell: &Cell<'_>, base: &Cell<'_>) -> &'static str {
-    match (
-        interval(cell, "samples_per_s"),
-        interval(base, "samples_per_s"),
-    ) {
+    match (interval(cell), interval(base)) {
         (Some(own), Some(other)) if own.low > other.high => "higher: the intervals do not overlap",
         (Some(own), Some(other)) if own.high < other.low => "lower: the intervals do not overlap",
         (Some(_), Some(_)) => "not told apart: the intervals overlap",

@@ -130,7 +130,7 @@ fn many_cells_are_grouped_alike_in_every_table() {
         report.shown("loader"),
         report.shown("memory"),
         report.shown("quality"),
-        report.shown("compute"),
+        report.shown("complexity"),
     ] {
         assert_eq!(rows(table), expected, "{}", table.id);
         let cut = table.cut.as_deref().expect("groups are told");

@@ -7,11 +7,12 @@ mod tests;
 
 use crate::base::text::count;
 use crate::base::units::{human, human_bytes, human_integer, human_si};
-use crate::report::number::{Provenance, fixed, to_hundred};
+use crate::report::number::{fixed, to_hundred};
 use crate::report::section::Section;
-use crate::report::table::{Column, Entry, Row, Table, sources};
+use crate::report::table::{Entry, Table};
 use crate::report::view::View;
 
+use super::field::{self, Field};
 use super::ranking::{baseline, fastest_first, is_baseline};
 use profiled::{Profiled, Total};
 
@@ -84,44 +85,24 @@ fn shown<'p, 'v, 'a>(view: &'v View<'a>, all: &'p [Profiled<'v, 'a>]) -> Vec<&'p
 /// By operation over the layers, and by layer over its operations.
 fn detail(view: &View<'_>, profiled: &Profiled<'_, '_>, number: usize) -> [Table; 2] {
     let cell = view.name(profiled.cell, None);
-    let about = |what: &str| {
-        let step = human(profiled.step_ms(), 4);
-        format!(
-            "{what} a step of {} of {cell}, which takes {step} ms; the longest first. The residual is what lies between \
-             operations.",
-            count(samples(profiled), "sample")
-        )
-    };
+    let first = profiled.records.first();
+    let samples = count(first.map_or(0, |record| record.samples_per_step), "sample");
+    let step = human(profiled.step_ms(), 4);
     let operations = profiled.totals(|record| &record.row.op, |record| &record.row.layer);
     let layers = profiled.totals(|record| &record.row.layer, |record| &record.row.op);
     let head = |id: &str, title: &str, what: &str| {
-        (
-            format!("{id}-{number}"),
-            format!("{title}: {cell}"),
-            about(what),
-        )
+        let about = format!(
+            "{what} a step of {samples} of {cell}, which takes {step} ms; the longest first. The residual is what lies \
+             between operations."
+        );
+        (format!("{id}-{number}"), format!("{title}: {cell}"), about)
     };
+    let of_operations = head("operations", "Operations", "Operations over all layers in");
+    let of_layers = head("layers", "Layers", "Layers with all their operations in");
     [
-        table(
-            profiled,
-            head("operations", "Operations", "Operations over all layers in"),
-            "operation",
-            operations,
-        ),
-        table(
-            profiled,
-            head("layers", "Layers", "Layers with all their operations in"),
-            "layer",
-            layers,
-        ),
+        table(profiled, of_operations, "operation", operations),
+        table(profiled, of_layers, "layer", layers),
     ]
-}
-
-fn samples(profiled: &Profiled<'_, '_>) -> usize {
-    profiled
-        .records
-        .first()
-        .map_or(0, |record| record.samples_per_step)
 }
 
 fn table(
@@ -135,94 +116,71 @@ fn table(
         totals.push(Total::sum(format!("{} more", rest.len()), &rest));
     }
     let [data, between] = profiled.residuals();
-    totals.push(Total {
-        name: "waiting for data".to_owned(),
-        ..data
-    });
-    totals.push(Total {
-        name: "residual".to_owned(),
-        ..between
-    });
+    let named = [("waiting for data", data), ("residual", between)];
+    totals.extend(named.map(|(name, total)| Total {
+        name: name.to_owned(),
+        ..total
+    }));
     let step_ms = profiled.step_ms();
     let shares = totals.iter().map(|total| 100.0 * total.time_ms() / step_ms);
-    let shares = to_hundred(&shares.collect::<Vec<f64>>());
-    let mut rows: Vec<Row> = totals
-        .iter()
-        .zip(&shares)
-        .map(|(total, share)| row(what, total, *share))
-        .collect();
-    let sum = Total::sum("sum".to_owned(), &totals);
-    rows.push(row(what, &sum, shares.iter().sum()));
-    let columns = columns(what, profiled);
-    Table {
-        id,
-        title,
-        about,
-        sources: sources(&columns),
-        columns,
-        rows,
-        cut: None,
-    }
+    let mut shares = to_hundred(&shares.collect::<Vec<f64>>());
+    shares.push(shares.iter().sum());
+    totals.push(Total::sum("sum".to_owned(), &totals));
+    let rows = totals.into_iter().zip(shares);
+    let rows = rows.map(|row| (String::new(), row));
+    field::of_rows((&id, &title, about), &fields(what, profiled), rows)
 }
 
-fn columns(what: &str, profiled: &Profiled<'_, '_>) -> Vec<Column> {
-    let steps = profiled
-        .records
-        .first()
-        .map_or(0, |record| record.profiled_steps);
-    let timed = Provenance::Measured(format!("mean of {}", count(steps, "profiled step")));
-    let counted = Provenance::Derived("counted by the operations' rules".into());
-    let share = Provenance::Derived("time ÷ profiled step".into());
-    let rate = Provenance::Derived("FLOPs ÷ time of both directions".into());
-    let mut columns = vec![Column::text(what)];
-    if what == "layer" {
-        columns.push(Column::text("operations"));
-    }
-    columns.extend([
-        Column::number("calls a step", "", &counted),
-        Column::number("forward", "ms", &timed),
-        Column::number("backward", "ms", &timed),
-        Column::number("share", "%", &share),
-        Column::number("FLOPs a step", "", &counted),
-        Column::number("achieved", "GFLOP/s", &rate),
-        Column::number("allocated", "", &counted),
-        Column::number("held for backward", "", &counted),
-    ]);
-    columns
-}
+/// A column of a total and its share of the step.
+type OfTotal<'f> = Field<'f, (Total, f64)>;
 
-fn row(what: &str, total: &Total, share: f64) -> Row {
-    let there = |value: f64, text: String| {
-        if value == 0.0 {
-            Entry::text("–")
+fn fields(what: &str, profiled: &Profiled<'_, '_>) -> Vec<OfTotal<'static>> {
+    let first = profiled.records.first();
+    let steps = first.map_or(0, |record| record.profiled_steps);
+    let timed = format!("mean of {}", count(steps, "profiled step"));
+    let counted = "counted by the operations' rules";
+    let there =
+        |value: f64, show: fn(f64) -> String| Entry::shown((value != 0.0).then_some(value), show);
+    let ms: fn(f64) -> String = |ms| human(ms, 3);
+    let flop: fn(f64) -> String = |flops| human_si(flops, "FLOP");
+    let bytes: fn(f64) -> String = |bytes| human_bytes(bytes.round() as u64);
+    let rate = "FLOPs ÷ time of both directions";
+    let is_layer = what == "layer";
+    let mut fields = vec![OfTotal::text(what, move |(total, _)| {
+        if total.name.is_empty() && is_layer {
+            "(no layer)".to_owned()
         } else {
-            Entry::value(value, text)
+            total.name.clone()
         }
-    };
-    let ms = |value: f64| there(value, human(value, 3));
-    let bytes = |value: f64| there(value, human_bytes(value.round() as u64));
-    let rate = total.flops / total.time_ms() / 1e6;
-    let is_named = !(total.name.is_empty() && what == "layer");
-    let name = if is_named { &total.name } else { "(no layer)" };
-    let mut fields = vec![Entry::text(name)];
-    if what == "layer" {
-        fields.push(Entry::text(listed(&total.parts)));
-    }
+    })];
+    fields.extend(is_layer.then(|| OfTotal::text("operations", |(total, _)| listed(&total.parts))));
     fields.extend([
-        there(total.calls, calls(total.calls)),
-        ms(total.forward_ms),
-        ms(total.backward_ms),
-        Entry::value(share, fixed(share, 1)),
-        there(total.flops, human_si(total.flops, "FLOP")),
-        there(rate, human(rate, 3)),
-        bytes(total.allocated_bytes),
-        bytes(total.retained_bytes),
+        OfTotal::derived("calls a step", "", counted, move |(total, _)| {
+            there(total.calls, calls)
+        }),
+        OfTotal::measured("forward", "ms", &*timed, move |(total, _)| {
+            there(total.forward_ms, ms)
+        }),
+        OfTotal::measured("backward", "ms", &*timed, move |(total, _)| {
+            there(total.backward_ms, ms)
+        }),
+        OfTotal::derived("share", "%", "time ÷ profiled step", |(_, share)| {
+            Entry::value(*share, fixed(*share, 1))
+        }),
+        OfTotal::derived("FLOPs a step", "", counted, move |(total, _)| {
+            there(total.flops, flop)
+        }),
+        OfTotal::derived("achieved", "GFLOP/s", rate, move |(total, _)| {
+            there(total.flops / total.time_ms() / 1e6, ms)
+        }),
+        OfTotal::derived("allocated", "", counted, move |(total, _)| {
+            there(total.allocated_bytes, bytes)
+        }),
+        OfTotal::derived("held for backward", "", counted, move |(total, _)| {
+            there(total.retained_bytes, bytes)
+        }),
     ]);
-    Row {
-        key: String::new(),
-        fields,
-        missing: None,
-    }
+    fields
 }
 
 /// Calls are whole where every step does the same.

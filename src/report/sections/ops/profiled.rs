@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::report::number::to_hundred;
+use crate::report::sections::shares::Parts;
 use crate::report::view::{Cell, View};
 use crate::results::{OpRecord, RESIDUAL};
 
@@ -101,13 +103,17 @@ impl<'v, 'a> Profiled<'v, 'a> {
         (step_ms > 0.0).then_some(step_ms)
     }
 
-    /// Milliseconds of every one of [`CATEGORIES`].
-    pub(super) fn by_category(&self) -> Vec<f64> {
-        let time = |name: &str| -> f64 {
+    /// The profiled step by [`CATEGORIES`].
+    pub(super) fn parts(&self) -> Parts {
+        let step_ms = self.step_ms();
+        let percent = CATEGORIES.map(|name| {
             let rows = self.records.iter().filter(|row| category(row) == name);
-            rows.map(|row| time_ms(row)).sum()
-        };
-        CATEGORIES.map(time).to_vec()
+            100.0 * rows.map(|row| time_ms(row)).sum::<f64>() / step_ms
+        });
+        Parts {
+            step_ms,
+            shares: to_hundred(&percent),
+        }
     }
 
     /// Rows of one name summed up, the longest first; residuals are left out.
@@ -154,27 +160,36 @@ impl Total {
 
     fn add(&mut self, record: &OpRecord) {
         let row = &record.row;
-        self.calls += row.calls as f64 / record.profiled_steps.max(1) as f64;
-        self.forward_ms += row.forward_ms;
-        self.backward_ms += row.backward_ms;
-        self.flops += row.flops_forward + row.flops_backward;
-        self.allocated_bytes += row.allocated_bytes;
-        self.retained_bytes += row.retained_bytes;
+        self.plus(&Self {
+            calls: row.calls as f64 / record.profiled_steps.max(1) as f64,
+            forward_ms: row.forward_ms,
+            backward_ms: row.backward_ms,
+            flops: row.flops_forward + row.flops_backward,
+            allocated_bytes: row.allocated_bytes,
+            retained_bytes: row.retained_bytes,
+            ..Self::default()
+        });
+    }
+
+    fn plus(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.forward_ms += other.forward_ms;
+        self.backward_ms += other.backward_ms;
+        self.flops += other.flops;
+        self.allocated_bytes += other.allocated_bytes;
+        self.retained_bytes += other.retained_bytes;
     }
 
     /// The sum of some totals under another name.
     pub(super) fn sum(name: String, totals: &[Self]) -> Self {
-        let over = |get: fn(&Self) -> f64| totals.iter().map(get).sum();
-        Self {
+        let mut sum = Self {
             name,
-            parts: Vec::new(),
-            calls: over(|total| total.calls),
-            forward_ms: over(|total| total.forward_ms),
-            backward_ms: over(|total| total.backward_ms),
-            flops: over(|total| total.flops),
-            allocated_bytes: over(|total| total.allocated_bytes),
-            retained_bytes: over(|total| total.retained_bytes),
+            ..Self::default()
+        };
+        for total in totals {
+            sum.plus(total);
         }
+        sum
     }
 }
 

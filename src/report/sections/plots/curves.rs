@@ -1,14 +1,14 @@
 //! Loss and metric curves over epochs: one line per different curve, or one per axis value where there are too many.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use crate::base::statistics::{median, range};
 use crate::base::text::{capitalised, kebab_case};
 use crate::event::EpochRow;
 use crate::report::plot::{LinePlot, Point, SERIES, ScaleKind, Series};
+use crate::report::sections::tasks::grouped;
 use crate::report::view::{Cell, View};
 
-use super::PlotContext;
+use super::{PlotContext, band};
 
 /// Relative difference of two values that nobody could see in a drawing.
 const INVISIBLE: f64 = 1e-4;
@@ -20,14 +20,9 @@ struct Curve<'v, 'a> {
 }
 
 pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
-    let mut names: Vec<&str> = view
-        .set
-        .epochs
-        .iter()
-        .flat_map(|row| row.epoch.validation.keys().map(String::as_str))
-        .collect();
-    names.sort_unstable();
-    names.dedup();
+    let rows = view.set.epochs.iter();
+    let names: BTreeSet<&String> = rows.flat_map(|row| row.epoch.validation.keys()).collect();
+    let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
     let train = plot(view, "train_loss", &[], &|epoch| epoch.train_loss);
     let others = without_twins(view, &names).into_iter().take(4);
     let others = others.filter_map(|(name, twins)| {
@@ -120,31 +115,22 @@ fn curves<'v, 'a>(
     view: &'v View<'a>,
     get: &dyn Fn(&EpochRow) -> Option<f64>,
 ) -> Vec<Curve<'v, 'a>> {
-    let mut curves: Vec<Curve<'_, '_>> = Vec::new();
-    let mut places: BTreeMap<Vec<(u64, u64)>, usize> = BTreeMap::new();
-    for cell in &view.cells {
-        let Some(seed) = cell.epochs.first().map(|row| row.seed) else {
-            continue;
-        };
+    let drawn = view.cells.iter().filter_map(|cell| {
+        let seed = cell.epochs.first()?.seed;
         let rows = cell.epochs.iter().filter(|row| row.seed == seed);
-        let points: Vec<(f64, f64)> = rows
-            .filter_map(|row| Some((row.epoch.epoch as f64, get(&row.epoch)?)))
-            .collect();
-        if points.is_empty() {
-            continue;
-        }
-        let bits = points
-            .iter()
-            .map(|(x, y)| (x.to_bits(), y.to_bits()))
-            .collect();
-        let place = *places.entry(bits).or_insert(curves.len());
-        if place == curves.len() {
-            let cells = Vec::new();
-            curves.push(Curve { points, cells });
-        }
-        curves[place].cells.push(cell);
-    }
-    curves
+        let points = rows.filter_map(|row| Some((row.epoch.epoch as f64, get(&row.epoch)?)));
+        let points: Vec<(f64, f64)> = points.collect();
+        (!points.is_empty()).then_some((cell, points))
+    });
+    let bits = |(_, points): &(&Cell<'_>, Vec<(f64, f64)>)| {
+        let bits = points.iter().map(|(x, y)| (x.to_bits(), y.to_bits()));
+        bits.collect::<Vec<(u64, u64)>>()
+    };
+    let curve = |same: Vec<(&'v Cell<'a>, Vec<(f64, f64)>)>| Curve {
+        points: same[0].1.clone(),
+        cells: same.iter().map(|(cell, _)| *cell).collect(),
+    };
+    grouped(drawn, bits).into_iter().map(curve).collect()
 }
 
 fn single(view: &View<'_>, curves: &[Curve<'_, '_>]) -> Vec<Series> {
@@ -211,23 +197,7 @@ fn aggregated(view: &View<'_>, curves: &[Curve<'_, '_>]) -> (Vec<Series>, String
 }
 
 fn summed(curves: &[&Curve<'_, '_>], name: &str) -> Series {
-    let mut by_epoch: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
-    for (x, y) in curves.iter().flat_map(|curve| &curve.points) {
-        by_epoch.entry(*x as u64).or_default().push(*y);
-    }
-    let points = by_epoch.iter().filter_map(|(epoch, values)| {
-        let y = median(values)?;
-        Some(Point {
-            x: *epoch as f64,
-            y,
-            interval: range(values),
-            about: format!("{name}, epoch {epoch}: {y:.5}"),
-            ..Point::default()
-        })
-    });
-    Series {
-        name: name.to_owned(),
-        points: points.collect(),
-        is_band: true,
-    }
+    let points = curves.iter().flat_map(|curve| curve.points.iter().copied());
+    let about = |epoch, y| format!("epoch {epoch}: {y:.5}");
+    band(name.to_owned(), points.collect(), about)
 }

@@ -1,17 +1,19 @@
 //! A measure over each numeric axis, batch size first; dots per cell where no axis is numeric.
 
-use std::collections::BTreeMap;
-
 use crate::base::statistics::{median, range};
 use crate::base::text::{capitalised, kebab_case};
-use crate::base::units::human;
 use crate::plan::AxisKind;
+use crate::report::judged::plain;
 use crate::report::measure::Measure;
-use crate::report::plot::{DotPlot, DotRow, LinePlot, POINTS, Point, SERIES, ScaleKind, Series};
+use crate::report::plot::{
+    DotPlot, DotRow, Guide, LinePlot, POINTS, Point, SERIES, ScaleKind, Series,
+};
+use crate::report::sections::batch_curve::{AXIS, tolerance};
 use crate::report::sections::speed;
+use crate::report::sections::tasks::grouped;
 use crate::report::view::{Cell, View};
 
-use super::PlotContext;
+use super::{PlotContext, band, knee};
 
 /// Numeric axes that get a plot each.
 const AXES: usize = 3;
@@ -45,15 +47,13 @@ pub(crate) fn deciding(
         one.row = place.map_or_else(String::new, &row);
     }
     let spread = |place: usize| {
-        let mut groups: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-        for one in &drawing.cells {
-            let value = &one.cell.info.axes[place];
-            groups.entry(value).or_default().push(one.value);
-        }
-        let medians: Vec<f64> = groups
-            .values()
-            .filter_map(|values| median(values))
-            .collect();
+        let values = |one: &&Valued<'_, '_>| one.cell.info.axes[place].clone();
+        let groups = grouped(drawing.cells.iter(), values).into_iter();
+        let medians = groups.filter_map(|group| {
+            let values = group.iter().map(|one| one.value);
+            median(&values.collect::<Vec<f64>>())
+        });
+        let medians: Vec<f64> = medians.collect();
         range(&medians).map_or(0.0, |(low, high)| high - low)
     };
     let places = view.telling.iter().copied();
@@ -125,7 +125,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
             texts.any(|text| Some(text) != first)
         };
         let mut places: Vec<usize> = (0..axes.len()).filter(is_numeric).filter(varies).collect();
-        places.sort_by_key(|&place| (axes[place].path != "train.batch-size", place));
+        places.sort_by_key(|&place| (axes[place].path != AXIS, place));
         places
     }
 
@@ -157,9 +157,15 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
             y_label: self.measure.label(),
             y_scale: self.measure.scale(&ys),
             series,
-            ..LinePlot::default()
+            guides: self.guides(axis),
         };
-        let cut = left_out(all, is_condensed);
+        let mut cut = left_out(all, is_condensed);
+        if !plot.guides.is_empty() {
+            let percent = plain(tolerance(self.view) * 100.0);
+            cut = format!(
+                "{cut} Upright: the smallest batch size within {percent} % of the highest throughput of its curve."
+            );
+        }
         PlotContext {
             id: format!("{}-{}", self.id(), kebab_case(axis_name)),
             title,
@@ -168,6 +174,16 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
                 self.caption()
             ),
             svg: plot.draw(),
+        }
+    }
+
+    /// The knees of the throughput over the batch size.
+    fn guides(&self, axis: usize) -> Vec<Guide> {
+        let is_batch = self.view.set.plan.axes[axis].path == AXIS;
+        if is_batch && self.measure.column == "samples_per_s" {
+            knee::guides(self.view)
+        } else {
+            Vec::new()
         }
     }
 
@@ -193,19 +209,14 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
     }
 
     fn lines_along(&self, axis: usize) -> Vec<Line<'v, 'a>> {
-        let mut lines: Vec<Line<'_, '_>> = Vec::new();
-        let mut places: BTreeMap<String, usize> = BTreeMap::new();
+        let name = |one: &Valued<'_, '_>| self.view.name(one.cell, Some(axis));
         let on_axis = self.cells.iter().filter(|one| one.at(axis).is_some());
-        for one in on_axis {
-            let name = self.view.name(one.cell, Some(axis));
-            let place = *places.entry(name.clone()).or_insert(lines.len());
-            if place == lines.len() {
-                let cells = Vec::new();
-                lines.push(Line { name, cells });
-            }
-            lines[place].cells.push(one.clone());
-        }
-        lines
+        let lines = grouped(on_axis.cloned(), name).into_iter();
+        let line = |cells: Vec<Valued<'v, 'a>>| Line {
+            name: name(&cells[0]),
+            cells,
+        };
+        lines.map(line).collect()
     }
 
     fn series(&self, line: &Line<'_, '_>, axis: usize) -> Series {
@@ -233,7 +244,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
         }
     }
 
-    /// A row for each cell, the best first; of many the best, and the others in one row. `None` without two cells.
+    /// A row for each cell, the best first; of many the best. `None` without a cell.
     fn by_cell(&self) -> Option<PlotContext> {
         if self.cells.is_empty() {
             return None;
@@ -242,7 +253,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
         // Stable, so that equal cells stay in plan order.
         let cost = |one: &Valued<'_, '_>| self.measure.cost(one.value);
         shown.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
-        let rest = shown.split_off(shown.len().min(ROWS));
+        shown.truncate(ROWS);
         let row = |one: &&Valued<'_, '_>| DotRow {
             label: self.view.name(one.cell, None),
             value: one.value,
@@ -251,15 +262,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
             end: one.text.clone(),
             link: one.row.clone(),
         };
-        let mut rows: Vec<DotRow> = shown.iter().map(row).collect();
-        let values: Vec<f64> = rest.iter().map(|one| one.value).collect();
-        rows.extend(median(&values).map(|value| DotRow {
-            label: format!("the other {} cells", rest.len()),
-            value,
-            interval: range(&values),
-            end: human(value, 3),
-            ..DotRow::default()
-        }));
+        let rows: Vec<DotRow> = shown.iter().map(row).collect();
         let title = capitalised(&format!("{} by cell", self.measure.name));
         let plot = DotPlot {
             about: title.clone(),
@@ -267,13 +270,9 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
             is_bounded: self.measure.is_bounded(),
             rows,
         };
-        let cut = if rest.is_empty() {
-            String::new()
-        } else {
-            let all = self.cells.len();
-            format!(
-                " The best {ROWS} of {all} cells; the last row is the median of the others with their range."
-            )
+        let cut = match self.cells.len() {
+            all if all > ROWS => format!(" The best {ROWS} of {all} cells."),
+            _ => String::new(),
         };
         Some(PlotContext {
             id: self.id(),
@@ -314,33 +313,13 @@ fn left_out(lines: usize, is_condensed: bool) -> String {
 
 /// Median and range over lines, at each value of the axis.
 fn summed(lines: &[Line<'_, '_>], axis: usize) -> Series {
-    let mut at: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for one in lines.iter().flat_map(|line| &line.cells) {
-        let value = &one.cell.info.axes[axis];
-        at.entry(value).or_default().push(one.value);
-    }
+    let cells = lines.iter().flat_map(|line| &line.cells);
+    let points = cells.filter_map(|one| Some((one.at(axis)?, one.value)));
     let name = format!("the other {}: median and range", lines.len());
-    let mut points: Vec<Point> = at
-        .iter()
-        .filter_map(|(text, values)| {
-            Some(Point {
-                x: text.parse().ok()?,
-                y: median(values)?,
-                interval: range(values),
-                about: format!("{name}, {text}"),
-                ..Point::default()
-            })
-        })
-        .collect();
-    points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    Series {
-        name,
-        points,
-        is_band: true,
-    }
+    band(name, points.collect(), |x, _| x.to_string())
 }
 
-pub(super) fn whiskers(view: &View<'_>) -> String {
+fn whiskers(view: &View<'_>) -> String {
     let kinds: Vec<&str> = speed::kinds(view)
         .into_iter()
         .filter(|kind| !kind.starts_with("n = 1"))

@@ -1,0 +1,236 @@
+//! Time, epochs and samples until a stated value of a metric is reached.
+
+use crate::base::statistics::{median, range};
+use crate::base::units::{human, human_integer, shortest};
+use crate::plan::ReachSpec;
+use crate::report::table::{Entry, Table};
+use crate::report::view::{Cell, View};
+use crate::results::{Direction, metric_column};
+
+use super::field::{self, OfCell};
+use super::quality::{is_worth_reaching, loss_column};
+
+/// Significant digits of metrics.
+const DIGITS: usize = 4;
+
+/// A stated value of a metric.
+pub(crate) struct Target {
+    metric: String,
+    value: f64,
+    is_higher_better: bool,
+}
+
+/// How a cell came to a target.
+struct Reach {
+    /// Per seed that reached it: the seed, and epochs until then.
+    reached: Vec<(u64, usize)>,
+    /// Seeds with a curve.
+    seeds: usize,
+    /// The best value over seeds and epochs.
+    best: f64,
+}
+
+/// The targets of the manifest's `[report]`.
+fn targets(view: &View<'_>) -> Vec<Target> {
+    let section = view.set.plan.report.get("target").cloned();
+    let specs: Vec<ReachSpec> = section
+        .and_then(|section| serde_json::from_value(section).ok())
+        .unwrap_or_default();
+    let target = |spec: ReachSpec| Target {
+        is_higher_better: metric_column(&spec.metric).direction == Direction::Higher,
+        metric: spec.metric,
+        value: spec.value,
+    };
+    specs.into_iter().map(target).collect()
+}
+
+/// The loss that every run with a curve reaches, the largest of their best: that of the best epochs.
+///
+/// `None` without `compare.treatment`, as only there cells of different work are meant to be held against each other, and
+/// where a model without training is as good.
+pub(crate) fn equal_loss(view: &View<'_>) -> Option<Target> {
+    view.set.plan.compare.get("treatment")?.as_str()?;
+    let mut target = Target {
+        metric: loss_column(view).to_owned(),
+        value: f64::NAN,
+        is_higher_better: false,
+    };
+    let runs = view.cells.iter().flat_map(|cell| {
+        let seeds = cell.runs.iter();
+        seeds.map(move |row| (cell, row.seed))
+    });
+    let best = runs.filter_map(|(cell, seed)| {
+        let losses = target.curve(cell, seed).map(|(_, loss)| loss);
+        losses.reduce(f64::min)
+    });
+    target.value = best.reduce(f64::max)?;
+    let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
+    is_worth_reaching(target.value, &cells).then_some(target)
+}
+
+/// One table per target.
+pub(crate) fn tables(view: &View<'_>) -> Vec<Table> {
+    let targets = targets(view).into_iter().zip(1..);
+    targets
+        .map(|(target, number)| target.table(view, number))
+        .collect()
+}
+
+impl Target {
+    /// `val_accuracy ≥ 0.9`.
+    pub(crate) fn words(&self) -> String {
+        let sign = if self.is_higher_better { "≥" } else { "≤" };
+        let value = shortest(self.value).unwrap_or_default();
+        format!("{} {sign} {value}", self.metric)
+    }
+
+    /// The column of the time to it.
+    pub(super) fn field<'f, 'a>(&'f self, heading: &str) -> OfCell<'f, 'a> {
+        OfCell::derived(heading, "s", TIME, |cell| self.time(cell))
+    }
+
+    /// `time to val_accuracy ≥ 0.9`.
+    fn heading(&self) -> String {
+        format!("time to {}", self.words())
+    }
+
+    /// A cell's time to it: median over its runs, or that it was not reached.
+    fn time(&self, cell: &Cell<'_>) -> Entry {
+        let Some(reach) = self.reach(cell) else {
+            return Entry::text("–");
+        };
+        if reach.reached.is_empty() {
+            return Entry::detailed("not reached", format!("best {}", human(reach.best, DIGITS)));
+        }
+        let times = reach.times(cell);
+        let ends = range(&times).filter(|_| times.len() > 1);
+        let Some(middle) = median(&times) else {
+            return Entry::text("–");
+        };
+        let entry = Entry::between(middle, ends, |seconds| human(seconds, 3));
+        let alone = (times.len() == 1).then(|| "n = 1".to_owned());
+        let (reached, seeds) = (reach.reached.len(), reach.seeds);
+        let some = (reached < seeds).then(|| format!("{reached} of {seeds} seeds reached it"));
+        let ends = Some(entry.detail).filter(|ends| !ends.is_empty());
+        let detail = [ends, alone, some].into_iter().flatten();
+        Entry {
+            detail: detail.collect::<Vec<String>>().join("; "),
+            text: entry.text,
+            value: entry.value,
+            interval: entry.interval,
+        }
+    }
+
+    fn table(&self, view: &View<'_>, number: usize) -> Table {
+        const REACHED: &str = "median over the seeds that reached it";
+        let over = |cell: &Cell<'_>, get: &dyn Fn(&(u64, usize)) -> Option<f64>| {
+            let reach = self.reach(cell);
+            let reached = reach.iter().flat_map(|reach| &reach.reached);
+            let values: Vec<f64> = reached.filter_map(get).collect();
+            Entry::shown(median(&values), |value| human_integer(value.round() as u64))
+        };
+        let fields = [
+            OfCell::text("seeds that reached it", |cell| {
+                self.reach(cell).map_or_else(String::new, |reach| {
+                    format!("{} of {}", reach.reached.len(), reach.seeds)
+                })
+            }),
+            self.field(&self.heading()),
+            OfCell::measured("epochs", "", REACHED, |cell| {
+                over(cell, &|(_, epochs)| Some(*epochs as f64))
+            }),
+            OfCell::measured("samples", "", REACHED, |cell| {
+                over(cell, &|(seed, epochs)| {
+                    let facts = facts_of(cell, *seed)?;
+                    Some(facts.samples as f64 * *epochs as f64 / facts.epochs as f64)
+                })
+            }),
+            OfCell::measured("best", "", "over seeds and epochs", |cell| {
+                let best = self.reach(cell).map(|reach| reach.best);
+                Entry::shown(best, |best| human(best, DIGITS))
+            }),
+        ];
+        let about = format!(
+            "The first epoch at whose end {} holds, as [report] target states it. Time = training time of the run × epochs \
+             until then ÷ epochs of the run, validation excluded: epochs of one run are taken to last equally long. \
+             Medians over runs, below them their range.",
+            self.words()
+        );
+        let id = format!("target-{number}");
+        let title = format!("Time to {}", self.words());
+        field::of_cells(view, (&id, &title, about), &fields, |cell| {
+            self.reach(cell).is_some()
+        })
+    }
+
+    /// `None` where no epoch has the metric.
+    fn reach(&self, cell: &Cell<'_>) -> Option<Reach> {
+        let mut reach = Reach {
+            reached: Vec::new(),
+            seeds: 0,
+            best: f64::NAN,
+        };
+        for row in &cell.runs {
+            let curve: Vec<(usize, f64)> = self.curve(cell, row.seed).collect();
+            let values = curve.iter().map(|(_, value)| *value);
+            // The first value replaces "not a number".
+            reach.best = values.fold(reach.best, |best, value| {
+                if self.is_higher_better {
+                    best.max(value)
+                } else {
+                    best.min(value)
+                }
+            });
+            let first = curve.iter().find(|(_, value)| self.holds(*value));
+            reach.seeds += usize::from(!curve.is_empty());
+            reach
+                .reached
+                .extend(first.map(|(epoch, _)| (row.seed, epoch + 1)));
+        }
+        (reach.seeds > 0).then_some(reach)
+    }
+
+    fn holds(&self, value: f64) -> bool {
+        if self.is_higher_better {
+            value >= self.value
+        } else {
+            value <= self.value
+        }
+    }
+
+    fn curve<'c>(
+        &'c self,
+        cell: &'c Cell<'_>,
+        seed: u64,
+    ) -> impl Iterator<Item = (usize, f64)> + 'c {
+        let own = cell.epochs.iter().filter(move |row| row.seed == seed);
+        own.filter_map(|row| {
+            let value = match &*self.metric {
+                "train_loss" => row.epoch.train_loss,
+                name => row.epoch.validation.get(name).copied().flatten(),
+            };
+            Some((row.epoch.epoch, value?))
+        })
+    }
+}
+
+impl Reach {
+    /// Seconds to the target, of every run of a seed that reached it.
+    fn times(&self, cell: &Cell<'_>) -> Vec<f64> {
+        let of_run = |(seed, epochs): &(u64, usize)| {
+            let share = *epochs as f64 / facts_of(cell, *seed)?.epochs as f64;
+            let runs = cell.counted.iter().filter(|run| run.seed == *seed);
+            let seconds = runs.filter_map(|run| Some(run.times.as_ref()?.train_s * share));
+            Some(seconds.collect::<Vec<f64>>())
+        };
+        self.reached.iter().filter_map(of_run).flatten().collect()
+    }
+}
+
+/// How a time to a target comes about.
+const TIME: &str = "training time × epochs until then ÷ epochs, per run; median";
+
+fn facts_of<'c>(cell: &'c Cell<'_>, seed: u64) -> Option<&'c crate::event::RunFacts> {
+    let row = cell.runs.iter().find(|row| row.seed == seed)?;
+    row.facts.as_ref().filter(|facts| facts.epochs > 0)
+}

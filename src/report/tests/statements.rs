@@ -1,0 +1,362 @@
+//! Statements that reports once got wrong, each with results that would bring the mistake back.
+
+use serde_json::json;
+
+use super::scaling::sizes;
+use crate::report::measure::Measure;
+use crate::report::search::fixture as searched;
+use crate::report::view::View;
+use crate::report::{Entry, Report, Table};
+use crate::results::golden::ddpm;
+use crate::results::{self, ResultSet, timed_columns};
+
+fn place(table: &Table, heading: &str) -> usize {
+    let mut headings = table.columns.iter().map(|column| &*column.heading);
+    headings.position(|found| found == heading).expect(heading)
+}
+
+/// The fields of a column, from top to bottom.
+fn column(table: &Table, heading: &str) -> Vec<Entry> {
+    let place = place(table, heading);
+    let rows = table.rows.iter();
+    rows.map(|row| row.fields[place].clone()).collect()
+}
+
+fn texts(table: &Table, heading: &str) -> Vec<String> {
+    let fields = column(table, heading).into_iter();
+    fields.map(|field| field.text).collect()
+}
+
+/// The sentences of the section `id`.
+fn points(report: &Report, id: &str) -> String {
+    let mut sections = report.themes.iter().flat_map(|theme| &theme.sections);
+    let found = sections.find(|section| section.id == id).expect(id);
+    found.points.join("\n")
+}
+
+/// The second cell has the runs of the first: cells that ask for the same run share it.
+fn shared() -> ResultSet {
+    let mut set = ddpm();
+    let keys: Vec<String> = set.plan.cells.iter().map(|cell| cell.key.clone()).collect();
+    for (place, run) in set.blocks.iter_mut().enumerate() {
+        run.session = Some("2026-11-21T09:30:00Z".into());
+        (run.start_s, run.wall_s) = (Some(100.0 * place as f64), Some(36.0));
+    }
+    let own = set.blocks.iter().filter(|run| run.key == keys[0]);
+    let mut runs: Vec<_> = own.cloned().collect();
+    for run in &mut runs {
+        run.key.clone_from(&keys[1]);
+    }
+    set.blocks.retain(|run| run.key != keys[1]);
+    set.blocks.extend(runs);
+    set.plan.cells[1].cell_hash = set.plan.cells[0].cell_hash.clone();
+    set.timings = results::timings(&set.blocks);
+    set
+}
+
+#[test]
+fn d2_a_columns_unit_is_its_values_unit() {
+    let set = ddpm();
+    let view = View::of(&set);
+    for name in timed_columns().iter().chain(&["best_loss", "val_loss"]) {
+        let measure = Measure::of(name);
+        for cell in &view.cells {
+            if let Some(number) = measure.number(cell) {
+                assert_eq!(measure.heading().unit, number.unit, "{name}");
+            }
+        }
+    }
+    // Where one cell has no whole epoch, none is ranked by seconds.
+    let mut set = set;
+    let first = set.plan.cells[0].key.clone();
+    for run in set.blocks.iter_mut().filter(|run| run.key == first) {
+        run.times.as_mut().expect("a measured run").epoch_s = None;
+    }
+    set.timings = results::timings(&set.blocks);
+    let report = Report::of(&set);
+    let ranking = report.shown("ranking");
+    let pace = place(ranking, "throughput");
+    assert_eq!(ranking.columns[pace].unit, "samples/s");
+    for row in &ranking.rows {
+        let timing = set.timings.iter().find(|timing| timing.key == row.key);
+        let timing = timing.expect("a timing").values["samples_per_s"];
+        assert_eq!(row.fields[pace].value, Some(timing.median));
+    }
+}
+
+#[test]
+fn d2_a_choice_is_made_within_one_task() {
+    let mut set = ddpm();
+    for (place, cell) in set.plan.cells.iter_mut().enumerate() {
+        cell.task_signature = format!("task {}", place / 4);
+        cell.spec["dataset"] = json!({ "samples": place / 4 });
+    }
+    let report = Report::of(&set);
+    let task = |key: &str| {
+        let mut cells = set.plan.cells.iter();
+        let cell = cells.find(|cell| cell.key == key).expect("a cell");
+        cell.task_signature.clone()
+    };
+    for (number, wanted) in [(1, "task 0"), (2, "task 1")] {
+        for table in ["decision", "ranking"].map(|id| report.shown(&format!("{id}-{number}"))) {
+            assert!(!table.rows.is_empty(), "{}", table.id);
+            let is_own = |row: &crate::report::Row| task(&row.key) == wanted;
+            assert!(table.rows.iter().all(is_own), "{}", table.id);
+        }
+    }
+    let best = report.answer.sentences.join(" ");
+    assert!(!best.contains("of 7 cells"), "{best}");
+}
+
+#[test]
+fn d6_numerator_and_denominator_of_a_rate_cover_the_same_window() {
+    let mut set = ddpm();
+    set.plan.report =
+        json!({ "targets": [{ "name": "cores", "column": "core_share", "min": 0.8 }] });
+    // CPU seconds with profiled steps, of a run whose seconds lack them: 2.17 of 2 cores.
+    for run in &mut set.blocks {
+        run.cpu_s = run.times.as_ref().map(|times| times.total_s * 2.17);
+        run.wall_s = None;
+    }
+    let report = Report::of(&set);
+    let table = report.shown("utilisation");
+    for heading in ["cores busy", "of the machine's cores"] {
+        assert!(texts(table, heading).iter().all(|text| text == "–"));
+    }
+    let target = report.shown("targets").rows[0].missing.clone();
+    assert!(target.is_some_and(|why| why.starts_with("not measured")));
+    // The seconds of the whole process contain both.
+    for run in &mut set.blocks {
+        run.wall_s = run.times.as_ref().map(|times| times.total_s * 1.2);
+    }
+    let report = Report::of(&set);
+    let busy = texts(report.shown("utilisation"), "cores busy");
+    assert_eq!(busy[0], "1.81", "{busy:?}");
+}
+
+/// Sizes whose training ended after fewer epochs the larger they are.
+fn sizes_of_other_epochs() -> ResultSet {
+    let mut set = sizes();
+    for (index, info) in set.plan.cells.iter().enumerate() {
+        for row in set.runs.iter_mut().filter(|row| row.key == info.key) {
+            row.facts.as_mut().expect("facts").epochs = 160 >> index;
+        }
+        let seconds = 0.01 * f64::from(1 << index) * [1.01, 0.99, 1.0, 1.02, 0.98][index];
+        for run in set.blocks.iter_mut().filter(|run| run.key == info.key) {
+            run.times.as_mut().expect("a measured run").epoch_s = Some(seconds);
+        }
+    }
+    set.timings = results::timings(&set.blocks);
+    set
+}
+
+#[test]
+fn d9_training_that_ends_by_itself_is_not_carried_on_but_its_epochs_are() {
+    let report = Report::of(&sizes_of_other_epochs());
+    let scaling = report.shown("scaling");
+    let times = texts(scaling, "time");
+    let carried = column(scaling, "extrapolated, not measured");
+    assert_eq!(times, ["training", "epoch"]);
+    assert_eq!((&*carried[0].text, carried[0].value), ("–", None));
+    assert!(carried[1].interval.is_some(), "{carried:?}");
+}
+
+#[test]
+fn d9_fewer_epochs_are_not_taken_for_growth_below_proportional() {
+    let report = Report::of(&sizes_of_other_epochs());
+    let answer = report.answer.sentences.join(" ");
+    assert!(!answer.contains("Training time grows"), "{answer}");
+    assert!(answer.starts_with("Epoch time grows"), "{answer}");
+    let verdicts = points(&report, "section-scaling");
+    assert!(
+        verdicts.contains("training time is that of 10 to 160 epochs"),
+        "{verdicts}"
+    );
+    assert!(!verdicts.contains("below proportional"), "{verdicts}");
+    let equal = points(&Report::of(&sizes()), "section-scaling");
+    assert!(equal.contains("training time grows with samples^0.801"));
+}
+
+#[test]
+fn d10_runs_that_cells_share_are_counted_once_everywhere() {
+    let mut set = shared();
+    set.plan.cost = json!({ "core-hour": 0.05 });
+    let report = Report::of(&set);
+    // Eight cells of three runs; two of the cells share theirs.
+    assert!(report.summary.contains("; 21 runs"), "{}", report.summary);
+    let measured = points(&report, "measured");
+    assert!(
+        measured.contains("of 21 runs had the machine"),
+        "{measured}"
+    );
+    assert_eq!(report.environments[0].runs, 21);
+    let cost = report.shown("cost");
+    assert_eq!(texts(cost, "runs").last().map(|text| &**text), Some("21"));
+    let estimate = report.shown("estimate");
+    // Of these, three ran out of memory.
+    assert_eq!(texts(estimate, "runs")[0], "18");
+}
+
+#[test]
+fn d13_counted_facts_that_differ_by_seed_are_medians_with_their_range() {
+    let mut set = ddpm();
+    let key = set.plan.cells[0].key.clone();
+    let golden = set.runs[0].clone();
+    set.runs.retain(|row| row.key != key);
+    for (seed, flops) in [(42, 4e6), (43, 2e6), (44, 3e6)] {
+        let mut row = golden.clone();
+        row.seed = seed;
+        let facts = row.facts.as_mut().expect("facts");
+        (
+            facts.flops_forward_per_sample,
+            facts.flops_backward_per_sample,
+        ) = (flops, 2.0 * flops);
+        set.runs.push(row);
+    }
+    let report = Report::of(&set);
+    let complexity = report.shown("complexity");
+    let flops = &column(complexity, "FLOPs per sample")[0];
+    assert_eq!(flops.text, "9.00 MFLOP");
+    assert!(
+        flops.detail.starts_with("6.00 MFLOP–12.0 MFLOP"),
+        "{flops:?}"
+    );
+    let speed = set.timings[0].values["samples_per_s"].median;
+    // No figure rests on the first seed alone.
+    for table in report.themes.iter().flat_map(|theme| &theme.sections) {
+        for table in &table.tables {
+            if table.columns.iter().any(|one| one.heading == "achieved")
+                && table.id != "operations-1"
+            {
+                assert_eq!(
+                    column(table, "achieved")[0].value,
+                    Some(speed * 9e6),
+                    "{}",
+                    table.id
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn d14_a_maximum_over_choices_on_the_split_that_chose_says_so() {
+    let mut set = ddpm();
+    set.plan.report = json!({ "answer": ["val_accuracy"] });
+    for (place, facts) in set
+        .runs
+        .iter_mut()
+        .filter_map(|row| row.facts.as_mut())
+        .enumerate()
+    {
+        let accuracy = 0.8 + 0.01 * place as f64;
+        facts.metrics.insert("val_accuracy".into(), Some(accuracy));
+        facts
+            .metrics
+            .insert("test_accuracy".into(), Some(accuracy - 0.1));
+    }
+    let answer = Report::of(&set).answer.sentences;
+    let expected = "Optimistic: it is the best of 7 cells on the validation split, which chose it; on the test split, \
+                    which chose nothing, its accuracy is 0.7600.";
+    assert_eq!(answer.last().map(|last| &**last), Some(expected));
+    set.plan.report = json!({ "answer": ["best_loss"] });
+    let answer = Report::of(&set).answer.sentences.join(" ");
+    assert!(
+        answer.contains("the best of 7 cells × 4 epochs on the validation split"),
+        "{answer}"
+    );
+    set.plan.report = json!({ "answer": ["samples_per_s"] });
+    let answer = Report::of(&set).answer.sentences.join(" ");
+    assert!(
+        !answer.contains("Optimistic"),
+        "a time is no quality: {answer}"
+    );
+}
+
+#[test]
+fn d14_the_best_of_a_search_says_of_how_many_it_is_the_best() {
+    let answer = Report::of(&searched::searched(searched::ONE))
+        .answer
+        .sentences;
+    let last = answer.last().expect("a sentence");
+    assert!(
+        last.starts_with("Optimistic: it is the best of "),
+        "{answer:?}"
+    );
+    assert!(
+        last.contains("on the validation split, which chose it"),
+        "{last}"
+    );
+    assert!(last.ends_with("best.toml trains the best anew."), "{last}");
+}
+
+#[test]
+fn d15_estimates_tell_their_basis_and_one_that_is_far_off_is_a_finding() {
+    let mut set = ddpm();
+    for run in &mut set.blocks {
+        (run.wall_s, run.estimated_s) = (Some(52.0), Some(1.0));
+    }
+    let report = Report::of(&set);
+    let estimate = report.shown("estimate");
+    for words in ["runs of the cell, else runs like them", "on this machine"] {
+        assert!(estimate.about.contains(words), "{}", estimate.about);
+    }
+    let is_far = |finding: &&crate::report::Finding| finding.rule == "estimate-far-off";
+    let found = report.findings.iter().find(is_far).expect("a finding");
+    assert!(found.text.contains("52.0×"), "{}", found.text);
+}
+
+#[test]
+fn d17_the_time_of_an_epoch_that_was_cut_short_is_extrapolated_and_marked() {
+    let mut set = ddpm();
+    for info in &mut set.plan.cells {
+        info.spec["train"]["steps-per-epoch"] = 6.into();
+        info.whole_epoch_steps = Some(82);
+    }
+    for times in set.blocks.iter_mut().filter_map(|run| run.times.as_mut()) {
+        times.epoch_s = None;
+    }
+    set.timings = results::timings(&set.blocks);
+    let report = Report::of(&set);
+    let speed = report.shown("speed");
+    let epochs = column(speed, "whole epoch, extrapolated, not measured");
+    for (field, timing) in epochs.iter().zip(&set.timings) {
+        let step = timing.values["step_mean_ms"];
+        let seconds = |ms: f64| 82.0 * ms / 1e3;
+        assert_eq!(field.value, Some(seconds(step.median)));
+        assert_eq!(
+            field.interval,
+            Some((seconds(step.low), seconds(step.high)))
+        );
+        assert!(
+            field.detail.ends_with("not measured: 6 of 82 steps"),
+            "{field:?}"
+        );
+    }
+    assert!(
+        speed.about.contains("validation is not in it"),
+        "{}",
+        speed.about
+    );
+    // A column of dashes beside it would say that no epoch has a time.
+    let headings = speed.columns.iter().map(|column| &*column.heading);
+    assert!(!headings.collect::<Vec<_>>().contains(&"epoch"));
+}
+
+#[test]
+fn d17_the_shipped_ddpm_shows_it() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("reports/ddpm");
+    let report = Report::of(&results::read(&folder).expect("reads"));
+    let epochs = column(
+        report.shown("speed"),
+        "whole epoch, extrapolated, not measured",
+    );
+    assert_eq!(epochs.len(), 8);
+    for (field, steps) in epochs.iter().zip([82, 82, 41, 41, 21, 21, 11, 11]) {
+        let marked = format!("not measured: 6 of {steps} steps");
+        assert!(
+            field.value.is_some() && field.detail.ends_with(&marked),
+            "{field:?}"
+        );
+    }
+}
