@@ -81,19 +81,13 @@ fn step(bencher: Bencher, shapes: &[Shape], operation: &Operation) {
             let len = output.shape().len();
             let seed = device.upload(vec![0.0]).expect("a loss");
             // A loss that costs only writing the gradient of the result.
-            let loss = pass
-                .finish(
-                    "seed",
-                    ops::Work::default(),
-                    seed,
-                    [1],
-                    &[&output.clone()],
-                    move |slots, _| {
-                        *slots.of(&output)? = slots.device().upload(vec![0.5; len])?;
-                        Ok(())
-                    },
-                )
-                .expect("a loss");
+            let input = output.clone();
+            let op = ops::Op::new("seed", ops::Work::default(), [&input]);
+            let loss = pass.finish(op, seed, [1], move |slots, _| {
+                *slots.of(&output)? = slots.device().upload(vec![0.5; len])?;
+                Ok(())
+            });
+            let loss = loss.expect("a loss");
             pass.backward(&loss, 1.0).expect("gradients")
         });
 }

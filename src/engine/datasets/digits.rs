@@ -6,7 +6,6 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::sync::Arc;
 
 use flate2::read::GzDecoder;
 use schemars::JsonSchema;
@@ -40,15 +39,10 @@ impl DigitsSpec {
     #[expect(clippy::unused_self, reason = "every spec has the same verbs")]
     pub(super) fn facts(&self, validation_fraction: f64) -> Result<DatasetFacts, DatasetError> {
         let validation = validation_rows(SAMPLES - TEST, validation_fraction)?;
-        Ok(DatasetFacts {
-            samples: SAMPLES,
-            train_samples: SAMPLES - TEST - validation,
-            validation_samples: validation,
-            test_samples: TEST,
-            features: FORM,
-            target: Target::Class { classes: CLASSES },
-            fingerprint: Some(blake3::hash(BYTES).to_hex().to_string()),
-        })
+        let sizes = [SAMPLES - TEST - validation, validation, TEST];
+        let fingerprint = Some(blake3::hash(BYTES).to_hex().to_string());
+        let target = Target::Class { classes: CLASSES };
+        Ok(DatasetFacts::new(sizes, FORM, target, fingerprint))
     }
 
     #[expect(clippy::unused_self, reason = "every spec has the same verbs")]
@@ -63,15 +57,12 @@ impl DigitsSpec {
         let mut train: Vec<u32> = (0..SAMPLES as u32).collect();
         let test = take_stratified(&mut train, labels, CLASSES, TEST, 0, seed);
         let validation = take_stratified(&mut train, labels, CLASSES, validation, 1, seed);
-        Ok(OpenDataset {
-            dataset: Arc::new(table),
-            splits: Splits {
-                train,
-                validation,
-                test,
-            },
-            fresh: None,
-        })
+        let splits = Splits {
+            train,
+            validation,
+            test,
+        };
+        Ok(OpenDataset::new(table, splits))
     }
 }
 

@@ -110,6 +110,26 @@ pub struct DatasetFacts {
     pub fingerprint: Option<String>,
 }
 
+impl DatasetFacts {
+    /// The facts of a dataset with so many samples to train, validate and test on.
+    pub(super) fn new(
+        [train, validation, test]: [usize; 3],
+        features: Features,
+        target: Target,
+        fingerprint: Option<String>,
+    ) -> Self {
+        Self {
+            samples: train + validation + test,
+            train_samples: train,
+            validation_samples: validation,
+            test_samples: test,
+            features,
+            target,
+            fingerprint,
+        }
+    }
+}
+
 /// The smallest error that a generator's noise allows: a result significantly below it indicates a leak.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NoiseFloor {

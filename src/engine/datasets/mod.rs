@@ -325,3 +325,24 @@ pub struct OpenDataset {
     /// and target are normalised like the training rows ([`Dataset::normalisation`]).
     pub fresh: Option<Arc<dyn Dataset>>,
 }
+
+impl OpenDataset {
+    fn new(dataset: impl Dataset + 'static, splits: Splits) -> Self {
+        Self {
+            dataset: Arc::new(dataset),
+            splits,
+            fresh: None,
+        }
+    }
+}
+
+/// Checks the number of samples to generate.
+fn check_samples(samples: usize) -> Result<(), DatasetError> {
+    if (1..=u32::MAX as usize).contains(&samples) {
+        return Ok(());
+    }
+    let most = u32::MAX;
+    Err(DatasetError::Mismatch(format!(
+        "`samples` must be from 1 to {most}, not {samples}"
+    )))
+}

@@ -3,8 +3,6 @@
 //! Every path has its own random stream: a larger dataset begins with the paths of a smaller one. Normal variates are
 //! Box–Muller pairs, and all functions come from the crate `libm`, so that the bytes are the same on every machine.
 
-use std::sync::Arc;
-
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -13,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::fingerprint::digest;
 use super::split::validation_rows;
 use super::table::Table;
-use super::{DatasetError, DatasetFacts, Features, Normalisation, OpenDataset, Splits, Target};
+use super::{DatasetError, DatasetFacts, Features, OpenDataset, Splits, Target, check_samples};
 use crate::base::{Purpose, Seed};
 use process::Normals;
 
@@ -60,18 +58,18 @@ impl PathsSpec {
     pub(super) fn facts(&self, validation_fraction: f64) -> Result<DatasetFacts, DatasetError> {
         self.check()?;
         let validation = validation_rows(self.samples, validation_fraction)?;
-        Ok(DatasetFacts {
-            samples: self.samples,
-            train_samples: self.samples - validation,
-            validation_samples: validation,
-            test_samples: 0,
-            features: self.form(),
-            target: Target::None,
-            fingerprint: Some(digest(&format!(
-                "paths {VERSION} {:?} {} {} {}",
-                self.process, self.samples, self.points, self.seed
-            ))),
-        })
+        let sizes = [self.samples - validation, validation, 0];
+        let fingerprint = digest(&format!(
+            "paths {VERSION} {:?} {} {} {}",
+            self.process, self.samples, self.points, self.seed
+        ));
+        let form = self.form();
+        Ok(DatasetFacts::new(
+            sizes,
+            form,
+            Target::None,
+            Some(fingerprint),
+        ))
     }
 
     pub(super) fn open(
@@ -84,11 +82,7 @@ impl PathsSpec {
         let mut splits = Splits::random(self.samples, validation, 0, seed);
         splits.train.sort_unstable();
         splits.validation.sort_unstable();
-        Ok(OpenDataset {
-            dataset: Arc::new(self.generate()),
-            splits,
-            fresh: None,
-        })
+        Ok(OpenDataset::new(self.generate(), splits))
     }
 
     fn form(&self) -> Features {
@@ -98,16 +92,10 @@ impl PathsSpec {
     }
 
     fn check(&self) -> Result<(), DatasetError> {
-        let wrong = |text: String| Err(DatasetError::Mismatch(text));
-        if !(1..=u32::MAX as usize).contains(&self.samples) {
-            let largest = u32::MAX;
-            return wrong(format!(
-                "`samples` must be from 1 to {largest}, not {}",
-                self.samples
-            ));
-        }
+        check_samples(self.samples)?;
         if self.points < 2 {
-            return wrong(format!("`points` must be at least 2, not {}", self.points));
+            let message = format!("`points` must be at least 2, not {}", self.points);
+            return Err(DatasetError::Mismatch(message));
         }
         Ok(())
     }
@@ -125,15 +113,7 @@ impl PathsSpec {
                 let mut rng = Seed(self.seed).stream_at(Purpose::Data, &[row as u64]);
                 self.process.draw(&mut rng, values);
             });
-        Table {
-            form: self.form(),
-            target: Target::None,
-            features,
-            values: Vec::new(),
-            labels: Vec::new(),
-            class_names: Vec::new(),
-            normalisation: Normalisation::default(),
-        }
+        Table::new(self.form(), Target::None, features, Vec::new())
     }
 }
 

@@ -17,13 +17,15 @@ use super::fingerprint::digest;
 use super::split::share_of;
 use super::table::{Table, normalise, statistics};
 use super::{
-    DatasetError, DatasetFacts, Features, NoiseFloor, Normalisation, OpenDataset, Splits, Target,
+    DatasetError, DatasetFacts, Features, NoiseFloor, OpenDataset, Splits, Target, check_samples,
 };
 use crate::base::{Purpose, Seed};
 
 /// Part of the fingerprint: increased when the generator's output changes.
 const VERSION: u32 = 1;
 const COLUMNS: usize = 5;
+const FORM: Features = Features::Vector { len: COLUMNS };
+const TARGET: Target = Target::Values { len: 1 };
 const BLOCK_ROWS: usize = 4096;
 const SHARE: f64 = 0.15;
 const WEIGHTS: [f64; COLUMNS] = [2.0, 0.5, -1.5, 0.8, -0.3];
@@ -69,24 +71,18 @@ pub enum RegressionTarget {
 
 impl RegressionSpec {
     pub(super) fn facts(&self) -> Result<DatasetFacts, DatasetError> {
-        self.check()?;
+        check_samples(self.samples)?;
         let held_out = share_of(self.samples, SHARE);
-        Ok(DatasetFacts {
-            samples: self.samples,
-            train_samples: self.samples - 2 * held_out,
-            validation_samples: held_out,
-            test_samples: held_out,
-            features: Features::Vector { len: COLUMNS },
-            target: Target::Values { len: 1 },
-            fingerprint: Some(digest(&format!(
-                "regression-5d {VERSION} {} {:?} {}",
-                self.samples, self.target, self.seed
-            ))),
-        })
+        let sizes = [self.samples - 2 * held_out, held_out, held_out];
+        let fingerprint = digest(&format!(
+            "regression-5d {VERSION} {} {:?} {}",
+            self.samples, self.target, self.seed
+        ));
+        Ok(DatasetFacts::new(sizes, FORM, TARGET, Some(fingerprint)))
     }
 
     pub(super) fn open(&self, seed: Seed) -> Result<OpenDataset, DatasetError> {
-        self.check()?;
+        check_samples(self.samples)?;
         let held_out = share_of(self.samples, SHARE);
         let splits = Splits::random(self.samples, held_out, held_out, seed);
         let mut table = self.generate(self.samples, Purpose::Data);
@@ -103,9 +99,8 @@ impl RegressionSpec {
             part.normalisation.target = Some(normalise(&mut part.values, 1, 0, scale));
         }
         Ok(OpenDataset {
-            dataset: Arc::new(table),
-            splits,
             fresh: Some(Arc::new(fresh)),
+            ..OpenDataset::new(table, splits)
         })
     }
 
@@ -123,17 +118,6 @@ impl RegressionSpec {
         })
     }
 
-    fn check(&self) -> Result<(), DatasetError> {
-        if (1..=u32::MAX as usize).contains(&self.samples) {
-            return Ok(());
-        }
-        Err(DatasetError::Mismatch(format!(
-            "`samples` must be from 1 to {}, not {}",
-            u32::MAX,
-            self.samples
-        )))
-    }
-
     /// Rows in original units.
     fn generate(&self, rows: usize, purpose: Purpose) -> Table {
         let mut features = vec![0.0; rows * COLUMNS];
@@ -148,15 +132,7 @@ impl RegressionSpec {
                     *y = self.target.draw(&mut rng, x);
                 }
             });
-        Table {
-            form: Features::Vector { len: COLUMNS },
-            target: Target::Values { len: 1 },
-            features,
-            values,
-            labels: Vec::new(),
-            class_names: Vec::new(),
-            normalisation: Normalisation::default(),
-        }
+        Table::new(FORM, TARGET, features, values)
     }
 }
 

@@ -37,6 +37,23 @@ pub(crate) fn share_of(rows: usize, share: f64) -> usize {
     (rows as f64 * share + 1e-6).floor() as usize
 }
 
+/// The shares `validation` and `test` of `rows` as numbers of rows.
+///
+/// # Errors
+/// [`DatasetError::Mismatch`] when no row would be left to train on.
+pub(crate) fn held_out(
+    rows: usize,
+    validation: f64,
+    test: f64,
+) -> Result<[usize; 2], DatasetError> {
+    if validation >= 0.0 && test >= 0.0 && validation + test < 1.0 {
+        return Ok([share_of(rows, validation), share_of(rows, test)]);
+    }
+    Err(DatasetError::Mismatch(format!(
+        "`validation` and `test` must be at least 0 and together less than 1, not {validation} and {test}"
+    )))
+}
+
 /// Moves `count` of `rows` out, each class in proportion to its size, drawn from the run's seed; rows stay ascending.
 ///
 /// The class counts are the proportional shares rounded down; the rest goes to the largest remainders, ties to the lower

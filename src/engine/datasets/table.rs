@@ -19,6 +19,26 @@ pub(crate) struct Table {
     pub(crate) normalisation: Normalisation,
 }
 
+impl Table {
+    /// Samples without classes, not normalised.
+    pub(crate) fn new(
+        form: Features,
+        target: Target,
+        features: Vec<f32>,
+        values: Vec<f32>,
+    ) -> Self {
+        Self {
+            form,
+            target,
+            features,
+            values,
+            labels: Vec::new(),
+            class_names: Vec::new(),
+            normalisation: Normalisation::default(),
+        }
+    }
+}
+
 impl Dataset for Table {
     fn rows(&self) -> usize {
         self.features.len() / self.form.len().max(1)

@@ -2,17 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::split::share_of;
+use super::split::held_out;
 use super::table::Table;
-use super::{
-    DatasetError, DatasetFacts, Features, FingerprintCache, Normalisation, OpenDataset, Splits,
-    Target,
-};
+use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Splits, Target};
 
 /// Text from files, cut into tokens; a model predicts every token from those before it.
 ///
@@ -72,16 +68,9 @@ impl TextSpec {
         let named = files.iter().map(|file| ("text", file.as_path()));
         let fingerprint = cache.files(named)?;
         let parts = self.parts(&files)?;
-        let [train, validation, test] = [0, 1, 2].map(|part| self.windows(&parts.ids[part]));
-        Ok(DatasetFacts {
-            samples: train + validation + test,
-            train_samples: train,
-            validation_samples: validation,
-            test_samples: test,
-            features: self.features(parts.vocabulary),
-            target: self.target(parts.vocabulary),
-            fingerprint: Some(fingerprint),
-        })
+        let sizes = [0, 1, 2].map(|part| self.windows(&parts.ids[part]));
+        let (form, target) = self.forms(parts.vocabulary);
+        Ok(DatasetFacts::new(sizes, form, target, Some(fingerprint)))
     }
 
     pub(super) fn open(&self) -> Result<OpenDataset, DatasetError> {
@@ -100,37 +89,24 @@ impl TextSpec {
             }
         }
         let [train, validation, test] = splits;
-        Ok(OpenDataset {
-            dataset: Arc::new(Table {
-                form: self.features(parts.vocabulary),
-                target: self.target(parts.vocabulary),
-                features,
-                values,
-                labels: Vec::new(),
-                class_names: Vec::new(),
-                normalisation: Normalisation::default(),
-            }),
-            splits: Splits {
-                train,
-                validation,
-                test,
-            },
-            fresh: None,
-        })
+        let splits = Splits {
+            train,
+            validation,
+            test,
+        };
+        let (form, target) = self.forms(parts.vocabulary);
+        Ok(OpenDataset::new(
+            Table::new(form, target, features, values),
+            splits,
+        ))
     }
 
-    fn features(&self, vocabulary: usize) -> Features {
-        Features::Tokens {
-            length: self.length,
-            vocabulary,
-        }
-    }
-
-    fn target(&self, vocabulary: usize) -> Target {
-        Target::Tokens {
-            length: self.length,
-            vocabulary,
-        }
+    fn forms(&self, vocabulary: usize) -> (Features, Target) {
+        let length = self.length;
+        (
+            Features::Tokens { length, vocabulary },
+            Target::Tokens { length, vocabulary },
+        )
     }
 
     /// Windows of a part: each reads one token more than its length, the last target.
@@ -158,20 +134,11 @@ impl TextSpec {
     }
 
     fn parts(&self, files: &[PathBuf]) -> Result<Parts, DatasetError> {
-        if !(self.validation >= 0.0 && self.test >= 0.0 && self.validation + self.test < 1.0) {
-            let (validation, test) = (self.validation, self.test);
-            return Err(DatasetError::Mismatch(format!(
-                "`validation` and `test` must be at least 0 and together less than 1, not {validation} and {test}"
-            )));
-        }
         let mut tokens: Vec<u32> = Vec::new();
         for file in files {
             self.read(file, &mut tokens)?;
         }
-        let (validation, test) = (
-            share_of(tokens.len(), self.validation),
-            share_of(tokens.len(), self.test),
-        );
+        let [validation, test] = held_out(tokens.len(), self.validation, self.test)?;
         let train = tokens.len() - validation - test;
         let vocabulary: BTreeSet<u32> = tokens[..train].iter().copied().collect();
         let ids: BTreeMap<u32, u32> = vocabulary.iter().copied().zip(0..).collect();

@@ -3,7 +3,7 @@
 use super::Init;
 use crate::device::Backend;
 use crate::ops::{
-    self, Conv2dOptions, Convolution, Kernels, Layout, Module, OpError, Parameter, Pass, Path, Var,
+    self, Conv2dOptions, Convolution, Kernels, Layout, Module, Parameter, Pass, Path, Result, Var,
 };
 
 /// A convolution with a square kernel and a bias, on images `(B, H, W, C)`.
@@ -26,7 +26,7 @@ impl<D: Kernels> Conv2d<D> {
         outputs: usize,
         size: usize,
         options: Conv2dOptions,
-    ) -> Result<Self, OpError> {
+    ) -> Result<Self> {
         let (shape, fan_in) = ([outputs, inputs, size, size].into(), inputs * size * size);
         let (weight, bias) = init.weight_and_bias(shape, Layout::Convolution, fan_in)?;
         Ok(Self {
@@ -38,7 +38,7 @@ impl<D: Kernels> Conv2d<D> {
     }
 
     /// A 3×3 convolution that keeps height and width.
-    pub fn same(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self, OpError> {
+    pub fn same(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self> {
         let options = Conv2dOptions {
             padding: 1,
             ..Conv2dOptions::default()
@@ -47,16 +47,12 @@ impl<D: Kernels> Conv2d<D> {
     }
 
     /// A 1×1 convolution: the same linear layer at every pixel.
-    pub fn pointwise(
-        init: &mut Init<'_, D>,
-        inputs: usize,
-        outputs: usize,
-    ) -> Result<Self, OpError> {
+    pub fn pointwise(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self> {
         Self::new(init, inputs, outputs, 1, Conv2dOptions::default())
     }
 
     /// `(B, H', W', outputs)` from `x: (B, H, W, inputs)`.
-    pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+    pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         let bias = self.bias.var();
         let weight = self.weight.var();
         ops::conv2d_by(self.algorithm, pass, x, &weight, Some(&bias), self.options)

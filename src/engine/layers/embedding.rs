@@ -2,7 +2,7 @@
 
 use super::Init;
 use crate::device::Backend;
-use crate::ops::{self, Kernels, Layout, Module, OpError, Parameter, Pass, Path, Var};
+use crate::ops::{self, Kernels, Layout, Module, Parameter, Pass, Path, Result, Var};
 
 /// A table of vectors, looked up by index.
 ///
@@ -15,7 +15,7 @@ pub struct Embedding<D: Backend> {
 
 impl<D: Kernels> Embedding<D> {
     /// `rows` vectors of `features` values.
-    pub fn new(init: &mut Init<'_, D>, rows: usize, features: usize) -> Result<Self, OpError> {
+    pub fn new(init: &mut Init<'_, D>, rows: usize, features: usize) -> Result<Self> {
         let weight = init.normal([rows, features].into(), Layout::Plain, 1.0)?;
         Ok(Self { weight })
     }
@@ -26,13 +26,13 @@ impl<D: Kernels> Embedding<D> {
         rows: usize,
         features: usize,
         bound: f32,
-    ) -> Result<Self, OpError> {
+    ) -> Result<Self> {
         let weight = init.uniform([rows, features].into(), Layout::Plain, bound)?;
         Ok(Self { weight })
     }
 
     /// `(B, features)` from B indices.
-    pub fn forward(&self, pass: &mut Pass<D>, indices: &[usize]) -> Result<Var<D>, OpError> {
+    pub fn forward(&self, pass: &mut Pass<D>, indices: &[usize]) -> Result<Var<D>> {
         ops::embedding(pass, &self.weight.var(), indices)
     }
 }

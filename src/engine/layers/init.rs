@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
 use crate::device::Backend;
-use crate::ops::{Convolution, Layout, OpError, Parameter, Shape};
+use crate::ops::{Convolution, Layout, Parameter, Result, Shape};
 
 /// Creates parameters: holds their device, the random stream of their initial values, and the algorithm of convolutions.
 ///
@@ -55,7 +55,7 @@ impl<'a, D: Backend> Init<'a, D> {
         weight: Shape,
         layout: Layout,
         fan_in: usize,
-    ) -> Result<(Parameter<D>, Parameter<D>), OpError> {
+    ) -> Result<(Parameter<D>, Parameter<D>)> {
         let bound = 1.0 / (fan_in as f32).sqrt();
         let bias = [weight.dims()[0]].into();
         let weight = self.uniform(weight, layout, bound)?;
@@ -68,19 +68,14 @@ impl<'a, D: Backend> Init<'a, D> {
         torch_shape: Shape,
         layout: Layout,
         bound: f32,
-    ) -> Result<Parameter<D>, OpError> {
+    ) -> Result<Parameter<D>> {
         // One word for each value; the interval is scaled, so that a bound of any size works.
         let values = self.draw(torch_shape, |rng| bound * (2.0 * rng.r#gen::<f32>() - 1.0));
         Parameter::new(self.device, &values, torch_shape, layout)
     }
 
     /// Values from the normal distribution with mean 0 and standard deviation `std`.
-    pub fn normal(
-        &mut self,
-        torch_shape: Shape,
-        layout: Layout,
-        std: f32,
-    ) -> Result<Parameter<D>, OpError> {
+    pub fn normal(&mut self, torch_shape: Shape, layout: Layout, std: f32) -> Result<Parameter<D>> {
         let values = self.draw(torch_shape, |rng| {
             let value: f32 = rng.sample(StandardNormal);
             std * value
@@ -89,7 +84,7 @@ impl<'a, D: Backend> Init<'a, D> {
     }
 
     /// The same value throughout; draws nothing.
-    pub fn constant(&mut self, torch_shape: Shape, value: f32) -> Result<Parameter<D>, OpError> {
+    pub fn constant(&mut self, torch_shape: Shape, value: f32) -> Result<Parameter<D>> {
         let values = vec![value; torch_shape.len()];
         Parameter::new(self.device, &values, torch_shape, Layout::Plain)
     }

@@ -2,7 +2,7 @@
 
 use super::Init;
 use crate::device::Backend;
-use crate::ops::{self, Activation, Kernels, Layout, Module, OpError, Parameter, Pass, Path, Var};
+use crate::ops::{self, Activation, Kernels, Layout, Module, Parameter, Pass, Path, Result, Var};
 
 /// A linear layer `y = act(x Wᵀ + b)`.
 ///
@@ -16,7 +16,7 @@ pub struct Linear<D: Backend> {
 
 impl<D: Kernels> Linear<D> {
     /// A layer from `inputs` to `outputs` features.
-    pub fn new(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self, OpError> {
+    pub fn new(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self> {
         let shape = [outputs, inputs].into();
         let (weight, bias) = init.weight_and_bias(shape, Layout::Linear, inputs)?;
         Ok(Self { weight, bias })
@@ -26,7 +26,7 @@ impl<D: Kernels> Linear<D> {
     ///
     /// # Source
     /// Glorot & Bengio 2010, §4.2.3; PyTorch `nn.init.xavier_uniform_`.
-    pub fn xavier(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self, OpError> {
+    pub fn xavier(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self> {
         let bound = (6.0 / (inputs + outputs) as f32).sqrt();
         Ok(Self {
             weight: init.uniform([outputs, inputs].into(), Layout::Linear, bound)?,
@@ -35,11 +35,7 @@ impl<D: Kernels> Linear<D> {
     }
 
     /// A layer at every point of a sequence: PyTorch `nn.Conv1d` with kernel 1, whose weight is `[outputs, inputs, 1]`.
-    pub fn pointwise(
-        init: &mut Init<'_, D>,
-        inputs: usize,
-        outputs: usize,
-    ) -> Result<Self, OpError> {
+    pub fn pointwise(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self> {
         let shape = [outputs, inputs, 1].into();
         let (weight, bias) = init.weight_and_bias(shape, Layout::Linear, inputs)?;
         Ok(Self { weight, bias })
@@ -61,7 +57,7 @@ impl<D: Kernels> Linear<D> {
         pass: &mut Pass<D>,
         x: &Var<D>,
         activation: Activation,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         let bias = self.bias.var();
         ops::linear(pass, x, &self.weight.var(), Some(&bias), activation)
     }
@@ -72,7 +68,7 @@ impl<D: Kernels> Linear<D> {
         pass: &mut Pass<D>,
         residual: &Var<D>,
         x: &Var<D>,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         ops::linear_residual(pass, residual, x, &self.weight.var(), &self.bias.var())
     }
 
@@ -82,7 +78,7 @@ impl<D: Kernels> Linear<D> {
         pass: &mut Pass<D>,
         x: &Var<D>,
         residual: Option<&Var<D>>,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         ops::linear_transposed(pass, x, &self.weight.var(), residual)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Init;
 use crate::device::Backend;
-use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
+use crate::ops::{self, Activation, Kernels, Module, Parameter, Pass, Path, Result, Var};
 
 /// Added to variances, PyTorch's default.
 pub const NORM_EPS: f32 = 1e-5;
@@ -20,7 +20,7 @@ pub struct GroupNorm<D: Backend> {
 
 impl<D: Kernels> GroupNorm<D> {
     /// A norm over `groups` groups of `channels`.
-    pub fn new(init: &mut Init<'_, D>, groups: usize, channels: usize) -> Result<Self, OpError> {
+    pub fn new(init: &mut Init<'_, D>, groups: usize, channels: usize) -> Result<Self> {
         let weight = init.constant([channels].into(), 1.0)?;
         let bias = init.constant([channels].into(), 0.0)?;
         Ok(Self {
@@ -37,7 +37,7 @@ impl<D: Kernels> GroupNorm<D> {
         x: &Var<D>,
         shift: Option<&Var<D>>,
         activation: Activation,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         let (gamma, beta) = (self.weight.var(), self.bias.var());
         ops::group_norm(pass, x, &gamma, &beta, self.groups, shift, activation)
     }
@@ -49,7 +49,7 @@ impl<D: Kernels> GroupNorm<D> {
         x: &Var<D>,
         residual: &Var<D>,
         p: f32,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         let (gamma, beta) = (self.weight.var(), self.bias.var());
         ops::norm_residual(pass, x, (&gamma, &beta, self.groups), residual, p)
     }
@@ -75,12 +75,12 @@ pub struct LayerNorm<D: Backend> {
 
 impl<D: Kernels> LayerNorm<D> {
     /// A norm over `features`.
-    pub fn new(init: &mut Init<'_, D>, features: usize) -> Result<Self, OpError> {
+    pub fn new(init: &mut Init<'_, D>, features: usize) -> Result<Self> {
         Self::with_eps(init, features, NORM_EPS)
     }
 
     /// As [`Self::new`], with `eps` added to variances.
-    pub fn with_eps(init: &mut Init<'_, D>, features: usize, eps: f32) -> Result<Self, OpError> {
+    pub fn with_eps(init: &mut Init<'_, D>, features: usize, eps: f32) -> Result<Self> {
         let weight = init.constant([features].into(), 1.0)?;
         let bias = init.constant([features].into(), 0.0)?;
         Ok(Self { weight, bias, eps })
@@ -92,7 +92,7 @@ impl<D: Kernels> LayerNorm<D> {
     }
 
     /// The norm of `x: (…, F)`, of the same shape.
-    pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+    pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         ops::layer_norm(pass, x, &self.weight.var(), &self.bias.var(), self.eps)
     }
 }

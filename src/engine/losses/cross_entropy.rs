@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ops::{Kernels, OpError, Pass, Var, cross_entropy};
+use crate::ops::{Kernels, Pass, Result, Var, cross_entropy};
 
 /// Mean cross-entropy of predicted classes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -20,7 +20,7 @@ impl CrossEntropySpec {
         pass: &mut Pass<D>,
         logits: &Var<D>,
         labels: &[usize],
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         cross_entropy(pass, logits, labels)
     }
 }

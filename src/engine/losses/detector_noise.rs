@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ops::{self, Kernels, OpError, Pass, Var, mse};
+use crate::ops::{self, Kernels, Pass, Result, Var, mse};
 
 /// Mean squared error of the noise that a denoiser estimates in detector signals, with linear betas.
 ///
@@ -70,7 +70,7 @@ impl DetectorNoiseSpec {
         estimate: &Var<D>,
         noise: &Var<D>,
         signals: Option<Signals<'_, D>>,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         let error = mse(pass, estimate, noise)?;
         let Some(signals) = signals.filter(|_| self.has_physics()) else {
             return Ok(error);

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ops::{Kernels, OpError, Pass, Var, mse};
+use crate::ops::{Kernels, Pass, Result, Var, mse};
 
 /// Mean squared error of predicted values.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -20,7 +20,7 @@ impl MseSpec {
         pass: &mut Pass<D>,
         output: &Var<D>,
         target: &Var<D>,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         mse(pass, output, target)
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ops::{Kernels, OpError, Pass, Var, mse};
+use crate::ops::{Kernels, Pass, Result, Var, mse};
 
 /// Mean squared error of the estimated noise, with the cosine schedule of Nichol & Dhariwal (2021).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -36,7 +36,7 @@ impl NoiseMseSpec {
         pass: &mut Pass<D>,
         estimate: &Var<D>,
         noise: &Var<D>,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         mse(pass, estimate, noise)
     }
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::LossSpec;
 use crate::ops::{
-    KernelLoss, Kernels, OpError, Pass, PathBatch, SignatureLoss, Var, kernel_loss, signature_loss,
+    KernelLoss, Kernels, Pass, PathBatch, Result, SignatureLoss, Var, kernel_loss, signature_loss,
 };
 
 /// A loss on paths, with all terms that depend only on the real paths precomputed.
@@ -22,8 +22,8 @@ impl PathLoss {
     /// # Shapes
     /// `(1)` from `output: (B, T − 1)`, the values after the first point.
     /// # Errors
-    /// [`OpError::Shape`] when the real paths do not have T points, or there are none.
-    pub fn loss<D: Kernels>(&self, pass: &mut Pass<D>, output: &Var<D>) -> Result<Var<D>, OpError> {
+    /// [`crate::ops::OpError::Shape`] when the real paths do not have T points, or there are none.
+    pub fn loss<D: Kernels>(&self, pass: &mut Pass<D>, output: &Var<D>) -> Result<Var<D>> {
         match self {
             Self::Signature(loss) => signature_loss(pass, output, loss),
             Self::Kernel(loss) => kernel_loss(pass, output, loss),

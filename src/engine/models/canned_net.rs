@@ -7,7 +7,7 @@ use crate::datasets::PathProcess;
 use crate::device::Backend;
 use crate::layers::{Init, Linear, linear_count};
 use crate::ops::{
-    Kernels, Module, OpError, Parameter, Pass, Path, SignatureSize, Var, pointwise_network,
+    Kernels, Module, Parameter, Pass, Path, Result, SignatureSize, Var, pointwise_network,
     signature_projection,
 };
 
@@ -73,7 +73,7 @@ impl CannedNetSpec {
     }
 
     /// The model with initial values from `init`.
-    pub fn build<D: Kernels>(&self, init: &mut Init<'_, D>) -> Result<CannedNet<D>, OpError> {
+    pub fn build<D: Kernels>(&self, init: &mut Init<'_, D>) -> Result<CannedNet<D>> {
         Ok(CannedNet {
             augment: [
                 Linear::pointwise(init, INPUTS, self.hidden)?,
@@ -129,7 +129,7 @@ pub struct CannedNet<D: Backend> {
 
 impl<D: Kernels> CannedNet<D> {
     /// `(B, T − 1)` from paths `x: (B, T, 2)`.
-    pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+    pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         let layers = self.augment.each_ref().map(Linear::parameters);
         let path = pass.within("augment1", |pass| pointwise_network(pass, x, &layers))?; // (B, T, 2 + augment)
         let [weight, bias] = self.project.parameters();

@@ -9,7 +9,8 @@ use super::{DdpmUnetSpec, MlpSpec};
 use crate::layers::Init;
 use crate::ops::testing::{self, TestDevice};
 use crate::ops::{
-    AdamStep, Module, OpError, Pass, Path, Shape, UpdateKernel, Var, count_parameters, mse,
+    AdamStep, Module, Pass, Path, Result, Shape, StepState, UpdateKernel, Var, count_parameters,
+    mse,
 };
 
 mod detector;
@@ -33,7 +34,7 @@ trait Subject {
     /// Parameters that do not change the output: their gradient is rounding noise.
     const WITHOUT_EFFECT: &'static [&'static str] = &[];
 
-    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError>;
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model>;
     fn count() -> usize;
     /// The output for `rows` of the fixed batch, whose inputs are `x`.
     fn forward(
@@ -41,7 +42,7 @@ trait Subject {
         pass: &mut Pass<TestDevice>,
         x: &Var<TestDevice>,
         rows: Range<usize>,
-    ) -> Result<Var<TestDevice>, OpError>;
+    ) -> Result<Var<TestDevice>>;
     /// Target of row `row` of inputs `x`.
     fn target(x: &[f32], row: usize) -> Vec<f32>;
 }
@@ -63,7 +64,7 @@ impl Subject for MlpSubject {
     const OUTPUT: &'static [usize] = &[2];
     const STEPS: u64 = 300;
 
-    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
         Self::spec().build(init, 5, 2)
     }
 
@@ -76,7 +77,7 @@ impl Subject for MlpSubject {
         pass: &mut Pass<TestDevice>,
         x: &Var<TestDevice>,
         _: Range<usize>,
-    ) -> Result<Var<TestDevice>, OpError> {
+    ) -> Result<Var<TestDevice>> {
         model.forward(pass, x)
     }
 
@@ -106,7 +107,7 @@ impl Subject for UnetSubject {
     const OUTPUT: &'static [usize] = &[4, 8, 3];
     const STEPS: u64 = 150;
 
-    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
         Self::spec().build(init, 3, 2)
     }
 
@@ -119,7 +120,7 @@ impl Subject for UnetSubject {
         pass: &mut Pass<TestDevice>,
         x: &Var<TestDevice>,
         rows: Range<usize>,
-    ) -> Result<Var<TestDevice>, OpError> {
+    ) -> Result<Var<TestDevice>> {
         let times: Vec<usize> = rows.clone().map(|row| row * 31).collect();
         let labels: Vec<usize> = rows.map(|row| row % 3).collect();
         model.forward(pass, x, &times, &labels)
@@ -169,35 +170,20 @@ impl<S: Subject> Bench<S> {
     }
 
     /// One step of Adam on the whole batch; the loss before it.
-    fn step(
-        &mut self,
-        state: &mut Vec<[crate::device::Buffer<TestDevice>; 2]>,
-        number: u64,
-    ) -> f32 {
+    fn step(&mut self, state: &mut StepState<TestDevice, 2>, number: u64) -> f32 {
         let mut pass = Pass::recording(&self.device);
         let output = self.output(&mut pass, 0..ROWS);
         let targets =
             Var::constant(&self.device, self.targets.clone(), shape(ROWS, S::OUTPUT)).unwrap();
         let loss = mse(&mut pass, &output, &targets).unwrap();
         let mut grads = pass.backward(&loss, 1.0).unwrap();
-        let (device, adam) = (
-            &self.device,
-            AdamStep::new(1e-2, (0.9, 0.99), 1e-8, 0.0, number),
-        );
-        let mut index = 0;
-        self.model.visit(&Path::root(), &mut |_, parameter| {
-            if index == state.len() {
-                let zeros = || crate::device::Backend::zeros_buffer(device, parameter.len());
-                state.push([zeros().unwrap(), zeros().unwrap()]);
-            }
-            let [mean, square] = &mut state[index];
-            let gradient = grads.of_parameter(parameter).unwrap();
-            let data = parameter.data_mut().unwrap();
-            device
-                .adam_step(data, gradient, mean, square, adam)
-                .unwrap();
-            index += 1;
-        });
+        state.begin(&self.device, &mut self.model).unwrap();
+        let adam = AdamStep::new(1e-2, (0.9, 0.99), 1e-8, 0.0, number);
+        let (model, adam) = (&mut self.model, (adam, 0.0));
+        let done = self
+            .device
+            .adam_steps(model, &mut grads, state, adam, &[], None);
+        done.unwrap();
         loss.to_host(&self.device).unwrap()[0]
     }
 }
@@ -256,7 +242,7 @@ fn gives_every_parameter_a_gradient<S: Subject>() {
 }
 
 fn learns_32_rows<S: Subject>() {
-    let (mut bench, mut state) = (Bench::<S>::new(), Vec::new());
+    let (mut bench, mut state) = (Bench::<S>::new(), StepState::default());
     let losses: Vec<f32> = (1..=S::STEPS)
         .map(|step| bench.step(&mut state, step))
         .collect();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::device::Backend;
 use crate::layers::{Init, Linear, linear_count};
-use crate::ops::{Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
+use crate::ops::{Activation, Kernels, Module, Parameter, Pass, Path, Result, Var};
 
 /// A multi-layer perceptron: `depth` hidden layers of `hidden` units, then a linear layer to the outputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,7 +64,7 @@ impl MlpSpec {
         init: &mut Init<'_, D>,
         inputs: usize,
         outputs: usize,
-    ) -> Result<Mlp<D>, OpError> {
+    ) -> Result<Mlp<D>> {
         let layers = self
             .sizes(inputs, outputs)
             .map(|(inputs, outputs)| Linear::new(init, inputs, outputs));
@@ -121,7 +121,7 @@ pub struct Mlp<D: Backend> {
 
 impl<D: Kernels> Mlp<D> {
     /// `(B, outputs)` from `x: (B, inputs)`.
-    pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+    pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         let mut h = x.clone();
         for (index, layer) in self.layers.iter().enumerate() {
             let is_last = index + 1 == self.layers.len();

@@ -12,8 +12,8 @@ mod unet;
 
 pub use canned_net::{CannedNet, CannedNetSpec};
 pub use declared::{
-    BlockSpec, Form, Function, Input, Join, Layer, LayerKind, LayersSpec, Mistake, Network,
-    StatisticsUpdate, Tensor,
+    BlockSpec, Form, Input, Join, Layer, LayerKind, LayersSpec, Mistake, Network, StatisticsUpdate,
+    Tensor,
 };
 pub use detector::{Alt, Denoiser, DenoiserSize, DetectorAltSpec, DetectorNeuSpec, Neu};
 pub use equilibrium::{Equilibrium, EquilibriumAttention, EquilibriumSpec, Solved, Solver, Source};

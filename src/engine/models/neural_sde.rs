@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::device::Backend;
 use crate::layers::{Init, Linear, linear_count};
 use crate::ops::{
-    Activation, EulerSize, Field, Kernels, Module, OpError, Parameter, Pass, Path, Var,
+    Activation, EulerSize, Field, Kernels, Module, OpError, Parameter, Pass, Path, Result, Var,
     euler_maruyama,
 };
 
@@ -39,7 +39,7 @@ impl NeuralSdeSpec {
     }
 
     /// The model with initial values from `init`.
-    pub fn build<D: Kernels>(&self, init: &mut Init<'_, D>) -> Result<NeuralSde<D>, OpError> {
+    pub fn build<D: Kernels>(&self, init: &mut Init<'_, D>) -> Result<NeuralSde<D>> {
         let hidden = self.hidden;
         let field = |init: &mut Init<'_, D>| {
             Ok::<_, OpError>([
@@ -90,12 +90,7 @@ pub struct NeuralSde<D: Backend> {
 
 impl<D: Kernels> NeuralSde<D> {
     /// `(B, steps)`, the values after the start, from `z: (B, 1)` and `noise: (B, steps)`, all standard normal.
-    pub fn forward(
-        &self,
-        pass: &mut Pass<D>,
-        z: &Var<D>,
-        noise: &Var<D>,
-    ) -> Result<Var<D>, OpError> {
+    pub fn forward(&self, pass: &mut Pass<D>, z: &Var<D>, noise: &Var<D>) -> Result<Var<D>> {
         let h = self.initial[0].forward(pass, z, Activation::Tanh)?;
         let start = self.initial[1].forward(pass, &h, Activation::Identity)?;
         let fields = [field(&self.drift), field(&self.diffusion)];

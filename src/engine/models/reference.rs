@@ -14,7 +14,7 @@ use super::{DdpmUnetSpec, MlpSpec};
 use crate::layers::Init;
 use crate::layers::checkpoint::{self, Tensor};
 use crate::ops::testing::{self, TestDevice};
-use crate::ops::{Module, OpError, Pass, Path, Var, mse};
+use crate::ops::{Module, Pass, Path, Result, Var, mse};
 
 pub(super) type Gradients = BTreeMap<String, Vec<f32>>;
 
@@ -23,7 +23,7 @@ pub(super) fn loss_and_gradients<M: Module<TestDevice>>(
     device: &TestDevice,
     model: &mut M,
     target: &Var<TestDevice>,
-    forward: impl FnOnce(&M, &mut Pass<TestDevice>) -> Result<Var<TestDevice>, OpError>,
+    forward: impl FnOnce(&M, &mut Pass<TestDevice>) -> Result<Var<TestDevice>>,
 ) -> (f64, Gradients) {
     let mut pass = Pass::recording(device);
     let output = forward(model, &mut pass).unwrap();

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ops::{AdamStep, Grads, Kernels, Module, OpError, StepState};
+use crate::ops::{AdamStep, Grads, Kernels, Module, Result, StepState};
 
 /// Settings of Adam and `AdamW`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -81,7 +81,7 @@ impl<D: Kernels> Adam<D> {
         lr: f64,
         clip_factors: &[f32],
         control: Option<&D::Control>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         self.steps += 1;
         let decoupled = if self.is_decoupled {
             self.spec.weight_decay

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::device::Backend;
-use crate::ops::{Grads, Kernels, Module, OpError, Path, for_each_parameter};
+use crate::ops::{Grads, Kernels, Module, Path, Result, for_each_parameter};
 
 /// Over which gradients the norm is taken when they are clipped (`train.clip-by`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -31,7 +31,7 @@ pub fn clip<D: Kernels>(
     grads: &mut Grads<D>,
     max_norm: f64,
     by: ClipBy,
-) -> Result<(), OpError> {
+) -> Result<()> {
     let factors = clip_factors(module, grads, max_norm, by)?;
     scale(module, grads, &factors)
 }
@@ -45,7 +45,7 @@ pub fn clip_factors<D: Kernels>(
     grads: &mut Grads<D>,
     max_norm: f64,
     by: ClipBy,
-) -> Result<Vec<f32>, OpError> {
+) -> Result<Vec<f32>> {
     let parts = match by {
         ClipBy::All => Vec::new(),
         ClipBy::Part => part_of_each(module),
@@ -66,7 +66,7 @@ fn scale<D: Kernels>(
     module: &mut dyn Module<D>,
     grads: &mut Grads<D>,
     factors: &[f32],
-) -> Result<(), OpError> {
+) -> Result<()> {
     let device = grads.device().clone();
     for_each_parameter(module, |index, parameter| {
         if factors[index] < 1.0 {

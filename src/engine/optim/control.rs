@@ -2,7 +2,7 @@
 
 use super::ClipBy;
 use super::clip::part_of_each;
-use crate::ops::{Kernels, Module, OpError, Rules};
+use crate::ops::{Kernels, Module, Result, Rules};
 
 /// Limits of the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -24,7 +24,7 @@ pub fn control<D: Kernels>(
     device: &D,
     module: &mut dyn Module<D>,
     limits: Limits,
-) -> Result<Option<D::Control>, OpError> {
+) -> Result<Option<D::Control>> {
     let parts = match limits.clip {
         Some((_, ClipBy::Part)) => part_of_each(module),
         _ => Vec::new(),
@@ -58,7 +58,7 @@ mod device_tests {
     use super::*;
     use crate::device::{Backend, Buffer};
     use crate::ops::testing::{self, TestDevice, assert_close};
-    use crate::ops::{Grads, UpdateKernel};
+    use crate::ops::{Grads, StepControl, UpdateKernel};
     use crate::optim::testing::{Bowl, Many, set_gradient};
     use crate::optim::{
         AdamSpec, Ema, EmaSpec, Optimizer, OptimizerSpec, SgdSpec, clip as clip_on_host,
@@ -178,8 +178,8 @@ mod device_tests {
     ) {
         let device = testing::device();
         let loss = device.upload(vec![loss]).unwrap();
-        device.add_loss(control, &loss, 1.0).unwrap();
-        device.decide(control, module, grads).unwrap();
+        control.add_loss(&loss, 1.0).unwrap();
+        control.decide(&device, module, grads).unwrap();
     }
 
     fn read(values: &Buffer<TestDevice>) -> f32 {
@@ -187,7 +187,7 @@ mod device_tests {
     }
 
     fn scale(control: &Control) -> f32 {
-        read(&testing::device().loss_grad(control, 1.0).unwrap())
+        read(&control.loss_grad(&testing::device(), 1.0).unwrap())
     }
 
     struct Run {
@@ -260,25 +260,20 @@ mod device_tests {
         let mut run = Run::new(Some(9.0), false);
         let loss = |value| device.upload(vec![value]).unwrap();
         // (10 + 3 · 8) / 4 = 8.5 is within the limit, (10 + 3 · 9) / 4 = 9.25 is not.
-        device
-            .add_loss(&mut run.control, &loss(10.0), 0.25)
-            .unwrap();
+        run.control.add_loss(&loss(10.0), 0.25).unwrap();
         let gradients = run.bowl.gradients();
         let good = {
-            device.add_loss(&mut run.control, &loss(8.0), 0.75).unwrap();
+            run.control.add_loss(&loss(8.0), 0.75).unwrap();
             run.step(gradients, 0.0)
         };
         assert_ne!(good, Bowl::new().values());
-        device
-            .add_loss(&mut run.control, &loss(10.0), 0.25)
-            .unwrap();
-        device.add_loss(&mut run.control, &loss(9.0), 0.75).unwrap();
+        run.control.add_loss(&loss(10.0), 0.25).unwrap();
+        run.control.add_loss(&loss(9.0), 0.75).unwrap();
         assert_eq!(run.step(run.bowl.gradients(), 0.0), good);
     }
 
     #[test]
     fn a_step_of_infinite_scaled_gradients_is_left_out_and_halves_the_scale() {
-        let device = testing::device();
         let mut run = Run::new(None, true);
         assert_eq!(scale(&run.control).to_bits(), 65_536.0_f32.to_bits());
         for scale_after in [32_768.0_f32, 16_384.0] {
@@ -289,7 +284,7 @@ mod device_tests {
             assert_eq!(scale(&run.control).to_bits(), scale_after.to_bits());
         }
         assert_eq!(run.average(), Bowl::new().values());
-        assert_eq!(device.skipped_steps(&run.control).unwrap(), Some(2));
+        assert_eq!(run.control.skipped_steps().unwrap(), Some(2));
         // The next steps equal those of a run without the two skipped steps and without loss scaling.
         let mut plain = Run::new(None, false);
         for _ in 0..3 {
@@ -299,7 +294,7 @@ mod device_tests {
             assert_close(&own, &expected, 1e-6);
         }
         assert_close(&run.average(), &plain.average(), 1e-6);
-        assert_eq!(device.skipped_steps(&run.control).unwrap(), Some(2));
+        assert_eq!(run.control.skipped_steps().unwrap(), Some(2));
     }
 
     #[test]
@@ -308,13 +303,12 @@ mod device_tests {
         let before = run.bowl.values();
         assert_eq!(run.step(run.infinite_gradients(), f32::NAN), before);
         assert_eq!(scale(&run.control).to_bits(), 65_536.0_f32.to_bits());
-        let skipped = testing::device().skipped_steps(&run.control).unwrap();
+        let skipped = run.control.skipped_steps().unwrap();
         assert_eq!(skipped, Some(0));
     }
 
     #[test]
     fn scaled_gradients_are_clipped_by_their_true_norm() {
-        let device = testing::device();
         let run = |scale: f32| {
             let mut bowl = Bowl::new();
             let clip = Some((1.0, ClipBy::All));
@@ -325,7 +319,7 @@ mod device_tests {
             optimizer
                 .step(&mut bowl, &mut grads, 0.1, Some(&control))
                 .unwrap();
-            let skipped = device.skipped_steps(&control).unwrap();
+            let skipped = control.skipped_steps().unwrap();
             assert_eq!(skipped.unwrap_or_default(), 0);
             bowl.values()
         };

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ops::{Kernels, Module, OpError, StepState, for_each_parameter};
+use crate::ops::{Kernels, Module, Result, StepState, for_each_parameter};
 
 /// Exponential moving average of the weights (`train.ema`), used for validation and sampling.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +50,7 @@ pub struct Ema<D: Kernels> {
 
 impl<D: Kernels> Ema<D> {
     /// An average that starts at the current weights of `module`.
-    pub fn start(spec: &EmaSpec, module: &mut dyn Module<D>) -> Result<Self, OpError> {
+    pub fn start(spec: &EmaSpec, module: &mut dyn Module<D>) -> Result<Self> {
         let mut shadow = Vec::new();
         for_each_parameter(module, |_, parameter| {
             shadow.push([parameter.data().clone()]);
@@ -69,14 +69,14 @@ impl<D: Kernels> Ema<D> {
         device: &D,
         module: &mut dyn Module<D>,
         control: Option<&D::Control>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         self.steps += 1;
         let weight = (1.0 - self.spec.decay_after(self.steps)) as f32;
         device.lerp_all(&mut self.shadow, module, weight, control)
     }
 
     /// Swaps weights and average; a second call restores them.
-    pub fn swap(&mut self, module: &mut dyn Module<D>) -> Result<(), OpError> {
+    pub fn swap(&mut self, module: &mut dyn Module<D>) -> Result<()> {
         for_each_parameter(module, |index, parameter| {
             if let Some([average]) = self.shadow.buffers.get_mut(index) {
                 std::mem::swap(parameter.data_mut()?, average);

@@ -24,7 +24,7 @@ pub use sgd::SgdSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ops::{Grads, Kernels, Module, OpError};
+use crate::ops::{Grads, Kernels, Module, Result};
 
 /// An optimizer as a manifest describes it (`train.optimizer`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -99,14 +99,14 @@ impl<D: Kernels> Optimizer<D> {
     /// One step for all parameters of `module`, with learning rate `lr`, subject to `control` if given.
     ///
     /// # Errors
-    /// [`OpError::Shared`] while a recorded pass still holds a parameter.
+    /// [`crate::ops::OpError::Shared`] while a recorded pass still holds a parameter.
     pub fn step(
         &mut self,
         module: &mut dyn Module<D>,
         grads: &mut Grads<D>,
         lr: f64,
         control: Option<&D::Control>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         self.clipped_step(module, grads, lr, &[], control)
     }
 
@@ -122,7 +122,7 @@ impl<D: Kernels> Optimizer<D> {
         lr: f64,
         clip_factors: &[f32],
         control: Option<&D::Control>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         match self {
             Self::Adam(adam) => adam.step(module, grads, lr, clip_factors, control),
             Self::Sgd(sgd) => sgd.step(module, grads, lr, clip_factors, control),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::check::RangeError;
-use crate::ops::{Grads, Kernels, Module, OpError, SgdStep, StepState};
+use crate::ops::{Grads, Kernels, Module, Result, SgdStep, StepState};
 
 /// Settings of SGD.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -77,7 +77,7 @@ impl<D: Kernels> Sgd<D> {
         lr: f64,
         clip_factors: &[f32],
         control: Option<&D::Control>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let step = SgdStep {
             lr,
             momentum: self.spec.momentum,

@@ -8,7 +8,7 @@ use crate::device::Buffer;
 use crate::loader::Batch;
 use crate::measure::{Phase, Stopwatch};
 use crate::models::StatisticsUpdate;
-use crate::ops::{Grads, Kernels, Module, OpError, Pass, Var};
+use crate::ops::{Grads, Kernels, Module, Pass, Result, Var};
 
 /// One forward pass and its loss. [`Backprop`] adds gradients, phases and metrics.
 pub(super) trait Objective<D: Kernels> {
@@ -23,9 +23,9 @@ pub(super) trait Objective<D: Kernels> {
     fn draw(&self, batch: Batch, draw: Draw) -> Self::Drawn;
 
     /// The draws of a reference step.
-    fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Self::Drawn, OpError>;
+    fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Self::Drawn>;
 
-    fn upload(&self, device: &D, drawn: Self::Drawn) -> Result<Self::Inputs, OpError>;
+    fn upload(&self, device: &D, drawn: Self::Drawn) -> Result<Self::Inputs>;
 
     /// Draws and moves, and marks the end of [`Phase::Transfer`]; the time of the draws counts as the step's residual.
     fn inputs(
@@ -34,7 +34,7 @@ pub(super) trait Objective<D: Kernels> {
         batch: Batch,
         draw: Draw,
         watch: &mut Stopwatch<'_>,
-    ) -> Result<Self::Inputs, OpError> {
+    ) -> Result<Self::Inputs> {
         let drawn = self.draw(batch, draw);
         watch.skip();
         let inputs = self.upload(device, drawn)?;
@@ -44,15 +44,10 @@ pub(super) trait Objective<D: Kernels> {
 
     fn meaning(&self) -> Meaning;
 
-    fn forward(&self, pass: &mut Pass<D>, inputs: &Self::Inputs) -> Result<Var<D>, OpError>;
+    fn forward(&self, pass: &mut Pass<D>, inputs: &Self::Inputs) -> Result<Var<D>>;
 
     /// The mean loss of the batch, one value.
-    fn loss(
-        &self,
-        pass: &mut Pass<D>,
-        output: &Var<D>,
-        inputs: &Self::Inputs,
-    ) -> Result<Var<D>, OpError>;
+    fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, inputs: &Self::Inputs) -> Result<Var<D>>;
 
     /// Adds metrics other than the loss to `score`.
     fn score(
@@ -61,16 +56,12 @@ pub(super) trait Objective<D: Kernels> {
         _output: &Var<D>,
         _inputs: &Self::Inputs,
         _score: &mut Score,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         Ok(())
     }
 
     /// Updates running statistics.
-    fn update_statistics(
-        &mut self,
-        _device: &D,
-        _update: &StatisticsUpdate<'_, D>,
-    ) -> Result<(), OpError> {
+    fn update_statistics(&mut self, _device: &D, _update: &StatisticsUpdate<'_, D>) -> Result<()> {
         Ok(())
     }
 
@@ -108,7 +99,7 @@ impl<D: Kernels, O: Objective<D>> Backprop<D, O> {
         }
     }
 
-    fn evaluated(&self, batch: Batch, index: u64) -> Result<O::Inputs, OpError> {
+    fn evaluated(&self, batch: Batch, index: u64) -> Result<O::Inputs> {
         let draw = Draw::Evaluation(index);
         self.objective
             .inputs(&self.device, batch, draw, &mut Stopwatch::start())
@@ -122,7 +113,7 @@ impl<D: Kernels, O: Objective<D>> Backprop<D, O> {
         inputs: &O::Inputs,
         samples: usize,
         score: &mut Score,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let loss = self.objective.loss(&mut pass, output, inputs)?;
         score.add_loss(loss.to_host(&self.device)?[0], samples);
         score.add_work(pass.work());
@@ -135,7 +126,7 @@ impl<D: Kernels, O: Objective<D>> Backprop<D, O> {
         inputs: &O::Inputs,
         loss_grad: Buffer<D>,
         watch: &mut Stopwatch<'_>,
-    ) -> Result<Micro<D>, OpError> {
+    ) -> Result<Micro<D>> {
         let output = self.objective.forward(&mut pass, inputs)?;
         watch.mark(Phase::Forward);
         let loss = self.objective.loss(&mut pass, &output, inputs)?;
@@ -164,7 +155,7 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         loss_grad: Buffer<D>,
         sum: Option<Grads<D>>,
         watch: &mut Stopwatch<'_>,
-    ) -> Result<Micro<D>, OpError> {
+    ) -> Result<Micro<D>> {
         let inputs = self
             .objective
             .inputs(&self.device, batch, Draw::Training(place), watch)?;
@@ -174,14 +165,14 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         self.backpropagate(pass, &inputs, loss_grad, watch)
     }
 
-    fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), OpError> {
+    fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<()> {
         let (samples, inputs) = (batch.size, self.evaluated(batch, index)?);
         let mut pass = Pass::inference(&self.device);
         let output = self.objective.forward(&mut pass, &inputs)?;
         self.score(pass, &output, &inputs, samples, score)
     }
 
-    fn outputs(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<Outputs, OpError> {
+    fn outputs(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<Outputs> {
         let inputs = self.evaluated(batch, index)?;
         let mut pass = Pass::inference(&self.device);
         let output = self.objective.forward(&mut pass, &inputs)?;
@@ -199,7 +190,7 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         index: u64,
         outputs: Outputs,
         score: &mut Score,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let (samples, inputs) = (batch.size, self.evaluated(batch, index)?);
         let output = Var::constant(&self.device, outputs.values, outputs.shape)?;
         let pass = Pass::inference(&self.device);
@@ -210,7 +201,7 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         self.objective.assess(&self.device, assess, found)
     }
 
-    fn after_step(&mut self, is_taken: bool, control: Option<&D::Control>) -> Result<(), OpError> {
+    fn after_step(&mut self, is_taken: bool, control: Option<&D::Control>) -> Result<()> {
         let update = if is_taken {
             StatisticsUpdate::Step(control)
         } else {
@@ -219,10 +210,7 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         self.objective.update_statistics(&self.device, &update)
     }
 
-    fn recompute_statistics(
-        &mut self,
-        batches: &mut dyn Iterator<Item = Batch>,
-    ) -> Result<(), OpError> {
+    fn recompute_statistics(&mut self, batches: &mut dyn Iterator<Item = Batch>) -> Result<()> {
         for (index, batch) in batches.enumerate() {
             let inputs = self.evaluated(batch, index as u64)?;
             let mut pass = Pass::recording(&self.device);
@@ -233,10 +221,7 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         Ok(())
     }
 
-    fn reference_evaluation(
-        &mut self,
-        inputs: &mut ReferenceInputs,
-    ) -> Result<Option<f64>, OpError> {
+    fn reference_evaluation(&mut self, inputs: &mut ReferenceInputs) -> Result<Option<f64>> {
         let drawn = self.objective.reference(inputs)?;
         let inputs = self.objective.upload(&self.device, drawn)?;
         let mut pass = Pass::inference(&self.device);
@@ -245,7 +230,7 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         Ok(Some(f64::from(loss.to_host(&self.device)?[0])))
     }
 
-    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>, OpError> {
+    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>> {
         let drawn = self.objective.reference(inputs)?;
         let inputs = self.objective.upload(&self.device, drawn)?;
         let pass = Pass::recording(&self.device);

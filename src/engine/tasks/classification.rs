@@ -4,7 +4,7 @@ use super::supervised::Goal;
 use super::{Meaning, ReferenceInputs, Score};
 use crate::loader::Batch;
 use crate::losses::CrossEntropySpec;
-use crate::ops::{Kernels, OpError, Pass, Var};
+use crate::ops::{Kernels, Pass, Result, Var};
 
 /// One of `classes` classes per sample.
 pub(super) struct Classes {
@@ -28,16 +28,11 @@ impl<D: Kernels> Goal<D> for Classes {
         inputs.indices("label", &[], self.classes)
     }
 
-    fn upload(&self, _device: &D, labels: Vec<usize>, _rows: usize) -> Result<Vec<usize>, OpError> {
+    fn upload(&self, _device: &D, labels: Vec<usize>, _rows: usize) -> Result<Vec<usize>> {
         Ok(labels)
     }
 
-    fn loss(
-        &self,
-        pass: &mut Pass<D>,
-        logits: &Var<D>,
-        labels: &Vec<usize>,
-    ) -> Result<Var<D>, OpError> {
+    fn loss(&self, pass: &mut Pass<D>, logits: &Var<D>, labels: &Vec<usize>) -> Result<Var<D>> {
         self.loss.loss(pass, logits, labels)
     }
 
@@ -47,7 +42,7 @@ impl<D: Kernels> Goal<D> for Classes {
         logits: &Var<D>,
         labels: &Vec<usize>,
         score: &mut Score,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let logits = logits.to_host(device)?;
         score.add_classes(&logits, self.classes, labels);
         Ok(())

@@ -13,18 +13,14 @@ use crate::datasets::{DatasetFacts, Features, Target};
 use crate::layers::Init;
 use crate::losses::LossSpec;
 use crate::models::{Input, Layer, LayersSpec, Network, StatisticsUpdate};
-use crate::ops::{Kernels, OpError, Pass, Var};
+use crate::ops::{Kernels, Pass, Result, Var};
 
 impl<D: Kernels> Predictor<D> for Network<D> {
-    fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>, OpError> {
+    fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>> {
         Network::forward(self, pass, input)
     }
 
-    fn update_statistics(
-        &mut self,
-        device: &D,
-        update: &StatisticsUpdate<'_, D>,
-    ) -> Result<(), OpError> {
+    fn update_statistics(&mut self, device: &D, update: &StatisticsUpdate<'_, D>) -> Result<()> {
         Network::update_statistics(self, device, update)
     }
 }

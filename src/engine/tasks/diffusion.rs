@@ -20,7 +20,7 @@ use crate::layers::Init;
 use crate::loader::Batch;
 use crate::losses::{LossSpec, NoiseMseSpec};
 use crate::models::{DdpmUnetSpec, Unet};
-use crate::ops::{Kernels, Module, OpError, Pass, Var};
+use crate::ops::{Kernels, Module, Pass, Result, Var};
 
 pub(super) struct Diffusion<D: Kernels> {
     model: Unet<D>,
@@ -55,7 +55,7 @@ impl<D: Kernels> Diffusion<D> {
         parts: TaskParts<'_>,
         image: (usize, usize, usize),
         classes: usize,
-    ) -> Result<Self, OpError> {
+    ) -> Result<Self> {
         let init = Init::new(device, parts.seed.stream(Purpose::Weights));
         let mut init = init.convolving_by(parts.convolution);
         Ok(Self {
@@ -140,7 +140,7 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
         }
     }
 
-    fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Drawn, OpError> {
+    fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Drawn> {
         let (height, width, channels) = self.image;
         let sample = [channels, height, width];
         let noised = inputs.floats("x_t", &sample);
@@ -156,7 +156,7 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
         })
     }
 
-    fn upload(&self, device: &D, drawn: Drawn) -> Result<Noised<D>, OpError> {
+    fn upload(&self, device: &D, drawn: Drawn) -> Result<Noised<D>> {
         let (height, width, channels) = self.image;
         let shape = [drawn.times.len(), height, width, channels];
         Ok(Noised {
@@ -171,17 +171,12 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
         Meaning::Estimates
     }
 
-    fn forward(&self, pass: &mut Pass<D>, inputs: &Noised<D>) -> Result<Var<D>, OpError> {
+    fn forward(&self, pass: &mut Pass<D>, inputs: &Noised<D>) -> Result<Var<D>> {
         self.model
             .forward(pass, &inputs.x, &inputs.times, &inputs.labels)
     }
 
-    fn loss(
-        &self,
-        pass: &mut Pass<D>,
-        output: &Var<D>,
-        inputs: &Noised<D>,
-    ) -> Result<Var<D>, OpError> {
+    fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, inputs: &Noised<D>) -> Result<Var<D>> {
         self.loss.loss(pass, output, &inputs.noise)
     }
 

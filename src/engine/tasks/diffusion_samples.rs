@@ -4,7 +4,7 @@ use super::diffusion::Diffusion;
 use super::sampling::{Denoiser, sheet};
 use super::{Assess, Assessment, SamplerKind, SamplingSpec};
 use crate::base::{Purpose, Seed};
-use crate::ops::{Kernels, OpError, Pass, Var};
+use crate::ops::{Kernels, Pass, Result, Var};
 
 const RANGE: (f32, f32) = (-1.0, 1.0);
 
@@ -19,7 +19,7 @@ impl<D: Kernels> Diffusion<D> {
         assess: &Assess<'_>,
         spec: &SamplingSpec,
         found: &mut Assessment<'_>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         for &sampler in &spec.samplers {
             let (places, steps) = (self.places(spec), spec.steps(sampler, self.timesteps()));
             let mut values = Vec::new();
@@ -49,7 +49,7 @@ impl<D: Kernels> Diffusion<D> {
         sampler: SamplerKind,
         places: &[Place],
         told: impl FnMut(usize),
-    ) -> Result<Vec<f32>, OpError> {
+    ) -> Result<Vec<f32>> {
         let steps = spec.steps(sampler, self.timesteps());
         let denoiser = Denoiser::new(self.schedule(), sampler, steps, Some(RANGE));
         let stream = |&(class, index): &Place| {
@@ -70,7 +70,7 @@ impl<D: Kernels> Diffusion<D> {
         time: usize,
         places: &[Place],
         guidance: f32,
-    ) -> Result<Vec<f32>, OpError> {
+    ) -> Result<Vec<f32>> {
         let (height, width, channels) = self.image();
         let shape = [2 * places.len(), height, width, channels];
         let both = Var::constant(device, x.repeat(2), shape)?;

@@ -45,7 +45,7 @@ use crate::loader::Batch;
 use crate::losses::LossSpec;
 use crate::measure::Stopwatch;
 use crate::models::ModelSpec;
-use crate::ops::{Convolution, Grads, Kernels, Module, OpError, Var, Work};
+use crate::ops::{Convolution, Grads, Kernels, Module, Result, Var, Work};
 
 /// A model with its loss and metrics, as the training loop uses it.
 pub trait Task<D: Kernels> {
@@ -67,18 +67,14 @@ pub trait Task<D: Kernels> {
         loss_grad: Buffer<D>,
         sum: Option<Grads<D>>,
         watch: &mut Stopwatch<'_>,
-    ) -> Result<Micro<D>, OpError>;
+    ) -> Result<Micro<D>>;
 
     /// After every optimizer step, with whether it was taken: updates what is no parameter (running statistics), unless
     /// `control` skips the step.
     ///
     /// # Errors
     /// Any error of the device.
-    fn after_step(
-        &mut self,
-        _is_taken: bool,
-        _control: Option<&D::Control>,
-    ) -> Result<(), OpError> {
+    fn after_step(&mut self, _is_taken: bool, _control: Option<&D::Control>) -> Result<()> {
         Ok(())
     }
 
@@ -86,31 +82,28 @@ pub trait Task<D: Kernels> {
     ///
     /// # Errors
     /// Any error of the device.
-    fn recompute_statistics(
-        &mut self,
-        _batches: &mut dyn Iterator<Item = Batch>,
-    ) -> Result<(), OpError> {
+    fn recompute_statistics(&mut self, _batches: &mut dyn Iterator<Item = Batch>) -> Result<()> {
         Ok(())
     }
 
     /// Adds the loss and the metrics of batch `index` of its split to `score`; its noise is the same in every evaluation.
-    fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<(), OpError>;
+    fn evaluate(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<()>;
 
     /// The model's outputs for the batch, with the same noise as in [`Task::evaluate`]; only the work and the solver's
     /// iterations are added to `score`.
-    fn outputs(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<Outputs, OpError>;
+    fn outputs(&mut self, batch: Batch, index: u64, score: &mut Score) -> Result<Outputs>;
 
     /// As [`Task::evaluate`], with `outputs` in place of the model's.
     ///
     /// # Errors
-    /// [`OpError::Shape`] when they do not fit the batch.
+    /// [`crate::ops::OpError::Shape`] when they do not fit the batch.
     fn evaluate_outputs(
         &mut self,
         batch: Batch,
         index: u64,
         outputs: Outputs,
         score: &mut Score,
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 
     /// Expensive evaluation (samples, verification, selection) at the end of a run, once per cell and seed, with the weights
     /// that are saved. Does not change the weights.
@@ -129,18 +122,15 @@ pub trait Task<D: Kernels> {
     ///
     /// # Errors
     /// As [`Task::reference`].
-    fn reference_evaluation(
-        &mut self,
-        _inputs: &mut ReferenceInputs,
-    ) -> Result<Option<f64>, OpError> {
+    fn reference_evaluation(&mut self, _inputs: &mut ReferenceInputs) -> Result<Option<f64>> {
         Ok(None)
     }
 
     /// The gradients of a reference step (by PyTorch) on `inputs`; without dropout.
     ///
     /// # Errors
-    /// [`OpError::Shape`] with all mismatches of `inputs`.
-    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>, OpError>;
+    /// [`crate::ops::OpError::Shape`] with all mismatches of `inputs`.
+    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>>;
 }
 
 /// Position of a micro-step in training, which seeds its random streams.

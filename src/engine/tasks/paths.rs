@@ -18,7 +18,7 @@ use crate::layers::Init;
 use crate::loader::Batch;
 use crate::losses::{LossSpec, PathLoss, TStatisticSpec};
 use crate::models::{CannedNet, CannedNetSpec, NeuralSde, NeuralSdeSpec};
-use crate::ops::{Kernels, Module, OpError, Pass, PathBatch, Var};
+use crate::ops::{Kernels, Module, OpError, Pass, PathBatch, Result, Var};
 
 /// A generator of paths with a loss on paths.
 pub(super) struct Paths<D: Kernels> {
@@ -105,7 +105,7 @@ impl<D: Kernels> Paths<D> {
         }
     }
 
-    fn source(&self, device: &D, size: usize, mut drawn: Vec<f32>) -> Result<Source<D>, OpError> {
+    fn source(&self, device: &D, size: usize, mut drawn: Vec<f32>) -> Result<Source<D>> {
         Ok(match &self.generator {
             Generator::CannedNet(..) => {
                 Source::Paths(Var::constant(device, drawn, [size, self.points, 2])?)
@@ -140,7 +140,7 @@ impl<D: Kernels> Objective<D> for Paths<D> {
         }
     }
 
-    fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Drawn, OpError> {
+    fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Drawn> {
         let points = self.points;
         let values = match &self.generator {
             Generator::CannedNet(..) => {
@@ -168,7 +168,7 @@ impl<D: Kernels> Objective<D> for Paths<D> {
         })
     }
 
-    fn upload(&self, device: &D, drawn: Drawn) -> Result<Noise<D>, OpError> {
+    fn upload(&self, device: &D, drawn: Drawn) -> Result<Noise<D>> {
         Ok(Noise {
             source: self.source(device, drawn.size, drawn.values)?,
             loss: drawn.loss,
@@ -179,7 +179,7 @@ impl<D: Kernels> Objective<D> for Paths<D> {
         Meaning::Draws
     }
 
-    fn forward(&self, pass: &mut Pass<D>, noise: &Noise<D>) -> Result<Var<D>, OpError> {
+    fn forward(&self, pass: &mut Pass<D>, noise: &Noise<D>) -> Result<Var<D>> {
         match (&self.generator, &noise.source) {
             (Generator::CannedNet(model, _), Source::Paths(x)) => model.forward(pass, x),
             (Generator::NeuralSde(model), Source::Normal { z, e }) => model.forward(pass, z, e),
@@ -187,12 +187,7 @@ impl<D: Kernels> Objective<D> for Paths<D> {
         }
     }
 
-    fn loss(
-        &self,
-        pass: &mut Pass<D>,
-        output: &Var<D>,
-        noise: &Noise<D>,
-    ) -> Result<Var<D>, OpError> {
+    fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, noise: &Noise<D>) -> Result<Var<D>> {
         noise.loss.loss(pass, output)
     }
 }
@@ -210,7 +205,7 @@ trait GeneratorSpec {
 
     fn check_own(&self) -> Vec<String>;
 
-    fn generator<D: Kernels>(&self, init: &mut Init<'_, D>) -> Result<Generator<D>, OpError>;
+    fn generator<D: Kernels>(&self, init: &mut Init<'_, D>) -> Result<Generator<D>>;
 }
 
 impl GeneratorSpec for CannedNetSpec {
@@ -224,7 +219,7 @@ impl GeneratorSpec for CannedNetSpec {
         self.check()
     }
 
-    fn generator<D: Kernels>(&self, init: &mut Init<'_, D>) -> Result<Generator<D>, OpError> {
+    fn generator<D: Kernels>(&self, init: &mut Init<'_, D>) -> Result<Generator<D>> {
         Ok(Generator::CannedNet(
             Box::new(self.build(init)?),
             self.noise,
@@ -243,7 +238,7 @@ impl GeneratorSpec for NeuralSdeSpec {
         self.check()
     }
 
-    fn generator<D: Kernels>(&self, init: &mut Init<'_, D>) -> Result<Generator<D>, OpError> {
+    fn generator<D: Kernels>(&self, init: &mut Init<'_, D>) -> Result<Generator<D>> {
         Ok(Generator::NeuralSde(Box::new(self.build(init)?)))
     }
 }

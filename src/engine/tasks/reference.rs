@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ops::OpError;
+use crate::ops::{OpError, Result};
 
 /// The tensors of `inputs.safetensors`, from which a task takes the inputs of its step; collects all errors.
 #[derive(Debug, Clone, Default)]
@@ -94,7 +94,7 @@ impl ReferenceInputs {
     ///
     /// # Errors
     /// All errors so far.
-    pub(super) fn finish(&self) -> Result<(), OpError> {
+    pub(super) fn finish(&self) -> Result<()> {
         if self.mistakes.is_empty() {
             return Ok(());
         }

@@ -4,7 +4,7 @@ use super::supervised::Goal;
 use super::{Meaning, ReferenceInputs, Score};
 use crate::loader::Batch;
 use crate::losses::MseSpec;
-use crate::ops::{Kernels, OpError, Pass, Var};
+use crate::ops::{Kernels, Pass, Result, Var};
 
 /// Target values, `len` per sample.
 pub(super) struct Values {
@@ -29,21 +29,15 @@ impl<D: Kernels> Goal<D> for Values {
         inputs.floats("y", &[self.len])
     }
 
-    fn upload(&self, device: &D, values: Vec<f32>, rows: usize) -> Result<Var<D>, OpError> {
+    fn upload(&self, device: &D, values: Vec<f32>, rows: usize) -> Result<Var<D>> {
         Var::constant(device, values, [rows, self.len])
     }
 
-    fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, y: &Var<D>) -> Result<Var<D>, OpError> {
+    fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, y: &Var<D>) -> Result<Var<D>> {
         self.loss.loss(pass, output, y)
     }
 
-    fn score(
-        &self,
-        device: &D,
-        output: &Var<D>,
-        y: &Var<D>,
-        score: &mut Score,
-    ) -> Result<(), OpError> {
+    fn score(&self, device: &D, output: &Var<D>, y: &Var<D>, score: &mut Score) -> Result<()> {
         let (predicted, targets) = (output.to_host(device)?, y.to_host(device)?);
         score.add_values(&predicted, &targets, self.len);
         Ok(())

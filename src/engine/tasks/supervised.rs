@@ -16,25 +16,21 @@ use crate::layers::Init;
 use crate::loader::Batch;
 use crate::losses::LossSpec;
 use crate::models::{Input, Mlp, MlpSpec, StatisticsUpdate};
-use crate::ops::{Kernels, Module, OpError, Pass, Shape, Var};
+use crate::ops::{Kernels, Module, Pass, Result, Shape, Var};
 
 /// A model from samples to outputs in one forward pass.
 pub(super) trait Predictor<D: Kernels>: Module<D> {
     /// The outputs for a batch.
-    fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>, OpError>;
+    fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>>;
 
     /// Updates running statistics.
-    fn update_statistics(
-        &mut self,
-        _device: &D,
-        _update: &StatisticsUpdate<'_, D>,
-    ) -> Result<(), OpError> {
+    fn update_statistics(&mut self, _device: &D, _update: &StatisticsUpdate<'_, D>) -> Result<()> {
         Ok(())
     }
 }
 
 impl<D: Kernels> Predictor<D> for Mlp<D> {
-    fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>, OpError> {
+    fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>> {
         Mlp::forward(self, pass, &input.x)
     }
 }
@@ -52,15 +48,10 @@ pub(super) trait Goal<D: Kernels> {
 
     fn of_reference(&self, inputs: &mut ReferenceInputs) -> Self::Host;
 
-    fn upload(&self, device: &D, host: Self::Host, rows: usize) -> Result<Self::Targets, OpError>;
+    fn upload(&self, device: &D, host: Self::Host, rows: usize) -> Result<Self::Targets>;
 
     /// The mean loss of the batch, one value, from `output: (B, outputs)`.
-    fn loss(
-        &self,
-        pass: &mut Pass<D>,
-        output: &Var<D>,
-        targets: &Self::Targets,
-    ) -> Result<Var<D>, OpError>;
+    fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, targets: &Self::Targets) -> Result<Var<D>>;
 
     /// Adds metrics other than the loss to `score`.
     fn score(
@@ -69,7 +60,7 @@ pub(super) trait Goal<D: Kernels> {
         output: &Var<D>,
         targets: &Self::Targets,
         score: &mut Score,
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 pub(super) struct Supervised<M, G> {
@@ -118,7 +109,7 @@ impl<D: Kernels, M: Predictor<D>, G: Goal<D>> Objective<D> for Supervised<M, G> 
         }
     }
 
-    fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Self::Drawn, OpError> {
+    fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Self::Drawn> {
         let x = features_of(inputs, self.features);
         let targets = self.goal.of_reference(inputs);
         inputs.finish()?;
@@ -129,18 +120,14 @@ impl<D: Kernels, M: Predictor<D>, G: Goal<D>> Objective<D> for Supervised<M, G> 
         })
     }
 
-    fn upload(&self, device: &D, rows: Self::Drawn) -> Result<Self::Inputs, OpError> {
+    fn upload(&self, device: &D, rows: Self::Drawn) -> Result<Self::Inputs> {
         Ok(Labelled {
             input: input(device, rows.x, rows.count, self.features)?,
             targets: self.goal.upload(device, rows.targets, rows.count)?,
         })
     }
 
-    fn update_statistics(
-        &mut self,
-        device: &D,
-        update: &StatisticsUpdate<'_, D>,
-    ) -> Result<(), OpError> {
+    fn update_statistics(&mut self, device: &D, update: &StatisticsUpdate<'_, D>) -> Result<()> {
         self.model.update_statistics(device, update)
     }
 
@@ -148,16 +135,11 @@ impl<D: Kernels, M: Predictor<D>, G: Goal<D>> Objective<D> for Supervised<M, G> 
         self.goal.meaning()
     }
 
-    fn forward(&self, pass: &mut Pass<D>, inputs: &Self::Inputs) -> Result<Var<D>, OpError> {
+    fn forward(&self, pass: &mut Pass<D>, inputs: &Self::Inputs) -> Result<Var<D>> {
         self.model.forward(pass, &inputs.input)
     }
 
-    fn loss(
-        &self,
-        pass: &mut Pass<D>,
-        output: &Var<D>,
-        inputs: &Self::Inputs,
-    ) -> Result<Var<D>, OpError> {
+    fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, inputs: &Self::Inputs) -> Result<Var<D>> {
         self.goal.loss(pass, output, &inputs.targets)
     }
 
@@ -167,7 +149,7 @@ impl<D: Kernels, M: Predictor<D>, G: Goal<D>> Objective<D> for Supervised<M, G> 
         output: &Var<D>,
         inputs: &Self::Inputs,
         score: &mut Score,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         self.goal.score(device, output, &inputs.targets, score)
     }
 }
@@ -178,7 +160,7 @@ fn input<D: Kernels>(
     values: Vec<f32>,
     count: usize,
     features: Features,
-) -> Result<Input<D>, OpError> {
+) -> Result<Input<D>> {
     let shape: Shape = match features {
         Features::Image {
             height,

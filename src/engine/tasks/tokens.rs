@@ -4,7 +4,7 @@ use super::supervised::Goal;
 use super::{Meaning, ReferenceInputs, Score};
 use crate::loader::Batch;
 use crate::losses::CrossEntropySpec;
-use crate::ops::{Kernels, OpError, Pass, Var};
+use crate::ops::{Kernels, Pass, Result, Var};
 
 /// The next token at each of `length` positions, one of `vocabulary`.
 pub(super) struct NextToken {
@@ -43,16 +43,11 @@ impl<D: Kernels> Goal<D> for NextToken {
         Targets { tokens, bytes }
     }
 
-    fn upload(&self, _device: &D, host: Targets, _rows: usize) -> Result<Targets, OpError> {
+    fn upload(&self, _device: &D, host: Targets, _rows: usize) -> Result<Targets> {
         Ok(host)
     }
 
-    fn loss(
-        &self,
-        pass: &mut Pass<D>,
-        logits: &Var<D>,
-        targets: &Targets,
-    ) -> Result<Var<D>, OpError> {
+    fn loss(&self, pass: &mut Pass<D>, logits: &Var<D>, targets: &Targets) -> Result<Var<D>> {
         let rows = logits.reshape([logits.shape().rows(), self.vocabulary])?;
         self.loss.loss(pass, &rows, &targets.tokens)
     }
@@ -63,7 +58,7 @@ impl<D: Kernels> Goal<D> for NextToken {
         logits: &Var<D>,
         targets: &Targets,
         score: &mut Score,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let logits = logits.to_host(device)?;
         score.add_classes(&logits, self.vocabulary, &targets.tokens);
         score.add_tokens(self.length, targets.bytes);

@@ -1,7 +1,7 @@
 //! [`Ensemble`]: the weights of the best epochs, and their mean.
 
 use super::weights::Weights;
-use crate::ops::{Kernels, OpError};
+use crate::ops::{Kernels, Result};
 
 /// The weights of the best epochs so far (`validation.ensemble`).
 ///
@@ -41,7 +41,7 @@ impl<D: Kernels> Ensemble<D> {
     }
 
     /// The mean of the kept weights; `None` if there are none.
-    pub(super) fn take_mean(&mut self, device: &D) -> Result<Option<Weights<D>>, OpError> {
+    pub(super) fn take_mean(&mut self, device: &D) -> Result<Option<Weights<D>>> {
         let kept = std::mem::take(&mut self.kept).into_iter();
         Weights::mean(device, kept.map(|(_, weights)| weights).collect())
     }

@@ -5,7 +5,7 @@ use super::steps::Step;
 use crate::device::Buffer;
 use crate::loader::Epoch;
 use crate::measure::{Phase, Stopwatch};
-use crate::ops::{Grads, Kernels, OpError, Var, Work};
+use crate::ops::{Grads, Kernels, Result, StepControl, Var, Work};
 use crate::optim::{ClipBy, Ema, Optimizer, clip_factors};
 use crate::tasks::{Micro, Place, Task};
 
@@ -94,7 +94,7 @@ impl<D: Kernels> Learner<D> {
                 .gradients(batch, place, loss_grad, sum.take(), watch)?;
             self.note_cost(size, &micro);
             if let Some(control) = &mut self.control {
-                self.device.add_loss(control, micro.loss.data(), share)?;
+                control.add_loss(micro.loss.data(), share)?;
             }
             losses.push((micro.loss, share));
             sum = Some(micro.grads);
@@ -113,23 +113,18 @@ impl<D: Kernels> Learner<D> {
     }
 
     /// The gradient of a loss that is `share` of a step's.
-    fn loss_grad(&self, share: f32) -> Result<Buffer<D>, OpError> {
+    fn loss_grad(&self, share: f32) -> Result<Buffer<D>> {
         match &self.control {
-            Some(control) => self.device.loss_grad(control, share),
+            Some(control) => control.loss_grad(&self.device, share),
             None => Ok(self.device.full_buffer(1, share)?),
         }
     }
 
-    fn update(
-        &mut self,
-        mut grads: Grads<D>,
-        lr: f64,
-        watch: &Stopwatch<'_>,
-    ) -> Result<(), OpError> {
+    fn update(&mut self, mut grads: Grads<D>, lr: f64, watch: &Stopwatch<'_>) -> Result<()> {
         let module = self.task.module();
         let mut factors = Vec::new();
         match (&mut self.control, self.clip) {
-            (Some(control), _) => self.device.decide(control, module, &mut grads)?,
+            (Some(control), _) => control.decide(&self.device, module, &mut grads)?,
             (None, Some((max_norm, by))) => {
                 factors = clip_factors(module, &mut grads, max_norm, by)?;
             }
@@ -152,9 +147,9 @@ impl<D: Kernels> Learner<D> {
     }
 
     /// Steps skipped because scaled gradients were not finite; `None` without loss scaling.
-    pub(super) fn skipped_steps(&self) -> Result<Option<u64>, OpError> {
+    pub(super) fn skipped_steps(&self) -> Result<Option<u64>> {
         let control = self.control.as_ref();
-        control.map_or(Ok(None), |control| self.device.skipped_steps(control))
+        control.map_or(Ok(None), StepControl::skipped_steps)
     }
 
     fn note_cost(&mut self, samples: usize, micro: &Micro<D>) {

@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::epoch::EpochOutcome;
 use super::learner::Cost;
 use super::stopping::Best;
+use crate::base::statistics::median;
 use crate::event::{
     DeviceMemoryTimes, FIRST_STEPS, GpuTimes, LoaderTimes, MemoryParts, Metric, PhaseTimes,
     RunFacts, RunTimes,
@@ -12,7 +13,7 @@ use crate::event::{
 use crate::loader;
 use crate::measure::gpu::{GpuMeter, GpuUse};
 use crate::measure::{
-    DeviceMemory, MemoryGrowth, Pace, PaceSummary, PeakMemory, Peaks, Phase, StepTimes, median,
+    DeviceMemory, MemoryGrowth, Pace, PaceSummary, PeakMemory, Peaks, Phase, StepTimes,
 };
 
 pub(super) struct Log {

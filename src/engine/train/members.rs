@@ -11,7 +11,6 @@ use super::session::Outcome;
 use super::setup;
 use crate::base::Seed;
 use crate::datasets::OpenDataset;
-use crate::device::nondeterministic;
 use crate::event::{Event, Member, MemoryParts, Metric, Order, RunFacts, numeric_class_of};
 use crate::layers::checkpoint::{self, Tensor};
 use crate::loader::{Batch, LoaderTimes};
@@ -66,7 +65,6 @@ pub(super) fn evaluate<D: Kernels>(
         let message = format!("nothing was measured of the GPU: {reason}");
         emit(Event::Warning { message });
     }
-    log.facts.nondeterministic = nondeterministic();
     let class = numeric_class_of(&device.facts()?);
     let memory = device.memory()?;
     let (mut facts, mut times) = log.finish(None, LoaderTimes::default(), class, memory);

@@ -15,12 +15,11 @@ use super::saving::Saving;
 use super::steps::Steps;
 use super::stopping::{Stopping, Verdict};
 use super::weights::Weights;
-use crate::device::nondeterministic;
 use crate::event::{EpochRow, Event, Metric, Reply, RunFacts, RunTimes, numeric_class_of};
 use crate::layers::checkpoint;
 use crate::loader::Loader;
 use crate::measure::Stopwatch;
-use crate::ops::{Kernels, OpError, Path};
+use crate::ops::{Kernels, Path, Result};
 use crate::plan::CellSpec;
 use crate::tasks::Place;
 
@@ -190,7 +189,7 @@ impl<D: Kernels> Session<'_, D> {
         }))
     }
 
-    fn restore_best(&mut self) -> Result<(), OpError> {
+    fn restore_best(&mut self) -> Result<()> {
         if let Some((weights, validation)) = self.best.take() {
             self.learner.ema = weights.restore(self.learner.task.module())?;
             self.validated = Some(validation);
@@ -329,7 +328,6 @@ impl<D: Kernels> Session<'_, D> {
             let metrics = &mut self.log.facts.metrics;
             metrics.insert("skipped_steps".into(), Some(skipped as f64));
         }
-        self.log.facts.nondeterministic = nondeterministic();
         let class = numeric_class_of(&learner.device.facts()?);
         let best = self.stopping.best();
         if let Err(reason) = self.log.end_watch() {

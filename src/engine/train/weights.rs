@@ -1,7 +1,7 @@
 //! [`Weights`]: a copy of a model's weights in device memory, to be restored later.
 
 use crate::device::Buffer;
-use crate::ops::{Kernels, Module, OpError, Path, for_each_parameter};
+use crate::ops::{Kernels, Module, Path, Result, for_each_parameter};
 use crate::optim::Ema;
 
 /// Weights and their average at one moment.
@@ -12,7 +12,7 @@ pub(super) struct Weights<D: Kernels> {
 
 impl<D: Kernels> Weights<D> {
     /// Copies the weights and buffers of `module`, and the average of the weights.
-    pub(super) fn copy(module: &mut dyn Module<D>, ema: Option<&Ema<D>>) -> Result<Self, OpError> {
+    pub(super) fn copy(module: &mut dyn Module<D>, ema: Option<&Ema<D>>) -> Result<Self> {
         let mut buffers = Vec::new();
         for_each_parameter(module, |_, parameter| {
             buffers.push(parameter.data().clone());
@@ -24,7 +24,7 @@ impl<D: Kernels> Weights<D> {
     }
 
     /// The mean of several copies, without a weight average; `None` for no copies.
-    pub(super) fn mean(device: &D, all: Vec<Self>) -> Result<Option<Self>, OpError> {
+    pub(super) fn mean(device: &D, all: Vec<Self>) -> Result<Option<Self>> {
         let share = 1.0 / all.len().max(1) as f32;
         let mut all = all.into_iter();
         let Some(mut mean) = all.next() else {
@@ -43,7 +43,7 @@ impl<D: Kernels> Weights<D> {
     }
 
     /// Restores them; returns the average.
-    pub(super) fn restore(self, module: &mut dyn Module<D>) -> Result<Option<Ema<D>>, OpError> {
+    pub(super) fn restore(self, module: &mut dyn Module<D>) -> Result<Option<Ema<D>>> {
         let mut buffers = self.buffers.into_iter();
         for_each_parameter(module, |_, parameter| {
             if let Some(buffer) = buffers.next() {

@@ -15,7 +15,7 @@ use std::path::Path;
 use crate::base::Seed;
 use crate::datasets::{Features, FingerprintCache, Target};
 use crate::layers::checkpoint::{self, CheckpointError, Tensor};
-use crate::ops::{self, DeviceJob, Grads, Kernels, Module, OpError, Path as Name};
+use crate::ops::{self, DeviceJob, Grads, Kernels, Module, OpError, Path as Name, Result};
 use crate::optim::clip;
 use crate::plan::CellSpec;
 use crate::tasks::{self, ReferenceInputs, Task, TaskError, TaskParts, Workload};
@@ -152,7 +152,7 @@ fn gradients<D: Kernels>(
     device: &D,
     module: &mut dyn Module<D>,
     grads: &mut Grads<D>,
-) -> Result<Vec<Tensor>, OpError> {
+) -> Result<Vec<Tensor>> {
     let mut tensors = Ok(Vec::new());
     module.visit(&Name::root(), &mut |name, parameter| {
         let Ok(list) = &mut tensors else { return };

@@ -6,7 +6,7 @@
 
 use crate::device::{Arithmetic, DeviceError, DeviceKind};
 use crate::ops::conformance::{Answer, Case, Property, Size, cases};
-use crate::ops::{self, DeviceJob, Kernels, OpError};
+use crate::ops::{self, DeviceJob, Kernels, OpError, Result};
 
 /// The arithmetics of products that are tried, with the greatest relative error that passes. TF32 has the ten bits of
 /// fraction of `f16`, so its limit is the same.
@@ -76,7 +76,7 @@ pub fn check_operations(device: DeviceKind) -> Result<Vec<OperationCheck>, Devic
 }
 
 /// The answers of one operation, by size.
-type Answers = Result<Vec<Answer>, OpError>;
+type Answers = Result<Vec<Answer>>;
 
 /// Sizes of inputs that are compared.
 const SIZES: [Size; 2] = [Size::Small, Size::Middle];

@@ -9,13 +9,11 @@ mod cpu;
 pub mod cuda;
 mod facts;
 mod kind;
-mod notes;
 mod pool;
 mod software;
 
 pub use facts::DeviceFacts;
 pub use kind::{DeviceKind, ParseDeviceError};
-pub use notes::{nondeterministic, note_nondeterministic};
 pub use software::{Library, libraries, telemetry_library};
 
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 //! [`Pace`]: the steps of a run, warm-up dropped and counted.
 
-use super::clock::{Phase, StepTimes};
+use super::phase::{Phase, StepTimes};
+use crate::base::statistics::median;
 
 /// Collects the times of a run's steps. Only the warm-up is dropped.
 #[derive(Debug)]
@@ -83,17 +84,6 @@ impl Pace {
     }
 }
 
-/// The median; for an even number of values the mean of the middle two; `None` for no values.
-pub fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let upper = *sorted.get(sorted.len() / 2)?;
-    if sorted.len() % 2 == 1 {
-        return Some(upper);
-    }
-    Some(f64::midpoint(sorted[sorted.len() / 2 - 1], upper))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,12 +119,5 @@ mod tests {
         assert_eq!((summary.warmup_steps, summary.measured_steps), (1, 1));
         assert!((summary.median_s - 1.0).abs() < 1e-12);
         assert_eq!(Pace::new(5).summary(), PaceSummary::default());
-    }
-
-    #[test]
-    fn medians_of_even_and_odd_numbers() {
-        assert_eq!(median(&[]), None);
-        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
     }
 }

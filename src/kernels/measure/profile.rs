@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use super::clock::Phase;
-use super::profiler::OpCost;
+use super::phase::Phase;
 
 /// Steps whose time line is kept.
 const SPAN_STEPS: usize = 3;
@@ -23,6 +22,17 @@ pub struct Profile {
     pub rows: Vec<OpRow>,
     /// The time line of the first three steps.
     pub moments: Vec<Moment>,
+}
+
+/// Costs of an operation, apart from time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OpCost {
+    /// FLOPs of the forward pass, by the operation's rule.
+    pub flops_forward: u64,
+    /// FLOPs of the backward pass; 0 if nothing is recorded on the tape.
+    pub flops_backward: u64,
+    /// Bytes of the result.
+    pub allocated_bytes: u64,
 }
 
 /// One operation of one layer in one phase.

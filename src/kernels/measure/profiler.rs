@@ -6,8 +6,8 @@ use std::fmt::{Display, Write};
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::clock::Phase;
-use super::profile::{Operation, PhaseLap, Profile, StepRecord, Totals};
+use super::phase::Phase;
+use super::profile::{OpCost, Operation, PhaseLap, Profile, StepRecord, Totals};
 
 /// Records every operation and every phase of the steps that it is used in, all with one clock.
 ///
@@ -36,17 +36,6 @@ struct State {
     scope: String,
     step: StepRecord,
     totals: Totals,
-}
-
-/// Costs of an operation, apart from time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct OpCost {
-    /// FLOPs of the forward pass, by the operation's rule.
-    pub flops_forward: u64,
-    /// FLOPs of the backward pass; 0 if nothing is recorded on the tape.
-    pub flops_backward: u64,
-    /// Bytes of the result.
-    pub allocated_bytes: u64,
 }
 
 /// Index of an operation in the current step.

@@ -1,9 +1,12 @@
 //! [`Activation`]: the functions of [`super::activate()`], which linear layers, sums and norms also apply to their results.
 
+use serde::{Deserialize, Serialize};
+
 use super::math;
 
 /// A function applied to every value, by [`super::activate()`] or fused into the operation before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Activation {
     /// `x`.
     #[default]
@@ -28,22 +31,6 @@ pub enum Activation {
 const LEAK: f32 = 0.01;
 
 impl Activation {
-    /// Its number in CUDA kernels (`dialect.h`).
-    #[cfg(feature = "cuda")]
-    #[allow(dead_code, reason = "the operations that fuse an activation take it")]
-    pub(in crate::ops) fn code(self) -> i32 {
-        match self {
-            Self::Identity => 0,
-            Self::Silu => 1,
-            Self::Relu => 2,
-            Self::Tanh => 3,
-            Self::Gelu => 4,
-            Self::Sigmoid => 5,
-            Self::LeakyRelu => 6,
-            Self::Softplus => 7,
-        }
-    }
-
     /// PyTorch's name of the function in `torch.nn.functional`, under which [`super::activate()`] is recorded.
     pub fn name(self) -> &'static str {
         match self {
@@ -78,6 +65,14 @@ impl Activation {
             Self::LeakyRelu => (1, 1),
             Self::Softplus => (3, 4),
         }
+    }
+}
+
+/// Its number in CUDA kernels (`dialect.h`): its place in the list.
+#[cfg(feature = "cuda")]
+impl From<Activation> for crate::device::cuda::Value {
+    fn from(activation: Activation) -> Self {
+        Self::I32(activation as i32)
     }
 }
 

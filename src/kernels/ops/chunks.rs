@@ -43,8 +43,7 @@ pub fn rows_per_chunk(row_len: usize) -> usize {
     (CHUNK / row_len.max(1)).max(1)
 }
 
-/// Sum of `term` over a row in sixteen lanes: a fixed order that vectorises. Call it from inside [`super::simd::simd`].
-#[expect(clippy::inline_always, reason = "compiled anew for each vector level")]
+/// Sum of `term` over a row in sixteen lanes: a fixed order that vectorises. Call it from inside [`super::simd::simd!`].
 #[inline(always)]
 pub fn sum_row(row: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     let mut sums = [0.0_f32; 16];

@@ -96,7 +96,7 @@ pub use mse::{MseKernel, mse};
 pub use norm_residual::{NormResidualKernel, norm_residual};
 pub use nudge::nudge;
 pub use parameter::{Module, Parameter, Path, count_parameters, for_each_parameter};
-pub use pass::Pass;
+pub use pass::{Op, Pass};
 pub use path_batch::PathBatch;
 pub use physics::{HIT, PhysicsKernel, SMALLEST_ALPHA_BAR, physics};
 pub use pointwise::{PointwiseKernel, PointwiseLayers, PointwiseSize, pointwise_network};
@@ -114,12 +114,15 @@ pub use signature_loss::{
 pub use slots::{GradSlots, Grads};
 pub use tokens::{prepend, slice};
 pub use transpose::{TransposeKernel, transpose};
-pub use update::{AdamStep, Rules, SgdStep, StepState, UpdateKernel};
+pub use update::{AdamStep, Rules, SgdStep, StepControl, StepState, UpdateKernel};
 pub use upsample::{UpsampleKernel, upsample_bilinear, upsample_nearest};
 pub use var::Var;
 pub use work::Work;
 
 use crate::device::{Backend, DeviceError, DeviceKind};
+
+/// Result of an operation.
+pub type Result<T, E = OpError> = std::result::Result<T, E>;
 
 /// Error of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! One gradient step of a value on a classifier's loss: the nudged phase of equilibrium propagation.
 
 use super::gemm::Accumulate;
-use super::{Activation, Kernels, LinearSize, OpError, Pass, Var, Work};
+use super::{Activation, Kernels, LinearSize, OpError, Pass, Result, Var, Work};
 
 /// `f - strength · dL/df`, with L the mean cross-entropy of `f · weight + bias`. Gives no gradient.
 ///
@@ -21,7 +21,7 @@ pub fn nudge<D: Kernels>(
     (weight, bias): (&Var<D>, &Var<D>),
     labels: &[usize],
     strength: f32,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let size = check(f, weight, bias, labels)?;
     let device = pass.device().clone();
     let (f_data, weight_data) = (f.data(), weight.data());
@@ -52,7 +52,7 @@ fn check<D: Kernels>(
     weight: &Var<D>,
     bias: &Var<D>,
     labels: &[usize],
-) -> Result<LinearSize, OpError> {
+) -> Result<LinearSize> {
     match (f.shape().dims(), weight.shape().dims()) {
         (&[rows, inputs], &[own, outputs])
             if inputs == own

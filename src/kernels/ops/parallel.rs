@@ -33,18 +33,15 @@ pub fn for_each_chunk_pair(
 ) {
     assert_eq!(first.len(), second.len(), "two outputs of one length");
     let chunk = chunk.max(1);
+    let call = |(i, (a, b)): (usize, (&mut [f32], &mut [f32]))| kernel(i * chunk, a, b);
     if first.len() >= ELEMENTWISE_LEN {
         let pairs = first
             .par_chunks_mut(chunk)
             .zip(second.par_chunks_mut(chunk));
-        pairs
-            .enumerate()
-            .for_each(|(i, (a, b))| kernel(i * chunk, a, b));
+        pairs.enumerate().for_each(call);
     } else {
         let pairs = first.chunks_mut(chunk).zip(second.chunks_mut(chunk));
-        pairs
-            .enumerate()
-            .for_each(|(i, (a, b))| kernel(i * chunk, a, b));
+        pairs.enumerate().for_each(call);
     }
 }
 
@@ -57,16 +54,11 @@ pub fn for_each_chunk_if(
 ) {
     // `chunk` is 0 only for an empty output.
     let chunk = chunk.max(1);
+    let call = |(i, values): (usize, &mut [f32])| kernel(i * chunk, values);
     if parallel {
-        output
-            .par_chunks_mut(chunk)
-            .enumerate()
-            .for_each(|(i, values)| kernel(i * chunk, values));
+        output.par_chunks_mut(chunk).enumerate().for_each(call);
     } else {
-        output
-            .chunks_mut(chunk)
-            .enumerate()
-            .for_each(|(i, values)| kernel(i * chunk, values));
+        output.chunks_mut(chunk).enumerate().for_each(call);
     }
 }
 
@@ -83,13 +75,10 @@ pub fn for_each_index(parallel: bool, count: usize, kernel: impl Fn(usize) + Syn
 pub fn add_assign(target: &mut [f32], values: &[f32]) {
     for_each_chunk(target, CHUNK, |start, target| {
         let values = &values[start..start + target.len()];
-        super::simd::simd(
-            #[inline(always)]
-            || {
-                for (t, v) in target.iter_mut().zip(values) {
-                    *t += v;
-                }
-            },
-        );
+        super::simd::simd!({
+            for (t, v) in target.iter_mut().zip(values) {
+                *t += v;
+            }
+        });
     });
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::layout::Layout;
 use super::var::{Token, new_token};
-use super::{Held, OpError, Shape, Var};
+use super::{Held, OpError, Result, Shape, Var};
 use crate::device::{Backend, Buffer, DeviceError};
 
 /// A trainable tensor. While no recorded pass exists, nothing else shares its memory.
@@ -21,17 +21,10 @@ impl<D: Backend> Parameter<D> {
     ///
     /// # Errors
     /// [`OpError::Shape`] when `values` does not fill `torch_shape`.
-    pub fn new(
-        device: &D,
-        values: &[f32],
-        torch_shape: Shape,
-        layout: Layout,
-    ) -> Result<Self, OpError> {
+    pub fn new(device: &D, values: &[f32], torch_shape: Shape, layout: Layout) -> Result<Self> {
         if values.len() != torch_shape.len() {
-            return Err(OpError::shape(
-                "parameter",
-                format!("{} values do not fill {torch_shape}", values.len()),
-            ));
+            let message = format!("{} values do not fill {torch_shape}", values.len());
+            return Err(OpError::shape("parameter", message));
         }
         let data = Arc::new(Held::new(
             device.upload(layout.from_torch(values, torch_shape))?,
@@ -48,7 +41,7 @@ impl<D: Backend> Parameter<D> {
     ///
     /// # Errors
     /// Any error of the device.
-    pub fn from_buffer(device: &D, data: Buffer<D>) -> Result<Self, OpError> {
+    pub fn from_buffer(device: &D, data: Buffer<D>) -> Result<Self> {
         let torch_shape = [device.buffer_len(&data)].into();
         Ok(Self {
             data: Arc::new(Held::new(data)),
@@ -95,12 +88,10 @@ impl<D: Backend> Parameter<D> {
     }
 
     /// Replaces the values by `values`, in PyTorch's order.
-    pub fn set_from_torch(&mut self, device: &D, values: &[f32]) -> Result<(), OpError> {
+    pub fn set_from_torch(&mut self, device: &D, values: &[f32]) -> Result<()> {
         if values.len() != self.len() {
-            return Err(OpError::shape(
-                "parameter",
-                format!("{} values for {}", values.len(), self.torch_shape),
-            ));
+            let message = format!("{} values for {}", values.len(), self.torch_shape);
+            return Err(OpError::shape("parameter", message));
         }
         let values = self.layout.from_torch(values, self.torch_shape);
         self.data = Arc::new(Held::new(device.upload(values)?));
@@ -116,7 +107,7 @@ impl<D: Backend> Parameter<D> {
     ///
     /// # Errors
     /// [`OpError::Shared`] while a recorded pass still holds the values: a bug, since writing would silently copy.
-    pub fn data_mut(&mut self) -> Result<&mut Buffer<D>, OpError> {
+    pub fn data_mut(&mut self) -> Result<&mut Buffer<D>> {
         Arc::get_mut(&mut self.data)
             .map(Held::buffer_mut)
             .ok_or(OpError::Shared)
@@ -145,8 +136,8 @@ pub trait Module<D: Backend> {
 /// The first error of `work`.
 pub fn for_each_parameter<D: Backend>(
     module: &mut dyn Module<D>,
-    mut work: impl FnMut(usize, &mut Parameter<D>) -> Result<(), OpError>,
-) -> Result<(), OpError> {
+    mut work: impl FnMut(usize, &mut Parameter<D>) -> Result<()>,
+) -> Result<()> {
     let mut index = 0;
     let mut outcome = Ok(());
     module.visit(&Path(None), &mut |_, parameter| {

@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use super::profile::OpHandle;
 use super::slots::{PendingRecycle, slot, take};
 use super::squares::Squares;
-use super::{GradSlots, Grads, Held, OpError, Shape, Var, Work};
+use super::{GradSlots, Grads, Held, OpError, Result, Shape, Var, Work};
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::measure::Profiler;
 
@@ -36,6 +36,21 @@ pub struct Pass<D: Backend> {
     pub(super) profiler: Option<Profiler>,
 }
 
+/// An operation as it ends: its name, its [`Work`] and its inputs.
+#[derive(Debug, Clone, Copy)]
+pub struct Op<I> {
+    name: &'static str,
+    work: Work,
+    inputs: I,
+}
+
+impl<I> Op<I> {
+    /// The operation `name` on `inputs`, references to [`Var`]s.
+    pub fn new(name: &'static str, work: Work, inputs: I) -> Self {
+        Self { name, work, inputs }
+    }
+}
+
 /// A recorded result: its memory, its number of values, and its handle in the profiler.
 struct Recorded<D: Backend> {
     memory: Weak<Held<D>>,
@@ -52,7 +67,7 @@ impl<D: Backend> Recorded<D> {
 
 impl<D: Backend> Pass<D> {
     /// A recording pass; it adds to `sum`, if given: the gradients of earlier micro-steps, or [`Grads::for_norms`].
-    pub fn training(device: &D, sum: Option<Grads<D>>) -> Result<Self, OpError> {
+    pub fn training(device: &D, sum: Option<Grads<D>>) -> Result<Self> {
         match sum {
             None => Ok(Self::recording(device)),
             Some(grads) => Self::accumulating(device, grads),
@@ -69,7 +84,7 @@ impl<D: Backend> Pass<D> {
     }
 
     /// A recording pass that adds to gradients of earlier micro-steps (gradient accumulation).
-    pub fn accumulating(device: &D, grads: Grads<D>) -> Result<Self, OpError> {
+    pub fn accumulating(device: &D, grads: Grads<D>) -> Result<Self> {
         let root: Tensor<Rank0, f32, D> =
             device.try_zeros().map_err(DeviceError::from_dfdx::<D>)?;
         let (gradients, owed, squares) = grads.into_parts();
@@ -137,60 +152,62 @@ impl<D: Backend> Pass<D> {
         self.tell(op, inputs, work, len);
     }
 
-    /// Ends the operation `op`: counts its `work`, wraps `data` as its result and, if the pass records and an input needs a
+    /// Ends the operation `op`: counts its work, wraps `data` as its result and, if the pass records and an input needs a
     /// gradient, puts `backward` on the tape.
     ///
     /// `backward` gets the gradient of the result, which is freed when it returns, and adds (`+=`) to the slots of
     /// its inputs, one after another: two inputs may be one `Var`. After an error the rest of the tape is skipped and
     /// [`Pass::backward`] returns it.
-    pub fn finish<F>(
+    pub fn finish<'v, I, F>(
         &mut self,
-        op: &'static str,
-        work: Work,
+        op: Op<I>,
         data: Buffer<D>,
         shape: impl Into<Shape>,
-        inputs: &[&Var<D>],
         backward: F,
-    ) -> Result<Var<D>, OpError>
+    ) -> Result<Var<D>>
     where
-        F: FnOnce(&mut GradSlots<'_, D>, &Buffer<D>) -> Result<(), OpError> + 'static,
+        D: 'v,
+        I: AsRef<[&'v Var<D>]>,
+        F: FnOnce(&mut GradSlots<'_, D>, &Buffer<D>) -> Result<()> + 'static,
     {
-        self.finish_owned(op, work, data, shape, inputs, move |slots, grad_output| {
-            backward(slots, &Held::<D>::new(grad_output))
+        self.finish_owned(op, data, shape, move |slots, grad| {
+            backward(slots, &Held::<D>::new(grad))
         })
     }
 
     /// As [`Pass::finish`], where `backward` owns the gradient of the result: it may compute in that memory and
     /// [`GradSlots::put`] it as the gradient of an input. Otherwise [`Held`] returns the memory to the device.
-    pub fn finish_owned<F>(
+    pub fn finish_owned<'v, I, F>(
         &mut self,
-        op: &'static str,
-        work: Work,
+        op: Op<I>,
         data: Buffer<D>,
         shape: impl Into<Shape>,
-        inputs: &[&Var<D>],
         backward: F,
-    ) -> Result<Var<D>, OpError>
+    ) -> Result<Var<D>>
     where
-        F: FnOnce(&mut GradSlots<'_, D>, Buffer<D>) -> Result<(), OpError> + 'static,
+        D: 'v,
+        I: AsRef<[&'v Var<D>]>,
+        F: FnOnce(&mut GradSlots<'_, D>, Buffer<D>) -> Result<()> + 'static,
     {
-        self.finish_keeping(op, work, data, shape, inputs, |_| backward)
+        self.finish_keeping(op, data, shape, |_| backward)
     }
 
     /// As [`Pass::finish_owned`], for a backward pass that needs the operation's result: `backward` is called with the result,
     /// which it may clone, and returns the closure for the tape.
-    pub(super) fn finish_keeping<F>(
+    pub(super) fn finish_keeping<'v, I, F>(
         &mut self,
-        op: &'static str,
-        work: Work,
+        op: Op<I>,
         data: Buffer<D>,
         shape: impl Into<Shape>,
-        inputs: &[&Var<D>],
         backward: impl FnOnce(&Var<D>) -> F,
-    ) -> Result<Var<D>, OpError>
+    ) -> Result<Var<D>>
     where
-        F: FnOnce(&mut GradSlots<'_, D>, Buffer<D>) -> Result<(), OpError> + 'static,
+        D: 'v,
+        I: AsRef<[&'v Var<D>]>,
+        F: FnOnce(&mut GradSlots<'_, D>, Buffer<D>) -> Result<()> + 'static,
     {
+        let Op { name, work, inputs } = op;
+        let inputs = inputs.as_ref();
         let needs_grad = inputs.iter().any(|input| input.needs_grad());
         let records = needs_grad && self.tape.is_some();
         let output = Var::from_buffer(&self.device, data, shape.into(), records)?;
@@ -199,7 +216,7 @@ impl<D: Backend> Pass<D> {
             ..work
         };
         self.work += work;
-        let told = self.tell(op, inputs, work, output.shape().len());
+        let told = self.tell(name, inputs, work, output.shape().len());
         if records {
             self.record(&output, told, backward(&output));
         }
@@ -208,7 +225,7 @@ impl<D: Backend> Pass<D> {
 
     fn record<F>(&mut self, output: &Var<D>, told: Option<OpHandle>, backward: F)
     where
-        F: FnOnce(&mut GradSlots<'_, D>, Buffer<D>) -> Result<(), OpError> + 'static,
+        F: FnOnce(&mut GradSlots<'_, D>, Buffer<D>) -> Result<()> + 'static,
     {
         let Some(tape) = &mut self.tape else { return };
         let len = output.shape().len();
@@ -247,7 +264,7 @@ impl<D: Backend> Pass<D> {
     ///
     /// # Errors
     /// [`OpError::NotRecorded`] when the pass does not record; else the first error of a backward kernel.
-    pub fn backward(self, loss: &Var<D>, seed: f32) -> Result<Grads<D>, OpError> {
+    pub fn backward(self, loss: &Var<D>, seed: f32) -> Result<Grads<D>> {
         let seed = self.device.full_buffer(1, seed)?;
         self.backward_from(loss, seed)
     }
@@ -256,7 +273,7 @@ impl<D: Backend> Pass<D> {
     ///
     /// # Errors
     /// As [`Pass::backward`].
-    pub fn backward_from(self, loss: &Var<D>, seed: Buffer<D>) -> Result<Grads<D>, OpError> {
+    pub fn backward_from(self, loss: &Var<D>, seed: Buffer<D>) -> Result<Grads<D>> {
         for recorded in &self.recorded {
             if let Some(told) = &recorded.told {
                 told.retain(recorded.held_bytes());
@@ -265,10 +282,8 @@ impl<D: Backend> Pass<D> {
         let device = self.device;
         let mut tape = self.tape.ok_or(OpError::NotRecorded)?;
         if loss.shape().len() != 1 {
-            return Err(OpError::shape(
-                "backward",
-                format!("a loss is one value, not {}", loss.shape()),
-            ));
+            let message = format!("a loss is one value, not {}", loss.shape());
+            return Err(OpError::shape("backward", message));
         }
         let (own, token) = (device.clone(), loss.token().clone());
         // Added last, so it runs first.

@@ -1,6 +1,6 @@
 //! Which vector instructions the CPU kernels use, and how a loop is run with them.
 //!
-//! Kernels are plain Rust loops over slices in `#[inline(always)]` functions; [`simd`] compiles each once per
+//! Kernels are plain Rust loops over slices in `#[inline(always)]` functions; [`simd!`] compiles each once per
 //! [`VectorLevel`] through the crate `pulp`, so no kernel needs `unsafe` or intrinsics. `FIELDTRIAL_VECTOR`
 //! (`portable`, `avx2`, `avx512`) forces a level that the CPU has; tests use it.
 
@@ -35,12 +35,23 @@ pub fn vector_level() -> VectorLevel {
     level_of(arch())
 }
 
-/// Runs `kernel` compiled for the vector level in use.
+/// Evaluates an expression compiled for the vector level in use.
 ///
-/// Write `simd(#[inline(always)] || …)`, and call only `#[inline(always)]` functions inside: what is not inlined is
-/// compiled without the vector level, and silently three times slower.
+/// Call only `#[inline(always)]` functions inside: what is not inlined is compiled without the vector level, and silently
+/// three times slower.
+macro_rules! simd {
+    ($kernel:expr) => {
+        $crate::ops::simd::dispatched(
+            #[inline(always)]
+            || $kernel,
+        )
+    };
+}
+pub(super) use simd;
+
+/// What [`simd!`] becomes.
 #[inline]
-pub fn simd<R>(kernel: impl FnOnce() -> R) -> R {
+pub(super) fn dispatched<R>(kernel: impl FnOnce() -> R) -> R {
     arch().dispatch(Plain(kernel))
 }
 

@@ -8,7 +8,7 @@ use dfdx::tensor::{Gradients, Storage};
 use super::gemm::Accumulate;
 use super::squares::Squares;
 use super::var::Token;
-use super::{AddKernel, OpError, Parameter, UpdateKernel, Var};
+use super::{AddKernel, Parameter, Result, UpdateKernel, Var};
 use crate::device::{Backend, Buffer, DeviceError};
 
 /// The keys of gradients whose memory is returned to the device when the gradients are dropped.
@@ -31,7 +31,7 @@ impl<D: Backend> GradSlots<'_, D> {
     /// The gradient of `var`, zeros at first, to add to.
     ///
     /// [`GradSlots::entry`] and [`GradSlots::put`] avoid writing the zeros.
-    pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, OpError> {
+    pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>> {
         self.squares.forget(var.token());
         let len = var.shape().len();
         Ok(slot(self.gradients, self.device, var.token(), len)
@@ -40,7 +40,7 @@ impl<D: Backend> GradSlots<'_, D> {
 
     /// As [`GradSlots::of`]; `None` if `var` needs no gradient.
     #[cfg(feature = "cuda")]
-    pub fn of_needed(&mut self, var: &Var<D>) -> Result<Option<&mut Buffer<D>>, OpError> {
+    pub fn of_needed(&mut self, var: &Var<D>) -> Result<Option<&mut Buffer<D>>> {
         var.needs_grad().then(|| self.of(var)).transpose()
     }
 
@@ -48,7 +48,7 @@ impl<D: Backend> GradSlots<'_, D> {
     /// yet; the memory then holds arbitrary values, which must all be overwritten.
     ///
     /// A device whose kernels only add gets zeros and [`Accumulate::Add`] (see [`Backend::REPLACES`]).
-    pub fn entry(&mut self, var: &Var<D>) -> Result<(&mut Buffer<D>, Accumulate), OpError> {
+    pub fn entry(&mut self, var: &Var<D>) -> Result<(&mut Buffer<D>, Accumulate)> {
         self.squares.forget(var.token());
         let (device, len) = (self.device, var.shape().len());
         let slot = found(self.gradients, var.token())?;
@@ -65,7 +65,7 @@ impl<D: Backend> GradSlots<'_, D> {
     }
 
     /// Makes `values` the gradient of `var`, or adds them to the existing one.
-    pub fn put(&mut self, var: &Var<D>, values: Buffer<D>) -> Result<(), OpError>
+    pub fn put(&mut self, var: &Var<D>, values: Buffer<D>) -> Result<()>
     where
         D: AddKernel,
     {
@@ -74,11 +74,7 @@ impl<D: Backend> GradSlots<'_, D> {
     }
 
     /// As [`GradSlots::put`], for a closure that keeps the key of a `Var` without its memory.
-    pub(super) fn put_under(
-        &mut self,
-        token: &Token<D>,
-        mut values: Buffer<D>,
-    ) -> Result<(), OpError>
+    pub(super) fn put_under(&mut self, token: &Token<D>, mut values: Buffer<D>) -> Result<()>
     where
         D: AddKernel,
     {
@@ -109,7 +105,7 @@ impl<D: Backend> GradSlots<'_, D> {
 fn found<'a, D: Backend>(
     gradients: &'a mut Gradients<f32, D>,
     token: &Token<D>,
-) -> Result<&'a mut Buffer<D>, OpError> {
+) -> Result<&'a mut Buffer<D>> {
     Ok(gradients
         .get_or_alloc_mut(token.key())
         .map_err(DeviceError::from_dfdx::<D>)?)
@@ -193,14 +189,14 @@ impl<D: Backend> Grads<D> {
     }
 
     /// The gradient of a parameter in the program's layout; zeros where none flowed.
-    pub fn of_parameter(&mut self, parameter: &Parameter<D>) -> Result<&mut Buffer<D>, OpError> {
+    pub fn of_parameter(&mut self, parameter: &Parameter<D>) -> Result<&mut Buffer<D>> {
         let (token, len) = (parameter.token(), parameter.len());
         self.squares.forget(token);
         Ok(slot(&mut self.inner, &self.device, token, len).map_err(DeviceError::from_dfdx::<D>)?)
     }
 
     /// The slot of a parameter's gradient; allocates nothing if the gradient was moved out.
-    pub(super) fn place_of(&mut self, parameter: &Parameter<D>) -> Result<&mut Buffer<D>, OpError> {
+    pub(super) fn place_of(&mut self, parameter: &Parameter<D>) -> Result<&mut Buffer<D>> {
         self.squares.forget(parameter.token());
         let slot = self.inner.get_or_alloc_mut(parameter.token().key());
         Ok(slot.map_err(DeviceError::from_dfdx::<D>)?)
@@ -208,7 +204,7 @@ impl<D: Backend> Grads<D> {
 
     /// `Σ g²` of the gradient of a parameter, in f64 and a fixed order; with [`Grads::for_norms`] computed, if possible,
     /// while the gradient was written.
-    pub fn sum_of_squares(&mut self, parameter: &Parameter<D>) -> Result<f64, OpError>
+    pub fn sum_of_squares(&mut self, parameter: &Parameter<D>) -> Result<f64>
     where
         D: UpdateKernel,
     {
@@ -220,7 +216,7 @@ impl<D: Backend> Grads<D> {
     }
 
     /// The gradient of a leaf; zeros where none flowed.
-    pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>, OpError> {
+    pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>> {
         self.squares.forget(var.token());
         let len = var.shape().len();
         Ok(slot(&mut self.inner, &self.device, var.token(), len)
@@ -251,29 +247,23 @@ impl<D: Backend> Drop for Grads<D> {
 mod tests {
     use super::*;
     use crate::ops::testing::{TestDevice, device, values};
-    use crate::ops::{Pass, Work};
+    use crate::ops::{Op, Pass, Work};
 
     /// Gradients of `x` after two calls of `write`, each of which adds `1, 2, 3, …`.
     fn written(
         len: usize,
-        write: fn(&mut GradSlots<'_, TestDevice>, &Var<TestDevice>) -> Result<(), OpError>,
+        write: fn(&mut GradSlots<'_, TestDevice>, &Var<TestDevice>) -> Result<()>,
     ) -> (Vec<f32>, Var<TestDevice>, Grads<TestDevice>) {
         let device = device();
         let x = Var::constant(&device, vec![0.0; len], [len]).unwrap();
         let x = x.leaf(&device).unwrap();
         let mut pass = Pass::recording(&device);
         let (data, saved) = (device.upload(vec![0.0]).unwrap(), x.clone());
-        let loss = pass.finish(
-            "twice",
-            Work::default(),
-            data,
-            [1],
-            &[&x],
-            move |slots, _| {
-                write(slots, &saved)?;
-                write(slots, &saved)
-            },
-        );
+        let op = Op::new("twice", Work::default(), [&x]);
+        let loss = pass.finish(op, data, [1], move |slots, _| {
+            write(slots, &saved)?;
+            write(slots, &saved)
+        });
         let mut grads = pass.backward(&loss.unwrap(), 1.0).unwrap();
         let gradient = values(grads.of(&x).unwrap());
         (gradient, x, grads)
@@ -283,7 +273,7 @@ mod tests {
         (1..=len).map(|value| value as f32).collect()
     }
 
-    fn by_entry(slots: &mut GradSlots<'_, TestDevice>, x: &Var<TestDevice>) -> Result<(), OpError> {
+    fn by_entry(slots: &mut GradSlots<'_, TestDevice>, x: &Var<TestDevice>) -> Result<()> {
         let device = slots.device().clone();
         let ramp = device.upload(ramp(x.shape().len()))?;
         match slots.entry(x)? {
@@ -293,15 +283,12 @@ mod tests {
         Ok(())
     }
 
-    fn by_put(slots: &mut GradSlots<'_, TestDevice>, x: &Var<TestDevice>) -> Result<(), OpError> {
+    fn by_put(slots: &mut GradSlots<'_, TestDevice>, x: &Var<TestDevice>) -> Result<()> {
         let ramp = slots.device().upload(ramp(x.shape().len()))?;
         slots.put(x, ramp)
     }
 
-    fn by_adding(
-        slots: &mut GradSlots<'_, TestDevice>,
-        x: &Var<TestDevice>,
-    ) -> Result<(), OpError> {
+    fn by_adding(slots: &mut GradSlots<'_, TestDevice>, x: &Var<TestDevice>) -> Result<()> {
         let device = slots.device().clone();
         let ramp = device.upload(ramp(x.shape().len()))?;
         device.accumulate(&ramp, slots.of(x)?)
@@ -323,14 +310,8 @@ mod tests {
         let (_, x, grads) = written(5000, by_entry);
         let mut pass = Pass::accumulating(&device(), grads).unwrap();
         let (data, saved) = (device().upload(vec![0.0]).unwrap(), x.clone());
-        let loss = pass.finish(
-            "once",
-            Work::default(),
-            data,
-            [1],
-            &[&x],
-            move |slots, _| by_entry(slots, &saved),
-        );
+        let op = Op::new("once", Work::default(), [&x]);
+        let loss = pass.finish(op, data, [1], move |slots, _| by_entry(slots, &saved));
         let mut grads = pass.backward(&loss.unwrap(), 1.0).unwrap();
         let wanted: Vec<f32> = ramp(5000).iter().map(|value| 3.0 * value).collect();
         assert_eq!(values(grads.of(&x).unwrap()), wanted);

@@ -9,7 +9,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::conformance::weighted_sum;
-use super::{OpError, Pass, Shape, Var};
+use super::{Pass, Result, Shape, Var};
 use crate::device::{Backend, Buffer};
 
 /// The device that operations are tested on.
@@ -50,7 +50,7 @@ pub fn assert_close(actual: &[f32], expected: &[f32], tolerance: f32) {
 /// Values of `f` at leaves with the given values, without recording.
 pub fn forward<F>(leaves: &[(&[f32], Shape)], f: F) -> Vec<f32>
 where
-    F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError>,
+    F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>>,
 {
     let device = device();
     let vars = make_leaves(&device, leaves);
@@ -67,7 +67,7 @@ pub fn backward<F>(
     f: F,
 ) -> (Vec<f32>, Vec<Vec<f32>>)
 where
-    F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError>,
+    F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>>,
 {
     let device = device();
     let vars = make_leaves(&device, leaves);
@@ -88,7 +88,7 @@ where
 #[track_caller]
 pub fn check_gradients<F>(shapes: &[Shape], f: F)
 where
-    F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError>,
+    F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>>,
 {
     const STEP: f32 = 1.0 / 128.0;
     let values = random(shapes);
@@ -123,7 +123,7 @@ where
 #[track_caller]
 pub fn check_threads<F>(shapes: &[Shape], f: F)
 where
-    F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError> + Sync,
+    F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>> + Sync,
 {
     let values = random(shapes);
     let run = |threads| {
@@ -154,7 +154,7 @@ where
 #[track_caller]
 pub fn check_batch<F>(batch: usize, shapes: &[Shape], f: F)
 where
-    F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError>,
+    F: Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>>,
 {
     let values = random(shapes);
     let len = forward(&pairs(&values, shapes), &f).len() / batch;

@@ -1,6 +1,6 @@
 //! Operations on sequences that consist of other operations' kernels: [`slice()`] and [`prepend`].
 
-use super::{Combine, Kernels, OpError, Pass, Var, Work, broadcast, concat};
+use super::{Combine, Kernels, Op, OpError, Pass, Result, Var, Work, broadcast, concat};
 
 /// Tokens `start .. start + length` of a sequence.
 ///
@@ -17,7 +17,7 @@ pub fn slice<D: Kernels>(
     x: &Var<D>,
     start: usize,
     length: usize,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let &[batch, tokens, features] = x.shape().dims() else {
         let message = format!("expected (B, T, F), got {}", x.shape());
         return Err(OpError::shape("slice", message));
@@ -38,25 +38,19 @@ pub fn slice<D: Kernels>(
     let slot = (&mut y, super::gemm::Accumulate::Add);
     device.concat_backward(x.data(), tokens * features, before, own, slot)?;
     let input = x.clone();
-    pass.finish_owned(
-        "slice",
-        Work::new(0, x.shape().len()),
-        y,
-        [batch, length, features],
-        &[x],
-        move |slots, mut dy| {
-            let device = slots.device().clone();
-            if before > 0 {
-                let zeros = device.zeros_buffer(batch * before)?;
-                dy = device.concat(&zeros, &dy, (before, own))?;
-            }
-            if after > 0 {
-                let zeros = device.zeros_buffer(batch * after)?;
-                dy = device.concat(&dy, &zeros, (before + own, after))?;
-            }
-            slots.put(&input, dy)
-        },
-    )
+    let op = Op::new("slice", Work::new(0, x.shape().len()), [x]);
+    pass.finish_owned(op, y, [batch, length, features], move |slots, mut dy| {
+        let device = slots.device().clone();
+        if before > 0 {
+            let zeros = device.zeros_buffer(batch * before)?;
+            dy = device.concat(&zeros, &dy, (before, own))?;
+        }
+        if after > 0 {
+            let zeros = device.zeros_buffer(batch * after)?;
+            dy = device.concat(&dy, &zeros, (before + own, after))?;
+        }
+        slots.put(&input, dy)
+    })
 }
 
 /// Puts the token `row` before those of every sequence.
@@ -67,11 +61,7 @@ pub fn slice<D: Kernels>(
 /// [`OpError::Shape`] when they do not fit.
 /// # Source
 /// PyTorch `torch.cat([row.expand(B, 1, F), x], 1)`.
-pub fn prepend<D: Kernels>(
-    pass: &mut Pass<D>,
-    x: &Var<D>,
-    row: &Var<D>,
-) -> Result<Var<D>, OpError> {
+pub fn prepend<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, row: &Var<D>) -> Result<Var<D>> {
     let (&[batch, tokens, features], true) =
         (x.shape().dims(), row.shape().len() == x.shape().last())
     else {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use dfdx::tensor::Tensor;
 
-use super::{Held, OpError, Shape};
+use super::{Held, OpError, Result, Shape};
 use crate::device::{Backend, Buffer, DeviceError};
 
 /// The key of a value on dfdx's tape: a tensor without elements; only its id is used.
@@ -45,17 +45,11 @@ impl<D: Backend> Var<D> {
     ///
     /// # Errors
     /// [`OpError::Shape`] when `values` does not hold `shape`'s number of values.
-    pub fn constant(
-        device: &D,
-        values: Vec<f32>,
-        shape: impl Into<Shape>,
-    ) -> Result<Self, OpError> {
+    pub fn constant(device: &D, values: Vec<f32>, shape: impl Into<Shape>) -> Result<Self> {
         let shape = shape.into();
         if values.len() != shape.len() {
-            return Err(OpError::shape(
-                "constant",
-                format!("{} values do not fill {shape}", values.len()),
-            ));
+            let message = format!("{} values do not fill {shape}", values.len());
+            return Err(OpError::shape("constant", message));
         }
         Self::from_buffer(device, device.upload(values)?, shape, false)
     }
@@ -66,7 +60,7 @@ impl<D: Backend> Var<D> {
         data: Buffer<D>,
         shape: Shape,
         needs_grad: bool,
-    ) -> Result<Self, OpError> {
+    ) -> Result<Self> {
         debug_assert_eq!(device.buffer_len(&data), shape.len());
         let token = new_token(device)?;
         Ok(Self {
@@ -88,7 +82,7 @@ impl<D: Backend> Var<D> {
     }
 
     /// The same memory under a new key, without gradient flow (PyTorch's `detach`).
-    pub fn detach(&self, device: &D) -> Result<Self, OpError> {
+    pub fn detach(&self, device: &D) -> Result<Self> {
         let token = new_token(device)?;
         Ok(Self {
             data: Arc::clone(&self.data),
@@ -99,7 +93,7 @@ impl<D: Backend> Var<D> {
     }
 
     /// The same memory under a new key with a separate gradient: a leaf of a new graph.
-    pub fn leaf(&self, device: &D) -> Result<Self, OpError> {
+    pub fn leaf(&self, device: &D) -> Result<Self> {
         Ok(Self {
             needs_grad: true,
             ..self.detach(device)?
@@ -110,13 +104,11 @@ impl<D: Backend> Var<D> {
     ///
     /// # Errors
     /// [`OpError::Shape`] when the number of values differs.
-    pub fn reshape(&self, shape: impl Into<Shape>) -> Result<Self, OpError> {
+    pub fn reshape(&self, shape: impl Into<Shape>) -> Result<Self> {
         let shape = shape.into();
         if shape.len() != self.shape.len() {
-            return Err(OpError::shape(
-                "reshape",
-                format!("{} cannot be seen as {shape}", self.shape),
-            ));
+            let message = format!("{} cannot be seen as {shape}", self.shape);
+            return Err(OpError::shape("reshape", message));
         }
         Ok(Self {
             shape,
@@ -159,7 +151,7 @@ impl<D: Backend> Var<D> {
     }
 }
 
-pub(super) fn new_token<D: Backend>(device: &D) -> Result<Token<D>, OpError> {
+pub(super) fn new_token<D: Backend>(device: &D) -> Result<Token<D>> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     Ok(Token {
         key: device

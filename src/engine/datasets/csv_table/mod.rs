@@ -4,12 +4,11 @@ mod guess;
 mod parse;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::split::{share_of, take_stratified};
+use super::split::{held_out, take_stratified};
 use super::table::{Table, normalise, statistics};
 use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Splits, Target};
 use crate::base::Seed;
@@ -56,18 +55,11 @@ impl CsvSpec {
     pub(super) fn facts(&self, cache: &mut FingerprintCache) -> Result<DatasetFacts, DatasetError> {
         let fingerprint = cache.files([("table", self.path.as_path())])?;
         let outline = self.outline(cache)?;
-        let (validation, test) = self.held_out(outline.rows)?;
-        Ok(DatasetFacts {
-            samples: outline.rows,
-            train_samples: outline.rows - validation - test,
-            validation_samples: validation,
-            test_samples: test,
-            features: Features::Vector {
-                len: outline.columns,
-            },
-            target: outline.target(),
-            fingerprint: Some(fingerprint),
-        })
+        let [validation, test] = held_out(outline.rows, self.validation, self.test)?;
+        let sizes = [outline.rows - validation - test, validation, test];
+        let len = outline.columns;
+        let (form, target) = (Features::Vector { len }, outline.target());
+        Ok(DatasetFacts::new(sizes, form, target, Some(fingerprint)))
     }
 
     /// The outline of the file. The file is read once, then the cache is used.
@@ -90,15 +82,11 @@ impl CsvSpec {
         if self.normalise {
             normalise_by(&mut table, &splits.train);
         }
-        Ok(OpenDataset {
-            dataset: Arc::new(table),
-            splits,
-            fresh: None,
-        })
+        Ok(OpenDataset::new(table, splits))
     }
 
     fn split(&self, parsed: &Parsed, seed: Seed) -> Result<Splits, DatasetError> {
-        let (validation, test) = self.held_out(parsed.rows)?;
+        let [validation, test] = held_out(parsed.rows, self.validation, self.test)?;
         if !self.classes {
             return Ok(Splits::random(parsed.rows, validation, test, seed));
         }
@@ -111,16 +99,6 @@ impl CsvSpec {
             validation,
             test,
         })
-    }
-
-    fn held_out(&self, rows: usize) -> Result<(usize, usize), DatasetError> {
-        let (validation, test) = (self.validation, self.test);
-        if validation >= 0.0 && test >= 0.0 && validation + test < 1.0 {
-            return Ok((share_of(rows, validation), share_of(rows, test)));
-        }
-        Err(DatasetError::Mismatch(format!(
-            "`validation` and `test` must be at least 0 and together less than 1, not {validation} and {test}"
-        )))
     }
 }
 

@@ -9,8 +9,6 @@ mod geometry;
 
 pub use event::PHI_COLUMNS;
 
-use std::sync::Arc;
-
 use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -75,15 +73,10 @@ impl DetectorEventsSpec {
     pub(super) fn facts(&self, validation_fraction: f64) -> Result<DatasetFacts, DatasetError> {
         self.check()?;
         let validation = validation_rows(self.samples, validation_fraction)?;
-        Ok(DatasetFacts {
-            samples: self.samples,
-            train_samples: self.samples - validation,
-            validation_samples: validation,
-            test_samples: 0,
-            features: FEATURES,
-            target: Target::Values { len: self.voxels },
-            fingerprint: Some(digest(&format!("detector-events {VERSION} {self:?}"))),
-        })
+        let sizes = [self.samples - validation, validation, 0];
+        let target = Target::Values { len: self.voxels };
+        let fingerprint = Some(digest(&format!("detector-events {VERSION} {self:?}")));
+        Ok(DatasetFacts::new(sizes, FEATURES, target, fingerprint))
     }
 
     pub(super) fn open(
@@ -100,11 +93,7 @@ impl DetectorEventsSpec {
             let scale = normalise(&mut table.features, PHI_COLUMNS.len(), column, scale);
             table.normalisation.features.push(scale);
         }
-        Ok(OpenDataset {
-            dataset: Arc::new(table),
-            splits,
-            fresh: None,
-        })
+        Ok(OpenDataset::new(table, splits))
     }
 
     fn check(&self) -> Result<(), DatasetError> {

@@ -59,11 +59,7 @@ impl Dataset for ImageFolder {
     }
 
     fn features(&self) -> Features {
-        Features::Image {
-            height: self.size,
-            width: self.size,
-            channels: 3,
-        }
+        super::features(self.size)
     }
 
     fn target(&self) -> Target {

@@ -16,7 +16,6 @@ mod pixels;
 mod texture;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,6 +52,15 @@ pub struct ImageFolderSpec {
 
 fn default_size() -> usize {
     40
+}
+
+/// Images as a model reads them.
+fn features(size: usize) -> Features {
+    Features::Image {
+        height: size,
+        width: size,
+        channels: 3,
+    }
 }
 
 /// Random changes of a training image, drawn anew for every epoch.
@@ -145,15 +153,16 @@ impl ImageFolderSpec {
             }
         };
         let validation = validation_rows(samples, validation_fraction)?;
-        Ok(DatasetFacts {
-            samples,
-            train_samples: samples - validation,
-            validation_samples: validation,
-            test_samples: 0,
-            features: self.features(),
-            target: Target::Class { classes },
+        let (sizes, target) = (
+            [samples - validation, validation, 0],
+            Target::Class { classes },
+        );
+        Ok(DatasetFacts::new(
+            sizes,
+            features(self.size),
+            target,
             fingerprint,
-        })
+        ))
     }
 
     pub(super) fn prepare(
@@ -179,23 +188,12 @@ impl ImageFolderSpec {
         let mut train: Vec<u32> = (0..rows as u32).collect();
         let validation = take_stratified(&mut train, &listing.labels, classes, count, 0, seed);
         let dataset = ImageFolder::new(listing, self.size, self.augment.clone());
-        Ok(OpenDataset {
-            dataset: Arc::new(dataset),
-            splits: Splits {
-                train,
-                validation,
-                test: Vec::new(),
-            },
-            fresh: None,
-        })
-    }
-
-    fn features(&self) -> Features {
-        Features::Image {
-            height: self.size,
-            width: self.size,
-            channels: 3,
-        }
+        let splits = Splits {
+            train,
+            validation,
+            test: Vec::new(),
+        };
+        Ok(OpenDataset::new(dataset, splits))
     }
 
     fn presence(&self) -> Result<Presence, DatasetError> {

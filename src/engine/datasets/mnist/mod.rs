@@ -3,7 +3,6 @@
 mod idx;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
@@ -50,20 +49,17 @@ impl MnistSpec {
         let names = ["train-images", "train-labels", "t10k-images", "t10k-labels"];
         let fingerprint = cache.files(names.into_iter().zip(files.map(PathBuf::as_path)))?;
         let [train, test] = [pairs[0].outline(cache)?, pairs[1].outline(cache)?];
-        let sizes = [train.rows, test.rows];
         self.same_form([train.form, test.form])?;
-        let validation = validation_rows(sizes[0], validation_fraction)?;
-        Ok(DatasetFacts {
-            samples: sizes[0] + sizes[1],
-            train_samples: sizes[0] - validation,
-            validation_samples: validation,
-            test_samples: sizes[1],
-            features: train.form,
-            target: Target::Class {
-                classes: train.classes.max(test.classes),
-            },
-            fingerprint: Some(fingerprint),
-        })
+        let validation = validation_rows(train.rows, validation_fraction)?;
+        let sizes = [train.rows - validation, validation, test.rows];
+        let classes = train.classes.max(test.classes);
+        let target = Target::Class { classes };
+        Ok(DatasetFacts::new(
+            sizes,
+            train.form,
+            target,
+            Some(fingerprint),
+        ))
     }
 
     pub(super) fn open(
@@ -93,11 +89,7 @@ impl MnistSpec {
             labels,
             class_names: (0..classes).map(|class| class.to_string()).collect(),
         };
-        Ok(OpenDataset {
-            dataset: Arc::new(dataset),
-            splits,
-            fresh: None,
-        })
+        Ok(OpenDataset::new(dataset, splits))
     }
 
     fn pair(&self, split: &str) -> Result<Pair, DatasetError> {

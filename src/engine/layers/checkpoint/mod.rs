@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::Path as FilePath;
 
 use crate::device::{Backend, DeviceError};
-use crate::ops::{Module, OpError, Path};
+use crate::ops::{Module, OpError, Path, Result};
 
 /// Texts in the header of a file, by name.
 pub type Metadata = BTreeMap<String, String>;
@@ -71,7 +71,7 @@ pub fn restore<D: Backend>(
     });
     mismatch::check(&wanted, tensors)?;
     let by_name: BTreeMap<&str, &Tensor> = tensors.iter().map(|t| (t.name.as_str(), t)).collect();
-    let mut result: Result<(), OpError> = Ok(());
+    let mut result: Result<()> = Ok(());
     module.visit(&Path::root(), &mut |name, parameter| {
         if let (Ok(()), Some(tensor)) = (&result, by_name.get(name)) {
             result = parameter.set_from_torch(device, &tensor.values);

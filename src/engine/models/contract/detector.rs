@@ -6,7 +6,7 @@ use super::Subject;
 use crate::layers::Init;
 use crate::models::{Denoiser, DenoiserSize, DetectorAltSpec, DetectorNeuSpec};
 use crate::ops::testing::TestDevice;
-use crate::ops::{OpError, Pass, Var};
+use crate::ops::{Pass, Result, Var};
 
 /// A row holds the voxels and the numbers of an event, concatenated.
 const DETECTOR: DenoiserSize = DenoiserSize {
@@ -20,7 +20,7 @@ fn denoise(
     pass: &mut Pass<TestDevice>,
     x: &Var<TestDevice>,
     rows: Range<usize>,
-) -> Result<Var<TestDevice>, OpError> {
+) -> Result<Var<TestDevice>> {
     let values = x.to_host(pass.device())?;
     let part = |columns: Range<usize>| -> Vec<f32> {
         let rows = values.chunks(9);
@@ -59,7 +59,7 @@ impl Subject for AltSubject {
     const OUTPUT: &'static [usize] = &[6];
     const STEPS: u64 = 150;
 
-    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
         Ok(Denoiser::Alt(Box::new(Self::spec().build(init, DETECTOR)?)))
     }
 
@@ -72,7 +72,7 @@ impl Subject for AltSubject {
         pass: &mut Pass<TestDevice>,
         x: &Var<TestDevice>,
         rows: Range<usize>,
-    ) -> Result<Var<TestDevice>, OpError> {
+    ) -> Result<Var<TestDevice>> {
         denoise(model, pass, x, rows)
     }
 
@@ -100,7 +100,7 @@ impl Subject for NeuSubject {
     const OUTPUT: &'static [usize] = &[6];
     const STEPS: u64 = 150;
 
-    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
         Ok(Denoiser::Neu(Box::new(Self::spec().build(init, DETECTOR)?)))
     }
 
@@ -113,7 +113,7 @@ impl Subject for NeuSubject {
         pass: &mut Pass<TestDevice>,
         x: &Var<TestDevice>,
         rows: Range<usize>,
-    ) -> Result<Var<TestDevice>, OpError> {
+    ) -> Result<Var<TestDevice>> {
         denoise(model, pass, x, rows)
     }
 

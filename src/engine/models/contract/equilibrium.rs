@@ -6,7 +6,7 @@ use super::Subject;
 use crate::layers::Init;
 use crate::models::{Equilibrium, EquilibriumSpec};
 use crate::ops::testing::TestDevice;
-use crate::ops::{OpError, Pass, Var};
+use crate::ops::{Pass, Result, Var};
 
 pub(super) type AsymmetricSubject = EquilibriumSubject<false>;
 pub(super) type SymmetricSubject = EquilibriumSubject<true>;
@@ -32,7 +32,7 @@ impl<const SYMMETRIC: bool> Subject for EquilibriumSubject<SYMMETRIC> {
     const OUTPUT: &'static [usize] = &[3];
     const STEPS: u64 = if SYMMETRIC { 300 } else { 200 };
 
-    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
         Self::spec().build(init, 6, 3)
     }
 
@@ -45,7 +45,7 @@ impl<const SYMMETRIC: bool> Subject for EquilibriumSubject<SYMMETRIC> {
         pass: &mut Pass<TestDevice>,
         x: &Var<TestDevice>,
         _: Range<usize>,
-    ) -> Result<Var<TestDevice>, OpError> {
+    ) -> Result<Var<TestDevice>> {
         model.forward(pass, x)
     }
 

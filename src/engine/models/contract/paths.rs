@@ -6,7 +6,7 @@ use super::Subject;
 use crate::layers::Init;
 use crate::models::{CannedNet, CannedNetSpec, NeuralSde, NeuralSdeSpec};
 use crate::ops::testing::TestDevice;
-use crate::ops::{OpError, Pass, Var};
+use crate::ops::{Pass, Result, Var};
 
 pub(super) struct CannedNetSubject;
 
@@ -27,7 +27,7 @@ impl Subject for CannedNetSubject {
     /// This bias shifts the whole path, and signatures do not depend on a path's start.
     const WITHOUT_EFFECT: &'static [&'static str] = &["augment1.4.bias"];
 
-    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
         Self::spec().build(init)
     }
 
@@ -40,7 +40,7 @@ impl Subject for CannedNetSubject {
         pass: &mut Pass<TestDevice>,
         x: &Var<TestDevice>,
         _: Range<usize>,
-    ) -> Result<Var<TestDevice>, OpError> {
+    ) -> Result<Var<TestDevice>> {
         model.forward(pass, x)
     }
 
@@ -67,7 +67,7 @@ impl Subject for NeuralSdeSubject {
     const OUTPUT: &'static [usize] = &[7];
     const STEPS: u64 = 150;
 
-    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model, OpError> {
+    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
         Self::spec().build(init)
     }
 
@@ -80,7 +80,7 @@ impl Subject for NeuralSdeSubject {
         pass: &mut Pass<TestDevice>,
         x: &Var<TestDevice>,
         _: Range<usize>,
-    ) -> Result<Var<TestDevice>, OpError> {
+    ) -> Result<Var<TestDevice>> {
         let x = x.to_host(pass.device())?;
         let rows = x.chunks(8);
         let (z, e): (Vec<f32>, Vec<Vec<f32>>) = rows.map(|row| (row[0], row[1..].to_vec())).unzip();

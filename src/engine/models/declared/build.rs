@@ -10,7 +10,7 @@ use super::statistics::Statistics;
 use crate::layers::Init;
 use crate::ops::{
     Activation, AttentionOptions, Conv2dOptions, Kernels, Layout, OpError, Parameter, Pool,
-    PoolOptions, Shape,
+    PoolOptions, Result, Shape,
 };
 
 /// Makes parameters and nodes, in the order of layers.
@@ -22,7 +22,7 @@ pub(super) struct Builder<'a, 'b, D: Kernels> {
 }
 
 impl<D: Kernels> Builder<'_, '_, D> {
-    pub(super) fn nodes(&mut self, layers: &[Layer]) -> Result<Vec<Node>, OpError> {
+    pub(super) fn nodes(&mut self, layers: &[Layer]) -> Result<Vec<Node>> {
         let mut nodes = Vec::new();
         for layer in layers {
             if let LayerKind::Sequential { layers } = &layer.kind {
@@ -50,28 +50,22 @@ impl<D: Kernels> Builder<'_, '_, D> {
         shape: Shape,
         layout: Layout,
         bound: f32,
-    ) -> Result<Weight, OpError> {
+    ) -> Result<Weight> {
         let parameter = self.init.uniform(shape, layout, bound)?;
         Ok(self.put(layer, name, parameter))
     }
 
-    fn constant(
-        &mut self,
-        layer: &Layer,
-        name: &str,
-        len: usize,
-        value: f32,
-    ) -> Result<Weight, OpError> {
+    fn constant(&mut self, layer: &Layer, name: &str, len: usize, value: f32) -> Result<Weight> {
         let parameter = self.init.constant([len].into(), value)?;
         Ok(self.put(layer, name, parameter))
     }
 
-    fn normal(&mut self, layer: &Layer, shape: Shape, std: f64) -> Result<Weight, OpError> {
+    fn normal(&mut self, layer: &Layer, shape: Shape, std: f64) -> Result<Weight> {
         let parameter = self.init.normal(shape, Layout::Plain, std as f32)?;
         Ok(self.put(layer, "weight", parameter))
     }
 
-    fn affine(&mut self, layer: &Layer) -> Result<[Weight; 2], OpError> {
+    fn affine(&mut self, layer: &Layer) -> Result<[Weight; 2]> {
         let features = layer.output.last();
         Ok([
             self.constant(layer, "weight", features, 1.0)?,
@@ -80,7 +74,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
     }
 
     /// The weight that `tie` names, and whether it is kept as PyTorch keeps it.
-    fn tied(&self, tie: &str) -> Result<(Weight, bool), OpError> {
+    fn tied(&self, tie: &str) -> Result<(Weight, bool)> {
         let position = self.positions.get(tie).copied();
         let position = position
             .ok_or_else(|| OpError::shape("tie", format!("there is no parameter `{tie}`")))?;
@@ -89,7 +83,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
     }
 
     #[expect(clippy::too_many_lines, reason = "a list of all words")]
-    fn node(&mut self, layer: &Layer) -> Result<Node, OpError> {
+    fn node(&mut self, layer: &Layer) -> Result<Node> {
         let (inputs, last) = (layer.input.last(), layer.output.last());
         Ok(match &layer.kind {
             LayerKind::Linear { outputs, bias, tie } => {
@@ -171,7 +165,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
                 eps: *eps as f32,
             },
             LayerKind::Dropout { p } => Node::Dropout(*p as f32),
-            LayerKind::Activation { function } => Node::Activation((*function).into()),
+            LayerKind::Activation { function } => Node::Activation(*function),
             LayerKind::Residual { layers, shortcut } => Node::Residual {
                 layers: self.nodes(layers)?,
                 shortcut: self.nodes(shortcut)?,
@@ -189,7 +183,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
         })
     }
 
-    fn conv(&mut self, layer: &Layer) -> Result<Node, OpError> {
+    fn conv(&mut self, layer: &Layer) -> Result<Node> {
         let LayerKind::Conv {
             outputs,
             kernel,
@@ -226,7 +220,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
     }
 
     /// As `nn.MultiheadAttention`: the first product by Glorot & Bengio (2010), biases 0.
-    fn attention(&mut self, layer: &Layer) -> Result<Node, OpError> {
+    fn attention(&mut self, layer: &Layer) -> Result<Node> {
         let LayerKind::Attention {
             heads,
             head_width,

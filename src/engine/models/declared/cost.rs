@@ -1,7 +1,6 @@
 //! What a layer costs.
 
 use super::layer::{Join, Layer, LayerKind};
-use crate::ops::Activation;
 
 impl Layer {
     /// Floating-point operations of a forward pass of one sample, as the operations count them.
@@ -56,9 +55,7 @@ impl Layer {
             LayerKind::BatchNorm { .. } | LayerKind::LayerNorm { .. } => 8.0 * output,
             LayerKind::GroupNorm { .. } => 6.0 * output,
             LayerKind::RmsNorm { .. } => 4.0 * output,
-            LayerKind::Activation { function } => {
-                Activation::from(*function).flop().0 as f64 * output
-            }
+            LayerKind::Activation { function } => function.flop().0 as f64 * output,
             LayerKind::Residual { .. } => inner() + output,
             LayerKind::Parallel { branches, join } => {
                 let joins = match join {

@@ -126,7 +126,7 @@ impl Expander<'_> {
             return None;
         }
         let (kind, output) = match &item.body {
-            Body::Word(settings) => self.word(item, settings, &name, state, after),
+            Body::Word(settings) => self.word(item, settings, state, after),
             Body::Residual { layers, shortcut } => {
                 self.residual(item, layers, shortcut, &name, state, after)
             }

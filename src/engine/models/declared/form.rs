@@ -94,24 +94,14 @@ impl Form {
     /// Number of values.
     #[expect(clippy::len_without_is_empty, reason = "no form is empty")]
     pub fn len(self) -> usize {
-        match self {
-            Self::Row { features } => features,
-            Self::Image {
-                height,
-                width,
-                channels,
-            } => height * width * channels,
-            Self::Tokens { tokens, features } => tokens * features,
-            Self::Ids { tokens, .. } => tokens,
-        }
+        self.shape(1).len()
     }
 
     /// The innermost dimension: features, channels.
     pub(super) fn last(self) -> usize {
         match self {
-            Self::Row { features } | Self::Tokens { features, .. } => features,
-            Self::Image { channels, .. } => channels,
             Self::Ids { .. } => 1,
+            form => form.shape(1).last(),
         }
     }
 

@@ -1,13 +1,13 @@
 //! Layers that consist of several operations.
 
 use super::layer::Join;
-use crate::ops::{self, Activation, Combine, Kernels, OpError, Pass, Shape, Var};
+use crate::ops::{self, Activation, Combine, Kernels, OpError, Pass, Result, Shape, Var};
 
 pub(super) fn activated<D: Kernels>(
     pass: &mut Pass<D>,
     x: Var<D>,
     activation: Activation,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     match activation {
         Activation::Identity => Ok(x),
         activation => ops::activate(pass, &x, activation),
@@ -15,16 +15,10 @@ pub(super) fn activated<D: Kernels>(
 }
 
 /// `(B, H/p · W/p, p · p · C)` from `(B, H, W, C)`.
-pub(super) fn patches<D: Kernels>(
-    pass: &mut Pass<D>,
-    x: &Var<D>,
-    p: usize,
-) -> Result<Var<D>, OpError> {
+pub(super) fn patches<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, p: usize) -> Result<Var<D>> {
     let Some((batch, height, width, channels)) = x.shape().image() else {
-        return Err(OpError::shape(
-            "patches",
-            format!("expected (B, H, W, C), got {}", x.shape()),
-        ));
+        let message = format!("expected (B, H, W, C), got {}", x.shape());
+        return Err(OpError::shape("patches", message));
     };
     let (rows, columns) = (height / p, width / p);
     let shape: Shape = [batch, rows * columns, p * p * channels].into();
@@ -35,7 +29,7 @@ pub(super) fn joined<D: Kernels>(
     pass: &mut Pass<D>,
     results: &[Var<D>],
     join: Join,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let how = match join {
         Join::Concat => {
             let mut all = results.iter();

@@ -1,13 +1,17 @@
 //! From a word with its settings to a [`LayerKind`]: defaults, ranges, the form that it reads, shared weights.
 
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::{self, StrDeserializer};
 use serde_json::Value as Json;
 
 use super::Mistake;
 use super::expand::{Expander, Found, Noted, State};
 use super::form::{Form, grouped};
 use super::items::{Item, Settings, Truth};
-use super::layer::{Function, Layer, LayerKind};
+use super::layer::{Layer, LayerKind};
 use super::shapes::{self, Refusal};
+use crate::ops::Activation;
 
 impl Expander<'_> {
     /// A word that computes something.
@@ -15,7 +19,6 @@ impl Expander<'_> {
         &mut self,
         item: &Item,
         settings: &Settings,
-        name: &str,
         state: State,
         after: &str,
     ) -> Found<(LayerKind, Option<Form>)> {
@@ -35,7 +38,6 @@ impl Expander<'_> {
         };
         let (kind, output) = self.fit(item, kind, form, after)?;
         let kind = self.tied(item, settings, kind, form)?;
-        let _ = name;
         Ok((kind, Some(output)))
     }
 
@@ -48,29 +50,19 @@ impl Expander<'_> {
         after: &str,
     ) -> Found<(LayerKind, Form)> {
         let word = item.word();
-        let needs = |what: &str| {
-            let there = if after.is_empty() {
-                format!("the dataset has {form}")
-            } else {
-                format!("after `{after}` there is {form}")
-            };
-            format!("`{word}` needs {what}; {there}")
-        };
-        let output = match shapes::output(&kind, form) {
-            Ok(output) => output,
+        let message = match shapes::output(&kind, form) {
+            Ok(output) => return Ok((kind.completed(form), output)),
+            Err(Refusal::Needs(what)) if after.is_empty() => {
+                format!("`{word}` needs {what}; the dataset has {form}")
+            }
             Err(Refusal::Needs(what)) => {
-                let mistake = Mistake::new(&item.path_of(word), needs(what)).of_key();
-                self.mistakes.push(mistake);
-                return Err(Noted);
+                format!("`{word}` needs {what}; after `{after}` there is {form}")
             }
-            Err(Refusal::Because(why)) => {
-                let message = format!("`{word}`: {why}");
-                let mistake = Mistake::new(&item.path_of(word), message).of_key();
-                self.mistakes.push(mistake);
-                return Err(Noted);
-            }
+            Err(Refusal::Because(why)) => format!("`{word}`: {why}"),
         };
-        Ok((kind.completed(form), output))
+        let mistake = Mistake::new(&item.path_of(word), message).of_key();
+        self.mistakes.push(mistake);
+        Err(Noted)
     }
 
     /// Connects `tie`.
@@ -251,7 +243,8 @@ impl Reading<'_, '_> {
                 LayerKind::Dropout { p }
             }
             name => {
-                let function = Function::named(name).ok_or(Noted)?;
+                let name: StrDeserializer<'_, value::Error> = name.into_deserializer();
+                let function = Activation::deserialize(name).map_err(|_| Noted)?;
                 LayerKind::Activation { function }
             }
         })

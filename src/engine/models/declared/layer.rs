@@ -156,7 +156,7 @@ pub enum LayerKind {
     /// A function of every value.
     Activation {
         /// Which.
-        function: Function,
+        function: Activation,
     },
     /// `shortcut(x) + layers(x)`.
     Residual {
@@ -190,55 +190,6 @@ pub enum Join {
     Add,
     /// Their product; a row multiplies every pixel of an image.
     Multiply,
-}
-
-/// A function of every value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Function {
-    /// `max(x, 0)`.
-    Relu,
-    /// `x · sigmoid(x)`.
-    Silu,
-    /// `x · Φ(x)`.
-    Gelu,
-    /// Hyperbolic tangent.
-    Tanh,
-    /// `1 / (1 + exp(-x))`.
-    Sigmoid,
-    /// `x`, or `0.01 x` below zero.
-    LeakyRelu,
-    /// `ln(1 + exp(x))`.
-    Softplus,
-}
-
-impl Function {
-    pub(super) fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "relu" => Self::Relu,
-            "silu" => Self::Silu,
-            "gelu" => Self::Gelu,
-            "tanh" => Self::Tanh,
-            "sigmoid" => Self::Sigmoid,
-            "leaky-relu" => Self::LeakyRelu,
-            "softplus" => Self::Softplus,
-            _ => return None,
-        })
-    }
-}
-
-impl From<Function> for Activation {
-    fn from(function: Function) -> Self {
-        match function {
-            Function::Relu => Self::Relu,
-            Function::Silu => Self::Silu,
-            Function::Gelu => Self::Gelu,
-            Function::Tanh => Self::Tanh,
-            Function::Sigmoid => Self::Sigmoid,
-            Function::LeakyRelu => Self::LeakyRelu,
-            Function::Softplus => Self::Softplus,
-        }
-    }
 }
 
 /// A parameter or a buffer of a layer: the end of its name, and its shape in PyTorch.

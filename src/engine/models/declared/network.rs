@@ -13,7 +13,7 @@ use crate::device::Buffer;
 use crate::layers::Init;
 use crate::ops::{
     self, Activation, AttentionOptions, Combine, Conv2dOptions, Convolution, Kernels, Module,
-    OpError, Parameter, Pass, Path, Pool, PoolOptions, Var,
+    Parameter, Pass, Path, Pool, PoolOptions, Result, Var,
 };
 
 /// A model of layers with initial values as PyTorch's.
@@ -107,8 +107,8 @@ impl<D: Kernels> Network<D> {
     /// The model that `layers` describe, with initial values from `init`.
     ///
     /// # Errors
-    /// [`OpError`] when the device fails.
-    pub fn new(init: &mut Init<'_, D>, layers: &[Layer]) -> Result<Self, OpError> {
+    /// [`crate::ops::OpError`] when the device fails.
+    pub fn new(init: &mut Init<'_, D>, layers: &[Layer]) -> Result<Self> {
         let mut builder = Builder {
             init,
             parameters: Vec::new(),
@@ -127,7 +127,7 @@ impl<D: Kernels> Network<D> {
 
     /// The result for a batch. A recording pass normalises by the batch and keeps its moments for
     /// [`Self::update_statistics`]; any other one normalises by running statistics.
-    pub fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>, OpError> {
+    pub fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>> {
         let ids = &input.ids;
         self.run(&self.nodes, pass, input.x.clone(), ids)
     }
@@ -135,12 +135,12 @@ impl<D: Kernels> Network<D> {
     /// Updates running statistics by the batches since the last update.
     ///
     /// # Errors
-    /// [`OpError`] when the device fails.
+    /// [`crate::ops::OpError`] when the device fails.
     pub fn update_statistics(
         &mut self,
         device: &D,
         update: &StatisticsUpdate<'_, D>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         self.statistics.get_mut().update(device, update)
     }
 
@@ -148,26 +148,14 @@ impl<D: Kernels> Network<D> {
         self.parameters[weight].1.var()
     }
 
-    fn run(
-        &self,
-        nodes: &[Node],
-        pass: &mut Pass<D>,
-        x: Var<D>,
-        ids: &[usize],
-    ) -> Result<Var<D>, OpError> {
+    fn run(&self, nodes: &[Node], pass: &mut Pass<D>, x: Var<D>, ids: &[usize]) -> Result<Var<D>> {
         nodes
             .iter()
             .try_fold(x, |x, node| self.node(node, pass, &x, ids))
     }
 
     #[expect(clippy::too_many_lines, reason = "a list of all words")]
-    fn node(
-        &self,
-        node: &Node,
-        pass: &mut Pass<D>,
-        x: &Var<D>,
-        ids: &[usize],
-    ) -> Result<Var<D>, OpError> {
+    fn node(&self, node: &Node, pass: &mut Pass<D>, x: &Var<D>, ids: &[usize]) -> Result<Var<D>> {
         let shape = x.shape();
         let batch = shape.dims()[0];
         match node {
@@ -259,7 +247,7 @@ impl<D: Kernels> Network<D> {
                 self.onto(layers, &skip, *activation, pass, x, ids)
             }
             Node::Parallel { branches, join } => {
-                let results: Result<Vec<Var<D>>, OpError> = branches
+                let results: Result<Vec<Var<D>>> = branches
                     .iter()
                     .map(|branch| self.run(branch, pass, x.clone(), ids))
                     .collect();
@@ -268,7 +256,7 @@ impl<D: Kernels> Network<D> {
         }
     }
 
-    fn linear(&self, node: &Node, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+    fn linear(&self, node: &Node, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         let Node::Linear {
             weight,
             is_transposed,
@@ -300,7 +288,7 @@ impl<D: Kernels> Network<D> {
         pass: &mut Pass<D>,
         x: &Var<D>,
         ids: &[usize],
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         let inner = |pass: &mut Pass<D>, rest| self.run(rest, pass, x.clone(), ids);
         match layers.split_last() {
             Some((
@@ -341,7 +329,7 @@ impl<D: Kernels> Network<D> {
         pass: &mut Pass<D>,
         x: &Var<D>,
         onto: Option<(&Var<D>, Activation)>,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         let Node::BatchNorm {
             affine: [weight, bias],
             statistics,

@@ -1,7 +1,7 @@
 //! [`Statistics`]: running means and variances of batch norms.
 
 use crate::device::Buffer;
-use crate::ops::{BatchMoments, Kernels, Module, OpError, Parameter, Path, StepState, Var};
+use crate::ops::{BatchMoments, Kernels, Module, Parameter, Path, Result, StepState, Var};
 
 /// Running statistics of all batch norms of a model, and the moments of batches that wait for their step.
 pub(super) struct Statistics<D: Kernels> {
@@ -65,7 +65,7 @@ impl<D: Kernels> Statistics<D> {
         layer: &str,
         channels: usize,
         momentum: f64,
-    ) -> Result<usize, OpError> {
+    ) -> Result<usize> {
         let momentum = momentum as f32;
         let is_own = |group: &Group<D>| group.momentum.to_bits() == momentum.to_bits();
         let group = self.groups.iter().position(is_own).unwrap_or_else(|| {
@@ -93,7 +93,7 @@ impl<D: Kernels> Statistics<D> {
     }
 
     /// Mean and variance to normalise by.
-    pub(super) fn running(&self, norm: usize, device: &D) -> Result<[Var<D>; 2], OpError> {
+    pub(super) fn running(&self, norm: usize, device: &D) -> Result<[Var<D>; 2]> {
         let norm = &self.norms[norm];
         let buffers = &self.groups[norm.group].running.buffers;
         let var = |at: usize| {
@@ -105,11 +105,7 @@ impl<D: Kernels> Statistics<D> {
     }
 
     /// `running += weight (batch - running)` for every batch that waits.
-    pub(super) fn update(
-        &mut self,
-        device: &D,
-        update: &StatisticsUpdate<'_, D>,
-    ) -> Result<(), OpError> {
+    pub(super) fn update(&mut self, device: &D, update: &StatisticsUpdate<'_, D>) -> Result<()> {
         let mut waiting = std::mem::take(&mut self.waiting).into_iter();
         let (weight, control) = match update {
             StatisticsUpdate::Forget => return Ok(()),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{DenoiserSize, EMBEDDING_BOUND, concat, dense_flops, swish_flops, too_small};
 use crate::device::Backend;
 use crate::layers::{Embedding, Init, Linear, linear_count};
-use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
+use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Result, Var};
 
 /// Units of the layer over the event's numbers.
 const PHI_UNITS: usize = 128;
@@ -52,11 +52,7 @@ impl DetectorAltSpec {
     ///
     /// # Errors
     /// [`OpError::Shape`] with what [`Self::check`] finds.
-    pub fn build<D: Kernels>(
-        &self,
-        init: &mut Init<'_, D>,
-        size: DenoiserSize,
-    ) -> Result<Alt<D>, OpError> {
+    pub fn build<D: Kernels>(&self, init: &mut Init<'_, D>, size: DenoiserSize) -> Result<Alt<D>> {
         let mistakes = self.check();
         if !mistakes.is_empty() {
             return Err(OpError::shape("detector-alt", mistakes.join("; ")));
@@ -139,7 +135,7 @@ impl<D: Kernels> Alt<D> {
         signal: &Var<D>,
         times: &[usize],
         phi: &Var<D>,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         let t = self.time_embed.forward(pass, times)?;
         let t = self.time_proj.forward(pass, &t, Activation::Identity)?;
         let phi = self.phi_proj.forward(pass, phi, Activation::Identity)?;

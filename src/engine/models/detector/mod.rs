@@ -14,7 +14,7 @@ pub use neu::{DetectorNeuSpec, Neu};
 
 use crate::device::Backend;
 use crate::layers::{Init, LayerNorm, Linear};
-use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
+use crate::ops::{self, Activation, Kernels, Module, Parameter, Pass, Path, Result, Var};
 
 /// Added to variances (Keras' default; PyTorch's is smaller).
 const NORM_EPS: f32 = 1e-3;
@@ -45,20 +45,20 @@ impl<D: Kernels> Denoiser<D> {
     /// The estimated noise `(B, voxels)` of `x: (B, voxels)` at B times, given `phi: (B, 22)`.
     ///
     /// # Errors
-    /// [`OpError::Shape`] when the rows differ in number or a time is not below T.
+    /// [`crate::ops::OpError::Shape`] when the rows differ in number or a time is not below T.
     pub fn forward(
         &self,
         pass: &mut Pass<D>,
         x: &Var<D>,
         times: &[usize],
         phi: &Var<D>,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         let signal = self.signal(pass, x)?;
         self.after_signal(pass, &signal, times, phi)
     }
 
     /// `(B, hidden)`: the first layer over the voxels, before its activation.
-    pub fn signal(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+    pub fn signal(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         self.signal_layer().forward(pass, x, Activation::Identity)
     }
 
@@ -69,7 +69,7 @@ impl<D: Kernels> Denoiser<D> {
         signal: &Var<D>,
         times: &[usize],
         phi: &Var<D>,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         match self {
             Self::Alt(model) => model.after_signal(pass, signal, times, phi),
             Self::Neu(model) => model.after_signal(pass, signal, times, phi),
@@ -106,20 +106,20 @@ struct DenseNorm<D: Backend> {
 }
 
 impl<D: Kernels> DenseNorm<D> {
-    fn new(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self, OpError> {
+    fn new(init: &mut Init<'_, D>, inputs: usize, outputs: usize) -> Result<Self> {
         Ok(Self {
             dense: Linear::xavier(init, inputs, outputs)?,
             norm: LayerNorm::with_eps(init, outputs, NORM_EPS)?,
         })
     }
 
-    fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+    fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         let h = self.dense.forward(pass, x, Activation::Silu)?;
         self.norm.forward(pass, &h)
     }
 
     /// The rest of [`Self::forward`] from the values before the swish.
-    fn after_dense(&self, pass: &mut Pass<D>, before: &Var<D>) -> Result<Var<D>, OpError> {
+    fn after_dense(&self, pass: &mut Pass<D>, before: &Var<D>) -> Result<Var<D>> {
         let h = ops::silu(pass, before)?;
         self.norm.forward(pass, &h)
     }
@@ -132,12 +132,7 @@ impl<D: Backend> Module<D> for DenseNorm<D> {
     }
 }
 
-fn concat<D: Kernels>(
-    pass: &mut Pass<D>,
-    a: &Var<D>,
-    b: &Var<D>,
-    c: &Var<D>,
-) -> Result<Var<D>, OpError> {
+fn concat<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>, c: &Var<D>) -> Result<Var<D>> {
     let both = ops::concat(pass, a, b)?;
     ops::concat(pass, &both, c)
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::device::Backend;
 use crate::layers::{Embedding, Init, Linear, linear_count};
-use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
+use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Result, Var};
 
 /// The denoiser of detector signals after the work of report 004 ("neu"): layer norms, residual blocks, dropout.
 ///
@@ -60,11 +60,7 @@ impl DetectorNeuSpec {
     ///
     /// # Errors
     /// [`OpError::Shape`] with what [`Self::check`] finds.
-    pub fn build<D: Kernels>(
-        &self,
-        init: &mut Init<'_, D>,
-        size: DenoiserSize,
-    ) -> Result<Neu<D>, OpError> {
+    pub fn build<D: Kernels>(&self, init: &mut Init<'_, D>, size: DenoiserSize) -> Result<Neu<D>> {
         let mistakes = self.check();
         if !mistakes.is_empty() {
             return Err(OpError::shape("detector-neu", mistakes.join("; ")));
@@ -133,7 +129,7 @@ impl DetectorNeuSpec {
 fn layers<D: Kernels>(
     init: &mut Init<'_, D>,
     sizes: &[(usize, usize)],
-) -> Result<Vec<DenseNorm<D>>, OpError> {
+) -> Result<Vec<DenseNorm<D>>> {
     let layer = |(inputs, outputs): &(usize, usize)| DenseNorm::new(init, *inputs, *outputs);
     sizes.iter().map(layer).collect()
 }
@@ -164,7 +160,7 @@ impl<D: Kernels> Neu<D> {
         signal: &Var<D>,
         times: &[usize],
         phi: &Var<D>,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         let mut t = self.time_embed.forward(pass, times)?;
         for layer in &self.time_mlp {
             t = layer.forward(pass, &t, Activation::Silu)?;

@@ -4,8 +4,8 @@ use super::Source;
 use crate::device::Backend;
 use crate::layers::{Init, LayerNorm, Linear, NORM_EPS};
 use crate::ops::{
-    Activation, AttentionBlock, AttentionKind, Kernels, Module, OpError, Parameter, Pass, Path,
-    Var, cross_attention,
+    Activation, AttentionBlock, AttentionKind, Kernels, Module, Parameter, Pass, Path, Result, Var,
+    cross_attention,
 };
 
 /// `u = h + Attn(q = norm1(h), k = v = x)`, `f = norm3(u + W₂ gelu(W₁ norm2(u) + b₁) + b₂)`.
@@ -30,7 +30,7 @@ impl<D: Kernels> Asymmetric<D> {
         d: usize,
         heads: usize,
         kind: AttentionKind,
-    ) -> Result<Self, OpError> {
+    ) -> Result<Self> {
         Ok(Self {
             norm1: LayerNorm::new(init, d)?,
             q: Linear::new(init, d, d)?,
@@ -47,7 +47,7 @@ impl<D: Kernels> Asymmetric<D> {
     }
 
     /// Keys and values of `x: (B, T, d)`.
-    pub(super) fn read(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Source<D>, OpError> {
+    pub(super) fn read(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Source<D>> {
         Ok(Source {
             keys: self.k.forward(pass, x, Activation::Identity)?,
             values: self.v.forward(pass, x, Activation::Identity)?,
@@ -76,7 +76,7 @@ impl<D: Kernels> Asymmetric<D> {
         pass: &mut Pass<D>,
         h: &Var<D>,
         source: &Source<D>,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         let normed = self.norm1.forward(pass, h)?;
         let q = self.q.forward(pass, &normed, Activation::Identity)?;
         let (k, v) = (&source.keys, &source.values);

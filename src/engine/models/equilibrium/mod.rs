@@ -19,7 +19,7 @@ use crate::device::Backend;
 use crate::layers::{Init, Linear};
 use crate::ops::{
     self, Activation, AttentionKind, Damping, FixedPoint, Kernels, Module, Nudging, OpError,
-    Parameter, Pass, Path, Var,
+    Parameter, Pass, Path, Result, Var,
 };
 
 /// An equilibrium model; see [`EquilibriumSpec`].
@@ -59,7 +59,7 @@ impl EquilibriumSpec {
         init: &mut Init<'_, D>,
         inputs: usize,
         classes: usize,
-    ) -> Result<Equilibrium<D>, OpError> {
+    ) -> Result<Equilibrium<D>> {
         let mistakes = self.check();
         if !mistakes.is_empty() {
             return Err(OpError::shape("equilibrium", mistakes.join("; ")));
@@ -84,7 +84,7 @@ impl EquilibriumSpec {
 
 impl<D: Kernels> Equilibrium<D> {
     /// Logits `(B, classes)` of `x: (B, inputs)` at the equilibrium that the solver finds from zeros.
-    pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+    pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         let source = self.embed(pass, x)?;
         let start = self.rest(pass.device(), x.shape().rows())?;
         let solved = self.relax(pass, &source, &start)?;
@@ -92,7 +92,7 @@ impl<D: Kernels> Equilibrium<D> {
     }
 
     /// Keys and values of `x: (B, inputs)`.
-    pub fn embed(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Source<D>, OpError> {
+    pub fn embed(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Source<D>> {
         let x = self.embedding.forward(pass, x, Activation::Identity)?;
         let x = x.reshape([x.shape().rows(), 1, self.hidden])?; // (B, 1, d)
         match &self.block {
@@ -102,18 +102,13 @@ impl<D: Kernels> Equilibrium<D> {
     }
 
     /// The state of all zeros, `(B, 1, d)`, for `samples` samples.
-    pub fn rest(&self, device: &D, samples: usize) -> Result<Var<D>, OpError> {
+    pub fn rest(&self, device: &D, samples: usize) -> Result<Var<D>> {
         let zeros = device.zeros_buffer(samples * self.hidden)?;
         Var::from_buffer(device, zeros, [samples, 1, self.hidden].into(), false)
     }
 
     /// `f(h, x)`, in the shape of `h: (B, 1, d)`.
-    pub fn block(
-        &self,
-        pass: &mut Pass<D>,
-        source: &Source<D>,
-        h: &Var<D>,
-    ) -> Result<Var<D>, OpError> {
+    pub fn block(&self, pass: &mut Pass<D>, source: &Source<D>, h: &Var<D>) -> Result<Var<D>> {
         match self.at_once(pass, source, h, None, None)? {
             Some(solved) => Ok(solved.state),
             None => self.composed(pass, source, h),
@@ -121,12 +116,7 @@ impl<D: Kernels> Equilibrium<D> {
     }
 
     /// [`Self::block`], composed of separate operations.
-    fn composed(
-        &self,
-        pass: &mut Pass<D>,
-        source: &Source<D>,
-        h: &Var<D>,
-    ) -> Result<Var<D>, OpError> {
+    fn composed(&self, pass: &mut Pass<D>, source: &Source<D>, h: &Var<D>) -> Result<Var<D>> {
         pass.within("block", |pass| match &self.block {
             Block::Asymmetric(block) => block.forward(pass, h, source),
             Block::Symmetric(block) => block.forward(pass, h, source),
@@ -139,7 +129,7 @@ impl<D: Kernels> Equilibrium<D> {
         pass: &mut Pass<D>,
         source: &Source<D>,
         start: &Var<D>,
-    ) -> Result<Solved<D>, OpError> {
+    ) -> Result<Solved<D>> {
         if let Some(solved) = self.at_once(pass, source, start, Some(self.solver), None)? {
             return Ok(solved);
         }
@@ -155,7 +145,7 @@ impl<D: Kernels> Equilibrium<D> {
         start: &Var<D>,
         solver: Option<Solver>,
         nudging: Option<Nudging<'_, D>>,
-    ) -> Result<Option<Solved<D>>, OpError> {
+    ) -> Result<Option<Solved<D>>> {
         let Block::Asymmetric(block) = &self.block else {
             return Ok(None);
         };
@@ -183,7 +173,7 @@ impl<D: Kernels> Equilibrium<D> {
         start: &Var<D>,
         labels: &[usize],
         beta: f32,
-    ) -> Result<Solved<D>, OpError> {
+    ) -> Result<Solved<D>> {
         let [weight, bias] = self.head.parameters();
         let nudging = Nudging {
             head: [&weight, &bias],
@@ -201,7 +191,7 @@ impl<D: Kernels> Equilibrium<D> {
     }
 
     /// Logits `(B, classes)` of states `(B, 1, d)`.
-    pub fn classify(&self, pass: &mut Pass<D>, h: &Var<D>) -> Result<Var<D>, OpError> {
+    pub fn classify(&self, pass: &mut Pass<D>, h: &Var<D>) -> Result<Var<D>> {
         let rows = h.reshape([h.shape().rows(), self.hidden])?;
         self.head.forward(pass, &rows, Activation::Identity)
     }

@@ -1,7 +1,7 @@
 //! [`Solver`]: damped fixed-point iteration.
 
 use crate::device::Backend;
-use crate::ops::{Kernels, OpError, Pass, Var, blend, distance};
+use crate::ops::{Kernels, Pass, Result, Var, blend, distance};
 
 /// Iterates `h ← (1 - γ) h + γ f(h)`, at most `iterations` times; stops when the L2 norm of the change of h over the
 /// whole batch is below `tolerance`.
@@ -35,8 +35,8 @@ impl Solver {
         self,
         pass: &mut Pass<D>,
         start: &Var<D>,
-        mut f: impl FnMut(&mut Pass<D>, &Var<D>) -> Result<Var<D>, OpError>,
-    ) -> Result<Solved<D>, OpError> {
+        mut f: impl FnMut(&mut Pass<D>, &Var<D>) -> Result<Var<D>>,
+    ) -> Result<Solved<D>> {
         let mut state = start.clone();
         for done in 1..=self.iterations {
             let target = f(pass, &state)?;

@@ -4,7 +4,7 @@ use super::Source;
 use crate::device::Backend;
 use crate::layers::{Init, Linear};
 use crate::ops::{
-    Activation, AttentionKind, Kernels, Module, OpError, Parameter, Pass, Path, Var, add_tanh,
+    Activation, AttentionKind, Kernels, Module, Parameter, Pass, Path, Result, Var, add_tanh,
     cross_attention,
 };
 
@@ -18,7 +18,7 @@ pub(super) struct Symmetric<D: Backend> {
 }
 
 impl<D: Kernels> Symmetric<D> {
-    pub(super) fn new(init: &mut Init<'_, D>, d: usize, heads: usize) -> Result<Self, OpError> {
+    pub(super) fn new(init: &mut Init<'_, D>, d: usize, heads: usize) -> Result<Self> {
         Ok(Self {
             q: Linear::new(init, d, d)?,
             k: Linear::new(init, d, d)?,
@@ -28,7 +28,7 @@ impl<D: Kernels> Symmetric<D> {
     }
 
     /// Keys of `x: (B, T, d)`, also used as values.
-    pub(super) fn read(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Source<D>, OpError> {
+    pub(super) fn read(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Source<D>> {
         let keys = self.k.forward(pass, x, Activation::Identity)?;
         Ok(Source {
             values: keys.clone(),
@@ -42,7 +42,7 @@ impl<D: Kernels> Symmetric<D> {
         pass: &mut Pass<D>,
         h: &Var<D>,
         source: &Source<D>,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         let q = self.q.forward(pass, h, Activation::Identity)?;
         let (k, v) = (&source.keys, &source.values);
         let attended = cross_attention(pass, &q, k, v, self.heads, AttentionKind::Linear)?;

@@ -4,7 +4,8 @@ use super::block::BlockOptions;
 use crate::device::Backend;
 use crate::layers::{Conv2d, GroupNorm, Init};
 use crate::ops::{
-    self, Activation, AttentionOptions, Kernels, Module, OpError, Parameter, Pass, Path, Var,
+    self, Activation, AttentionOptions, Kernels, Module, OpError, Parameter, Pass, Path, Result,
+    Var,
 };
 
 /// `x + proj(attention(qkv(norm(x))))` over all pixels of an image.
@@ -21,7 +22,7 @@ impl<D: Kernels> AttentionBlock<D> {
         init: &mut Init<'_, D>,
         channels: usize,
         options: BlockOptions,
-    ) -> Result<Self, OpError> {
+    ) -> Result<Self> {
         Ok(Self {
             norm: GroupNorm::new(init, options.groups, channels)?,
             qkv: Conv2d::pointwise(init, channels, 3 * channels)?,
@@ -31,7 +32,7 @@ impl<D: Kernels> AttentionBlock<D> {
     }
 
     /// The shape of `x: (B, H, W, C)` is kept.
-    pub(super) fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+    pub(super) fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         let h = self.norm.forward(pass, x, None, Activation::Identity)?;
         let qkv = self.qkv.forward(pass, &h)?; // (B, H, W, 3C)
         let (batch, channels) = (x.shape().dims()[0], x.shape().last());
@@ -48,7 +49,7 @@ impl<D: Kernels> AttentionBlock<D> {
     }
 }
 
-fn reshaped<D: Backend>(var: &Var<D>, like: &Var<D>) -> Result<Var<D>, OpError> {
+fn reshaped<D: Backend>(var: &Var<D>, like: &Var<D>) -> Result<Var<D>> {
     match *like.shape().dims() {
         [b, h, w, c] => var.reshape([b, h, w, c]),
         _ => Err(OpError::shape(

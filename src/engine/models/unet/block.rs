@@ -3,7 +3,7 @@
 use super::embedding::Conditioning;
 use crate::device::Backend;
 use crate::layers::{Conv2d, GroupNorm, Init, Linear};
-use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
+use crate::ops::{self, Activation, Kernels, Module, Parameter, Pass, Path, Result, Var};
 
 /// `silu(drop(norm2(conv2(silu(norm1(conv1(x)) + time + class)))) + shortcut(x))`.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ impl<D: Kernels> ResBlock<D> {
         inputs: usize,
         outputs: usize,
         options: BlockOptions,
-    ) -> Result<Self, OpError> {
+    ) -> Result<Self> {
         Ok(Self {
             conv1: Conv2d::same(init, inputs, outputs)?,
             norm1: GroupNorm::new(init, options.groups, outputs)?,
@@ -57,7 +57,7 @@ impl<D: Kernels> ResBlock<D> {
         pass: &mut Pass<D>,
         x: &Var<D>,
         conditioning: &Conditioning<D>,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         let time = self
             .time_proj
             .forward(pass, &conditioning.time, Activation::Identity)?;

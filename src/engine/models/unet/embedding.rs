@@ -2,7 +2,7 @@
 
 use crate::device::Backend;
 use crate::layers::{Init, Linear};
-use crate::ops::{Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
+use crate::ops::{Activation, Kernels, Module, Parameter, Pass, Path, Result, Var};
 
 /// Time and class embeddings after SiLU, each `(B, embed)`: every block projects them to its own width.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct TimeMlp<D: Backend> {
 }
 
 impl<D: Kernels> TimeMlp<D> {
-    pub(super) fn new(init: &mut Init<'_, D>, embed: usize) -> Result<Self, OpError> {
+    pub(super) fn new(init: &mut Init<'_, D>, embed: usize) -> Result<Self> {
         Ok(Self {
             first: Linear::new(init, embed, 4 * embed)?,
             second: Linear::new(init, 4 * embed, embed)?,
@@ -29,7 +29,7 @@ impl<D: Kernels> TimeMlp<D> {
     }
 
     /// `(B, embed)` from B times.
-    pub(super) fn forward(&self, pass: &mut Pass<D>, times: &[usize]) -> Result<Var<D>, OpError> {
+    pub(super) fn forward(&self, pass: &mut Pass<D>, times: &[usize]) -> Result<Var<D>> {
         let features = time_features(times, self.embed);
         let features = Var::constant(pass.device(), features, [times.len(), self.embed])?;
         let h = self.first.forward(pass, &features, Activation::Silu)?;

@@ -6,7 +6,7 @@ use super::embedding::Conditioning;
 use super::spec::LevelSize;
 use crate::device::Backend;
 use crate::layers::{Conv2d, Init};
-use crate::ops::{self, Conv2dOptions, Kernels, Module, OpError, Parameter, Pass, Path, Var};
+use crate::ops::{self, Conv2dOptions, Kernels, Module, Parameter, Pass, Path, Result, Var};
 
 /// One level of the encoder or decoder. The resampling is a separate step, since the skip is taken before it.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl<D: Kernels> Level<D> {
         init: &mut Init<'_, D>,
         size: LevelSize,
         options: BlockOptions,
-    ) -> Result<Self, OpError> {
+    ) -> Result<Self> {
         let mut level = Self::blocks(init, size, options)?;
         if size.resamples {
             let halving = Conv2dOptions {
@@ -48,7 +48,7 @@ impl<D: Kernels> Level<D> {
         init: &mut Init<'_, D>,
         size: LevelSize,
         options: BlockOptions,
-    ) -> Result<Self, OpError> {
+    ) -> Result<Self> {
         let mut level = Self::blocks(init, size, options)?;
         if size.resamples {
             level.resample = Resample::Up(Conv2d::same(init, size.channels, size.channels)?);
@@ -56,11 +56,7 @@ impl<D: Kernels> Level<D> {
         Ok(level)
     }
 
-    fn blocks(
-        init: &mut Init<'_, D>,
-        size: LevelSize,
-        options: BlockOptions,
-    ) -> Result<Self, OpError> {
+    fn blocks(init: &mut Init<'_, D>, size: LevelSize, options: BlockOptions) -> Result<Self> {
         let first = ResBlock::new(init, size.inputs, size.channels, options)?;
         let second = ResBlock::new(init, size.channels, size.channels, options)?;
         let attn = if size.attention {
@@ -81,7 +77,7 @@ impl<D: Kernels> Level<D> {
         pass: &mut Pass<D>,
         x: &Var<D>,
         conditioning: &Conditioning<D>,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         let mut h = x.clone();
         for (index, block) in self.res.iter().enumerate() {
             h = pass.within(format_args!("res.{index}"), |pass| {
@@ -95,7 +91,7 @@ impl<D: Kernels> Level<D> {
     }
 
     /// The resampling, or `x` unchanged if there is none.
-    pub(super) fn resample(&self, pass: &mut Pass<D>, x: Var<D>) -> Result<Var<D>, OpError> {
+    pub(super) fn resample(&self, pass: &mut Pass<D>, x: Var<D>) -> Result<Var<D>> {
         match &self.resample {
             Resample::None => Ok(x),
             Resample::Down(convolution) => convolution.forward(pass, &x),
@@ -135,7 +131,7 @@ impl<D: Kernels> Middle<D> {
         init: &mut Init<'_, D>,
         channels: usize,
         options: BlockOptions,
-    ) -> Result<Self, OpError> {
+    ) -> Result<Self> {
         let first = ResBlock::new(init, channels, channels, options)?;
         let second = ResBlock::new(init, channels, channels, options)?;
         let attn = AttentionBlock::new(init, channels, options)?;
@@ -151,7 +147,7 @@ impl<D: Kernels> Middle<D> {
         pass: &mut Pass<D>,
         x: &Var<D>,
         conditioning: &Conditioning<D>,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         let [first, second] = &self.res;
         let h = pass.within("res.0", |pass| first.forward(pass, x, conditioning))?;
         let h = pass.within("attn", |pass| self.attn.forward(pass, &h))?;

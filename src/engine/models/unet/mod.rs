@@ -17,7 +17,7 @@ use self::embedding::{Conditioning, TimeMlp};
 use self::level::{Level, Middle};
 use crate::device::Backend;
 use crate::layers::{Conv2d, Embedding, GroupNorm, Init};
-use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Var};
+use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Result, Var};
 
 /// A U-Net; see [`DdpmUnetSpec`].
 ///
@@ -50,7 +50,7 @@ impl DdpmUnetSpec {
         init: &mut Init<'_, D>,
         image_channels: usize,
         classes: usize,
-    ) -> Result<Unet<D>, OpError> {
+    ) -> Result<Unet<D>> {
         let mistakes = self.check();
         if !mistakes.is_empty() {
             return Err(OpError::shape("ddpm-unet", mistakes.join("; ")));
@@ -94,7 +94,7 @@ impl<D: Kernels> Unet<D> {
         x: &Var<D>,
         times: &[usize],
         labels: &[usize],
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         self.check_input(x, times, labels)?;
         let time = self.time_mlp.forward(pass, times)?;
         let class = self.class_embed.forward(pass, labels)?;
@@ -122,7 +122,7 @@ impl<D: Kernels> Unet<D> {
         self.conv_out.forward(pass, &h)
     }
 
-    fn check_input(&self, x: &Var<D>, times: &[usize], labels: &[usize]) -> Result<(), OpError> {
+    fn check_input(&self, x: &Var<D>, times: &[usize], labels: &[usize]) -> Result<()> {
         let error = |message: String| Err(OpError::shape("ddpm-unet", message));
         let Some((batch, height, width, _)) = x.shape().image() else {
             return error(format!("expected images (B, H, W, C), got {}", x.shape()));

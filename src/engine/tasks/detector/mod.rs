@@ -28,7 +28,7 @@ use crate::loader::Batch;
 use crate::losses::{DetectorNoiseSpec, LossSpec, Signals};
 use crate::models::{Denoiser, DenoiserSize, DetectorAltSpec, DetectorNeuSpec};
 use crate::ops::parallel::for_each_chunk_pair;
-use crate::ops::{Kernels, Module, OpError, Pass, Var};
+use crate::ops::{Kernels, Module, Pass, Result, Var};
 use events::Events;
 
 pub(super) struct Detector<D: Kernels> {
@@ -111,7 +111,7 @@ impl<D: Kernels> Objective<D> for Detector<D> {
         }
     }
 
-    fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Drawn, OpError> {
+    fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Drawn> {
         let voxels = [self.size.voxels];
         let noised = inputs.floats("x_t", &voxels);
         let noise = inputs.floats("eps", &voxels);
@@ -128,7 +128,7 @@ impl<D: Kernels> Objective<D> for Detector<D> {
         })
     }
 
-    fn upload(&self, device: &D, drawn: Drawn) -> Result<Noised<D>, OpError> {
+    fn upload(&self, device: &D, drawn: Drawn) -> Result<Noised<D>> {
         let rows = drawn.times.len();
         let shape = [rows, self.size.voxels];
         let clean = drawn
@@ -148,17 +148,12 @@ impl<D: Kernels> Objective<D> for Detector<D> {
         Meaning::Estimates
     }
 
-    fn forward(&self, pass: &mut Pass<D>, inputs: &Noised<D>) -> Result<Var<D>, OpError> {
+    fn forward(&self, pass: &mut Pass<D>, inputs: &Noised<D>) -> Result<Var<D>> {
         self.model
             .forward(pass, &inputs.x, &inputs.times, &inputs.phi)
     }
 
-    fn loss(
-        &self,
-        pass: &mut Pass<D>,
-        output: &Var<D>,
-        inputs: &Noised<D>,
-    ) -> Result<Var<D>, OpError> {
+    fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, inputs: &Noised<D>) -> Result<Var<D>> {
         let times = inputs.times.iter();
         let alpha_bars: Vec<f32> = times.map(|t| self.schedule.alpha_bar(*t) as f32).collect();
         let signals = inputs.clean.as_ref().map(|clean| Signals {
@@ -194,71 +189,45 @@ impl<D: Kernels> Objective<D> for Detector<D> {
     }
 }
 
-impl Workload for DetectorAltSpec {
-    fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
-        misfit("detector-alt", self.check(), facts, loss)
-    }
+/// The workload of a family of denoisers.
+macro_rules! denoiser {
+    ($spec:ty, $kind:literal, $model:path) => {
+        impl Workload for $spec {
+            fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
+                misfit($kind, self.check(), facts, loss)
+            }
 
-    fn default_loss(&self, _dataset: &DatasetSpec) -> LossSpec {
-        LossSpec::DetectorNoise(DetectorNoiseSpec::default())
-    }
+            fn default_loss(&self, _dataset: &DatasetSpec) -> LossSpec {
+                LossSpec::DetectorNoise(DetectorNoiseSpec::default())
+            }
 
-    fn forward_flops(&self, features: Features, target: Target) -> Option<f64> {
-        Some(self.forward_flops(features.len(), target.values_len()))
-    }
+            fn forward_flops(&self, features: Features, target: Target) -> Option<f64> {
+                Some(self.forward_flops(features.len(), target.values_len()))
+            }
 
-    fn reference_form(
-        &self,
-        _loss: &LossSpec,
-        inputs: &ReferenceInputs,
-        _weights: &BTreeMap<&str, &[usize]>,
-    ) -> Result<Option<(Features, Target)>, String> {
-        reference_form(inputs)
-    }
+            fn reference_form(
+                &self,
+                _loss: &LossSpec,
+                inputs: &ReferenceInputs,
+                _weights: &BTreeMap<&str, &[usize]>,
+            ) -> Result<Option<(Features, Target)>, String> {
+                reference_form(inputs)
+            }
 
-    fn build<D: Kernels>(
-        &self,
-        device: &D,
-        parts: TaskParts<'_>,
-    ) -> Result<Box<dyn Task<D>>, TaskError> {
-        build(device, parts, |init, size| {
-            Ok(Denoiser::Alt(Box::new(self.build(init, size)?)))
-        })
-    }
+            fn build<D: Kernels>(
+                &self,
+                device: &D,
+                parts: TaskParts<'_>,
+            ) -> Result<Box<dyn Task<D>>, TaskError> {
+                build(device, parts, |init, size| {
+                    Ok($model(Box::new(self.build(init, size)?)))
+                })
+            }
+        }
+    };
 }
-
-impl Workload for DetectorNeuSpec {
-    fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
-        misfit("detector-neu", self.check(), facts, loss)
-    }
-
-    fn default_loss(&self, _dataset: &DatasetSpec) -> LossSpec {
-        LossSpec::DetectorNoise(DetectorNoiseSpec::default())
-    }
-
-    fn forward_flops(&self, features: Features, target: Target) -> Option<f64> {
-        Some(self.forward_flops(features.len(), target.values_len()))
-    }
-
-    fn reference_form(
-        &self,
-        _loss: &LossSpec,
-        inputs: &ReferenceInputs,
-        _weights: &BTreeMap<&str, &[usize]>,
-    ) -> Result<Option<(Features, Target)>, String> {
-        reference_form(inputs)
-    }
-
-    fn build<D: Kernels>(
-        &self,
-        device: &D,
-        parts: TaskParts<'_>,
-    ) -> Result<Box<dyn Task<D>>, TaskError> {
-        build(device, parts, |init, size| {
-            Ok(Denoiser::Neu(Box::new(self.build(init, size)?)))
-        })
-    }
-}
+denoiser!(DetectorAltSpec, "detector-alt", Denoiser::Alt);
+denoiser!(DetectorNeuSpec, "detector-neu", Denoiser::Neu);
 
 fn misfit(kind: &str, own: Vec<String>, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
     if let Some(mistake) = own.into_iter().next() {
@@ -289,7 +258,7 @@ fn reference_form(inputs: &ReferenceInputs) -> Result<Option<(Features, Target)>
 fn build<D: Kernels>(
     device: &D,
     parts: TaskParts<'_>,
-    model: impl FnOnce(&mut Init<'_, D>, DenoiserSize) -> Result<Denoiser<D>, OpError>,
+    model: impl FnOnce(&mut Init<'_, D>, DenoiserSize) -> Result<Denoiser<D>>,
 ) -> Result<Box<dyn Task<D>>, TaskError> {
     let (LossSpec::DetectorNoise(loss), Target::Values { len }) = (parts.loss, parts.target) else {
         return Err(TaskError::misfit(parts));

@@ -7,7 +7,7 @@ use super::Detector;
 use super::events::Events;
 use super::scores::{self, Mean};
 use crate::base::{Purpose, Seed};
-use crate::ops::{Kernels, OpError, Pass, Var};
+use crate::ops::{Kernels, Pass, Result, Var};
 use crate::tasks::sampling::Denoiser;
 use crate::tasks::{Assessment, SamplerKind};
 
@@ -88,7 +88,7 @@ impl<D: Kernels> Detector<D> {
         events: &Events,
         seed: Seed,
         found: &mut Assessment<'_>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let generated = self.one_of_each(device, spec, events, seed, found)?;
         let voxels = self.size.voxels;
         let mut fidelity = Mean::default();
@@ -122,7 +122,7 @@ impl<D: Kernels> Detector<D> {
         events: &Events,
         seed: Seed,
         found: &mut Assessment<'_>,
-    ) -> Result<Vec<f32>, OpError> {
+    ) -> Result<Vec<f32>> {
         let places: Vec<[u64; 3]> = (0..events.len() as u64)
             .map(|event| [BY_EVENT, event, 0])
             .collect();
@@ -141,7 +141,7 @@ impl<D: Kernels> Detector<D> {
         events: &Events,
         seed: Seed,
         found: &mut Assessment<'_>,
-    ) -> Result<f64, OpError> {
+    ) -> Result<f64> {
         let mut consistency = Mean::default();
         let chosen = events.numbers().zip(events.signals());
         for (event, (phi, truth)) in chosen.take(spec.consistency_events).enumerate() {
@@ -166,7 +166,7 @@ impl<D: Kernels> Detector<D> {
         events: &Events,
         seed: Seed,
         found: &mut Assessment<'_>,
-    ) -> Result<f64, OpError> {
+    ) -> Result<f64> {
         let mut smoothness = Mean::default();
         let numbers: Vec<&[f32]> = events.numbers().collect();
         let steps = spec.interpolation_steps.max(1);
@@ -195,7 +195,7 @@ impl<D: Kernels> Detector<D> {
         wanted: &[Wanted<'_>],
         seed: Seed,
         found: &mut Assessment<'_>,
-    ) -> Result<Vec<f32>, OpError> {
+    ) -> Result<Vec<f32>> {
         let steps = spec.ddim_steps.clamp(1, self.size.timesteps);
         let clip = spec.clip.map(|[least, most]| (least, most));
         let denoiser = Denoiser::new(&self.schedule, SamplerKind::Ddim, steps, clip);

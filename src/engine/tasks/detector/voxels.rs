@@ -11,7 +11,7 @@ use rand_distr::StandardNormal;
 use super::Detector;
 use super::events::Events;
 use crate::base::{Purpose, Seed};
-use crate::ops::{Kernels, OpError, Pass, Var, mse};
+use crate::ops::{Kernels, Pass, Result, Var, mse};
 use crate::tasks::Assessment;
 
 const BATCH: usize = 256;
@@ -60,7 +60,7 @@ impl<D: Kernels> Detector<D> {
         events: &Events,
         time: usize,
         seed: Seed,
-    ) -> Result<Asked<D>, OpError> {
+    ) -> Result<Asked<D>> {
         let voxels = self.size.voxels;
         let kept = self.schedule.alpha_bar(time).sqrt() as f32;
         let mut noised = events.values().to_vec();
@@ -91,11 +91,7 @@ impl<D: Kernels> Detector<D> {
     }
 
     /// Mean over events of `|d Σ ε̂² / d x_i|` at the noised signal.
-    pub(super) fn gradient_scores(
-        &self,
-        device: &D,
-        asked: &Asked<D>,
-    ) -> Result<Vec<f64>, OpError> {
+    pub(super) fn gradient_scores(&self, device: &D, asked: &Asked<D>) -> Result<Vec<f64>> {
         let events = asked.events();
         let x = asked.noised.leaf(device)?;
         let phi = Var::constant(device, asked.phi.concat(), [events, self.size.phi])?;
@@ -123,7 +119,7 @@ impl<D: Kernels> Detector<D> {
         device: &D,
         asked: &Asked<D>,
         found: &mut Assessment<'_>,
-    ) -> Result<Vec<f64>, OpError> {
+    ) -> Result<Vec<f64>> {
         let events = asked.events();
         let mut scores = vec![0.0; self.size.voxels];
         for event in 0..events {
@@ -155,7 +151,7 @@ impl<D: Kernels> Detector<D> {
         orders: u64,
         seed: Seed,
         found: &mut Assessment<'_>,
-    ) -> Result<Vec<f64>, OpError> {
+    ) -> Result<Vec<f64>> {
         let events = asked.events();
         let share = 1.0 / (events as f64 * orders as f64);
         let mut values = vec![0.0; self.size.voxels];
@@ -191,7 +187,7 @@ impl<D: Kernels> Detector<D> {
         asked: &Asked<D>,
         event: usize,
         rows: impl Iterator<Item = Vec<f32>>,
-    ) -> Result<Vec<f64>, OpError> {
+    ) -> Result<Vec<f64>> {
         let (mut errors, mut rows) = (Vec::new(), rows.peekable());
         while rows.peek().is_some() {
             let batch: Vec<f32> = rows.by_ref().take(BATCH).flatten().collect();

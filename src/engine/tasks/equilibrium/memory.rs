@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::ops::{Kernels, OpError, Var};
+use crate::ops::{Kernels, Result, Var};
 
 /// States by row of the dataset, in host memory.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ impl Memory {
         device: &D,
         rows: &[u32],
         rest: Var<D>,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         let known = |row: &u32| self.0.contains_key(row);
         if !rows.iter().any(known) {
             return Ok(rest);
@@ -36,7 +36,7 @@ impl Memory {
         device: &D,
         rows: &[u32],
         state: &Var<D>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         if rows.is_empty() {
             return Ok(());
         }

@@ -13,18 +13,23 @@ mod unrolled;
 use std::collections::BTreeMap;
 
 use self::memory::Memory;
+use self::propagation::Propagation;
+use self::unrolled::Unrolled;
 use super::classification::indices;
 use super::reference::rows_of;
 use super::workload::{ONE_CLASS, Workload};
-use super::{Algorithm, Meaning, Outputs, ReferenceInputs, Score, Task, TaskError, TaskParts};
+use super::{
+    Algorithm, Meaning, Micro, Outputs, Place, ReferenceInputs, Score, Task, TaskError, TaskParts,
+};
 use crate::base::Purpose;
 use crate::datasets::{DatasetFacts, Features, Target};
+use crate::device::Buffer;
 use crate::layers::Init;
 use crate::loader::Batch;
 use crate::losses::LossSpec;
 use crate::measure::{Phase, Stopwatch};
 use crate::models::{Equilibrium, EquilibriumSpec};
-use crate::ops::{Kernels, OpError, Pass, Var, cross_entropy};
+use crate::ops::{Grads, Kernels, Module, Pass, Result, Var, cross_entropy};
 
 impl Workload for EquilibriumSpec {
     fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
@@ -80,11 +85,74 @@ impl Workload for EquilibriumSpec {
         };
         let classifier = Classifier::new(device, self, parts, classes)?;
         Ok(match parts.algorithm {
-            Algorithm::Backprop => Box::new(unrolled::Unrolled::new(classifier)),
+            Algorithm::Backprop => Box::new(Trained(classifier, Unrolled)),
             Algorithm::EquilibriumPropagation => {
-                Box::new(propagation::Propagation::new(classifier, parts.beta))
+                let beta = parts.beta;
+                Box::new(Trained(classifier, Propagation { beta }))
             }
         })
+    }
+}
+
+/// An algorithm that trains the classifier.
+trait Step<D: Kernels> {
+    /// The gradients of a batch, whose loss is recorded on `pass`.
+    fn step(
+        &self,
+        classifier: &mut Classifier<D>,
+        pass: Pass<D>,
+        inputs: &Labelled<D>,
+        loss_grad: Buffer<D>,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Micro<D>>;
+}
+
+/// A classifier and the algorithm that trains it.
+struct Trained<D: Kernels, S>(Classifier<D>, S);
+
+impl<D: Kernels, S: Step<D>> Task<D> for Trained<D, S> {
+    fn module(&mut self) -> &mut dyn Module<D> {
+        &mut self.0.model
+    }
+
+    fn gradients(
+        &mut self,
+        batch: Batch,
+        _place: Place,
+        loss_grad: Buffer<D>,
+        sum: Option<Grads<D>>,
+        watch: &mut Stopwatch<'_>,
+    ) -> Result<Micro<D>> {
+        let Self(classifier, algorithm) = self;
+        let inputs = classifier.load(batch, watch)?;
+        let pass = Pass::training(&classifier.device, sum)?.profiled(watch.profiler());
+        algorithm.step(classifier, pass, &inputs, loss_grad, watch)
+    }
+
+    fn evaluate(&mut self, batch: Batch, _index: u64, score: &mut Score) -> Result<()> {
+        self.0.evaluate(batch, score)
+    }
+
+    fn outputs(&mut self, batch: Batch, _index: u64, score: &mut Score) -> Result<Outputs> {
+        self.0.outputs(batch, score)
+    }
+
+    fn evaluate_outputs(
+        &mut self,
+        batch: Batch,
+        _index: u64,
+        outputs: Outputs,
+        score: &mut Score,
+    ) -> Result<()> {
+        self.0.evaluate_outputs(batch, outputs, score)
+    }
+
+    fn reference(&mut self, inputs: &mut ReferenceInputs) -> Result<Micro<D>> {
+        let Self(classifier, algorithm) = self;
+        let inputs = classifier.load_reference(inputs)?;
+        let pass = Pass::recording(&classifier.device);
+        let one = classifier.device.full_buffer(1, 1.0)?;
+        algorithm.step(classifier, pass, &inputs, one, &mut Stopwatch::start())
     }
 }
 
@@ -110,7 +178,7 @@ impl<D: Kernels> Classifier<D> {
         model: &EquilibriumSpec,
         parts: TaskParts<'_>,
         classes: usize,
-    ) -> Result<Self, OpError> {
+    ) -> Result<Self> {
         let inputs = parts.features.len();
         let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
         Ok(Self {
@@ -123,7 +191,7 @@ impl<D: Kernels> Classifier<D> {
     }
 
     /// Moves a batch to the device, and marks the end of [`Phase::Transfer`].
-    fn load(&self, batch: Batch, watch: &mut Stopwatch<'_>) -> Result<Labelled<D>, OpError> {
+    fn load(&self, batch: Batch, watch: &mut Stopwatch<'_>) -> Result<Labelled<D>> {
         let shape = [batch.size, self.inputs];
         let labelled = Labelled {
             x: Var::constant(&self.device, batch.features, shape)?,
@@ -134,7 +202,7 @@ impl<D: Kernels> Classifier<D> {
         Ok(labelled)
     }
 
-    fn load_reference(&self, inputs: &mut ReferenceInputs) -> Result<Labelled<D>, OpError> {
+    fn load_reference(&self, inputs: &mut ReferenceInputs) -> Result<Labelled<D>> {
         let x = inputs.floats("x", &[self.inputs]);
         let labels = inputs.indices("label", &[], self.classes);
         inputs.finish()?;
@@ -146,7 +214,7 @@ impl<D: Kernels> Classifier<D> {
     }
 
     /// Start of the solver in training: zeros, or the samples' last equilibria.
-    fn start(&self, inputs: &Labelled<D>) -> Result<Var<D>, OpError> {
+    fn start(&self, inputs: &Labelled<D>) -> Result<Var<D>> {
         let rest = self.model.rest(&self.device, inputs.labels.len())?;
         match &self.memory {
             Some(memory) => memory.recall(&self.device, &inputs.rows, rest),
@@ -154,7 +222,7 @@ impl<D: Kernels> Classifier<D> {
         }
     }
 
-    fn remember(&mut self, inputs: &Labelled<D>, state: &Var<D>) -> Result<(), OpError> {
+    fn remember(&mut self, inputs: &Labelled<D>, state: &Var<D>) -> Result<()> {
         match &mut self.memory {
             Some(memory) => memory.keep(&self.device, &inputs.rows, state),
             None => Ok(()),
@@ -162,14 +230,14 @@ impl<D: Kernels> Classifier<D> {
     }
 
     /// Adds loss, accuracy and the solver's iterations at the free equilibrium from zeros.
-    fn evaluate(&self, batch: Batch, score: &mut Score) -> Result<(), OpError> {
+    fn evaluate(&self, batch: Batch, score: &mut Score) -> Result<()> {
         let inputs = self.load(batch, &mut Stopwatch::start())?;
         let mut pass = Pass::inference(&self.device);
         let logits = self.logits(&mut pass, &inputs, score)?;
         self.score(pass, &logits, &inputs, score)
     }
 
-    fn outputs(&self, batch: Batch, score: &mut Score) -> Result<Outputs, OpError> {
+    fn outputs(&self, batch: Batch, score: &mut Score) -> Result<Outputs> {
         let inputs = self.load(batch, &mut Stopwatch::start())?;
         let mut pass = Pass::inference(&self.device);
         let logits = self.logits(&mut pass, &inputs, score)?;
@@ -181,12 +249,7 @@ impl<D: Kernels> Classifier<D> {
         })
     }
 
-    fn evaluate_outputs(
-        &self,
-        batch: Batch,
-        outputs: Outputs,
-        score: &mut Score,
-    ) -> Result<(), OpError> {
+    fn evaluate_outputs(&self, batch: Batch, outputs: Outputs, score: &mut Score) -> Result<()> {
         let inputs = self.load(batch, &mut Stopwatch::start())?;
         let logits = Var::constant(&self.device, outputs.values, outputs.shape)?;
         self.score(Pass::inference(&self.device), &logits, &inputs, score)
@@ -198,7 +261,7 @@ impl<D: Kernels> Classifier<D> {
         pass: &mut Pass<D>,
         inputs: &Labelled<D>,
         score: &mut Score,
-    ) -> Result<Var<D>, OpError> {
+    ) -> Result<Var<D>> {
         let source = self.model.embed(pass, &inputs.x)?;
         let start = self.model.rest(&self.device, inputs.labels.len())?;
         let solved = self.model.relax(pass, &source, &start)?;
@@ -212,7 +275,7 @@ impl<D: Kernels> Classifier<D> {
         logits: &Var<D>,
         inputs: &Labelled<D>,
         score: &mut Score,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let loss = cross_entropy(&mut pass, logits, &inputs.labels)?;
         score.add_loss(loss.to_host(&self.device)?[0], inputs.labels.len());
         score.add_work(pass.work());

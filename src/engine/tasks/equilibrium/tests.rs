@@ -6,7 +6,7 @@ use crate::device::Backend;
 use crate::losses::{CrossEntropySpec, LossSpec};
 use crate::models::{MlpSpec, ModelSpec};
 use crate::ops::testing::{self, TestDevice, assert_close, filled};
-use crate::ops::{AdamStep, Grads, Path, UpdateKernel};
+use crate::ops::{AdamStep, Grads, Path, StepState, UpdateKernel};
 use crate::tasks::{Micro, Place};
 
 const ALGORITHMS: [Algorithm; 2] = [Algorithm::Backprop, Algorithm::EquilibriumPropagation];
@@ -98,24 +98,14 @@ fn both_algorithms_learn() {
     for algorithm in ALGORITHMS {
         let mut task = task(&spec(), algorithm);
         let before = score(&mut *task);
-        let (device, mut state) = (testing::device(), Vec::new());
+        let (device, mut state) = (testing::device(), StepState::default());
         for number in 1..=80 {
             let mut grads = gradients(&mut *task, 1.0, None).grads;
             let adam = AdamStep::new(2e-2, (0.9, 0.999), 1e-8, 0.0, number);
-            let mut index = 0;
-            task.module().visit(&Path::root(), &mut |_, parameter| {
-                if index == state.len() {
-                    let zeros = || device.zeros_buffer(parameter.len()).unwrap();
-                    state.push((zeros(), zeros()));
-                }
-                let (mean, square) = &mut state[index];
-                let gradient = grads.of_parameter(parameter).unwrap();
-                let data = parameter.data_mut().unwrap();
-                device
-                    .adam_step(data, gradient, mean, square, adam)
-                    .unwrap();
-                index += 1;
-            });
+            let module = task.module();
+            state.begin(&device, module).unwrap();
+            let done = device.adam_steps(module, &mut grads, &mut state, (adam, 0.0), &[], None);
+            done.unwrap();
         }
         let after = score(&mut *task);
         let (loss, accuracy) = (metric(&after, "loss"), metric(&after, "accuracy"));

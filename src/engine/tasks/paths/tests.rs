@@ -4,7 +4,7 @@ use crate::device::Backend;
 use crate::losses::{KernelMmdSpec, KernelScoringSpec, TStatisticSpec};
 use crate::models::{CannedNetSpec, ModelSpec, NeuralSdeSpec};
 use crate::ops::testing::{self, TestDevice};
-use crate::ops::{AdamStep, Path, UpdateKernel};
+use crate::ops::{AdamStep, Path, StepState, UpdateKernel};
 use crate::tasks::Place;
 
 const POINTS: usize = 20;
@@ -113,26 +113,16 @@ fn the_t_statistic_falls_in_training() {
         loss.to_host(&device).unwrap()[0]
     };
     let before = evaluate(&task);
-    let mut state = Vec::new();
+    let mut state = StepState::default();
     for step in 1..=30 {
         let mut pass = Pass::recording(&device);
         let loss = loss_of(&task, &mut pass, training(step), 16);
         let mut grads = pass.backward(&loss, 1.0).unwrap();
         let adam = AdamStep::new(1e-2, (0.9, 0.999), 1e-8, 0.0, step);
-        let mut index = 0;
-        task.module().visit(&Path::root(), &mut |_, parameter| {
-            if index == state.len() {
-                let zeros = || device.zeros_buffer(parameter.len()).unwrap();
-                state.push([zeros(), zeros()]);
-            }
-            let [mean, square] = &mut state[index];
-            let gradient = grads.of_parameter(parameter).unwrap();
-            let data = parameter.data_mut().unwrap();
-            device
-                .adam_step(data, gradient, mean, square, adam)
-                .unwrap();
-            index += 1;
-        });
+        let module = task.module();
+        state.begin(&device, module).unwrap();
+        let done = device.adam_steps(module, &mut grads, &mut state, (adam, 0.0), &[], None);
+        done.unwrap();
     }
     let after = evaluate(&task);
     assert!(after < before - 0.5, "from {before} to {after}");

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
 use super::SamplerKind;
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::tasks::noise_schedule::NoiseSchedule;
 
 /// The reverse process, over all or some of the diffusion steps.
@@ -68,9 +68,9 @@ impl<'a> Denoiser<'a> {
         &self,
         streams: &mut [ChaCha8Rng],
         len: usize,
-        estimate: impl FnMut(&[f32], usize) -> Result<Vec<f32>, OpError>,
+        estimate: impl FnMut(&[f32], usize) -> Result<Vec<f32>>,
         told: impl FnMut(usize),
-    ) -> Result<Vec<f32>, OpError> {
+    ) -> Result<Vec<f32>> {
         let mut x = vec![0.0; streams.len() * len];
         for (sample, stream) in x.chunks_mut(len).zip(streams.iter_mut()) {
             sample.fill_with(|| stream.sample(StandardNormal));
@@ -82,9 +82,9 @@ impl<'a> Denoiser<'a> {
         &self,
         mut x: Vec<f32>,
         streams: &mut [ChaCha8Rng],
-        mut estimate: impl FnMut(&[f32], usize) -> Result<Vec<f32>, OpError>,
+        mut estimate: impl FnMut(&[f32], usize) -> Result<Vec<f32>>,
         mut told: impl FnMut(usize),
-    ) -> Result<Vec<f32>, OpError> {
+    ) -> Result<Vec<f32>> {
         let len = (x.len() / streams.len().max(1)).max(1);
         for (index, &time) in self.times.iter().enumerate() {
             let noise = estimate(&x, time)?;

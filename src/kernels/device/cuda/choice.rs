@@ -1,9 +1,5 @@
 //! [`Choice`]: an algorithm of cuDNN for one direction of one convolution.
 #![expect(unsafe_code, reason = "cuDNN is a C library")]
-#![allow(
-    clippy::cast_possible_wrap,
-    reason = "cuDNN takes sizes as signed numbers; a GPU has no memory for those that would wrap"
-)]
 
 use std::ffi::c_int;
 

@@ -177,46 +177,20 @@ pub(super) struct Descriptor {
 
 impl Descriptor {
     /// Describes images `(B, H, W, C)` of `f32` or `f16` values.
-    pub(super) fn images(
-        [batch, height, width, channels]: [c_int; 4],
-        is_half: bool,
-    ) -> Result<Self, c_int> {
+    pub(super) fn images([b, h, w, c]: [c_int; 4], is_half: bool) -> Result<Self, c_int> {
         let this = Self::made(create_images, destroy_images)?;
-        let values = if is_half { F16 } else { F32 };
+        let kind = if is_half { F16 } else { F32 };
         // SAFETY: the descriptor was made just above.
-        succeeded(unsafe {
-            set_images(
-                this.address,
-                CHANNELS_LAST,
-                values,
-                batch,
-                channels,
-                height,
-                width,
-            )
-        })?;
+        succeeded(unsafe { set_images(this.address, CHANNELS_LAST, kind, b, c, h, w) })?;
         Ok(this)
     }
 
     /// Describes a filter `(K, kh, kw, C)`.
-    pub(super) fn filter(
-        [outputs, height, width, channels]: [c_int; 4],
-        is_half: bool,
-    ) -> Result<Self, c_int> {
+    pub(super) fn filter([k, h, w, c]: [c_int; 4], is_half: bool) -> Result<Self, c_int> {
         let this = Self::made(create_filter, destroy_filter)?;
-        let values = if is_half { F16 } else { F32 };
+        let kind = if is_half { F16 } else { F32 };
         // SAFETY: the descriptor was made just above.
-        succeeded(unsafe {
-            set_filter(
-                this.address,
-                values,
-                CHANNELS_LAST,
-                outputs,
-                channels,
-                height,
-                width,
-            )
-        })?;
+        succeeded(unsafe { set_filter(this.address, kind, CHANNELS_LAST, k, c, h, w) })?;
         Ok(this)
     }
 

@@ -5,6 +5,7 @@
 )]
 
 use std::ffi::c_uint;
+use std::marker::PhantomData;
 
 use cudarc::driver::{DevicePtr, DevicePtrMut, DeviceSlice};
 
@@ -40,6 +41,121 @@ enum Kind {
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
+/// A value that a launch passes.
+#[derive(Debug, Clone, Copy)]
+pub enum Value {
+    /// A device address, or 0.
+    Pointer(u64),
+    /// A number of elements or an index: a whole number of any type in the kernel.
+    Size(usize),
+    /// An `int`.
+    I32(i32),
+    /// A `u32`.
+    U32(u32),
+    /// A `u64`.
+    U64(u64),
+    /// A `float`.
+    F32(f32),
+    /// A `double`.
+    F64(f64),
+}
+
+impl Value {
+    /// A null pointer, for an array that there is not.
+    pub const NULL: Self = Self::Pointer(0);
+
+    /// Eight bytes, lowest first, for an argument of kind `wanted`; `None` if it is of another kind or does not fit.
+    fn as_kind(self, wanted: Kind) -> Option<u64> {
+        let int = |value: i32| u64::from(value.cast_unsigned());
+        Some(match (self, wanted) {
+            (Self::Pointer(value), Kind::Pointer) | (Self::U64(value), Kind::U64) => value,
+            (Self::Size(value), Kind::I64) => value as u64,
+            (Self::Size(value), Kind::I32) => int(i32::try_from(value).ok()?),
+            (Self::Size(value), Kind::U32) => u64::from(u32::try_from(value).ok()?),
+            (Self::I32(value), Kind::I32) => int(value),
+            (Self::U32(value), Kind::U32) => u64::from(value),
+            (Self::F32(value), Kind::F32) => u64::from(value.to_bits()),
+            (Self::F64(value), Kind::F64) => value.to_bits(),
+            _ => return None,
+        })
+    }
+}
+
+/// What a launch passes as a [`Value`]: an array, perhaps none, or a number. `How` tells the three apart and is inferred.
+pub trait Argument<How> {
+    /// The value.
+    fn value(self) -> Value;
+}
+
+/// An array of `T`.
+#[derive(Debug)]
+pub struct Array<T>(PhantomData<T>);
+
+impl<T, S: DevicePtr<T>> Argument<Array<T>> for &S {
+    fn value(self) -> Value {
+        Value::Pointer(*self.device_ptr())
+    }
+}
+
+impl<T, S: DevicePtrMut<T>> Argument<Array<T>> for &mut S {
+    fn value(self) -> Value {
+        Value::Pointer(*self.device_ptr_mut())
+    }
+}
+
+/// A null pointer for `None`.
+impl<How, A: Argument<How>> Argument<Option<How>> for Option<A> {
+    fn value(self) -> Value {
+        self.map_or(Value::NULL, Argument::value)
+    }
+}
+
+impl<T: Into<Value>> Argument<Value> for T {
+    fn value(self) -> Value {
+        self.into()
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self::I32(value.into())
+    }
+}
+
+macro_rules! numbers {
+    ($($kind:ty => $variant:ident),+) => {$(
+        impl From<$kind> for Value {
+            fn from(value: $kind) -> Self {
+                Self::$variant(value)
+            }
+        }
+    )+};
+}
+numbers!(usize => Size, i32 => I32, u32 => U32, u64 => U64, f32 => F32, f64 => F64);
+
+/// Several arguments of a kernel, in order.
+pub trait Arguments<How> {
+    /// Adds them to a launch.
+    fn pass(self, launch: Launch) -> Launch;
+}
+
+macro_rules! tuples {
+    ($first:ident $first_how:ident $($rest:ident $rest_how:ident)*) => {
+        impl<$first: Argument<$first_how>, $first_how, $($rest: Argument<$rest_how>, $rest_how,)*>
+            Arguments<($first_how, $($rest_how,)*)> for ($first, $($rest,)*)
+        {
+            #[expect(non_snake_case, reason = "a value has its type's name")]
+            fn pass(self, launch: Launch) -> Launch {
+                let ($first, $($rest,)*) = self;
+                launch.arg($first)$(.arg($rest))*
+            }
+        }
+        tuples!($($rest $rest_how)*);
+    };
+    () => {};
+}
+tuples!(A A1 B B1 C C1 D D1 E E1 F F1 G G1 H H1);
+
 /// A kernel to be launched: its grid and its arguments in order.
 ///
 /// Arguments are checked against the signature in the source. Lengths cannot be checked and are up to the caller.
@@ -47,10 +163,11 @@ include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 #[must_use = "nothing runs before `run`"]
 pub struct Launch {
     name: &'static str,
+    /// The kinds of the kernel's arguments.
+    signature: &'static [Kind],
     grid: [usize; 3],
     threads: usize,
     shared_bytes: usize,
-    kinds: Vec<Kind>,
     /// The arguments, each in eight bytes, lowest byte first.
     values: Vec<u64>,
 }
@@ -58,12 +175,13 @@ pub struct Launch {
 impl Launch {
     /// Kernel `name` on one block of [`THREADS`] threads.
     pub fn new(name: &'static str) -> Self {
+        let found = SIGNATURES.binary_search_by_key(&name, |(name, _)| name);
         Self {
             name,
+            signature: found.map_or(&[], |index| SIGNATURES[index].1),
             grid: [1; 3],
             threads: THREADS,
             shared_bytes: 0,
-            kinds: Vec::with_capacity(12),
             values: Vec::with_capacity(12),
         }
     }
@@ -102,9 +220,30 @@ impl Launch {
         self
     }
 
-    /// An array that the kernel reads.
-    pub fn read<T, S: DevicePtr<T>>(self, values: &S) -> Self {
-        self.push(Kind::Pointer, *values.device_ptr())
+    /// The next argument: a reference to an array (mutable if the kernel writes it), perhaps none, or a number. A `usize`
+    /// becomes a whole number of any type, a `bool` an `int`.
+    ///
+    /// # Panics
+    /// If the kernel has another argument there, or the number does not fit: a bug of the caller.
+    pub fn arg<How>(mut self, value: impl Argument<How>) -> Self {
+        let (value, index) = (value.value(), self.values.len());
+        let kind = self.signature.get(index);
+        let bits = kind.and_then(|kind| value.as_kind(*kind));
+        let name = self.name;
+        assert!(
+            bits.is_some(),
+            "arguments of kernel `{name}`: {value:?} for number {index}, {kind:?}"
+        );
+        self.values.extend(bits);
+        self
+    }
+
+    /// The next arguments.
+    ///
+    /// # Panics
+    /// As [`Launch::arg`].
+    pub fn args<How>(self, values: impl Arguments<How>) -> Self {
+        values.pass(self)
     }
 
     /// An array that the kernel reads, from element `start` on.
@@ -114,80 +253,7 @@ impl Launch {
     pub fn read_from<T, S: DevicePtr<T> + DeviceSlice<T>>(self, values: &S, start: usize) -> Self {
         assert!(start <= values.len(), "an array that reaches so far");
         let address = *values.device_ptr() + (start * size_of::<T>()) as u64;
-        self.push(Kind::Pointer, address)
-    }
-
-    /// An array that the kernel reads, by its device address.
-    pub(super) fn read_address(self, address: u64) -> Self {
-        self.push(Kind::Pointer, address)
-    }
-
-    /// An array that the kernel writes, or reads and writes.
-    pub fn write<T, S: DevicePtrMut<T>>(self, values: &mut S) -> Self {
-        let address = *values.device_ptr_mut();
-        self.push(Kind::Pointer, address)
-    }
-
-    /// An optional array that the kernel reads; `None` is passed as a null pointer.
-    pub fn read_if<T, S: DevicePtr<T>>(self, values: Option<&S>) -> Self {
-        let address = values.map_or(0, |values| *values.device_ptr());
-        self.push(Kind::Pointer, address)
-    }
-
-    /// As [`Launch::read_if`], for an array that the kernel writes.
-    pub fn write_if<T, S: DevicePtrMut<T>>(self, values: Option<&mut S>) -> Self {
-        let address = values.map_or(0, |values| *values.device_ptr_mut());
-        self.push(Kind::Pointer, address)
-    }
-
-    /// A number of elements or an index, `i64` in the kernel.
-    pub fn size(self, value: usize) -> Self {
-        self.push(Kind::I64, value as u64)
-    }
-
-    /// An `int`.
-    pub fn int(self, value: i32) -> Self {
-        self.push(Kind::I32, u64::from(value.cast_unsigned()))
-    }
-
-    /// A number of elements as an `int`: any device's memory is too small for more.
-    ///
-    /// # Panics
-    /// If it does not fit: a bug of the caller.
-    pub fn number(self, value: usize) -> Self {
-        let number = i32::try_from(value);
-        assert!(
-            number.is_ok(),
-            "{value} in an `int` of kernel `{}`",
-            self.name
-        );
-        self.int(number.unwrap_or_default())
-    }
-
-    /// A `u32`.
-    pub fn u32(self, value: u32) -> Self {
-        self.push(Kind::U32, u64::from(value))
-    }
-
-    /// A `u64`.
-    pub fn u64(self, value: u64) -> Self {
-        self.push(Kind::U64, value)
-    }
-
-    /// A `float`.
-    pub fn float(self, value: f32) -> Self {
-        self.push(Kind::F32, u64::from(value.to_bits()))
-    }
-
-    /// A `double`.
-    pub fn double(self, value: f64) -> Self {
-        self.push(Kind::F64, value.to_bits())
-    }
-
-    fn push(mut self, kind: Kind, value: u64) -> Self {
-        self.kinds.push(kind);
-        self.values.push(value);
-        self
+        self.arg(Value::Pointer(address))
     }
 
     /// Queues the kernel; returns before it is done.
@@ -196,13 +262,11 @@ impl Launch {
     /// Errors of the driver: a launch that the device does not support, or the failure of an earlier kernel.
     ///
     /// # Panics
-    /// If there is no such kernel or its arguments have other kinds: a bug of the caller.
+    /// If there is no such kernel or it has more arguments: a bug of the caller.
     pub fn run(mut self) -> Result<(), DeviceError> {
-        let found = SIGNATURES.binary_search_by_key(&self.name, |(name, _)| name);
-        let signature = found.map(|index| SIGNATURES[index].1);
         assert_eq!(
-            signature,
-            Ok(self.kinds.as_slice()),
+            self.values.len(),
+            self.signature.len(),
             "arguments of kernel `{}`",
             self.name
         );

@@ -37,7 +37,7 @@ pub use convolution::{ConvolutionPlan, convolve_by};
 pub use convolutions::ConvolutionAlgorithm;
 pub use dnn::CONVOLUTION;
 pub use facts::{Gpu, gpu, memory, take_peak_bytes};
-pub use launch::{Launch, THREADS};
+pub use launch::{Argument, Launch, THREADS, Value};
 pub use libraries::{FOLDERS, Part, find};
 pub use mark::Mark;
 pub use partials::Partials;
@@ -124,9 +124,7 @@ impl Backend for Cuda {
         let mut values = self.zeros_buffer(addresses.len())?;
         Launch::new("device_gather_firsts")
             .over(addresses.len())
-            .read(&uploaded(&addresses)?)
-            .write(&mut values)
-            .size(addresses.len())
+            .args((&uploaded(&addresses)?, &mut values, addresses.len()))
             .run()?;
         self.download(&values)
     }
@@ -168,9 +166,7 @@ impl Backend for Cuda {
         let mut buffer = self.zeros_buffer(len)?;
         Launch::new("device_fill")
             .over(len)
-            .write(&mut buffer)
-            .float(value)
-            .size(len)
+            .args((&mut buffer, value, len))
             .run()?;
         Ok(buffer)
     }

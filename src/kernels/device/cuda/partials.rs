@@ -55,10 +55,7 @@ impl Partials {
     pub fn total(self, device: &Cuda, factor: f64) -> Result<Buffer<Cuda>, DeviceError> {
         let mut total = device.zeros_buffer(1)?;
         Launch::new("device_total")
-            .read(&self.values)
-            .size(self.blocks)
-            .double(factor)
-            .write(&mut total)
+            .args((&self.values, self.blocks, factor, &mut total))
             .run()?;
         Ok(total)
     }

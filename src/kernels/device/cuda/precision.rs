@@ -3,7 +3,7 @@
 use cudarc::driver::CudaSlice;
 
 use super::context::Context;
-use super::launch::Launch;
+use super::launch::{Launch, Value};
 use crate::device::DeviceError;
 
 /// `len` values at `address`, rounded to `f16`. Values beyond 65,504 become infinite, which loss scaling detects.
@@ -15,9 +15,7 @@ pub(super) fn halved(
     let mut half = context.scratch::<u16>(len)?;
     Launch::new("device_cast_to_half")
         .over(len)
-        .read_address(address)
-        .write(&mut half)
-        .size(len)
+        .args((Value::Pointer(address), &mut half, len))
         .run()?;
     Ok(half)
 }

@@ -1,9 +1,5 @@
 //! [`Product`]: matrix products by cuBLAS, over row-major matrices.
 #![expect(unsafe_code, reason = "cuBLAS is a C library")]
-#![allow(
-    clippy::cast_possible_wrap,
-    reason = "cuBLAS takes sizes as signed numbers; a GPU has no memory for those that would wrap"
-)]
 
 use std::ffi::{c_int, c_longlong};
 

@@ -70,9 +70,7 @@ fn a_block_adds_its_values_for_every_thread() {
     let mut sums = device.zeros_buffer(4).unwrap();
     Launch::new("test_block_sum")
         .blocks(4)
-        .read(&x)
-        .write(&mut sums)
-        .size(1000)
+        .args((&x, &mut sums, 1000_usize))
         .run()
         .unwrap();
     let expected: Vec<f32> = values.chunks(256).map(|part| part.iter().sum()).collect();
@@ -85,8 +83,8 @@ fn a_missing_barrier_shows_in_reverse_order() {
     let neighbours = |waits, backwards| {
         let mut result = device.zeros_buffer(64).unwrap();
         order_backwards(backwards);
-        let launch = Launch::new("test_neighbour").threads(64).write(&mut result);
-        launch.int(waits).run().unwrap();
+        let launch = Launch::new("test_neighbour").threads(64).arg(&mut result);
+        launch.arg(waits).run().unwrap();
         order_backwards(false);
         device.download(&result).unwrap()
     };
@@ -100,10 +98,7 @@ fn a_missing_barrier_shows_in_reverse_order() {
 
 fn launch_a_failing_one(device: &Cuda) -> Result<(), DeviceError> {
     let mut result = device.zeros_buffer(64).unwrap();
-    Launch::new("test_hang")
-        .threads(64)
-        .write(&mut result)
-        .run()
+    Launch::new("test_hang").threads(64).arg(&mut result).run()
 }
 
 #[test]
@@ -161,7 +156,7 @@ fn shared_memory_does_not_carry_over_between_blocks() {
         .blocks(3)
         .threads(32)
         .shared(16)
-        .write(&mut found)
+        .arg(&mut found)
         .run()
         .unwrap();
     let found = device.download(&found).unwrap();
@@ -177,7 +172,7 @@ fn a_shuffle_with_lanes_that_have_ended_is_an_error() {
             Context::current().unwrap().set_waits(true);
             let mut result = device.zeros_buffer(16).unwrap();
             let launch = Launch::new("test_shuffle_of_half").threads(threads);
-            launch.write(&mut result).run().unwrap_err().to_string()
+            launch.arg(&mut result).run().unwrap_err().to_string()
         });
         let error = failing.join().unwrap();
         assert!(error.contains("test_shuffle_of_half"), "{error}");
@@ -191,7 +186,7 @@ fn a_block_of_more_threads_than_its_kernel_was_compiled_for_is_refused() {
     let mut launch = |name, threads| {
         let launch = Launch::new(name).threads(threads);
         launch
-            .write(&mut result)
+            .arg(&mut result)
             .run()
             .map_err(|error| error.to_string())
     };
@@ -207,7 +202,7 @@ fn more_shared_memory_than_a_launch_may_have_is_refused() {
     let mut found = device.zeros_buffer(2).unwrap();
     let mut launch = |bytes| {
         let launch = Launch::new("test_leftover").threads(32).shared(bytes);
-        launch.write(&mut found).run()
+        launch.arg(&mut found).run()
     };
     // The kernel's static array has 128 bytes beside those of the launch; 48 KiB are available without an attribute.
     assert_eq!(launch((48 << 10) - 128), Ok(()));
@@ -217,16 +212,21 @@ fn more_shared_memory_than_a_launch_may_have_is_refused() {
 }
 
 #[test]
-#[should_panic(expected = "2147483648 in an `int` of kernel `device_fill`")]
+#[should_panic(
+    expected = "arguments of kernel `test_neighbour`: Size(2147483648) for number 1, Some(I32)"
+)]
 fn a_number_that_an_int_does_not_hold_is_refused() {
-    let _ = Launch::new("device_fill").number(1 << 31);
+    let mut buffer = Cuda::open(0).unwrap().zeros_buffer(64).unwrap();
+    let _ = Launch::new("test_neighbour").args((&mut buffer, 1_usize << 31));
 }
 
 #[test]
 #[should_panic(expected = "arguments of kernel `device_fill`")]
 fn arguments_that_the_kernel_does_not_have_are_refused() {
     let mut buffer = Cuda::open(0).unwrap().zeros_buffer(4).unwrap();
-    let _ = Launch::new("device_fill").write(&mut buffer).size(4).run();
+    let _ = Launch::new("device_fill")
+        .args((&mut buffer, 4_usize))
+        .run();
 }
 
 #[test]

@@ -7,21 +7,18 @@ use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
 use crate::ops::parallel::{CHUNK, for_each_chunk};
 use crate::ops::simd::simd;
-use crate::ops::{Activation, OpError};
+use crate::ops::{Activation, Result};
 
 impl ActivateKernel for Cpu {
-    fn activate(&self, x: &Buffer<Self>, activation: Activation) -> Result<Buffer<Self>, OpError> {
+    fn activate(&self, x: &Buffer<Self>, activation: Activation) -> Result<Buffer<Self>> {
         let mut y = self.spare_buffer(x.len())?;
         for_each_chunk(&mut y, CHUNK, |start, y| {
             let x = &x[start..start + y.len()];
-            activated!(activation, |act| simd(
-                #[inline(always)]
-                || {
-                    for (y, x) in y.iter_mut().zip(x) {
-                        *y = act.value(*x);
-                    }
-                },
-            ));
+            activated!(activation, |act| simd!({
+                for (y, x) in y.iter_mut().zip(x) {
+                    *y = act.value(*x);
+                }
+            }));
         });
         Ok(y)
     }
@@ -31,18 +28,15 @@ impl ActivateKernel for Cpu {
         kept: &Buffer<Self>,
         grad: &mut Buffer<Self>,
         activation: Activation,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         for_each_chunk(grad, CHUNK, |start, grad| {
             let kept = &kept[start..start + grad.len()];
-            activated!(activation, |act| simd(
-                #[inline(always)]
-                || {
-                    for (grad, kept) in grad.iter_mut().zip(kept) {
-                        // The sum makes 0 of −0, as it would be added to a gradient of zeros.
-                        *grad = *grad * act.slope_from_kept(*kept) + 0.0;
-                    }
-                },
-            ));
+            activated!(activation, |act| simd!({
+                for (grad, kept) in grad.iter_mut().zip(kept) {
+                    // The sum makes 0 of −0, as it would be added to a gradient of zeros.
+                    *grad = *grad * act.slope_from_kept(*kept) + 0.0;
+                }
+            }));
         });
         Ok(())
     }

@@ -5,18 +5,15 @@ use dfdx::tensor::Cuda;
 use super::ActivateKernel;
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
-use crate::ops::{Activation, OpError};
+use crate::ops::{Activation, Result};
 
 impl ActivateKernel for Cuda {
-    fn activate(&self, x: &Buffer<Self>, activation: Activation) -> Result<Buffer<Self>, OpError> {
+    fn activate(&self, x: &Buffer<Self>, activation: Activation) -> Result<Buffer<Self>> {
         let n = self.buffer_len(x);
         let mut y = self.zeros_buffer(n)?;
         Launch::new("activate_forward")
             .over_tiles(n)
-            .read(x)
-            .write(&mut y)
-            .size(n)
-            .int(activation.code())
+            .args((x, &mut y, n, activation))
             .run()?;
         Ok(y)
     }
@@ -26,14 +23,11 @@ impl ActivateKernel for Cuda {
         kept: &Buffer<Self>,
         grad: &mut Buffer<Self>,
         activation: Activation,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let n = self.buffer_len(kept);
         Launch::new("activate_backward")
             .over_tiles(n)
-            .read(kept)
-            .write(grad)
-            .size(n)
-            .int(activation.code())
+            .args((kept, grad, n, activation))
             .run()?;
         Ok(())
     }

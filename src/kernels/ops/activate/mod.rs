@@ -13,13 +13,13 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Activation, Kernels, OpError, Pass, Var, Work};
+use super::{Activation, Kernels, Op, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Activations on one device.
 pub trait ActivateKernel: Backend {
     /// `f(x)`.
-    fn activate(&self, x: &Buffer<Self>, activation: Activation) -> Result<Buffer<Self>, OpError>;
+    fn activate(&self, x: &Buffer<Self>, activation: Activation) -> Result<Buffer<Self>>;
 
     /// Multiplies `grad`, the gradient of the result, by `f'(x)`. `kept` is the result for `Relu`, `Tanh`, `Sigmoid` and
     /// `LeakyRelu`, and `x` for the others.
@@ -28,7 +28,7 @@ pub trait ActivateKernel: Backend {
         kept: &Buffer<Self>,
         grad: &mut Buffer<Self>,
         activation: Activation,
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// `y = f(x)`, elementwise, for any shape; recorded under [`Activation::name`]. `Identity` is `x` itself and records nothing.
@@ -42,7 +42,7 @@ pub fn activate<D: Kernels>(
     pass: &mut Pass<D>,
     x: &Var<D>,
     activation: Activation,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     if activation == Activation::Identity {
         return Ok(x.clone());
     }
@@ -52,31 +52,25 @@ pub fn activate<D: Kernels>(
         Activation::Tanh | Activation::Sigmoid => (activation.flop().0, 3),
         _ => activation.flop(),
     };
-    pass.finish_keeping(
-        activation.name(),
-        Work::new(forward * n, backward * n),
-        data,
-        x.shape(),
-        &[x],
-        |y| {
-            let by_result = activation.has_slope_from_result();
-            let kept = if by_result { y.clone() } else { x.clone() };
-            // The key alone, so that the memory of `x` can be freed.
-            let token = x.token().clone();
-            move |slots, mut grad| {
-                let device = slots.device().clone();
-                device.activate_backward(kept.data(), &mut grad, activation)?;
-                slots.put_under(&token, grad)
-            }
-        },
-    )
+    let op = Op::new(activation.name(), Work::new(forward * n, backward * n), [x]);
+    pass.finish_keeping(op, data, x.shape(), |y| {
+        let by_result = activation.has_slope_from_result();
+        let kept = if by_result { y.clone() } else { x.clone() };
+        // The key alone, so that the memory of `x` can be freed.
+        let token = x.token().clone();
+        move |slots, mut grad| {
+            let device = slots.device().clone();
+            device.activate_backward(kept.data(), &mut grad, activation)?;
+            slots.put_under(&token, grad)
+        }
+    })
 }
 
 /// [`activate`] with [`Activation::Silu`].
 ///
 /// # Errors
 /// As [`activate`].
-pub fn silu<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+pub fn silu<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
     activate(pass, x, Activation::Silu)
 }
 

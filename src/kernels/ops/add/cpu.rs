@@ -8,7 +8,7 @@ use crate::ops::activation::{Activate, activated};
 use crate::ops::gemm::Accumulate;
 use crate::ops::parallel::{CHUNK, add_assign, for_each_chunk, for_each_chunk_pair};
 use crate::ops::simd::simd;
-use crate::ops::{Activation, GradSlots, OpError, Var};
+use crate::ops::{Activation, GradSlots, Result, Var};
 
 impl AddKernel for Cpu {
     fn add(
@@ -17,16 +17,13 @@ impl AddKernel for Cpu {
         b: &Buffer<Self>,
         activation: Activation,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError> {
+    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)> {
         let mut y = self.spare_buffer(a.len())?;
         if !keep {
             for_each_chunk(&mut y, CHUNK, |start, y| {
                 let range = start..start + y.len();
                 let (a, b) = (&a[range.clone()], &b[range]);
-                activated!(activation, |act| simd(
-                    #[inline(always)]
-                    || sum(a, b, y, act)
-                ));
+                activated!(activation, |act| simd!(sum(a, b, y, act)));
             });
             return Ok((y, None));
         }
@@ -34,10 +31,7 @@ impl AddKernel for Cpu {
         for_each_chunk_pair(&mut y, &mut before, CHUNK, |start, y, before| {
             let range = start..start + y.len();
             let (a, b) = (&a[range.clone()], &b[range]);
-            activated!(activation, |act| simd(
-                #[inline(always)]
-                || sum_and_keep(a, b, y, before, act)
-            ));
+            activated!(activation, |act| simd!(sum_and_keep(a, b, y, before, act)));
         });
         Ok((y, Some(before)))
     }
@@ -49,14 +43,11 @@ impl AddKernel for Cpu {
         activation: Activation,
         [a, b]: [&Var<Self>; 2],
         slots: &mut GradSlots<'_, Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         if let Some(before) = before {
             for_each_chunk(&mut grad_output, CHUNK, |start, grad| {
                 let before = &before[start..start + grad.len()];
-                activated!(activation, |act| simd(
-                    #[inline(always)]
-                    || slope(grad, before, act)
-                ));
+                activated!(activation, |act| simd!(slope(grad, before, act)));
             });
         }
         if !b.needs_grad() {
@@ -68,7 +59,7 @@ impl AddKernel for Cpu {
         slots.put(b, grad_output)
     }
 
-    fn accumulate(&self, values: &Buffer<Self>, grad: &mut Buffer<Self>) -> Result<(), OpError> {
+    fn accumulate(&self, values: &Buffer<Self>, grad: &mut Buffer<Self>) -> Result<()> {
         add_assign(grad, values);
         Ok(())
     }
@@ -102,7 +93,7 @@ pub(in crate::ops) fn give(
     grad: &Buffer<Cpu>,
     var: &Var<Cpu>,
     slots: &mut GradSlots<'_, Cpu>,
-) -> Result<(), OpError> {
+) -> Result<()> {
     match slots.entry(var)? {
         (slot, Accumulate::Add) => add_assign(slot, grad),
         (slot, Accumulate::Replace) => for_each_chunk(slot, CHUNK, |start, slot| {

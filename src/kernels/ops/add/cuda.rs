@@ -5,7 +5,7 @@ use dfdx::tensor::Cuda;
 use super::AddKernel;
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
-use crate::ops::{Activation, GradSlots, OpError, Var};
+use crate::ops::{Activation, GradSlots, Result, Var};
 
 impl AddKernel for Cuda {
     fn add(
@@ -14,18 +14,13 @@ impl AddKernel for Cuda {
         b: &Buffer<Self>,
         activation: Activation,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError> {
+    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)> {
         let n = self.buffer_len(a);
         let mut y = self.zeros_buffer(n)?;
         let mut before = keep.then(|| self.zeros_buffer(n)).transpose()?;
         Launch::new("add_forward")
             .over_tiles(n)
-            .read(a)
-            .read(b)
-            .write_if(before.as_mut())
-            .write(&mut y)
-            .size(n)
-            .int(activation.code())
+            .args((a, b, before.as_mut(), &mut y, n, activation))
             .run()?;
         Ok((y, before))
     }
@@ -37,25 +32,22 @@ impl AddKernel for Cuda {
         activation: Activation,
         inputs: [&Var<Self>; 2],
         slots: &mut GradSlots<'_, Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let n = self.buffer_len(&grad_output);
         let mut launch = Launch::new("add_backward")
             .over_tiles(n)
-            .read_if(before)
-            .read(&grad_output);
+            .args((before, &grad_output));
         for input in inputs {
-            launch = launch.write_if(slots.of_needed(input)?);
+            launch = launch.arg(slots.of_needed(input)?);
         }
-        Ok(launch.size(n).int(activation.code()).run()?)
+        Ok(launch.args((n, activation)).run()?)
     }
 
-    fn accumulate(&self, values: &Buffer<Self>, grad: &mut Buffer<Self>) -> Result<(), OpError> {
+    fn accumulate(&self, values: &Buffer<Self>, grad: &mut Buffer<Self>) -> Result<()> {
         let n = self.buffer_len(values);
         Ok(Launch::new("add_accumulate")
             .over_tiles(n)
-            .read(values)
-            .write(grad)
-            .size(n)
+            .args((values, grad, n))
             .run()?)
     }
 }

@@ -9,7 +9,9 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Activation, GradSlots, Held, Kernels, LinearKernel, OpError, Pass, Var, Work};
+use super::{
+    Activation, GradSlots, Held, Kernels, LinearKernel, Op, OpError, Pass, Result, Var, Work,
+};
 use crate::device::{Backend, Buffer};
 
 /// Sums on one device.
@@ -21,7 +23,7 @@ pub trait AddKernel: Backend {
         b: &Buffer<Self>,
         activation: Activation,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError>;
+    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)>;
 
     /// Adds `grad_output · act'(before)` to the gradients of the `inputs` that need one; `before` is what [`AddKernel::add`]
     /// kept, `None` for a plain sum.
@@ -32,7 +34,7 @@ pub trait AddKernel: Backend {
         activation: Activation,
         inputs: [&Var<Self>; 2],
         slots: &mut GradSlots<'_, Self>,
-    ) -> Result<(), OpError>
+    ) -> Result<()>
     where
         Self: LinearKernel,
     {
@@ -50,14 +52,14 @@ pub trait AddKernel: Backend {
     }
 
     /// `grad += values`.
-    fn accumulate(&self, values: &Buffer<Self>, grad: &mut Buffer<Self>) -> Result<(), OpError>;
+    fn accumulate(&self, values: &Buffer<Self>, grad: &mut Buffer<Self>) -> Result<()>;
 }
 
 /// `a + b`, elementwise, for equal shapes.
 ///
 /// # Errors
 /// [`OpError::Shape`] when they differ.
-pub fn add<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var<D>, OpError> {
+pub fn add<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var<D>> {
     activated_sum(pass, a, b, Activation::Identity)
 }
 
@@ -65,7 +67,7 @@ pub fn add<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var
 ///
 /// # Errors
 /// [`OpError::Shape`] when they differ.
-pub fn add_silu<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var<D>, OpError> {
+pub fn add_silu<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var<D>> {
     activated_sum(pass, a, b, Activation::Silu)
 }
 
@@ -73,7 +75,7 @@ pub fn add_silu<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Resul
 ///
 /// # Errors
 /// [`OpError::Shape`] when they differ.
-pub fn add_tanh<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var<D>, OpError> {
+pub fn add_tanh<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var<D>> {
     activated_sum(pass, a, b, Activation::Tanh)
 }
 
@@ -82,17 +84,15 @@ fn activated_sum<D: Kernels>(
     a: &Var<D>,
     b: &Var<D>,
     activation: Activation,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let name = match activation {
         Activation::Silu => "add_silu",
         Activation::Tanh => "add_tanh",
         _ => "add",
     };
     if a.shape() != b.shape() {
-        return Err(OpError::shape(
-            name,
-            format!("{} and {} have different shapes", a.shape(), b.shape()),
-        ));
+        let message = format!("{} and {} have different shapes", a.shape(), b.shape());
+        return Err(OpError::shape(name, message));
     }
     let needs_grad = pass.is_recording() && (a.needs_grad() || b.needs_grad());
     let device = pass.device().clone();
@@ -108,22 +108,16 @@ fn activated_sum<D: Kernels>(
     let n = a.shape().len();
     let work = Work::new((1 + forward) * n, (inputs + backward) * n);
     let (saved_a, saved_b) = (a.clone(), b.clone());
-    pass.finish_owned(
-        name,
-        work,
-        data,
-        a.shape(),
-        &[a, b],
-        move |slots, grad_output| {
-            device.add_backward(
-                before.as_deref(),
-                grad_output,
-                activation,
-                [&saved_a, &saved_b],
-                slots,
-            )
-        },
-    )
+    let op = Op::new(name, work, [a, b]);
+    pass.finish_owned(op, data, a.shape(), move |slots, grad_output| {
+        device.add_backward(
+            before.as_deref(),
+            grad_output,
+            activation,
+            [&saved_a, &saved_b],
+            slots,
+        )
+    })
 }
 
 #[cfg(test)]

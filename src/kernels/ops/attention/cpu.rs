@@ -10,10 +10,6 @@
 //!
 //! Causal: a chunk of rows ends at the column of its last row, and a chunk of columns begins at the row of its first one.
 //! Of the upper triangle only the parts in the chunks on the diagonal are computed; probabilities are zeros there.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd`"
-)]
 
 use std::ops::Range;
 
@@ -28,7 +24,7 @@ use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product};
 use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::{simd, simd_vectors};
-use crate::ops::{Mask, OpError};
+use crate::ops::{Mask, Result};
 
 /// Approximate number of positions in a chunk.
 const ROWS: usize = 128;
@@ -43,7 +39,7 @@ impl AttentionKernel for Cpu {
         qkv: &Buffer<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+    ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let (large, c, len) = (size.is_large(), size.features, size.len());
         let mut y = self.spare_buffer(size.batch * len)?;
         for_each_chunk_if(large, &mut y, len, |start, y| {
@@ -66,7 +62,7 @@ impl AttentionKernel for Cpu {
         mask: Option<Mask>,
         grad_output: &Buffer<Self>,
         (grad_qkv, accumulate): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let (large, len, head_len) = (size.is_large(), size.len(), size.len() / size.heads);
         for_each_chunk_if(large, grad_qkv, 3 * len, |start, joined| {
             let sequence = Sequence::new(qkv, size, start / (3 * len), mask);
@@ -190,10 +186,7 @@ impl<'a> Sequence<'a> {
             return task(&[]);
         }
         with_scratch(parts * c * t, |transposed| {
-            simd(
-                #[inline(always)]
-                || transpose(transposed, &self.qkv[c..], t, 3 * c),
-            );
+            simd!(transpose(transposed, &self.qkv[c..], t, 3 * c));
             task(transposed);
         });
     }

@@ -13,7 +13,7 @@ use crate::device::cuda::{Launch, Product, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::dropout::cuda::drop_some;
 use crate::ops::gemm::Accumulate;
-use crate::ops::{Mask, OpError};
+use crate::ops::{Mask, Result};
 
 impl AttentionKernel for Cuda {
     fn attention(
@@ -21,7 +21,7 @@ impl AttentionKernel for Cuda {
         qkv: &Buffer<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+    ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let places = Places::new(size);
         let (t, d) = (size.positions, size.head_width());
         let apart = places
@@ -36,8 +36,8 @@ impl AttentionKernel for Cuda {
             ..Product::new(t, t, d).transposed_b()
         };
         places.multiply(scores, q, k, (&mut p, places.scores()))?;
-        let launch = places.over_rows("attention_softmax").write(&mut p);
-        launch.number(t).int(i32::from(size.causal)).run()?;
+        let launch = places.over_rows("attention_softmax").arg(&mut p);
+        launch.args((t, size.causal)).run()?;
         let dropped = mask.map(|mask| dropped(&p, mask)).transpose()?;
         let mut y = self.zeros_buffer(places.part_len())?;
         let (product, probabilities) = (
@@ -63,7 +63,7 @@ impl AttentionKernel for Cuda {
         grad_output: &Buffer<Self>,
         // The CUDA kernels only add.
         (grad_qkv, _): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let places = Places::new(size);
         if !places.is_split {
             let dy = (&**grad_output, places.part(0, 1));
@@ -84,7 +84,7 @@ impl AttentionKernel for Cuda {
 }
 
 /// The probabilities after dropout.
-fn dropped(p: &CudaSlice<f32>, mask: Mask) -> Result<CudaSlice<f32>, OpError> {
+fn dropped(p: &CudaSlice<f32>, mask: Mask) -> Result<CudaSlice<f32>> {
     let mut dropped = scratch(p.len())?;
     drop_some(Some(p), &mut dropped, mask)?;
     Ok(dropped)
@@ -99,7 +99,7 @@ fn gradients(
     (probabilities, mask): (&CudaSlice<f32>, Option<Mask>),
     dy: (&CudaSlice<f32>, Matrices),
     (grads, adds): (&mut CudaSlice<f32>, bool),
-) -> Result<(), OpError> {
+) -> Result<()> {
     let (t, d) = (places.size.positions, places.size.head_width());
     let [q, k, v] = [0, 1, 2].map(|part| places.part(part, 3));
     let rows = Product {
@@ -121,11 +121,8 @@ fn gradients(
     }
     places
         .over_rows("attention_softmax_backward")
-        .read(probabilities)
-        .write(&mut scores)
-        .number(t)
-        .int(i32::from(places.size.causal))
-        .float(places.size.scale())
+        .args((probabilities, &mut scores, t))
+        .args((places.size.causal, places.size.scale()))
         .run()?;
     let scores = (&scores, places.scores());
     places.multiply(rows, scores, (qkv, k), (&mut *grads, q))?;
@@ -204,7 +201,7 @@ impl Places {
         (a, at_a): (&CudaSlice<f32>, Matrices),
         (b, at_b): (&CudaSlice<f32>, Matrices),
         (c, at_c): (&mut CudaSlice<f32>, Matrices),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let product = Product {
             strides: [at_a.stride, at_b.stride, at_c.stride],
             rows: [at_a.row, at_b.row, at_c.row],
@@ -215,23 +212,14 @@ impl Places {
     }
 
     /// Separate heads: `(3, B, heads, T, d)`, or with `dy` as a fourth part.
-    fn split(
-        &self,
-        qkv: &CudaSlice<f32>,
-        dy: Option<&CudaSlice<f32>>,
-    ) -> Result<CudaSlice<f32>, OpError> {
+    fn split(&self, qkv: &CudaSlice<f32>, dy: Option<&CudaSlice<f32>>) -> Result<CudaSlice<f32>> {
         let n = (3 + usize::from(dy.is_some())) * self.part_len();
         let mut apart = scratch(n)?;
         Launch::new("attention_split")
             .over_tiles(n)
-            .read(qkv)
-            .read_if(dy)
-            .write(&mut apart)
-            .size(n)
-            .u32(self.size.batch as u32)
-            .u32(self.size.positions as u32)
-            .u32(self.size.heads as u32)
-            .u32(self.size.head_width() as u32)
+            .args((qkv, dy, &mut apart, n, self.size.batch))
+            .args((self.size.positions, self.size.heads))
+            .arg(self.size.head_width())
             .run()?;
         Ok(apart)
     }
@@ -243,19 +231,12 @@ impl Places {
         parts: usize,
         adds: bool,
         joined: &mut CudaSlice<f32>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let n = parts * self.part_len();
         Ok(Launch::new("attention_join")
             .over_tiles(n)
-            .read(apart)
-            .write(joined)
-            .size(n)
-            .u32(self.size.batch as u32)
-            .u32(self.size.positions as u32)
-            .u32(parts as u32)
-            .u32(self.size.heads as u32)
-            .u32(self.size.head_width() as u32)
-            .int(i32::from(adds))
+            .args((apart, joined, n, self.size.batch, self.size.positions))
+            .args((parts, self.size.heads, self.size.head_width(), adds))
             .run()?)
     }
 

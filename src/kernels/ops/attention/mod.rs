@@ -7,7 +7,7 @@ mod rows;
 
 use super::dropout::check_probability;
 use super::gemm::Accumulate;
-use super::{Held, Kernels, Mask, OpError, Pass, Var, Work};
+use super::{Held, Kernels, Mask, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// How a sequence attends to itself.
@@ -69,7 +69,7 @@ pub trait AttentionKernel: Backend {
         qkv: &Buffer<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError>;
+    ) -> Result<(Buffer<Self>, Buffer<Self>)>;
 
     /// Adds the gradient of `qkv` to `grad_qkv`, or replaces it.
     fn attention_backward(
@@ -80,7 +80,7 @@ pub trait AttentionKernel: Backend {
         mask: Option<Mask>,
         grad_output: &Buffer<Self>,
         grad_qkv: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// Attention within each sequence: per head `drop(softmax(q kᵀ / √d)) v`, with `d = C / heads`.
@@ -104,7 +104,7 @@ pub fn attention<D: Kernels>(
     pass: &mut Pass<D>,
     qkv: &Var<D>,
     options: AttentionOptions,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let heads = options.heads;
     check_probability(options.dropout)?;
     let size = match *qkv.shape().dims() {
@@ -128,18 +128,12 @@ pub fn attention<D: Kernels>(
     let (y, saved) = pass.device().attention(qkv.data(), size, mask)?;
     let saved = Held::<D>::new(saved);
     let (shape, input) = (qkv.shape().with_last(size.features), qkv.clone());
-    pass.finish(
-        "attention",
-        size.work(mask.is_some()),
-        y,
-        shape,
-        &[qkv],
-        move |grads, grad_output| {
-            let device = grads.device().clone();
-            let grad_qkv = grads.entry(&input)?;
-            device.attention_backward(input.data(), &saved, size, mask, grad_output, grad_qkv)
-        },
-    )
+    let op = Op::new("attention", size.work(mask.is_some()), [qkv]);
+    pass.finish(op, y, shape, move |grads, grad_output| {
+        let device = grads.device().clone();
+        let grad_qkv = grads.entry(&input)?;
+        device.attention_backward(input.data(), &saved, size, mask, grad_output, grad_qkv)
+    })
 }
 
 #[cfg(test)]

@@ -3,10 +3,6 @@
 //! Only the first values of a row count. Those behind, up to a multiple of [`LANES`], have arbitrary content before and are
 //! zeros afterwards, so that every step takes whole vectors. Several rows take each step together: a sum is added up in a
 //! fixed order, one value after another, and the processor can do so for several rows at a time.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd_vectors`"
-)]
 
 use pulp::{Simd, bytemuck};
 

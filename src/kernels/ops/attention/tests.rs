@@ -10,7 +10,7 @@ fn attend(
     heads: usize,
     causal: bool,
     p: f32,
-) -> impl Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError> + Sync {
+) -> impl Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>> + Sync {
     move |pass, x| {
         if p > 0.0 {
             switch_on(pass);

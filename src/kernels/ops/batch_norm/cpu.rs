@@ -1,8 +1,4 @@
 //! Batch norm on the CPU: chunks of rows; one pass over memory for moments, one for the result; backward two.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd`"
-)]
 
 use dfdx::tensor::Cpu;
 
@@ -12,7 +8,7 @@ use crate::ops::activation::{Activate, activated};
 use crate::ops::chunks::{for_rows, for_rows_beside, map_chunks, rows_per_chunk};
 use crate::ops::parallel::{for_each_chunk, for_each_chunk_pair};
 use crate::ops::simd::simd;
-use crate::ops::{Activation, OpError};
+use crate::ops::{Activation, Result};
 
 impl BatchNormKernel for Cpu {
     fn batch_moments(
@@ -20,7 +16,7 @@ impl BatchNormKernel for Cpu {
         x: &Buffer<Self>,
         BatchNormSize { rows, channels }: BatchNormSize,
         eps: f32,
-    ) -> Result<[Buffer<Self>; 3], OpError> {
+    ) -> Result<[Buffer<Self>; 3]> {
         let chunk = rows_per_chunk(channels);
         let parts = map_chunks(rows, chunk, x.len(), |range| {
             moments_of(&x[range.start * channels..range.end * channels], channels)
@@ -54,11 +50,7 @@ impl BatchNormKernel for Cpu {
         ])
     }
 
-    fn inverse_deviation(
-        &self,
-        variance: &Buffer<Self>,
-        eps: f32,
-    ) -> Result<Buffer<Self>, OpError> {
+    fn inverse_deviation(&self, variance: &Buffer<Self>, eps: f32) -> Result<Buffer<Self>> {
         let inverse = |v: &f32| (1.0 / (f64::from(*v) + f64::from(eps)).sqrt()) as f32;
         Ok(self.upload(variance.iter().map(inverse).collect())?)
     }
@@ -70,17 +62,14 @@ impl BatchNormKernel for Cpu {
         shift: Option<&Buffer<Self>>,
         activation: Activation,
         BatchNormSize { channels, .. }: BatchNormSize,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let mut y = self.spare_buffer(x.len())?;
         let affine = Affine::new(values);
         for_rows(&mut y, channels, |first, y| {
             let start = first * channels;
             let x = &x[start..start + y.len()];
             let shift = shift.map(|shift| &shift[start..start + y.len()]);
-            activated!(activation, |act| simd(
-                #[inline(always)]
-                || forward(y, x, &affine, shift, act),
-            ));
+            activated!(activation, |act| simd!(forward(y, x, &affine, shift, act)));
         });
         Ok(y)
     }
@@ -94,7 +83,7 @@ impl BatchNormKernel for Cpu {
         shift: Option<&Buffer<Self>>,
         activation: Activation,
         BatchNormSize { rows, channels }: BatchNormSize,
-    ) -> Result<[Buffer<Self>; 2], OpError> {
+    ) -> Result<[Buffer<Self>; 2]> {
         let chunk = rows_per_chunk(channels);
         let affine = Affine::new(values);
         // Of every chunk Σ dz, then Σ dz (x − m).
@@ -105,13 +94,10 @@ impl BatchNormKernel for Cpu {
             let part = start..start + grad.len();
             let (own, shift) = (&x[part.clone()], shift.map(|shift| &shift[part.clone()]));
             let y = y.map(|y| &y[part.clone()]);
-            activated!(activation, |act| simd(
-                #[inline(always)]
-                || {
-                    before_activation(grad, own, y, &affine, shift, act, activation);
-                    add_sums(grad, own, &affine.mean, sums);
-                },
-            ));
+            activated!(activation, |act| simd!({
+                before_activation(grad, own, y, &affine, shift, act, activation);
+                add_sums(grad, own, &affine.mean, sums);
+            }));
         });
         let (mut of_beta, mut of_gamma) = (vec![0.0; channels], vec![0.0; channels]);
         for channel in 0..channels {
@@ -133,7 +119,7 @@ impl BatchNormKernel for Cpu {
         values: &BatchNormValues<'_, Self>,
         sums: Option<&[Buffer<Self>; 2]>,
         BatchNormSize { rows, channels }: BatchNormSize,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         // dx = a dz + b + k (x − m), channel by channel.
         let a = factors(values);
         let share = 1.0 / rows as f32;
@@ -148,16 +134,10 @@ impl BatchNormKernel for Cpu {
         let len = rows_per_chunk(channels) * channels;
         match into {
             None => for_each_chunk(grad, len, |start, grad| {
-                simd(
-                    #[inline(always)]
-                    || backward(grad, None, &x[start..], &wide),
-                );
+                simd!(backward(grad, None, &x[start..], &wide));
             }),
             Some(into) => for_each_chunk_pair(into, grad, len, |start, into, grad| {
-                simd(
-                    #[inline(always)]
-                    || backward(into, Some(grad), &x[start..], &wide),
-                );
+                simd!(backward(into, Some(grad), &x[start..], &wide));
             }),
         }
         Ok(())
@@ -216,16 +196,13 @@ fn moments_of(x: &[f32], channels: usize) -> (Vec<f32>, Vec<f32>) {
     // Distances from the first row are small where the mean is large.
     let first = repeated(&x[..channels]);
     let (mut wide, mut mean) = (vec![0.0; first.len()], x[..channels].to_vec());
-    simd(
-        #[inline(always)]
-        || {
-            for x in x.chunks(first.len()) {
-                for ((sum, x), first) in wide.iter_mut().zip(x).zip(&first) {
-                    *sum += x - first;
-                }
+    simd!({
+        for x in x.chunks(first.len()) {
+            for ((sum, x), first) in wide.iter_mut().zip(x).zip(&first) {
+                *sum += x - first;
             }
-        },
-    );
+        }
+    });
     let mut sums = vec![0.0; channels];
     folded(&wide, &mut sums);
     for (mean, sum) in mean.iter_mut().zip(&sums) {
@@ -233,16 +210,13 @@ fn moments_of(x: &[f32], channels: usize) -> (Vec<f32>, Vec<f32>) {
     }
     let around = repeated(&mean);
     wide.fill(0.0);
-    simd(
-        #[inline(always)]
-        || {
-            for x in x.chunks(around.len()) {
-                for ((sum, x), mean) in wide.iter_mut().zip(x).zip(&around) {
-                    *sum += (x - mean) * (x - mean);
-                }
+    simd!({
+        for x in x.chunks(around.len()) {
+            for ((sum, x), mean) in wide.iter_mut().zip(x).zip(&around) {
+                *sum += (x - mean) * (x - mean);
             }
-        },
-    );
+        }
+    });
     sums.fill(0.0);
     folded(&wide, &mut sums);
     (mean, sums)

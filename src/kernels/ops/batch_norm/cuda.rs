@@ -5,7 +5,7 @@ use dfdx::tensor::Cuda;
 use super::{BatchNormKernel, BatchNormSize, BatchNormValues};
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
-use crate::ops::{Activation, OpError};
+use crate::ops::{Activation, Result};
 
 /// Fewest rows of a piece, and most pieces.
 const PIECE: usize = 32;
@@ -22,50 +22,31 @@ impl BatchNormKernel for Cuda {
         x: &Buffer<Self>,
         BatchNormSize { rows, channels }: BatchNormSize,
         eps: f32,
-    ) -> Result<[Buffer<Self>; 3], OpError> {
+    ) -> Result<[Buffer<Self>; 3]> {
         let piece = piece(rows);
         let pieces = rows.div_ceil(piece);
         let mut partial = self.zeros_buffer(2 * pieces * channels)?;
         Launch::new("batch_norm_partial_moments")
             .over(pieces * channels)
-            .read(x)
-            .write(&mut partial)
-            .size(rows)
-            .u32(channels as u32)
-            .u32(piece as u32)
-            .u32(pieces as u32)
+            .args((x, &mut partial, rows, channels, piece, pieces))
             .run()?;
         let mut mean = self.zeros_buffer(channels)?;
         let mut rstd = self.zeros_buffer(channels)?;
         let mut variance = self.zeros_buffer(channels)?;
         Launch::new("batch_norm_moments")
             .over(channels)
-            .read(&partial)
-            .write(&mut mean)
-            .write(&mut rstd)
-            .write(&mut variance)
-            .size(rows)
-            .u32(channels as u32)
-            .u32(piece as u32)
-            .u32(pieces as u32)
-            .float(eps)
+            .args((&partial, &mut mean, &mut rstd, &mut variance, rows))
+            .args((channels, piece, pieces, eps))
             .run()?;
         Ok([mean, rstd, variance])
     }
 
-    fn inverse_deviation(
-        &self,
-        variance: &Buffer<Self>,
-        eps: f32,
-    ) -> Result<Buffer<Self>, OpError> {
+    fn inverse_deviation(&self, variance: &Buffer<Self>, eps: f32) -> Result<Buffer<Self>> {
         let n = self.buffer_len(variance);
         let mut rstd = self.zeros_buffer(n)?;
         Launch::new("batch_norm_rstd")
             .over(n)
-            .read(variance)
-            .write(&mut rstd)
-            .size(n)
-            .float(eps)
+            .args((variance, &mut rstd, n, eps))
             .run()?;
         Ok(rstd)
     }
@@ -77,21 +58,13 @@ impl BatchNormKernel for Cuda {
         shift: Option<&Buffer<Self>>,
         activation: Activation,
         BatchNormSize { channels, .. }: BatchNormSize,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let n = self.buffer_len(x);
         let mut y = self.zeros_buffer(n)?;
         Launch::new("batch_norm_forward")
             .over_tiles(n)
-            .read(x)
-            .read(values.mean)
-            .read(values.rstd)
-            .read(values.gamma)
-            .read(values.beta)
-            .read_if(shift)
-            .write(&mut y)
-            .size(n)
-            .u32(channels as u32)
-            .int(activation.code())
+            .args((x, values.mean, values.rstd, values.gamma, values.beta))
+            .args((shift, &mut y, n, channels, activation))
             .run()?;
         Ok(y)
     }
@@ -105,37 +78,22 @@ impl BatchNormKernel for Cuda {
         shift: Option<&Buffer<Self>>,
         activation: Activation,
         BatchNormSize { rows, channels }: BatchNormSize,
-    ) -> Result<[Buffer<Self>; 2], OpError> {
+    ) -> Result<[Buffer<Self>; 2]> {
         let piece = piece(rows);
         let pieces = rows.div_ceil(piece);
         let mut partial = self.zeros_buffer(2 * pieces * channels)?;
         Launch::new("batch_norm_partial_sums")
             .over(pieces * channels)
-            .write(grad)
-            .read(x)
-            .read_if(y)
-            .read(values.mean)
-            .read(values.rstd)
-            .read(values.gamma)
-            .read(values.beta)
-            .read_if(shift)
-            .write(&mut partial)
-            .size(rows)
-            .u32(channels as u32)
-            .u32(piece as u32)
-            .u32(pieces as u32)
-            .int(activation.code())
+            .args((grad, x, y, values.mean, values.rstd, values.gamma))
+            .args((values.beta, shift, &mut partial, rows, channels))
+            .args((piece, pieces, activation))
             .run()?;
         let mut of_beta = self.zeros_buffer(channels)?;
         let mut of_gamma = self.zeros_buffer(channels)?;
         Launch::new("batch_norm_sums")
             .over(channels)
-            .read(&partial)
-            .read(values.rstd)
-            .write(&mut of_beta)
-            .write(&mut of_gamma)
-            .u32(channels as u32)
-            .u32(pieces as u32)
+            .args((&partial, values.rstd, &mut of_beta, &mut of_gamma))
+            .args((channels, pieces))
             .run()?;
         Ok([of_beta, of_gamma])
     }
@@ -148,21 +106,13 @@ impl BatchNormKernel for Cuda {
         values: &BatchNormValues<'_, Self>,
         sums: Option<&[Buffer<Self>; 2]>,
         BatchNormSize { rows, channels }: BatchNormSize,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let n = self.buffer_len(x);
         Ok(Launch::new("batch_norm_backward")
             .over_tiles(n)
-            .write(grad)
-            .write_if(into)
-            .read(x)
-            .read(values.mean)
-            .read(values.rstd)
-            .read(values.gamma)
-            .read_if(sums.map(|[of_beta, _]| of_beta))
-            .read_if(sums.map(|[_, of_gamma]| of_gamma))
-            .size(n)
-            .size(rows)
-            .u32(channels as u32)
+            .args((grad, into, x, values.mean, values.rstd, values.gamma))
+            .arg(sums.map(|[of_beta, _]| of_beta))
+            .args((sums.map(|[_, of_gamma]| of_gamma), n, rows, channels))
             .run()?)
     }
 }

@@ -13,7 +13,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Activation, Kernels, OpError, Pass, Var, Work};
+use super::{Activation, Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Values and channels of a batch norm.
@@ -55,11 +55,10 @@ pub trait BatchNormKernel: Backend {
         x: &Buffer<Self>,
         size: BatchNormSize,
         eps: f32,
-    ) -> Result<[Buffer<Self>; 3], OpError>;
+    ) -> Result<[Buffer<Self>; 3]>;
 
     /// `1 / √(variance + ε)`.
-    fn inverse_deviation(&self, variance: &Buffer<Self>, eps: f32)
-    -> Result<Buffer<Self>, OpError>;
+    fn inverse_deviation(&self, variance: &Buffer<Self>, eps: f32) -> Result<Buffer<Self>>;
 
     /// `act(norm(x) + shift)`.
     fn batch_norm(
@@ -69,7 +68,7 @@ pub trait BatchNormKernel: Backend {
         shift: Option<&Buffer<Self>>,
         activation: Activation,
         size: BatchNormSize,
-    ) -> Result<Buffer<Self>, OpError>;
+    ) -> Result<Buffer<Self>>;
 
     #[expect(clippy::too_many_arguments, reason = "those of the formula")]
     /// Makes `grad`, the gradient of the result, that before the activation, and returns dβ and dγ. `y` is the result where the
@@ -83,7 +82,7 @@ pub trait BatchNormKernel: Backend {
         shift: Option<&Buffer<Self>>,
         activation: Activation,
         size: BatchNormSize,
-    ) -> Result<[Buffer<Self>; 2], OpError>;
+    ) -> Result<[Buffer<Self>; 2]>;
 
     /// dx from `grad`, dz, in its memory, or in `into`; `sums` are dβ and dγ, `None` with given statistics.
     fn batch_norm_backward(
@@ -94,7 +93,7 @@ pub trait BatchNormKernel: Backend {
         values: &BatchNormValues<'_, Self>,
         sums: Option<&[Buffer<Self>; 2]>,
         size: BatchNormSize,
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// `act((x − m) / √(v + ε) · γ + β + shift)` with mean and biased variance of the batch, and these moments.
@@ -115,7 +114,7 @@ pub fn batch_norm<D: Kernels>(
     shift: Option<&Var<D>>,
     eps: f32,
     activation: Activation,
-) -> Result<(Var<D>, BatchMoments<D>), OpError> {
+) -> Result<(Var<D>, BatchMoments<D>)> {
     let size = check(x, &[("gamma", gamma), ("beta", beta)], shift)?;
     if size.rows < 2 {
         let message = format!(
@@ -152,7 +151,7 @@ pub fn batch_norm_frozen<D: Kernels>(
     variance: &Var<D>,
     eps: f32,
     activation: Activation,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let rows = [
         ("gamma", gamma),
         ("beta", beta),
@@ -177,7 +176,7 @@ fn normalised<D: Kernels>(
     shift: Option<&Var<D>>,
     activation: Activation,
     is_frozen: bool,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let size = sizes(x);
     let values = BatchNormValues {
         mean: &mean,
@@ -192,7 +191,8 @@ fn normalised<D: Kernels>(
     let work = Work::new((8 + more + forward) * n, (10 + more + backward) * n);
     let inputs: Vec<&Var<D>> = [x, gamma, beta].into_iter().chain(shift).collect();
     let (x, gamma, beta, shift) = (x.clone(), gamma.clone(), beta.clone(), shift.cloned());
-    pass.finish_keeping("batch_norm", work, data, x.shape(), &inputs, |y| {
+    let op = Op::new("batch_norm", work, &inputs);
+    pass.finish_keeping(op, data, x.shape(), |y| {
         let y = activation.has_slope_from_result().then(|| y.clone());
         let x = x.clone();
         move |slots, mut grad| {
@@ -263,7 +263,7 @@ fn check<D: Kernels>(
     x: &Var<D>,
     rows: &[(&str, &Var<D>)],
     shift: Option<&Var<D>>,
-) -> Result<BatchNormSize, OpError> {
+) -> Result<BatchNormSize> {
     let shape = x.shape();
     let channels = shape.last();
     let wrong = rows

@@ -5,39 +5,25 @@ use dfdx::tensor::Cuda;
 use super::BlendKernel;
 use crate::device::cuda::{Launch, Partials};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 
 impl BlendKernel for Cuda {
-    fn blend(
-        &self,
-        x: &Buffer<Self>,
-        a: f32,
-        z: &Buffer<Self>,
-        b: f32,
-    ) -> Result<Buffer<Self>, OpError> {
+    fn blend(&self, x: &Buffer<Self>, a: f32, z: &Buffer<Self>, b: f32) -> Result<Buffer<Self>> {
         let n = self.buffer_len(x);
         let mut y = self.zeros_buffer(n)?;
         Launch::new("blend_forward")
             .over(n)
-            .read(x)
-            .float(a)
-            .read(z)
-            .float(b)
-            .write(&mut y)
-            .size(n)
+            .args((x, a, z, b, &mut y, n))
             .run()?;
         Ok(y)
     }
 
-    fn distance(&self, x: &Buffer<Self>, z: &Buffer<Self>) -> Result<f64, OpError> {
+    fn distance(&self, x: &Buffer<Self>, z: &Buffer<Self>) -> Result<f64> {
         let n = self.buffer_len(x);
         let mut partials = Partials::of_values(n)?;
         Launch::new("blend_distance")
             .blocks(partials.blocks())
-            .read(x)
-            .read(z)
-            .write(partials.values())
-            .size(n)
+            .args((x, z, partials.values(), n))
             .run()?;
         Ok(partials.downloaded()?.sqrt())
     }

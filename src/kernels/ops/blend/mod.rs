@@ -4,22 +4,16 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Kernels, OpError, Pass, Var, Work};
+use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Kernels of [`blend`] and [`distance`] on one device. All buffers of one call have the same length.
 pub trait BlendKernel: Backend {
     /// `a x + b z`.
-    fn blend(
-        &self,
-        x: &Buffer<Self>,
-        a: f32,
-        z: &Buffer<Self>,
-        b: f32,
-    ) -> Result<Buffer<Self>, OpError>;
+    fn blend(&self, x: &Buffer<Self>, a: f32, z: &Buffer<Self>, b: f32) -> Result<Buffer<Self>>;
 
     /// `√Σ (x - z)²`, summed in f64 over fixed chunks.
-    fn distance(&self, x: &Buffer<Self>, z: &Buffer<Self>) -> Result<f64, OpError>;
+    fn distance(&self, x: &Buffer<Self>, z: &Buffer<Self>) -> Result<f64>;
 }
 
 /// `a x + b z`, elementwise.
@@ -34,29 +28,23 @@ pub fn blend<D: Kernels>(
     pass: &mut Pass<D>,
     (x, a): (&Var<D>, f32),
     (z, b): (&Var<D>, f32),
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     same_shape("blend", x, z)?;
     let data = pass.device().blend(x.data(), a, z.data(), b)?;
     let n = x.shape().len();
     let inputs = usize::from(x.needs_grad()) + usize::from(z.needs_grad());
     let parts = [(x.clone(), a), (z.clone(), b)];
     let work = Work::new(3 * n, 2 * inputs * n);
-    pass.finish(
-        "blend",
-        work,
-        data,
-        x.shape(),
-        &[x, z],
-        move |slots, grad_output| {
-            let device = slots.device().clone();
-            for (input, factor) in &parts {
-                if input.needs_grad() {
-                    device.add_scaled(slots.of(input)?, grad_output, *factor)?;
-                }
+    let op = Op::new("blend", work, [x, z]);
+    pass.finish(op, data, x.shape(), move |slots, grad_output| {
+        let device = slots.device().clone();
+        for (input, factor) in &parts {
+            if input.needs_grad() {
+                device.add_scaled(slots.of(input)?, grad_output, *factor)?;
             }
-            Ok(())
-        },
-    )
+        }
+        Ok(())
+    })
 }
 
 /// The Euclidean distance between two values of one shape, over all elements. Forces a device sync.
@@ -65,7 +53,7 @@ pub fn blend<D: Kernels>(
 ///
 /// # Errors
 /// [`OpError::Shape`] when the shapes differ.
-pub fn distance<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, z: &Var<D>) -> Result<f64, OpError> {
+pub fn distance<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, z: &Var<D>) -> Result<f64> {
     same_shape("distance", x, z)?;
     let distance = pass.device().distance(x.data(), z.data())?;
     let work = Work::new(3 * x.shape().len(), 0);
@@ -73,7 +61,7 @@ pub fn distance<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, z: &Var<D>) -> Resul
     Ok(distance)
 }
 
-fn same_shape<D: Backend>(op: &'static str, x: &Var<D>, z: &Var<D>) -> Result<(), OpError> {
+fn same_shape<D: Backend>(op: &'static str, x: &Var<D>, z: &Var<D>) -> Result<()> {
     if x.shape() == z.shape() {
         return Ok(());
     }

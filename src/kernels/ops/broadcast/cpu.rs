@@ -4,7 +4,7 @@ use dfdx::tensor::Cpu;
 
 use super::{BroadcastKernel, Combine};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::chunks::for_rows;
 use crate::ops::gemm::Accumulate;
 use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if};
@@ -23,7 +23,7 @@ impl BroadcastKernel for Cpu {
         y: &Buffer<Self>,
         [_, positions, inner]: [usize; 3],
         how: Combine,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let mut z = self.spare_buffer(x.len())?;
         each_part(&mut z, (positions, inner), |at, from, z| {
             let (x, y) = (&x[at..at + z.len()], &y[from..from + z.len()]);
@@ -43,7 +43,7 @@ impl BroadcastKernel for Cpu {
         [_, positions, inner]: [usize; 3],
         factor: f32,
         (sums, accumulate): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let columns = inner.min(COLUMNS);
         // The chunks of a row of sums: the last one is shorter.
         let per_row = inner.div_ceil(columns);
@@ -61,27 +61,24 @@ impl BroadcastKernel for Cpu {
             let mut total = [0.0_f32; COLUMNS];
             let mut block = [0.0_f32; COLUMNS];
             let (total, block) = (&mut total[..sums.len()], &mut block[..sums.len()]);
-            simd(
-                #[inline(always)]
-                || {
-                    for first in (0..positions).step_by(BLOCK) {
-                        block.fill(0.0);
-                        for position in first..positions.min(first + BLOCK) {
-                            let range = row(a, position);
-                            let values = &a[range.clone()];
-                            match b {
-                                None => block.iter_mut().zip(values).for_each(|(s, a)| *s += a),
-                                Some(b) => {
-                                    let pairs = values.iter().zip(&b[range]);
-                                    let sums = block.iter_mut().zip(pairs);
-                                    sums.for_each(|(s, (a, b))| *s += a * b);
-                                }
+            simd!({
+                for first in (0..positions).step_by(BLOCK) {
+                    block.fill(0.0);
+                    for position in first..positions.min(first + BLOCK) {
+                        let range = row(a, position);
+                        let values = &a[range.clone()];
+                        match b {
+                            None => block.iter_mut().zip(values).for_each(|(s, a)| *s += a),
+                            Some(b) => {
+                                let pairs = values.iter().zip(&b[range]);
+                                let sums = block.iter_mut().zip(pairs);
+                                sums.for_each(|(s, (a, b))| *s += a * b);
                             }
                         }
-                        total.iter_mut().zip(&*block).for_each(|(t, s)| *t += s);
                     }
-                },
-            );
+                    total.iter_mut().zip(&*block).for_each(|(t, s)| *t += s);
+                }
+            });
             for (sum, total) in sums.iter_mut().zip(&*total) {
                 match accumulate {
                     Accumulate::Replace => *sum = factor * total,
@@ -104,7 +101,7 @@ impl BroadcastKernel for Cpu {
         [_, positions, inner]: [usize; 3],
         factor: f32,
         (x, accumulate): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         each_part(x, (positions, inner), |_, from, x| {
             let values = x.iter_mut().zip(&y[from..]);
             match accumulate {
@@ -132,23 +129,17 @@ fn each_part(
             let own = &mut values[row * inner..(row + 1) * inner];
             for_each_chunk_if(is_large, own, piece, |start, part| {
                 let from = row / positions * inner + start;
-                simd(
-                    #[inline(always)]
-                    || kernel(row * inner + start, from, part),
-                );
+                simd!(kernel(row * inner + start, from, part));
             });
         }
         return;
     }
     for_rows(values, inner, |first, rows| {
-        simd(
-            #[inline(always)]
-            || {
-                for (offset, part) in rows.chunks_exact_mut(inner).enumerate() {
-                    let row = first + offset;
-                    kernel(row * inner, row / positions * inner, part);
-                }
-            },
-        );
+        simd!({
+            for (offset, part) in rows.chunks_exact_mut(inner).enumerate() {
+                let row = first + offset;
+                kernel(row * inner, row / positions * inner, part);
+            }
+        });
     });
 }

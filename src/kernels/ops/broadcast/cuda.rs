@@ -5,7 +5,7 @@ use dfdx::tensor::Cuda;
 use super::{BroadcastKernel, Combine};
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::gemm::Accumulate;
 
 impl BroadcastKernel for Cuda {
@@ -15,18 +15,12 @@ impl BroadcastKernel for Cuda {
         y: &Buffer<Self>,
         [_, positions, inner]: [usize; 3],
         how: Combine,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let n = self.buffer_len(x);
         let mut z = self.zeros_buffer(n)?;
         Launch::new("broadcast_forward")
             .over_tiles(n)
-            .read(x)
-            .read(y)
-            .write(&mut z)
-            .size(n)
-            .u32(positions as u32)
-            .u32(inner as u32)
-            .int(i32::from(how == Combine::Multiply))
+            .args((x, y, &mut z, n, positions, inner, how == Combine::Multiply))
             .run()?;
         Ok(z)
     }
@@ -38,18 +32,12 @@ impl BroadcastKernel for Cuda {
         [_, positions, inner]: [usize; 3],
         factor: f32,
         (sums, accumulate): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let n = self.buffer_len(sums);
         Ok(Launch::new("broadcast_sums")
             .over(n)
-            .read(a)
-            .read_if(b)
-            .write(sums)
-            .size(n)
-            .u32(positions as u32)
-            .u32(inner as u32)
-            .float(factor)
-            .int(i32::from(accumulate == Accumulate::Add))
+            .args((a, b, sums, n, positions, inner))
+            .args((factor, accumulate == Accumulate::Add))
             .run()?)
     }
 
@@ -59,17 +47,12 @@ impl BroadcastKernel for Cuda {
         [_, positions, inner]: [usize; 3],
         factor: f32,
         (x, accumulate): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let n = self.buffer_len(x);
         Ok(Launch::new("broadcast_spread")
             .over_tiles(n)
-            .read(y)
-            .write(x)
-            .size(n)
-            .u32(positions as u32)
-            .u32(inner as u32)
-            .float(factor)
-            .int(i32::from(accumulate == Accumulate::Add))
+            .args((y, x, n, positions, inner))
+            .args((factor, accumulate == Accumulate::Add))
             .run()?)
     }
 }

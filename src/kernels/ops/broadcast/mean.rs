@@ -1,7 +1,7 @@
 //! [`mean_positions`].
 
 use crate::ops::gemm::Accumulate;
-use crate::ops::{Kernels, OpError, Pass, Var, Work};
+use crate::ops::{Kernels, Op, OpError, Pass, Result, Var, Work};
 
 /// The mean over everything between batch and innermost dimension: over the pixels of an image, over tokens.
 ///
@@ -13,7 +13,7 @@ use crate::ops::{Kernels, OpError, Pass, Var, Work};
 /// [`OpError::Shape`] when `x` is empty or has fewer dimensions.
 /// # Source
 /// PyTorch `x.mean(1)` of tokens; `AdaptiveAvgPool2d(1)` of an image.
-pub fn mean_positions<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+pub fn mean_positions<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
     let shape = x.shape();
     if shape.rank() < 3 || shape.is_empty() {
         let message = format!("expected (B, T, F) or (B, H, W, C), got {shape}");
@@ -26,15 +26,9 @@ pub fn mean_positions<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<
     let mut y = device.spare_buffer(batch * channels)?;
     device.sum_positions(x.data(), None, dims, factor, (&mut y, Accumulate::Replace))?;
     let token = x.clone();
-    pass.finish(
-        "mean",
-        Work::new(shape.len(), shape.len()),
-        y,
-        [batch, channels],
-        &[x],
-        move |slots, dy| {
-            let device = slots.device().clone();
-            device.spread(dy, dims, factor, slots.entry(&token)?)
-        },
-    )
+    let op = Op::new("mean", Work::new(shape.len(), shape.len()), [x]);
+    pass.finish(op, y, [batch, channels], move |slots, dy| {
+        let device = slots.device().clone();
+        device.spread(dy, dims, factor, slots.entry(&token)?)
+    })
 }

@@ -10,7 +10,7 @@ mod mean;
 pub use mean::mean_positions;
 
 use super::gemm::Accumulate;
-use super::{Kernels, OpError, Pass, Var, Work};
+use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// How a row meets the values at a position.
@@ -31,7 +31,7 @@ pub trait BroadcastKernel: Backend {
         y: &Buffer<Self>,
         dims: [usize; 3],
         how: Combine,
-    ) -> Result<Buffer<Self>, OpError>;
+    ) -> Result<Buffer<Self>>;
 
     /// `factor · Σ_p a[o, p, i]`, or of `a · b`, added to `sums` or replacing it.
     fn sum_positions(
@@ -41,7 +41,7 @@ pub trait BroadcastKernel: Backend {
         dims: [usize; 3],
         factor: f32,
         sums: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 
     /// `factor · y[o, i]` at every position, added to `x` or replacing it.
     fn spread(
@@ -50,7 +50,7 @@ pub trait BroadcastKernel: Backend {
         dims: [usize; 3],
         factor: f32,
         x: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// `x ∘ y`, where `y` is the same at every position of `x`.
@@ -72,7 +72,7 @@ pub fn broadcast<D: Kernels>(
     y: &Var<D>,
     dims: [usize; 3],
     how: Combine,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let name = match how {
         Combine::Add => "add",
         Combine::Multiply => "mul",
@@ -90,28 +90,22 @@ pub fn broadcast<D: Kernels>(
         Combine::Multiply => 2 * needed(y),
     };
     let (own, other) = (x.clone(), y.clone());
-    pass.finish_owned(
-        name,
-        Work::new(n, needed(x) + of_y),
-        data,
-        x.shape(),
-        &[x, y],
-        move |slots, dz| {
-            let device = slots.device().clone();
-            if other.needs_grad() {
-                let factor = (how == Combine::Multiply).then(|| own.data());
-                device.sum_positions(&dz, factor, dims, 1.0, slots.entry(&other)?)?;
+    let op = Op::new(name, Work::new(n, needed(x) + of_y), [x, y]);
+    pass.finish_owned(op, data, x.shape(), move |slots, dz| {
+        let device = slots.device().clone();
+        if other.needs_grad() {
+            let factor = (how == Combine::Multiply).then(|| own.data());
+            device.sum_positions(&dz, factor, dims, 1.0, slots.entry(&other)?)?;
+        }
+        match how {
+            _ if !own.needs_grad() => Ok(()),
+            Combine::Add => slots.put(&own, dz),
+            Combine::Multiply => {
+                let dx = device.broadcast(&dz, other.data(), dims, how)?;
+                slots.put(&own, dx)
             }
-            match how {
-                _ if !own.needs_grad() => Ok(()),
-                Combine::Add => slots.put(&own, dz),
-                Combine::Multiply => {
-                    let dx = device.broadcast(&dz, other.data(), dims, how)?;
-                    slots.put(&own, dx)
-                }
-            }
-        },
-    )
+        }
+    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use dfdx::tensor::Cpu;
 
 use super::ConcatKernel;
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::gemm::Accumulate;
 use crate::ops::parallel::{CHUNK, for_each_chunk};
 use crate::ops::simd::simd;
@@ -15,7 +15,7 @@ impl ConcatKernel for Cpu {
         a: &Buffer<Self>,
         b: &Buffer<Self>,
         (wa, wb): (usize, usize),
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let total = wa + wb;
         let mut y = self.spare_buffer(a.len() + b.len())?;
         for_each_chunk(&mut y, rows_of(total) * total, |start, y| {
@@ -38,22 +38,19 @@ impl ConcatKernel for Cpu {
         offset: usize,
         width: usize,
         (grad, accumulate): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         for_each_chunk(grad, rows_of(total) * width, |start, grad| {
             let first = start / width;
             let rows = grad_output[first * total..].chunks_exact(total);
-            simd(
-                #[inline(always)]
-                || {
-                    for (grad, row) in grad.chunks_exact_mut(width).zip(rows) {
-                        let row = &row[offset..offset + width];
-                        match accumulate {
-                            Accumulate::Replace => grad.copy_from_slice(row),
-                            Accumulate::Add => grad.iter_mut().zip(row).for_each(|(g, v)| *g += v),
-                        }
+            simd!({
+                for (grad, row) in grad.chunks_exact_mut(width).zip(rows) {
+                    let row = &row[offset..offset + width];
+                    match accumulate {
+                        Accumulate::Replace => grad.copy_from_slice(row),
+                        Accumulate::Add => grad.iter_mut().zip(row).for_each(|(g, v)| *g += v),
                     }
-                },
-            );
+                }
+            });
         });
         Ok(())
     }

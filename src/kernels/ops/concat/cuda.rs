@@ -5,7 +5,7 @@ use dfdx::tensor::Cuda;
 use super::ConcatKernel;
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::gemm::Accumulate;
 
 impl ConcatKernel for Cuda {
@@ -14,17 +14,12 @@ impl ConcatKernel for Cuda {
         a: &Buffer<Self>,
         b: &Buffer<Self>,
         (wa, wb): (usize, usize),
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let n = self.buffer_len(a) + self.buffer_len(b);
         let mut y = self.zeros_buffer(n)?;
         Launch::new("concat_forward")
             .over_tiles(n)
-            .read(a)
-            .read(b)
-            .write(&mut y)
-            .size(n)
-            .u32(wa as u32)
-            .u32(wb as u32)
+            .args((a, b, &mut y, n, wa, wb))
             .run()?;
         Ok(y)
     }
@@ -37,16 +32,11 @@ impl ConcatKernel for Cuda {
         width: usize,
         // The CUDA kernels only add.
         (grad, _): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let n = self.buffer_len(grad);
         Ok(Launch::new("concat_backward")
             .over_tiles(n)
-            .read(grad_output)
-            .write(grad)
-            .size(n)
-            .u32(total as u32)
-            .u32(offset as u32)
-            .u32(width as u32)
+            .args((grad_output, grad, n, total, offset, width))
             .run()?)
     }
 }

@@ -12,7 +12,7 @@ mod cpu;
 mod cuda;
 
 use super::gemm::Accumulate;
-use super::{Kernels, OpError, Pass, Var, Work};
+use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Concatenation on one device.
@@ -23,7 +23,7 @@ pub trait ConcatKernel: Backend {
         a: &Buffer<Self>,
         b: &Buffer<Self>,
         widths: (usize, usize),
-    ) -> Result<Buffer<Self>, OpError>;
+    ) -> Result<Buffer<Self>>;
 
     /// Adds columns `offset..offset + width` of `grad_output`, which has `total` columns, to `grad`, or replaces it.
     fn concat_backward(
@@ -33,46 +33,32 @@ pub trait ConcatKernel: Backend {
         offset: usize,
         width: usize,
         grad: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// `a` and `b` side by side along the last dimension.
 ///
 /// # Errors
 /// [`OpError::Shape`] when another dimension differs.
-pub fn concat<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var<D>, OpError> {
+pub fn concat<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<Var<D>> {
     let (wa, wb) = (a.shape().last(), b.shape().last());
     if a.shape().with_last(1) != b.shape().with_last(1) {
-        return Err(OpError::shape(
-            "concat",
-            format!("{} and {} differ in rows", a.shape(), b.shape()),
-        ));
+        let message = format!("{} and {} differ in rows", a.shape(), b.shape());
+        return Err(OpError::shape("concat", message));
     }
     let data = pass.device().concat(a.data(), b.data(), (wa, wb))?;
     let shape = a.shape().with_last(wa + wb);
     let (saved_a, saved_b) = (a.clone(), b.clone());
-    pass.finish(
-        "concat",
-        Work::new(0, shape.len()),
-        data,
-        shape,
-        &[a, b],
-        move |slots, grad_output| {
-            let device = slots.device().clone();
-            for (input, offset, width) in [(&saved_a, 0, wa), (&saved_b, wa, wb)] {
-                if input.needs_grad() {
-                    device.concat_backward(
-                        grad_output,
-                        wa + wb,
-                        offset,
-                        width,
-                        slots.entry(input)?,
-                    )?;
-                }
+    let op = Op::new("concat", Work::new(0, shape.len()), [a, b]);
+    pass.finish(op, data, shape, move |slots, grad_output| {
+        let device = slots.device().clone();
+        for (input, offset, width) in [(&saved_a, 0, wa), (&saved_b, wa, wb)] {
+            if input.needs_grad() {
+                device.concat_backward(grad_output, wa + wb, offset, width, slots.entry(input)?)?;
             }
-            Ok(())
-        },
-    )
+        }
+        Ok(())
+    })
 }
 
 #[cfg(test)]

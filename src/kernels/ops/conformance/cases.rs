@@ -6,7 +6,7 @@ use super::paths::paths;
 use super::updates::{memory, updates};
 use super::{Answer, Case, Trial, batch, leaf, random, weight};
 use crate::ops::{
-    Activation, AttentionKind, AttentionOptions, Conv2dOptions, Kernels, OpError, activate, add,
+    Activation, AttentionKind, AttentionOptions, Conv2dOptions, Kernels, Result, activate, add,
     add_silu, add_tanh, attention, blend, concat, conv2d, cross_attention, cross_entropy, distance,
     dropout, embedding, layer_norm, linear, linear_residual, linear_transposed, mse, nudge,
     physics, prepend, rms_norm, slice, transpose,
@@ -31,7 +31,7 @@ fn elements<D: Kernels>(t: &Trial<'_, D>) -> [usize; 2] {
     t.pick([3, 5], [33, 1025], [70, 1001])
 }
 
-fn activated<D: Kernels>(t: &Trial<'_, D>, activation: Activation) -> Result<Answer, OpError> {
+fn activated<D: Kernels>(t: &Trial<'_, D>, activation: Activation) -> Result<Answer> {
     t.gradients(&[batch(elements(t))], |pass, x| {
         activate(pass, &x[0], activation)
     })
@@ -151,7 +151,7 @@ fn convolution<D: Kernels>(
     [count, side, channels]: [usize; 3],
     (kernel, outputs): (usize, usize),
     options: Conv2dOptions,
-) -> Result<Answer, OpError> {
+) -> Result<Answer> {
     let each = channels / options.groups;
     let leaves = [
         batch([count, side, side, channels]),
@@ -225,7 +225,7 @@ fn convolutions<D: Kernels>() -> Vec<Case<D>> {
     ]
 }
 
-fn attend<D: Kernels>(t: &Trial<'_, D>, causal: bool, dropout: f32) -> Result<Answer, OpError> {
+fn attend<D: Kernels>(t: &Trial<'_, D>, causal: bool, dropout: f32) -> Result<Answer> {
     let shape = t.pick([2, 3, 12], [3, 49, 96], [3, 130, 96]);
     let options = AttentionOptions {
         heads: 2,

@@ -2,7 +2,7 @@
 
 use super::{Case, batch, leaf, weight};
 use crate::ops::{
-    Activation, AttentionBlock, AttentionKind, FixedPoint, Kernels, OpError, Pass, Var, add,
+    Activation, AttentionBlock, AttentionKind, FixedPoint, Kernels, Pass, Result, Var, add,
     cross_attention, fixed_point, layer_norm, linear, linear_residual,
 };
 
@@ -21,7 +21,7 @@ pub(super) fn fixed_points<D: Kernels>() -> Vec<Case<D>> {
 }
 
 /// The block applied once to start, keys, values and its parameters.
-fn once<D: Kernels>(pass: &mut Pass<D>, x: &[Var<D>]) -> Result<Var<D>, OpError> {
+fn once<D: Kernels>(pass: &mut Pass<D>, x: &[Var<D>]) -> Result<Var<D>> {
     let pair = |index: usize| [x[3 + 2 * index].clone(), x[4 + 2 * index].clone()];
     let block = AttentionBlock {
         norm1: pair(0),
@@ -57,7 +57,7 @@ fn composed<D: Kernels>(
     pass: &mut Pass<D>,
     block: &AttentionBlock<D>,
     [h, keys, values]: [&Var<D>; 3],
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let [gamma, beta] = &block.norm1;
     let normed = layer_norm(pass, h, gamma, beta, block.eps)?;
     let [weight, bias] = &block.q;

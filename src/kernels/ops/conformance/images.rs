@@ -2,7 +2,7 @@
 
 use super::{Answer, Case, Trial, batch, leaf};
 use crate::ops::{
-    Activation, Combine, Kernels, OpError, Pool, PoolOptions, Var, add, batch_norm,
+    Activation, Combine, Kernels, Pool, PoolOptions, Result, Var, add, batch_norm,
     batch_norm_frozen, broadcast, group_norm, mean_positions, norm_residual, pool,
     upsample_bilinear, upsample_nearest,
 };
@@ -102,7 +102,7 @@ pub(super) fn images<D: Kernels>() -> Vec<Case<D>> {
     ]
 }
 
-fn pooled<D: Kernels>(t: &Trial<'_, D>, how: Pool) -> Result<Answer, OpError> {
+fn pooled<D: Kernels>(t: &Trial<'_, D>, how: Pool) -> Result<Answer> {
     let shape = t.pick([2, 4, 3, 2], [3, 9, 7, 33], [2, 33, 32, 19]);
     let options = PoolOptions {
         kernel: t.pick(2, 3, 3),

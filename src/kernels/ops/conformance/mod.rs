@@ -13,8 +13,10 @@ mod updates;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Kernels, OpError, Pass, Shape, Var, Work};
+use super::{Kernels, Op, OpError, Pass, Result, Shape, Var, Work};
 pub use cases::cases;
+#[cfg(test)]
+pub(super) use updates::One;
 
 /// Values and gradients by name; the name of a gradient begins with `gradient`.
 pub type Answer = Vec<(String, Vec<f32>)>;
@@ -59,14 +61,14 @@ pub struct Case<D: Kernels> {
     pub name: &'static str,
     /// The trait of `ops/mod.rs` whose kernels it runs.
     pub kernel: &'static str,
-    run: fn(&Trial<'_, D>) -> Result<Answer, OpError>,
+    run: fn(&Trial<'_, D>) -> Result<Answer>,
 }
 
 impl<D: Kernels> Case<D> {
     fn new(
         name: &'static str,
         kernel: &'static str,
-        run: fn(&Trial<'_, D>) -> Result<Answer, OpError>,
+        run: fn(&Trial<'_, D>) -> Result<Answer>,
     ) -> Self {
         Self { name, kernel, run }
     }
@@ -75,7 +77,7 @@ impl<D: Kernels> Case<D> {
     ///
     /// # Errors
     /// As the operation.
-    pub fn run(&self, device: &D, size: Size, property: Property) -> Result<Answer, OpError> {
+    pub fn run(&self, device: &D, size: Size, property: Property) -> Result<Answer> {
         (self.run)(&Trial {
             device,
             size,
@@ -146,9 +148,9 @@ impl<D: Kernels> Trial<'_, D> {
     }
 
     /// Values of `f` at random leaves, and the gradients of all of them for a random gradient of the result.
-    fn gradients<F>(&self, leaves: &[Leaf], f: F) -> Result<Answer, OpError>
+    fn gradients<F>(&self, leaves: &[Leaf], f: F) -> Result<Answer>
     where
-        F: Fn(&mut Pass<D>, &[Var<D>]) -> Result<Var<D>, OpError>,
+        F: Fn(&mut Pass<D>, &[Var<D>]) -> Result<Var<D>>,
     {
         let inputs: Vec<(Vec<f32>, Shape)> = leaves
             .iter()
@@ -174,9 +176,9 @@ impl<D: Kernels> Trial<'_, D> {
     }
 
     /// What `f` gives at random leaves, where it has no gradient.
-    fn values<F>(&self, leaves: &[Leaf], f: F) -> Result<Answer, OpError>
+    fn values<F>(&self, leaves: &[Leaf], f: F) -> Result<Answer>
     where
-        F: FnOnce(&mut Pass<D>, &[Var<D>]) -> Result<Vec<f32>, OpError>,
+        F: FnOnce(&mut Pass<D>, &[Var<D>]) -> Result<Vec<f32>>,
     {
         let vars = leaves.iter().zip(1..).map(|(leaf, seed)| {
             let values = random(leaf.shape.len(), seed).into_iter();
@@ -193,7 +195,7 @@ impl<D: Kernels> Trial<'_, D> {
         Pass::recording(self.device).with_dropout(ChaCha8Rng::seed_from_u64(7))
     }
 
-    fn vars(&self, inputs: &[(Vec<f32>, Shape)]) -> Result<Vec<Var<D>>, OpError> {
+    fn vars(&self, inputs: &[(Vec<f32>, Shape)]) -> Result<Vec<Var<D>>> {
         let vars = inputs.iter().map(|(values, shape)| {
             Var::constant(self.device, values.clone(), *shape)?.leaf(self.device)
         });
@@ -206,9 +208,9 @@ impl<D: Kernels> Trial<'_, D> {
         inputs: &[(Vec<f32>, Shape)],
         weights: Option<&[f32]>,
         f: &F,
-    ) -> Result<(Vec<f32>, Vec<Vec<f32>>), OpError>
+    ) -> Result<(Vec<f32>, Vec<Vec<f32>>)>
     where
-        F: Fn(&mut Pass<D>, &[Var<D>]) -> Result<Var<D>, OpError>,
+        F: Fn(&mut Pass<D>, &[Var<D>]) -> Result<Var<D>>,
     {
         let vars = self.vars(inputs)?;
         let mut pass = self.pass();
@@ -220,7 +222,7 @@ impl<D: Kernels> Trial<'_, D> {
         let gradients = vars
             .iter()
             .map(|var| Ok(self.device.download(grads.of(var)?)?));
-        Ok((values, gradients.collect::<Result<_, OpError>>()?))
+        Ok((values, gradients.collect::<Result<_>>()?))
     }
 
     /// Values, and central differences of their weighted sum.
@@ -228,9 +230,9 @@ impl<D: Kernels> Trial<'_, D> {
         &self,
         mut inputs: Vec<(Vec<f32>, Shape)>,
         f: &F,
-    ) -> Result<(Vec<f32>, Vec<Vec<f32>>), OpError>
+    ) -> Result<(Vec<f32>, Vec<Vec<f32>>)>
     where
-        F: Fn(&mut Pass<D>, &[Var<D>]) -> Result<Var<D>, OpError>,
+        F: Fn(&mut Pass<D>, &[Var<D>]) -> Result<Var<D>>,
     {
         const STEP: f32 = 1.0 / 128.0;
         let forward = |inputs: &[(Vec<f32>, Shape)]| {
@@ -266,9 +268,9 @@ impl<D: Kernels> Trial<'_, D> {
         leaves: &[Leaf],
         inputs: &[(Vec<f32>, Shape)],
         f: &F,
-    ) -> Result<(Vec<f32>, Vec<Vec<f32>>), OpError>
+    ) -> Result<(Vec<f32>, Vec<Vec<f32>>)>
     where
-        F: Fn(&mut Pass<D>, &[Var<D>]) -> Result<Var<D>, OpError>,
+        F: Fn(&mut Pass<D>, &[Var<D>]) -> Result<Var<D>>,
     {
         let first = leaves.iter().find(|leaf| leaf.is_batch);
         let count = first.map_or(1, |leaf| leaf.shape.dims()[0]);
@@ -316,17 +318,13 @@ pub(super) fn weighted_sum<D: Kernels>(
     output: &Var<D>,
     values: &[f32],
     weights: Vec<f32>,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let device = pass.device().clone();
     let terms = values.iter().zip(&weights);
     let sum: f64 = terms.map(|(v, w)| f64::from(*v) * f64::from(*w)).sum();
     let (data, saved) = (device.upload(vec![sum as f32])?, output.clone());
-    pass.finish(
-        "weighted_sum",
-        Work::default(),
-        data,
-        [1],
-        &[output],
-        move |slots, _| slots.put(&saved, device.upload(weights)?),
-    )
+    let op = Op::new("weighted_sum", Work::default(), [output]);
+    pass.finish(op, data, [1], move |slots, _| {
+        slots.put(&saved, device.upload(weights)?)
+    })
 }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{Case, Leaf, batch, leaf, random, weight};
 use crate::ops::{
-    KernelLoss, KernelOptions, KernelStatistic, Kernels, OpError, Pass, PathBatch, RbfStatistic,
+    KernelLoss, KernelOptions, KernelStatistic, Kernels, Pass, PathBatch, RbfStatistic, Result,
     SignatureLoss, SignatureSize, Var, add, euler_maruyama, kernel_loss, pointwise_network,
     signature_loss, signature_projection,
 };
@@ -120,7 +120,7 @@ fn field(hidden: usize) -> [Leaf; 6] {
 }
 
 /// `x` with `distance` added to every other value and taken from the rest.
-fn away<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, distance: f32) -> Result<Var<D>, OpError> {
+fn away<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, distance: f32) -> Result<Var<D>> {
     let signs = [distance, -distance].into_iter().cycle();
     let shift = signs.take(x.shape().len()).collect();
     let shift = Var::constant(pass.device(), shift, x.shape())?;

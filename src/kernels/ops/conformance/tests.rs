@@ -143,7 +143,7 @@ fn every_operation_that_a_pass_counts_is_checked() {
     sources(&ops(), &mut texts);
     let mut counted = BTreeSet::new();
     for text in &texts {
-        for call in ["pass.finish(", "pass.finish_owned(", "pass.count("] {
+        for call in ["Op::new(", "pass.count("] {
             for after in text.split(call).skip(1) {
                 let name = after.trim_start().strip_prefix('"');
                 counted.extend(name.and_then(|name| name.split('"').next()));

@@ -1,8 +1,8 @@
 //! Copies to the device and back, and in-place updates: the steps of optimizers.
 
 use super::{Answer, Case, Trial, random};
-use crate::device::Buffer;
-use crate::ops::{AdamStep, Kernels, OpError, SgdStep};
+use crate::device::{Backend, Buffer};
+use crate::ops::{AdamStep, Grads, Kernels, Module, Parameter, Path, Result, SgdStep, StepState};
 
 /// Copies to the device and back keep every bit.
 pub(super) fn memory<D: Kernels>() -> Vec<Case<D>> {
@@ -39,44 +39,75 @@ pub(super) fn updates<D: Kernels>() -> Vec<Case<D>> {
             in_place(t, |device, x, y| device.add_scaled(x, y, 0.3))
         }),
         Case::new("lerp", "UpdateKernel", |t| {
-            in_place(t, |device, x, y| device.lerp(x, y, 0.1))
+            let mut model = One::new(t.device, inputs(t, 2))?;
+            let mut averages = StepState::new(vec![[t.device.upload(inputs(t, 1))?]]);
+            t.device.lerp_all(&mut averages, &mut model, 0.1, None)?;
+            let [average] = &averages.buffers[0];
+            Ok(vec![part("values", t.device.download(average)?)])
         }),
         Case::new("adam_step", "UpdateKernel", |t| {
-            let (mut p, g) = (
-                t.device.upload(inputs(t, 1))?,
-                t.device.upload(inputs(t, 2))?,
-            );
+            let mut model = One::new(t.device, inputs(t, 1))?;
+            let mut grads = model.gradients(t.device, inputs(t, 2))?;
             let squares = inputs(t, 4).iter().map(|x| x * x).collect();
-            let (mut mean, mut square) =
-                (t.device.upload(inputs(t, 3))?, t.device.upload(squares)?);
-            let step = AdamStep::new(1e-2, (0.9, 0.999), 1e-8, 0.1, 3);
+            let mean = t.device.upload(inputs(t, 3))?;
+            let mut state = StepState::new(vec![[mean, t.device.upload(squares)?]]);
+            let step = (AdamStep::new(1e-2, (0.9, 0.999), 1e-8, 0.1, 3), 0.0);
             t.device
-                .adam_step(&mut p, &g, &mut mean, &mut square, step)?;
+                .adam_steps(&mut model, &mut grads, &mut state, step, &[], None)?;
+            let [mean, square] = &state.buffers[0];
             Ok(vec![
-                part("values", t.device.download(&p)?),
-                part("mean", t.device.download(&mean)?),
-                part("square", t.device.download(&square)?),
+                part("values", model.values(t.device)?),
+                part("mean", t.device.download(mean)?),
+                part("square", t.device.download(square)?),
             ])
         }),
         Case::new("sgd_step", "UpdateKernel", |t| {
-            let (mut p, g) = (
-                t.device.upload(inputs(t, 1))?,
-                t.device.upload(inputs(t, 2))?,
-            );
-            let mut momentum = t.device.upload(inputs(t, 3))?;
+            let mut model = One::new(t.device, inputs(t, 1))?;
+            let mut grads = model.gradients(t.device, inputs(t, 2))?;
+            let mut state = StepState::new(vec![[t.device.upload(inputs(t, 3))?]]);
             let step = SgdStep {
                 lr: 1e-2,
                 momentum: 0.9,
                 nesterov: t.pick(false, true, true),
                 weight_decay: 0.1,
             };
-            t.device.sgd_step(&mut p, &g, Some(&mut momentum), step)?;
+            t.device
+                .sgd_steps(&mut model, &mut grads, &mut state, step, &[], None)?;
+            let [momentum] = &state.buffers[0];
             Ok(vec![
-                part("values", t.device.download(&p)?),
-                part("momentum", t.device.download(&momentum)?),
+                part("values", model.values(t.device)?),
+                part("momentum", t.device.download(momentum)?),
             ])
         }),
     ]
+}
+
+/// A model of one parameter.
+pub(in crate::ops) struct One<D: Backend>(Parameter<D>);
+
+impl<D: Backend> Module<D> for One<D> {
+    fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
+        visit(path.as_str(), &mut self.0);
+    }
+}
+
+impl<D: Backend> One<D> {
+    pub(in crate::ops) fn new(device: &D, values: Vec<f32>) -> Result<Self> {
+        Ok(Self(Parameter::from_buffer(
+            device,
+            device.upload(values)?,
+        )?))
+    }
+
+    pub(in crate::ops) fn values(&self, device: &D) -> Result<Vec<f32>> {
+        Ok(device.download(self.0.data())?)
+    }
+
+    pub(in crate::ops) fn gradients(&self, device: &D, values: Vec<f32>) -> Result<Grads<D>> {
+        let mut grads = Grads::for_norms(device);
+        *grads.of_parameter(&self.0)? = device.upload(values)?;
+        Ok(grads)
+    }
 }
 
 fn part(name: &str, values: Vec<f32>) -> (String, Vec<f32>) {
@@ -94,9 +125,9 @@ fn inputs<D: Kernels>(t: &Trial<'_, D>, seed: u64) -> Vec<f32> {
 }
 
 /// What a kernel makes of its first input.
-type InPlace<D> = fn(&D, &mut Buffer<D>, &Buffer<D>) -> Result<(), OpError>;
+type InPlace<D> = fn(&D, &mut Buffer<D>, &Buffer<D>) -> Result<()>;
 
-fn in_place<D: Kernels>(t: &Trial<'_, D>, f: InPlace<D>) -> Result<Answer, OpError> {
+fn in_place<D: Kernels>(t: &Trial<'_, D>, f: InPlace<D>) -> Result<Answer> {
     let mut x = t.device.upload(inputs(t, 1))?;
     let y = t.device.upload(inputs(t, 2))?;
     f(t.device, &mut x, &y)?;

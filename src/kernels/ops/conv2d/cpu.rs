@@ -8,7 +8,7 @@ use super::algorithm::note_use;
 use super::windows::{Chunk, Windows};
 use super::{Conv2dKernel, Conv2dSize, backward, depthwise, groups, winograd};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product, sum_partials};
 use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
@@ -28,7 +28,7 @@ impl Conv2dKernel for Cpu {
         weight: &Buffer<Self>,
         bias: Option<&Buffer<Self>>,
         size: &Conv2dSize,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let mut y = self.spare_buffer(size.output_shape().len())?;
         note_use(if size.is_depthwise() {
             None
@@ -45,7 +45,7 @@ impl Conv2dKernel for Cpu {
         weight: &Buffer<Self>,
         size: &Conv2dSize,
         (grad_x, accumulate): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         backward_x(size, grad_output, weight, (grad_x, accumulate));
         Ok(())
     }
@@ -56,7 +56,7 @@ impl Conv2dKernel for Cpu {
         grad_output: &Buffer<Self>,
         size: &Conv2dSize,
         (grad_weight, accumulate): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         backward_weight(size, x, grad_output, (grad_weight, accumulate));
         Ok(())
     }
@@ -240,14 +240,11 @@ pub(super) fn convolve_chunk(
             );
         }
         let row = chunk.width() * k;
-        simd(
-            #[inline(always)]
-            || {
-                for (index, at) in chunk.row_starts().enumerate() {
-                    store(index, &results[at * k..][..row]);
-                }
-            },
-        );
+        simd!({
+            for (index, at) in chunk.row_starts().enumerate() {
+                store(index, &results[at * k..][..row]);
+            }
+        });
     });
 }
 

@@ -8,10 +8,10 @@ mod windows;
 use dfdx::tensor::Cuda;
 use windows::MOST_VALUES;
 
-use super::{Conv2dKernel, Conv2dSize};
+use super::{Conv2dKernel, Conv2dOptions, Conv2dSize};
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer, DeviceError};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::gemm::Accumulate;
 
 impl Conv2dKernel for Cuda {
@@ -21,7 +21,7 @@ impl Conv2dKernel for Cuda {
         weight: &Buffer<Self>,
         bias: Option<&Buffer<Self>>,
         size: &Conv2dSize,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let mut y = self.zeros_buffer(size.output_shape().len())?;
         if size.is_depthwise() {
             depthwise::forward(x, weight, bias, size, &mut y)?;
@@ -38,7 +38,7 @@ impl Conv2dKernel for Cuda {
         weight: &Buffer<Self>,
         size: &Conv2dSize,
         (grad_x, _): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         if size.is_depthwise() {
             depthwise::backward_x(grad_output, weight, size, grad_x)?;
         } else if !library::backward_x(grad_output, weight, size, grad_x)? {
@@ -53,7 +53,7 @@ impl Conv2dKernel for Cuda {
         grad_output: &Buffer<Self>,
         size: &Conv2dSize,
         (grad_weight, _): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         if size.is_depthwise() {
             depthwise::backward_weight(x, grad_output, size, grad_weight)?;
         } else if !library::backward_weight(x, grad_output, size, grad_weight)? {
@@ -72,11 +72,22 @@ fn add_bias(
     let n = size.output_shape().len();
     Launch::new("conv2d_add_bias")
         .over_tiles(n)
-        .read(bias)
-        .write(y)
-        .size(n)
-        .u32(size.channels.1 as u32)
+        .args((bias, y, n, size.channels.1))
         .run()
+}
+
+/// The trailing arguments of own kernels; the last is the results' channels or the number of groups.
+fn sized(launch: Launch, size: &Conv2dSize, last: usize) -> Launch {
+    let Conv2dOptions {
+        stride,
+        padding,
+        dilation,
+        ..
+    } = size.options;
+    let (input, output, kernel) = (size.input, size.output, size.kernel);
+    launch
+        .args((input.0, input.1, size.channels.0, output.0, output.1))
+        .args((kernel.0, kernel.1, stride, padding, dilation, last))
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ mod winograd;
 pub use algorithm::{Convolution, take_convolutions};
 
 use super::gemm::Accumulate;
-use super::{Activation, Kernels, OpError, Pass, Shape, Var, Work, linear};
+use super::{Activation, Kernels, Op, OpError, Pass, Result, Shape, Var, Work, linear};
 use crate::device::{Backend, Buffer};
 
 /// How a convolution moves over its input.
@@ -130,7 +130,7 @@ pub trait Conv2dKernel: Backend {
         weight: &Buffer<Self>,
         bias: Option<&Buffer<Self>>,
         size: &Conv2dSize,
-    ) -> Result<Buffer<Self>, OpError>;
+    ) -> Result<Buffer<Self>>;
 
     /// Adds the gradient of the input to `grad_x`, or replaces it.
     fn conv2d_backward_x(
@@ -139,7 +139,7 @@ pub trait Conv2dKernel: Backend {
         weight: &Buffer<Self>,
         size: &Conv2dSize,
         grad_x: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 
     /// Adds the gradient of the weight to `grad_weight`, or replaces it.
     fn conv2d_backward_weight(
@@ -148,7 +148,7 @@ pub trait Conv2dKernel: Backend {
         grad_output: &Buffer<Self>,
         size: &Conv2dSize,
         grad_weight: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// The convolution of `x` with `weight`, by the algorithm chosen for its shape; see the module.
@@ -162,7 +162,7 @@ pub fn conv2d<D: Kernels>(
     weight: &Var<D>,
     bias: Option<&Var<D>>,
     options: Conv2dOptions,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     conv2d_by(Convolution::Auto, pass, x, weight, bias, options)
 }
 
@@ -177,7 +177,7 @@ pub fn conv2d_by<D: Kernels>(
     weight: &Var<D>,
     bias: Option<&Var<D>>,
     options: Conv2dOptions,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let size = Conv2dSize {
         algorithm,
         ..check(x, weight, bias, options)?
@@ -199,32 +199,26 @@ pub fn conv2d_by<D: Kernels>(
         0
     };
     let work = Work::new(size.flop() + biased, products * size.flop() + biased);
-    pass.finish(
-        "conv2d",
-        work,
-        data,
-        size.output_shape(),
-        &inputs,
-        move |slots, grad_output| {
-            let device = slots.device().clone();
-            if let Some(bias) = saved_bias.as_ref().filter(|bias| bias.needs_grad()) {
-                device.bias_backward(grad_output, slots.of(bias)?)?;
-            }
-            if saved_weight.needs_grad() {
-                let slot = slots.entry(&saved_weight)?;
-                device.conv2d_backward_weight(saved_x.data(), grad_output, &size, slot)?;
-            }
-            if saved_x.needs_grad() {
-                device.conv2d_backward_x(
-                    grad_output,
-                    saved_weight.data(),
-                    &size,
-                    slots.entry(&saved_x)?,
-                )?;
-            }
-            Ok(())
-        },
-    )
+    let op = Op::new("conv2d", work, &inputs);
+    pass.finish(op, data, size.output_shape(), move |slots, grad_output| {
+        let device = slots.device().clone();
+        if let Some(bias) = saved_bias.as_ref().filter(|bias| bias.needs_grad()) {
+            device.bias_backward(grad_output, slots.of(bias)?)?;
+        }
+        if saved_weight.needs_grad() {
+            let slot = slots.entry(&saved_weight)?;
+            device.conv2d_backward_weight(saved_x.data(), grad_output, &size, slot)?;
+        }
+        if saved_x.needs_grad() {
+            device.conv2d_backward_x(
+                grad_output,
+                saved_weight.data(),
+                &size,
+                slots.entry(&saved_x)?,
+            )?;
+        }
+        Ok(())
+    })
 }
 
 fn check<D: Backend>(
@@ -232,7 +226,7 @@ fn check<D: Backend>(
     weight: &Var<D>,
     bias: Option<&Var<D>>,
     options: Conv2dOptions,
-) -> Result<Conv2dSize, OpError> {
+) -> Result<Conv2dSize> {
     let error = |message: String| Err(OpError::shape("conv2d", message));
     let (Some((batch, h, w, c)), Some((kh, kw, weight_c, k))) =
         (x.shape().image(), weight.shape().image())

@@ -31,7 +31,7 @@ pub(super) fn run(
 ) -> impl Fn(
     &mut Pass<testing::TestDevice>,
     &[Var<testing::TestDevice>],
-) -> Result<Var<testing::TestDevice>, OpError> {
+) -> Result<Var<testing::TestDevice>> {
     move |pass, v| conv2d_by(algorithm, pass, &v[0], &v[1], v.get(2), options)
 }
 

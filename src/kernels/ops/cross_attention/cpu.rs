@@ -8,7 +8,7 @@ use crate::device::{Backend, Buffer};
 use crate::ops::parallel::{CHUNK, PRODUCT_FLOP, for_each_chunk, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
-use crate::ops::{OpError, math};
+use crate::ops::{Result, math};
 
 /// One sequence's queries (or their gradients), keys and values, row-major `(N, C)` and `(M, C)`.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ impl CrossAttentionKernel for Cpu {
         k: &Buffer<Self>,
         v: &Buffer<Self>,
         size: CrossAttentionSize,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let mut y = vec![0.0; q.len()];
         let (q, k) = (features(q, size.kind), features(k, size.kind));
         let len = size.queries * size.features;
@@ -49,15 +49,12 @@ impl CrossAttentionKernel for Cpu {
                 return;
             }
             with_scratch(size.keys, |scratch| {
-                simd(
-                    #[inline(always)]
-                    || {
-                        for (offset, y) in y.chunks_exact_mut(len).enumerate() {
-                            let sequence = sequence(&q, &k, v, size, first + offset);
-                            short::forward(sequence, size, y, scratch);
-                        }
-                    },
-                );
+                simd!({
+                    for (offset, y) in y.chunks_exact_mut(len).enumerate() {
+                        let sequence = sequence(&q, &k, v, size, first + offset);
+                        short::forward(sequence, size, y, scratch);
+                    }
+                });
             });
         });
         Ok(self.upload(y)?)
@@ -70,7 +67,7 @@ impl CrossAttentionKernel for Cpu {
         v: &Buffer<Self>,
         size: CrossAttentionSize,
         grad_output: &Buffer<Self>,
-    ) -> Result<[Buffer<Self>; 3], OpError> {
+    ) -> Result<[Buffer<Self>; 3]> {
         let (query_len, key_len) = (size.queries * size.features, size.keys * size.features);
         let mut grads = [vec![0.0; q.len()], vec![0.0; k.len()], vec![0.0; v.len()]];
         let (q_features, k_features) = (features(q, size.kind), features(k, size.kind));
@@ -82,10 +79,7 @@ impl CrossAttentionKernel for Cpu {
                 return;
             }
             with_scratch(2 * size.keys, |scratch| {
-                simd(
-                    #[inline(always)]
-                    || short::backward(sequence, size, dy, grads, scratch),
-                );
+                simd!(short::backward(sequence, size, dy, grads, scratch));
             });
         };
         let [dq, dk, dv] = &mut grads;
@@ -134,14 +128,11 @@ fn features(x: &[f32], kind: AttentionKind) -> std::borrow::Cow<'_, [f32]> {
     let mut y = vec![0.0; x.len()];
     for_each_chunk(&mut y, CHUNK, |start, y| {
         let x = &x[start..start + y.len()];
-        simd(
-            #[inline(always)]
-            || {
-                for (y, &x) in y.iter_mut().zip(x) {
-                    *y = if x > 0.0 { x + 1.0 } else { math::exp(x) };
-                }
-            },
-        );
+        simd!({
+            for (y, &x) in y.iter_mut().zip(x) {
+                *y = if x > 0.0 { x + 1.0 } else { math::exp(x) };
+            }
+        });
     });
     y.into()
 }
@@ -150,13 +141,10 @@ fn features(x: &[f32], kind: AttentionKind) -> std::borrow::Cow<'_, [f32]> {
 fn through_features(grad: &mut [f32], features: &[f32]) {
     for_each_chunk(grad, CHUNK, |start, grad| {
         let features = &features[start..start + grad.len()];
-        simd(
-            #[inline(always)]
-            || {
-                for (grad, feature) in grad.iter_mut().zip(features) {
-                    *grad *= feature.min(1.0);
-                }
-            },
-        );
+        simd!({
+            for (grad, feature) in grad.iter_mut().zip(features) {
+                *grad *= feature.min(1.0);
+            }
+        });
     });
 }

@@ -8,7 +8,7 @@ use dfdx::tensor::Cuda;
 use super::{AttentionKind, CrossAttentionKernel, CrossAttentionSize, LINEAR_EPS};
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 
 /// Rows per block of 128 threads, one warp each.
 const ROWS: usize = 4;
@@ -26,7 +26,7 @@ impl CrossAttentionKernel for Cuda {
         k: &Buffer<Self>,
         v: &Buffer<Self>,
         size: CrossAttentionSize,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         if !is_short(size) {
             return match size.kind {
                 AttentionKind::Softmax => softmax::forward(self, [q, k, v], size),
@@ -37,10 +37,7 @@ impl CrossAttentionKernel for Cuda {
         let rows = size.batch * size.queries * size.heads;
         let launch = over_rows("cross_attention_short", rows)
             .shared(ROWS * size.keys * size_of::<f32>())
-            .read(q)
-            .read(k)
-            .read(v)
-            .write(&mut y);
+            .args((q, k, v, &mut y));
         with_size(launch, rows, size).run()?;
         Ok(y)
     }
@@ -52,7 +49,7 @@ impl CrossAttentionKernel for Cuda {
         v: &Buffer<Self>,
         size: CrossAttentionSize,
         grad_output: &Buffer<Self>,
-    ) -> Result<[Buffer<Self>; 3], OpError> {
+    ) -> Result<[Buffer<Self>; 3]> {
         if !is_short(size) {
             return match size.kind {
                 AttentionKind::Softmax => softmax::backward(self, [q, k, v], size, grad_output),
@@ -63,13 +60,7 @@ impl CrossAttentionKernel for Cuda {
         let rows = size.batch * size.heads;
         let launch = over_rows("cross_attention_short_backward", rows)
             .shared(2 * ROWS * size.keys * size_of::<f32>())
-            .read(q)
-            .read(k)
-            .read(v)
-            .read(grad_output)
-            .write(&mut dq)
-            .write(&mut dk)
-            .write(&mut dv);
+            .args((q, k, v, grad_output, &mut dq, &mut dk, &mut dv));
         with_size(launch, rows, size).run()?;
         Ok([dq, dk, dv])
     }
@@ -88,16 +79,12 @@ fn over_rows(name: &'static str, rows: usize) -> Launch {
 
 fn with_size(launch: Launch, rows: usize, size: CrossAttentionSize) -> Launch {
     launch
-        .size(rows)
-        .number(size.queries)
-        .number(size.keys)
-        .number(size.heads)
-        .number(size.head_width())
-        .int(i32::from(size.kind == AttentionKind::Linear))
-        .float(LINEAR_EPS)
+        .args((rows, size.queries, size.keys, size.heads))
+        .args((size.head_width(), size.kind == AttentionKind::Linear))
+        .arg(LINEAR_EPS)
 }
 
-fn zeros_like(device: &Cuda, buffers: [&Buffer<Cuda>; 3]) -> Result<[Buffer<Cuda>; 3], OpError> {
+fn zeros_like(device: &Cuda, buffers: [&Buffer<Cuda>; 3]) -> Result<[Buffer<Cuda>; 3]> {
     let [q, k, v] = buffers.map(|buffer| device.zeros_buffer(device.buffer_len(buffer)));
     Ok([q?, k?, v?])
 }

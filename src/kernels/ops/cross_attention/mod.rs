@@ -6,7 +6,7 @@ mod cuda;
 mod long;
 mod short;
 
-use super::{Kernels, OpError, Pass, Var, Work};
+use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Added to the sum of weights of linear attention.
@@ -79,7 +79,7 @@ pub trait CrossAttentionKernel: Backend {
         k: &Buffer<Self>,
         v: &Buffer<Self>,
         size: CrossAttentionSize,
-    ) -> Result<Buffer<Self>, OpError>;
+    ) -> Result<Buffer<Self>>;
 
     /// The gradients of q, k and v.
     fn cross_attention_backward(
@@ -89,7 +89,7 @@ pub trait CrossAttentionKernel: Backend {
         v: &Buffer<Self>,
         size: CrossAttentionSize,
         grad_output: &Buffer<Self>,
-    ) -> Result<[Buffer<Self>; 3], OpError>;
+    ) -> Result<[Buffer<Self>; 3]>;
 }
 
 /// Attention of queries to keys of another sequence (or the same), per head of `d = C / heads` features:
@@ -112,32 +112,25 @@ pub fn cross_attention<D: Kernels>(
     v: &Var<D>,
     heads: usize,
     kind: AttentionKind,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let size = check(q, k, v, heads, kind)?;
     let y = pass
         .device()
         .cross_attention(q.data(), k.data(), v.data(), size)?;
     let inputs = [q.clone(), k.clone(), v.clone()];
-    pass.finish(
-        "cross_attention",
-        size.work(),
-        y,
-        q.shape(),
-        &[q, k, v],
-        move |slots, grad_output| {
-            let device = slots.device().clone();
-            let [q, k, v] = &inputs;
-            let (q_data, k_data, v_data) = (q.data(), k.data(), v.data());
-            let grads =
-                device.cross_attention_backward(q_data, k_data, v_data, size, grad_output)?;
-            for (input, grad) in inputs.iter().zip(&grads) {
-                if input.needs_grad() {
-                    device.accumulate(grad, slots.of(input)?)?;
-                }
+    let op = Op::new("cross_attention", size.work(), [q, k, v]);
+    pass.finish(op, y, q.shape(), move |slots, grad_output| {
+        let device = slots.device().clone();
+        let [q, k, v] = &inputs;
+        let (q_data, k_data, v_data) = (q.data(), k.data(), v.data());
+        let grads = device.cross_attention_backward(q_data, k_data, v_data, size, grad_output)?;
+        for (input, grad) in inputs.iter().zip(&grads) {
+            if input.needs_grad() {
+                device.accumulate(grad, slots.of(input)?)?;
             }
-            Ok(())
-        },
-    )
+        }
+        Ok(())
+    })
 }
 
 fn check<D: Backend>(
@@ -146,7 +139,7 @@ fn check<D: Backend>(
     v: &Var<D>,
     heads: usize,
     kind: AttentionKind,
-) -> Result<CrossAttentionSize, OpError> {
+) -> Result<CrossAttentionSize> {
     let (own, other) = (q.shape(), k.shape());
     let fits = match (own.dims(), other.dims()) {
         (&[batch, queries, features], &[other_batch, keys, other_features]) => {

@@ -1,9 +1,5 @@
 //! Attention through the scores of all pairs, in loops over a head's features: for few positions, for which calls of
 //! matrix products would cost more than the arithmetic.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd`"
-)]
 
 use super::cpu::{Gradients, Sequence};
 use super::{AttentionKind, CrossAttentionSize, LINEAR_EPS};

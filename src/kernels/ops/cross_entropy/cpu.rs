@@ -1,8 +1,4 @@
 //! Softmax cross-entropy on the CPU: exponentials of whole chunks of rows at once, since rows are short.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd`"
-)]
 
 use dfdx::tensor::Cpu;
 
@@ -10,7 +6,7 @@ use super::CrossEntropyKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk};
 use crate::ops::simd::simd;
-use crate::ops::{OpError, math};
+use crate::ops::{Result, math};
 
 impl CrossEntropyKernel for Cpu {
     fn cross_entropy(
@@ -18,14 +14,11 @@ impl CrossEntropyKernel for Cpu {
         logits: &Buffer<Self>,
         classes: usize,
         labels: &[usize],
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+    ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let mut probabilities = vec![0.0; logits.len()];
         for_rows(&mut probabilities, classes, |first, chunk| {
             let logits = &logits[first * classes..][..chunk.len()];
-            simd(
-                #[inline(always)]
-                || exponentials(chunk, logits, classes),
-            );
+            simd!(exponentials(chunk, logits, classes));
         });
         // `log Σ exp(x) - x[label]`, before the exponentials are normalised.
         let rows = rows_per_chunk(classes);
@@ -52,7 +45,7 @@ impl CrossEntropyKernel for Cpu {
         labels: &[usize],
         dy: &Buffer<Self>,
         dlogits: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let scale = dy[0] / labels.len() as f32;
         for_rows(dlogits, classes, |first, chunk| {
             let probabilities = &probabilities[first * classes..];

@@ -6,7 +6,7 @@ use dfdx::tensor::Cuda;
 use super::CrossEntropyKernel;
 use crate::device::cuda::{Launch, Partials, uploaded};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 
 /// Rows per block of 128 threads.
 const ROWS: usize = 4;
@@ -17,18 +17,14 @@ impl CrossEntropyKernel for Cuda {
         logits: &Buffer<Self>,
         classes: usize,
         labels: &[usize],
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+    ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let mut probabilities = self.zeros_buffer(self.buffer_len(logits))?;
         let mut partials = Partials::new(labels.len(), ROWS)?;
         Launch::new("cross_entropy_forward")
             .threads(32 * ROWS)
             .blocks(partials.blocks())
-            .read(logits)
-            .read(&on_device(labels)?)
-            .write(&mut probabilities)
-            .write(partials.values())
-            .size(labels.len())
-            .number(classes)
+            .args((logits, &on_device(labels)?, &mut probabilities))
+            .args((partials.values(), labels.len(), classes))
             .run()?;
         let mean = partials.total(self, 1.0 / labels.len() as f64)?;
         Ok((mean, probabilities))
@@ -41,21 +37,17 @@ impl CrossEntropyKernel for Cuda {
         labels: &[usize],
         dy: &Buffer<Self>,
         dlogits: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         Launch::new("cross_entropy_backward")
             .over(labels.len() * classes)
-            .read(probabilities)
-            .read(&on_device(labels)?)
-            .read(dy)
-            .write(dlogits)
-            .size(labels.len())
-            .number(classes)
+            .args((probabilities, &on_device(labels)?, dy, dlogits))
+            .args((labels.len(), classes))
             .run()?;
         Ok(())
     }
 }
 
-fn on_device(labels: &[usize]) -> Result<CudaSlice<u32>, OpError> {
+fn on_device(labels: &[usize]) -> Result<CudaSlice<u32>> {
     let labels: Vec<u32> = labels.iter().map(|&label| label as u32).collect();
     Ok(uploaded(&labels)?)
 }

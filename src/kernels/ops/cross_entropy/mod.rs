@@ -4,7 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Kernels, OpError, Pass, Var, Work};
+use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Kernels of [`cross_entropy`] on one device.
@@ -15,7 +15,7 @@ pub trait CrossEntropyKernel: Backend {
         logits: &Buffer<Self>,
         classes: usize,
         labels: &[usize],
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError>;
+    ) -> Result<(Buffer<Self>, Buffer<Self>)>;
 
     /// Adds `dy (probability - [class = label]) / B` to `dlogits`.
     fn cross_entropy_backward(
@@ -25,7 +25,7 @@ pub trait CrossEntropyKernel: Backend {
         labels: &[usize],
         dy: &Buffer<Self>,
         dlogits: &mut Buffer<Self>,
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// The mean over rows of `log Σ exp(logits) - logits[label]`.
@@ -42,7 +42,7 @@ pub fn cross_entropy<D: Kernels>(
     pass: &mut Pass<D>,
     logits: &Var<D>,
     labels: &[usize],
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let classes = logits.shape().last();
     if logits.shape().dims() != [labels.len(), classes] || labels.is_empty() {
         let message = format!(
@@ -53,27 +53,19 @@ pub fn cross_entropy<D: Kernels>(
         return Err(OpError::shape("cross_entropy", message));
     }
     if let Some(label) = labels.iter().find(|&&label| label >= classes) {
-        return Err(OpError::shape(
-            "cross_entropy",
-            format!("label {label} is not one of {classes} classes"),
-        ));
+        let message = format!("label {label} is not one of {classes} classes");
+        return Err(OpError::shape("cross_entropy", message));
     }
     let (loss, probabilities) = pass
         .device()
         .cross_entropy(logits.data(), classes, labels)?;
     let values = logits.shape().len();
     let (input, labels) = (logits.clone(), labels.to_vec());
-    pass.finish(
-        "cross_entropy",
-        Work::new(5 * values, 3 * values),
-        loss,
-        [1],
-        &[logits],
-        move |grads, dy| {
-            let device = grads.device().clone();
-            device.cross_entropy_backward(&probabilities, classes, &labels, dy, grads.of(&input)?)
-        },
-    )
+    let op = Op::new("cross_entropy", Work::new(5 * values, 3 * values), [logits]);
+    pass.finish(op, loss, [1], move |grads, dy| {
+        let device = grads.device().clone();
+        device.cross_entropy_backward(&probabilities, classes, &labels, dy, grads.of(&input)?)
+    })
 }
 
 #[cfg(test)]

@@ -1,8 +1,4 @@
 //! Dropout on the CPU: the mask is computed from its key in forward and again in backward.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd`"
-)]
 
 use dfdx::tensor::Cpu;
 
@@ -11,20 +7,17 @@ use super::{DropoutKernel, Mask};
 use crate::device::{Backend, Buffer};
 use crate::ops::parallel::{CHUNK, for_each_chunk};
 use crate::ops::simd::simd;
-use crate::ops::{GradSlots, OpError, Var};
+use crate::ops::{GradSlots, Result, Var};
 
 impl DropoutKernel for Cpu {
-    fn dropout(&self, x: &Buffer<Self>, mask: Mask) -> Result<Buffer<Self>, OpError> {
+    fn dropout(&self, x: &Buffer<Self>, mask: Mask) -> Result<Buffer<Self>> {
         let mut y = self.spare_buffer(x.len())?;
         for_each_chunk(&mut y, CHUNK, |start, y| {
             let x = &x[start..start + y.len()];
-            simd(
-                #[inline(always)]
-                || {
-                    y.copy_from_slice(x);
-                    drop_some(y, start, mask);
-                },
-            );
+            simd!({
+                y.copy_from_slice(x);
+                drop_some(y, start, mask);
+            });
         });
         Ok(y)
     }
@@ -34,12 +27,9 @@ impl DropoutKernel for Cpu {
         mask: Mask,
         mut dy: Buffer<Self>,
         (input, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         for_each_chunk(&mut dy, CHUNK, |start, dy| {
-            simd(
-                #[inline(always)]
-                || drop_some(dy, start, mask),
-            );
+            simd!(drop_some(dy, start, mask));
         });
         slots.put(input, dy)
     }

@@ -7,13 +7,13 @@ use super::philox::BLOCK;
 use super::{DropoutKernel, Mask};
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
-use crate::ops::{GradSlots, OpError, Var};
+use crate::ops::{GradSlots, Result, Var};
 
 /// Random words per counter.
 const WORDS: usize = 4;
 
 impl DropoutKernel for Cuda {
-    fn dropout(&self, x: &Buffer<Self>, mask: Mask) -> Result<Buffer<Self>, OpError> {
+    fn dropout(&self, x: &Buffer<Self>, mask: Mask) -> Result<Buffer<Self>> {
         let mut y = self.zeros_buffer(self.buffer_len(x))?;
         dropout_add(self, x, &mut y, mask)?;
         Ok(y)
@@ -24,29 +24,18 @@ impl DropoutKernel for Cuda {
         mask: Mask,
         dy: Buffer<Self>,
         (input, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         dropout_add(self, &dy, slots.of(input)?, mask)
     }
 }
 
 /// Adds the kept values of `x`, scaled, to `y`.
-fn dropout_add(
-    device: &Cuda,
-    x: &Buffer<Cuda>,
-    y: &mut Buffer<Cuda>,
-    mask: Mask,
-) -> Result<(), OpError> {
+fn dropout_add(device: &Cuda, x: &Buffer<Cuda>, y: &mut Buffer<Cuda>, mask: Mask) -> Result<()> {
     let n = device.buffer_len(x);
     let counters = n.div_ceil(BLOCK) * (BLOCK / WORDS);
     Launch::new("dropout_add")
         .over(counters)
-        .read(x)
-        .write(y)
-        .u64(mask.key)
-        .u32(mask.threshold)
-        .float(mask.scale)
-        .size(counters)
-        .size(n)
+        .args((x, y, mask.key, mask.threshold, mask.scale, counters, n))
         .run()?;
     Ok(())
 }
@@ -56,18 +45,13 @@ pub(in crate::ops) fn drop_some(
     values: Option<&CudaSlice<f32>>,
     dropped: &mut CudaSlice<f32>,
     mask: Mask,
-) -> Result<(), OpError> {
+) -> Result<()> {
     let n = dropped.len();
     let counters = n.div_ceil(BLOCK) * (BLOCK / WORDS);
     Launch::new("dropout_replace")
         .over(counters)
-        .read_if(values)
-        .write(dropped)
-        .u64(mask.key)
-        .u32(mask.threshold)
-        .float(mask.scale)
-        .size(counters)
-        .size(n)
+        .args((values, dropped, mask.key, mask.threshold, mask.scale))
+        .args((counters, n))
         .run()?;
     Ok(())
 }

@@ -7,7 +7,7 @@ mod philox;
 
 use rand::RngCore;
 
-use super::{GradSlots, Kernels, OpError, Pass, Var, Work};
+use super::{GradSlots, Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// A mask as a function of the index: value i is kept if word i of the random stream of `key` is at least `threshold`.
@@ -36,7 +36,7 @@ impl Mask {
 /// Kernels of [`dropout`] on one device.
 pub trait DropoutKernel: Backend {
     /// Kept values times the mask's scale, zeros elsewhere.
-    fn dropout(&self, x: &Buffer<Self>, mask: Mask) -> Result<Buffer<Self>, OpError>;
+    fn dropout(&self, x: &Buffer<Self>, mask: Mask) -> Result<Buffer<Self>>;
 
     /// Adds the gradient of the input, which may be computed in the memory of `dy`, to its slot.
     fn dropout_backward(
@@ -44,7 +44,7 @@ pub trait DropoutKernel: Backend {
         mask: Mask,
         dy: Buffer<Self>,
         slot: (&Var<Self>, &mut GradSlots<'_, Self>),
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// Zeroes each value with probability `p` and multiplies the others by `1 / (1 - p)`; the identity in a pass without
@@ -61,28 +61,22 @@ pub trait DropoutKernel: Backend {
 /// [`OpError::Shape`] when `p` is not in `[0, 1)`.
 /// # Source
 /// PyTorch `F.dropout`, with other random numbers.
-pub fn dropout<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, p: f32) -> Result<Var<D>, OpError> {
+pub fn dropout<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, p: f32) -> Result<Var<D>> {
     check_probability(p)?;
     let Some(mask) = Mask::draw(pass, p) else {
         return Ok(x.clone());
     };
     let y = pass.device().dropout(x.data(), mask)?;
     let (values, input) = (x.shape().len(), x.clone());
-    pass.finish_owned(
-        "dropout",
-        Work::new(values, values),
-        y,
-        x.shape(),
-        &[x],
-        move |grads, dy| {
-            let device = grads.device().clone();
-            device.dropout_backward(mask, dy, (&input, grads))
-        },
-    )
+    let op = Op::new("dropout", Work::new(values, values), [x]);
+    pass.finish_owned(op, y, x.shape(), move |grads, dy| {
+        let device = grads.device().clone();
+        device.dropout_backward(mask, dy, (&input, grads))
+    })
 }
 
 /// An error unless `p` is a valid dropout probability.
-pub(in crate::ops) fn check_probability(p: f32) -> Result<(), OpError> {
+pub(in crate::ops) fn check_probability(p: f32) -> Result<()> {
     if (0.0..1.0).contains(&p) {
         return Ok(());
     }

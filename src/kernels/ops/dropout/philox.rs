@@ -2,10 +2,6 @@
 //! by any thread, on any device, and again in backward.
 //!
 //! Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3", §3.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd`"
-)]
 
 /// Number of words of a [`block`].
 pub(super) const BLOCK: usize = 64;

@@ -9,7 +9,7 @@ use crate::ops::testing::{self, TestDevice};
 fn dropped(
     seed: u64,
     p: f32,
-) -> impl Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>, OpError> + Sync {
+) -> impl Fn(&mut Pass<TestDevice>, &[Var<TestDevice>]) -> Result<Var<TestDevice>> + Sync {
     move |pass, x| {
         switch_on(pass, seed);
         dropout(pass, &x[0], p)

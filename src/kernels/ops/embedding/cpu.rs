@@ -4,7 +4,7 @@ use dfdx::tensor::Cpu;
 
 use super::EmbeddingKernel;
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 
 impl EmbeddingKernel for Cpu {
     fn embedding(
@@ -12,7 +12,7 @@ impl EmbeddingKernel for Cpu {
         table: &Buffer<Self>,
         features: usize,
         indices: &[usize],
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let rows = indices
             .iter()
             .flat_map(|&index| &table[index * features..(index + 1) * features]);
@@ -25,7 +25,7 @@ impl EmbeddingKernel for Cpu {
         indices: &[usize],
         dy: &Buffer<Self>,
         dtable: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         for (&index, dy) in indices.iter().zip(dy.chunks_exact(features)) {
             let row = &mut dtable[index * features..(index + 1) * features];
             row.iter_mut().zip(dy).for_each(|(row, dy)| *row += dy);

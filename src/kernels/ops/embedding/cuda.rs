@@ -7,7 +7,7 @@ use dfdx::tensor::Cuda;
 use super::EmbeddingKernel;
 use crate::device::cuda::{Launch, THREADS, uploaded};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 
 /// Largest number of blocks; each loops over rows.
 const MOST_BLOCKS: usize = 1 << 16;
@@ -18,17 +18,14 @@ impl EmbeddingKernel for Cuda {
         table: &Buffer<Self>,
         features: usize,
         indices: &[usize],
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let mut y = self.zeros_buffer(indices.len() * features)?;
         let on_device: Vec<u32> = indices.iter().map(|&index| index as u32).collect();
         Launch::new("embedding_forward")
             .threads(threads(features))
             .blocks(indices.len().clamp(1, MOST_BLOCKS))
-            .read(table)
-            .read(&uploaded(&on_device)?)
-            .write(&mut y)
-            .size(indices.len())
-            .size(features)
+            .args((table, &uploaded(&on_device)?, &mut y))
+            .args((indices.len(), features))
             .run()?;
         Ok(y)
     }
@@ -39,19 +36,16 @@ impl EmbeddingKernel for Cuda {
         indices: &[usize],
         dy: &Buffer<Self>,
         dtable: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let groups = Groups::of(indices);
         let (count, places) = (groups.rows.len(), uploaded(&groups.joined())?);
         Launch::new("embedding_backward")
             .threads(threads(features))
             .blocks(count.clamp(1, MOST_BLOCKS))
-            .read(dy)
-            .read(&places)
+            .args((dy, &places))
             .read_from(&places, count)
             .read_from(&places, 2 * count + 1)
-            .write(dtable)
-            .size(count)
-            .size(features)
+            .args((dtable, count, features))
             .run()?;
         Ok(())
     }

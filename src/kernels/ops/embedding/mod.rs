@@ -4,7 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Kernels, OpError, Pass, Var, Work};
+use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Kernels of [`embedding`] on one device.
@@ -15,7 +15,7 @@ pub trait EmbeddingKernel: Backend {
         table: &Buffer<Self>,
         features: usize,
         indices: &[usize],
-    ) -> Result<Buffer<Self>, OpError>;
+    ) -> Result<Buffer<Self>>;
 
     /// Adds every row of `dy` to the row of `dtable` that it came from, in index order.
     fn embedding_backward(
@@ -24,7 +24,7 @@ pub trait EmbeddingKernel: Backend {
         indices: &[usize],
         dy: &Buffer<Self>,
         dtable: &mut Buffer<Self>,
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// Looks up rows of a table.
@@ -41,33 +41,23 @@ pub fn embedding<D: Kernels>(
     pass: &mut Pass<D>,
     table: &Var<D>,
     indices: &[usize],
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let &[rows, features] = table.shape().dims() else {
-        return Err(OpError::shape(
-            "embedding",
-            format!("expected a table (N, F), got {}", table.shape()),
-        ));
+        let message = format!("expected a table (N, F), got {}", table.shape());
+        return Err(OpError::shape("embedding", message));
     };
     if let Some(index) = indices.iter().find(|&&index| index >= rows) {
-        return Err(OpError::shape(
-            "embedding",
-            format!("index {index} is not in a table of {rows} rows"),
-        ));
+        let message = format!("index {index} is not in a table of {rows} rows");
+        return Err(OpError::shape("embedding", message));
     }
     let y = pass.device().embedding(table.data(), features, indices)?;
     let (input, indices) = (table.clone(), indices.to_vec());
     let values = indices.len() * features;
-    pass.finish(
-        "embedding",
-        Work::new(0, values),
-        y,
-        [indices.len(), features],
-        &[table],
-        move |grads, dy| {
-            let device = grads.device().clone();
-            device.embedding_backward(features, &indices, dy, grads.of(&input)?)
-        },
-    )
+    let op = Op::new("embedding", Work::new(0, values), [table]);
+    pass.finish(op, y, [indices.len(), features], move |grads, dy| {
+        let device = grads.device().clone();
+        device.embedding_backward(features, &indices, dy, grads.of(&input)?)
+    })
 }
 
 #[cfg(test)]

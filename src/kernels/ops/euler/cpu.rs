@@ -11,7 +11,7 @@ use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product, transposed_produc
 use crate::ops::math::tanh;
 use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP};
 use crate::ops::simd::simd;
-use crate::ops::{GradSlots, OpError};
+use crate::ops::{GradSlots, Result};
 
 const ROWS: usize = 4;
 
@@ -25,7 +25,7 @@ impl EulerKernel for Cpu {
         noise: &Buffer<Self>,
         fields: [Field<&Buffer<Self>>; 2],
         size: EulerSize,
-    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError> {
+    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)> {
         let fields = slices(fields);
         let groups = each_group(size, |group| {
             let noise = &noise[group.start * size.steps..group.end * size.steps];
@@ -46,7 +46,7 @@ impl EulerKernel for Cpu {
         size: EulerSize,
         grad: &Buffer<Self>,
         slots: &mut GradSlots<'_, Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let (noise, fields) = (inputs.noise.data(), slices(inputs.fields()));
         let groups = each_group(size, |group| {
             let steps = group.start * size.steps..group.end * size.steps;
@@ -145,10 +145,7 @@ impl<'a> Group<'a> {
     ) -> [f32; ROWS] {
         let [w1, b1, w2, b2, w3, b3] = self.fields[field];
         let (hidden, time) = (self.hidden, step as f32 * self.dt);
-        simd(
-            #[inline(always)]
-            || first_layer(first, x, time, (w1, b1)),
-        );
+        simd!(first_layer(first, x, time, (w1, b1)));
         product(
             &mut MatrixMut::new(second, self.rows, hidden),
             Accumulate::Replace,
@@ -156,17 +153,14 @@ impl<'a> Group<'a> {
             Matrix::new(w2, hidden, hidden),
         );
         let mut values = [b3[0]; ROWS];
-        simd(
-            #[inline(always)]
-            || {
-                for (row, value) in second.chunks_exact_mut(hidden).zip(&mut values) {
-                    for (h, bias) in row.iter_mut().zip(b2) {
-                        *h = tanh(*h + bias);
-                    }
-                    *value += dot(row, w3);
+        simd!({
+            for (row, value) in second.chunks_exact_mut(hidden).zip(&mut values) {
+                for (h, bias) in row.iter_mut().zip(b2) {
+                    *h = tanh(*h + bias);
                 }
-            },
-        );
+                *value += dot(row, w3);
+            }
+        });
         values
     }
 
@@ -220,16 +214,13 @@ impl<'a> Group<'a> {
         let at = step * layer..(step + 1) * layer;
         let [h1, h2] = saved.hidden[field].map(|values| &values[at.clone()]);
         let [dw1, db1, _, db2, dw3, db3] = grads;
-        simd(
-            #[inline(always)]
-            || {
-                let rows = second.chunks_exact_mut(hidden).zip(h2.chunks_exact(hidden));
-                for ((second, h2), outer) in rows.zip(outer) {
-                    last_layer(second, h2, *outer, w3, (&mut *db2, &mut *dw3));
-                    db3[0] += outer;
-                }
-            },
-        );
+        simd!({
+            let rows = second.chunks_exact_mut(hidden).zip(h2.chunks_exact(hidden));
+            for ((second, h2), outer) in rows.zip(outer) {
+                last_layer(second, h2, *outer, w3, (&mut *db2, &mut *dw3));
+                db3[0] += outer;
+            }
+        });
         product(
             &mut MatrixMut::new(first, self.rows, hidden),
             Accumulate::Replace,
@@ -238,18 +229,15 @@ impl<'a> Group<'a> {
         );
         let (time, x) = (step as f32 * self.dt, &saved.x[step * self.rows..]);
         let (by_time, by_x) = dw1.split_at_mut(hidden);
-        simd(
-            #[inline(always)]
-            || {
-                let rows = first.chunks_exact_mut(hidden).zip(h1.chunks_exact(hidden));
-                for ((row, (first, h1)), dx) in rows.enumerate().zip(dx) {
-                    let factors = (time, x[row]);
-                    let sums = (&mut *by_time, &mut *by_x, &mut db1[..]);
-                    inner_layer(first, h1, factors, sums);
-                    *dx += dot(first, &w1[hidden..]);
-                }
-            },
-        );
+        simd!({
+            let rows = first.chunks_exact_mut(hidden).zip(h1.chunks_exact(hidden));
+            for ((row, (first, h1)), dx) in rows.enumerate().zip(dx) {
+                let factors = (time, x[row]);
+                let sums = (&mut *by_time, &mut *by_x, &mut db1[..]);
+                inner_layer(first, h1, factors, sums);
+                *dx += dot(first, &w1[hidden..]);
+            }
+        });
     }
 
     fn zero_layers(&self, steps: usize) -> Vec<f32> {

@@ -1,9 +1,5 @@
 //! Euler–Maruyama on CUDA: one launch for all steps forward and one backward, one block per path; then the gradients of
 //! the square weights by two products and of the others by one more launch.
-#![allow(
-    clippy::cast_possible_wrap,
-    reason = "sizes of what lies in a GPU's memory; kernels count within a path in 32 bits"
-)]
 
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
@@ -11,7 +7,7 @@ use dfdx::tensor::Cuda;
 use super::{EulerInputs, EulerKernel, EulerSize, Field};
 use crate::device::cuda::{Launch, Product, scratch};
 use crate::device::{Backend, Buffer};
-use crate::ops::{GradSlots, OpError, Var};
+use crate::ops::{GradSlots, Result};
 
 /// Largest number of units for which a block keeps the square weights in registers.
 const NARROW: usize = 64;
@@ -23,22 +19,16 @@ impl EulerKernel for Cuda {
         noise: &Buffer<Self>,
         fields: [Field<&Buffer<Self>>; 2],
         size: EulerSize,
-    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError> {
+    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)> {
         let rows = size.batch * size.steps;
         let mut path = self.zeros_buffer(rows)?;
         let mut before = self.zeros_buffer(rows)?;
         let mut hidden = self.zeros_buffer(4 * rows * size.hidden)?;
-        let launch = launch("euler_forward", "euler_forward_wide", size)
-            .read(start)
-            .read(noise);
+        let launch = launch("euler_forward", "euler_forward_wide", size).args((start, noise));
         let parameters = fields.into_iter().flatten();
         parameters
-            .fold(launch, Launch::read)
-            .write(&mut path)
-            .write(&mut before)
-            .write(&mut hidden)
-            .number(size.steps)
-            .number(size.hidden)
+            .fold(launch, Launch::arg)
+            .args((&mut path, &mut before, &mut hidden, size.steps, size.hidden))
             .run()?;
         Ok((path, vec![before, hidden]))
     }
@@ -50,23 +40,23 @@ impl EulerKernel for Cuda {
         size: EulerSize,
         grad: &Buffer<Self>,
         slots: &mut GradSlots<'_, Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let rows = size.batch * size.steps;
         let mut slopes = scratch::<f32>(2 * rows * size.hidden)?;
         let mut parts = scratch::<f32>(2 * size.batch * (5 * size.hidden + 1))?;
-        let launch =
-            launch("euler_backward", "euler_backward_wide", size).read(inputs.noise.data());
+        let launch = launch("euler_backward", "euler_backward_wide", size).arg(inputs.noise.data());
         // Per field: the first, the square and the last weights.
         let weights = inputs
             .fields
             .iter()
             .flat_map(|[w1, _, w2, _, w3, _]| [w1, w2, w3]);
-        let launch = weights.fold(launch, |launch, var| launch.read(var.data()));
-        let launch = saved.iter().fold(launch, Launch::read);
-        let launch = launch.read(grad).write(&mut slopes).write(&mut parts);
-        write_gradient(launch, &inputs.start, slots)?
-            .number(size.steps)
-            .number(size.hidden)
+        let launch = weights.fold(launch, |launch, var| launch.arg(var.data()));
+        let launch = saved.iter().fold(launch, Launch::arg);
+        let launch = launch.args((grad, &mut slopes, &mut parts));
+        launch
+            .arg(slots.of_needed(&inputs.start)?)
+            .arg(size.steps)
+            .arg(size.hidden)
             .run()?;
         add_square_gradients(inputs, &saved[1], &slopes, size, slots)?;
         add_parts(inputs, &parts, size, slots)
@@ -79,19 +69,6 @@ fn launch(narrow: &'static str, wide: &'static str, size: EulerSize) -> Launch {
     Launch::new(name).blocks(size.batch)
 }
 
-/// Passes the gradient of `var` to the kernel, or null if it needs none.
-fn write_gradient(
-    launch: Launch,
-    var: &Var<Cuda>,
-    slots: &mut GradSlots<'_, Cuda>,
-) -> Result<Launch, OpError> {
-    if var.needs_grad() {
-        Ok(launch.write(slots.of(var)?))
-    } else {
-        Ok(launch.write_if(None::<&mut Buffer<Cuda>>))
-    }
-}
-
 /// `hiddenᵀ · slopes` over all steps of all paths.
 fn add_square_gradients(
     inputs: &EulerInputs<Cuda>,
@@ -99,7 +76,7 @@ fn add_square_gradients(
     slopes: &CudaSlice<f32>,
     size: EulerSize,
     slots: &mut GradSlots<'_, Cuda>,
-) -> Result<(), OpError> {
+) -> Result<()> {
     let rows = size.batch * size.steps;
     let layer = rows * size.hidden;
     let product = Product::new(size.hidden, size.hidden, rows)
@@ -124,15 +101,15 @@ fn add_parts(
     parts: &CudaSlice<f32>,
     size: EulerSize,
     slots: &mut GradSlots<'_, Cuda>,
-) -> Result<(), OpError> {
+) -> Result<()> {
     let mut launch = Launch::new("euler_gradients")
         .blocks(size.hidden.div_ceil(32))
-        .read(parts);
+        .arg(parts);
     for [w1, b1, _, b2, w3, b3] in &inputs.fields {
         for var in [w1, b1, b2, w3, b3] {
-            launch = write_gradient(launch, var, slots)?;
+            launch = launch.arg(slots.of_needed(var)?);
         }
     }
-    launch.number(size.batch).number(size.hidden).run()?;
+    launch.args((size.batch, size.hidden)).run()?;
     Ok(())
 }

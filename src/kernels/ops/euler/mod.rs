@@ -18,7 +18,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{GradSlots, Kernels, OpError, Pass, Shape, Var, Work};
+use super::{GradSlots, Kernels, Op, OpError, Pass, Result, Shape, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// The sizes of a simulation.
@@ -80,7 +80,7 @@ pub trait EulerKernel: Backend {
         noise: &Buffer<Self>,
         fields: [Field<&Buffer<Self>>; 2],
         size: EulerSize,
-    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError>;
+    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)>;
 
     /// Adds the gradients of the inputs to `slots`, for those that need one; `saved` is from forward.
     fn euler_maruyama_backward(
@@ -90,7 +90,7 @@ pub trait EulerKernel: Backend {
         size: EulerSize,
         grad: &Buffer<Self>,
         slots: &mut GradSlots<'_, Self>,
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// The path of a learned equation; see the module.
@@ -102,7 +102,7 @@ pub fn euler_maruyama<D: Kernels>(
     start: &Var<D>,
     noise: &Var<D>,
     fields: &[Field<Var<D>>; 2],
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let size = check(start, noise, fields)?;
     let device = pass.device().clone();
     let (path, saved) = device.euler_maruyama(start.data(), noise.data(), data(fields), size)?;
@@ -114,17 +114,15 @@ pub fn euler_maruyama<D: Kernels>(
     let differentiable: Vec<&Var<D>> = std::iter::once(start)
         .chain(fields.iter().flatten())
         .collect();
-    pass.finish(
+    let op = Op::new(
         "euler_maruyama",
         Work::new(size.forward_flop(), size.backward_flop()),
-        path,
-        [size.batch, size.steps],
         &differentiable,
-        move |slots, grad| {
-            let device = slots.device().clone();
-            device.euler_maruyama_backward(&inputs, &saved, size, grad, slots)
-        },
-    )
+    );
+    pass.finish(op, path, [size.batch, size.steps], move |slots, grad| {
+        let device = slots.device().clone();
+        device.euler_maruyama_backward(&inputs, &saved, size, grad, slots)
+    })
 }
 
 fn data<D: Backend>(fields: &[Field<Var<D>>; 2]) -> [Field<&Buffer<D>>; 2] {
@@ -137,7 +135,7 @@ fn check<D: Backend>(
     start: &Var<D>,
     noise: &Var<D>,
     fields: &[Field<Var<D>>; 2],
-) -> Result<EulerSize, OpError> {
+) -> Result<EulerSize> {
     let wrong = |message: String| Err(OpError::shape("euler_maruyama", message));
     let &[batch, steps] = noise.shape().dims() else {
         return wrong(format!("noise is (B, N), not {}", noise.shape()));

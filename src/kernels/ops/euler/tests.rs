@@ -18,7 +18,7 @@ fn shapes(batch: usize, steps: usize, hidden: usize) -> Vec<Shape> {
 }
 
 /// Noise is not differentiated: a constant replaces it among the tests' leaves.
-fn run<D: Kernels>(pass: &mut Pass<D>, v: &[Var<D>]) -> Result<Var<D>, OpError> {
+fn run<D: Kernels>(pass: &mut Pass<D>, v: &[Var<D>]) -> Result<Var<D>> {
     let noise = v[1].detach(pass.device())?;
     let field = |from: usize| std::array::from_fn(|i| v[from + i].clone());
     euler_maruyama(pass, &v[0], &noise, &[field(2), field(8)])

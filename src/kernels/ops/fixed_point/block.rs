@@ -1,9 +1,5 @@
 //! The block `f(h, x)` for a group of samples, and its adjoint.
 #![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd_vectors`"
-)]
-#![expect(
     clippy::needless_range_loop,
     reason = "parts of `zip` are no inline functions: without optimisation across code units they are calls"
 )]

@@ -1,8 +1,4 @@
 //! [`Chunk`]: groups of samples that one thread solves, iteration by iteration.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd_vectors`"
-)]
 
 use pulp::{Simd, WithSimd};
 
@@ -78,10 +74,7 @@ impl Chunk {
             rows
         });
         let of_keys = keys.values_mut();
-        simd(
-            #[inline(always)]
-            || features(of_keys),
-        );
+        simd!(features(of_keys));
         let classes = run.head.map_or(0, |head| head.linear[1].len());
         let mut targets = Aligned::zeros(groups * classes * lanes);
         for (sample, label) in labels.iter().take(samples).enumerate() {

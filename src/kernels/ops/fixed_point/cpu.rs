@@ -11,7 +11,7 @@ use super::{AttentionBlock, FixedPoint, FixedPointKernel, Solution};
 use crate::device::{Backend, Buffer};
 use crate::ops::aligned::Aligned;
 use crate::ops::parallel::PRODUCT_FLOP;
-use crate::ops::{AttentionKind, OpError, Var};
+use crate::ops::{AttentionKind, Result, Var};
 
 /// Largest state width: beyond it, matrix products are faster than products in lanes.
 const WIDEST: usize = 128;
@@ -30,7 +30,7 @@ impl FixedPointKernel for Cpu {
         &self,
         problem: &FixedPoint<'_, Self>,
         keep: bool,
-    ) -> Result<Option<Solution<Self>>, OpError> {
+    ) -> Result<Option<Solution<Self>>> {
         let shape = problem.start.shape();
         let d = shape.last();
         if d > WIDEST {
@@ -72,7 +72,7 @@ impl FixedPointKernel for Cpu {
         block: &AttentionBlock<Self>,
         saved: Saved,
         grad: &Buffer<Self>,
-    ) -> Result<Vec<Buffer<Self>>, OpError> {
+    ) -> Result<Vec<Buffer<Self>>> {
         let own = of(block);
         let d = own.widths.state;
         let back = |[weight, bias]: [&[f32]; 2]| transposed(weight, bias.len());

@@ -1,8 +1,4 @@
 //! The adjoint of all iterations of a chunk.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd_vectors`"
-)]
 
 use pulp::{Simd, WithSimd};
 

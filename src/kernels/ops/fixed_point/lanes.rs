@@ -1,10 +1,6 @@
 //! Vectors of samples, one lane each: products with small matrices, layer norm, and their backward passes. Loops work for
 //! any state width; a group has one sample per lane of a vector of the level in use.
 #![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd_vectors`"
-)]
-#![expect(
     clippy::needless_range_loop,
     reason = "parts of `zip` are no inline functions: without optimisation across code units they are calls"
 )]

@@ -20,7 +20,8 @@ mod gradients;
 mod lanes;
 
 use super::{
-    Activation, AttentionKind, CrossAttentionSize, Kernels, OpError, Pass, Shape, Var, Work,
+    Activation, AttentionKind, CrossAttentionSize, Kernels, Op, OpError, Pass, Result, Shape, Var,
+    Work,
 };
 use crate::device::{Backend, Buffer};
 
@@ -107,7 +108,7 @@ pub trait FixedPointKernel: Backend {
         &self,
         problem: &FixedPoint<'_, Self>,
         keep: bool,
-    ) -> Result<Option<Solution<Self>>, OpError>
+    ) -> Result<Option<Solution<Self>>>
     where
         Self: Sized;
 
@@ -117,7 +118,7 @@ pub trait FixedPointKernel: Backend {
         block: &AttentionBlock<Self>,
         saved: Self::Saved,
         grad: &Buffer<Self>,
-    ) -> Result<Vec<Buffer<Self>>, OpError>
+    ) -> Result<Vec<Buffer<Self>>>
     where
         Self: Sized;
 }
@@ -130,7 +131,7 @@ impl FixedPointKernel for dfdx::tensor::Cuda {
         &self,
         _problem: &FixedPoint<'_, Self>,
         _keep: bool,
-    ) -> Result<Option<Solution<Self>>, OpError> {
+    ) -> Result<Option<Solution<Self>>> {
         Ok(None)
     }
 
@@ -139,7 +140,7 @@ impl FixedPointKernel for dfdx::tensor::Cuda {
         _block: &AttentionBlock<Self>,
         saved: Self::Saved,
         _grad: &Buffer<Self>,
-    ) -> Result<Vec<Buffer<Self>>, OpError> {
+    ) -> Result<Vec<Buffer<Self>>> {
         match saved {}
     }
 }
@@ -173,7 +174,7 @@ impl<D: Backend> AttentionBlock<D> {
 pub fn fixed_point<D: Kernels>(
     pass: &mut Pass<D>,
     problem: &FixedPoint<'_, D>,
-) -> Result<Option<(Var<D>, usize)>, OpError> {
+) -> Result<Option<(Var<D>, usize)>> {
     check(problem)?;
     let [keys, values] = problem.source;
     let block = problem.block;
@@ -200,27 +201,21 @@ pub fn fixed_point<D: Kernels>(
         return Ok(Some((state, iterations)));
     };
     let (kept, own) = (block.clone(), [problem.start, keys, values].map(Var::clone));
-    let state = pass.finish(
-        "fixed_point",
-        work,
-        solution.state,
-        shape,
-        &inputs,
-        move |slots, grad| {
-            let device = slots.device().clone();
-            let grads = device.fixed_point_backward(&kept, saved, grad)?;
-            for (input, grad) in own.iter().chain(kept.parameters()).zip(&grads) {
-                if input.needs_grad() {
-                    device.accumulate(grad, slots.of(input)?)?;
-                }
+    let op = Op::new("fixed_point", work, &inputs);
+    let state = pass.finish(op, solution.state, shape, move |slots, grad| {
+        let device = slots.device().clone();
+        let grads = device.fixed_point_backward(&kept, saved, grad)?;
+        for (input, grad) in own.iter().chain(kept.parameters()).zip(&grads) {
+            if input.needs_grad() {
+                device.accumulate(grad, slots.of(input)?)?;
             }
-            Ok(())
-        },
-    )?;
+        }
+        Ok(())
+    })?;
     Ok(Some((state, iterations)))
 }
 
-fn check<D: Backend>(problem: &FixedPoint<'_, D>) -> Result<(), OpError> {
+fn check<D: Backend>(problem: &FixedPoint<'_, D>) -> Result<()> {
     let wrong = |message: String| Err(OpError::shape("fixed_point", message));
     let (shape, block) = (problem.start.shape(), problem.block);
     let &[batch, 1, d] = shape.dims() else {
@@ -264,11 +259,7 @@ fn check<D: Backend>(problem: &FixedPoint<'_, D>) -> Result<(), OpError> {
     }
 }
 
-fn check_nudging<D: Backend>(
-    nudging: &Nudging<'_, D>,
-    batch: usize,
-    d: usize,
-) -> Result<(), OpError> {
+fn check_nudging<D: Backend>(nudging: &Nudging<'_, D>, batch: usize, d: usize) -> Result<()> {
     let [weight, bias] = nudging.head.map(Var::shape);
     let classes = bias.len();
     let known = nudging.labels.iter().all(|label| *label < classes);

@@ -73,7 +73,7 @@ fn damping(iterations: usize, tolerance: f64) -> Damping {
     }
 }
 
-type Found = Result<(Var<TestDevice>, usize), OpError>;
+type Found = Result<(Var<TestDevice>, usize)>;
 
 /// The operation, or its composition if the device has no kernel for it.
 fn at_once(
@@ -119,7 +119,7 @@ fn apply(
     pass: &mut Pass<TestDevice>,
     problem: &FixedPoint<'_, TestDevice>,
     h: &Var<TestDevice>,
-) -> Result<Var<TestDevice>, OpError> {
+) -> Result<Var<TestDevice>> {
     let (block, [keys, values]) = (problem.block, problem.source);
     let norm = |pass: &mut Pass<_>, x: &Var<_>, [gamma, beta]: &[Var<_>; 2]| {
         layer_norm(pass, x, gamma, beta, block.eps)

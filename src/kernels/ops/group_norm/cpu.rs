@@ -15,7 +15,7 @@ use crate::ops::activation::{Activate, activated};
 use crate::ops::parallel::ELEMENTWISE_LEN;
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
-use crate::ops::{Activation, GradSlots, OpError, Var};
+use crate::ops::{Activation, GradSlots, Result, Var};
 
 impl GroupNormKernel for Cpu {
     fn group_norm(
@@ -23,17 +23,14 @@ impl GroupNormKernel for Cpu {
         input: &GroupNormSaved<'_, Self>,
         size: GroupNormSize,
         activation: Activation,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+    ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let mut y = self.spare_buffer(input.x.len())?;
         let mut moments = self.zeros_buffer(size.batch * MOMENTS * size.groups)?;
         each_sample(size, &mut y, &mut moments, |b, y, moments| {
             let x = sample_of(input.x, b, size);
             measure(x, size, moments);
             with_channels(input, b, size, moments, |channels| {
-                activated!(activation, |act| simd(
-                    #[inline(always)]
-                    || apply(x, y, channels, act)
-                ));
+                activated!(activation, |act| simd!(apply(x, y, channels, act)));
             });
         });
         Ok((y, moments))
@@ -47,7 +44,7 @@ impl GroupNormKernel for Cpu {
         size: GroupNormSize,
         activation: Activation,
         (x, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let mut grad = grad_output;
         let mut sums = self.zeros_buffer(size.batch * 2 * size.channels)?;
         each_sample(size, &mut grad, &mut sums, |b, grad, sums| {
@@ -78,7 +75,7 @@ impl GroupNormKernel for Cpu {
         size: GroupNormSize,
         part: GroupNormPart,
         grad: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let c = size.channels;
         for (b, sums) in sums.chunks_exact(2 * c).enumerate() {
             let (values, grad) = match part {
@@ -152,23 +149,17 @@ impl Sample<'_> {
         with_channels(self.input, self.b, size, self.moments, |channels| {
             with_scratch(SUMS * part_count(size) * c, |parts| {
                 let rows = part_rows(c) * c;
-                simd(
-                    #[inline(always)]
-                    || {
-                        let values = grad.chunks_mut(rows).zip(x.chunks(rows));
-                        for ((grad, x), sums) in values.zip(parts.chunks_exact_mut(SUMS * c)) {
-                            slope_rows(x, grad, channels, act, sums);
-                        }
-                    },
-                );
+                simd!({
+                    let values = grad.chunks_mut(rows).zip(x.chunks(rows));
+                    for ((grad, x), sums) in values.zip(parts.chunks_exact_mut(SUMS * c)) {
+                        slope_rows(x, grad, channels, act, sums);
+                    }
+                });
                 add_parts(parts, size, self.moments, sums);
             });
             if wanted {
                 with_factors(self.input.gamma, size, self.moments, sums, |factors| {
-                    simd(
-                        #[inline(always)]
-                        || combine_rows(x, grad, channels.means, factors),
-                    );
+                    simd!(combine_rows(x, grad, channels.means, factors));
                 });
             }
         });

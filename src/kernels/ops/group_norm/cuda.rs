@@ -6,7 +6,7 @@ use dfdx::tensor::Cuda;
 use super::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize};
 use crate::device::cuda::{Launch, scratch};
 use crate::device::{Backend, Buffer};
-use crate::ops::{Activation, GradSlots, OpError, Var};
+use crate::ops::{Activation, GradSlots, Result, Var};
 
 /// Number of values of a group that a block's cache holds.
 const CACHED: usize = 65_536;
@@ -56,10 +56,7 @@ impl Grid {
 
 /// The size arguments of every kernel: positions, channels, channels of a group.
 fn sized(launch: Launch, size: GroupNormSize) -> Launch {
-    launch
-        .number(size.positions)
-        .number(size.channels)
-        .number(size.channels / size.groups)
+    launch.args((size.positions, size.channels, size.channels / size.groups))
 }
 
 impl GroupNormKernel for Cuda {
@@ -68,31 +65,27 @@ impl GroupNormKernel for Cuda {
         input: &GroupNormSaved<'_, Self>,
         size: GroupNormSize,
         activation: Activation,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+    ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let grid = Grid::new(size);
         let mut y = self.zeros_buffer(self.buffer_len(input.x))?;
         let mut statistics = self.zeros_buffer(2 * grid.groups)?;
         if grid.pieces == 1 {
-            let launch = given(grid.launch("group_norm_forward").read(input.x), input)
-                .write(&mut statistics)
-                .write(&mut y);
-            sized(launch, size).int(activation.code()).run()?;
+            let launch = given(grid.launch("group_norm_forward").arg(input.x), input)
+                .args((&mut statistics, &mut y));
+            sized(launch, size).arg(activation).run()?;
             return Ok((y, statistics));
         }
         let mut moments = scratch::<f32>(2 * grid.groups * grid.pieces)?;
         let launch = grid
             .launch("group_norm_measure")
-            .read(input.x)
-            .write(&mut moments);
-        sized(launch, size).number(grid.piece).run()?;
-        let launch = given(grid.launch("group_norm_apply").read(input.x), input)
-            .read(&moments)
-            .write(&mut statistics)
-            .write(&mut y);
-        sized(launch, size)
-            .number(grid.piece)
-            .int(activation.code())
-            .run()?;
+            .args((input.x, &mut moments));
+        sized(launch, size).arg(grid.piece).run()?;
+        let launch = given(grid.launch("group_norm_apply").arg(input.x), input).args((
+            &moments,
+            &mut statistics,
+            &mut y,
+        ));
+        sized(launch, size).args((grid.piece, activation)).run()?;
         Ok((y, statistics))
     }
 
@@ -104,35 +97,24 @@ impl GroupNormKernel for Cuda {
         size: GroupNormSize,
         activation: Activation,
         (x, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let grad_x = x.needs_grad().then(|| slots.of(x)).transpose()?;
         let grid = Grid::new(size);
         let read = |name| {
-            let launch = grid.launch(name).read(input.x).read(&grad_output);
-            given(launch, input).read(statistics)
+            let launch = grid.launch(name).args((input.x, &grad_output));
+            given(launch, input).arg(statistics)
         };
         let mut sums = self.zeros_buffer(2 * size.batch * size.channels)?;
         if grid.pieces == 1 {
-            let launch = read("group_norm_backward")
-                .write(&mut sums)
-                .write_if(grad_x);
-            sized(launch, size).int(activation.code()).run()?;
+            let launch = read("group_norm_backward").args((&mut sums, grad_x));
+            sized(launch, size).arg(activation).run()?;
             return Ok(sums);
         }
         let mut parts = scratch::<f32>(2 * size.batch * size.channels * grid.pieces)?;
-        let launch = read("group_norm_backward_measure").write(&mut parts);
-        sized(launch, size)
-            .number(grid.piece)
-            .int(activation.code())
-            .run()?;
-        let launch = read("group_norm_backward_apply")
-            .read(&parts)
-            .write(&mut sums)
-            .write_if(grad_x);
-        sized(launch, size)
-            .number(grid.piece)
-            .int(activation.code())
-            .run()?;
+        let launch = read("group_norm_backward_measure").arg(&mut parts);
+        sized(launch, size).args((grid.piece, activation)).run()?;
+        let launch = read("group_norm_backward_apply").args((&parts, &mut sums, grad_x));
+        sized(launch, size).args((grid.piece, activation)).run()?;
         Ok(sums)
     }
 
@@ -142,11 +124,11 @@ impl GroupNormKernel for Cuda {
         size: GroupNormSize,
         part: GroupNormPart,
         grad: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
-        let mut launch = Launch::new("group_norm_collect").read(sums);
+    ) -> Result<()> {
+        let mut launch = Launch::new("group_norm_collect").arg(sums);
         let mut grad = Some(grad);
         for own in GroupNormPart::ALL {
-            launch = launch.write_if(if own == part { grad.take() } else { None });
+            launch = launch.arg(if own == part { grad.take() } else { None });
         }
         collect(launch, size)
     }
@@ -157,14 +139,14 @@ impl GroupNormKernel for Cuda {
         size: GroupNormSize,
         vars: [Option<&Var<Self>>; 3],
         slots: &mut GradSlots<'_, Self>,
-    ) -> Result<(), OpError> {
-        let mut launch = Launch::new("group_norm_collect").read(sums);
+    ) -> Result<()> {
+        let mut launch = Launch::new("group_norm_collect").arg(sums);
         for var in vars {
             let grad = match var {
                 Some(var) => slots.of_needed(var)?,
                 None => None,
             };
-            launch = launch.write_if(grad);
+            launch = launch.arg(grad);
         }
         collect(launch, size)
     }
@@ -172,21 +154,16 @@ impl GroupNormKernel for Cuda {
 
 /// γ, β and the shift: the arguments of every kernel after its images.
 fn given(launch: Launch, input: &GroupNormSaved<'_, Cuda>) -> Launch {
-    launch
-        .read(input.gamma)
-        .read(input.beta)
-        .read_if(input.shift)
+    launch.args((input.gamma, input.beta, input.shift))
 }
 
 /// Runs `group_norm_collect` on the given arrays: eight channels per block, about eight samples per thread.
-fn collect(launch: Launch, size: GroupNormSize) -> Result<(), OpError> {
+fn collect(launch: Launch, size: GroupNormSize) -> Result<()> {
     let width = size.channels.min(8);
     let lanes = size.batch.div_ceil(8).clamp(4, 1024 / width);
     Ok(launch
         .blocks(size.channels.div_ceil(width))
         .threads((lanes * width).next_multiple_of(32).min(1024))
-        .number(size.batch)
-        .number(size.channels)
-        .number(width)
+        .args((size.batch, size.channels, width))
         .run()?)
 }

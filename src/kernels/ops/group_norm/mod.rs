@@ -16,7 +16,7 @@ mod cuda;
 pub(in crate::ops) mod moments;
 pub(in crate::ops) mod sample;
 
-use super::{Activation, GradSlots, Held, Kernels, OpError, Pass, Var, Work};
+use super::{Activation, GradSlots, Held, Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// The sizes of a group norm.
@@ -68,7 +68,7 @@ pub trait GroupNormKernel: Backend {
         input: &GroupNormSaved<'_, Self>,
         size: GroupNormSize,
         activation: Activation,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError>;
+    ) -> Result<(Buffer<Self>, Buffer<Self>)>;
 
     /// Adds the gradient of x, which may be computed in the memory of `grad_output`, to its slot where x needs one, and
     /// returns the sums for [`GroupNormKernel::group_norm_collect`].
@@ -80,7 +80,7 @@ pub trait GroupNormKernel: Backend {
         size: GroupNormSize,
         activation: Activation,
         slot: (&Var<Self>, &mut GradSlots<'_, Self>),
-    ) -> Result<Buffer<Self>, OpError>;
+    ) -> Result<Buffer<Self>>;
 
     /// Adds the gradient of `part`, computed from `sums`, to `grad`.
     fn group_norm_collect(
@@ -89,7 +89,7 @@ pub trait GroupNormKernel: Backend {
         size: GroupNormSize,
         part: GroupNormPart,
         grad: &mut Buffer<Self>,
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 
     /// [`GroupNormKernel::group_norm_collect`] for γ, β and the shift, if they need a gradient.
     fn group_norm_collect_all(
@@ -98,7 +98,7 @@ pub trait GroupNormKernel: Backend {
         size: GroupNormSize,
         vars: [Option<&Var<Self>>; 3],
         slots: &mut GradSlots<'_, Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         for (var, part) in vars.into_iter().zip(GroupNormPart::ALL) {
             if let Some(var) = var.filter(|var| var.needs_grad()) {
                 self.group_norm_collect(sums, size, part, slots.of(var)?)?;
@@ -120,7 +120,7 @@ pub fn group_norm<D: Kernels>(
     groups: usize,
     shift: Option<&Var<D>>,
     activation: Activation,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let size = check(x, gamma, beta, groups, shift)?;
     let device = pass.device().clone();
     let shift_data = shift.map(Var::data);
@@ -137,32 +137,26 @@ pub fn group_norm<D: Kernels>(
     let work = Work::new((6 + extra + forward) * n, (10 + backward) * n);
     let inputs: Vec<&Var<D>> = [x, gamma, beta].into_iter().chain(shift).collect();
     let (x, gamma, beta, shift) = (x.clone(), gamma.clone(), beta.clone(), shift.cloned());
-    pass.finish_owned(
-        "group_norm",
-        work,
-        data,
-        x.shape(),
-        &inputs.clone(),
-        move |slots, grad_output| {
-            let shift_data = shift.as_ref().map(Var::data);
-            let input = GroupNormSaved {
-                x: x.data(),
-                gamma: gamma.data(),
-                beta: beta.data(),
-                shift: shift_data,
-            };
-            let sums = device.group_norm_backward(
-                &input,
-                &statistics,
-                grad_output,
-                size,
-                activation,
-                (&x, slots),
-            )?;
-            let vars = [Some(&gamma), Some(&beta), shift.as_ref()];
-            device.group_norm_collect_all(&sums, size, vars, slots)
-        },
-    )
+    let op = Op::new("group_norm", work, &inputs);
+    pass.finish_owned(op, data, x.shape(), move |slots, grad_output| {
+        let shift_data = shift.as_ref().map(Var::data);
+        let input = GroupNormSaved {
+            x: x.data(),
+            gamma: gamma.data(),
+            beta: beta.data(),
+            shift: shift_data,
+        };
+        let sums = device.group_norm_backward(
+            &input,
+            &statistics,
+            grad_output,
+            size,
+            activation,
+            (&x, slots),
+        )?;
+        let vars = [Some(&gamma), Some(&beta), shift.as_ref()];
+        device.group_norm_collect_all(&sums, size, vars, slots)
+    })
 }
 
 pub(in crate::ops) fn check<D: Backend>(
@@ -171,7 +165,7 @@ pub(in crate::ops) fn check<D: Backend>(
     beta: &Var<D>,
     groups: usize,
     shift: Option<&Var<D>>,
-) -> Result<GroupNormSize, OpError> {
+) -> Result<GroupNormSize> {
     let error = |message: String| Err(OpError::shape("group_norm", message));
     let (shape, channels) = (x.shape(), x.shape().last());
     if shape.rank() < 2 || shape.is_empty() {

@@ -31,14 +31,11 @@ pub(in crate::ops) fn measure(x: &[f32], size: GroupNormSize, moments: &mut [f32
     let channels = size.channels;
     with_scratch(FOUND * part_count(size) * channels, |found| {
         let parts = x.chunks(part_rows(channels) * channels);
-        simd(
-            #[inline(always)]
-            || {
-                for (x, found) in parts.zip(found.chunks_exact_mut(FOUND * channels)) {
-                    measure_part(x, channels, found);
-                }
-            },
-        );
+        simd!({
+            for (x, found) in parts.zip(found.chunks_exact_mut(FOUND * channels)) {
+                measure_part(x, channels, found);
+            }
+        });
         combine(found, size, moments);
     });
 }

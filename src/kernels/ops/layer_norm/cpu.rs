@@ -1,14 +1,10 @@
 //! Layer norm on the CPU: rows in parallel; gradients of scale and offset as partial sums of fixed groups of rows.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd`"
-)]
 
 use dfdx::tensor::Cpu;
 
 use super::{LayerNormKernel, Saved};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk, sum_row};
 use crate::ops::simd::simd;
 
@@ -19,18 +15,12 @@ impl LayerNormKernel for Cpu {
         gamma: &Buffer<Self>,
         beta: &Buffer<Self>,
         eps: f32,
-    ) -> Result<(Buffer<Self>, Saved<Self>), OpError> {
+    ) -> Result<(Buffer<Self>, Saved<Self>)> {
         let features = gamma.len();
         let rows = x.len() / features;
         let moments = map_chunks(rows, rows_per_chunk(features), x.len(), |range| {
             let rows = x[range.start * features..range.end * features].chunks_exact(features);
-            rows.map(|row| {
-                simd(
-                    #[inline(always)]
-                    || moments(row, eps),
-                )
-            })
-            .collect::<Vec<_>>()
+            rows.map(|row| simd!(moments(row, eps))).collect::<Vec<_>>()
         })
         .concat();
         let mut y = self.zeros_buffer(x.len())?;
@@ -39,10 +29,7 @@ impl LayerNormKernel for Cpu {
                 .chunks_exact_mut(features)
                 .zip(x[first * features..].chunks_exact(features));
             for ((y, x), &(mean, rstd)) in rows.zip(&moments[first..]) {
-                simd(
-                    #[inline(always)]
-                    || normalise(y, x, gamma, beta, mean, rstd),
-                );
+                simd!(normalise(y, x, gamma, beta, mean, rstd));
             }
         });
         let (mean, rstd) = moments.into_iter().unzip();
@@ -62,17 +49,21 @@ impl LayerNormKernel for Cpu {
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
         dx: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let features = gamma.len();
         for_rows(dx, features, |first, chunk| {
             for (offset, dx) in chunk.chunks_exact_mut(features).enumerate() {
                 let row = first + offset;
                 let range = row * features..(row + 1) * features;
                 let (x, dy) = (&x[range.clone()], &dy[range]);
-                simd(
-                    #[inline(always)]
-                    || backward_row(dx, x, dy, gamma, saved.mean[row], saved.rstd[row]),
-                );
+                simd!(backward_row(
+                    dx,
+                    x,
+                    dy,
+                    gamma,
+                    saved.mean[row],
+                    saved.rstd[row]
+                ));
             }
         });
         Ok(())
@@ -84,23 +75,22 @@ impl LayerNormKernel for Cpu {
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
         dgamma: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let features = dgamma.len();
         add_row_sums(dgamma, dy, |row, sums, dy| {
             let x = &x[row * features..(row + 1) * features];
-            simd(
-                #[inline(always)]
-                || add_scaled_row(sums, x, dy, saved.mean[row], saved.rstd[row]),
-            );
+            simd!(add_scaled_row(
+                sums,
+                x,
+                dy,
+                saved.mean[row],
+                saved.rstd[row]
+            ));
         });
         Ok(())
     }
 
-    fn layer_norm_backward_beta(
-        &self,
-        dy: &Buffer<Self>,
-        dbeta: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    fn layer_norm_backward_beta(&self, dy: &Buffer<Self>, dbeta: &mut Buffer<Self>) -> Result<()> {
         add_row_sums(dbeta, dy, |_, sums, dy| {
             sums.iter_mut().zip(dy).for_each(|(sum, dy)| *sum += dy);
         });

@@ -5,7 +5,7 @@ use dfdx::tensor::Cuda;
 use super::{LayerNormKernel, Saved};
 use crate::device::cuda::{Launch, scratch};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 
 /// Rows per block of 128 threads.
 const ROWS: usize = 4;
@@ -26,21 +26,14 @@ impl LayerNormKernel for Cuda {
         gamma: &Buffer<Self>,
         beta: &Buffer<Self>,
         eps: f32,
-    ) -> Result<(Buffer<Self>, Saved<Self>), OpError> {
+    ) -> Result<(Buffer<Self>, Saved<Self>)> {
         let features = self.buffer_len(gamma);
         let rows = self.buffer_len(x) / features;
         let mut y = self.zeros_buffer(rows * features)?;
         let (mut mean, mut rstd) = (self.zeros_buffer(rows)?, self.zeros_buffer(rows)?);
         over_rows("layer_norm_forward", rows)
-            .read(x)
-            .read(gamma)
-            .read(beta)
-            .write(&mut y)
-            .write(&mut mean)
-            .write(&mut rstd)
-            .size(rows)
-            .number(features)
-            .float(eps)
+            .args((x, gamma, beta, &mut y, &mut mean, &mut rstd, rows))
+            .args((features, eps))
             .run()?;
         Ok((y, Saved { mean, rstd }))
     }
@@ -52,18 +45,11 @@ impl LayerNormKernel for Cuda {
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
         dx: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let features = self.buffer_len(gamma);
         let rows = self.buffer_len(x) / features;
         over_rows("layer_norm_backward_x", rows)
-            .read(x)
-            .read(gamma)
-            .read(&saved.mean)
-            .read(&saved.rstd)
-            .read(dy)
-            .write(dx)
-            .size(rows)
-            .number(features)
+            .args((x, gamma, &saved.mean, &saved.rstd, dy, dx, rows, features))
             .run()?;
         Ok(())
     }
@@ -74,15 +60,11 @@ impl LayerNormKernel for Cuda {
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
         dgamma: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         add_columns(self, Some((x, Some(&saved.mean), &saved.rstd)), dy, dgamma)
     }
 
-    fn layer_norm_backward_beta(
-        &self,
-        dy: &Buffer<Self>,
-        dbeta: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    fn layer_norm_backward_beta(&self, dy: &Buffer<Self>, dbeta: &mut Buffer<Self>) -> Result<()> {
         add_columns(self, None, dy, dbeta)
     }
 }
@@ -103,30 +85,22 @@ pub(in crate::ops) fn add_columns(
     input: Option<Normalised<'_>>,
     dy: &Buffer<Cuda>,
     grad: &mut Buffer<Cuda>,
-) -> Result<(), OpError> {
+) -> Result<()> {
     let features = device.buffer_len(grad);
     let rows = device.buffer_len(dy) / features;
     let groups = rows.div_ceil(GROUP_ROWS).clamp(1, MOST_GROUPS);
     let mut partials = scratch::<f32>(if groups == 1 { 0 } else { groups * features })?;
     Launch::new("layer_norm_columns")
         .grid([features.div_ceil(32), groups, 1])
-        .read_if(input.map(|(x, ..)| x))
-        .read_if(input.and_then(|(_, mean, _)| mean))
-        .read_if(input.map(|(.., rstd)| rstd))
-        .read(dy)
-        .write(&mut partials)
-        .write(grad)
-        .size(rows)
-        .size(rows.div_ceil(groups))
-        .number(features)
+        .arg(input.map(|(x, ..)| x))
+        .arg(input.and_then(|(_, mean, _)| mean))
+        .args((input.map(|(.., rstd)| rstd), dy, &mut partials, &mut *grad))
+        .args((rows, rows.div_ceil(groups), features))
         .run()?;
     if groups > 1 {
         Launch::new("layer_norm_add_groups")
             .over(features)
-            .read(&partials)
-            .write(grad)
-            .size(groups)
-            .size(features)
+            .args((&partials, grad, groups, features))
             .run()?;
     }
     Ok(())

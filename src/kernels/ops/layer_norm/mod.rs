@@ -4,7 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 pub(super) mod cuda;
 
-use super::{Kernels, OpError, Pass, Var, Work};
+use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// What backward needs in addition to the input, one value per row.
@@ -25,7 +25,7 @@ pub trait LayerNormKernel: Backend {
         gamma: &Buffer<Self>,
         beta: &Buffer<Self>,
         eps: f32,
-    ) -> Result<(Buffer<Self>, Saved<Self>), OpError>;
+    ) -> Result<(Buffer<Self>, Saved<Self>)>;
 
     /// Adds the gradient of the input to `dx`.
     fn layer_norm_backward_x(
@@ -35,7 +35,7 @@ pub trait LayerNormKernel: Backend {
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
         dx: &mut Buffer<Self>,
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 
     /// Adds the gradient of the scale to `dgamma`.
     fn layer_norm_backward_gamma(
@@ -44,14 +44,10 @@ pub trait LayerNormKernel: Backend {
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
         dgamma: &mut Buffer<Self>,
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 
     /// Adds the gradient of the offset to `dbeta`.
-    fn layer_norm_backward_beta(
-        &self,
-        dy: &Buffer<Self>,
-        dbeta: &mut Buffer<Self>,
-    ) -> Result<(), OpError>;
+    fn layer_norm_backward_beta(&self, dy: &Buffer<Self>, dbeta: &mut Buffer<Self>) -> Result<()>;
 }
 
 /// Normalises every row, then scales and shifts it: `y = (x - mean) / sqrt(var + eps) · gamma + beta`, with mean and
@@ -71,14 +67,12 @@ pub fn layer_norm<D: Kernels>(
     gamma: &Var<D>,
     beta: &Var<D>,
     eps: f32,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let shape = x.shape();
     for (name, affine) in [("gamma", gamma), ("beta", beta)] {
         if affine.shape().dims() != [shape.last()] {
-            return Err(OpError::shape(
-                "layer_norm",
-                format!("{name} {} does not fit x {shape}", affine.shape()),
-            ));
+            let message = format!("{name} {} does not fit x {shape}", affine.shape());
+            return Err(OpError::shape("layer_norm", message));
         }
     }
     let (y, saved) = pass
@@ -96,27 +90,21 @@ pub fn layer_norm<D: Kernels>(
         per_value(x, 10) + per_value(gamma, 4) + per_value(beta, 1),
     );
     let inputs = (x.clone(), gamma.clone(), beta.clone());
-    pass.finish(
-        "layer_norm",
-        work,
-        y,
-        shape,
-        &[x, gamma, beta],
-        move |grads, dy| {
-            let (x, gamma, beta) = inputs;
-            let device = grads.device().clone();
-            if x.needs_grad() {
-                device.layer_norm_backward_x(x.data(), gamma.data(), &saved, dy, grads.of(&x)?)?;
-            }
-            if gamma.needs_grad() {
-                device.layer_norm_backward_gamma(x.data(), &saved, dy, grads.of(&gamma)?)?;
-            }
-            if beta.needs_grad() {
-                device.layer_norm_backward_beta(dy, grads.of(&beta)?)?;
-            }
-            Ok(())
-        },
-    )
+    let op = Op::new("layer_norm", work, [x, gamma, beta]);
+    pass.finish(op, y, shape, move |grads, dy| {
+        let (x, gamma, beta) = inputs;
+        let device = grads.device().clone();
+        if x.needs_grad() {
+            device.layer_norm_backward_x(x.data(), gamma.data(), &saved, dy, grads.of(&x)?)?;
+        }
+        if gamma.needs_grad() {
+            device.layer_norm_backward_gamma(x.data(), &saved, dy, grads.of(&gamma)?)?;
+        }
+        if beta.needs_grad() {
+            device.layer_norm_backward_beta(dy, grads.of(&beta)?)?;
+        }
+        Ok(())
+    })
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use crate::ops::parallel::{
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::update::squares;
-use crate::ops::{Activation, OpError};
+use crate::ops::{Activation, Result};
 
 /// Number of rows of one partial result of column sums.
 const SUM_ROWS: usize = 1024;
@@ -31,7 +31,7 @@ impl LinearKernel for Cpu {
         size: LinearSize,
         activation: Activation,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError> {
+    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)> {
         let LinearSize {
             rows,
             inputs,
@@ -45,10 +45,7 @@ impl LinearKernel for Cpu {
         if !keep {
             rows_product(&mut y, Accumulate::Replace, x, weight, |_, values| {
                 if let Some(bias) = bias {
-                    simd(
-                        #[inline(always)]
-                        || add_bias(values, bias),
-                    );
+                    simd!(add_bias(values, bias));
                 }
                 activate_all(values, activation);
             });
@@ -58,15 +55,12 @@ impl LinearKernel for Cpu {
         let mut slopes = self.spare_buffer(rows * outputs)?;
         let chunk = rows_per_chunk(outputs) * outputs;
         for_each_chunk_pair(&mut y, &mut slopes, chunk, |_, y, slopes| {
-            activated!(activation, |act| simd(
-                #[inline(always)]
-                || {
-                    if let Some(bias) = bias {
-                        add_bias(y, bias);
-                    }
-                    values_and_slopes(y, slopes, act);
+            activated!(activation, |act| simd!({
+                if let Some(bias) = bias {
+                    add_bias(y, bias);
                 }
-            ));
+                values_and_slopes(y, slopes, act);
+            }));
         });
         Ok((y, Some(slopes)))
     }
@@ -78,15 +72,12 @@ impl LinearKernel for Cpu {
         weight: &Buffer<Self>,
         bias: &Buffer<Self>,
         size: LinearSize,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let mut y = residual.to_vec();
         let x = Matrix::new(x, size.rows, size.inputs);
         let weight = Matrix::new(weight, size.inputs, size.outputs);
         rows_product(&mut y, Accumulate::Add, x, weight, |_, values| {
-            simd(
-                #[inline(always)]
-                || add_bias(values, bias),
-            );
+            simd!(add_bias(values, bias));
         });
         Ok(self.upload(y)?)
     }
@@ -96,21 +87,16 @@ impl LinearKernel for Cpu {
         before: &Buffer<Self>,
         grad_output: &Buffer<Self>,
         activation: Activation,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let mut grad = vec![0.0; before.len()];
         for_each_chunk(&mut grad, CHUNK, |start, grad| {
             let range = start..start + grad.len();
             let (before, grad_output) = (&before[range.clone()], &grad_output[range]);
-            activated!(activation, |act| simd(
-                #[inline(always)]
-                || {
-                    for ((grad, before), grad_output) in
-                        grad.iter_mut().zip(before).zip(grad_output)
-                    {
-                        *grad = grad_output * act.slope(*before);
-                    }
+            activated!(activation, |act| simd!({
+                for ((grad, before), grad_output) in grad.iter_mut().zip(before).zip(grad_output) {
+                    *grad = grad_output * act.slope(*before);
                 }
-            ));
+            }));
         });
         Ok(self.upload(grad)?)
     }
@@ -121,13 +107,10 @@ impl LinearKernel for Cpu {
         mut grad: Buffer<Self>,
         _activation: Activation,
         grad_bias: Option<&mut Buffer<Self>>,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let Some(grad_bias) = grad_bias else {
             for_each_chunk(&mut grad, CHUNK, |start, grad| {
-                simd(
-                    #[inline(always)]
-                    || multiply(grad, &slopes[start..]),
-                );
+                simd!(multiply(grad, &slopes[start..]));
             });
             return Ok(grad);
         };
@@ -135,10 +118,7 @@ impl LinearKernel for Cpu {
         let chunk = (SUM_ROWS * columns).max(1);
         with_scratch(grad.len().div_ceil(chunk) * columns, |partials| {
             let part = |((grad, slopes), sums): ((&mut [f32], &[f32]), &mut [f32])| {
-                simd(
-                    #[inline(always)]
-                    || multiply_and_sum(grad, slopes, sums),
-                );
+                simd!(multiply_and_sum(grad, slopes, sums));
             };
             if slopes.len() >= ELEMENTWISE_LEN {
                 let operands = grad.par_chunks_mut(chunk).zip(slopes.par_chunks(chunk));
@@ -162,7 +142,7 @@ impl LinearKernel for Cpu {
         weight: &Buffer<Self>,
         size: LinearSize,
         (grad_x, accumulate): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let grad = Matrix::new(grad, size.rows, size.outputs);
         let weight = Matrix::new(weight, size.inputs, size.outputs);
         rows_product(grad_x, accumulate, grad, weight.transposed(), |_, _| ());
@@ -175,7 +155,7 @@ impl LinearKernel for Cpu {
         grad: &Buffer<Self>,
         size: LinearSize,
         grad_weight: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         weight_gradient(x, grad, size, grad_weight, |_, _| ());
         Ok(())
     }
@@ -186,7 +166,7 @@ impl LinearKernel for Cpu {
         grad: &Buffer<Self>,
         size: LinearSize,
         grad_weight: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<Option<f64>, OpError> {
+    ) -> Result<Option<f64>> {
         // One sum per chunk, indexed by its first row: written by threads, then added in order.
         let sums: Vec<_> = (0..size.inputs).map(|_| AtomicU64::new(0)).collect();
         weight_gradient(x, grad, size, grad_weight, |first, rows| {
@@ -196,11 +176,7 @@ impl LinearKernel for Cpu {
         Ok(Some(sums.sum()))
     }
 
-    fn bias_backward(
-        &self,
-        grad: &Buffer<Self>,
-        grad_bias: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    fn bias_backward(&self, grad: &Buffer<Self>, grad_bias: &mut Buffer<Self>) -> Result<()> {
         let columns = grad_bias.len();
         let chunk = SUM_ROWS * columns;
         with_scratch(grad.len().div_ceil(chunk.max(1)) * columns, |partials| {
@@ -208,10 +184,7 @@ impl LinearKernel for Cpu {
             crate::ops::parallel::for_each_chunk_if(large, partials, columns, |start, sums| {
                 let first = start * SUM_ROWS;
                 let grad = &grad[first..(first + chunk).min(grad.len())];
-                simd(
-                    #[inline(always)]
-                    || column_sums(grad, sums),
-                );
+                simd!(column_sums(grad, sums));
             });
             partials
                 .chunks_exact(columns.max(1))
@@ -235,10 +208,7 @@ fn weight_gradient(
 }
 
 fn activate_all(values: &mut [f32], activation: Activation) {
-    activated!(activation, |act| simd(
-        #[inline(always)]
-        || activate(values, act)
-    ));
+    activated!(activation, |act| simd!(activate(values, act)));
 }
 
 #[inline(always)]

@@ -1,14 +1,13 @@
 //! Linear layers on CUDA: products by cuBLAS; bias and activation in one pass after them; sums over rows in one launch,
 //! or in two where rows are many.
 
-use cudarc::driver::{DevicePtr, DevicePtrMut};
 use dfdx::tensor::Cuda;
 
 use super::{LinearKernel, LinearSize};
-use crate::device::cuda::{Launch, Product, THREADS, scratch};
+use crate::device::cuda::{Argument, Launch, Product, THREADS, Value, scratch};
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::ops::gemm::Accumulate;
-use crate::ops::{Activation, OpError};
+use crate::ops::{Activation, Result};
 
 /// Rows from which one block per tile of columns would be too slow: rows are cut into pieces too.
 const MANY_ROWS: usize = 16_384;
@@ -25,7 +24,7 @@ impl LinearKernel for Cuda {
         size: LinearSize,
         activation: Activation,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError> {
+    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)> {
         let n = size.rows * size.outputs;
         let mut product = self.zeros_buffer(n)?;
         Product::new(size.rows, size.outputs, size.inputs).run(x, weight, &mut product)?;
@@ -33,23 +32,14 @@ impl LinearKernel for Cuda {
             let mut y = self.zeros_buffer(n)?;
             Launch::new("linear_finish_keeping")
                 .over_tiles(n)
-                .read_if(bias)
-                .write(&mut product)
-                .write(&mut y)
-                .size(n)
-                .u32(columns(size.outputs))
-                .int(activation.code())
+                .args((bias, &mut product, &mut y, n, size.outputs, activation))
                 .run()?;
             return Ok((y, Some(product)));
         }
         if bias.is_some() || activation != Activation::Identity {
             Launch::new("linear_finish")
                 .over_tiles(n)
-                .read_if(bias)
-                .write(&mut product)
-                .size(n)
-                .u32(columns(size.outputs))
-                .int(activation.code())
+                .args((bias, &mut product, n, size.outputs, activation))
                 .run()?;
         }
         Ok((product, None))
@@ -62,16 +52,12 @@ impl LinearKernel for Cuda {
         weight: &Buffer<Self>,
         bias: &Buffer<Self>,
         size: LinearSize,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let n = size.rows * size.outputs;
         let mut y = self.zeros_buffer(n)?;
         Launch::new("linear_start")
             .over_tiles(n)
-            .read(residual)
-            .read(bias)
-            .write(&mut y)
-            .size(n)
-            .u32(columns(size.outputs))
+            .args((residual, bias, &mut y, n, size.outputs))
             .run()?;
         Product::new(size.rows, size.outputs, size.inputs)
             .adding()
@@ -84,16 +70,12 @@ impl LinearKernel for Cuda {
         before: &Buffer<Self>,
         grad_output: &Buffer<Self>,
         activation: Activation,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let n = self.buffer_len(before);
         let mut grad = self.zeros_buffer(n)?;
         Launch::new("linear_activation_backward")
             .over_tiles(n)
-            .read(before)
-            .read(grad_output)
-            .write(&mut grad)
-            .size(n)
-            .int(activation.code())
+            .args((before, grad_output, &mut grad, n, activation))
             .run()?;
         Ok(grad)
     }
@@ -104,7 +86,7 @@ impl LinearKernel for Cuda {
         weight: &Buffer<Self>,
         size: LinearSize,
         (grad_x, _): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         Ok(Product::new(size.rows, size.inputs, size.outputs)
             .transposed_b()
             .adding()
@@ -117,18 +99,14 @@ impl LinearKernel for Cuda {
         grad: &Buffer<Self>,
         size: LinearSize,
         (grad_weight, _): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         Ok(Product::new(size.inputs, size.outputs, size.rows)
             .transposed_a()
             .adding()
             .run(x, grad, grad_weight)?)
     }
 
-    fn bias_backward(
-        &self,
-        grad: &Buffer<Self>,
-        grad_bias: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    fn bias_backward(&self, grad: &Buffer<Self>, grad_bias: &mut Buffer<Self>) -> Result<()> {
         let columns = self.buffer_len(grad_bias);
         let rows = self.buffer_len(grad) / columns.max(1);
         Sums { rows, columns }.add(grad, None, grad_bias)
@@ -140,7 +118,7 @@ impl LinearKernel for Cuda {
         grad_output: &Buffer<Self>,
         activation: Activation,
         grad_bias: &mut Buffer<Self>,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let (n, columns) = (self.buffer_len(before), self.buffer_len(grad_bias));
         let mut grad = self.zeros_buffer(n)?;
         let rows = n / columns.max(1);
@@ -161,14 +139,9 @@ struct Sums {
 
 impl Sums {
     /// Adds the sums of `values` to `to`.
-    fn add(
-        &self,
-        values: &Buffer<Cuda>,
-        fused: Fused<'_>,
-        to: &mut Buffer<Cuda>,
-    ) -> Result<(), OpError> {
+    fn add(&self, values: &Buffer<Cuda>, fused: Fused<'_>, to: &mut Buffer<Cuda>) -> Result<()> {
         if self.rows <= MANY_ROWS {
-            return Ok(self.in_one(values, fused, to)?);
+            return Ok(self.in_one(values.value(), fused, to)?);
         }
         let width = self.columns.min(32);
         let piece = (32 * (THREADS / width)).max(self.rows.div_ceil(MOST_PIECES));
@@ -176,19 +149,25 @@ impl Sums {
         let mut partial = scratch::<f32>(pieces * self.columns)?;
         let grid = [self.columns.div_ceil(width), pieces, 1];
         let launch = Launch::new("linear_column_sums").grid(grid);
-        self.run(launch, values, fused, &mut partial, [width, piece, 0])?;
+        self.run(
+            launch,
+            values.value(),
+            fused,
+            Argument::value(&mut partial),
+            [width, piece, 0],
+        )?;
         let pieces = Self {
             rows: pieces,
             columns: self.columns,
         };
-        Ok(pieces.in_one(&partial, None, to)?)
+        Ok(pieces.in_one(Argument::value(&partial), None, to)?)
     }
 
     /// Adds in one launch: tiles of eight columns, the smallest that uses a whole memory transaction, for the largest
     /// number of blocks.
-    fn in_one<S: DevicePtr<f32>>(
+    fn in_one(
         &self,
-        values: &S,
+        values: Value,
         fused: Fused<'_>,
         to: &mut Buffer<Cuda>,
     ) -> Result<(), DeviceError> {
@@ -198,15 +177,15 @@ impl Sums {
         let launch = Launch::new("linear_column_sums")
             .blocks(self.columns.div_ceil(width))
             .threads((lanes * width).next_multiple_of(32).min(1024));
-        self.run(launch, values, fused, to, [width, self.rows, 1])
+        self.run(launch, values, fused, to.value(), [width, self.rows, 1])
     }
 
-    fn run<S: DevicePtr<f32>, T: DevicePtrMut<f32>>(
+    fn run(
         &self,
         launch: Launch,
-        values: &S,
+        values: Value,
         fused: Fused<'_>,
-        to: &mut T,
+        to: Value,
         [width, piece, adds]: [usize; 3],
     ) -> Result<(), DeviceError> {
         let (before, grad, activation) = match fused {
@@ -214,21 +193,8 @@ impl Sums {
             None => (None, None, Activation::Identity),
         };
         launch
-            .read(values)
-            .read_if(before)
-            .write_if(grad)
-            .write(to)
-            .size(self.rows)
-            .size(self.columns)
-            .number(width)
-            .size(piece)
-            .number(adds)
-            .int(activation.code())
+            .args((values, before, grad, to, self.rows, self.columns))
+            .args((width, piece, adds, activation))
             .run()
     }
-}
-
-/// Columns as `u32`; a weight with more would not fit into memory.
-fn columns(outputs: usize) -> u32 {
-    u32::try_from(outputs).unwrap_or(u32::MAX)
 }

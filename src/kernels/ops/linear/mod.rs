@@ -19,7 +19,7 @@ pub use residual::linear_residual;
 pub use transposed::linear_transposed;
 
 use super::gemm::Accumulate;
-use super::{Activation, Held, Kernels, OpError, Pass, Var, Work};
+use super::{Activation, Held, Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// The three sizes of a linear layer.
@@ -45,7 +45,7 @@ pub trait LinearKernel: Backend {
         size: LinearSize,
         activation: Activation,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError>;
+    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)>;
 
     /// `residual + x · W + b`.
     fn linear_onto(
@@ -55,7 +55,7 @@ pub trait LinearKernel: Backend {
         weight: &Buffer<Self>,
         bias: &Buffer<Self>,
         size: LinearSize,
-    ) -> Result<Buffer<Self>, OpError>;
+    ) -> Result<Buffer<Self>>;
 
     /// The gradient before the activation: `grad_output · act'(before)`.
     fn activation_backward(
@@ -63,7 +63,7 @@ pub trait LinearKernel: Backend {
         before: &Buffer<Self>,
         grad_output: &Buffer<Self>,
         activation: Activation,
-    ) -> Result<Buffer<Self>, OpError>;
+    ) -> Result<Buffer<Self>>;
 
     /// [`LinearKernel::activation_backward`], then [`LinearKernel::bias_backward`] on its result.
     fn activation_bias_backward(
@@ -72,7 +72,7 @@ pub trait LinearKernel: Backend {
         grad_output: &Buffer<Self>,
         activation: Activation,
         grad_bias: &mut Buffer<Self>,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let grad = self.activation_backward(before, grad_output, activation)?;
         self.bias_backward(&grad, grad_bias)?;
         Ok(grad)
@@ -86,7 +86,7 @@ pub trait LinearKernel: Backend {
         grad_output: Buffer<Self>,
         activation: Activation,
         grad_bias: Option<&mut Buffer<Self>>,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         match grad_bias {
             None => self.activation_backward(kept, &grad_output, activation),
             Some(bias) => self.activation_bias_backward(kept, &grad_output, activation, bias),
@@ -100,7 +100,7 @@ pub trait LinearKernel: Backend {
         weight: &Buffer<Self>,
         size: LinearSize,
         grad_x: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 
     /// `grad_weight += xᵀ · grad`, or `grad_weight = xᵀ · grad` where the device can.
     fn linear_backward_weight(
@@ -109,7 +109,7 @@ pub trait LinearKernel: Backend {
         grad: &Buffer<Self>,
         size: LinearSize,
         grad_weight: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 
     /// As [`LinearKernel::linear_backward_weight`]; also returns the sum of squares of the new `grad_weight` if the device
     /// computes it in the same pass.
@@ -119,17 +119,13 @@ pub trait LinearKernel: Backend {
         grad: &Buffer<Self>,
         size: LinearSize,
         grad_weight: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<Option<f64>, OpError> {
+    ) -> Result<Option<f64>> {
         self.linear_backward_weight(x, grad, size, grad_weight)?;
         Ok(None)
     }
 
     /// `grad_bias[k] += Σ_rows grad[row, k]`; convolutions use it too.
-    fn bias_backward(
-        &self,
-        grad: &Buffer<Self>,
-        grad_bias: &mut Buffer<Self>,
-    ) -> Result<(), OpError>;
+    fn bias_backward(&self, grad: &Buffer<Self>, grad_bias: &mut Buffer<Self>) -> Result<()>;
 }
 
 /// `act(x · weight + bias)`; see the module.
@@ -142,7 +138,7 @@ pub fn linear<D: Kernels>(
     weight: &Var<D>,
     bias: Option<&Var<D>>,
     activation: Activation,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let size = check(x, weight, bias)?;
     let inputs: Vec<&Var<D>> = [x, weight].into_iter().chain(bias).collect();
     let keep = activation != Activation::Identity
@@ -160,68 +156,51 @@ pub fn linear<D: Kernels>(
     let kept = kept.map(Held::<D>::new);
     let (saved_x, saved_weight, saved_bias) = (x.clone(), weight.clone(), bias.cloned());
     let shape = x.shape().with_last(size.outputs);
-    pass.finish_owned(
-        "linear",
-        work(size, &inputs, activation),
-        data,
-        shape,
-        &inputs,
-        move |slots, grad_output| {
-            let bias = saved_bias.as_ref().filter(|bias| bias.needs_grad());
-            let grad_bias = bias.map(|bias| slots.of(bias)).transpose()?;
-            let grad = match (&kept, grad_bias) {
-                (Some(kept), bias) => device.linear_before(kept, grad_output, activation, bias)?,
-                (None, Some(bias)) => {
-                    device.bias_backward(&grad_output, bias)?;
-                    grad_output
-                }
-                (None, None) => grad_output,
-            };
-            let grad = Held::<D>::new(grad);
-            if saved_weight.needs_grad() {
-                let (x, wants_squares) = (saved_x.data(), slots.wants_squares());
-                let grad_weight = slots.entry(&saved_weight)?;
-                if wants_squares {
-                    let found =
-                        device.linear_backward_weight_squares(x, &grad, size, grad_weight)?;
-                    if let Some(squares) = found {
-                        slots.note_squares(&saved_weight, squares);
-                    }
-                } else {
-                    device.linear_backward_weight(x, &grad, size, grad_weight)?;
-                }
+    let op = Op::new("linear", work(size, &inputs, activation), &inputs);
+    pass.finish_owned(op, data, shape, move |slots, grad_output| {
+        let bias = saved_bias.as_ref().filter(|bias| bias.needs_grad());
+        let grad_bias = bias.map(|bias| slots.of(bias)).transpose()?;
+        let grad = match (&kept, grad_bias) {
+            (Some(kept), bias) => device.linear_before(kept, grad_output, activation, bias)?,
+            (None, Some(bias)) => {
+                device.bias_backward(&grad_output, bias)?;
+                grad_output
             }
-            if saved_x.needs_grad() {
-                let grad_x = slots.entry(&saved_x)?;
-                device.linear_backward_x(&grad, saved_weight.data(), size, grad_x)?;
+            (None, None) => grad_output,
+        };
+        let grad = Held::<D>::new(grad);
+        if saved_weight.needs_grad() {
+            let (x, wants_squares) = (saved_x.data(), slots.wants_squares());
+            let grad_weight = slots.entry(&saved_weight)?;
+            if wants_squares {
+                let found = device.linear_backward_weight_squares(x, &grad, size, grad_weight)?;
+                if let Some(squares) = found {
+                    slots.note_squares(&saved_weight, squares);
+                }
+            } else {
+                device.linear_backward_weight(x, &grad, size, grad_weight)?;
             }
-            Ok(())
-        },
-    )
+        }
+        if saved_x.needs_grad() {
+            let grad_x = slots.entry(&saved_x)?;
+            device.linear_backward_x(&grad, saved_weight.data(), size, grad_x)?;
+        }
+        Ok(())
+    })
 }
 
-fn check<D: Backend>(
-    x: &Var<D>,
-    weight: &Var<D>,
-    bias: Option<&Var<D>>,
-) -> Result<LinearSize, OpError> {
+fn check<D: Backend>(x: &Var<D>, weight: &Var<D>, bias: Option<&Var<D>>) -> Result<LinearSize> {
     let &[inputs, outputs] = weight.shape().dims() else {
-        return Err(OpError::shape(
-            "linear",
-            format!("a weight has two dimensions, not {}", weight.shape()),
-        ));
+        let message = format!("a weight has two dimensions, not {}", weight.shape());
+        return Err(OpError::shape("linear", message));
     };
     if x.shape().last() != inputs {
-        return Err(OpError::shape(
-            "linear",
-            format!("{} rows meet a weight {}", x.shape(), weight.shape()),
-        ));
+        let message = format!("{} rows meet a weight {}", x.shape(), weight.shape());
+        return Err(OpError::shape("linear", message));
     }
     if let Some(bias) = bias.filter(|bias| bias.shape().len() != outputs) {
-        return Err(OpError::shape(
-            "linear",
-            format!("a bias {} for {outputs} outputs", bias.shape()),
-        ));
+        let message = format!("a bias {} for {outputs} outputs", bias.shape());
+        return Err(OpError::shape("linear", message));
     }
     Ok(LinearSize {
         rows: x.shape().rows(),

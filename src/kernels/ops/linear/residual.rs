@@ -1,6 +1,6 @@
 //! The end of a residual branch: `y = residual + x · W + b`.
 
-use super::super::{Activation, Kernels, OpError, Pass, Var, Work};
+use super::super::{Activation, Kernels, Op, OpError, Pass, Result, Var, Work};
 use super::{check, work};
 
 /// `residual + x · weight + bias`; the product itself adds the residual.
@@ -19,7 +19,7 @@ pub fn linear_residual<D: Kernels>(
     x: &Var<D>,
     weight: &Var<D>,
     bias: &Var<D>,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let size = check(x, weight, Some(bias))?;
     let shape = x.shape().with_last(size.outputs);
     if residual.shape() != shape {
@@ -33,28 +33,22 @@ pub fn linear_residual<D: Kernels>(
     count += Work::new(shape.len(), backward);
     let inputs = [residual, x, weight, bias];
     let [residual, x, weight, bias] = inputs.map(Var::clone);
-    pass.finish(
-        "linear_residual",
-        count,
-        data,
-        shape,
-        &inputs,
-        move |slots, grad| {
-            if residual.needs_grad() {
-                device.accumulate(grad, slots.of(&residual)?)?;
-            }
-            if bias.needs_grad() {
-                device.bias_backward(grad, slots.of(&bias)?)?;
-            }
-            if weight.needs_grad() {
-                device.linear_backward_weight(x.data(), grad, size, slots.entry(&weight)?)?;
-            }
-            if x.needs_grad() {
-                device.linear_backward_x(grad, weight.data(), size, slots.entry(&x)?)?;
-            }
-            Ok(())
-        },
-    )
+    let op = Op::new("linear_residual", count, &inputs);
+    pass.finish(op, data, shape, move |slots, grad| {
+        if residual.needs_grad() {
+            device.accumulate(grad, slots.of(&residual)?)?;
+        }
+        if bias.needs_grad() {
+            device.bias_backward(grad, slots.of(&bias)?)?;
+        }
+        if weight.needs_grad() {
+            device.linear_backward_weight(x.data(), grad, size, slots.entry(&weight)?)?;
+        }
+        if x.needs_grad() {
+            device.linear_backward_x(grad, weight.data(), size, slots.entry(&x)?)?;
+        }
+        Ok(())
+    })
 }
 
 #[cfg(test)]

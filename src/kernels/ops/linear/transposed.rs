@@ -1,7 +1,7 @@
 //! Product with a linear layer's transposed weight, `y = x · Wᵀ`, for blocks with tied weights.
 
 use super::super::gemm::Accumulate;
-use super::super::{Kernels, OpError, Pass, Var, Work};
+use super::super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use super::LinearSize;
 
 /// `x · weightᵀ`, for a weight in the memory order of [`super::linear`]; with `residual`, added to it.
@@ -21,7 +21,7 @@ pub fn linear_transposed<D: Kernels>(
     x: &Var<D>,
     weight: &Var<D>,
     residual: Option<&Var<D>>,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let size = check(x, weight, residual)?;
     let shape = x.shape().with_last(size.inputs);
     let device = pass.device().clone();
@@ -40,36 +40,25 @@ pub fn linear_transposed<D: Kernels>(
         (needed(x) + needed(weight)) * product + residual.map_or(0, needed) * sums,
     );
     let (x, weight, residual) = (x.clone(), weight.clone(), residual.cloned());
-    pass.finish(
-        "linear_transposed",
-        work,
-        y,
-        shape,
-        &inputs,
-        move |slots, grad| {
-            if let Some(residual) = residual.as_ref().filter(|residual| residual.needs_grad()) {
-                device.accumulate(grad, slots.of(residual)?)?;
-            }
-            if weight.needs_grad() {
-                // As in a layer from F_in to F_out with input `grad` and output gradient `x`.
-                device.linear_backward_weight(grad, x.data(), size, slots.entry(&weight)?)?;
-            }
-            if x.needs_grad() {
-                let identity = super::Activation::Identity;
-                let (forward, _) =
-                    device.linear(grad, weight.data(), None, size, identity, false)?;
-                slots.put(&x, forward)?;
-            }
-            Ok(())
-        },
-    )
+    let op = Op::new("linear_transposed", work, &inputs);
+    pass.finish(op, y, shape, move |slots, grad| {
+        if let Some(residual) = residual.as_ref().filter(|residual| residual.needs_grad()) {
+            device.accumulate(grad, slots.of(residual)?)?;
+        }
+        if weight.needs_grad() {
+            // As in a layer from F_in to F_out with input `grad` and output gradient `x`.
+            device.linear_backward_weight(grad, x.data(), size, slots.entry(&weight)?)?;
+        }
+        if x.needs_grad() {
+            let identity = super::Activation::Identity;
+            let (forward, _) = device.linear(grad, weight.data(), None, size, identity, false)?;
+            slots.put(&x, forward)?;
+        }
+        Ok(())
+    })
 }
 
-fn check<D: Kernels>(
-    x: &Var<D>,
-    weight: &Var<D>,
-    residual: Option<&Var<D>>,
-) -> Result<LinearSize, OpError> {
+fn check<D: Kernels>(x: &Var<D>, weight: &Var<D>, residual: Option<&Var<D>>) -> Result<LinearSize> {
     let refuse = |message| Err(OpError::shape("linear_transposed", message));
     let &[inputs, outputs] = weight.shape().dims() else {
         return refuse(format!(

@@ -1,26 +1,19 @@
 //! Mean squared error on the CPU: differences in f32 as in PyTorch, their squares summed in f64.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd`"
-)]
 
 use dfdx::tensor::Cpu;
 
 use super::MseKernel;
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::chunks::sum_chunks;
 use crate::ops::gemm::Accumulate;
 use crate::ops::parallel::{CHUNK, for_each_chunk};
 use crate::ops::simd::simd;
 
 impl MseKernel for Cpu {
-    fn mse(&self, x: &Buffer<Self>, target: &Buffer<Self>) -> Result<Buffer<Self>, OpError> {
+    fn mse(&self, x: &Buffer<Self>, target: &Buffer<Self>) -> Result<Buffer<Self>> {
         let sum = sum_chunks(x.len(), |range| {
-            simd(
-                #[inline(always)]
-                || squares(&x[range.clone()], &target[range.clone()]),
-            )
+            simd!(squares(&x[range.clone()], &target[range.clone()]))
         });
         Ok(self.upload(vec![(sum / x.len() as f64) as f32])?)
     }
@@ -31,17 +24,14 @@ impl MseKernel for Cpu {
         target: &Buffer<Self>,
         dy: &Buffer<Self>,
         (dx, accumulate): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let scale = 2.0 * dy[0] / x.len() as f32;
         for_each_chunk(dx, CHUNK, |start, dx| {
             let range = start..start + dx.len();
-            simd(
-                #[inline(always)]
-                || match accumulate {
-                    Accumulate::Add => add_difference(dx, &x[range.clone()], &target[range], scale),
-                    Accumulate::Replace => difference(dx, &x[range.clone()], &target[range], scale),
-                },
-            );
+            simd!(match accumulate {
+                Accumulate::Add => add_difference(dx, &x[range.clone()], &target[range], scale),
+                Accumulate::Replace => difference(dx, &x[range.clone()], &target[range], scale),
+            });
         });
         Ok(())
     }

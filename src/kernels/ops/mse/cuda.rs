@@ -5,19 +5,16 @@ use dfdx::tensor::Cuda;
 use super::MseKernel;
 use crate::device::cuda::{Launch, Partials};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::gemm::Accumulate;
 
 impl MseKernel for Cuda {
-    fn mse(&self, x: &Buffer<Self>, target: &Buffer<Self>) -> Result<Buffer<Self>, OpError> {
+    fn mse(&self, x: &Buffer<Self>, target: &Buffer<Self>) -> Result<Buffer<Self>> {
         let n = self.buffer_len(x);
         let mut partials = Partials::of_values(n)?;
         Launch::new("mse_forward")
             .blocks(partials.blocks())
-            .read(x)
-            .read(target)
-            .write(partials.values())
-            .size(n)
+            .args((x, target, partials.values(), n))
             .run()?;
         Ok(partials.total(self, 1.0 / n as f64)?)
     }
@@ -28,15 +25,11 @@ impl MseKernel for Cuda {
         target: &Buffer<Self>,
         dy: &Buffer<Self>,
         (dx, _): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let n = self.buffer_len(x);
         Launch::new("mse_backward")
             .over(n)
-            .read(x)
-            .read(target)
-            .read(dy)
-            .write(dx)
-            .size(n)
+            .args((x, target, dy, dx, n))
             .run()?;
         Ok(())
     }

@@ -5,13 +5,13 @@ mod cpu;
 mod cuda;
 
 use super::gemm::Accumulate;
-use super::{Kernels, OpError, Pass, Var, Work};
+use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Kernels of [`mse`] on one device.
 pub trait MseKernel: Backend {
     /// One value: the mean of `(x - target)²`, summed in f64 over fixed chunks.
-    fn mse(&self, x: &Buffer<Self>, target: &Buffer<Self>) -> Result<Buffer<Self>, OpError>;
+    fn mse(&self, x: &Buffer<Self>, target: &Buffer<Self>) -> Result<Buffer<Self>>;
 
     /// Adds `2 dy (x - target) / n` to `dx`, or replaces `dx` by it if the device can; with `x` and `target` exchanged it is
     /// the target's gradient.
@@ -21,7 +21,7 @@ pub trait MseKernel: Backend {
         target: &Buffer<Self>,
         dy: &Buffer<Self>,
         dx: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// The mean over all values of `(x - target)²`.
@@ -34,12 +34,10 @@ pub trait MseKernel: Backend {
 /// [`OpError::Shape`] when the shapes differ or are empty.
 /// # Source
 /// PyTorch `F.mse_loss(x, target)`, summed in f64.
-pub fn mse<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, target: &Var<D>) -> Result<Var<D>, OpError> {
+pub fn mse<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, target: &Var<D>) -> Result<Var<D>> {
     if x.shape() != target.shape() || x.shape().is_empty() {
-        return Err(OpError::shape(
-            "mse",
-            format!("x {} and target {} do not fit", x.shape(), target.shape()),
-        ));
+        let message = format!("x {} and target {} do not fit", x.shape(), target.shape());
+        return Err(OpError::shape("mse", message));
     }
     let loss = pass.device().mse(x.data(), target.data())?;
     let values = x.shape().len();
@@ -50,22 +48,16 @@ pub fn mse<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>, target: &Var<D>) -> Resul
         * 3
         * values;
     let (a, b) = (x.clone(), target.clone());
-    pass.finish(
-        "mse",
-        Work::new(3 * values, backward),
-        loss,
-        [1],
-        &[x, target],
-        move |grads, dy| {
-            let device = grads.device().clone();
-            for (of, other) in [(&a, &b), (&b, &a)] {
-                if of.needs_grad() {
-                    device.mse_backward(of.data(), other.data(), dy, grads.entry(of)?)?;
-                }
+    let op = Op::new("mse", Work::new(3 * values, backward), [x, target]);
+    pass.finish(op, loss, [1], move |grads, dy| {
+        let device = grads.device().clone();
+        for (of, other) in [(&a, &b), (&b, &a)] {
+            if of.needs_grad() {
+                device.mse_backward(of.data(), other.data(), dy, grads.entry(of)?)?;
             }
-            Ok(())
-        },
-    )
+        }
+        Ok(())
+    })
 }
 
 #[cfg(test)]

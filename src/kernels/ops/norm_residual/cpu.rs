@@ -16,7 +16,7 @@ use crate::ops::group_norm::sample::{
 use crate::ops::parallel::ELEMENTWISE_LEN;
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
-use crate::ops::{GradSlots, GroupNormSaved, GroupNormSize, OpError, Var};
+use crate::ops::{GradSlots, GroupNormSaved, GroupNormSize, Result, Var};
 
 impl NormResidualKernel for Cpu {
     const FUSES: bool = true;
@@ -27,7 +27,7 @@ impl NormResidualKernel for Cpu {
         residual: &Buffer<Self>,
         mask: Option<Mask>,
         size: GroupNormSize,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+    ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let mut y = self.spare_buffer(input.x.len())?;
         let mut moments = self.zeros_buffer(size.batch * MOMENTS * size.groups)?;
         each_sample(size, &mut y, &mut moments, |b, y, moments| {
@@ -36,16 +36,13 @@ impl NormResidualKernel for Cpu {
             let first = b * y.len();
             with_channels(input, b, size, moments, |channels| {
                 in_parts(size, mask, |part, factors| {
-                    simd(
-                        #[inline(always)]
-                        || {
-                            let range = part..x.len().min(part + factors.len());
-                            let factors = &mut factors[..range.len()];
-                            masked(factors, first + part, mask);
-                            let inputs = [&x[range.clone()], &residual[range.clone()], factors];
-                            apply(inputs, &mut y[range], channels);
-                        },
-                    );
+                    simd!({
+                        let range = part..x.len().min(part + factors.len());
+                        let factors = &mut factors[..range.len()];
+                        masked(factors, first + part, mask);
+                        let inputs = [&x[range.clone()], &residual[range.clone()], factors];
+                        apply(inputs, &mut y[range], channels);
+                    });
                 });
             });
         });
@@ -60,7 +57,7 @@ impl NormResidualKernel for Cpu {
         mask: Option<Mask>,
         size: GroupNormSize,
         ([x, residual], slots): ([&Var<Self>; 2], &mut GradSlots<'_, Self>),
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let mut sums = self.zeros_buffer(size.batch * 2 * size.channels)?;
         let mut grad_x = self.spare_buffer(grad_output.len())?;
         let len = size.positions * size.channels;
@@ -162,25 +159,19 @@ impl Sample<'_> {
                 let mut found = parts.chunks_exact_mut(SUMS * c);
                 in_parts(size, mask, |part, factors| {
                     let Some(found) = found.next() else { return };
-                    simd(
-                        #[inline(always)]
-                        || {
-                            let range = part..x.len().min(part + factors.len());
-                            let factors = &mut factors[..range.len()];
-                            masked(factors, first + part, mask);
-                            let inputs = [&x[range.clone()], &residual[range.clone()], factors];
-                            let grads = [&mut grad[range.clone()], &mut grad_x[range]];
-                            slope_rows(inputs, grads, channels, found);
-                        },
-                    );
+                    simd!({
+                        let range = part..x.len().min(part + factors.len());
+                        let factors = &mut factors[..range.len()];
+                        masked(factors, first + part, mask);
+                        let inputs = [&x[range.clone()], &residual[range.clone()], factors];
+                        let grads = [&mut grad[range.clone()], &mut grad_x[range]];
+                        slope_rows(inputs, grads, channels, found);
+                    });
                 });
                 add_parts(parts, size, self.moments, sums);
             });
             with_factors(self.input.gamma, size, self.moments, sums, |factors| {
-                simd(
-                    #[inline(always)]
-                    || combine_rows(x, grad_x, channels.means, factors),
-                );
+                simd!(combine_rows(x, grad_x, channels.means, factors));
             });
         });
     }

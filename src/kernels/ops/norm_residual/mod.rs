@@ -18,52 +18,29 @@ mod tests;
 use super::dropout::{Mask, check_probability};
 use super::group_norm::check;
 use super::{
-    Activation, GradSlots, GroupNormKernel, GroupNormSaved, GroupNormSize, Held, Kernels, OpError,
-    Pass, Var, Work, add_silu, dropout, group_norm,
+    Activation, GradSlots, GroupNormKernel, GroupNormSaved, GroupNormSize, Held, Kernels, Op,
+    OpError, Pass, Result, Var, Work, add_silu, dropout, group_norm,
 };
 use crate::device::Buffer;
 
 /// The fused end of a residual block on one device.
 pub trait NormResidualKernel: GroupNormKernel {
     /// Whether this device has it; elsewhere its parts run one after another.
-    const FUSES: bool;
-
-    /// The result and the statistics of the norm.
-    fn norm_residual(
-        &self,
-        input: &GroupNormSaved<'_, Self>,
-        residual: &Buffer<Self>,
-        mask: Option<Mask>,
-        size: GroupNormSize,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError>;
-
-    /// Gives x and the residual their gradients, in this order, where they need one; returns the sums for
-    /// [`GroupNormKernel::group_norm_collect`].
-    fn norm_residual_backward(
-        &self,
-        input: &GroupNormSaved<'_, Self>,
-        statistics: &Buffer<Self>,
-        grad_output: Buffer<Self>,
-        mask: Option<Mask>,
-        size: GroupNormSize,
-        inputs: ([&Var<Self>; 2], &mut GradSlots<'_, Self>),
-    ) -> Result<Buffer<Self>, OpError>;
-}
-
-#[cfg(feature = "cuda")]
-impl NormResidualKernel for dfdx::tensor::Cuda {
     const FUSES: bool = false;
 
+    /// The result and the statistics of the norm.
     fn norm_residual(
         &self,
         _input: &GroupNormSaved<'_, Self>,
         _residual: &Buffer<Self>,
         _mask: Option<Mask>,
         _size: GroupNormSize,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+    ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         Err(OpError::unsupported::<Self>("norm_residual"))
     }
 
+    /// Gives x and the residual their gradients, in this order, where they need one; returns the sums for
+    /// [`GroupNormKernel::group_norm_collect`].
     fn norm_residual_backward(
         &self,
         _input: &GroupNormSaved<'_, Self>,
@@ -72,10 +49,13 @@ impl NormResidualKernel for dfdx::tensor::Cuda {
         _mask: Option<Mask>,
         _size: GroupNormSize,
         _inputs: ([&Var<Self>; 2], &mut GradSlots<'_, Self>),
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         Err(OpError::unsupported::<Self>("norm_residual"))
     }
 }
+
+#[cfg(feature = "cuda")]
+impl NormResidualKernel for dfdx::tensor::Cuda {}
 
 /// `silu(drop(norm(x) · gamma + beta) + residual)`, where a value is dropped with probability `p`; see the module.
 ///
@@ -87,7 +67,7 @@ pub fn norm_residual<D: Kernels>(
     (gamma, beta, groups): (&Var<D>, &Var<D>, usize),
     residual: &Var<D>,
     p: f32,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     if !D::FUSES {
         let h = group_norm(pass, x, gamma, beta, groups, None, Activation::Identity)?;
         let h = dropout(pass, &h, p)?;
@@ -111,25 +91,19 @@ pub fn norm_residual<D: Kernels>(
     let work = Work::new((11 + masked) * n, (20 + masked) * n);
     let vars = [x, gamma, beta].map(Var::clone);
     let last = residual.clone();
-    pass.finish_owned(
-        "norm_residual",
-        work,
-        data,
-        x.shape(),
-        &[x, gamma, beta, residual],
-        move |slots, grad_output| {
-            let [x, gamma, beta] = &vars;
-            let sums = device.norm_residual_backward(
-                &saved([x, gamma, beta]),
-                &statistics,
-                grad_output,
-                mask,
-                size,
-                ([x, &last], slots),
-            )?;
-            device.group_norm_collect_all(&sums, size, [Some(gamma), Some(beta), None], slots)
-        },
-    )
+    let op = Op::new("norm_residual", work, [x, gamma, beta, residual]);
+    pass.finish_owned(op, data, x.shape(), move |slots, grad_output| {
+        let [x, gamma, beta] = &vars;
+        let sums = device.norm_residual_backward(
+            &saved([x, gamma, beta]),
+            &statistics,
+            grad_output,
+            mask,
+            size,
+            ([x, &last], slots),
+        )?;
+        device.group_norm_collect_all(&sums, size, [Some(gamma), Some(beta), None], slots)
+    })
 }
 
 fn saved<D: Kernels>([x, gamma, beta]: [&Var<D>; 3]) -> GroupNormSaved<'_, D> {

@@ -5,7 +5,7 @@ use super::*;
 use crate::ops::Shape;
 use crate::ops::testing::{self, TestDevice};
 
-type Made = Result<Var<TestDevice>, OpError>;
+type Made = Result<Var<TestDevice>>;
 
 fn switch_on(pass: &mut Pass<TestDevice>) {
     let empty = Pass::inference(pass.device());

@@ -3,7 +3,7 @@
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{OpError, Shape};
+use super::{OpError, Result, Shape};
 #[cfg(feature = "cuda")]
 pub(super) use cuda::generated;
 
@@ -94,11 +94,7 @@ impl PathBatch {
 }
 
 /// Batch and steps of an output to compare with paths of `points` points.
-pub(super) fn check(
-    op: &'static str,
-    output: Shape,
-    points: usize,
-) -> Result<(usize, usize), OpError> {
+pub(super) fn check(op: &'static str, output: Shape, points: usize) -> Result<(usize, usize)> {
     match *output.dims() {
         [batch, steps] if batch > 0 && steps > 0 && steps + 1 == points => Ok((batch, steps)),
         _ => Err(OpError::shape(

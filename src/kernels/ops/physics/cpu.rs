@@ -1,14 +1,10 @@
 //! Physics terms on the CPU: one pass over each row, sums in f64 and in fixed lanes.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd`"
-)]
 
 use dfdx::tensor::Cpu;
 
 use super::{HIT, PhysicsKernel, SHARES, SMALL, SMALLEST_ALPHA_BAR};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk};
 use crate::ops::simd::simd;
 
@@ -22,7 +18,7 @@ impl PhysicsKernel for Cpu {
         clean: &Buffer<Self>,
         alpha_bars: &[f32],
         weight: f32,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+    ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let rows = alpha_bars.len();
         let voxels = estimate.len() / rows;
         let scale = f64::from(weight) / rows as f64;
@@ -31,15 +27,9 @@ impl PhysicsKernel for Cpu {
                 let range = row * voxels..(row + 1) * voxels;
                 let recovery = Recovery::at(alpha_bars[row]);
                 let (estimate, noised) = (&estimate[range.clone()], &noised[range.clone()]);
-                let own = simd(
-                    #[inline(always)]
-                    || sums(noised, estimate, recovery),
-                );
+                let own = simd!(sums(noised, estimate, recovery));
                 let truth = &clean[range];
-                let truth = simd(
-                    #[inline(always)]
-                    || sums(truth, truth, Recovery::NONE),
-                );
+                let truth = simd!(sums(truth, truth, Recovery::NONE));
                 terms(&own, &truth, scale, recovery)
             };
             chunk.map(row).collect::<Vec<_>>()
@@ -55,20 +45,17 @@ impl PhysicsKernel for Cpu {
         gradients: &Buffer<Self>,
         dy: &Buffer<Self>,
         grad: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let voxels = grad.len() / (gradients.len() / 2);
         for_rows(grad, voxels, |first, chunk| {
             let rows = chunk.chunks_exact_mut(voxels);
             for (grad, row) in rows.zip(gradients[2 * first..].as_chunks::<2>().0) {
                 let [a, b] = row.map(|value| value * dy[0]);
-                simd(
-                    #[inline(always)]
-                    || {
-                        for (index, grad) in grad.iter_mut().enumerate() {
-                            *grad += a + b * index as f32;
-                        }
-                    },
-                );
+                simd!({
+                    for (index, grad) in grad.iter_mut().enumerate() {
+                        *grad += a + b * index as f32;
+                    }
+                });
             }
         });
         Ok(())

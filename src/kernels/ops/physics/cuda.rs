@@ -5,7 +5,7 @@ use dfdx::tensor::Cuda;
 use super::{HIT, PhysicsKernel, SHARES, SMALL, SMALLEST_ALPHA_BAR};
 use crate::device::cuda::{Launch, Partials, THREADS, uploaded};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 
 /// Limit of blocks along the second axis of a grid.
 const MOST_ROWS: usize = 65_535;
@@ -18,7 +18,7 @@ impl PhysicsKernel for Cuda {
         clean: &Buffer<Self>,
         alpha_bars: &[f32],
         weight: f32,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+    ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let rows = alpha_bars.len();
         let scale = f64::from(weight) / rows as f64;
         let mut gradients = self.zeros_buffer(2 * rows)?;
@@ -26,21 +26,10 @@ impl PhysicsKernel for Cuda {
         let [energy, multiplicity, locality] = SHARES;
         Launch::new("physics_forward")
             .blocks(partials.blocks())
-            .read(estimate)
-            .read(noised)
-            .read(clean)
-            .read(&uploaded(alpha_bars)?)
-            .write(partials.values())
-            .write(&mut gradients)
-            .size(rows)
-            .size(self.buffer_len(estimate) / rows)
-            .float(SMALLEST_ALPHA_BAR)
-            .float(HIT)
-            .double(SMALL)
-            .double(energy)
-            .double(multiplicity)
-            .double(locality)
-            .double(scale)
+            .args((estimate, noised, clean, &uploaded(alpha_bars)?))
+            .args((partials.values(), &mut gradients, rows))
+            .args((self.buffer_len(estimate) / rows, SMALLEST_ALPHA_BAR))
+            .args((HIT, SMALL, energy, multiplicity, locality, scale))
             .run()?;
         Ok((partials.total(self, scale)?, gradients))
     }
@@ -50,16 +39,12 @@ impl PhysicsKernel for Cuda {
         gradients: &Buffer<Self>,
         dy: &Buffer<Self>,
         grad: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let rows = self.buffer_len(gradients) / 2;
         let voxels = self.buffer_len(grad) / rows;
         Launch::new("physics_backward")
             .grid([voxels.div_ceil(4 * THREADS), rows.min(MOST_ROWS), 1])
-            .read(gradients)
-            .read(dy)
-            .write(grad)
-            .size(rows)
-            .size(voxels)
+            .args((gradients, dy, grad, rows, voxels))
             .run()?;
         Ok(())
     }

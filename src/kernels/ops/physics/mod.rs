@@ -18,7 +18,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Kernels, OpError, Pass, Var, Work};
+use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Lower bound of ᾱ.
@@ -41,7 +41,7 @@ pub trait PhysicsKernel: Backend {
         clean: &Buffer<Self>,
         alpha_bars: &[f32],
         weight: f32,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError>;
+    ) -> Result<(Buffer<Self>, Buffer<Self>)>;
 
     /// Adds `dy (a + b i)` of every row to `grad`.
     fn physics_backward(
@@ -49,7 +49,7 @@ pub trait PhysicsKernel: Backend {
         gradients: &Buffer<Self>,
         dy: &Buffer<Self>,
         grad: &mut Buffer<Self>,
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// `weight · (0.4 energy + 0.3 multiplicity + 0.3 locality)`, each the mean over rows; see the module.
@@ -65,7 +65,7 @@ pub fn physics<D: Kernels>(
     clean: &Var<D>,
     alpha_bars: &[f32],
     weight: f32,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let shape = estimate.shape();
     let fits = shape.rank() == 2 && noised.shape() == shape && clean.shape() == shape;
     if !fits || shape.is_empty() || alpha_bars.len() != shape.rows() {
@@ -88,14 +88,10 @@ pub fn physics<D: Kernels>(
         weight,
     )?;
     let (n, saved) = (shape.len(), estimate.clone());
-    pass.finish(
-        "physics",
-        Work::new(9 * n, 3 * n),
-        value,
-        [1],
-        &[estimate],
-        move |slots, dy| device.physics_backward(&gradients, dy, slots.of(&saved)?),
-    )
+    let op = Op::new("physics", Work::new(9 * n, 3 * n), [estimate]);
+    pass.finish(op, value, [1], move |slots, dy| {
+        device.physics_backward(&gradients, dy, slots.of(&saved)?)
+    })
 }
 
 #[cfg(test)]

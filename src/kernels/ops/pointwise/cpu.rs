@@ -1,20 +1,16 @@
 //! Networks at every point on the CPU: one point per vector lane.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd_vectors`"
-)]
 
 use dfdx::tensor::Cpu;
 use pulp::{Simd, WithSimd};
 
 use super::{PointwiseKernel, PointwiseLayers, PointwiseSize};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
 use crate::ops::activation::{Activate, Relu};
 use crate::ops::chunks::{for_rows, map_chunks};
 use crate::ops::parallel::add_assign;
 use crate::ops::signature::{Arithmetic, Singles, to_lanes, totals};
 use crate::ops::simd::simd_vectors;
+use crate::ops::{OpError, Result};
 
 /// Number of points in one partial sum of gradients.
 const SUM_ROWS: usize = 4096;
@@ -29,7 +25,7 @@ impl PointwiseKernel for Cpu {
         x: &Buffer<Self>,
         layers: PointwiseLayers<&Buffer<Self>>,
         size: PointwiseSize,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let mut y = self.spare_buffer(size.rows * size.columns())?;
         let layers = slices(&layers);
         for_rows(&mut y, size.columns(), |first, y| {
@@ -45,7 +41,7 @@ impl PointwiseKernel for Cpu {
         layers: PointwiseLayers<&Buffer<Self>>,
         size: PointwiseSize,
         grad: &Buffer<Self>,
-    ) -> Result<PointwiseLayers<Buffer<Self>>, OpError> {
+    ) -> Result<PointwiseLayers<Buffer<Self>>> {
         let layers = slices(&layers);
         let (inputs, columns) = (size.widths[0], size.columns());
         let partials = map_chunks(size.rows, SUM_ROWS, grad.len(), |rows| {

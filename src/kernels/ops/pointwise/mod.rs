@@ -13,10 +13,8 @@
 //! PyTorch `nn.Sequential` of `nn.Conv1d(…, kernel_size=1)` and `nn.ReLU`, then `torch.cat`.
 
 mod cpu;
-#[cfg(feature = "cuda")]
-mod cuda;
 
-use super::{Activation, Kernels, OpError, Pass, Shape, Var, Work, concat, linear};
+use super::{Activation, Kernels, Op, OpError, Pass, Result, Shape, Var, Work, concat, linear};
 use crate::device::{Backend, Buffer};
 
 /// Weight and bias of every layer, in order.
@@ -59,25 +57,32 @@ impl PointwiseSize {
 /// Networks at every point on one device.
 pub trait PointwiseKernel: Backend {
     /// Whether the device has these kernels; elsewhere other operations compose the network.
-    const IS_FUSED: bool;
+    const IS_FUSED: bool = false;
 
     /// The result, `(rows, F_in + F_out)`.
     fn pointwise_network(
         &self,
-        x: &Buffer<Self>,
-        layers: PointwiseLayers<&Buffer<Self>>,
-        size: PointwiseSize,
-    ) -> Result<Buffer<Self>, OpError>;
+        _x: &Buffer<Self>,
+        _layers: PointwiseLayers<&Buffer<Self>>,
+        _size: PointwiseSize,
+    ) -> Result<Buffer<Self>> {
+        Err(OpError::unsupported::<Self>("pointwise_network"))
+    }
 
     /// The gradients of the layers.
     fn pointwise_network_backward(
         &self,
-        x: &Buffer<Self>,
-        layers: PointwiseLayers<&Buffer<Self>>,
-        size: PointwiseSize,
-        grad: &Buffer<Self>,
-    ) -> Result<PointwiseLayers<Buffer<Self>>, OpError>;
+        _x: &Buffer<Self>,
+        _layers: PointwiseLayers<&Buffer<Self>>,
+        _size: PointwiseSize,
+        _grad: &Buffer<Self>,
+    ) -> Result<PointwiseLayers<Buffer<Self>>> {
+        Err(OpError::unsupported::<Self>("pointwise_network"))
+    }
 }
+
+#[cfg(feature = "cuda")]
+impl PointwiseKernel for dfdx::tensor::Cuda {}
 
 /// x concatenated with the network's outputs; see the module.
 ///
@@ -87,7 +92,7 @@ pub fn pointwise_network<D: Kernels>(
     pass: &mut Pass<D>,
     x: &Var<D>,
     layers: &PointwiseLayers<Var<D>>,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let size = check(x, layers)?;
     if !D::IS_FUSED || x.needs_grad() {
         return composed(pass, x, layers);
@@ -97,12 +102,11 @@ pub fn pointwise_network<D: Kernels>(
         .pointwise_network(x.data(), data(layers), size)?;
     let (x, kept) = (x.clone(), layers.clone());
     let inputs: Vec<&Var<D>> = layers.iter().flatten().collect();
+    let op = Op::new("pointwise_network", size.work(), &inputs);
     pass.finish(
-        "pointwise_network",
-        size.work(),
+        op,
         y,
         x.shape().with_last(size.columns()),
-        &inputs,
         move |slots, grad| {
             let device = slots.device().clone();
             let found = device.pointwise_network_backward(x.data(), data(&kept), size, grad)?;
@@ -120,7 +124,7 @@ fn composed<D: Kernels>(
     pass: &mut Pass<D>,
     x: &Var<D>,
     [first, second, third]: &PointwiseLayers<Var<D>>,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let h = linear(pass, x, &first[0], Some(&first[1]), Activation::Relu)?;
     let h = linear(pass, &h, &second[0], Some(&second[1]), Activation::Relu)?;
     let h = linear(pass, &h, &third[0], Some(&third[1]), Activation::Identity)?;
@@ -133,10 +137,7 @@ fn data<D: Backend>(layers: &PointwiseLayers<Var<D>>) -> PointwiseLayers<&Buffer
         .map(|layer| layer.each_ref().map(Var::data))
 }
 
-fn check<D: Backend>(
-    x: &Var<D>,
-    layers: &PointwiseLayers<Var<D>>,
-) -> Result<PointwiseSize, OpError> {
+fn check<D: Backend>(x: &Var<D>, layers: &PointwiseLayers<Var<D>>) -> Result<PointwiseSize> {
     let bias = |layer: usize| layers[layer][1].shape().len();
     let size = PointwiseSize {
         rows: x.shape().rows(),
@@ -145,10 +146,8 @@ fn check<D: Backend>(
     for ([weight, bias], (inputs, outputs)) in layers.iter().zip(size.layers()) {
         let (weight, bias) = (weight.shape(), bias.shape());
         if weight != Shape::from([inputs, outputs]) || outputs == 0 {
-            return Err(OpError::shape(
-                "pointwise_network",
-                format!("weight {weight} and bias {bias} behind {inputs} features"),
-            ));
+            let message = format!("weight {weight} and bias {bias} behind {inputs} features");
+            return Err(OpError::shape("pointwise_network", message));
         }
     }
     Ok(size)

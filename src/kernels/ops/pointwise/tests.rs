@@ -15,7 +15,7 @@ fn shapes(rows: usize, [inputs, first, second, outputs]: [usize; 4]) -> Vec<Shap
 }
 
 /// The operation with x as a constant, so that the fused kernel is used.
-fn run<D: Kernels>(pass: &mut Pass<D>, v: &[Var<D>]) -> Result<Var<D>, OpError> {
+fn run<D: Kernels>(pass: &mut Pass<D>, v: &[Var<D>]) -> Result<Var<D>> {
     let x = v[0].detach(pass.device())?;
     pointwise_network(pass, &x, &layers(v))
 }

@@ -1,8 +1,4 @@
 //! Pooling on the CPU: groups of rows of the result forward, of the input backward, vectorised over channels.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd`"
-)]
 
 use std::ops::Range;
 
@@ -10,7 +6,7 @@ use dfdx::tensor::Cpu;
 
 use super::{Pool, PoolKernel, PoolSize};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::chunks::{for_rows, for_rows_beside, rows_per_chunk};
 use crate::ops::gemm::Accumulate;
 use crate::ops::simd::simd;
@@ -22,17 +18,14 @@ impl PoolKernel for Cpu {
         size: &PoolSize,
         pool: Pool,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError> {
+    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)> {
         let len = size.output().len();
         let row = size.windows.1 * size.image.3;
         let mut y = self.spare_buffer(len)?;
         let mut places = keep.then(|| self.spare_buffer(len)).transpose()?;
         match &mut places {
             None => for_rows(&mut y, row, |first, rows| {
-                simd(
-                    #[inline(always)]
-                    || forward(x, size, pool, first, rows, None),
-                );
+                simd!(forward(x, size, pool, first, rows, None));
             }),
             Some(places) => {
                 let rows = rows_per_chunk(row);
@@ -41,10 +34,7 @@ impl PoolKernel for Cpu {
                     (rows, row),
                     (places, rows * row),
                     |first, rows, kept| {
-                        simd(
-                            #[inline(always)]
-                            || forward(x, size, pool, first, rows, Some(kept)),
-                        );
+                        simd!(forward(x, size, pool, first, rows, Some(kept)));
                     },
                 );
             }
@@ -58,24 +48,21 @@ impl PoolKernel for Cpu {
         places: Option<&Buffer<Self>>,
         size: &PoolSize,
         (dx, accumulate): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let row = size.image.2 * size.image.3;
         for_rows(dx, row, |first, rows| {
             if accumulate == Accumulate::Replace {
                 rows.fill(0.0);
             }
-            simd(
-                #[inline(always)]
-                || {
-                    backward(
-                        dy,
-                        places.map(|places| places.as_slice()),
-                        size,
-                        first,
-                        rows,
-                    );
-                },
-            );
+            simd!({
+                backward(
+                    dy,
+                    places.map(|places| places.as_slice()),
+                    size,
+                    first,
+                    rows,
+                );
+            });
         });
         Ok(())
     }

@@ -5,7 +5,7 @@ use dfdx::tensor::Cuda;
 use super::{Pool, PoolKernel, PoolSize};
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::gemm::Accumulate;
 
 impl PoolKernel for Cuda {
@@ -15,19 +15,14 @@ impl PoolKernel for Cuda {
         size: &PoolSize,
         pool: Pool,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError> {
+    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)> {
         let n = size.output().len();
         let mut y = self.zeros_buffer(n)?;
         let mut places = keep.then(|| self.zeros_buffer(n)).transpose()?;
         let launch = Launch::new("pool_forward")
             .over(n)
-            .read(x)
-            .write(&mut y)
-            .write_if(places.as_mut())
-            .size(n);
-        sizes(launch, size)
-            .int(i32::from(pool == Pool::Max))
-            .run()?;
+            .args((x, &mut y, places.as_mut(), n));
+        sizes(launch, size).arg(pool == Pool::Max).run()?;
         Ok((y, places))
     }
 
@@ -38,14 +33,11 @@ impl PoolKernel for Cuda {
         size: &PoolSize,
         // The CUDA kernels only add.
         (dx, _): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let n = self.buffer_len(dx);
         let launch = Launch::new("pool_backward")
             .over(n)
-            .read(dy)
-            .read_if(places)
-            .write(dx)
-            .size(n);
+            .args((dy, places, dx, n));
         Ok(sizes(launch, size).run()?)
     }
 }
@@ -63,7 +55,5 @@ fn sizes(launch: Launch, size: &PoolSize) -> Launch {
         options.stride,
         options.padding,
     ];
-    sizes
-        .into_iter()
-        .fold(launch, |launch, size| launch.u32(size as u32))
+    sizes.into_iter().fold(launch, Launch::arg)
 }

@@ -5,7 +5,7 @@ mod cpu;
 mod cuda;
 
 use super::gemm::Accumulate;
-use super::{Kernels, OpError, Pass, Shape, Var, Work};
+use super::{Kernels, Op, OpError, Pass, Result, Shape, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// What becomes of a window.
@@ -56,7 +56,7 @@ pub trait PoolKernel: Backend {
         size: &PoolSize,
         pool: Pool,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>), OpError>;
+    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)>;
 
     /// Adds the gradient of the input to `dx`, or replaces it. `places` are those of maxima.
     fn pool_backward(
@@ -65,7 +65,7 @@ pub trait PoolKernel: Backend {
         places: Option<&Buffer<Self>>,
         size: &PoolSize,
         dx: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// The maximum or mean of every window of `kernel × kernel` pixels.
@@ -86,7 +86,7 @@ pub fn pool<D: Kernels>(
     x: &Var<D>,
     pool: Pool,
     options: PoolOptions,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let name = match pool {
         Pool::Max => "max_pool2d",
         Pool::Average => "avg_pool2d",
@@ -100,24 +100,14 @@ pub fn pool<D: Kernels>(
         Pool::Average => window * outputs,
     };
     let input = x.clone();
-    pass.finish(
-        name,
-        Work::new(window * outputs, backward),
-        y,
-        size.output(),
-        &[x],
-        move |slots, dy| {
-            let device = slots.device().clone();
-            device.pool_backward(dy, places.as_ref(), &size, slots.entry(&input)?)
-        },
-    )
+    let op = Op::new(name, Work::new(window * outputs, backward), [x]);
+    pass.finish(op, y, size.output(), move |slots, dy| {
+        let device = slots.device().clone();
+        device.pool_backward(dy, places.as_ref(), &size, slots.entry(&input)?)
+    })
 }
 
-fn check<D: Kernels>(
-    name: &'static str,
-    x: &Var<D>,
-    options: PoolOptions,
-) -> Result<PoolSize, OpError> {
+fn check<D: Kernels>(name: &'static str, x: &Var<D>, options: PoolOptions) -> Result<PoolSize> {
     let PoolOptions {
         kernel,
         stride,

@@ -1,15 +1,11 @@
 //! RMS norm on the CPU: rows in parallel, each read once from memory; the gradient of the scale as partial sums of fixed
 //! groups of rows.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd`"
-)]
 
 use dfdx::tensor::Cpu;
 
 use super::RmsNormKernel;
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::chunks::{for_rows_beside, rows_per_chunk, sum_row};
 use crate::ops::parallel::add_assign;
 use crate::ops::simd::simd;
@@ -23,7 +19,7 @@ impl RmsNormKernel for Cpu {
         x: &Buffer<Self>,
         gamma: &Buffer<Self>,
         eps: f32,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+    ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let features = gamma.len();
         let mut y = self.spare_buffer(x.len())?;
         let mut rstd = self.spare_buffer(x.len() / features)?;
@@ -34,10 +30,7 @@ impl RmsNormKernel for Cpu {
             (&mut rstd, rows),
             |first, y, rstd| {
                 let x = &x[first * features..][..y.len()];
-                simd(
-                    #[inline(always)]
-                    || forward(x, gamma, eps, y, rstd),
-                );
+                simd!(forward(x, gamma, eps, y, rstd));
             },
         );
         Ok((y, rstd))
@@ -50,7 +43,7 @@ impl RmsNormKernel for Cpu {
         rstd: &Buffer<Self>,
         grad: &mut Buffer<Self>,
         grad_gamma: Option<&mut Buffer<Self>>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let features = gamma.len();
         let rows = rows_per_chunk(features).max(rstd.len().div_ceil(MOST_GROUPS));
         let mut partials = vec![0.0; rstd.len().div_ceil(rows) * features];
@@ -62,10 +55,7 @@ impl RmsNormKernel for Cpu {
             |first, grad, sums| {
                 let x = &x[first * features..][..grad.len()];
                 let (rstd, sums) = (&rstd[first..], wanted.then_some(sums));
-                simd(
-                    #[inline(always)]
-                    || backward(grad, x, gamma, rstd, sums),
-                );
+                simd!(backward(grad, x, gamma, rstd, sums));
             },
         );
         if let Some(grad_gamma) = grad_gamma {

@@ -4,7 +4,7 @@ use dfdx::tensor::Cuda;
 
 use super::RmsNormKernel;
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::layer_norm::cuda::{add_columns, over_rows};
 
 impl RmsNormKernel for Cuda {
@@ -13,7 +13,7 @@ impl RmsNormKernel for Cuda {
         x: &Buffer<Self>,
         gamma: &Buffer<Self>,
         eps: f32,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError> {
+    ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let features = self.buffer_len(gamma);
         let rows = self.buffer_len(x) / features;
         let (mut y, mut rstd) = (
@@ -21,13 +21,7 @@ impl RmsNormKernel for Cuda {
             self.zeros_buffer(rows)?,
         );
         over_rows("rms_norm_forward", rows)
-            .read(x)
-            .read(gamma)
-            .write(&mut y)
-            .write(&mut rstd)
-            .size(rows)
-            .number(features)
-            .float(eps)
+            .args((x, gamma, &mut y, &mut rstd, rows, features, eps))
             .run()?;
         Ok((y, rstd))
     }
@@ -39,19 +33,14 @@ impl RmsNormKernel for Cuda {
         rstd: &Buffer<Self>,
         grad: &mut Buffer<Self>,
         grad_gamma: Option<&mut Buffer<Self>>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         if let Some(grad_gamma) = grad_gamma {
             add_columns(self, Some((x, None, rstd)), grad, grad_gamma)?;
         }
         let features = self.buffer_len(gamma);
         let rows = self.buffer_len(x) / features;
         over_rows("rms_norm_backward", rows)
-            .read(x)
-            .read(gamma)
-            .read(rstd)
-            .write(grad)
-            .size(rows)
-            .number(features)
+            .args((x, gamma, rstd, grad, rows, features))
             .run()?;
         Ok(())
     }

@@ -4,7 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Held, Kernels, OpError, Pass, Var, Work};
+use super::{Held, Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Kernels of [`rms_norm`] on one device.
@@ -15,7 +15,7 @@ pub trait RmsNormKernel: Backend {
         x: &Buffer<Self>,
         gamma: &Buffer<Self>,
         eps: f32,
-    ) -> Result<(Buffer<Self>, Buffer<Self>), OpError>;
+    ) -> Result<(Buffer<Self>, Buffer<Self>)>;
 
     /// Makes of `grad`, the gradient of the result, that of the input, and adds the gradient of the scale to `grad_gamma`.
     fn rms_norm_backward(
@@ -25,7 +25,7 @@ pub trait RmsNormKernel: Backend {
         rstd: &Buffer<Self>,
         grad: &mut Buffer<Self>,
         grad_gamma: Option<&mut Buffer<Self>>,
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// Divides every row by its root mean square, then scales it: `y = x / sqrt(mean(x²) + eps) · gamma`, with the mean over
@@ -44,36 +44,28 @@ pub fn rms_norm<D: Kernels>(
     x: &Var<D>,
     gamma: &Var<D>,
     eps: f32,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let shape = x.shape();
     if gamma.shape().dims() != [shape.last()] {
-        return Err(OpError::shape(
-            "rms_norm",
-            format!("gamma {} does not fit x {shape}", gamma.shape()),
-        ));
+        let message = format!("gamma {} does not fit x {shape}", gamma.shape());
+        return Err(OpError::shape("rms_norm", message));
     }
     let (y, rstd) = pass.device().rms_norm(x.data(), gamma.data(), eps)?;
     let rstd = Held::<D>::new(rstd);
     let per_value = 8 * usize::from(x.needs_grad()) + 3 * usize::from(gamma.needs_grad());
     let work = Work::new(4 * shape.len(), per_value * shape.len());
     let (saved_x, saved_gamma) = (x.clone(), gamma.clone());
-    pass.finish_owned(
-        "rms_norm",
-        work,
-        y,
-        shape,
-        &[x, gamma],
-        move |slots, mut grad| {
-            let (x, gamma) = (saved_x, saved_gamma);
-            let device = slots.device().clone();
-            let needed = gamma.needs_grad().then(|| slots.of(&gamma)).transpose()?;
-            device.rms_norm_backward(x.data(), gamma.data(), &rstd, &mut grad, needed)?;
-            if x.needs_grad() {
-                slots.put(&x, grad)?;
-            }
-            Ok(())
-        },
-    )
+    let op = Op::new("rms_norm", work, [x, gamma]);
+    pass.finish_owned(op, y, shape, move |slots, mut grad| {
+        let (x, gamma) = (saved_x, saved_gamma);
+        let device = slots.device().clone();
+        let needed = gamma.needs_grad().then(|| slots.of(&gamma)).transpose()?;
+        device.rms_norm_backward(x.data(), gamma.data(), &rstd, &mut grad, needed)?;
+        if x.needs_grad() {
+            slots.put(&x, grad)?;
+        }
+        Ok(())
+    })
 }
 
 #[cfg(test)]

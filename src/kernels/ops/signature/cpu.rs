@@ -1,8 +1,4 @@
 //! Signatures on the CPU: one path per vector lane.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd_vectors`"
-)]
 
 use std::ops::Range;
 
@@ -17,7 +13,7 @@ use crate::device::{Backend, Buffer};
 use crate::ops::aligned;
 use crate::ops::chunks::map_chunks;
 use crate::ops::simd::{lanes, simd_vectors};
-use crate::ops::{GradSlots, OpError};
+use crate::ops::{GradSlots, Result};
 
 /// Channels and depth of `CannedNet`, compiled with constant loop lengths.
 const PAPER: (usize, usize) = (4, 3);
@@ -36,7 +32,7 @@ impl SignatureKernel for Cpu {
         weight: &Buffer<Self>,
         bias: &Buffer<Self>,
         size: SignatureSize,
-    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError> {
+    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)> {
         let groups = map_chunks(size.batch, lanes(), size.values(), |group| {
             simd_vectors(Project {
                 path,
@@ -61,7 +57,7 @@ impl SignatureKernel for Cpu {
         size: SignatureSize,
         grad: &Buffer<Self>,
         slots: &mut GradSlots<'_, Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let ProjectionInputs { path, weight, bias } = inputs;
         let grads = gradients(path.data(), weight.data(), saved, size, grad);
         let pairs = [

@@ -1,9 +1,5 @@
 //! Signatures on CUDA: one block per path and one thread per entry; for the gradients of the pieces, which are independent,
 //! one block per piece.
-#![allow(
-    clippy::cast_possible_wrap,
-    reason = "sizes of what lies in a GPU's memory; kernels count within a path in 32 bits"
-)]
 
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
@@ -11,7 +7,7 @@ use dfdx::tensor::Cuda;
 use super::{ProjectionInputs, SignatureKernel, SignatureSize};
 use crate::device::cuda::{Launch, scratch};
 use crate::device::{Backend, Buffer};
-use crate::ops::{GradSlots, OpError, Var};
+use crate::ops::{GradSlots, OpError, Result};
 
 /// Largest shared memory of a block, in bytes, on the GPUs that kernels are compiled for, except the A100.
 const SHARED: usize = 227 << 10;
@@ -26,7 +22,7 @@ impl SignatureKernel for Cuda {
         weight: &Buffer<Self>,
         bias: &Buffer<Self>,
         size: SignatureSize,
-    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError> {
+    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)> {
         let (chunk, entries) = (chunk(size), size.entries());
         let mut signatures = self.zeros_buffer(size.values())?;
         let mut y = self.zeros_buffer(size.batch * (size.points - 1))?;
@@ -34,15 +30,8 @@ impl SignatureKernel for Cuda {
             .blocks(size.batch)
             .threads(threads(entries))
             .shared(shared(chunk * size.channels + 2 * entries)?)
-            .read(path)
-            .read(weight)
-            .read(bias)
-            .write(&mut signatures)
-            .write(&mut y)
-            .number(size.points)
-            .number(size.channels)
-            .number(entries)
-            .number(chunk)
+            .args((path, weight, bias, &mut signatures, &mut y))
+            .args((size.points, size.channels, entries, chunk))
             .run()?;
         Ok((y, vec![signatures]))
     }
@@ -54,21 +43,19 @@ impl SignatureKernel for Cuda {
         size: SignatureSize,
         grad: &Buffer<Self>,
         slots: &mut GradSlots<'_, Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let (adjoints, parts) = adjoints(inputs, &saved[0], size, grad)?;
         let pieces = piece_gradients(inputs, &saved[0], &adjoints, size)?;
         let elements = size.entries() + size.batch * size.points * size.channels;
         let launch = Launch::new("signature_gradients")
             .over(elements)
-            .read(&parts)
-            .read(&pieces);
-        let launch = write_gradient(launch, &inputs.path, slots)?;
-        let launch = write_gradient(launch, &inputs.weight, slots)?;
-        write_gradient(launch, &inputs.bias, slots)?
-            .number(size.batch)
-            .number(size.points)
-            .number(size.channels)
-            .number(size.entries())
+            .args((&parts, &pieces));
+        let launch = launch.arg(slots.of_needed(&inputs.path)?);
+        let launch = launch.arg(slots.of_needed(&inputs.weight)?);
+        launch
+            .arg(slots.of_needed(&inputs.bias)?)
+            .arg(size.batch)
+            .args((size.points, size.channels, size.entries()))
             .run()?;
         Ok(())
     }
@@ -80,7 +67,7 @@ fn adjoints(
     signatures: &Buffer<Cuda>,
     size: SignatureSize,
     grad: &Buffer<Cuda>,
-) -> Result<(CudaSlice<f32>, CudaSlice<f32>), OpError> {
+) -> Result<(CudaSlice<f32>, CudaSlice<f32>)> {
     let (chunk, entries) = (chunk(size), size.entries());
     let mut adjoints = scratch(size.values())?;
     let mut parts = scratch(size.batch * (entries + 1))?;
@@ -90,16 +77,9 @@ fn adjoints(
         .shared(shared(
             chunk * size.channels + 2 * entries + entries / size.channels,
         )?)
-        .read(inputs.path.data())
-        .read(inputs.weight.data())
-        .read(signatures)
-        .read(grad)
-        .write(&mut adjoints)
-        .write(&mut parts)
-        .number(size.points)
-        .number(size.channels)
-        .number(entries)
-        .number(chunk)
+        .args((inputs.path.data(), inputs.weight.data(), signatures))
+        .args((grad, &mut adjoints, &mut parts, size.points))
+        .args((size.channels, entries, chunk))
         .run()?;
     Ok((adjoints, parts))
 }
@@ -110,7 +90,7 @@ fn piece_gradients(
     signatures: &Buffer<Cuda>,
     adjoints: &CudaSlice<f32>,
     size: SignatureSize,
-) -> Result<CudaSlice<f32>, OpError> {
+) -> Result<CudaSlice<f32>> {
     let (pieces, entries) = (size.batch * (size.points - 1), size.entries());
     let mut gradients = scratch(pieces * size.channels)?;
     Launch::new("signature_piece_gradients")
@@ -119,28 +99,10 @@ fn piece_gradients(
         .shared(shared(
             size.channels + 2 * entries + entries / size.channels,
         )?)
-        .read(inputs.path.data())
-        .read(signatures)
-        .read(adjoints)
-        .write(&mut gradients)
-        .number(size.points)
-        .number(size.channels)
-        .number(entries)
+        .args((inputs.path.data(), signatures, adjoints))
+        .args((&mut gradients, size.points, size.channels, entries))
         .run()?;
     Ok(gradients)
-}
-
-/// Passes the gradient of `var` to the kernel, or null if it needs none.
-fn write_gradient(
-    launch: Launch,
-    var: &Var<Cuda>,
-    slots: &mut GradSlots<'_, Cuda>,
-) -> Result<Launch, OpError> {
-    if var.needs_grad() {
-        Ok(launch.write(slots.of(var)?))
-    } else {
-        Ok(launch.write_if(None::<&mut Buffer<Cuda>>))
-    }
 }
 
 /// Number of pieces whose increments a block holds at a time.
@@ -157,7 +119,7 @@ fn threads(entries: usize) -> usize {
 ///
 /// # Errors
 /// [`OpError::Shape`] when a block's shared memory is too small; models have smaller signatures.
-fn shared(numbers: usize) -> Result<usize, OpError> {
+fn shared(numbers: usize) -> Result<usize> {
     let bytes = numbers.saturating_mul(size_of::<f32>());
     if bytes > SHARED {
         return Err(OpError::shape(

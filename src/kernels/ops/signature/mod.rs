@@ -24,7 +24,7 @@ mod top;
 pub(super) use algebra::{Algebra, Arithmetic, Doubles, Singles};
 pub(super) use stream::{add_difference, increments, rows_of, to_lanes, totals};
 
-use super::{GradSlots, Kernels, OpError, Pass, Var, Work};
+use super::{GradSlots, Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 use algebra::LARGEST_DEPTH;
 
@@ -88,7 +88,7 @@ pub trait SignatureKernel: Backend {
         weight: &Buffer<Self>,
         bias: &Buffer<Self>,
         size: SignatureSize,
-    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>), OpError>;
+    ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)>;
 
     /// Adds the gradients of the inputs to `slots`, for those that need one; `saved` is from forward.
     fn signature_projection_backward(
@@ -98,7 +98,7 @@ pub trait SignatureKernel: Backend {
         size: SignatureSize,
         grad: &Buffer<Self>,
         slots: &mut GradSlots<'_, Self>,
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// `y[b, k] = Σₛ weight[s] · S(first k + 2 points of path b)[s] + bias`; see the module.
@@ -112,7 +112,7 @@ pub fn signature_projection<D: Kernels>(
     weight: &Var<D>,
     bias: &Var<D>,
     depth: usize,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let size = check(path, weight, bias, depth)?;
     let device = pass.device().clone();
     let (data, saved) =
@@ -122,12 +122,15 @@ pub fn signature_projection<D: Kernels>(
         weight: weight.clone(),
         bias: bias.clone(),
     };
-    pass.finish(
+    let op = Op::new(
         "signature_projection",
         Work::new(size.forward_flop(), size.backward_flop()),
+        [path, weight, bias],
+    );
+    pass.finish(
+        op,
         data,
         [size.batch, size.points - 1],
-        &[path, weight, bias],
         move |slots, grad| {
             let device = slots.device().clone();
             device.signature_projection_backward(&inputs, &saved, size, grad, slots)
@@ -140,7 +143,7 @@ fn check<D: Backend>(
     weight: &Var<D>,
     bias: &Var<D>,
     depth: usize,
-) -> Result<SignatureSize, OpError> {
+) -> Result<SignatureSize> {
     let wrong = |message: String| Err(OpError::shape("signature_projection", message));
     let &[batch, points, channels] = path.shape().dims() else {
         return wrong(format!("a path is (B, T, C), not {}", path.shape()));

@@ -1,8 +1,4 @@
 //! Conversion between paths and lanes: the increments of a group of paths, one lane each, and the gradient of their points.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd_vectors`"
-)]
 
 use pulp::Simd;
 

@@ -4,7 +4,7 @@ use dfdx::tensor::Cpu;
 
 use super::{KernelLoss, PathKernelKernel};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::path_batch::add_value_slopes;
 
 impl PathKernelKernel for Cpu {
@@ -13,7 +13,7 @@ impl PathKernelKernel for Cpu {
         output: &Buffer<Self>,
         steps: usize,
         loss: &KernelLoss,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let value = loss.value(&loss.seen(output, steps));
         Ok(self.upload(vec![value as f32])?)
     }
@@ -25,7 +25,7 @@ impl PathKernelKernel for Cpu {
         loss: &KernelLoss,
         dy: &Buffer<Self>,
         doutput: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let generated = loss.seen(output, steps);
         let slopes = loss.slopes(&generated);
         add_value_slopes(doutput, steps, &slopes, generated.points(), dy[0]);

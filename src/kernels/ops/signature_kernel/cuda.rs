@@ -1,9 +1,5 @@
 //! Losses on signature kernels on CUDA: one block per pair of paths, which traverses the grid by diagonals. Nothing is
 //! copied to the host; the real paths are uploaded once.
-#![allow(
-    clippy::cast_possible_wrap,
-    reason = "sizes of what lies in a GPU's memory; kernels count within a path in 32 bits"
-)]
 
 use std::rc::Rc;
 
@@ -13,7 +9,7 @@ use dfdx::tensor::Cuda;
 use super::{KernelLoss, PathKernelKernel};
 use crate::device::cuda::{Launch, scratch, uploaded};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::path_batch::generated;
 
 /// Largest number of threads of a block, as in `kernels.cu`: enough for 50 points at order 4, limited by registers.
@@ -44,18 +40,14 @@ impl PathKernelKernel for Cuda {
         output: &Buffer<Self>,
         steps: usize,
         loss: &KernelLoss,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let pairs = Pairs::new(output, steps, loss)?;
         let values = pairs.values()?;
         let mut value = self.zeros_buffer(1)?;
         Launch::new("signature_kernel_loss")
-            .read(&values)
-            .write(&mut value)
-            .number(pairs.b)
-            .number(pairs.r)
-            .double(pairs.own_weight)
-            .double(pairs.cross_weight)
-            .double(loss.real_mean(pairs.b))
+            .args((&values, &mut value, pairs.b, pairs.r))
+            .args((pairs.own_weight, pairs.cross_weight))
+            .arg(loss.real_mean(pairs.b))
             .run()?;
         Ok(value)
     }
@@ -67,18 +59,12 @@ impl PathKernelKernel for Cuda {
         loss: &KernelLoss,
         dy: &Buffer<Self>,
         doutput: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let pairs = Pairs::new(output, steps, loss)?;
         let slopes = pairs.slopes()?;
         Launch::new("signature_kernel_gather")
             .over(pairs.b * (pairs.points - 1))
-            .read(&slopes)
-            .read(dy)
-            .write(doutput)
-            .number(pairs.b)
-            .number(pairs.r)
-            .number(pairs.points)
-            .number(steps)
+            .args((&slopes, dy, doutput, pairs.b, pairs.r, pairs.points, steps))
             .run()?;
         Ok(())
     }
@@ -86,7 +72,7 @@ impl PathKernelKernel for Cuda {
 
 impl KernelLoss {
     /// The real paths `(count, points, 2)` on the device.
-    fn real_on_device(&self) -> Result<Rc<CudaSlice<f64>>, OpError> {
+    fn real_on_device(&self) -> Result<Rc<CudaSlice<f64>>> {
         if let Some(known) = self.on_device.get() {
             return Ok(Rc::clone(known));
         }
@@ -97,7 +83,7 @@ impl KernelLoss {
 
 impl Pairs {
     /// The pairs of the generated paths that enter the loss.
-    fn new(output: &Buffer<Cuda>, steps: usize, loss: &KernelLoss) -> Result<Self, OpError> {
+    fn new(output: &Buffer<Cuda>, steps: usize, loss: &KernelLoss) -> Result<Self> {
         let batch = output.len() / steps;
         let (b, points) = (batch.min(loss.paths), loss.real.points());
         let r = loss.real_count(b);
@@ -130,7 +116,7 @@ impl Pairs {
     }
 
     /// The kernel of every pair.
-    fn values(&self) -> Result<CudaSlice<f64>, OpError> {
+    fn values(&self) -> Result<CudaSlice<f64>> {
         let threads = self.threads();
         let blocks = self.count().clamp(1, MOST_BLOCKS);
         let mut values = scratch(self.count())?;
@@ -139,16 +125,13 @@ impl Pairs {
             .blocks(blocks)
             .threads(threads)
             .shared(2 * threads * size_of::<f64>())
-            .read(&self.paths)
-            .read(&*self.real)
-            .write(&mut borders)
-            .write(&mut values);
+            .args((&self.paths, &*self.real, &mut borders, &mut values));
         self.sizes(launch).run()?;
         Ok(values)
     }
 
     /// The gradients of every pair with respect to the values of its paths' points, `(pairs, 2, points)`.
-    fn slopes(&self) -> Result<CudaSlice<f64>, OpError> {
+    fn slopes(&self) -> Result<CudaSlice<f64>> {
         let (threads, cells) = (self.threads(), self.cells());
         let grid = cells.div_ceil(threads) * (cells + threads - 1) * threads;
         let area = 2 * cells + grid + cells * (self.points - 1) + self.points * self.points;
@@ -160,24 +143,14 @@ impl Pairs {
             .blocks(blocks)
             .threads(threads)
             .shared(4 * threads * size_of::<f64>())
-            .read(&self.paths)
-            .read(&*self.real)
-            .write(&mut work)
-            .write(&mut slopes);
+            .args((&self.paths, &*self.real, &mut work, &mut slopes));
         self.sizes(launch)
-            .double(self.own_weight)
-            .double(self.cross_weight)
-            .size(area)
+            .args((self.own_weight, self.cross_weight, area))
             .run()?;
         Ok(slopes)
     }
 
     fn sizes(&self, launch: Launch) -> Launch {
-        launch
-            .number(self.b)
-            .number(self.r)
-            .number(self.points)
-            .number(self.order as usize)
-            .double(self.scale)
+        launch.args((self.b, self.r, self.points, self.order as usize, self.scale))
     }
 }

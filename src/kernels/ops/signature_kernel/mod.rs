@@ -23,7 +23,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::{Kernels, OpError, Pass, PathBatch, Var, Work};
+use super::{Kernels, Op, OpError, Pass, PathBatch, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 use pairs::{Kernel, Pair};
 
@@ -211,7 +211,7 @@ pub trait PathKernelKernel: Backend {
         output: &Buffer<Self>,
         steps: usize,
         loss: &KernelLoss,
-    ) -> Result<Buffer<Self>, OpError>;
+    ) -> Result<Buffer<Self>>;
 
     /// Adds `dy` times the gradient of the loss to `doutput`.
     fn kernel_loss_backward(
@@ -221,7 +221,7 @@ pub trait PathKernelKernel: Backend {
         loss: &KernelLoss,
         dy: &Buffer<Self>,
         doutput: &mut Buffer<Self>,
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// The loss of generated paths; see the module.
@@ -234,24 +234,18 @@ pub fn kernel_loss<D: Kernels>(
     pass: &mut Pass<D>,
     output: &Var<D>,
     loss: &Rc<KernelLoss>,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let (batch, steps) = super::path_batch::check("kernel_loss", output.shape(), loss.points)?;
     if loss.real.count() == 0 || loss.real.points() < 2 {
         return Err(OpError::shape("kernel_loss", "there is no real path"));
     }
     let data = pass.device().kernel_loss(output.data(), steps, loss)?;
     let (saved, loss, work) = (output.clone(), Rc::clone(loss), loss.work(batch));
-    pass.finish(
-        "kernel_loss",
-        work,
-        data,
-        [1],
-        &[output],
-        move |slots, dy| {
-            let device = slots.device().clone();
-            device.kernel_loss_backward(saved.data(), steps, &loss, dy, slots.of(&saved)?)
-        },
-    )
+    let op = Op::new("kernel_loss", work, [output]);
+    pass.finish(op, data, [1], move |slots, dy| {
+        let device = slots.device().clone();
+        device.kernel_loss_backward(saved.data(), steps, &loss, dy, slots.of(&saved)?)
+    })
 }
 
 #[cfg(test)]

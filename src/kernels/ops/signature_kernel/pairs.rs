@@ -24,13 +24,10 @@ impl Kernel {
         let work = pairs.len() * self.cells(pairs);
         let groups = map_chunks(pairs.len(), LANES, work, |group| {
             let pairs = &pairs[group];
-            let values = simd(
-                #[inline(always)]
-                || {
-                    let group = Group::gather(pairs, self);
-                    group.grid.solve(&group.increments())
-                },
-            );
+            let values = simd!({
+                let group = Group::gather(pairs, self);
+                group.grid.solve(&group.increments())
+            });
             values[..pairs.len()].to_vec()
         });
         groups.concat()
@@ -41,15 +38,12 @@ impl Kernel {
         let work = pairs.len() * self.cells(pairs);
         let groups = map_chunks(pairs.len(), LANES, work, |group| {
             let (pairs, seeds) = (&pairs[group.clone()], &seeds[group]);
-            let (x, y) = simd(
-                #[inline(always)]
-                || {
-                    let mut seed = [0.0; LANES];
-                    seed[..seeds.len()].copy_from_slice(seeds);
-                    let group = Group::gather(pairs, self);
-                    group.points(&group.grid.adjoint(&group.increments(), seed))
-                },
-            );
+            let (x, y) = simd!({
+                let mut seed = [0.0; LANES];
+                seed[..seeds.len()].copy_from_slice(seeds);
+                let group = Group::gather(pairs, self);
+                group.points(&group.grid.adjoint(&group.increments(), seed))
+            });
             let of = |all: &[Lanes], lane: usize| all.iter().map(|one| one[lane]).collect();
             (0..pairs.len())
                 .map(|lane| (of(&x, lane), of(&y, lane)))

@@ -6,7 +6,7 @@ use super::signatures::signatures_backward;
 use super::{SavedSignatures, SignatureLoss, SignatureLossKernel};
 use crate::device::{Backend, Buffer};
 use crate::ops::path_batch::add_value_slopes;
-use crate::ops::{OpError, PathBatch};
+use crate::ops::{PathBatch, Result};
 
 impl SignatureLossKernel for Cpu {
     type Saved = SavedSignatures;
@@ -16,7 +16,7 @@ impl SignatureLossKernel for Cpu {
         output: &Buffer<Self>,
         steps: usize,
         loss: &SignatureLoss,
-    ) -> Result<(Buffer<Self>, SavedSignatures), OpError> {
+    ) -> Result<(Buffer<Self>, SavedSignatures)> {
         let (value, saved) = loss.value(&PathBatch::generated(output, steps));
         Ok((self.upload(vec![value as f32])?, saved))
     }
@@ -28,7 +28,7 @@ impl SignatureLossKernel for Cpu {
         (loss, saved): (&SignatureLoss, &SavedSignatures),
         dy: &Buffer<Self>,
         doutput: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let generated = PathBatch::generated(output, steps);
         let slopes = signatures_backward(&generated, &loss.slopes(saved));
         add_value_slopes(doutput, steps, &slopes, generated.points(), dy[0]);

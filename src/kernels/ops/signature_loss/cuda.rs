@@ -1,9 +1,5 @@
 //! Losses on signatures on CUDA: signatures, then kernels or normalised means, then the loss, each in one launch; backward
 //! in one launch, one block per path. Nothing is copied to the host; data of the real paths is uploaded once.
-#![allow(
-    clippy::cast_possible_wrap,
-    reason = "sizes of what lies in a GPU's memory; kernels count within a path in 32 bits"
-)]
 
 use std::rc::Rc;
 
@@ -14,7 +10,7 @@ use super::rbf::{FLOOR, Rbf};
 use super::{Kind, RbfStatistic, SignatureLoss, SignatureLossKernel};
 use crate::device::cuda::{Launch, THREADS, scratch, uploaded};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::path_batch::generated;
 
 /// Rows of signatures by entry: a word's number in `kernels.cu`.
@@ -56,7 +52,7 @@ impl SignatureLossKernel for Cuda {
         output: &Buffer<Self>,
         steps: usize,
         loss: &SignatureLoss,
-    ) -> Result<(Buffer<Self>, Saved), OpError> {
+    ) -> Result<(Buffer<Self>, Saved)> {
         let (batch, points) = (self.buffer_len(output) / steps, steps + 1);
         let real = loss.real_on_device()?;
         let paths = generated(output, steps, (batch, points))?;
@@ -64,10 +60,7 @@ impl SignatureLossKernel for Cuda {
         Launch::new("signature_loss_signatures")
             .blocks(batch.div_ceil(4))
             .threads(64)
-            .read(&paths)
-            .write(&mut columns)
-            .number(batch)
-            .number(points)
+            .args((&paths, &mut columns, batch, points))
             .run()?;
         let mut value = self.zeros_buffer(1)?;
         let mut saved = Saved {
@@ -92,26 +85,19 @@ impl SignatureLossKernel for Cuda {
         (_, saved): (&SignatureLoss, &Saved),
         dy: &Buffer<Self>,
         doutput: &mut Buffer<Self>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let batch = self.buffer_len(output) / steps;
         let kernels = saved.kernels.as_ref();
         let mut sweeps = scratch::<f64>(PIECE * batch * steps)?;
         Launch::new("signature_loss_backward")
             .blocks(batch)
             .threads(128)
-            .read(&saved.paths)
-            .read(&saved.columns)
-            .read(&*saved.real)
-            .read_if(kernels.and_then(|kernels| kernels.own.as_ref()))
-            .read_if(kernels.map(|kernels| &kernels.cross))
-            .read(&saved.slopes)
-            .read_if(saved.dilations.as_ref())
-            .read(dy)
-            .write(&mut sweeps)
-            .write(doutput)
-            .number(kernels.map_or(0, |kernels| kernels.r))
-            .number(kernels.map_or(0, |kernels| kernels.real_count))
-            .number(steps)
+            .args((&saved.paths, &saved.columns, &*saved.real))
+            .arg(kernels.and_then(|kernels| kernels.own.as_ref()))
+            .args((kernels.map(|kernels| &kernels.cross), &saved.slopes))
+            .args((saved.dilations.as_ref(), dy, &mut sweeps, doutput))
+            .arg(kernels.map_or(0, |kernels| kernels.r))
+            .args((kernels.map_or(0, |kernels| kernels.real_count), steps))
             .run()?;
         Ok(())
     }
@@ -119,7 +105,7 @@ impl SignatureLossKernel for Cuda {
 
 impl SignatureLoss {
     /// Data of the real paths on the device: signatures by entry, or their normalised mean, by word.
-    fn real_on_device(&self) -> Result<Rc<CudaSlice<f64>>, OpError> {
+    fn real_on_device(&self) -> Result<Rc<CudaSlice<f64>>> {
         if let Some(known) = self.on_device.get() {
             return Ok(Rc::clone(known));
         }
@@ -134,22 +120,18 @@ impl SignatureLoss {
 }
 
 impl Saved {
-    fn t_statistic(&mut self, value: &mut Buffer<Cuda>, batch: usize) -> Result<(), OpError> {
+    fn t_statistic(&mut self, value: &mut Buffer<Cuda>, batch: usize) -> Result<()> {
         let mut dilations = scratch(batch)?;
         Launch::new("signature_loss_t_statistic")
             .threads(32 * batch.clamp(1, 32))
-            .read(&self.columns)
-            .read(&*self.real)
-            .write(value)
-            .write(&mut self.slopes)
-            .write(&mut dilations)
-            .number(batch)
+            .args((&self.columns, &*self.real, value, &mut self.slopes))
+            .args((&mut dilations, batch))
             .run()?;
         self.dilations = Some(dilations);
         Ok(())
     }
 
-    fn rbf(&mut self, value: &mut Buffer<Cuda>, rbf: &Rbf, batch: usize) -> Result<(), OpError> {
+    fn rbf(&mut self, value: &mut Buffer<Cuda>, rbf: &Rbf, batch: usize) -> Result<()> {
         let (own_pairs, cross_pairs, real_pairs) = rbf.pairs(batch);
         let blocks = [own_pairs, cross_pairs, real_pairs].map(|pairs| pairs.div_ceil(THREADS));
         let [own_blocks, cross_blocks, real_blocks] = blocks;
@@ -160,31 +142,15 @@ impl Saved {
         let mut parts = scratch::<f64>(blocks.iter().sum())?;
         Launch::new("signature_loss_kernels")
             .blocks(blocks.iter().sum())
-            .read(&self.columns)
-            .read(&*self.real)
-            .write_if(own.as_mut())
-            .write(&mut cross)
-            .write(&mut parts)
-            .number(batch)
-            .number(r)
-            .number(real_count)
-            .number(own_blocks)
-            .number(cross_blocks)
-            .int(i32::from(statistic == RbfStatistic::Scoring))
-            .double(-0.5 / (sigma * sigma))
+            .args((&self.columns, &*self.real, own.as_mut(), &mut cross))
+            .args((&mut parts, batch, r, real_count, own_blocks))
+            .args((cross_blocks, statistic == RbfStatistic::Scoring))
+            .arg(-0.5 / (sigma * sigma))
             .run()?;
         Launch::new("signature_loss_rbf")
-            .read(&parts)
-            .write(value)
-            .write(&mut self.slopes)
-            .number(batch)
-            .number(r)
-            .number(own_blocks)
-            .number(cross_blocks)
-            .number(real_blocks)
-            .int(code(statistic))
-            .double(-1.0 / (sigma * sigma))
-            .double(FLOOR)
+            .args((&parts, value, &mut self.slopes, batch, r, own_blocks))
+            .args((cross_blocks, real_blocks, code(statistic)))
+            .args((-1.0 / (sigma * sigma), FLOOR))
             .run()?;
         self.kernels = Some(Kernels {
             own,

@@ -23,7 +23,7 @@ mod signatures;
 
 use std::rc::Rc;
 
-use super::{Kernels, OpError, Pass, PathBatch, Var, Work};
+use super::{Kernels, Op, OpError, Pass, PathBatch, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 pub use rbf::RbfStatistic;
 use rbf::{Rbf, Similarities};
@@ -131,7 +131,7 @@ pub trait SignatureLossKernel: Backend {
         output: &Buffer<Self>,
         steps: usize,
         loss: &SignatureLoss,
-    ) -> Result<(Buffer<Self>, Self::Saved), OpError>;
+    ) -> Result<(Buffer<Self>, Self::Saved)>;
 
     /// Adds `dy` times the gradient of the loss to `doutput`.
     fn signature_loss_backward(
@@ -141,7 +141,7 @@ pub trait SignatureLossKernel: Backend {
         loss: (&SignatureLoss, &Self::Saved),
         dy: &Buffer<Self>,
         doutput: &mut Buffer<Self>,
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// The loss of generated paths; see the module.
@@ -152,25 +152,19 @@ pub fn signature_loss<D: Kernels>(
     pass: &mut Pass<D>,
     output: &Var<D>,
     loss: &Rc<SignatureLoss>,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let (batch, steps) = super::path_batch::check("signature_loss", output.shape(), loss.points)?;
     if loss.count == 0 {
         return Err(OpError::shape("signature_loss", "there is no real path"));
     }
     let (data, kept) = pass.device().signature_loss(output.data(), steps, loss)?;
     let (saved, loss, work) = (output.clone(), Rc::clone(loss), loss.work(batch));
-    pass.finish(
-        "signature_loss",
-        work,
-        data,
-        [1],
-        &[output],
-        move |slots, dy| {
-            let device = slots.device().clone();
-            let loss = (&*loss, &kept);
-            device.signature_loss_backward(saved.data(), steps, loss, dy, slots.of(&saved)?)
-        },
-    )
+    let op = Op::new("signature_loss", work, [output]);
+    pass.finish(op, data, [1], move |slots, dy| {
+        let device = slots.device().clone();
+        let loss = (&*loss, &kept);
+        device.signature_loss_backward(saved.data(), steps, loss, dy, slots.of(&saved)?)
+    })
 }
 
 #[cfg(test)]

@@ -140,17 +140,14 @@ impl Rbf {
         let mut slopes = vec![0.0; generated.len()];
         // A generated path is on both sides of its pairs with generated ones.
         let scale = -1.0 / (self.sigma * self.sigma);
-        simd(
-            #[inline(always)]
-            || {
-                if !found.own.is_empty() {
-                    let kernels = (found.own.as_slice(), found.b);
-                    add_slopes(&mut slopes, generated, &columns, kernels, 2.0 * own * scale);
-                }
-                let kernels = (found.cross.as_slice(), found.r);
-                add_slopes(&mut slopes, generated, &self.real, kernels, cross * scale);
-            },
-        );
+        simd!({
+            if !found.own.is_empty() {
+                let kernels = (found.own.as_slice(), found.b);
+                add_slopes(&mut slopes, generated, &columns, kernels, 2.0 * own * scale);
+            }
+            let kernels = (found.cross.as_slice(), found.r);
+            add_slopes(&mut slopes, generated, &self.real, kernels, cross * scale);
+        });
         slopes
     }
 
@@ -177,23 +174,20 @@ impl Rbf {
     fn kernels(&self, rows: &[f64], columns: &Columns, count: usize) -> Vec<f64> {
         let scale = -0.5 / (self.sigma * self.sigma);
         let mut kernels = vec![0.0; rows.len() / ENTRIES * count];
-        simd(
-            #[inline(always)]
-            || {
-                let both = kernels.chunks_exact_mut(count.max(1));
-                for (kernels, row) in both.zip(rows.chunks_exact(ENTRIES)) {
-                    for (entry, value) in row.iter().enumerate() {
-                        let column = &columns.values[entry * columns.count..][..count];
-                        for (kernel, other) in kernels.iter_mut().zip(column) {
-                            *kernel += (value - other) * (value - other);
-                        }
-                    }
-                    for kernel in kernels {
-                        *kernel = exp_f64(*kernel * scale);
+        simd!({
+            let both = kernels.chunks_exact_mut(count.max(1));
+            for (kernels, row) in both.zip(rows.chunks_exact(ENTRIES)) {
+                for (entry, value) in row.iter().enumerate() {
+                    let column = &columns.values[entry * columns.count..][..count];
+                    for (kernel, other) in kernels.iter_mut().zip(column) {
+                        *kernel += (value - other) * (value - other);
                     }
                 }
-            },
-        );
+                for kernel in kernels {
+                    *kernel = exp_f64(*kernel * scale);
+                }
+            }
+        });
         kernels
     }
 }

@@ -1,8 +1,4 @@
 //! Signatures of depth 4 of paths in time, one path per vector lane, and their backward pass.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd_vectors`"
-)]
 
 use std::ops::Range;
 

@@ -4,7 +4,7 @@ use dfdx::tensor::Cpu;
 
 use super::TransposeKernel;
 use crate::device::Buffer;
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::chunks::for_rows;
 use crate::ops::gemm::Accumulate;
 use crate::ops::simd::simd;
@@ -18,36 +18,32 @@ impl TransposeKernel for Cpu {
         x: &Buffer<Self>,
         [_, rows, columns, inner]: [usize; 4],
         (y, accumulate): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         // A row of the result is one column of the input.
         let len = rows * inner;
         for_rows(y, len, |first, group| {
-            simd(
-                #[inline(always)]
-                || {
-                    let mut at = 0;
-                    while at < group.len() / len {
-                        let (outer, column) = ((first + at) / columns, (first + at) % columns);
-                        // Columns of one matrix.
-                        let width = (columns - column).min(group.len() / len - at);
-                        let own = &mut group[at * len..(at + width) * len];
-                        let matrix = &x[outer * rows * columns * inner..][..rows * columns * inner];
-                        if inner == 1 {
-                            single(matrix, own, (rows, columns, column, width), accumulate);
-                        } else {
-                            runs(matrix, own, (rows, columns, column, inner), accumulate);
-                        }
-                        at += width;
+            simd!({
+                let mut at = 0;
+                while at < group.len() / len {
+                    let (outer, column) = ((first + at) / columns, (first + at) % columns);
+                    // Columns of one matrix.
+                    let width = (columns - column).min(group.len() / len - at);
+                    let own = &mut group[at * len..(at + width) * len];
+                    let matrix = &x[outer * rows * columns * inner..][..rows * columns * inner];
+                    if inner == 1 {
+                        single(matrix, own, (rows, columns, column, width), accumulate);
+                    } else {
+                        runs(matrix, own, (rows, columns, column, inner), accumulate);
                     }
-                },
-            );
+                    at += width;
+                }
+            });
         });
         Ok(())
     }
 }
 
 /// `width` columns from `column` on, value by value.
-#[expect(clippy::inline_always, reason = "compiled anew for each vector level")]
 #[inline(always)]
 fn single(
     matrix: &[f32],
@@ -73,7 +69,6 @@ fn single(
 }
 
 /// Columns from `column` on, in runs of `inner` values.
-#[expect(clippy::inline_always, reason = "compiled anew for each vector level")]
 #[inline(always)]
 fn runs(
     matrix: &[f32],

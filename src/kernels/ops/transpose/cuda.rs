@@ -5,7 +5,7 @@ use dfdx::tensor::Cuda;
 use super::TransposeKernel;
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::gemm::Accumulate;
 
 /// Values of a side of a tile, as in `kernels.cu`.
@@ -17,30 +17,20 @@ impl TransposeKernel for Cuda {
         x: &Buffer<Self>,
         [outer, rows, columns, inner]: [usize; 4],
         (y, accumulate): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let adds = i32::from(accumulate == Accumulate::Add);
         if inner == 1 {
             let tiles = columns.div_ceil(SIDE) * rows.div_ceil(SIDE);
             return Ok(Launch::new("transpose_tiles")
                 .grid([outer * tiles, 1, 1])
                 .threads(256)
-                .read(x)
-                .write(y)
-                .u32(rows as u32)
-                .u32(columns as u32)
-                .int(adds)
+                .args((x, y, rows, columns, adds))
                 .run()?);
         }
         let n = self.buffer_len(x);
         Ok(Launch::new("transpose_runs")
             .over_tiles(n)
-            .read(x)
-            .write(y)
-            .size(n)
-            .u32(rows as u32)
-            .u32(columns as u32)
-            .u32(inner as u32)
-            .int(adds)
+            .args((x, y, n, rows, columns, inner, adds))
             .run()?)
     }
 }

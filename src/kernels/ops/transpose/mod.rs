@@ -5,7 +5,7 @@ mod cpu;
 mod cuda;
 
 use super::gemm::Accumulate;
-use super::{Kernels, OpError, Pass, Shape, Var, Work};
+use super::{Kernels, Op, OpError, Pass, Result, Shape, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Transposition on one device.
@@ -16,7 +16,7 @@ pub trait TransposeKernel: Backend {
         x: &Buffer<Self>,
         dims: [usize; 4],
         y: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// Exchanges rows and columns of `x`, seen as `(outer, rows, columns, inner)`, and gives the result the shape `shape`.
@@ -37,7 +37,7 @@ pub fn transpose<D: Kernels>(
     x: &Var<D>,
     dims: [usize; 4],
     shape: impl Into<Shape>,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let (shape, len) = (shape.into(), x.shape().len());
     if dims.iter().product::<usize>() != len || shape.len() != len || len == 0 {
         let message = format!("{} cannot be {dims:?} and then {shape}", x.shape());
@@ -47,18 +47,12 @@ pub fn transpose<D: Kernels>(
     let mut y = device.spare_buffer(len)?;
     device.transpose(x.data(), dims, (&mut y, Accumulate::Replace))?;
     let ([outer, rows, columns, inner], input) = (dims, x.clone());
-    pass.finish(
-        "transpose",
-        Work::new(0, len),
-        y,
-        shape,
-        &[x],
-        move |slots, dy| {
-            let device = slots.device().clone();
-            let slot = slots.entry(&input)?;
-            device.transpose(dy, [outer, columns, rows, inner], slot)
-        },
-    )
+    let op = Op::new("transpose", Work::new(0, len), [x]);
+    pass.finish(op, y, shape, move |slots, dy| {
+        let device = slots.device().clone();
+        let slot = slots.entry(&input)?;
+        device.transpose(dy, [outer, columns, rows, inner], slot)
+    })
 }
 
 #[cfg(test)]

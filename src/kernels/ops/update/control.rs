@@ -5,10 +5,10 @@ use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cuda;
 
 use super::table::{Listed, Tables};
-use super::{AdamStep, Rules};
-use crate::device::cuda::{Launch, downloaded, scratch, uploaded};
+use super::{AdamStep, Rules, StepControl};
+use crate::device::cuda::{Launch, Value, downloaded, scratch, uploaded};
 use crate::device::{Backend, Buffer};
-use crate::ops::{Grads, Module, OpError, for_each_parameter};
+use crate::ops::{Grads, Module, Result, for_each_parameter};
 
 /// The initial loss scale, that of PyTorch's `GradScaler`.
 const FIRST_SCALE: f64 = 65_536.0;
@@ -30,7 +30,7 @@ pub struct Control {
 }
 
 impl Control {
-    pub(super) fn new(rules: Rules) -> Result<Self, OpError> {
+    pub(super) fn new(rules: Rules) -> Result<Self> {
         let mut state = [0.0; WORDS];
         state[SCALE] = FIRST_SCALE;
         let parts = rules.parts.last().map_or(1, |last| last + 1);
@@ -42,67 +42,13 @@ impl Control {
         })
     }
 
-    /// `share` times the loss scale, one value.
-    pub(super) fn loss_grad(&self, device: &Cuda, share: f32) -> Result<Buffer<Cuda>, OpError> {
-        if !self.rules.scales_loss {
-            return Ok(device.full_buffer(1, share)?);
-        }
-        let mut gradient = device.zeros_buffer(1)?;
-        Launch::new("update_loss_grad")
-            .threads(32)
-            .read(&self.state)
-            .float(share)
-            .write(&mut gradient)
-            .run()?;
-        Ok(gradient)
-    }
-
-    pub(super) fn add_loss(&mut self, loss: &Buffer<Cuda>, share: f64) -> Result<(), OpError> {
-        Launch::new("update_add_loss")
-            .threads(32)
-            .read(loss)
-            .double(share)
-            .write(&mut self.state)
-            .run()?;
-        Ok(())
-    }
-
-    /// Checks the loss and, if gradients are clipped or losses scaled, the gradients.
-    pub(super) fn decide(
-        &mut self,
-        device: &Cuda,
-        module: &mut dyn Module<Cuda>,
-        grads: &mut Grads<Cuda>,
-    ) -> Result<(), OpError> {
-        if self.rules.max_norm.is_none() && !self.rules.scales_loss {
-            let launch = Launch::new("update_decide");
-            let launch = launch.read_if::<f64, CudaSlice<f64>>(None);
-            return self.judge(launch.read_if::<u64, CudaSlice<u64>>(None));
-        }
-        let mut listed = Listed::<1>::default();
-        for_each_parameter(module, |_, parameter| {
-            listed.push("decide", device, [grads.of_parameter(parameter)?])
-        })?;
-        let mut tables = std::mem::take(&mut self.tables);
-        let placed = listed.place(&mut tables, &self.rules.parts)?;
-        let mut sums = scratch::<f64>(placed.blocks)?;
-        if let Some(launch) = placed.launch("update_squares_many") {
-            launch.write(&mut sums).run()?;
-        }
-        self.judge(placed.with_parts(Launch::new("update_decide").read(&sums)))?;
-        self.tables = tables;
-        Ok(())
-    }
-
-    fn judge(&mut self, launch: Launch) -> Result<(), OpError> {
-        let parts = i32::try_from(self.factors.len()).unwrap_or(i32::MAX);
+    fn judge(&mut self, launch: Launch) -> Result<()> {
         launch
-            .int(parts)
-            .double(self.rules.max_norm.unwrap_or(f64::INFINITY))
-            .double(self.rules.max_loss.unwrap_or(f64::INFINITY))
-            .int(i32::from(self.rules.scales_loss))
-            .write(&mut self.state)
-            .write(&mut self.factors)
+            .arg(self.factors.len())
+            .arg(self.rules.max_norm.unwrap_or(f64::INFINITY))
+            .arg(self.rules.max_loss.unwrap_or(f64::INFINITY))
+            .args((self.rules.scales_loss, &mut self.state))
+            .arg(&mut self.factors)
             .run()?;
         Ok(())
     }
@@ -113,25 +59,67 @@ impl Control {
     }
 
     /// Adam's bias corrections, in device memory if steps may be skipped: they count executed steps only.
-    pub(super) fn corrections(&self, step: AdamStep) -> Result<Option<CudaSlice<f32>>, OpError> {
+    pub(super) fn corrections(&self, step: AdamStep) -> Result<Option<CudaSlice<f32>>> {
         if !self.rules.scales_loss {
             return Ok(None);
         }
         let mut corrections = scratch::<f32>(2)?;
         Launch::new("update_corrections")
             .threads(32)
-            .read(&self.state)
-            .size(usize::try_from(step.number).unwrap_or(usize::MAX))
-            .double(step.lr)
-            .double(step.beta1)
-            .double(step.beta2)
-            .write(&mut corrections)
+            .arg(&self.state)
+            .arg(usize::try_from(step.number).unwrap_or(usize::MAX))
+            .args((step.lr, step.beta1, step.beta2, &mut corrections))
             .run()?;
         Ok(Some(corrections))
     }
+}
 
-    /// Number of steps skipped because of non-finite gradients; waits for the device.
-    pub(super) fn skipped_steps(&self) -> Result<Option<u64>, OpError> {
+impl StepControl<Cuda> for Control {
+    fn loss_grad(&self, device: &Cuda, share: f32) -> Result<Buffer<Cuda>> {
+        if !self.rules.scales_loss {
+            return Ok(device.full_buffer(1, share)?);
+        }
+        let mut gradient = device.zeros_buffer(1)?;
+        Launch::new("update_loss_grad")
+            .threads(32)
+            .args((&self.state, share, &mut gradient))
+            .run()?;
+        Ok(gradient)
+    }
+
+    fn add_loss(&mut self, loss: &Buffer<Cuda>, share: f64) -> Result<()> {
+        Launch::new("update_add_loss")
+            .threads(32)
+            .args((loss, share, &mut self.state))
+            .run()?;
+        Ok(())
+    }
+
+    fn decide(
+        &mut self,
+        device: &Cuda,
+        module: &mut dyn Module<Cuda>,
+        grads: &mut Grads<Cuda>,
+    ) -> Result<()> {
+        if self.rules.max_norm.is_none() && !self.rules.scales_loss {
+            return self.judge(Launch::new("update_decide").args((Value::NULL, Value::NULL)));
+        }
+        let mut listed = Listed::<1>::default();
+        for_each_parameter(module, |_, parameter| {
+            listed.push("decide", device, [grads.of_parameter(parameter)?])
+        })?;
+        let mut tables = std::mem::take(&mut self.tables);
+        let placed = listed.place(&mut tables, &self.rules.parts)?;
+        let mut sums = scratch::<f64>(placed.blocks)?;
+        if let Some(launch) = placed.launch("update_squares_many") {
+            launch.arg(&mut sums).run()?;
+        }
+        self.judge(placed.with_parts(Launch::new("update_decide").arg(&sums)))?;
+        self.tables = tables;
+        Ok(())
+    }
+
+    fn skipped_steps(&self) -> Result<Option<u64>> {
         if !self.rules.scales_loss {
             return Ok(None);
         }
@@ -143,8 +131,8 @@ impl Control {
 /// Adds the control's verdict and factors to a launch; null pointers without a control.
 pub(super) fn with_control(launch: Launch, control: Option<&Control>) -> Launch {
     launch
-        .read_if(control.map(|control| &control.state))
-        .read_if(control.map(|control| &control.factors))
+        .arg(control.map(|control| &control.state))
+        .arg(control.map(|control| &control.factors))
 }
 
 #[cfg(test)]

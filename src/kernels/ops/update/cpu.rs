@@ -1,8 +1,4 @@
 //! Updates on the CPU: one vectorised pass over all operands, in parallel for large buffers.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd`"
-)]
 
 use std::convert::Infallible;
 
@@ -10,37 +6,31 @@ use dfdx::tensor::Cpu;
 
 use super::norm::squares;
 use super::one_pass::for_all;
-use super::{AdamStep, Factors, SgdStep, StepState, UpdateKernel, same_length};
+use super::{
+    AdamStep, Factors, SgdStep, StepControl, StepState, UpdateKernel, same_length, stateless,
+};
 use crate::device::Buffer;
 use crate::ops::chunks::sum_chunks;
 use crate::ops::parallel::{CHUNK, for_each_chunk};
 use crate::ops::simd::simd;
-use crate::ops::{Grads, Module, OpError};
+use crate::ops::{Grads, Module, Result, for_each_parameter};
 
 impl UpdateKernel for Cpu {
     type Tables = ();
     type Control = Infallible;
 
-    fn sum_of_squares(&self, x: &Buffer<Self>) -> Result<f64, OpError> {
+    fn sum_of_squares(&self, x: &Buffer<Self>) -> Result<f64> {
         Ok(sum_chunks(x.len(), |range| squares(&x[range])))
     }
 
-    fn scale(&self, x: &mut Buffer<Self>, factor: f32) -> Result<(), OpError> {
+    fn scale(&self, x: &mut Buffer<Self>, factor: f32) -> Result<()> {
         for_each_chunk(x, CHUNK, |_, x| {
-            simd(
-                #[inline(always)]
-                || x.iter_mut().for_each(|x| *x *= factor),
-            );
+            simd!(x.iter_mut().for_each(|x| *x *= factor));
         });
         Ok(())
     }
 
-    fn add_scaled(
-        &self,
-        x: &mut Buffer<Self>,
-        y: &Buffer<Self>,
-        factor: f32,
-    ) -> Result<(), OpError> {
+    fn add_scaled(&self, x: &mut Buffer<Self>, y: &Buffer<Self>, factor: f32) -> Result<()> {
         same_length("add_scaled", x.len(), y.len())?;
         update(
             x,
@@ -48,52 +38,6 @@ impl UpdateKernel for Cpu {
             #[inline(always)]
             |x, y| x + factor * y,
         );
-        Ok(())
-    }
-
-    fn lerp(&self, x: &mut Buffer<Self>, y: &Buffer<Self>, weight: f32) -> Result<(), OpError> {
-        same_length("lerp", x.len(), y.len())?;
-        update(
-            x,
-            y,
-            #[inline(always)]
-            |x, y| between(x, y, weight),
-        );
-        Ok(())
-    }
-
-    fn adam_step(
-        &self,
-        parameter: &mut Buffer<Self>,
-        gradient: &Buffer<Self>,
-        mean: &mut Buffer<Self>,
-        square: &mut Buffer<Self>,
-        step: AdamStep,
-    ) -> Result<(), OpError> {
-        for len in [gradient.len(), mean.len(), square.len()] {
-            same_length("adam_step", parameter.len(), len)?;
-        }
-        let factors = Factors::new(step);
-        adam_chunk(parameter, gradient, [mean, square], factors, (1.0, 0.0));
-        Ok(())
-    }
-
-    fn sgd_step(
-        &self,
-        parameter: &mut Buffer<Self>,
-        gradient: &Buffer<Self>,
-        momentum: Option<&mut Buffer<Self>>,
-        step: SgdStep,
-    ) -> Result<(), OpError> {
-        same_length("sgd_step", parameter.len(), gradient.len())?;
-        let momentum: &mut [f32] = match momentum {
-            None => &mut [],
-            Some(momentum) => {
-                same_length("sgd_step", parameter.len(), momentum.len())?;
-                momentum
-            }
-        };
-        sgd_chunk(parameter, gradient, momentum, 1.0, step);
         Ok(())
     }
 
@@ -105,7 +49,7 @@ impl UpdateKernel for Cpu {
         (step, decay): (AdamStep, f32),
         factors: &[f32],
         _control: Option<&Self::Control>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let of_step = Factors::new(step);
         for_all(module, grads, state, factors, |p, g, [m, v], factor| {
             adam_chunk(p, g, [m, v], of_step, (factor, decay));
@@ -120,37 +64,54 @@ impl UpdateKernel for Cpu {
         step: SgdStep,
         factors: &[f32],
         _control: Option<&Self::Control>,
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         for_all(module, grads, state, factors, |p, g, [momentum], factor| {
             sgd_chunk(p, g, momentum, factor, step);
         })
     }
 
-    // There is no control on the CPU: the host decides about each step.
-    fn loss_grad(&self, control: &Infallible, _share: f32) -> Result<Buffer<Self>, OpError> {
-        match *control {}
+    fn lerp_all(
+        &self,
+        averages: &mut StepState<Self, 1>,
+        module: &mut dyn Module<Self>,
+        weight: f32,
+        _control: Option<&Self::Control>,
+    ) -> Result<()> {
+        for_each_parameter(module, |index, parameter| {
+            let [x] = averages.buffers.get_mut(index).ok_or_else(stateless)?;
+            same_length("lerp_all", x.len(), parameter.len())?;
+            update(
+                x,
+                parameter.data(),
+                #[inline(always)]
+                |x, y| between(x, y, weight),
+            );
+            Ok(())
+        })
+    }
+}
+
+/// There is no control on the CPU: the host decides about each step.
+impl StepControl<Cpu> for Infallible {
+    fn loss_grad(&self, _device: &Cpu, _share: f32) -> Result<Buffer<Cpu>> {
+        match *self {}
     }
 
-    fn add_loss(
-        &self,
-        control: &mut Infallible,
-        _loss: &Buffer<Self>,
-        _share: f64,
-    ) -> Result<(), OpError> {
-        match *control {}
+    fn add_loss(&mut self, _loss: &Buffer<Cpu>, _share: f64) -> Result<()> {
+        match *self {}
     }
 
     fn decide(
-        &self,
-        control: &mut Infallible,
-        _module: &mut dyn Module<Self>,
-        _grads: &mut Grads<Self>,
-    ) -> Result<(), OpError> {
-        match *control {}
+        &mut self,
+        _device: &Cpu,
+        _module: &mut dyn Module<Cpu>,
+        _grads: &mut Grads<Cpu>,
+    ) -> Result<()> {
+        match *self {}
     }
 
-    fn skipped_steps(&self, control: &Infallible) -> Result<Option<u64>, OpError> {
-        match *control {}
+    fn skipped_steps(&self) -> Result<Option<u64>> {
+        match *self {}
     }
 }
 
@@ -162,17 +123,14 @@ fn adam_chunk(
     of_step: Factors,
     (factor, decay): (f32, f32),
 ) {
-    simd(
-        #[inline(always)]
-        || {
-            for (((p, g), m), v) in parameter.iter_mut().zip(gradient).zip(mean).zip(square) {
-                let g = g * factor;
-                // The branch does not depend on values; without decay nothing is added, not even 0.
-                let g = if decay > 0.0 { g + decay * *p } else { g };
-                adam(p, g, m, v, of_step);
-            }
-        },
-    );
+    simd!({
+        for (((p, g), m), v) in parameter.iter_mut().zip(gradient).zip(mean).zip(square) {
+            let g = g * factor;
+            // The branch does not depend on values; without decay nothing is added, not even 0.
+            let g = if decay > 0.0 { g + decay * *p } else { g };
+            adam(p, g, m, v, of_step);
+        }
+    });
 }
 
 /// One step of SGD; gradients are multiplied by `factor`. Plain SGD if `momentum` is empty.
@@ -183,32 +141,26 @@ fn sgd_chunk(
     factor: f32,
     step: SgdStep,
 ) {
-    simd(
-        #[inline(always)]
-        || {
-            if momentum.is_empty() {
-                let (lr, decay) = (step.lr as f32, step.weight_decay as f32);
-                for (p, g) in parameter.iter_mut().zip(gradient) {
-                    *p -= lr * (g * factor + decay * *p);
-                }
-            } else {
-                sgd(parameter, gradient, momentum, factor, step);
+    simd!({
+        if momentum.is_empty() {
+            let (lr, decay) = (step.lr as f32, step.weight_decay as f32);
+            for (p, g) in parameter.iter_mut().zip(gradient) {
+                *p -= lr * (g * factor + decay * *p);
             }
-        },
-    );
+        } else {
+            sgd(parameter, gradient, momentum, factor, step);
+        }
+    });
 }
 
 /// `x = next(x, y)` for every value.
 fn update(x: &mut [f32], y: &[f32], next: impl Fn(f32, f32) -> f32 + Sync) {
     for_each_chunk(x, CHUNK, |start, x| {
-        simd(
-            #[inline(always)]
-            || {
-                for (x, y) in x.iter_mut().zip(&y[start..]) {
-                    *x = next(*x, *y);
-                }
-            },
-        );
+        simd!({
+            for (x, y) in x.iter_mut().zip(&y[start..]) {
+                *x = next(*x, *y);
+            }
+        });
     });
 }
 

@@ -45,22 +45,6 @@ KERNEL update_add_scaled(float *restrict x, const float *restrict y, float facto
     FOR_EACH(i, n) x[i] += update_times(factor, y[i]);
 }
 
-KERNEL update_lerp(float *restrict x, const float *restrict y, float weight, i64 n) {
-    FOR_EACH(i, n) x[i] = update_between(x[i], y[i], weight);
-}
-
-KERNEL update_adam(float *restrict p, const float *restrict g, float *restrict m, float *restrict v, float keep,
-                   float towards, float beta2, float one_minus_beta2, float correction2, float eps, float size, i64 n) {
-    FOR_EACH(i, n) {
-        update_adam_value(p + i, g[i], m + i, v + i, keep, towards, beta2, one_minus_beta2, correction2, eps, size);
-    }
-}
-
-KERNEL update_sgd(float *restrict p, const float *restrict g, float *restrict b, float lr, float decay, float momentum,
-                  int nesterov, i64 n) {
-    FOR_EACH(i, n) update_sgd_value(p + i, g[i], b ? b + i : 0, lr, decay, momentum, nesterov);
-}
-
 // Of `x[start .. start + n]`, by all threads of a block.
 DEVICE double update_squares_of(const float *restrict x, i64 n, double *scratch) {
     double sum = 0.0;

@@ -23,7 +23,7 @@ pub use state::{Rules, StepState};
 
 use std::fmt::Debug;
 
-use super::{Grads, Module, OpError, for_each_parameter};
+use super::{Grads, Module, OpError, Result};
 use crate::device::{Backend, Buffer};
 
 /// One step of Adam or, with `weight_decay`, of `AdamW`, for all parameters alike.
@@ -93,49 +93,21 @@ pub trait UpdateKernel: Backend {
     type Tables: Debug + Clone + Default;
 
     /// Decides about steps on the device; never created if [`Backend::IS_ASYNCHRONOUS`] is false.
-    type Control: Debug;
+    type Control: StepControl<Self>;
 
     /// `Σ x²` in f64.
-    fn sum_of_squares(&self, x: &Buffer<Self>) -> Result<f64, OpError>;
+    fn sum_of_squares(&self, x: &Buffer<Self>) -> Result<f64>;
 
     /// `x *= factor`.
-    fn scale(&self, x: &mut Buffer<Self>, factor: f32) -> Result<(), OpError>;
+    fn scale(&self, x: &mut Buffer<Self>, factor: f32) -> Result<()>;
 
     /// `x += factor · y`.
-    fn add_scaled(
-        &self,
-        x: &mut Buffer<Self>,
-        y: &Buffer<Self>,
-        factor: f32,
-    ) -> Result<(), OpError>;
+    fn add_scaled(&self, x: &mut Buffer<Self>, y: &Buffer<Self>, factor: f32) -> Result<()>;
 
-    /// `x += weight · (y - x)`: an exponential average with decay `1 - weight`, PyTorch `lerp_`.
-    fn lerp(&self, x: &mut Buffer<Self>, y: &Buffer<Self>, weight: f32) -> Result<(), OpError>;
-
-    /// One step of Adam; `mean` and `square` are its state, zeros before the first step.
+    /// One step of Adam for all parameters; the state has mean and square, zeros before the first step.
     ///
-    /// `p -= lr wd p; m += (1-β₁)(g-m); v = β₂v + (1-β₂)g²; p -= (lr/c₁) m / (√v/√c₂ + ε)`.
-    fn adam_step(
-        &self,
-        parameter: &mut Buffer<Self>,
-        gradient: &Buffer<Self>,
-        mean: &mut Buffer<Self>,
-        square: &mut Buffer<Self>,
-        step: AdamStep,
-    ) -> Result<(), OpError>;
-
-    /// One step of SGD; `momentum` is its state, zeros before the first step (`None` for plain SGD).
-    ///
-    /// `g += wd p; b = μb + g; p -= lr b`, with Nesterov `p -= lr (g + μb)`.
-    fn sgd_step(
-        &self,
-        parameter: &mut Buffer<Self>,
-        gradient: &Buffer<Self>,
-        momentum: Option<&mut Buffer<Self>>,
-        step: SgdStep,
-    ) -> Result<(), OpError>;
-
-    /// [`UpdateKernel::adam_step`] for all parameters; `decay` is weight decay as an L2 term of the gradient.
+    /// `p -= lr wd p; m += (1-β₁)(g-m); v = β₂v + (1-β₂)g²; p -= (lr/c₁) m / (√v/√c₂ + ε)`, where `decay p`, weight decay as
+    /// an L2 term, is added to g.
     ///
     /// `factors` has one gradient factor per parameter in the walk; empty for 1.
     fn adam_steps(
@@ -143,26 +115,15 @@ pub trait UpdateKernel: Backend {
         module: &mut dyn Module<Self>,
         grads: &mut Grads<Self>,
         state: &mut StepState<Self, 2>,
-        (step, decay): (AdamStep, f32),
+        step: (AdamStep, f32),
         factors: &[f32],
-        _control: Option<&Self::Control>,
-    ) -> Result<(), OpError> {
-        let mut state = state.buffers.iter_mut();
-        for_each_parameter(module, |index, parameter| {
-            let gradient = grads.of_parameter(parameter)?;
-            if factor(factors, index) < 1.0 {
-                self.scale(gradient, factor(factors, index))?;
-            }
-            if decay > 0.0 {
-                self.add_scaled(gradient, parameter.data(), decay)?;
-            }
-            let [mean, square] = state.next().ok_or_else(stateless)?;
-            self.adam_step(parameter.data_mut()?, gradient, mean, square, step)
-        })
-    }
+        control: Option<&Self::Control>,
+    ) -> Result<()>;
 
-    /// [`UpdateKernel::sgd_step`] for all parameters; plain SGD if the state has no buffers. `factors` as in
-    /// [`UpdateKernel::adam_steps`].
+    /// One step of SGD for all parameters; the state has the momentum, zeros before the first step, and no buffers for plain
+    /// SGD. `factors` as in [`UpdateKernel::adam_steps`].
+    ///
+    /// `g += wd p; b = μb + g; p -= lr b`, with Nesterov `p -= lr (g + μb)`.
     fn sgd_steps(
         &self,
         module: &mut dyn Module<Self>,
@@ -170,62 +131,45 @@ pub trait UpdateKernel: Backend {
         state: &mut StepState<Self, 1>,
         step: SgdStep,
         factors: &[f32],
-        _control: Option<&Self::Control>,
-    ) -> Result<(), OpError> {
-        let mut state = state.buffers.iter_mut();
-        for_each_parameter(module, |index, parameter| {
-            let gradient = grads.of_parameter(parameter)?;
-            if factor(factors, index) < 1.0 {
-                self.scale(gradient, factor(factors, index))?;
-            }
-            let momentum = state.next().map(|[momentum]| momentum);
-            self.sgd_step(parameter.data_mut()?, gradient, momentum, step)
-        })
-    }
+        control: Option<&Self::Control>,
+    ) -> Result<()>;
 
-    /// [`UpdateKernel::lerp`] of all averages towards their parameters.
+    /// `x += weight · (y - x)` of all averages x towards their parameters y: exponential averages with decay `1 - weight`,
+    /// PyTorch `lerp_`.
     fn lerp_all(
         &self,
         averages: &mut StepState<Self, 1>,
         module: &mut dyn Module<Self>,
         weight: f32,
-        _control: Option<&Self::Control>,
-    ) -> Result<(), OpError> {
-        let mut averages = averages.buffers.iter_mut();
-        for_each_parameter(module, |_, parameter| {
-            let [average] = averages.next().ok_or_else(stateless)?;
-            self.lerp(average, parameter.data(), weight)
-        })
-    }
+        control: Option<&Self::Control>,
+    ) -> Result<()>;
 
     /// The control with these rules; `None` if the host decides.
-    fn control(&self, _rules: Rules) -> Result<Option<Self::Control>, OpError> {
+    fn control(&self, _rules: Rules) -> Result<Option<Self::Control>> {
         Ok(None)
     }
+}
 
+/// Decides about steps on the device, without waiting for it.
+pub trait StepControl<D: Backend>: Debug {
     /// The gradient of a loss that is `share` of a step's: `share`, times the loss scale where losses are scaled.
-    fn loss_grad(&self, control: &Self::Control, share: f32) -> Result<Buffer<Self>, OpError>;
+    fn loss_grad(&self, device: &D, share: f32) -> Result<Buffer<D>>;
 
     /// Adds `share` of a loss to that of the step.
-    fn add_loss(
-        &self,
-        control: &mut Self::Control,
-        loss: &Buffer<Self>,
-        share: f64,
-    ) -> Result<(), OpError>;
+    fn add_loss(&mut self, loss: &Buffer<D>, share: f64) -> Result<()>;
 
     /// Decides about the step with these gradients, from the losses added since the last one. If the step is skipped, the
     /// methods over all parameters change nothing; otherwise they apply gradient clipping and undo the loss scale.
     fn decide(
-        &self,
-        control: &mut Self::Control,
-        module: &mut dyn Module<Self>,
-        grads: &mut Grads<Self>,
-    ) -> Result<(), OpError>;
+        &mut self,
+        device: &D,
+        module: &mut dyn Module<D>,
+        grads: &mut Grads<D>,
+    ) -> Result<()>;
 
     /// Number of steps skipped because scaled gradients were not finite, `None` if losses are not scaled; waits for the
     /// device.
-    fn skipped_steps(&self, control: &Self::Control) -> Result<Option<u64>, OpError>;
+    fn skipped_steps(&self) -> Result<Option<u64>>;
 }
 
 fn factor(factors: &[f32], index: usize) -> f32 {
@@ -263,7 +207,7 @@ impl Factors {
     }
 }
 
-fn same_length(op: &'static str, expected: usize, found: usize) -> Result<(), OpError> {
+fn same_length(op: &'static str, expected: usize, found: usize) -> Result<()> {
     if expected == found {
         Ok(())
     } else {

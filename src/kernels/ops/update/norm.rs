@@ -1,8 +1,4 @@
 //! Sums of squares on the CPU.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd`"
-)]
 
 use crate::ops::simd::simd;
 
@@ -12,10 +8,7 @@ const SUMS: usize = 4;
 
 /// `Σ x²` in f64, on the calling thread.
 pub(in crate::ops) fn squares(x: &[f32]) -> f64 {
-    simd(
-        #[inline(always)]
-        || add_squares(x),
-    )
+    simd!(add_squares(x))
 }
 
 #[inline(always)]

@@ -2,7 +2,7 @@
 
 use super::UpdateKernel;
 use crate::device::Buffer;
-use crate::ops::{Module, OpError, for_each_parameter};
+use crate::ops::{Module, Result, for_each_parameter};
 
 /// State of an optimizer or an average: `N` buffers per parameter, in the order of the walk.
 #[derive(Debug, Clone)]
@@ -36,7 +36,7 @@ impl<D: UpdateKernel, const N: usize> StepState<D, N> {
     ///
     /// # Errors
     /// Any error of the device.
-    pub fn begin(&mut self, device: &D, module: &mut dyn Module<D>) -> Result<(), OpError> {
+    pub fn begin(&mut self, device: &D, module: &mut dyn Module<D>) -> Result<()> {
         if !self.buffers.is_empty() {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use dfdx::tensor::Cuda;
 
 use crate::device::cuda::{Launch, uploaded};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 
 /// Smallest number of values per block.
 const CHUNK: usize = 1 << 12;
@@ -37,7 +37,7 @@ impl<const SLOTS: usize> Listed<SLOTS> {
         op: &'static str,
         device: &Cuda,
         buffers: [&Buffer<Cuda>; SLOTS],
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let len = buffers.first().map_or(0, |first| device.buffer_len(first));
         for buffer in buffers {
             super::same_length(op, len, device.buffer_len(buffer))?;
@@ -49,11 +49,7 @@ impl<const SLOTS: usize> Listed<SLOTS> {
     }
 
     /// The tensors as a table on the device; `parts` has the part of each, all 0 where it is empty.
-    pub(super) fn place<'a>(
-        &self,
-        tables: &'a mut Tables,
-        parts: &[usize],
-    ) -> Result<Placed<'a>, OpError> {
+    pub(super) fn place<'a>(&self, tables: &'a mut Tables, parts: &[usize]) -> Result<Placed<'a>> {
         let total: usize = self.lengths.iter().sum();
         let chunk = total.div_ceil(BLOCKS).next_power_of_two().max(CHUNK);
         let part = |tensor: usize| parts.get(tensor).copied().unwrap_or(0);
@@ -84,7 +80,7 @@ impl<const SLOTS: usize> Listed<SLOTS> {
 }
 
 impl Tables {
-    fn hold(&mut self, table: Vec<u64>) -> Result<&CudaSlice<u64>, OpError> {
+    fn hold(&mut self, table: Vec<u64>) -> Result<&CudaSlice<u64>> {
         let device = match self.device.take() {
             Some(device) if self.host == table => device,
             _ => uploaded(&table)?,
@@ -108,12 +104,12 @@ impl Placed<'_> {
     /// A launch of one block for each chunk, with the table and its sizes as first arguments; `None` where there are no
     /// values.
     pub(super) fn launch(&self, kernel: &'static str) -> Option<Launch> {
-        let launch = Launch::new(kernel)
-            .blocks(self.blocks)
-            .read(self.table)
-            .size(self.blocks)
-            .size(self.tensors)
-            .size(self.chunk);
+        let launch = Launch::new(kernel).blocks(self.blocks).args((
+            self.table,
+            self.blocks,
+            self.tensors,
+            self.chunk,
+        ));
         (self.blocks > 0).then_some(launch)
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::ops::conformance::One;
 use crate::ops::testing::{self, TestDevice, assert_close, filled};
 
 const START: [f32; 4] = [1.0, -2.0, 0.5, 3.0];
@@ -18,40 +19,40 @@ fn gradient(step: usize, w: &[f32]) -> Vec<f32> {
 /// Three steps from `START`, each compared with PyTorch's weights.
 fn check(
     expected: [[f32; 4]; 3],
-    mut step: impl FnMut(&TestDevice, usize, &mut Buffer<TestDevice>, &Buffer<TestDevice>),
+    mut step: impl FnMut(&TestDevice, usize, &mut One<TestDevice>, &mut Grads<TestDevice>),
 ) {
     let device = testing::device();
-    let mut w = device.upload(START.to_vec()).unwrap();
+    let mut model = One::new(&device, START.to_vec()).unwrap();
     for (index, expected) in expected.iter().enumerate() {
-        let gradient = gradient(index, &device.download(&w).unwrap());
-        let gradient = device.upload(gradient).unwrap();
-        step(&device, index, &mut w, &gradient);
-        assert_close(&device.download(&w).unwrap(), expected, 1.5e-7);
+        let gradient = gradient(index, &model.values(&device).unwrap());
+        let mut grads = model.gradients(&device, gradient).unwrap();
+        step(&device, index, &mut model, &mut grads);
+        assert_close(&model.values(&device).unwrap(), expected, 1.5e-7);
     }
 }
 
 fn check_adam(weight_decay: f64, expected: [[f32; 4]; 3]) {
-    let device = testing::device();
-    let (mut m, mut v) = (
-        device.zeros_buffer(4).unwrap(),
-        device.zeros_buffer(4).unwrap(),
-    );
-    check(expected, |device, index, w, gradient| {
+    let mut state = StepState::default();
+    check(expected, |device, index, model, grads| {
         let step = AdamStep::new(0.1, (0.9, 0.999), 1e-8, weight_decay, index as u64 + 1);
-        device.adam_step(w, gradient, &mut m, &mut v, step).unwrap();
+        state.begin(device, model).unwrap();
+        let done = device.adam_steps(model, grads, &mut state, (step, 0.0), &[], None);
+        done.unwrap();
     });
 }
 
 fn check_sgd(nesterov: bool, weight_decay: f64, expected: [[f32; 4]; 3]) {
-    let mut b = testing::device().zeros_buffer(4).unwrap();
+    let mut state = StepState::default();
     let step = SgdStep {
         lr: 0.1,
         momentum: 0.9,
         nesterov,
         weight_decay,
     };
-    check(expected, |device, _, w, gradient| {
-        device.sgd_step(w, gradient, Some(&mut b), step).unwrap();
+    check(expected, |device, _, model, grads| {
+        state.begin(device, model).unwrap();
+        let done = device.sgd_steps(model, grads, &mut state, step, &[], None);
+        done.unwrap();
     });
 }
 
@@ -108,11 +109,13 @@ fn plain_sgd_needs_no_state() {
         nesterov: false,
         weight_decay: 0.1,
     };
-    let mut w = device.upload(START.to_vec()).unwrap();
-    let gradient = device.upload(vec![1.0; 4]).unwrap();
-    device.sgd_step(&mut w, &gradient, None, step).unwrap();
+    let mut model = One::new(&device, START.to_vec()).unwrap();
+    let mut grads = model.gradients(&device, vec![1.0; 4]).unwrap();
+    let mut none = StepState::default();
+    let done = device.sgd_steps(&mut model, &mut grads, &mut none, step, &[], None);
+    done.unwrap();
     assert_close(
-        &device.download(&w).unwrap(),
+        &model.values(&device).unwrap(),
         &[0.45, -2.4, -0.025, 2.35],
         1e-7,
     );
@@ -131,10 +134,16 @@ fn elementwise_updates_do_what_they_say() {
     device.add_scaled(&mut x, &y, -0.5).unwrap();
     let values = |x: &Buffer<TestDevice>| device.download(x).unwrap();
     assert_close(&values(&x), &[1.5, -5.0, -0.5, 4.0], 0.0);
-    device.lerp(&mut x, &y, 0.25).unwrap();
-    assert_close(&values(&x), &[1.375, -3.25, 0.375, 4.0], 0.0);
-    device.lerp(&mut x, &y, 1.0).unwrap();
-    assert_close(&values(&x), &values(&y), 0.0);
+    let mut model = One::new(&device, vec![1.0, 2.0, 3.0, 4.0]).unwrap();
+    let mut averages = StepState::new(vec![[x]]);
+    for (weight, expected) in [
+        (0.25, [1.375, -3.25, 0.375, 4.0]),
+        (1.0, [1.0, 2.0, 3.0, 4.0]),
+    ] {
+        let done = device.lerp_all(&mut averages, &mut model, weight, None);
+        done.unwrap();
+        assert_close(&values(&averages.buffers[0][0]), &expected, 0.0);
+    }
 }
 
 #[test]
@@ -147,23 +156,9 @@ fn large_buffers_give_the_same_bits_with_one_thread_and_two() {
             .unwrap();
         pool.install(|| {
             let device = testing::device();
-            let [mut w, g, mut m] = [1, 2, 3].map(|seed| device.upload(filled(LEN, seed)).unwrap());
-            let squares = filled(LEN, 4).into_iter().map(f32::abs);
-            let mut v = device.upload(squares.collect()).unwrap();
-            let adam = AdamStep::new(0.1, (0.9, 0.999), 1e-8, 0.1, 7);
-            device.adam_step(&mut w, &g, &mut m, &mut v, adam).unwrap();
-            let sgd = SgdStep {
-                lr: 0.1,
-                momentum: 0.9,
-                nesterov: true,
-                weight_decay: 0.1,
-            };
-            device.sgd_step(&mut w, &g, Some(&mut m), sgd).unwrap();
-            let norm = device.sum_of_squares(&w).unwrap().to_bits();
-            (
-                norm,
-                [w, m, v].map(|buffer| device.download(&buffer).unwrap()),
-            )
+            let values = updated(&device, LEN);
+            let w = device.upload(values[0].clone()).unwrap();
+            (device.sum_of_squares(&w).unwrap().to_bits(), values)
         })
     };
     assert!(run(1) == run(2));
@@ -172,14 +167,10 @@ fn large_buffers_give_the_same_bits_with_one_thread_and_two() {
 #[test]
 fn unequal_lengths_are_refused() {
     let device = testing::device();
-    let (mut x, y) = (
-        device.zeros_buffer(3).unwrap(),
-        device.zeros_buffer(4).unwrap(),
-    );
-    assert_eq!(
-        device.lerp(&mut x, &y, 0.5).unwrap_err().to_string(),
-        "lerp: 4 values for 3"
-    );
+    let mut averages = StepState::new(vec![[device.zeros_buffer(3).unwrap()]]);
+    let mut model = One::new(&device, vec![0.0; 4]).unwrap();
+    let refused = device.lerp_all(&mut averages, &mut model, 0.5, None);
+    assert_eq!(refused.unwrap_err().to_string(), "lerp_all: 4 values for 3");
 }
 
 /// Lengths around the sizes of warps, blocks and chunks.
@@ -203,26 +194,41 @@ fn a_sum_of_squares_is_whole_at_every_length() {
 
 /// The values of `x` after all kinds of updates in sequence on one device.
 fn updated<D: UpdateKernel>(device: &D, len: usize) -> Vec<Vec<f32>> {
-    let [mut w, g, mut m] = [1, 2, 3].map(|seed| device.upload(filled(len, seed)).unwrap());
+    let [mean, x, average] = [3, 3, 4].map(|seed| device.upload(filled(len, seed)).unwrap());
     let squares = filled(len, 4).into_iter().map(f32::abs);
-    let mut v = device.upload(squares.collect()).unwrap();
-    let adam = AdamStep::new(0.1, (0.9, 0.999), 1e-8, 0.1, 7);
-    device.adam_step(&mut w, &g, &mut m, &mut v, adam).unwrap();
+    let square = device.upload(squares.collect()).unwrap();
+    let mut model = One::new(device, filled(len, 1)).unwrap();
+    let mut grads = model.gradients(device, filled(len, 2)).unwrap();
+    let mut state = StepState::new(vec![[mean, square]]);
+    let adam = (AdamStep::new(0.1, (0.9, 0.999), 1e-8, 0.1, 7), 0.0);
+    let done = device.adam_steps(&mut model, &mut grads, &mut state, adam, &[], None);
+    done.unwrap();
+    let [mean, square] = state.buffers.remove(0);
     let sgd = SgdStep {
         lr: 0.1,
         momentum: 0.9,
         nesterov: true,
         weight_decay: 0.1,
     };
-    device.sgd_step(&mut w, &g, Some(&mut m), sgd).unwrap();
-    device.sgd_step(&mut w, &g, None, sgd).unwrap();
-    device.scale(&mut m, 0.3).unwrap();
-    device.add_scaled(&mut m, &g, 0.7).unwrap();
-    device.lerp(&mut v, &w, 0.3).unwrap();
-    device.lerp(&mut v, &w, 0.7).unwrap();
-    [w, m, v]
-        .map(|buffer| device.download(&buffer).unwrap())
-        .into()
+    let mut momentum = StepState::new(vec![[mean]]);
+    for state in [&mut momentum, &mut StepState::default()] {
+        let done = device.sgd_steps(&mut model, &mut grads, state, sgd, &[], None);
+        done.unwrap();
+    }
+    let mut averages = StepState::new(vec![[average]]);
+    for weight in [0.3, 0.7] {
+        let done = device.lerp_all(&mut averages, &mut model, weight, None);
+        done.unwrap();
+    }
+    let g = device.upload(filled(len, 2)).unwrap();
+    let mut x = x;
+    device.scale(&mut x, 0.3).unwrap();
+    device.add_scaled(&mut x, &g, 0.7).unwrap();
+    let [[momentum], [average]] = [momentum, averages].map(|mut all| all.buffers.remove(0));
+    let mut all = vec![model.values(device).unwrap()];
+    let rest = [x, square, momentum, average];
+    all.extend(rest.map(|buffer| device.download(&buffer).unwrap()));
+    all
 }
 
 #[test]

@@ -1,14 +1,10 @@
 //! Upsampling on the CPU: groups of output rows forward, of input rows backward.
-#![expect(
-    clippy::inline_always,
-    reason = "compiled anew for each vector level inside `simd`"
-)]
 
 use dfdx::tensor::Cpu;
 
 use super::UpsampleKernel;
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::chunks::for_rows;
 use crate::ops::gemm::Accumulate;
 use crate::ops::simd::simd;
@@ -18,7 +14,7 @@ impl UpsampleKernel for Cpu {
         &self,
         x: &Buffer<Self>,
         (b, h, w, c): (usize, usize, usize, usize),
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let mut y = self.spare_buffer(4 * b * h * w * c)?;
         let (vertical, horizontal) = (taps(h), taps(w));
         let (row_in, row_out) = (w * c, 2 * w * c);
@@ -29,10 +25,14 @@ impl UpsampleKernel for Cpu {
                     vertical[(first + offset) % (2 * h)],
                 );
                 let row = |index: usize| &x[(image * h + index) * row_in..][..row_in];
-                simd(
-                    #[inline(always)]
-                    || blend_row(out, row(tap.low), row(tap.high), tap.weight, &horizontal, c),
-                );
+                simd!(blend_row(
+                    out,
+                    row(tap.low),
+                    row(tap.high),
+                    tap.weight,
+                    &horizontal,
+                    c
+                ));
             }
         });
         Ok(y)
@@ -43,7 +43,7 @@ impl UpsampleKernel for Cpu {
         (_, h, w, c): (usize, usize, usize, usize),
         dy: &Buffer<Self>,
         (dx, accumulate): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let (vertical, horizontal) = (taps(h), taps(w));
         let (row_in, row_out) = (w * c, 2 * w * c);
         for_rows(dx, row_in, |first, rows| {
@@ -56,10 +56,7 @@ impl UpsampleKernel for Cpu {
                     let share = tap.share_of(row);
                     if share != 0.0 {
                         let dy = &dy[(image * 2 * h + y) * row_out..][..row_out];
-                        simd(
-                            #[inline(always)]
-                            || spread_row(dx, dy, share, &horizontal, c),
-                        );
+                        simd!(spread_row(dx, dy, share, &horizontal, c));
                     }
                 }
             }
@@ -72,7 +69,7 @@ impl UpsampleKernel for Cpu {
         x: &Buffer<Self>,
         (_, h, w, c): (usize, usize, usize, usize),
         factor: usize,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let mut y = self.spare_buffer(factor * factor * x.len())?;
         let (row_in, row_out) = (w * c, factor * w * c);
         for_rows(&mut y, row_out, |first, rows| {
@@ -97,7 +94,7 @@ impl UpsampleKernel for Cpu {
         factor: usize,
         dy: &Buffer<Self>,
         (dx, accumulate): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let (row_in, row_out) = (w * c, factor * w * c);
         for_rows(dx, row_in, |first, rows| {
             if accumulate == Accumulate::Replace {
@@ -105,19 +102,16 @@ impl UpsampleKernel for Cpu {
             }
             for (offset, dx) in rows.chunks_exact_mut(row_in).enumerate() {
                 let block = &dy[(first + offset) * factor * row_out..][..factor * row_out];
-                simd(
-                    #[inline(always)]
-                    || {
-                        for dy in block.chunks_exact(row_out) {
-                            let pixels = dx.chunks_exact_mut(c).zip(dy.chunks_exact(factor * c));
-                            for (dx, dy) in pixels {
-                                for dy in dy.chunks_exact(c) {
-                                    dx.iter_mut().zip(dy).for_each(|(dx, dy)| *dx += dy);
-                                }
+                simd!({
+                    for dy in block.chunks_exact(row_out) {
+                        let pixels = dx.chunks_exact_mut(c).zip(dy.chunks_exact(factor * c));
+                        for (dx, dy) in pixels {
+                            for dy in dy.chunks_exact(c) {
+                                dx.iter_mut().zip(dy).for_each(|(dx, dy)| *dx += dy);
                             }
                         }
-                    },
-                );
+                    }
+                });
             }
         });
         Ok(())

@@ -6,7 +6,7 @@ use dfdx::tensor::Cuda;
 use super::UpsampleKernel;
 use crate::device::cuda::{Launch, THREADS};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 use crate::ops::gemm::Accumulate;
 
 impl UpsampleKernel for Cuda {
@@ -14,15 +14,11 @@ impl UpsampleKernel for Cuda {
         &self,
         x: &Buffer<Self>,
         (b, h, w, c): (usize, usize, usize, usize),
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let mut y = self.zeros_buffer(4 * b * h * w * c)?;
         Launch::new("upsample_forward")
             .grid([2 * b * h, (2 * w * c).div_ceil(THREADS), 1])
-            .read(x)
-            .write(&mut y)
-            .u32(h as u32)
-            .u32(w as u32)
-            .u32(c as u32)
+            .args((x, &mut y, h, w, c))
             .run()?;
         Ok(y)
     }
@@ -33,14 +29,10 @@ impl UpsampleKernel for Cuda {
         dy: &Buffer<Self>,
         // The CUDA kernels only add.
         (dx, _): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         Ok(Launch::new("upsample_backward")
             .grid([b * h, (w * c).div_ceil(THREADS), 1])
-            .read(dy)
-            .write(dx)
-            .u32(h as u32)
-            .u32(w as u32)
-            .u32(c as u32)
+            .args((dy, dx, h, w, c))
             .run()?)
     }
 
@@ -49,17 +41,12 @@ impl UpsampleKernel for Cuda {
         x: &Buffer<Self>,
         (_, _, w, c): (usize, usize, usize, usize),
         factor: usize,
-    ) -> Result<Buffer<Self>, OpError> {
+    ) -> Result<Buffer<Self>> {
         let n = factor * factor * self.buffer_len(x);
         let mut y = self.zeros_buffer(n)?;
         Launch::new("upsample_nearest_forward")
             .over(n)
-            .read(x)
-            .write(&mut y)
-            .size(n)
-            .u32(w as u32)
-            .u32(c as u32)
-            .u32(factor as u32)
+            .args((x, &mut y, n, w, c, factor))
             .run()?;
         Ok(y)
     }
@@ -71,16 +58,11 @@ impl UpsampleKernel for Cuda {
         dy: &Buffer<Self>,
         // The CUDA kernels only add.
         (dx, _): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError> {
+    ) -> Result<()> {
         let n = self.buffer_len(dx);
         Ok(Launch::new("upsample_nearest_backward")
             .over(n)
-            .read(dy)
-            .write(dx)
-            .size(n)
-            .u32(w as u32)
-            .u32(c as u32)
-            .u32(factor as u32)
+            .args((dy, dx, n, w, c, factor))
             .run()?)
     }
 }

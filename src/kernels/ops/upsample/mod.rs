@@ -5,7 +5,7 @@ mod cpu;
 mod cuda;
 
 use super::gemm::Accumulate;
-use super::{Kernels, OpError, Pass, Var, Work};
+use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Upsampling on one device.
@@ -15,7 +15,7 @@ pub trait UpsampleKernel: Backend {
         &self,
         x: &Buffer<Self>,
         dims: (usize, usize, usize, usize),
-    ) -> Result<Buffer<Self>, OpError>;
+    ) -> Result<Buffer<Self>>;
 
     /// Adds the gradient of the input, of dimensions `dims`, to `dx`, or replaces it.
     fn upsample_bilinear_backward(
@@ -23,7 +23,7 @@ pub trait UpsampleKernel: Backend {
         dims: (usize, usize, usize, usize),
         dy: &Buffer<Self>,
         dx: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 
     /// `(B, H, W, C)` to `(B, f H, f W, C)`, every pixel repeated.
     fn upsample_nearest(
@@ -31,7 +31,7 @@ pub trait UpsampleKernel: Backend {
         x: &Buffer<Self>,
         dims: (usize, usize, usize, usize),
         factor: usize,
-    ) -> Result<Buffer<Self>, OpError>;
+    ) -> Result<Buffer<Self>>;
 
     /// Adds the gradient of the input, of dimensions `dims`, to `dx`, or replaces it.
     fn upsample_nearest_backward(
@@ -40,7 +40,7 @@ pub trait UpsampleKernel: Backend {
         factor: usize,
         dy: &Buffer<Self>,
         dx: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<(), OpError>;
+    ) -> Result<()>;
 }
 
 /// Doubles height and width: output row y lies at `y (H-1)/(2H-1)` of the input, between its two nearest rows, and
@@ -54,22 +54,16 @@ pub trait UpsampleKernel: Backend {
 /// [`OpError::Shape`] when `x` is empty or does not have four dimensions.
 /// # Source
 /// PyTorch `F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=True)`.
-pub fn upsample_bilinear<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>, OpError> {
+pub fn upsample_bilinear<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
     let dims @ (b, h, w, c) = image(x)?;
     let y = pass.device().upsample_bilinear(x.data(), dims)?;
     let values = 4 * x.shape().len();
     let input = x.clone();
-    pass.finish(
-        "upsample_bilinear",
-        Work::new(9 * values, 8 * values),
-        y,
-        [b, 2 * h, 2 * w, c],
-        &[x],
-        move |grads, dy| {
-            let device = grads.device().clone();
-            device.upsample_bilinear_backward(dims, dy, grads.entry(&input)?)
-        },
-    )
+    let op = Op::new("upsample_bilinear", Work::new(9 * values, 8 * values), [x]);
+    pass.finish(op, y, [b, 2 * h, 2 * w, c], move |grads, dy| {
+        let device = grads.device().clone();
+        device.upsample_bilinear_backward(dims, dy, grads.entry(&input)?)
+    })
 }
 
 /// Repeats every pixel `factor` times in height and width.
@@ -86,27 +80,25 @@ pub fn upsample_nearest<D: Kernels>(
     pass: &mut Pass<D>,
     x: &Var<D>,
     factor: usize,
-) -> Result<Var<D>, OpError> {
+) -> Result<Var<D>> {
     let dims @ (b, h, w, c) = image(x)?;
     if factor == 0 {
         return Err(OpError::shape("upsample", "the factor is 0"));
     }
     let y = pass.device().upsample_nearest(x.data(), dims, factor)?;
     let input = x.clone();
-    pass.finish(
+    let op = Op::new(
         "upsample_nearest",
         Work::new(0, factor * factor * x.shape().len()),
-        y,
-        [b, factor * h, factor * w, c],
-        &[x],
-        move |grads, dy| {
-            let device = grads.device().clone();
-            device.upsample_nearest_backward(dims, factor, dy, grads.entry(&input)?)
-        },
-    )
+        [x],
+    );
+    pass.finish(op, y, [b, factor * h, factor * w, c], move |grads, dy| {
+        let device = grads.device().clone();
+        device.upsample_nearest_backward(dims, factor, dy, grads.entry(&input)?)
+    })
 }
 
-fn image<D: Kernels>(x: &Var<D>) -> Result<(usize, usize, usize, usize), OpError> {
+fn image<D: Kernels>(x: &Var<D>) -> Result<(usize, usize, usize, usize)> {
     let dims = x.shape().image().filter(|_| !x.shape().is_empty());
     dims.ok_or_else(|| {
         let message = format!("expected (B, H, W, C), got {}", x.shape());

@@ -1,13 +1,9 @@
 //! Depthwise convolution by own kernels, in `f32` in every arithmetic: a value takes `kh kw` products, so that memory limits
 //! it, not the units that multiply. Each thread computes a value; neighbouring threads take neighbouring channels.
 
-#![allow(
-    clippy::cast_possible_wrap,
-    reason = "a kernel takes sizes as signed numbers; a GPU has no memory for those that would wrap"
-)]
-
 use dfdx::tensor::Cuda;
 
+use super::sized;
 use crate::device::cuda::{Launch, THREADS, scratch};
 use crate::device::{Buffer, DeviceError};
 use crate::ops::Conv2dSize;
@@ -34,11 +30,8 @@ pub(super) fn forward(
             size.batch * size.output.0,
             size.output.1 * size.channels.1,
         ))
-        .read(x)
-        .read(weight)
-        .read_if(bias)
-        .write(y);
-    sized(launch, size).run()
+        .args((x, weight, bias, y));
+    sized(launch, size, size.channels.1).run()
 }
 
 /// Adds the gradient of the input.
@@ -53,10 +46,8 @@ pub(super) fn backward_x(
             size.batch * size.input.0,
             size.input.1 * size.channels.0,
         ))
-        .read(grad)
-        .read(weight)
-        .write(grad_x);
-    sized(launch, size).run()
+        .args((grad, weight, grad_x));
+    sized(launch, size, size.channels.1).run()
 }
 
 /// Adds the gradient of the weight.
@@ -73,42 +64,15 @@ pub(super) fn backward_weight(
     let mut partials = scratch::<f32>(pieces * taps * k)?;
     let launch = Launch::new("conv2d_depthwise_weight")
         .grid([pieces, k.div_ceil(CHANNELS), taps])
-        .read(x)
-        .read(grad)
-        .write(&mut partials)
-        .number(rows)
-        .number(piece);
-    sized(launch, size).run()?;
+        .args((x, grad, &mut partials, rows, piece));
+    sized(launch, size, size.channels.1).run()?;
     Launch::new("conv2d_depthwise_sum")
         .over(taps * k)
-        .read(&partials)
-        .write(grad_weight)
-        .size(taps * k)
-        .number(pieces)
+        .args((&partials, grad_weight, taps * k, pieces))
         .run()
 }
 
 /// A grid with a thread for each of `len` values of each of `rows` rows.
 fn rows_of(rows: usize, len: usize) -> [usize; 3] {
     [rows, len.div_ceil(THREADS).min(MOST_BLOCKS), 1]
-}
-
-/// The trailing arguments of the kernels.
-fn sized(launch: Launch, size: &Conv2dSize) -> Launch {
-    let options = size.options;
-    [
-        size.input.0,
-        size.input.1,
-        size.channels.0,
-        size.output.0,
-        size.output.1,
-        size.kernel.0,
-        size.kernel.1,
-        options.stride,
-        options.padding,
-        options.dilation,
-        size.channels.1,
-    ]
-    .into_iter()
-    .fold(launch, |launch, value| launch.int(value as i32))
 }

@@ -4,16 +4,12 @@
 //! channels; cuDNN sums in `f32` and writes `f16`; the bias and existing gradients are added in `f32`.
 //!
 //! Each function returns false, with the result untouched, if cuDNN does not support the convolution.
-#![allow(
-    clippy::cast_possible_wrap,
-    reason = "a kernel takes sizes as signed numbers; a GPU has no memory for those that would wrap"
-)]
 
-use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceSlice};
+use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cuda;
 
 use super::add_bias;
-use crate::device::cuda::{Convolution, ConvolutionPlan, Direction, Launch, scratch};
+use crate::device::cuda::{Argument, Convolution, ConvolutionPlan, Direction, Launch, scratch};
 use crate::device::{Buffer, DeviceError};
 use crate::ops::Conv2dSize;
 
@@ -88,7 +84,7 @@ pub(super) fn backward_weight(
         let mut filter = scratch::<f32>(rows(&plan, size) * k)?;
         return Ok(plan.run::<f32, _, _, _>(x, grad, &mut filter, false)? && {
             tiled("conv2d_add_filter", &filter, grad_weight, &plan, size)
-                .number(rows(&plan, size))
+                .arg(rows(&plan, size))
                 .run()?;
             true
         });
@@ -99,8 +95,7 @@ pub(super) fn backward_weight(
     Ok(
         plan.run::<u16, _, _, _>(&x, &grad, &mut filter, false)? && {
             tiled("conv2d_add_filter_half", &filter, grad_weight, &plan, size)
-                .number(c / size.options.groups)
-                .number(rows(&plan, size))
+                .args((c / size.options.groups, rows(&plan, size)))
                 .run()?;
             true
         },
@@ -129,7 +124,7 @@ fn filter(
     let rows = rows(plan, size);
     let mut filter = scratch(rows * plan.channels.1)?;
     tiled("conv2d_filter", weight, &mut filter, plan, size)
-        .number(rows)
+        .arg(rows)
         .run()?;
     Ok(filter)
 }
@@ -142,9 +137,7 @@ fn filter_half(
     let rows = rows(plan, size);
     let mut filter = scratch(rows * plan.channels.1)?;
     tiled("conv2d_filter_half", weight, &mut filter, plan, size)
-        .number(plan.channels.0 / size.options.groups)
-        .number(plan.channels.1)
-        .number(rows)
+        .args((plan.channels.0 / size.options.groups, plan.channels.1, rows))
         .run()?;
     Ok(filter)
 }
@@ -152,8 +145,8 @@ fn filter_half(
 /// A kernel that transposes `(kh kw C', K')` by tiles, with the leading arguments that all such kernels share.
 fn tiled<A, B>(
     name: &'static str,
-    from: &impl DevicePtr<A>,
-    to: &mut impl DevicePtrMut<B>,
+    from: impl Argument<A>,
+    to: impl Argument<B>,
     plan: &ConvolutionPlan,
     size: &Conv2dSize,
 ) -> Launch {
@@ -161,10 +154,7 @@ fn tiled<A, B>(
     let across = rows(plan, size).div_ceil(TILE);
     Launch::new(name)
         .grid([across, plan.channels.1.div_ceil(TILE), 1])
-        .read(from)
-        .write(to)
-        .number(c)
-        .number(k)
+        .args((from, to, c, k))
 }
 
 /// `pixels` of `channels` values rounded to `f16`, each padded to `padded` values.
@@ -178,11 +168,7 @@ fn halved(
     let mut half = scratch(n)?;
     Launch::new("conv2d_halve")
         .over_tiles(n)
-        .read(x)
-        .write(&mut half)
-        .size(n)
-        .u32(channels as u32)
-        .u32(padded as u32)
+        .args((x, &mut half, n, channels, padded))
         .run()?;
     Ok(half)
 }
@@ -198,13 +184,7 @@ fn widen(
     let n = half.len() / padded * channels;
     Launch::new("conv2d_widen")
         .over_tiles(n)
-        .read(half)
-        .read_if(bias)
-        .write(y)
-        .size(n)
-        .u32(channels as u32)
-        .u32(padded as u32)
-        .int(i32::from(adds))
+        .args((half, bias, y, n, channels, padded, adds))
         .run()
 }
 

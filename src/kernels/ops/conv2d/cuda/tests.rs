@@ -5,7 +5,7 @@ use dfdx::tensor::Cpu;
 use super::*;
 use crate::device::Arithmetic;
 use crate::device::cuda::{ConvolutionAlgorithm, convolve_by};
-use crate::ops::{Conv2dOptions, Convolution, testing};
+use crate::ops::{Conv2dOptions, Convolution, OpError, testing};
 
 const ALGORITHMS: [ConvolutionAlgorithm; 2] = [
     ConvolutionAlgorithm::Library,
@@ -61,7 +61,7 @@ fn size((batch, input, kernel, channels, moves): Case) -> Conv2dSize {
 }
 
 /// The result, and both gradients added to existing values.
-fn all<D: Conv2dKernel>(device: &D, size: &Conv2dSize) -> Result<[Vec<f32>; 3], OpError> {
+fn all<D: Conv2dKernel>(device: &D, size: &Conv2dSize) -> Result<[Vec<f32>; 3]> {
     let (c, k) = size.channels;
     let upload = |len, seed| device.upload(testing::filled(len, seed)).unwrap();
     let pixels = size.batch * size.input.0 * size.input.1;
@@ -87,7 +87,7 @@ fn distance(actual: &[f32], expected: &[f32]) -> f64 {
 
 /// Whether cuDNN refused: it is not documented which sizes have a deterministic algorithm (odd channels, single pixels);
 /// training then uses the other algorithm. The stand-in supports all of [`CASES`].
-fn is_refusal(result: &Result<[Vec<f32>; 3], OpError>) -> bool {
+fn is_refusal(result: &Result<[Vec<f32>; 3]>) -> bool {
     let is_refusal = |error: &OpError| error.to_string().contains("cuDNN does not do");
     !cfg!(feature = "cuda-stand-in") && result.as_ref().is_err_and(is_refusal)
 }

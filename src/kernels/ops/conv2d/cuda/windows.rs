@@ -6,14 +6,10 @@
 //! `Y = windows · W`, `∇W += windowsᵀ · ∇Y`, and `∇windows = ∇Y · Wᵀ`, from which every pixel gathers its gradient.
 //! Parts depend on shapes only and run in sequence, so that the order of sums is fixed.
 
-#![allow(
-    clippy::cast_possible_wrap,
-    reason = "a kernel takes sizes as signed numbers; a GPU has no memory for those that would wrap"
-)]
-
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
+use super::sized;
 use crate::device::cuda::{Launch, Product, THREADS, scratch};
 use crate::device::{Buffer, DeviceError};
 use crate::ops::Conv2dSize;
@@ -99,10 +95,8 @@ pub(super) fn backward_x(
         let across = (width * size.channels.0).div_ceil(THREADS);
         let launch = Launch::new("conv2d_gather")
             .grid([images * height, across.min(MOST_BLOCKS), 1])
-            .read(&windows)
-            .write(grad_x)
-            .size(first);
-        sized(launch, size).run()?;
+            .args((&windows, &mut *grad_x, first));
+        sized(launch, size, size.options.groups).run()?;
     }
     Ok(())
 }
@@ -120,28 +114,8 @@ fn write_windows(
         .grid([images * size.output.0, size.kernel.0, 1])
         .threads(values.next_multiple_of(32).min(THREADS))
         .read_from(x, first * height * width * size.channels.0)
-        .write(windows);
-    sized(launch, size).run()
-}
-
-/// The trailing arguments of both kernels.
-fn sized(launch: Launch, size: &Conv2dSize) -> Launch {
-    let options = size.options;
-    [
-        size.input.0,
-        size.input.1,
-        size.channels.0,
-        size.output.0,
-        size.output.1,
-        size.kernel.0,
-        size.kernel.1,
-        options.stride,
-        options.padding,
-        options.dilation,
-        options.groups,
-    ]
-    .into_iter()
-    .fold(launch, |launch, value| launch.int(value as i32))
+        .arg(windows);
+    sized(launch, size, size.options.groups).run()
 }
 
 /// Results of an image, which are the rows of its windows.

@@ -164,14 +164,11 @@ fn with_repeated(size: &Conv2dSize, x: &[f32], work: impl FnOnce(&[f32])) {
     with_scratch(x.len() * each, |repeated| {
         for_rows(repeated, channels * each, |first, repeated| {
             let x = &x[first * channels..];
-            simd(
-                #[inline(always)]
-                || {
-                    for (repeated, value) in repeated.chunks_exact_mut(each).zip(x) {
-                        repeated.fill(*value);
-                    }
-                },
-            );
+            simd!({
+                for (repeated, value) in repeated.chunks_exact_mut(each).zip(x) {
+                    repeated.fill(*value);
+                }
+            });
         });
         work(repeated);
     });

@@ -10,22 +10,18 @@ use dfdx::tensor::Cuda;
 use super::{CrossAttentionSize, LINEAR_EPS, over_rows, zeros_like};
 use crate::device::cuda::{Launch, Product, scratch};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 
 pub(super) fn forward(
     device: &Cuda,
     [q, k, v]: [&Buffer<Cuda>; 3],
     size: CrossAttentionSize,
-) -> Result<Buffer<Cuda>, OpError> {
+) -> Result<Buffer<Cuda>> {
     let sums = Sums::new(device, [q, k, v], size)?;
     let rows = size.batch * size.queries * size.heads;
     let mut y = device.zeros_buffer(device.buffer_len(q))?;
     over_rows("cross_attention_divide", rows)
-        .read(&sums.quotients)
-        .write(&mut y)
-        .size(rows)
-        .number(size.head_width())
-        .float(LINEAR_EPS)
+        .args((&sums.quotients, &mut y, rows, size.head_width(), LINEAR_EPS))
         .run()?;
     Ok(y)
 }
@@ -37,15 +33,11 @@ pub(super) fn backward(
     [q, k, v]: [&Buffer<Cuda>; 3],
     size: CrossAttentionSize,
     dy: &Buffer<Cuda>,
-) -> Result<[Buffer<Cuda>; 3], OpError> {
+) -> Result<[Buffer<Cuda>; 3]> {
     let mut sums = Sums::new(device, [q, k, v], size)?;
     let rows = size.batch * size.queries * size.heads;
     over_rows("cross_attention_divide_backward", rows)
-        .write(&mut sums.quotients)
-        .read(dy)
-        .size(rows)
-        .number(size.head_width())
-        .float(LINEAR_EPS)
+        .args((&mut sums.quotients, dy, rows, size.head_width(), LINEAR_EPS))
         .run()?;
     let [mut dq, mut dk, mut dv] = zeros_like(device, [q, k, v])?;
     let (n, m, d, wide) = (
@@ -78,9 +70,7 @@ pub(super) fn backward(
         let len = device.buffer_len(grad);
         Launch::new("cross_attention_through_features")
             .over(len)
-            .write(grad)
-            .read(features)
-            .size(len)
+            .args((grad, features, len))
             .run()?;
     }
     Ok([dq, dk, dv])
@@ -101,11 +91,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn new(
-        device: &Cuda,
-        [q, k, v]: [&Buffer<Cuda>; 3],
-        size: CrossAttentionSize,
-    ) -> Result<Self, OpError> {
+    fn new(device: &Cuda, [q, k, v]: [&Buffer<Cuda>; 3], size: CrossAttentionSize) -> Result<Self> {
         let (n, m, d, wide) = (
             size.queries,
             size.keys,
@@ -140,27 +126,22 @@ impl Sums {
     }
 }
 
-fn features(device: &Cuda, x: &Buffer<Cuda>) -> Result<CudaSlice<f32>, OpError> {
+fn features(device: &Cuda, x: &Buffer<Cuda>) -> Result<CudaSlice<f32>> {
     let len = device.buffer_len(x);
     let mut features = scratch(len)?;
     Launch::new("cross_attention_features")
         .over(len)
-        .read(x)
-        .write(&mut features)
-        .size(len)
+        .args((x, &mut features, len))
         .run()?;
     Ok(features)
 }
 
-fn with_ones(v: &Buffer<Cuda>, rows: usize, width: usize) -> Result<CudaSlice<f32>, OpError> {
+fn with_ones(v: &Buffer<Cuda>, rows: usize, width: usize) -> Result<CudaSlice<f32>> {
     let len = rows * (width + 1);
     let mut values = scratch(len)?;
     Launch::new("cross_attention_with_one")
         .over(len)
-        .read(v)
-        .write(&mut values)
-        .size(len)
-        .number(width)
+        .args((v, &mut values, len, width))
         .run()?;
     Ok(values)
 }

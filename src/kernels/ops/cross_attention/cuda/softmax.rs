@@ -9,13 +9,13 @@ use dfdx::tensor::Cuda;
 use super::{CrossAttentionSize, over_rows, zeros_like};
 use crate::device::cuda::{Product, scratch};
 use crate::device::{Backend, Buffer};
-use crate::ops::OpError;
+use crate::ops::Result;
 
 pub(super) fn forward(
     device: &Cuda,
     [q, k, v]: [&Buffer<Cuda>; 3],
     size: CrossAttentionSize,
-) -> Result<Buffer<Cuda>, OpError> {
+) -> Result<Buffer<Cuda>> {
     let views = Views(size);
     let weights = weights(q, k, views)?;
     let mut y = device.zeros_buffer(device.buffer_len(q))?;
@@ -37,7 +37,7 @@ pub(super) fn backward(
     [q, k, v]: [&Buffer<Cuda>; 3],
     size: CrossAttentionSize,
     dy: &Buffer<Cuda>,
-) -> Result<[Buffer<Cuda>; 3], OpError> {
+) -> Result<[Buffer<Cuda>; 3]> {
     let views = Views(size);
     let weights = weights(q, k, views)?;
     let [mut dq, mut dk, mut dv] = zeros_like(device, [q, k, v])?;
@@ -52,10 +52,7 @@ pub(super) fn backward(
             .run_at((dy, column), (v, column), (&mut slopes, pairs))?;
     }
     over_rows("cross_attention_softmax_slopes", views.rows())
-        .read(&weights)
-        .write(&mut slopes)
-        .size(views.rows())
-        .number(size.keys)
+        .args((&weights, &mut slopes, views.rows(), size.keys))
         .run()?;
     for head in 0..size.heads {
         let (pairs, column) = (views.pairs(head), views.column(head));
@@ -72,7 +69,7 @@ pub(super) fn backward(
 }
 
 /// `softmax(q kᵀ / √d)` of all heads.
-fn weights(q: &Buffer<Cuda>, k: &Buffer<Cuda>, views: Views) -> Result<CudaSlice<f32>, OpError> {
+fn weights(q: &Buffer<Cuda>, k: &Buffer<Cuda>, views: Views) -> Result<CudaSlice<f32>> {
     let mut scores = scratch::<f32>(views.all_pairs())?;
     for head in 0..views.0.heads {
         let column = views.column(head);
@@ -82,9 +79,7 @@ fn weights(q: &Buffer<Cuda>, k: &Buffer<Cuda>, views: Views) -> Result<CudaSlice
             .run_at((q, column), (k, column), (&mut scores, views.pairs(head)))?;
     }
     over_rows("cross_attention_softmax", views.rows())
-        .write(&mut scores)
-        .size(views.rows())
-        .number(views.0.keys)
+        .args((&mut scores, views.rows(), views.0.keys))
         .run()?;
     Ok(scores)
 }
