@@ -34,8 +34,8 @@ mod themes;
 mod view;
 
 pub use crate::plan::{Language, TEMPLATES};
-pub use advice::{Advice, AdviceItem, RULES, Rule};
 use advice::AdviceFiles;
+pub use advice::{Advice, AdviceItem, RULES, Rule};
 pub use answer::Answer;
 pub use column::{Column, ColumnKind};
 pub use comparison::{

@@ -134,8 +134,7 @@ impl Experiment {
                     path: path.to_string_lossy().into_owned(),
                 };
                 let found = whole(path);
-                let found =
-                    found.map_err(|error| Failure::plain(error.to_string(), None))?;
+                let found = found.map_err(|error| Failure::plain(error.to_string(), None))?;
                 let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
                 let searches = searches_beside(experiment_folder(&absolute), &found.0);
                 (origin, found, searches)
@@ -182,7 +181,8 @@ pub fn searches_beside(folder: &Path, set: &ResultSet) -> Vec<ResultSet> {
 fn searches_in_commit(reference: &str, folder: &str, set: &ResultSet) -> Vec<ResultSet> {
     let parent = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
     let of_name = |name: &str| {
-        let source = of_ref(&format!("{reference}:{}", joined(parent, name))).ok()?;
+        let given = format!("{reference}:{}", joined(parent, name));
+        let source = of_ref(&given, &given).ok()?;
         let Place::Commit {
             repository, files, ..
         } = &source.experiments.first()?.place

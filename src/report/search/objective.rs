@@ -3,7 +3,7 @@
 use crate::base::units::{
     human, human_bytes, human_integer, human_si, round_significant, shortest,
 };
-use crate::plan::search::objective::metric_starts;
+use crate::plan::search::objective::METRIC_STARTS;
 use crate::plan::search::{ObjectiveDirection, SearchSpec};
 use crate::report::measure::Measure;
 use crate::report::number::Provenance;
@@ -69,7 +69,7 @@ impl Objective {
     fn is_of_data(&self) -> bool {
         let column = &*self.column;
         let is_metric = || {
-            let mut starts = metric_starts().iter();
+            let mut starts = METRIC_STARTS.iter();
             fixed_column(column).is_none() && starts.any(|start| column.starts_with(start))
         };
         ["best_loss", "eval_loss_after"].contains(&column) || is_metric()

@@ -8,7 +8,7 @@ use crate::report::search::fixture as searched;
 use crate::report::view::View;
 use crate::report::{Entry, Report, Table};
 use crate::results::golden::ddpm;
-use crate::results::{self, ResultSet, timed_columns};
+use crate::results::{self, ResultSet, TIMED};
 
 fn place(table: &Table, heading: &str) -> usize {
     let mut headings = table.columns.iter().map(|column| &*column.heading);
@@ -58,7 +58,7 @@ fn shared() -> ResultSet {
 fn d2_a_columns_unit_is_its_values_unit() {
     let set = ddpm();
     let view = View::of(&set);
-    for name in timed_columns().iter().chain(&["best_loss", "val_loss"]) {
+    for name in TIMED.iter().chain(&["best_loss", "val_loss"]) {
         let measure = Measure::of(name);
         for cell in &view.cells {
             if let Some(number) = measure.number(cell) {

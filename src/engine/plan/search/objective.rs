@@ -76,7 +76,7 @@ const MEASURED: [(&str, ObjectiveDirection); 40] = [
 ];
 
 /// Beginnings of the names of metrics; all metrics can be optimised.
-pub(in crate::plan) const METRIC_STARTS: [&str; 8] = [
+pub const METRIC_STARTS: [&str; 8] = [
     "train_",
     "val_",
     "test_",
