@@ -22,8 +22,10 @@ pub struct PlanInputs {
     facts: Arc<FactsOf>,
     device: Arc<DeviceOf>,
     /// Facts by dataset digest and bits of the validation share; cached, as a folder's fingerprint reads every file.
-    known: Arc<Mutex<HashMap<(Arc<str>, u64), Facts>>>,
+    known: Arc<Mutex<KnownFacts>>,
 }
+
+type KnownFacts = HashMap<(Arc<str>, u64), Facts>;
 
 /// Facts of a dataset, or why there are none.
 pub type Facts = Result<Arc<DatasetFacts>, Arc<DatasetError>>;

@@ -100,8 +100,8 @@ pub(super) fn check(section: &Node, mistakes: &mut Vec<Diagnostic>) {
     };
     for key in ["account", "partition", "qos"] {
         let is_inside = |letter: char| letter.is_alphanumeric() || "_-.,@".contains(letter);
-        let is_wrong = |text: &&str| text.is_empty() || !text.chars().all(is_inside);
-        if table.text(key).filter(is_wrong).is_some() {
+        let is_wrong = |text: &str| text.is_empty() || !text.chars().all(is_inside);
+        if table.text(key).is_some_and(is_wrong) {
             let mistake = Diagnostic::error(format!("`slurm.{key}` is no name"));
             let label = "letters, digits, `_`, `-`, `.`, `,` and `@`";
             mistakes.push(mistake.at(table.place_of(key), label));

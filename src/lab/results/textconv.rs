@@ -86,7 +86,7 @@ impl Layout {
         let mut within = String::new();
         for &place in &self.within {
             if let Some(value) = record.get(place).filter(|value| !value.is_empty()) {
-                within += &format!("{} {}: ", self.names[place], in_one_line(value));
+                let _ = write!(within, "{} {}: ", self.names[place], in_one_line(value));
             }
         }
         for (place, (name, value)) in self.names.iter().zip(record).enumerate() {

@@ -60,11 +60,12 @@ fn step_of(settings: &HalvingSection, rung: usize) -> usize {
 
 /// Number of rungs reached by this curve: those at or before its last step.
 fn passed(settings: &HalvingSection, curve: &[(usize, f64)]) -> usize {
-    let is_reached = |rung: &usize| {
-        let last = curve.last();
-        last.is_some_and(|(last, _)| *last >= step_of(settings, *rung))
+    let Some((last, _)) = curve.last() else {
+        return 0;
     };
-    (0..).take_while(is_reached).count()
+    // The step of a rung is above its number.
+    let is_reached = |rung: &usize| *last >= step_of(settings, *rung);
+    (0..=*last).take_while(is_reached).count()
 }
 
 /// The values of every rung, from the curves of the trials.
