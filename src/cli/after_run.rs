@@ -24,11 +24,11 @@ pub(super) fn render(no_report: bool, plan: &Plan) -> Result<Option<PathBuf>, Pr
 }
 
 /// What the results say about their question, as the report does; nothing of a share, and where no report is wanted.
-pub(super) fn answer(arguments: &RunArguments, results: &ResultSet) -> Vec<String> {
+pub(super) fn answer(arguments: &RunArguments, results: &ResultSet, folder: &Path) -> Vec<String> {
     if arguments.shard.is_some() || arguments.no_report {
         return Vec::new();
     }
-    report::answer(results)
+    report::answer(results, folder)
 }
 
 /// What one could do next: test a recommendation, let git show values. Nothing of a share, and nothing where quiet is wanted.

@@ -219,7 +219,7 @@ impl Invocation<'_> {
             stopped: summary.stopped,
             wall_s: self.began.elapsed().as_secs_f64(),
             report: report.as_deref(),
-            answer: &answer(arguments, results),
+            answer: &answer(arguments, results, &plan.results_folder),
         };
         progress.end(&ending, arguments.detail());
         advise(arguments, plan)?;

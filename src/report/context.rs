@@ -70,7 +70,7 @@ impl Report {
         let ((advice, beside), (themes, answers)) = rayon::join(
             || advise(view),
             || {
-                let found = || (Answer::of(view), findings::found(view));
+                let found = || (Answer::of(view, folder), findings::found(view));
                 rayon::join(|| themes(&source), found)
             },
         );

@@ -117,9 +117,9 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
 }
 
 /// What the results say about their question, in the sentences of the report's answer.
-pub fn answer(set: &ResultSet) -> Vec<String> {
+pub fn answer(set: &ResultSet, folder: &Path) -> Vec<String> {
     let view = view::View::of(set);
-    let mut answer = Answer::of(&view);
+    let mut answer = Answer::of(&view, Some(folder));
     answer.follow(&Advice::of(&view));
     answer.sentences
 }

@@ -1,11 +1,13 @@
 //! The answer of a search: its best trial, or of several objectives its Pareto front.
 
+use std::path::Path;
+
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::report::number::Provenance;
 use crate::report::search::{
     Ending, Objective, Search, Study, Trial, entry, front_of, front_plots, front_verdict,
-    progress_plots, short_name,
+    progress_plots, short_name, speed_up,
 };
 use crate::report::sections::quality::optimistic;
 use crate::report::table::{Column, Entry, Row, Table};
@@ -18,8 +20,8 @@ const ROWS: usize = 10;
 /// See [`ROWS`].
 const COLUMNS: usize = 8;
 
-/// The answer of a search; `None` where the manifest has none.
-pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
+/// The answer of a search whose results lie in `folder`; `None` where the manifest has none.
+pub(super) fn answer(view: &View<'_>, folder: Option<&Path>) -> Option<Answer> {
     let search = Search::of(view)?;
     let names: Vec<&str> = search.objectives.iter().map(|one| &*one.name).collect();
     let names = names.join(", ");
@@ -44,6 +46,7 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
         let verdict = front_verdict(&search).and_then(|judged| judged.verdicts.last().cloned());
         sentences.splice(0..0, verdict);
     }
+    sentences.extend(speed_up(view, folder));
     if search.trials().any(|trial| trial.ending() == Ending::Done) {
         let told = optimistic_best(&search).unwrap_or_else(|| {
             "The best of many by the figure that chose it is optimistic.".to_owned()

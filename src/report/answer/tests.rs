@@ -10,7 +10,7 @@ use crate::results::golden::ddpm;
 use crate::results::{self, ResultSet, Status};
 
 fn answer(set: &ResultSet) -> Answer {
-    Answer::of(&View::of(set))
+    Answer::of(&View::of(set), None)
 }
 
 fn text(set: &ResultSet) -> String {

@@ -177,7 +177,9 @@ fn winner(search: &Search<'_, '_>, sides: &[Side<'_, '_, '_>]) -> String {
     if let [one] = leading[..] {
         let next = others.into_iter().map(Side::points).max().unwrap_or(0);
         let (name, points) = (&one.study.name, count(most, "point"));
-        return format!("{name}, with {points} that no other front dominates to {next}");
+        return format!(
+            "{name}, with {points} of its Pareto front that no trial of another study dominates, against {next} of the next study"
+        );
     }
     let first = search.first();
     // The best trial of a front, by its first objective, is the first.

@@ -175,7 +175,7 @@ fn a_tie_of_points_is_decided_by_a_clear_lead_then_by_time() {
     };
     assert!(
         values([0.9, 100.0], [0.8, 200.0])
-            .contains("tep, with 1 point that no other front dominates to 0")
+            .contains("tep, with 1 point of its Pareto front that no trial of another study dominates, against 0 of")
     );
     assert!(values([0.9, 200.0], [0.8, 100.0]).contains("tep, equal in points (1 each) and ahead"));
     assert!(values([0.9, 200.0], [0.86, 100.0]).contains("by the wall time of the best trial"));

@@ -75,7 +75,7 @@ pub(super) fn judged(search: &Search<'_, '_>, sequential: Option<&ResultSet>) ->
 }
 
 /// How much sooner the search ended than `sequential`; `None` where that is another search, or had trials side by side.
-fn speed_up(search: &Search<'_, '_>, sequential: &ResultSet) -> Option<String> {
+pub(super) fn speed_up(search: &Search<'_, '_>, sequential: &ResultSet) -> Option<String> {
     let view = View::of(sequential);
     let other = Search::of(&view)?;
     let is_same = other.spec.space == search.spec.space && other.objectives == search.objectives;

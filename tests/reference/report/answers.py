@@ -148,7 +148,7 @@ def main():
         for study, front in fronts.items()
     }
     most = max(free, key=free.get)
-    check("digits-search", "winner", f"{most}, with {free[most]} points that no other front dominates to {min(free.values())}")
+    check("digits-search", "winner", f"{most}, with {free[most]} points of its Pareto front that no trial of another study dominates, against {min(free.values())}")
 
     # paths: the fastest cell of each task that the answer names, and the runs that a verdict needs.
     found = by(rows("paths", "blocks.csv"), "matrix", "variant", value="step_ms")

@@ -1,4 +1,4 @@
-//! The answer of a comparison: the verdict on times, then memory and quality, and what was not told; with the plot of its factors.
+//! The answer of a comparison: the verdict on times, then memory and quality, and what the data do not show; with the plot of its factors.
 
 use crate::base::text::capitalised;
 use crate::compare::{QualityVerdict, Verdict};
@@ -23,22 +23,22 @@ messages! {
     answer_faster(times, ends) = "Faster: after takes {times}× the time per sample ({ends})." | "Schneller: nachher braucht das {times}-Fache der Zeit je Sample ({ends}).";
     answer_slower(times, ends) = "Slower: after takes {times}× the time per sample ({ends})." | "Langsamer: nachher braucht das {times}-Fache der Zeit je Sample ({ends}).";
     answer_same(ends, effect) = "The same time per sample ({ends}); an effect from {effect} on, the smallest detectable one, would have shown." | "Gleiche Zeit je Sample ({ends}); ein Effekt ab {effect}, dem kleinsten nachweisbaren, wäre aufgefallen.";
-    answer_too_few(ends, runs) = "Which side is faster is not told ({ends}): {runs} runs a side are needed." | "Welche Seite schneller ist, ist nicht bestimmbar ({ends}): nötig sind {runs} Läufe je Seite.";
-    answer_unclear(ends, why) = "Which side is faster is not told ({ends}): {why}." | "Welche Seite schneller ist, ist nicht bestimmbar ({ends}): {why}.";
+    answer_too_few(ends, runs) = "The data do not show which side is faster ({ends}): {runs} runs a side are needed." | "Welche Seite schneller ist, ist nicht bestimmbar ({ends}): nötig sind {runs} Läufe je Seite.";
+    answer_unclear(ends, why) = "The data do not show which side is faster ({ends}): {why}." | "Welche Seite schneller ist, ist nicht bestimmbar ({ends}): {why}.";
     answer_not_comparable(why) = "Times are not compared: {why}." | "Zeiten werden nicht verglichen: {why}.";
     answer_p(ends, p) = "{ends}, p = {p} after Holm" | "{ends}, p = {p} nach Holm";
     answer_runs(ends, runs) = "{ends}, {runs} runs a side" | "{ends}, {runs} Läufe je Seite";
     answer_nothing() = "No cell stands on both sides." | "Keine Zelle steht auf beiden Seiten.";
     answer_less(figure, before, after, ends) = "{figure}: less, {before} → {after} ({ends})." | "{figure}: weniger, {before} → {after} ({ends}).";
     answer_more(figure, before, after, ends) = "{figure}: more, {before} → {after} ({ends})." | "{figure}: mehr, {before} → {after} ({ends}).";
-    answer_open(figure, before, after, ends) = "{figure}: not told, {before} → {after} ({ends})." | "{figure}: nicht bestimmbar, {before} → {after} ({ends}).";
+    answer_open(figure, before, after, ends) = "{figure}: no direction shown, {before} → {after} ({ends})." | "{figure}: nicht bestimmbar, {before} → {after} ({ends}).";
     answer_equal(figure, value) = "{figure}: equal, {value}." | "{figure}: gleich, {value}.";
     answer_better(names) = "Better over seeds: {names}." | "Über die Seeds besser: {names}.";
     answer_worse(names) = "Worse over seeds: {names}." | "Über die Seeds schlechter: {names}.";
     answer_equal_quality(names) = "Equal in every seed: {names}." | "In jedem Seed gleich: {names}.";
     answer_not_told(names) = "Of other values than before, but in no direction that the seeds show: {names}." | "Mit anderen Werten als vorher, aber ohne Richtung, die die Seeds belegen: {names}.";
     answer_seeds(names, seeds, needed) = "Whether the model is better was not tested ({seeds} of {needed} seeds): {names} have other values." | "Ob das Modell besser ist, wurde nicht getestet ({seeds} von {needed} Seeds): andere Werte haben {names}.";
-    answer_not_learned(sides) = "Whether the model is better is not told: {sides}, training did not lower the evaluation loss by 1 %." | "Ob das Modell besser ist, ist nicht bestimmbar: {sides} senkte das Training den Loss der Evaluierung nicht um 1 %.";
+    answer_not_learned(sides) = "The data do not show whether the model is better: {sides}, training did not lower the evaluation loss by 1 %." | "Ob das Modell besser ist, ist nicht bestimmbar: {sides} senkte das Training den Loss der Evaluierung nicht um 1 %.";
     forest_title() = "Time per sample: each factor alone, their product, all together" | "Zeit je Sample: jeder Faktor allein, ihr Produkt, alle gemeinsam";
     forest_caption() = "After ÷ before. Marks are ratios of medians, whiskers their intervals over blocks (95 % from six blocks on, below that the range); a factor whose interval contains 1, or whose sign-flip test shows nothing, has no direction; the product has no test." | "Nachher ÷ vorher. Marken sind Verhältnisse der Mediane, Linien ihre Intervalle über die Blöcke (95 % ab sechs Blöcken, darunter die Spannweite); ein Faktor, dessen Intervall 1 enthält oder dessen Vorzeichentest nichts zeigt, hat keine Richtung; das Produkt hat keinen Test.";
     forest_product(count) = "product of {count}" | "Produkt aus {count}";

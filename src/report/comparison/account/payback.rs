@@ -27,7 +27,7 @@ messages! {
     payback_even_how() = "spent ÷ saved, ends from those of the saving" | "aufgewendet ÷ gespart, Enden aus denen der Ersparnis";
     payback_runs(count) = "{count} training runs" | "{count} Trainingsläufen";
     payback_never() = "never: nothing is saved" | "nie: es wird nichts gespart";
-    payback_open() = "not told: the interval of the saving contains 0" | "nicht bestimmbar: das Intervall der Ersparnis enthält 0";
+    payback_open() = "open: the interval of the saving contains 0" | "nicht bestimmbar: das Intervall der Ersparnis enthält 0";
     payback_whole_run() = "a whole run" | "einem ganzen Lauf";
     payback_goal(condition) = "training until {condition}" | "Training bis {condition}";
     payback_nothing() = "not measured: no run counts on both sides" | "nicht gemessen: es zählen nicht auf beiden Seiten Läufe";
