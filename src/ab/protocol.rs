@@ -45,7 +45,7 @@ pub enum SideMessage {
         /// One sentence.
         message: String,
     },
-    /// A run has ended and is kept, unless it was stopped.
+    /// A run has ended; its result is stored, unless the run was interrupted.
     Ended(Ended),
     /// The results are written; the last message.
     Bye,

@@ -93,7 +93,7 @@ impl Dimension {
         self.axes.first().copied().unwrap_or(0)
     }
 
-    /// Puts the rows into the order of the values' ranks.
+    /// Sorts the rows by their values, axis by axis: numbers ascending, others in the order of the manifest.
     fn sort(&mut self, axes: &[Axis]) {
         let axes = axes.get(self.first()..).unwrap_or_default();
         let mut order: Vec<usize> = (0..self.len()).collect();

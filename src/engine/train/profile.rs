@@ -14,7 +14,8 @@ use crate::ops::{Kernels, layers_by_key};
 /// Most spans of a profile; its rows are always complete.
 const MOST_SPANS: usize = 20_000;
 
-/// Takes the extra steps and times every operation; this changes the weights. `None` where a loss diverges.
+/// Takes the `measure.phase-steps` steps after the training and times every operation; this changes the weights. `None` where
+/// a loss diverges.
 ///
 /// # Errors
 /// Errors of a step.

@@ -24,7 +24,7 @@ pub enum Purpose {
     Evaluation,
     /// Dropout masks.
     Dropout,
-    /// Generated data.
+    /// Values of a generated dataset.
     Data,
     /// New samples from a generator, for a metric on data outside the training data.
     Fresh,

@@ -43,7 +43,7 @@ pub fn rows_per_chunk(row_len: usize) -> usize {
     (CHUNK / row_len.max(1)).max(1)
 }
 
-/// Sum of `term` over a row in sixteen lanes: a fixed order that vectorises. Call it from inside [`super::simd::simd!`].
+/// Sum of `term` over a row in sixteen lanes: a fixed order that vectorises. Call it from inside `simd!`.
 #[inline(always)]
 pub fn sum_row(row: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     let mut sums = [0.0_f32; 16];

@@ -1,7 +1,7 @@
 //! Scalar functions that loops can be vectorised over: no branch, no table, no call.
 //!
 //! They use multiplications and additions only, never a fused multiply-add, so that a loop over them gives the same
-//! bits at every vector level. Call them from inside [`super::simd::simd!`].
+//! bits at every vector level. Call them from inside `simd!`.
 
 /// `eˣ`, at most 2 units in the last place off. Saturates below −87.3 and above 88.3; NaN stays NaN.
 ///

@@ -1,6 +1,6 @@
 //! Which vector instructions the CPU kernels use, and how a loop is run with them.
 //!
-//! Kernels are plain Rust loops over slices in `#[inline(always)]` functions; [`simd!`] compiles each once per
+//! Kernels are plain Rust loops over slices in `#[inline(always)]` functions; `simd!` compiles each once per
 //! [`VectorLevel`] through the crate `pulp`, so no kernel needs `unsafe` or intrinsics. `FIELDTRIAL_VECTOR`
 //! (`portable`, `avx2`, `avx512`) forces a level that the CPU has; tests use it.
 
@@ -49,7 +49,7 @@ macro_rules! simd {
 }
 pub(super) use simd;
 
-/// What [`simd!`] becomes.
+/// What `simd!` becomes.
 #[inline]
 pub(super) fn dispatched<R>(kernel: impl FnOnce() -> R) -> R {
     arch().dispatch(Plain(kernel))

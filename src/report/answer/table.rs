@@ -1,6 +1,7 @@
 //! The decision table: the cells of a task, the best first, with what decides, what stands beside it, and how each cell
 //! stands to the best.
 
+use crate::base::text::count;
 use crate::base::units::human;
 use crate::report::measure::Measure;
 use crate::report::sections::ranking::{is_baseline, row};
@@ -42,9 +43,12 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>
     let about = format!(
         "Best first, by median over {}.",
         if choice.measures[0].is_clock {
-            "the runs of a cell, with the interval that timings.csv has"
+            format!(
+                "{} of a cell, with the interval that timings.csv has",
+                count(choice.n, "run")
+            )
         } else {
-            "the seeds of a cell, with their range"
+            format!("{} of a cell, with their range", count(choice.n, "seed"))
         }
     );
     let mut table = Table::of_rows((&id, &title, about), columns, rows);

@@ -41,7 +41,7 @@ pub(super) fn joined<D: Kernels>(
         Join::Add => Combine::Add,
         Join::Multiply => Combine::Multiply,
     };
-    // Rows are spread over the largest result.
+    // The results of the other branches are broadcast to the shape of the largest one.
     let largest = (0..results.len())
         .rev()
         .max_by_key(|at| results[*at].shape().len());

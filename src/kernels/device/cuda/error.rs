@@ -48,7 +48,8 @@ pub(super) fn loading(code: c_int) -> Result<(), DeviceError> {
 /// `CUBLAS_STATUS_ALLOC_FAILED`.
 const BLAS_OUT_OF_MEMORY: c_int = 3;
 
-/// As [`library`], for cuBLAS, which allocates memory.
+/// The error of a cuBLAS call that returned `code`, like [`library`]'s; cuBLAS allocates workspaces, so that it can run out of
+/// memory.
 pub(super) fn blas(what: &str, code: c_int) -> Result<(), DeviceError> {
     if code == BLAS_OUT_OF_MEMORY {
         return Err(DeviceError::out_of_memory("cuda"));

@@ -24,7 +24,8 @@ struct Operands<V, const N: usize> {
 /// kernel must treat every value alike, since it does not see the chunk boundaries.
 ///
 /// # Errors
-/// [`OpError::Shape`] when lengths differ, [`OpError::Shared`] while a pass holds a parameter; nothing has changed then.
+/// [`OpError::Shape`](crate::ops::OpError::Shape) when lengths differ, [`OpError::Shared`](crate::ops::OpError::Shared)
+/// while a pass holds a parameter; nothing has changed then.
 pub(super) fn for_all<const N: usize>(
     module: &mut dyn Module<Cpu>,
     grads: &mut Grads<Cpu>,

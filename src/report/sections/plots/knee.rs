@@ -10,15 +10,29 @@ pub(super) fn guides(view: &View<'_>) -> Vec<Guide> {
     let mut shown = sweeps(view, AXIS, &[]);
     shown.retain(Sweep::is_curve);
     shown.truncate(SERIES);
-    let knees = shown.iter().filter_map(|sweep| {
-        let key = &knee(sweep, tolerance(view))?.cell.info.key;
+    let is_one = shown.len() == 1;
+    let mut guides: Vec<(f64, Vec<String>)> = Vec::new();
+    for sweep in &shown {
+        let Some(knee) = knee(sweep, tolerance(view)) else {
+            continue;
+        };
         let mut cells = sweep.cells.iter();
-        cells.find(|(cell, _)| cell.info.key == *key)
-    });
-    let mut sizes: Vec<f64> = knees.map(|(_, size)| *size).collect();
-    sizes.sort_by(f64::total_cmp);
-    // The same size in several curves is the same number.
-    sizes.dedup_by(|a, b| a.total_cmp(b).is_eq());
-    let guide = |size| Guide::X(size, "knee".to_owned());
-    sizes.into_iter().map(guide).collect()
+        let Some((_, size)) = cells.find(|(cell, _)| cell.info.key == knee.cell.info.key) else {
+            continue;
+        };
+        // The same size in several curves is the same number.
+        match guides.iter_mut().find(|(at, _)| at.total_cmp(size).is_eq()) {
+            Some((_, names)) => names.push(sweep.name(view)),
+            None => guides.push((*size, vec![sweep.name(view)])),
+        }
+    }
+    guides.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let text = |names: &[String]| match names {
+        [name] if !is_one => format!("knee: {name}"),
+        _ => "knee".to_owned(),
+    };
+    let guides = guides.into_iter();
+    guides
+        .map(|(size, names)| Guide::X(size, text(&names)))
+        .collect()
 }
