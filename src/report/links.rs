@@ -7,8 +7,8 @@ use serde::Serialize;
 use crate::plan::{COMPARISON, TEMPLATES};
 use crate::results::ResultSet;
 
-use super::advice::Advice;
-use super::{MAIN, languages, main_template, named};
+use super::advice::{Advice, name_of};
+use super::{MAIN, languages, main_template, named, stem};
 
 /// A page or a file to which a page leads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -41,17 +41,18 @@ pub(super) fn links(folder: &Path, set: &ResultSet, advice: &Advice) -> Vec<Link
                     format!("comparison ({code})"),
                 )
             }));
-        } else if Some(&name) == first.as_ref() {
-            all.push(page(format!("{MAIN}.html"), name));
         } else {
-            all.push(page(format!("{MAIN}-{name}.html"), name));
+            all.push(page(
+                format!("{}.html", stem(&name, first.as_deref())),
+                name,
+            ));
         }
     }
     if all.len() == 1 {
         // The page itself.
         all.clear();
     }
-    let next = format!("{}-next", set.plan.name);
+    let next = format!("{}-next", name_of(folder, set));
     let others = [
         ("follows", set.plan.follows.as_ref()),
         ("follow-up", Some(&next)),

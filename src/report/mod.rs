@@ -140,11 +140,7 @@ fn reports(
     let mut files = Vec::new();
     let first = main_template(set);
     for name in templates {
-        let stem = if Some(name) == first.as_ref() {
-            MAIN.to_owned()
-        } else {
-            format!("{MAIN}-{name}")
-        };
+        let stem = stem(name, first.as_deref());
         for format in template::formats(own, name) {
             let text = template::render(&engine, &format!("{name}.{format}.j2"), &context)?;
             let text = if format == "md" { tidy(&text) } else { text };
@@ -222,6 +218,15 @@ fn named(set: &ResultSet) -> Vec<String> {
         vec![default_template(set.plan.search.is_some()).to_owned()]
     } else {
         names
+    }
+}
+
+/// What the pages of a template are called, where those of `first` are the main ones.
+fn stem(name: &str, first: Option<&str>) -> String {
+    if Some(name) == first {
+        MAIN.to_owned()
+    } else {
+        format!("{MAIN}-{name}")
     }
 }
 

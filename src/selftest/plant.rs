@@ -53,7 +53,7 @@ fn side(folder: &Path) -> Result<Side, SelftestError> {
     })
 }
 
-/// The text of a manifest, with the numbers of runs filled in.
+/// The text of a manifest with `{seeds}` and `{repeats}` replaced by those of the self-test.
 pub(super) fn manifest(text: &str) -> String {
     let text = text.replace("{seeds}", &format!("{SEEDS:?}"));
     text.replace("{repeats}", &REPEATS.to_string())

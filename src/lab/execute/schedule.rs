@@ -92,7 +92,7 @@ impl Drop for StopOnDrop<'_> {
 }
 
 enum Message {
-    /// An event, and where its worker waits for a verdict.
+    /// An event of a run, and the channel on which its worker waits for the answer, where it waits.
     Worker(RunId, Event, Option<SyncSender<Verdict>>),
     Ended(usize, Box<RunOutcome>),
 }

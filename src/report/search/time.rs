@@ -14,7 +14,7 @@ use super::ledger::Sum;
 use super::shown::Shown;
 use super::trials::{Search, Trial};
 
-/// The trials' runs by session, sessions in the order of their begin.
+/// The trials' runs by session, sessions in the order in which they began.
 fn sessions(search: &Search<'_, '_>) -> Vec<Together> {
     let runs = search.trials().flat_map(|trial| &trial.cell.blocks);
     parallel::sessions(search.view, runs.copied())

@@ -93,7 +93,7 @@ impl<'a> Span<'a> {
     }
 }
 
-/// Runs by session, sessions in the order of their begin. Runs without a start are left out, and what is listed for
+/// Runs by session, sessions in the order in which they began. Runs without a start are left out, and what is listed for
 /// several cells that share it counts once.
 fn by_session<'a>(runs: impl Iterator<Item = &'a BlockRow>) -> BTreeMap<&'a str, Vec<Span<'a>>> {
     let mut seen = BTreeSet::new();

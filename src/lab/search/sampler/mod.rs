@@ -1,4 +1,4 @@
-//! [`Sampler`]: proposes points, in one of five ways.
+//! [`Sampler`]: proposes the points of a search, by one of five algorithms.
 //!
 //! Samplers have no state: each point follows from the seed, the space and the trials that may be known. So the order in
 //! which trials end, resuming, and the number of jobs have no effect. Logarithms and exponentials come from `libm`, not from

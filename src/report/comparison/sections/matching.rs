@@ -21,7 +21,7 @@ messages! {
     ambiguous(before, after) = "Not paired, since they could be paired differently: {before} before, {after} after." | "Nicht zugeordnet, da mehrere Zuordnungen möglich sind: {before} vorher, {after} nachher.";
 }
 
-/// The section; `None` where both sides have the same cells under the same keys.
+/// The section on cells and axes of one side only; `None` where both sides have the same cells under the same keys.
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let points = points(scene);
     let titled = Section::titled("matching", scene.words.matching_title());
