@@ -28,7 +28,8 @@ macro_rules! eprintln {
 
 pub use fieldtrial_lab::{
     base, build_info, compare, datasets, device, diag, event, execute, layers, loader, losses,
-    manifest, measure, models, ops, optim, plan, record, results, search, tasks, train, verify,
+    manifest, measure, models, ops, optim, plan, program, record, results, search, tasks, train,
+    verify,
 };
 
 pub mod progress;

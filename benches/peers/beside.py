@@ -37,7 +37,7 @@ class Workload:
     modes: dict[str, list[str]]
     theirs: str = "step_ms"
     marks: dict[str, float] = field(default_factory=dict)
-    declared: bool = False
+    declared: str = ""  # dataset of a model that is declared layer by layer
 
 
 def steps(name: str, *options: str, threads: tuple[int, ...] = (1, 2), n: int, mark: float) -> Workload:
@@ -50,14 +50,14 @@ def steps(name: str, *options: str, threads: tuple[int, ...] = (1, 2), n: int, m
     return Workload("step_ms", modes, marks={"": mark})
 
 
-def layers(n: int, mark: float, *, images: bool = True) -> Workload:
+def layers(n: int, mark: float, *, convolves: bool = True, data: str = "images") -> Workload:
     """A step of a model of beside.toml that is declared layer by layer, at batch 32."""
     line = ["--batch", "32", "--steps", str(n), "--warmup", "5"]
     modes = {f"eager, threads {t}": [*line, "--threads", str(t)] for t in (1, 2)}
-    if images:
+    if convolves:
         modes |= {f"channels_last, threads {t}": [*line, "--channels-last", "--threads", str(t)] for t in (1, 2)}
     modes["compiled, threads 2"] = [*line, "--compile", "--threads", "2"]
-    return Workload("step_ms", modes, marks={"": mark}, declared=True)
+    return Workload("step_ms", modes, marks={"": mark}, declared=data)
 
 
 def epochs(name: str, n: int, manual: float, loader: float | None) -> Workload:
@@ -90,9 +90,9 @@ WORKLOADS: dict[str, Workload] = {
     "res8": layers(40, 0.6),
     "separable": layers(40, 0.7),
     "mobile": layers(40, 0.7),
-    "vit-tiny": layers(10, 0.8, images=False),
-    "mixer": layers(20, 0.8, images=False),
-    "gpt": layers(10, 0.8, images=False),
+    "vit-tiny": layers(10, 0.8, convolves=False),
+    "mixer": layers(20, 0.8, convolves=False),
+    "gpt": layers(10, 0.8, convolves=False, data="text"),
 }
 AVX2 = {
     "FIELDTRIAL_VECTOR": "avx2",
@@ -189,7 +189,8 @@ def theirs(args: argparse.Namespace, work: Path, workload: str, mode: str, envir
     command = [sys.executable, str(HERE / "peers.py")]
     if WORKLOADS[workload].declared:
         model = work / f"{workload}.json"
-        listed = [os.path.abspath(args.program), "list", "model", "experiments/beside.toml", workload, *TEXT, "--format", "json"]
+        data = ["--set", f'train.dataset="{WORKLOADS[workload].declared}"']
+        listed = [os.path.abspath(args.program), "list", "model", "experiments/beside.toml", workload, *TEXT, *data, "--format", "json"]
         model.write_text(run(listed, work, args.each, environment))
         command = [sys.executable, str(HERE / "layers.py"), "bench", str(model)]
     command += WORKLOADS[workload].modes[mode]

@@ -21,7 +21,7 @@ pub enum AbError {
 
 impl AbError {
     /// A mistake without a place in a file.
-    pub(super) fn mistake(title: impl Into<String>, help: impl Into<Option<String>>) -> Self {
+    pub(crate) fn mistake(title: impl Into<String>, help: impl Into<Option<String>>) -> Self {
         Self::Mistake(Failure::plain(title, help.into()))
     }
 }

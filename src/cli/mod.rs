@@ -7,6 +7,7 @@ pub mod exit_code;
 
 mod ab;
 mod after_run;
+mod check_command;
 mod choice;
 mod compare;
 mod completions;
@@ -15,6 +16,7 @@ mod doctor;
 mod fingerprints;
 mod gate;
 mod gate_selftest;
+mod helper;
 mod interrupt;
 mod language;
 mod layers;
@@ -91,6 +93,9 @@ enum Command {
     List(list::ListArguments),
     Schema(schema::SchemaArguments),
     Verify(verify::VerifyArguments),
+    #[command(name = "check-command")]
+    Check(check_command::CheckCommandArguments),
+    Helper(helper::HelperArguments),
     Completions(completions::CompletionsArguments),
     Doctor(doctor::DoctorArguments),
     GateSelftest(gate_selftest::GateSelftestArguments),
@@ -160,6 +165,8 @@ pub fn run() -> ExitCode {
         Command::List(arguments) => list::list(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),
+        Command::Check(arguments) => check_command::check_command(&arguments),
+        Command::Helper(arguments) => helper::helper(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::GateSelftest(arguments) => gate_selftest::gate_selftest(&arguments),
         Command::Textconv(arguments) => textconv::textconv(&arguments),

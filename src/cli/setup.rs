@@ -38,6 +38,7 @@ impl<'a> Setup<'a> {
 
     pub(super) fn launcher(&self, store: &Store) -> Result<WorkerProgram, Problem> {
         let launcher = WorkerProgram::this(memory_bytes(self.environment))?;
+        let launcher = launcher.keeping_in(&std::path::absolute(&self.plan.results_folder)?);
         Ok(launcher.assessing_into(&std::path::absolute(store.temporary_folder())?))
     }
 

@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::base::descendants::{self, EndSignal};
 use crate::base::os;
 use crate::device::DeviceKind;
 use crate::event::{Event, FailedStatus, Order, PANIC_MARK, PROTOCOL_VERSION, Reply};
 use crate::plan::CellSpec;
 use crate::progress::write_line;
-use crate::train;
+use crate::{program, train};
 
 use super::{Outcome, exit_code};
 
@@ -42,13 +43,22 @@ pub(super) fn worker() -> Outcome {
         Ok(order) => {
             limit_memory(&order.cell);
             let verdicts = order.verdicts;
-            train::run(order, &mut |event| {
+            let mut emit = |event| {
                 events.write(&event);
                 match event {
                     Event::Epoch(_) if verdicts => wait(&replies),
                     _ => Reply::GoOn,
                 }
-            });
+            };
+            if order.cell.program.is_some() {
+                let cores = order.program.as_ref().and_then(|files| files.cores);
+                if let Some((first, count)) = cores {
+                    descendants::use_cores(first, count);
+                }
+                program::run(&order, &mut || replies.try_recv().ok(), &mut emit);
+            } else {
+                train::run(order, &mut emit);
+            }
         }
         Err(reason) => events.refuse(reason),
     }
@@ -78,10 +88,11 @@ fn limit_memory(cell: &CellSpec) {
     }
 }
 
-/// Passes the parent's replies on. The end of the stream, or an invalid line, ends this process, even if the other thread is
-/// inside a GPU driver.
+/// Passes the parent's replies on. The end of the stream, or an invalid line, ends this process and the program that it has
+/// started, even if the other thread is inside a GPU driver.
 fn listen(replies: &Sender<Reply>) {
     pass_on(io::stdin().lock(), replies);
+    descendants::send_signal(&descendants::list(), EndSignal::Kill);
     os::exit_at_once(ORPHANED);
 }
 

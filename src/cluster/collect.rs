@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::build_info::{Arithmetic, code_hash};
+use crate::event::RunTimes;
 use crate::record::{Disagreement, RecordError, agree};
 use crate::results::store::{Entries, Store, StoredRun, Taken, journals};
 
@@ -57,7 +58,9 @@ pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordErr
 /// Compares a run with the store's run of the same cell, seed, block, code and numeric class.
 fn check(store: &Store, run: &StoredRun) -> Result<(), Disagreement> {
     // On GPUs a library may give other bits every time; the row notes this.
-    if !run.keys.numeric_class.ends_with("-cpu") {
+    // A command's bits are not ours.
+    let is_of_command = run.times.as_ref().is_some_and(RunTimes::is_of_command);
+    if is_of_command || !run.keys.numeric_class.ends_with("-cpu") {
         return Ok(());
     }
     let others = store.runs_of(&run.keys.cell_hash).iter();

@@ -24,5 +24,6 @@ pub mod plan;
 
 pub mod event;
 
+pub mod program;
 pub mod train;
 pub mod verify;

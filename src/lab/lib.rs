@@ -5,7 +5,7 @@
 
 pub use fieldtrial_engine::{
     base, build_info, datasets, device, diag, event, layers, loader, losses, manifest, measure,
-    models, ops, optim, plan, tasks, train, verify,
+    models, ops, optim, plan, program, tasks, train, verify,
 };
 
 pub mod results;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use crate::base::units::{human, human_seconds};
-use crate::event::{Job, RunOutcome, Status};
+use crate::event::{Job, RunOutcome, RunTimes, Status};
 
 /// Short names of runs, without what the keys of all cells have in common.
 #[derive(Debug, Default)]
@@ -71,11 +71,22 @@ pub(super) fn result_text(outcome: &RunOutcome) -> String {
     if outcome.status != Status::Done {
         words.push(without_status(outcome.status, &outcome.reason).to_owned());
     }
-    if let Some(times) = &outcome.times {
+    if let Some(times) = outcome.times.as_ref().filter(|times| times.step_ms > 0.0) {
         words.push(format!("{} ms/step", human(times.step_ms, 3)));
     }
-    let loss = outcome.facts.as_ref().and_then(|facts| facts.final_loss);
+    let facts = outcome.facts.as_ref();
+    let loss = facts.and_then(|facts| facts.final_loss);
     words.extend(loss.map(|loss| format!("loss {}", human(loss, 3))));
+    // Of a command what it is judged by.
+    let is_of_command = outcome.times.as_ref().is_some_and(RunTimes::is_of_command);
+    let metrics = facts.into_iter().flat_map(|facts| &facts.metrics);
+    let metrics = metrics.filter(|(name, _)| is_of_command && !name.starts_with("best_"));
+    let metrics = metrics.filter_map(|(name, value)| Some((name, (*value)?)));
+    words.extend(
+        metrics
+            .take(2)
+            .map(|(name, value)| format!("{name} {}", human(value, 3))),
+    );
     words.push(format!("in {}", human_seconds(outcome.wall_s)));
     words.join("  ")
 }

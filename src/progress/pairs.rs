@@ -203,7 +203,9 @@ fn result_text(before: &Ended, after: &Ended) -> String {
         return format!("{}  in {time}", failed.join(", "));
     }
     let (Some(old), Some(new)) = (before.step_ms, after.step_ms) else {
-        return format!("done  in {time}");
+        let ratio = human(after.wall_s / before.wall_s, 3);
+        let sides = [before.wall_s, after.wall_s].map(human_seconds);
+        return format!("{} → {}, ratio {ratio}", sides[0], sides[1]);
     };
     let ratio = (old > 0.0).then(|| format!(", ratio {:.3}", new / old));
     let (ratio, old, new) = (ratio.unwrap_or_default(), human(old, 3), human(new, 3));

@@ -12,7 +12,9 @@ use crate::report::sections::quality::of_seeds;
 use crate::report::sections::speed::timing;
 use crate::report::table::{Column, Entry};
 use crate::report::view::Cell;
-use crate::results::{BlockRow, RunRow, fixed_column, metric_column, objective};
+use crate::results::{
+    BlockRow, Direction, PlanFile, RunRow, fixed_column, metric_column, objective,
+};
 
 /// A column of the results, or a metric.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +27,8 @@ pub(crate) struct Measure {
     pub(crate) unit: String,
     /// Whether it is one value for each run (a clock or a counter of the machine) and not for each seed.
     pub(crate) is_clock: bool,
+    /// Whether more is better, where a command declares the metric.
+    declared: Option<bool>,
 }
 
 impl Measure {
@@ -42,12 +46,38 @@ impl Measure {
                 unit => unit.to_owned(),
             },
             is_clock: objective::is_clock(column),
+            declared: None,
+        }
+    }
+
+    /// The measure of a column of `plan`, which may be one that a command declares.
+    pub(crate) fn of_plan(plan: &PlanFile, column: &str) -> Self {
+        let usual = Self::of(column);
+        let declared = plan.columns.iter().find(|known| known.name == column);
+        let Some(declared) = declared.filter(|_| fixed_column(column).is_none()) else {
+            return usual;
+        };
+        let is_plain = declared.unit == "1";
+        Self {
+            unit: if is_plain {
+                String::new()
+            } else {
+                declared.unit.clone()
+            },
+            is_clock: usual.is_clock || declared.is_time,
+            declared: match declared.direction {
+                Direction::None => None,
+                direction => Some(direction == Direction::Higher),
+            },
+            ..usual
         }
     }
 
     /// Whether more is better.
     pub(crate) fn is_higher_better(&self) -> bool {
-        objective::direction(&self.column) == Some(ObjectiveDirection::Maximize)
+        self.declared.unwrap_or_else(|| {
+            objective::direction(&self.column) == Some(ObjectiveDirection::Maximize)
+        })
     }
 
     /// A value such that less is better.
@@ -100,6 +130,7 @@ impl Measure {
         // Those that every report asks for, without a way through text.
         if let Some(times) = &run.times {
             match &*self.column {
+                "samples_per_s" | "step_ms" if times.is_of_command() => {}
                 "samples_per_s" => return Some(times.samples_per_s),
                 "step_ms" => return Some(times.step_ms),
                 "epoch_s" => return times.epoch_s,
@@ -226,6 +257,7 @@ fn words(column: &str) -> String {
         "step_ms" => "step time".to_owned(),
         "flops_forward_per_sample" => "FLOPs of a forward pass".to_owned(),
         "peak_train_bytes" => "memory".to_owned(),
+        "total_s" => "time of a run".to_owned(),
         _ => column
             .replace("val_", "validation ")
             .replace("_r2", " R²")

@@ -152,6 +152,40 @@ impl Table {
         }
     }
 
+    /// Removes the columns of numbers in which no row has one: what commands did not tell. With `are_all_commands` a 0 is none
+    /// either, and a table without other numbers than counts of runs is left empty.
+    pub(super) fn leave_out_untold(&mut self, are_all_commands: bool) {
+        let is_untold = |field: &Entry| {
+            let is_zero = field.value == Some(0.0) && are_all_commands;
+            is_zero || ["–", "unknown"].contains(&&*field.text)
+        };
+        let is_told = |place: &usize| {
+            let mut fields = self.rows.iter().filter_map(|row| row.fields.get(*place));
+            !self.columns[*place].is_number || fields.any(|field| !is_untold(field))
+        };
+        let kept: Vec<usize> = (0..self.columns.len()).filter(is_told).collect();
+        if kept.len() == self.columns.len() {
+            return;
+        }
+        for row in &mut self.rows {
+            let fields = kept.iter().filter_map(|place| row.fields.get(*place));
+            row.fields = fields.cloned().collect();
+        }
+        self.columns = kept
+            .iter()
+            .map(|place| self.columns[*place].clone())
+            .collect();
+        let headings: Vec<&String> = self.columns.iter().map(|column| &column.heading).collect();
+        for source in &mut self.sources {
+            source.columns.retain(|heading| headings.contains(&heading));
+        }
+        self.sources.retain(|source| !source.columns.is_empty());
+        let is_figure = |column: &Column| column.is_number && column.kind != ColumnKind::Count;
+        if !self.columns.iter().any(is_figure) {
+            self.rows.clear();
+        }
+    }
+
     /// Whether it has no row, or columns of numbers without a single number.
     pub(super) fn is_blank(&self) -> bool {
         let is_number = |place: usize| self.columns.get(place).is_some_and(|c| c.is_number);

@@ -10,6 +10,7 @@ use super::measure::Measure;
 use super::search;
 use super::section::{Code, Section, Theme};
 use super::sections::plots::{curves, over_axis, phase_bars};
+use super::sections::quality::are_of_commands;
 use super::sections::{
     batch_curve, cells, classes, complexity, configuration, cost, environment, estimate, findings,
     gpu, headroom, loader, memory, method, ops, phases, quality, ranking, reach, samples, scaling,
@@ -76,9 +77,16 @@ const THEMES: [(&str, &str, Make); 15] = [
 /// The themes that have something to show.
 pub(super) fn themes(source: &Source<'_, '_>) -> Vec<Theme> {
     // Sections know nothing of each other; those of ten thousand cells are a second of work.
+    let cells: Vec<&Cell<'_>> = source.view.cells.iter().collect();
+    let has_commands = cells.iter().any(|cell| are_of_commands(&[cell]));
+    let are_all_commands = are_of_commands(&cells);
     let made = THEMES.par_iter().map(|(id, title, make)| {
         let mut sections = make(source);
         for section in &mut sections {
+            if has_commands {
+                let tables = section.tables.iter_mut();
+                tables.for_each(|table| table.leave_out_untold(are_all_commands));
+            }
             section.tables.retain(|table| !table.is_blank());
         }
         sections.retain(|section| !section.is_empty());
@@ -96,8 +104,12 @@ pub(super) fn themes(source: &Source<'_, '_>) -> Vec<Theme> {
 
 fn of_speed(view: &View<'_>) -> Vec<Section> {
     let mut all = ranking::by_speed(view);
-    let throughput = Measure::of("samples_per_s");
-    let plots = over_axis::plots(view, &throughput);
+    let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
+    let pace = match ranking::Pace::of(&cells) {
+        ranking::Pace::Run => "total_s",
+        ranking::Pace::Epoch | ranking::Pace::Throughput => "samples_per_s",
+    };
+    let plots = over_axis::plots(view, &Measure::of(pace));
     all.push(Section::plots("throughput", plots));
     all.push(Section::table(speed::table(view)));
     all.extend(scaling::judged(view).map(Section::judged));
@@ -108,7 +120,7 @@ fn of_speed(view: &View<'_>) -> Vec<Section> {
 fn of_quality(source: &Source<'_, '_>) -> Vec<Section> {
     let view = source.view;
     let all: Vec<&Cell<'_>> = view.cells.iter().collect();
-    let measure = Measure::of(quality::column(&all));
+    let measure = Measure::of_plan(&view.set.plan, &quality::column(view, &all));
     let mut plots = over_axis::plots(view, &measure);
     plots.extend(curves::plots(view));
     let mut sections = vec![

@@ -106,7 +106,7 @@ fn times(spec: &CellSpec, step_ms: f64) -> RunTimes {
     let train_s = step_ms * STEPS as f64 * 1e-3;
     RunTimes {
         warmup_steps: 3,
-        measured_steps: STEPS - 3,
+        measured_steps: Some(STEPS - 3),
         step_ms,
         step_mean_ms: step_ms,
         phases: PhaseTimes {

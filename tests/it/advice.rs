@@ -65,7 +65,7 @@ fn ended(cell: &PlannedCell, step_ms: f64) -> RunOutcome {
         ..RunFacts::default()
     };
     let times = RunTimes {
-        measured_steps: steps,
+        measured_steps: Some(steps),
         step_ms,
         step_mean_ms: step_ms,
         phases: PhaseTimes {

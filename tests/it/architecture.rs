@@ -14,7 +14,7 @@ const LEVELS: &[&[&str]] = &[
     &["tasks"],
     &["plan"],
     &["event"],
-    &["train", "verify"],
+    &["train", "program", "verify"],
     &["results"],
     &["execute", "record", "progress"],
     &["compare"],
@@ -26,7 +26,7 @@ const LEVELS: &[&[&str]] = &[
 
 /// Modules that are connected only by files, or by a process and JSON lines (docs/architecture.md).
 const APART: &[(&str, &[&str])] = &[
-    ("execute", &["train", "tasks", "models"]),
+    ("execute", &["train", "program", "tasks", "models"]),
     ("record", &["train", "tasks", "models"]),
     ("progress", &["train", "tasks", "models"]),
     ("report", &["execute", "train", "record", "progress"]),

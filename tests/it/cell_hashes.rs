@@ -176,6 +176,10 @@ fn cell_hashes_are_those_of_the_stored_results() {
         for file in files {
             let name = file.file_stem().expect("a name").to_string_lossy();
             let text = fs::read_to_string(&file).expect("a manifest");
+            // The cells of a command are those of its files and of this machine's programs.
+            if text.contains("kind = \"command\"") {
+                continue;
+            }
             rows += &row(&format!("{folder}/{name}"), &text, &[]);
         }
     }

@@ -8,6 +8,10 @@ mod branches;
 mod cell_hashes;
 mod checkpoints;
 mod cluster;
+#[cfg(target_os = "linux")]
+mod command_faults;
+#[cfg(target_os = "linux")]
+mod commands;
 mod compare;
 mod compare_untouched;
 #[cfg(all(unix, feature = "cuda-stand-in"))]

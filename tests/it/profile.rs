@@ -149,7 +149,7 @@ fn outcome(cell: &PlannedCell, block: usize) -> RunOutcome {
             ..RunFacts::default()
         }),
         times: Some(RunTimes {
-            measured_steps: 2,
+            measured_steps: Some(2),
             step_ms: 2.0,
             step_mean_ms: 2.0,
             samples_per_s: 4000.0,

@@ -64,7 +64,11 @@ impl Project {
 
     /// The rows of `reports/tiny/NAME`.
     pub(crate) fn rows(&self, name: &str) -> Vec<Row> {
-        let text = self.read(&format!("reports/tiny/{name}"));
+        self.rows_of("tiny", name)
+    }
+
+    pub(crate) fn rows_of(&self, results: &str, name: &str) -> Vec<Row> {
+        let text = self.read(&format!("reports/{results}/{name}"));
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let headers = reader.headers().expect("a header").clone();
         let row = |record: Result<csv::StringRecord, csv::Error>| {

@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use crate::ab::{AbError, Build, Checkout, build, has_package};
+use crate::base::shell;
 use crate::diag::Failure;
+use crate::manifest::{self, Node};
 use crate::progress::Spinner;
 use crate::results::git::Repository;
 
@@ -92,9 +95,11 @@ impl Builder<'_> {
             folder: &commit.folder,
             is_checkout: true,
         };
+        let manifest = self.manifest_of(commit, &label);
+        build_commands(&manifest, &label)?;
         Ok(SideSource {
             program: self.program(what, program)?,
-            manifest: self.manifest_of(commit, &label),
+            manifest,
             label,
         })
     }
@@ -105,6 +110,7 @@ impl Builder<'_> {
             folder: self.root,
             is_checkout: false,
         };
+        build_commands(self.manifest, label)?;
         Ok(SideSource {
             label: label.to_owned(),
             program: self.program(what, program)?,
@@ -141,4 +147,50 @@ impl Builder<'_> {
         eprintln!("`{shown}` is not in {label}: that side plans the working tree's");
         self.manifest.to_owned()
     }
+}
+
+/// Runs what the commands of a manifest are built with (`build`), in its folder.
+fn build_commands(manifest: &Path, label: &str) -> Result<(), AbError> {
+    let manifest = manifest::load(manifest, &[])?;
+    let models = manifest
+        .root
+        .as_table()
+        .map(|root| root.entries_of("models"));
+    for (name, model) in models.into_iter().flatten() {
+        let words = model.as_table().map(|table| table.list("build"));
+        let words: Vec<&str> = words
+            .into_iter()
+            .flatten()
+            .filter_map(Node::as_str)
+            .collect();
+        let [program, arguments @ ..] = &words[..] else {
+            continue;
+        };
+        let shown = shell::joined(&words);
+        let spinner = Spinner::new(&format!("{label}: {shown}"));
+        let output = Command::new(program)
+            .args(arguments)
+            .current_dir(manifest.folder())
+            .stdin(Stdio::null())
+            .output();
+        let reason = match output {
+            Ok(output) if output.status.success() => {
+                spinner.end();
+                continue;
+            }
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                let lines: Vec<&str> = said.lines().collect();
+                lines[lines.len().saturating_sub(10)..].join("\n")
+            }
+            Err(error) => error.to_string(),
+        };
+        spinner.clear();
+        let title = format!(
+            "cannot build the command `{}` of {label}:\n{reason}",
+            name.name
+        );
+        return Err(AbError::mistake(title, format!("it is built by `{shown}`")));
+    }
+    Ok(())
 }

@@ -29,10 +29,11 @@ pub(super) enum Keys {
 }
 
 /// Every section, in the order of the document.
-pub(super) const SECTIONS: [Section; 34] = [
+pub(super) const SECTIONS: [Section; 35] = [
     ("the top level", Top),
     ("[models.NAME]", Listed("ModelSpec", "models")),
     ("[models.NAME.blocks.BLOCK]", Of("BlockSpec")),
+    ("[models.NAME.metrics.METRIC]", Of("MetricSpec")),
     ("[datasets.NAME]", Listed("DatasetSpec", "datasets")),
     ("[datasets.NAME.augment]", Of("AugmentSpec")),
     ("[datasets.NAME.generate]", Kinds("GenerateSpec")),

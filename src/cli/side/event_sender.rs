@@ -65,7 +65,11 @@ fn ended(job: &Job, outcome: &RunOutcome) -> Ended {
         status: outcome.status,
         reason: outcome.reason.clone(),
         wall_s: outcome.wall_s,
-        step_ms: outcome.times.as_ref().map(|times| times.step_ms),
+        step_ms: outcome
+            .times
+            .as_ref()
+            .map(|times| times.step_ms)
+            .filter(|ms| *ms > 0.0),
         last_words: last_words(outcome).into_iter().map(str::to_owned).collect(),
     }
 }

@@ -111,6 +111,11 @@ pub struct DatasetFacts {
 }
 
 impl DatasetFacts {
+    /// Facts of no data, or of data that cannot be read.
+    pub fn none() -> Self {
+        Self::new([0; 3], Features::Vector { len: 0 }, Target::None, None)
+    }
+
     /// The facts of a dataset with so many samples to train, validate and test on.
     pub(super) fn new(
         [train, validation, test]: [usize; 3],

@@ -69,6 +69,10 @@ pub enum DatasetSpec {
     /// Text from files as windows of tokens, for a model of `kind = "layers"` that predicts the next token: the first 80 % to train,
     /// then 10 % to validate and 10 % to test on.
     Text(TextSpec),
+    /// No data: what a command reads that names no dataset.
+    #[serde(rename = "none")]
+    #[schemars(skip)]
+    Absent,
 }
 
 impl DatasetSpec {
@@ -95,6 +99,7 @@ impl DatasetSpec {
             Self::Paths(_) => "paths",
             Self::DetectorEvents(_) => "detector-events",
             Self::Text(_) => "text",
+            Self::Absent => "none",
         }
     }
 
@@ -105,9 +110,11 @@ impl DatasetSpec {
             Self::Mnist(spec) => Some(&spec.path),
             Self::Csv(spec) => Some(&spec.path),
             Self::Text(spec) => Some(&spec.path),
-            Self::Regression5d(_) | Self::Digits(_) | Self::Paths(_) | Self::DetectorEvents(_) => {
-                None
-            }
+            Self::Regression5d(_)
+            | Self::Digits(_)
+            | Self::Paths(_)
+            | Self::DetectorEvents(_)
+            | Self::Absent => None,
         }
     }
 
@@ -118,9 +125,11 @@ impl DatasetSpec {
             Self::Mnist(spec) => &mut spec.path,
             Self::Csv(spec) => &mut spec.path,
             Self::Text(spec) => &mut spec.path,
-            Self::Regression5d(_) | Self::Digits(_) | Self::Paths(_) | Self::DetectorEvents(_) => {
-                return;
-            }
+            Self::Regression5d(_)
+            | Self::Digits(_)
+            | Self::Paths(_)
+            | Self::DetectorEvents(_)
+            | Self::Absent => return,
         };
         *path = base.join(&*path);
     }
@@ -139,7 +148,8 @@ impl DatasetSpec {
             | Self::Digits(_)
             | Self::Mnist(_)
             | Self::Paths(_)
-            | Self::Text(_) => false,
+            | Self::Text(_)
+            | Self::Absent => false,
         }
     }
 
@@ -165,6 +175,7 @@ impl DatasetSpec {
             Self::Text(spec) => spec.facts(cache),
             Self::DetectorEvents(spec) => spec.facts(validation_fraction),
             Self::Paths(spec) => spec.facts(validation_fraction),
+            Self::Absent => Ok(DatasetFacts::none()),
         }
     }
 
@@ -191,7 +202,8 @@ impl DatasetSpec {
             | Self::Csv(_)
             | Self::Paths(_)
             | Self::Text(_)
-            | Self::DetectorEvents(_) => Ok(false),
+            | Self::DetectorEvents(_)
+            | Self::Absent => Ok(false),
         }
     }
 
@@ -209,6 +221,7 @@ impl DatasetSpec {
             Self::Text(spec) => spec.open(),
             Self::Paths(spec) => spec.open(seed, validation_fraction),
             Self::DetectorEvents(spec) => spec.open(seed, validation_fraction),
+            Self::Absent => Err(DatasetError::Mismatch("there is no dataset".to_owned())),
         }
     }
 }

@@ -171,8 +171,8 @@ pub struct GpuTimes {
 pub struct RunTimes {
     /// Warm-up steps, dropped from the figures below.
     pub warmup_steps: u64,
-    /// Steps that the figures below rest on.
-    pub measured_steps: u64,
+    /// Steps that the figures below rest on; `None` for a command, which tells only its own times.
+    pub measured_steps: Option<u64>,
     /// Median milliseconds of a step.
     pub step_ms: f64,
     /// Means over the measured steps, so that they sum to `step_mean_ms`. On a device that runs asynchronously they are
@@ -239,9 +239,22 @@ pub struct RunTimes {
     /// Bytes of all events of the run, from which its record is made; the parent counts them.
     #[serde(default)]
     pub log_bytes: Option<u64>,
+    /// Times that a command told, by the name of their metric.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub own: BTreeMap<String, f64>,
 }
 
 impl RunTimes {
+    /// Whether the times of the run count: it measured a step, or is a command's.
+    pub fn are_measured(&self) -> bool {
+        self.measured_steps != Some(0)
+    }
+
+    /// Whether they are a command's: a time that is 0 was not told.
+    pub fn is_of_command(&self) -> bool {
+        self.measured_steps.is_none()
+    }
+
     /// Mean milliseconds of the steps in which phases were measured: the phases sum to it.
     pub fn phase_step_ms(&self) -> f64 {
         self.step_mean_ms * self.observer_ratio.unwrap_or(1.0)

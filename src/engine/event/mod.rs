@@ -148,6 +148,21 @@ pub struct Order<Cell> {
     /// trains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Member>,
+    /// Where a command's run keeps files; only for commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramFiles>,
+}
+
+/// Where the run of a command keeps files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgramFiles {
+    /// Folder for files that the program wants to keep.
+    pub folder: PathBuf,
+    /// File for what it prints.
+    pub log: PathBuf,
+    /// The run's cores: the first, and how many; all without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cores: Option<(usize, usize)>,
 }
 
 /// A trained model, part of an ensemble.
@@ -159,7 +174,8 @@ pub struct Member {
     pub weights: PathBuf,
 }
 
-/// The parent's reply to an epoch: a line on the worker's stdin, `"go-on"` or `"stop"`.
+/// The parent's reply to an epoch: a line on the worker's stdin, `"go-on"` or `"stop"`. `"end"` may come at any time, to the
+/// worker of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
@@ -167,4 +183,6 @@ pub enum Reply {
     GoOn,
     /// End here; the facts are those of a run of this many epochs.
     Stop,
+    /// End the program: SIGTERM, after `limits.grace` SIGKILL.
+    End,
 }

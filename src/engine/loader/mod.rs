@@ -48,6 +48,10 @@ pub struct LoaderSpec {
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(extend("default" = false))]
     pub cache_file: bool,
+    /// Whether the samples of training come in a new random order in each epoch (`shuffle`); else in that of the split.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    #[schemars(extend("default" = true))]
+    pub shuffle: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
@@ -64,18 +68,19 @@ impl Default for LoaderSpec {
             weighted: false,
             cache: false,
             cache_file: false,
+            shuffle: true,
         }
     }
 }
 
 impl LoaderSpec {
-    /// Options for training: shuffled (or weighted), augmented.
+    /// Options for training: shuffled (or weighted, or neither), augmented.
     pub fn training(&self, batch_size: usize, drop_last: bool, seed: Seed) -> LoaderOptions {
         LoaderOptions {
             spec: self.clone(),
             batch_size,
             drop_last,
-            shuffle: true,
+            shuffle: self.shuffle,
             augment: true,
             max_batches: None,
             seed,

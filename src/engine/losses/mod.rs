@@ -55,6 +55,10 @@ pub enum LossSpec {
     KernelMmd(KernelMmdSpec),
     /// Mean squared error of the noise that `detector-alt` or `detector-neu` estimates in a detector's signals.
     DetectorNoise(DetectorNoiseSpec),
+    /// The loss of a command, which its program computes.
+    #[serde(rename = "own")]
+    #[schemars(skip)]
+    Own,
 }
 
 impl LossSpec {
@@ -90,6 +94,7 @@ impl LossSpec {
             Self::KernelScoring(_) => "kernel-scoring",
             Self::KernelMmd(_) => "kernel-mmd",
             Self::DetectorNoise(_) => "detector-noise",
+            Self::Own => "own",
         }
     }
 }

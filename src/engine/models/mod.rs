@@ -3,6 +3,7 @@
 //! Owns [`ModelSpec`], the list of all kinds. A model consists of layers and operations, independent of the device.
 
 mod canned_net;
+mod command;
 mod declared;
 mod detector;
 mod equilibrium;
@@ -11,6 +12,11 @@ mod neural_sde;
 mod unet;
 
 pub use canned_net::{CannedNet, CannedNetSpec};
+pub use command::{
+    Better, CommandSpec, EVENT_KEYS, MetricSpec, Parameter, ParameterKind, Pass, RUN_WORDS,
+    Template,
+};
+pub(crate) use command::{escaped, text as argument_text};
 pub use declared::{
     BlockSpec, Form, Input, Join, Layer, LayerKind, LayersSpec, Mistake, Network, StatisticsUpdate,
     Tensor,
@@ -46,11 +52,13 @@ pub enum ModelSpec {
     DetectorNeu(DetectorNeuSpec),
     /// A model of your own, layer by layer, with the words of PyTorch: see `docs/models.md`.
     Layers(LayersSpec),
+    /// Any program: a PyTorch script, a trainer in C++, a benchmark; see `docs/commands.md`.
+    Command(CommandSpec),
 }
 
 impl ModelSpec {
     /// Every kind, in the order in which `fieldtrial list models` shows them.
-    pub const KINDS: [&'static str; 8] = [
+    pub const KINDS: [&'static str; 9] = [
         "mlp",
         "ddpm-unet",
         "canned-net",
@@ -59,6 +67,7 @@ impl ModelSpec {
         "detector-alt",
         "detector-neu",
         "layers",
+        "command",
     ];
 
     /// The kind, as written in a manifest.
@@ -72,6 +81,15 @@ impl ModelSpec {
             Self::DetectorAlt(_) => "detector-alt",
             Self::DetectorNeu(_) => "detector-neu",
             Self::Layers(_) => "layers",
+            Self::Command(_) => "command",
+        }
+    }
+
+    /// The command, if it is one: it trains in its own program, not on this one's operations.
+    pub fn command(&self) -> Option<&CommandSpec> {
+        match self {
+            Self::Command(spec) => Some(spec),
+            _ => None,
         }
     }
 }
@@ -88,6 +106,7 @@ macro_rules! each_model {
             $crate::models::ModelSpec::DetectorAlt($spec) => $then,
             $crate::models::ModelSpec::DetectorNeu($spec) => $then,
             $crate::models::ModelSpec::Layers($spec) => $then,
+            $crate::models::ModelSpec::Command($spec) => $then,
         }
     };
 }

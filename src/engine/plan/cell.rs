@@ -15,6 +15,7 @@ use crate::ops::Convolution;
 use crate::optim::{ClipBy, EmaSpec, OptimizerSpec, ScheduleSpec};
 use crate::tasks::{Algorithm, SamplingSpec, SelectionSpec, VerificationSpec};
 
+use super::program::Program;
 use super::settings::{LimitsSpec, MeasureSpec};
 
 /// One cell of the matrix, resolved: all that a worker needs, and nothing else.
@@ -44,6 +45,9 @@ pub struct CellSpec {
     pub measure: Arc<MeasureSpec>,
     /// Limits at which a run is stopped.
     pub limits: Arc<LimitsSpec>,
+    /// The program that trains it, where the model is a command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Arc<Program>>,
     /// Absolute folder for checkpoints (`reports/<name>/checkpoints/<cell hash>`); `None` without `train.save-to`.
     pub checkpoint_folder: Option<PathBuf>,
 }
@@ -69,6 +73,11 @@ impl CellSpec {
     pub fn kind(&self) -> String {
         let (model, data, loss) = (self.model.kind(), self.dataset.kind(), self.loss.kind());
         let train = &self.train;
+        // Programs have nothing in common.
+        let model = match self.program {
+            Some(_) => &*self.model_name,
+            None => model,
+        };
         format!(
             "{model} {data} {loss} {:?} {:?} {:?}",
             train.algorithm, train.device, train.precision

@@ -71,6 +71,7 @@ fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, held_out: &mut V
             || cell.validation.problem.is_some();
         match &cell.data.unknown {
             _ if has_problem => {}
+            None if cell.model.value.command().is_some() => {}
             None => held_out.extend(not_yet(held_out, &cell)),
             Some(error) => {
                 let found = unreadable(reader.at(&choice), &cell, error);

@@ -1,11 +1,9 @@
-//! Models that a manifest describes layer by layer: their mistakes with places, and short paths to their parameters.
-
-use std::collections::BTreeMap;
-use std::sync::Arc;
+//! Models that a manifest describes, layer by layer or as a command: their mistakes with places, and short paths to their parameters.
 
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Key, Node, Value};
 use crate::models::{Mistake, ModelSpec};
+use std::collections::BTreeMap;
 
 use super::Plan;
 use super::assign::Assignment;
@@ -18,23 +16,37 @@ use super::validate::{in_axis, tries};
 /// Keys of a declared model that are no parameters.
 const OWN: [&str; 4] = ["kind", "layers", "parameters", "blocks"];
 
-/// `assignments` in which `models.NAME.width` is `models.NAME.parameters.width`, if the section `base` is a declared model.
+/// `assignments` in which `models.NAME.width` is `models.NAME.parameters.width`, if the section `base` is a declared model; of
+/// a command that gives the parameter a type, `models.NAME.parameters.width.default`.
 pub(super) fn lengthened<'a>(
     base: &Node,
     assignments: impl Iterator<Item = &'a Assignment>,
 ) -> Vec<Assignment> {
-    let kind = base.as_table().and_then(|table| table.text("kind"));
-    let is_declared = kind == Some("layers");
+    let table = base.as_table();
+    let kind = table.and_then(|table| table.text("kind"));
+    let parameters = table.and_then(|table| table.table("parameters"));
     let long = |assignment: &Assignment| {
         let mut assignment = assignment.clone();
-        if let [models, name, parameter] = &assignment.path[..]
-            && is_declared
-            && models.name == "models"
-            && !OWN.contains(&parameter.name.as_str())
-        {
-            let section = Key::new("parameters", parameter.place);
-            assignment.path = Arc::new([models.clone(), name.clone(), section, parameter.clone()]);
+        let [models, name, rest @ ..] = &assignment.path[..] else {
+            return assignment;
+        };
+        let parameter = match (kind, rest) {
+            (Some("layers"), [parameter]) if !OWN.contains(&&*parameter.name) => parameter,
+            // Its own keys are not parameters.
+            (Some("command"), [parameter]) => parameter,
+            (Some("command"), [section, parameter]) if section.name == "parameters" => parameter,
+            _ => return assignment,
+        };
+        let declared = parameters.and_then(|table| table.get(&parameter.name));
+        if models.name != "models" || (kind == Some("command") && declared.is_none()) {
+            return assignment;
         }
+        let section = Key::new("parameters", parameter.place);
+        let mut path = vec![models.clone(), name.clone(), section, parameter.clone()];
+        if kind == Some("command") && declared.is_some_and(|node| node.as_table().is_some()) {
+            path.push(Key::new("default", parameter.place));
+        }
+        assignment.path = path.into();
         assignment
     };
     assignments.map(long).collect()
@@ -44,12 +56,13 @@ pub(super) fn lengthened<'a>(
 pub(super) fn mistakes(name: &str, node: &Node, model: &ModelSpec) -> Vec<Diagnostic> {
     match model {
         ModelSpec::Layers(spec) => diagnostics(name, node, &spec.mistakes()),
+        ModelSpec::Command(spec) => diagnostics(name, node, &spec.mistakes()),
         _ => Vec::new(),
     }
 }
 
 /// Mistakes of the model `name` with their places in its section.
-fn diagnostics(name: &str, node: &Node, mistakes: &[Mistake]) -> Vec<Diagnostic> {
+pub(super) fn diagnostics(name: &str, node: &Node, mistakes: &[Mistake]) -> Vec<Diagnostic> {
     let diagnostic = |mistake: &Mistake| {
         let title = format!("model `{name}`: {}", mistake.message);
         let mut diagnostic = Diagnostic::error(title).at(place(node, mistake), "");

@@ -11,6 +11,7 @@ use super::homes::long_path;
 use super::inputs::PlanInputs;
 use super::matrices;
 use super::matrix::Matrix;
+use super::program;
 use super::references;
 use super::reported::default_template;
 use super::resolve::{absolute, read as read_section};
@@ -156,7 +157,7 @@ fn search(
 ) -> (Option<SearchSpec>, Searched) {
     let read = root
         .get("search")
-        .and_then(|node| search::read(node, axes, mistakes));
+        .and_then(|node| search::read(node, axes, &program::metrics(root), mistakes));
     let Some((spec, parameters)) = read else {
         return (None, Searched::default());
     };

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::datasets::{DatasetError, DatasetFacts, DatasetSpec, FingerprintCache};
 use crate::device::DeviceKind;
 
+use super::commands::Commands;
 use super::memo::Part;
 use super::probe::{DeviceAnswer, device_facts};
 
@@ -23,6 +24,7 @@ pub struct PlanInputs {
     device: Arc<DeviceOf>,
     /// Facts by dataset digest and bits of the validation share; cached, as a folder's fingerprint reads every file.
     known: Arc<Mutex<KnownFacts>>,
+    commands: Arc<Commands>,
 }
 
 type KnownFacts = HashMap<(Arc<str>, u64), Facts>;
@@ -46,6 +48,7 @@ impl PlanInputs {
             facts: Arc::new(facts),
             device: Arc::new(device),
             known: Arc::default(),
+            commands: Arc::default(),
         }
     }
 
@@ -56,11 +59,20 @@ impl PlanInputs {
 
     /// This machine and this build, with a cache of file digests, to which new ones are added.
     pub fn remembering(fingerprints: Arc<Mutex<FingerprintCache>>) -> Self {
+        let commands = Arc::new(Commands::remembering(Arc::clone(&fingerprints)));
         let facts = move |dataset: &DatasetSpec, fraction: f64| {
             let mut known = fingerprints.lock().unwrap_or_else(PoisonError::into_inner);
             dataset.facts(fraction, &mut known)
         };
-        Self::new(facts, device_facts)
+        Self {
+            commands,
+            ..Self::new(facts, device_facts)
+        }
+    }
+
+    /// What is known of programs and files that commands name.
+    pub(super) fn commands(&self) -> &Commands {
+        &self.commands
     }
 
     /// Facts of `dataset` with `validation_fraction` of its training rows kept for validation.

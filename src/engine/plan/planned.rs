@@ -11,6 +11,7 @@ use super::check::{self, Feasibility};
 use super::identity::combine;
 use super::key::LONELY;
 use super::matrix::Matrix;
+use super::program::{Program, program};
 use super::reader::Reader;
 use super::settings::MeasureSpec;
 use super::units::{Resolved, Units};
@@ -85,11 +86,23 @@ impl<'a> Resolver<'a> {
 
     pub(super) fn cell(&mut self, choice: &[u32]) -> PlannedCell {
         let resolved = self.units.resolve(choice);
-        let hash_parts = resolved.hash_parts();
+        let (program, feasibility) = self.feasibility(&resolved);
+        let hash_parts = match &program {
+            Some(program) => program.hash_parts(&resolved),
+            None => resolved.hash_parts(),
+        };
         let cell_hash = combine(hash_parts.iter().map(|(name, part)| (*name, &**part)));
-        let feasibility = self.feasibility(&resolved);
+        let pairing = &resolved.pairing;
+        let (task, work) = if let Some(program) = &program {
+            // Commands with the same data do the same job, whatever they compute for it.
+            let task = combine([("task", &*pairing.task), ("data", &*program.data)]);
+            let work = combine([("command", &*task)]);
+            (task.into(), work.into())
+        } else {
+            let work = work_signature(Arc::clone(&pairing.work), resolved.train.algorithm);
+            (Arc::clone(&pairing.task), work)
+        };
         let saves = resolved.train.save_to.is_some();
-        let algorithm = resolved.train.algorithm;
         let axes = self.axes(choice);
         PlannedCell {
             spec: CellSpec {
@@ -104,12 +117,13 @@ impl<'a> Resolver<'a> {
                 validation: resolved.validation.value,
                 measure: resolved.measure.value,
                 limits: resolved.limits.value,
+                program: program.map(Arc::new),
                 checkpoint_folder: saves.then(|| self.plan.checkpoint_folder(&cell_hash)),
             },
             axes,
             cell_hash,
-            task_signature: resolved.pairing.task,
-            work_signature: work_signature(resolved.pairing.work, algorithm),
+            task_signature: task,
+            work_signature: work,
             hash_parts,
             flops_per_sample: resolved.pairing.flops,
             facts: resolved.data.facts,
@@ -121,14 +135,39 @@ impl<'a> Resolver<'a> {
     pub(super) fn outline(&mut self, choice: &[u32]) -> CellOutline {
         let resolved = self.units.resolve(choice);
         CellOutline {
-            feasibility: self.feasibility(&resolved),
+            feasibility: self.feasibility(&resolved).1,
             measure: resolved.measure.value,
             facts: resolved.data.facts,
         }
     }
 
-    /// Reasons that hold on every machine take precedence over those of this machine.
-    fn feasibility(&self, cell: &Resolved) -> Feasibility {
+    /// The program of a command, and whether the cell can run.
+    fn feasibility(&self, cell: &Resolved) -> (Option<Program>, Feasibility) {
+        let Some(spec) = cell.model.value.command() else {
+            return (None, self.own_feasibility(cell));
+        };
+        if let Some(problem) = &cell.problem {
+            return (None, Feasibility::Infeasible(problem.to_string()));
+        }
+        if let Some(error) = &cell.data.unknown {
+            return (None, Feasibility::Infeasible(error.to_string()));
+        }
+        match program(self.plan, cell, spec) {
+            Ok(program) if program.lacking.is_empty() => (Some(program), Feasibility::Runs),
+            Ok(program) => {
+                let reason = program.lacking.clone();
+                (Some(program), Feasibility::Skipped(reason))
+            }
+            Err(mistakes) => {
+                let first = mistakes.into_iter().next();
+                let reason = first.map_or_else(String::new, |mistake| mistake.message);
+                (None, Feasibility::Infeasible(reason))
+            }
+        }
+    }
+
+    /// Of one of our own models. Reasons that hold on every machine take precedence over those of this machine.
+    fn own_feasibility(&self, cell: &Resolved) -> Feasibility {
         if let Some(problem) = &cell.problem {
             return Feasibility::Infeasible(problem.to_string());
         }

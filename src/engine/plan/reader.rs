@@ -113,9 +113,21 @@ impl<'a> Reader<'a> {
 
     /// The dataset and its name; paths are absolute.
     pub(super) fn dataset(self) -> Read<(String, DatasetSpec)> {
+        if self.chosen("dataset").is_none() && self.is_command() {
+            return Ok((String::new(), DatasetSpec::Absent));
+        }
         let (name, mut dataset): (_, DatasetSpec) = self.named("dataset", &DatasetSpec::KINDS)?;
         dataset.resolve_paths(&self.plan.written.folder);
         Ok((name, dataset))
+    }
+
+    /// Whether the cell's model is a command.
+    fn is_command(self) -> bool {
+        let name = self.chosen("model").and_then(Result::ok);
+        name.is_some_and(|name| {
+            let section = self.named_section("models", &name.name);
+            section.as_table().and_then(|table| table.text("kind")) == Some("command")
+        })
     }
 
     /// The loss that the cell names and its name, if it names one.

@@ -10,6 +10,7 @@ use crate::manifest::{Node, Table};
 use crate::models::ModelSpec;
 
 use super::cell::WatchedSplit;
+use super::program;
 use super::references::axis_called;
 use super::search;
 use super::{CellSpec, Language, Plan};
@@ -79,6 +80,11 @@ fn unknown_metrics(target: &Node, known: &BTreeSet<String>) -> Vec<Diagnostic> {
 }
 
 fn metrics(cell: &CellSpec) -> Vec<String> {
+    if let Some(command) = cell.model.command() {
+        let own = command.metrics.iter().filter(|(_, metric)| !metric.time);
+        let own = own.map(|(name, _)| name.clone());
+        return own.chain(["train_loss".to_owned()]).collect();
+    }
     let split = match cell.validation.split {
         WatchedSplit::Validation => "val",
         WatchedSplit::Test => "test",
@@ -123,7 +129,9 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         mistakes.extend(node.as_str().and_then(|name| no_search(plan, node, name)));
     }
     for node in report.list("answer") {
-        mistakes.extend(node.as_str().and_then(|name| undecided(node, name)));
+        let declared = program::metrics(&plan.written.root);
+        let name = node.as_str().filter(|name| !declared.contains_key(*name));
+        mistakes.extend(name.and_then(|name| undecided(node, name)));
     }
     if let Some(name) = report.text("classes") {
         let place = report.place_of("classes");

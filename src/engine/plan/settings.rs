@@ -53,7 +53,7 @@ impl MeasureSpec {
 }
 
 /// When to give up on a run (`[limits]`).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct LimitsSpec {
     /// Seconds after which a run is ended as `timeout`; without it, never.
@@ -66,6 +66,31 @@ pub struct LimitsSpec {
     /// A training loss above this ends the run as `diverged`; one that is not finite always does.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_loss: Option<f64>,
+    /// Seconds that a command has between SIGTERM and SIGKILL, when its time is over or it is pruned.
+    #[schemars(range(min = 0))]
+    #[serde(skip_serializing_if = "is_default_grace")]
+    pub grace: f64,
+}
+
+/// Seconds of `limits.grace`.
+fn default_grace() -> f64 {
+    10.0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_default_grace(grace: &f64) -> bool {
+    (*grace - default_grace()).abs() < f64::EPSILON
+}
+
+impl Default for LimitsSpec {
+    fn default() -> Self {
+        Self {
+            time: None,
+            memory: None,
+            max_loss: None,
+            grace: default_grace(),
+        }
+    }
 }
 
 /// What to report (`[report]`).

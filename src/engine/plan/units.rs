@@ -101,7 +101,7 @@ impl<'a> Units<'a> {
         Self {
             reader,
             model: memo(reader, &[Model]),
-            dataset: memo(reader, &[Dataset]),
+            dataset: memo(reader, &[Model, Dataset]),
             loss: memo(reader, &[Model, Dataset, Loss]),
             train: memo(reader, &[Train]),
             optimizer: memo(reader, &[Optimizer]),

@@ -11,6 +11,7 @@ mod algorithm;
 mod assess;
 mod backprop;
 mod classification;
+mod command;
 mod declared;
 mod detector;
 mod diffusion;

@@ -175,7 +175,7 @@ impl Log {
         let best_epoch_s = best.and_then(|best| self.ends_s.get(best.epoch).copied());
         let times = RunTimes {
             warmup_steps: pace.warmup_steps as u64,
-            measured_steps: pace.measured_steps as u64,
+            measured_steps: Some(pace.measured_steps as u64),
             step_ms: 1e3 * pace.median_s,
             phases: phases(&pace.mean),
             step_mean_ms: 1e3 * pace.mean.total_s,
@@ -202,6 +202,7 @@ impl Log {
             device_memory: device_memory_times(self.device_memory.peaks(), device_memory),
             gpu: self.gpu_times,
             convolutions: String::new(),
+            own: std::collections::BTreeMap::new(),
         };
         (self.facts, times)
     }

@@ -84,6 +84,7 @@ pub(super) fn cell() -> CellSpec {
         validation: Arc::new(ValidationSpec::default()),
         measure: Arc::new(MeasureSpec::default()),
         limits: Arc::new(LimitsSpec::default()),
+        program: None,
         checkpoint_folder: None,
     }
 }
@@ -114,6 +115,7 @@ fn order(cell: CellSpec) -> Order<CellSpec> {
         assess_into: None,
         verdicts: false,
         members: Vec::new(),
+        program: None,
     }
 }
 
@@ -245,7 +247,7 @@ fn phases_and_the_residual_sum_to_the_step() {
         + phases.other_ms;
     assert!((sum - times.step_mean_ms).abs() < 1e-9 * times.step_mean_ms);
     assert!(phases.other_ms >= 0.0 && phases.backward_ms > 0.0);
-    assert_eq!((times.warmup_steps, times.measured_steps), (3, 9));
+    assert_eq!((times.warmup_steps, times.measured_steps), (3, Some(9)));
     assert!(times.memory.activation_bytes > 0);
     assert_eq!(times.memory.optimizer_bytes, 2 * 4 * 113);
     assert_eq!(
@@ -317,7 +319,10 @@ fn a_loss_above_the_limit_is_a_divergence() {
 fn no_epochs_still_give_facts() {
     let told = told(with(|train| train.epochs = 0));
     let (facts, times) = told.finished();
-    assert_eq!((facts.steps, facts.epochs, times.measured_steps), (0, 0, 0));
+    assert_eq!(
+        (facts.steps, facts.epochs, times.measured_steps),
+        (0, 0, Some(0))
+    );
     assert_eq!(facts.eval_loss_before, facts.eval_loss_after);
     assert!(facts.metrics["val_loss"].is_some());
     assert!(facts.flops_backward_per_sample > facts.flops_forward_per_sample);
@@ -372,10 +377,8 @@ fn a_cell_that_cannot_be_trained_fails_with_a_sentence() {
         with(|train| train.init_from = Some("/nowhere/weights.safetensors".into())),
     ]
     .map(|cell| told(cell).events.pop());
-    for (end, part) in ends
-        .iter()
-        .zip(["fewer than the batch of 64", "`weights.safetensors`"])
-    {
+    let parts = ["fewer than the batch of 64", "`weights.safetensors`"];
+    for (end, part) in ends.iter().zip(parts) {
         match end {
             Some(Event::Failed { reason, .. }) => assert!(reason.contains(part), "{reason}"),
             other => panic!("{other:?}"),
@@ -389,10 +392,8 @@ fn the_threads_of_the_pool_live_as_long_as_the_run() {
         let _pool = super::threads::join_pool(Some(2));
         let (sender, receiver) = std::sync::mpsc::channel();
         rayon::spawn(move || sender.send(()).unwrap());
-        // This thread only waits; the other one must answer.
-        receiver
-            .recv_timeout(std::time::Duration::from_mins(10))
-            .is_ok()
+        let long = std::time::Duration::from_mins(10);
+        receiver.recv_timeout(long).is_ok()
     });
     assert!(finds_help.join().unwrap());
 }

@@ -32,6 +32,7 @@ fn cell(model: ModelSpec, loss: LossSpec, train: TrainSpec) -> CellSpec {
         validation: Arc::new(ValidationSpec::default()),
         measure: Arc::new(MeasureSpec::default()),
         limits: Arc::new(LimitsSpec::default()),
+        program: None,
         checkpoint_folder: None,
     }
 }

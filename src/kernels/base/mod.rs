@@ -4,6 +4,7 @@
 
 mod allocator;
 pub mod build_info;
+pub mod descendants;
 pub mod hash;
 pub mod os;
 pub mod pareto;

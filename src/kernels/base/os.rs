@@ -112,7 +112,7 @@ pub fn wait_without_blocking(child: &mut Child) -> io::Result<Option<Ended>> {
 }
 
 #[cfg(unix)]
-fn ended(status: i32, usage: &libc::rusage) -> Ended {
+pub(super) fn ended(status: i32, usage: &libc::rusage) -> Ended {
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
     Ended {
         code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),

@@ -1,7 +1,7 @@
 //! Times of two cells: which runs are compared, and the ratio of every timing.
 
 use crate::base::statistics::median;
-use crate::results::{BlockRow, Direction, TIMED, fixed_column, value};
+use crate::results::{BlockRow, Direction, TIMED, fixed_column, own_times, value};
 
 use super::cells::Cell;
 use super::verdict::ratio;
@@ -53,7 +53,8 @@ impl<'a> Runs<'a> {
 pub(super) fn timings(before: &Cell<'_>, after: &Cell<'_>, runs: &Runs<'_>) -> Vec<TimingChange> {
     let samples = before.samples_per_step().zip(after.samples_per_step());
     let differing = samples.filter(|(old, new)| old != new);
-    let columns = TIMED.iter().enumerate();
+    let own = own_times(&after.set.plan);
+    let columns = TIMED.into_iter().chain(own).enumerate();
     let columns = columns.filter_map(|(place, column)| {
         let scale = differing.filter(|_| column.ends_with("_ms"));
         let (by_old, by_new) = scale.unwrap_or((1, 1));
@@ -63,9 +64,12 @@ pub(super) fn timings(before: &Cell<'_>, after: &Cell<'_>, runs: &Runs<'_>) -> V
             values.map(|value| Some(value? / samples as f64)).collect()
         };
         let (old, new) = (of(&runs.before, by_old)?, of(&runs.after, by_new)?);
-        let direction = fixed_column(column).map_or(Direction::None, |known| known.direction);
+        let mut known = after.set.plan.columns.iter();
+        let own = known.find(|known| known.name == column).cloned();
+        let known = fixed_column(column).or(own);
+        let direction = known.map_or(Direction::None, |known| known.direction);
         Some(TimingChange {
-            column: (*column).to_owned(),
+            column: column.to_owned(),
             is_per_sample: scale.is_some(),
             direction,
             medians: (median(&old)?, median(&new)?),

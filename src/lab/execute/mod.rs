@@ -26,9 +26,18 @@ use std::sync::atomic::AtomicBool;
 
 use crate::event::{Event, Job, RunOutcome, Verdict};
 
+/// A run's share of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Threads that it may compute with.
+    pub threads: usize,
+    /// Its cores where several runs go on at one time: the first, and how many.
+    pub cores: Option<(usize, usize)>,
+}
+
 /// Executes one run: in a worker process, or from a script in tests.
 pub trait Launch: Sync {
-    /// Runs `job` with `threads` threads, passes every event of the worker to `emit`, and returns the outcome.
+    /// Runs `job` with `share` of the machine, passes every event of the worker to `emit`, and returns the outcome.
     ///
     /// If the job awaits verdicts, the return value of `emit` for [`Event::Epoch`] decides whether the run continues; for
     /// all other events `emit` returns [`Verdict::GoOn`]. Once `stop` is set, the run ends early with
@@ -36,7 +45,7 @@ pub trait Launch: Sync {
     fn launch(
         &self,
         job: &Job,
-        threads: usize,
+        share: Share,
         stop: &AtomicBool,
         emit: &mut dyn FnMut(Event) -> Verdict,
     ) -> RunOutcome;

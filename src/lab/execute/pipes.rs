@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use serde::Serialize;
 
-use crate::event::{Job, Order, PROTOCOL_VERSION};
+use crate::event::{Job, Order, PROTOCOL_VERSION, ProgramFiles};
 
 /// Longest line that a worker may write; an epoch with a million steps has about 50 MiB.
 const LONGEST_LINE: u64 = 256 << 20;
@@ -17,7 +17,12 @@ const LONGEST_LINE: u64 = 256 << 20;
 const STDERR_KEPT: usize = 64 << 10;
 
 /// Writes the job. Keep the handle until the worker ends: a worker whose stdin closes exits.
-pub(super) fn feed(child: &mut Child, job: &Job, assess_into: Option<&Path>) -> Option<ChildStdin> {
+pub(super) fn feed(
+    child: &mut Child,
+    job: &Job,
+    assess_into: Option<&Path>,
+    program: Option<ProgramFiles>,
+) -> Option<ChildStdin> {
     let members = job.trial.as_ref().map(|trial| trial.members.clone());
     let order = Order {
         protocol: PROTOCOL_VERSION,
@@ -30,6 +35,7 @@ pub(super) fn feed(child: &mut Child, job: &Job, assess_into: Option<&Path>) -> 
             .map(Path::to_owned),
         verdicts: job.awaits_verdicts(),
         members: members.unwrap_or_default(),
+        program,
     };
     let mut stdin = child.stdin.take()?;
     tell(&mut stdin, &order);

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
-use crate::build_info;
 use crate::event::{RunId, Status};
 use crate::plan::{Feasibility, PlannedCell};
-use crate::results::store::{RunConditions, RunKeys, Store, StoredRun, arithmetic};
+use crate::results::store::{RunConditions, RunKeys, Store, StoredRun, code_parts};
 
 /// The user's options beside the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -179,7 +178,7 @@ fn other_code_or_class<'a>(
     if let Some(run) = earlier.clone().find(is_same_code) {
         return Why::NumericClass(run.keys.numeric_class.clone());
     }
-    let now = build_info::code_parts(arithmetic(&cell.spec));
+    let now = code_parts(&cell.spec);
     let parts = earlier
         .filter_map(|run| store.code_parts(&run.keys.code_hash))
         .map(|then| differing(then, &now))

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::device::DeviceKind;
 use crate::event::{Event, Job, RunEvent, RunId, RunOutcome, StopReason, Verdict};
 
-use super::{Launch, Next, Source};
+use super::{Launch, Next, Share, Source};
 
 /// Receives all events; an error from it ends everything.
 pub type Sink<'a, E> = &'a mut dyn FnMut(RunEvent<'_>) -> Result<(), E>;
@@ -239,7 +239,11 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
         self.running[slot] = Some(job.clone());
         // The cell's setting, else its share of the cores.
         let threads = job.spec.train.threads;
-        let threads = threads.unwrap_or_else(|| self.options.threads());
+        let own = self.options.threads();
+        let share = Share {
+            threads: threads.unwrap_or(own),
+            cores: (self.options.jobs > 1).then_some((slot * own, own)),
+        };
         let (launcher, stop, sender) = (self.launcher, self.stop, self.sender.clone());
         let awaits_verdicts = job.awaits_verdicts();
         self.scope.spawn(move || {
@@ -250,7 +254,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
                 drop(sender.send(Message::Worker(job.id, event, None)));
                 Verdict::GoOn
             };
-            let outcome = launcher.launch(&job, threads, stop, &mut emit);
+            let outcome = launcher.launch(&job, share, stop, &mut emit);
             // Fails only if the receiver is gone, because the sink failed.
             drop(sender.send(Message::Ended(slot, Box::new(outcome))));
         });

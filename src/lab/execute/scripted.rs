@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::event::{Event, Job, Pruned, RunId, RunOutcome, Status, Verdict};
 
-use super::Launch;
+use super::{Launch, Share};
 
 /// A launcher that starts no process.
 #[derive(Default)]
@@ -53,7 +53,7 @@ impl Launch for Scripted {
     fn launch(
         &self,
         job: &Job,
-        _threads: usize,
+        _share: Share,
         stop: &AtomicBool,
         emit: &mut dyn FnMut(Event) -> Verdict,
     ) -> RunOutcome {

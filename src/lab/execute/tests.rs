@@ -28,6 +28,7 @@ pub(super) fn job_of(cell: usize, limits: LimitsSpec) -> Job {
         validation: Arc::default(),
         measure: Arc::default(),
         limits: Arc::new(limits),
+        program: None,
         checkpoint_folder: None,
     };
     let id = RunId {
@@ -50,10 +51,16 @@ fn worker(script: &str) -> WorkerProgram {
     WorkerProgram::other("/bin/sh".into(), vec!["-c".into(), script.into()], None)
 }
 
+/// One thread, and all cores.
+pub(super) const ONE: Share = Share {
+    threads: 1,
+    cores: None,
+};
+
 fn launched(script: &str, limits: LimitsSpec) -> (RunOutcome, Vec<Event>) {
     let mut events = Vec::new();
     let stop = AtomicBool::new(false);
-    let outcome = worker(script).launch(&job(limits), 1, &stop, &mut |event| {
+    let outcome = worker(script).launch(&job(limits), ONE, &stop, &mut |event| {
         events.push(event);
         Verdict::GoOn
     });
@@ -71,7 +78,10 @@ pub(super) fn finished() -> String {
             parameters: 7,
             ..RunFacts::default()
         }),
-        times: Box::default(),
+        times: Box::new(RunTimes {
+            measured_steps: Some(4),
+            ..RunTimes::default()
+        }),
     })
     .unwrap()
 }
@@ -144,7 +154,7 @@ fn a_worker_that_is_killed_says_by_which_signal() {
 fn a_worker_that_does_not_start_is_a_result() {
     let program = WorkerProgram::other(Path::new("/no/such/program").into(), Vec::new(), None);
     let stop = AtomicBool::new(false);
-    let outcome = program.launch(&job(LimitsSpec::default()), 1, &stop, &mut |_| {
+    let outcome = program.launch(&job(LimitsSpec::default()), ONE, &stop, &mut |_| {
         Verdict::GoOn
     });
     assert_eq!(outcome.status, Status::Panicked);
@@ -169,7 +179,7 @@ fn a_worker_that_times_out_is_killed_and_its_stderr_is_kept() {
             time: Some(time),
             ..LimitsSpec::default()
         };
-        let outcome = worker.launch(&job(limits), 1, &never, &mut |_| Verdict::GoOn);
+        let outcome = worker.launch(&job(limits), ONE, &never, &mut |_| Verdict::GoOn);
         assert_eq!(outcome.status, Status::Timeout);
         assert_eq!(outcome.reason, format!("timeout: {time} s"));
         if outcome.stderr == "busy\n" {

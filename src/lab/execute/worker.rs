@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 use crate::base::os::{self, Ended};
 use crate::device::DeviceKind;
 use crate::event::{
-    EpochRow, Event, Job, PROTOCOL_VERSION, Profile, Pruned, RunOutcome, RunTimes, Sample, Status,
-    Verdict,
+    EpochRow, Event, Job, PROTOCOL_VERSION, Profile, ProgramFiles, Pruned, Reply, RunOutcome,
+    RunTimes, Sample, Status, Verdict,
 };
+use crate::results::{cell_slug, fold_own_times};
 
-use super::Launch;
 use super::outcome::{EndedByParent, Evidence, judge};
 use super::pipes::{drain, feed, read_lines, tell};
+use super::{Launch, Share};
 
 /// How often a silent worker is checked.
 const POLL: Duration = Duration::from_millis(50);
@@ -29,6 +30,9 @@ const FIRST_PAUSE: Duration = Duration::from_micros(100);
 /// the reader thread may be late.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long a worker may take to end after its program was killed.
+const WORKER_TIME: Duration = Duration::from_secs(10);
+
 /// A program that speaks the worker protocol and executes one run: this one, called as `fieldtrial worker`.
 #[derive(Debug)]
 pub struct WorkerProgram {
@@ -38,6 +42,8 @@ pub struct WorkerProgram {
     machine_bytes: Option<u64>,
     /// Where images of costly evaluations are written; without it, costly evaluation is skipped.
     assess_into: Option<PathBuf>,
+    /// Results folder, in which commands keep their files and what they print.
+    results: Option<PathBuf>,
 }
 
 impl WorkerProgram {
@@ -57,6 +63,7 @@ impl WorkerProgram {
             arguments,
             machine_bytes,
             assess_into: None,
+            results: None,
         }
     }
 
@@ -85,6 +92,30 @@ impl WorkerProgram {
         self
     }
 
+    /// Keeps files and output of commands in `folder` (absolute).
+    #[must_use]
+    pub fn keeping_in(mut self, folder: &Path) -> Self {
+        self.results = Some(folder.to_owned());
+        self
+    }
+
+    /// Where the run of a command keeps its files; `None` for one of our own models.
+    fn files(&self, job: &Job, share: Share) -> Option<ProgramFiles> {
+        let results = self.results.as_deref()?;
+        job.spec.program.as_ref()?;
+        let name = format!(
+            "{}-seed{}-{}",
+            cell_slug(&job.spec.key),
+            job.id.seed,
+            job.id.block
+        );
+        Some(ProgramFiles {
+            folder: results.join("files").join(&name),
+            log: results.join("logs").join(format!("{name}.log")),
+            cores: share.cores,
+        })
+    }
+
     fn memory_bytes(&self, job: &Job) -> Option<u64> {
         let is_cpu = job.spec.train.device == DeviceKind::Cpu;
         let limit = job.spec.limits.memory.filter(|_| is_cpu);
@@ -96,12 +127,12 @@ impl Launch for WorkerProgram {
     fn launch(
         &self,
         job: &Job,
-        threads: usize,
+        share: Share,
         stop: &AtomicBool,
         emit: &mut dyn FnMut(Event) -> Verdict,
     ) -> RunOutcome {
         let began = Instant::now();
-        let mut child = match self.spawn(threads) {
+        let mut child = match self.spawn(share.threads) {
             Ok(child) => child,
             Err(error) => {
                 let reason = format!("panicked: cannot start a worker: {error}");
@@ -109,8 +140,10 @@ impl Launch for WorkerProgram {
             }
         };
         let limit = job.spec.limits.time;
+        let grace = Duration::try_from_secs_f64(job.spec.limits.grace).unwrap_or_default();
         let deadline = limit.and_then(|s| Duration::try_from_secs_f64(s).ok());
-        let stdin = feed(&mut child, job, self.assess_into.as_deref());
+        let files = self.files(job, share);
+        let stdin = feed(&mut child, job, self.assess_into.as_deref(), files);
         let stderr = drain(child.stderr.take());
         let mut watch = Watch {
             lines: read_lines(&mut child),
@@ -119,6 +152,8 @@ impl Launch for WorkerProgram {
             awaits_verdicts: job.awaits_verdicts(),
             began,
             deadline,
+            grace: job.spec.program.is_some().then_some(grace),
+            kill_at: None,
             stop,
             heard: WorkerOutput::default(),
         };
@@ -151,6 +186,10 @@ struct Watch<'a> {
     awaits_verdicts: bool,
     began: Instant,
     deadline: Option<Duration>,
+    /// How long the program of a command may take to end when it is asked to; `None` for our own models.
+    grace: Option<Duration>,
+    /// When a worker that was asked to end its program is killed.
+    kill_at: Option<Instant>,
     stop: &'a AtomicBool,
     heard: WorkerOutput,
 }
@@ -188,6 +227,10 @@ impl Watch<'_> {
 
     fn end_if_due(&mut self) {
         if self.heard.by_parent.is_some() {
+            if self.kill_at.is_some_and(|time| Instant::now() >= time) {
+                self.kill_at = None;
+                os::kill_group(&mut self.child);
+            }
             return;
         }
         let is_late = self.deadline.filter(|&limit| self.began.elapsed() >= limit);
@@ -198,9 +241,19 @@ impl Watch<'_> {
         }
     }
 
+    /// Kills the worker; that of a command is asked to end its program first.
     fn end(&mut self, why: EndedByParent) {
+        let grace = self
+            .grace
+            .filter(|_| !matches!(why, EndedByParent::Protocol(_)));
         self.heard.by_parent = Some(why);
-        os::kill_group(&mut self.child);
+        match (grace, &mut self.stdin) {
+            (Some(grace), Some(stdin)) => {
+                tell(stdin, &Reply::End);
+                self.kill_at = Some(Instant::now() + grace + WORKER_TIME);
+            }
+            _ => os::kill_group(&mut self.child),
+        }
     }
 
     fn hear(&mut self, line: &[u8], emit: &mut dyn FnMut(Event) -> Verdict) {
@@ -279,6 +332,7 @@ fn outcome(
     match heard.last {
         Some(Event::Finished { facts, mut times }) => {
             times.log_bytes = Some(heard.bytes);
+            fold_own_times(&mut times);
             evidence.finished = Some((*facts, *times));
         }
         Some(Event::Failed { status, reason }) => evidence.failed = Some((status, reason)),
@@ -287,7 +341,10 @@ fn outcome(
     let (status, reason) = judge(&evidence);
     let pruned = heard.pruned.filter(|_| status == Status::Pruned);
     let (facts, times) = evidence.finished.unzip();
-    let peak = ended.peak_rss_bytes.max(own_peak(times.as_ref()));
+    let of_worker = ended.peak_rss_bytes;
+    // The worker of a command is not what is measured.
+    let is_of_command = times.as_ref().is_some_and(RunTimes::is_of_command);
+    let peak = own_peak(times.as_ref()).max(of_worker.filter(|_| !is_of_command));
     RunOutcome {
         pruned,
         facts,

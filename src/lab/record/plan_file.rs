@@ -44,6 +44,7 @@ fn portable(mut spec: Value, manifest_folder: &Path) -> Value {
     if let Some(sections) = spec.as_object_mut() {
         sections.remove("key");
         sections.remove("checkpoint_folder");
+        sections.remove("program");
     }
     make_relative(&mut spec, manifest_folder);
     spec

@@ -4,12 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::build_info;
 use crate::event::{Job, RunEvent, RunId, RunOutcome, Sample, Status};
 use crate::plan::{CellSpec, PlannedCell, project_folder};
 use crate::results::environment::{TreeLook, env_id};
 use crate::results::store::{
-    RunConditions, RunKeys, Store, StoreError, StoredRun, StoredSample, arithmetic,
+    RunConditions, RunKeys, Store, StoreError, StoredRun, StoredSample, code_parts,
 };
 use crate::results::{self, Environment, PlanFile, ResultSet, ResultsError, SampleInfo, Session};
 
@@ -279,7 +278,7 @@ impl<'a> Recorder<'a> {
         spec: &CellSpec,
     ) -> Result<(), StoreError> {
         if !self.known_codes.contains(&keys.code_hash) {
-            let parts = build_info::code_parts(arithmetic(spec));
+            let parts = code_parts(spec);
             self.store.put_code(&keys.code_hash, parts)?;
             self.known_codes.insert(keys.code_hash.clone());
         }

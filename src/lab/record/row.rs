@@ -1,7 +1,7 @@
 //! One row of `runs.csv` from the runs of its blocks.
 
 use crate::event::{EpochRow, RunFacts, Status};
-use crate::plan::PlannedCell;
+use crate::plan::{CellSpec, PlannedCell};
 use crate::results::store::StoredRun;
 use crate::results::{EpochRecord, RunRow};
 
@@ -100,6 +100,30 @@ pub fn agree(first: &StoredRun, other: &StoredRun) -> Result<(), Disagreement> {
             values,
         })
     })
+}
+
+/// Metrics in which runs of one cell of a command differ by more than their tolerance, separated by blanks.
+pub(super) fn differing(cell: &CellSpec, blocks: &[&StoredRun]) -> Option<String> {
+    let command = cell.model.command()?;
+    let all = blocks.iter().filter_map(|run| run.facts.as_ref());
+    let differs = |name: &&String| {
+        let tolerance = command
+            .metrics
+            .get(*name)
+            .map_or(0.0, |metric| metric.tolerance);
+        let values = all.clone().filter_map(|facts| *facts.metrics.get(*name)?);
+        let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(value), high.max(value))
+        });
+        high - low > tolerance * low.abs().max(high.abs())
+    };
+    let names: Vec<&str> = command
+        .metrics
+        .keys()
+        .filter(differs)
+        .map(String::as_str)
+        .collect();
+    Some(names.join(" "))
 }
 
 /// Facts by name.

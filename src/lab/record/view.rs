@@ -8,13 +8,15 @@ use crate::event::Status;
 use crate::plan::{Feasibility, PlannedCell};
 use crate::results::store::{RunConditions, RunKeys, Store, StoredRun};
 use crate::results::{
-    BlockRow, CellInfo, EpochRecord, PlanFile, ResultSet, RunRow, RunSteps, SampleInfo, by_key,
-    metric_column, timings,
+    BlockRow, CellInfo, ColumnInfo, EpochRecord, PlanFile, ResultSet, RunRow, RunSteps, SampleInfo,
+    by_key, declared_column, metric_column, timings,
 };
 
 use super::TrialRow;
 use super::plan_file::{cell_info, spec_difference};
-use super::row::{Disagreement, check_agreement, empty_row, epoch_rows, leading, run_row};
+use super::row::{
+    Disagreement, check_agreement, differing, empty_row, epoch_rows, leading, run_row,
+};
 use super::trials::Shown;
 
 /// Everything that the files are generated from.
@@ -74,11 +76,30 @@ impl View<'_> {
             all.blocks.extend(rows.blocks);
         }
         let metrics = metric_names(&all);
-        let columns = metrics.into_iter().map(|name| metric_column(name));
-        all.plan.columns = columns.collect();
+        let columns = metrics
+            .into_iter()
+            .map(|name| self.declared(name).unwrap_or_else(|| metric_column(name)));
+        let columns: Vec<ColumnInfo> = columns.collect();
+        all.plan.columns = columns;
+        self.add_times(&mut all);
         all.timings = timings(&all.blocks);
         self.add_environments(&mut all);
         Ok(all)
+    }
+
+    /// The column of a metric that the command of a cell declares.
+    fn declared(&self, name: &str) -> Option<ColumnInfo> {
+        let mut cells = self.shown().map(|shown| &shown.cell.spec);
+        cells.find_map(|cell| declared_column(name, cell))
+    }
+
+    /// Adds the columns of times that commands told.
+    fn add_times(&self, all: &mut ResultSet) {
+        let times = all.blocks.iter().filter_map(|block| block.times.as_ref());
+        let names: BTreeSet<&String> = times.flat_map(|times| times.own.keys()).collect();
+        let columns = names.into_iter().filter_map(|name| self.declared(name));
+        let columns: Vec<ColumnInfo> = columns.collect();
+        all.plan.columns.extend(columns);
     }
 
     /// All cells that have rows, in row order.
@@ -151,13 +172,17 @@ impl View<'_> {
             let stored = |block| best(self.store, &self.keys(shown, seed, block), |_| true);
             let blocks = (0..cell.spec.measure.repeats).filter_map(stored);
             let blocks: Vec<&StoredRun> = blocks.collect();
-            if cell.spec.train.device == DeviceKind::Cpu {
+            if cell.spec.program.is_none() && cell.spec.train.device == DeviceKind::Cpu {
                 check_agreement(cell, &blocks)?;
             }
             let Some(run) = leading(&blocks) else {
                 continue;
             };
-            rows.runs.push(run_row(cell, run));
+            let mut row = run_row(cell, run);
+            if let (Some(facts), Some(names)) = (&mut row.facts, differing(&cell.spec, &blocks)) {
+                facts.nondeterministic = names;
+            }
+            rows.runs.push(row);
             rows.epochs.extend(epoch_rows(cell, run));
             rows.samples.extend(run.sample_infos(&cell.spec.key));
             let of_blocks = blocks.iter().map(|run| run.block_row(&cell.spec.key));

@@ -9,6 +9,7 @@ use crate::base::text::snake_case;
 use crate::event::{EpochRow, RunFacts, RunTimes};
 use crate::plan::AxisInfo;
 
+use super::command_columns::show_fact;
 use super::field::{Expected, Field};
 use super::{BlockRow, ColumnInfo, Direction, OpRecord, PlanFile};
 
@@ -224,6 +225,7 @@ fn infos<R>(table: &[Column<R>]) -> Vec<ColumnInfo> {
         unit: column.unit.to_owned(),
         direction: column.direction,
         meaning: column.meaning.to_owned(),
+        is_time: false,
     };
     table.iter().map(info).collect()
 }
@@ -231,7 +233,7 @@ fn infos<R>(table: &[Column<R>]) -> Vec<ColumnInfo> {
 /// The facts of a run by column, as `runs.csv` shows them: first the fixed columns, then the metrics by name.
 pub fn fact_texts(facts: &RunFacts) -> Vec<(String, String)> {
     let fixed = FACTS.iter();
-    let fixed = fixed.map(|column| (column.name.to_owned(), (column.show)(facts)));
+    let fixed = fixed.map(|column| (column.name.to_owned(), show_fact(column, facts)));
     let metrics = facts.metrics.iter();
     let metrics = metrics.map(|(name, value)| (name.clone(), value.show_fact()));
     fixed.chain(metrics).collect()
@@ -267,6 +269,7 @@ pub fn metric_column(name: &str) -> ColumnInfo {
         unit: "1".to_owned(),
         direction,
         meaning: format!("{what}{split}{over_epochs}"),
+        is_time: false,
     }
 }
 

@@ -254,7 +254,7 @@ fn times(cell: &Cell, block: usize) -> RunTimes {
         + phases.other_ms;
     RunTimes {
         warmup_steps: 1,
-        measured_steps: 5,
+        measured_steps: Some(5),
         step_ms: step_mean_ms * 0.997,
         phases,
         step_mean_ms,

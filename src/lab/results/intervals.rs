@@ -1,15 +1,18 @@
 //! Medians over runs with their intervals, for `timings.csv`. They are computed only here; reports and comparisons read that
 //! file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand_chacha::ChaCha8Rng;
 
 use crate::base::statistics;
 use crate::base::units::{exponent_of, round_significant, round_to_exponent};
 use crate::base::{Purpose, Seed};
+use crate::event::RunTimes;
 
 use super::columns::{RUN_COSTS, RUN_ENDS, SESSIONS, TIMED, TIMES};
+use super::command_columns::show_time;
+use super::field::Field;
 use super::{BlockRow, Interval, IntervalKind, Status, TimingRow, by_key};
 
 /// From this many runs on, the interval is a bootstrap interval; below, it is the range of the runs.
@@ -35,10 +38,17 @@ fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
     let counted = counted_runs(blocks);
     let first = counted.first()?;
     let mut values = BTreeMap::new();
-    for (index, name) in TIMED.iter().enumerate() {
+    let own = counted.iter().filter_map(|block| block.times.as_ref());
+    let own: BTreeSet<&str> = own
+        .flat_map(|times| times.own.keys())
+        .map(|name| &**name)
+        .collect();
+    // The place after those of the fixed columns belongs to values without a column.
+    let places = (0..TIMED.len()).chain(TIMED.len() + 1..);
+    for (index, name) in places.zip(TIMED.into_iter().chain(own)) {
         let column: Option<Vec<f64>> = counted.iter().map(|block| value(block, name)).collect();
         if let Some(interval) = column.and_then(|column| interval(key, index, &column)) {
-            values.insert((*name).to_owned(), interval);
+            values.insert(name.to_owned(), interval);
         }
     }
     let steps = counted.iter().filter_map(|block| value(block, "step_ms"));
@@ -56,7 +66,7 @@ fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
 /// most such runs; if some of these ran alone on the machine, only those.
 pub fn counted_runs<'a>(blocks: &[&'a BlockRow]) -> Vec<&'a BlockRow> {
     let measured = |block: &&&'a BlockRow| {
-        block.status == Status::Done && block.times.as_ref().is_some_and(|t| t.measured_steps > 0)
+        block.status == Status::Done && block.times.as_ref().is_some_and(RunTimes::are_measured)
     };
     let mut runs: Vec<&BlockRow> = blocks.iter().filter(measured).copied().collect();
     if runs.iter().any(|run| run.exclusive) {
@@ -79,8 +89,11 @@ pub fn value(block: &BlockRow, column: &str) -> Option<f64> {
     if let Some(found) = of_parent.find(|known| known.name == column) {
         return (found.show)(block).parse().ok();
     }
-    let found = TIMES.iter().find(|known| known.name == column)?;
-    (found.show)(block.times.as_ref()?).parse().ok()
+    let times = block.times.as_ref()?;
+    match TIMES.iter().find(|known| known.name == column) {
+        Some(found) => show_time(found, times).parse().ok(),
+        None => times.own.get(column)?.show_measured().parse().ok(),
+    }
 }
 
 /// Returns the median of a value over the runs of a cell with its interval, rounded as in `timings.csv`.
@@ -137,7 +150,7 @@ mod tests {
             env_id: env_id.into(),
             exclusive: true,
             times: Some(RunTimes {
-                measured_steps: 5,
+                measured_steps: Some(5),
                 step_ms,
                 ..RunTimes::default()
             }),

@@ -5,6 +5,7 @@
 
 mod checkpoints;
 mod columns;
+mod command_columns;
 mod comparison_csv;
 pub mod environment;
 mod error;
@@ -38,6 +39,7 @@ mod write;
 
 pub use checkpoints::{CheckpointRow, write_checkpoint_index};
 pub use columns::{TIMED, axis_columns, fact_texts, fixed_column, is_added_column, metric_column};
+pub use command_columns::{declared_column, fold_own_times, own_times};
 pub use comparison_csv::{ComparisonRow, comparison_csv, comparison_number};
 pub use error::ResultsError;
 pub(crate) use files::remove_others;
@@ -54,6 +56,7 @@ pub use recommendations::{RecommendationRow, read_recommendations, recommendatio
 pub use samples::{sample_file, write_samples};
 pub use session::Session;
 pub use share::{NoShare, Share};
+pub use slug::cell_slug;
 pub use steps::{RunSteps, steps_are_behind, write_steps};
 pub use tensorboard::{RunScalars, event_file, remove_other_events, write_events};
 pub use textconv::diff_text;

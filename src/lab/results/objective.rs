@@ -12,6 +12,7 @@ pub use crate::plan::search::objective::{
 
 use super::Direction;
 use super::columns::{FACTS, OF_STEPS, TIMED, TIMES, metric_column};
+use super::command_columns::{show_fact, show_time};
 use super::field::{Field, as_fact};
 
 /// Returns the value of `column` for a run with these facts, times and epochs, rounded as in the CSV files.
@@ -45,7 +46,9 @@ pub fn value(
         FLOPS_TO_BEST => flops_to_best(facts),
         FIRST_EPOCH_AT_TARGET => first_epoch_at(target?, epochs),
         "wall_s" => wall_s.show_measured().parse().ok(),
-        _ => of_table(column, facts, times).or_else(|| metric(column, facts, epochs)),
+        _ => of_table(column, facts, times)
+            .or_else(|| times?.own.get(column).copied())
+            .or_else(|| metric(column, facts, epochs)),
     };
     found.filter(|value| value.is_finite()).map(as_fact)
 }
@@ -84,12 +87,13 @@ fn of_epoch(metric: &str, row: &EpochRow) -> Option<f64> {
 /// The value of a fixed column; NaN if it is empty, `None` if there is no such column.
 fn of_table(column: &str, facts: &RunFacts, times: Option<&RunTimes>) -> Option<f64> {
     let text = if let Some(known) = FACTS.iter().find(|known| known.name == column) {
-        (known.show)(facts)
+        show_fact(known, facts)
     } else {
         let known = TIMES.iter().find(|known| known.name == column)?;
         let is_of_steps = TIMED[..OF_STEPS].contains(&column);
-        let is_figure = |times: &&RunTimes| times.measured_steps > 0 || !is_of_steps;
-        times.filter(is_figure).map(known.show).unwrap_or_default()
+        let is_figure = |times: &&RunTimes| times.are_measured() || !is_of_steps;
+        let show = |times| show_time(known, times);
+        times.filter(is_figure).map(show).unwrap_or_default()
     };
     Some(text.parse().unwrap_or(f64::NAN))
 }
@@ -246,7 +250,7 @@ mod tests {
     #[test]
     fn a_step_that_was_not_measured_has_no_time() {
         let times = |measured_steps| RunTimes {
-            measured_steps,
+            measured_steps: Some(measured_steps),
             train_s: 2.0,
             phases: PhaseTimes {
                 forward_ms: 0.25,

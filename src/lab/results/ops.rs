@@ -173,7 +173,7 @@ pub fn read_ops(folder: &Path, plan: &PlanFile) -> Result<Vec<OpRecord>, Results
             ..OpRecord::default()
         };
         cursor.skip(plan.axes.len());
-        cursor.next_group(OPS, row)
+        cursor.next_group(OPS, row, false)
     });
     rows.collect()
 }

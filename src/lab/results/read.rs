@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::event::{EpochRow, Metric, RunFacts, RunTimes};
 
 use super::columns::{EPOCHS, FACTS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMED, TIMES};
+use super::command_columns::own_times;
 use super::files::read_text;
 use super::ops::read_ops;
 use super::plan_file::read_plan;
@@ -91,7 +92,9 @@ fn run_row(
         facts: None,
     };
     if !cursor.is_empty_for(FACTS.len() + table.metrics().len()) {
-        let mut facts = cursor.next_group(FACTS, RunFacts::default())?;
+        // A command tells what it knows; our own models have every fact.
+        let is_partial = cursor.is_empty_at(FACTS, "weight_checksum");
+        let mut facts = cursor.next_group(FACTS, RunFacts::default(), is_partial)?;
         facts.metrics = metrics(cursor, table)?;
         facts.diverged = (row.status == Status::Diverged).then(|| row.reason.clone());
         row.facts = Some(facts);
@@ -115,7 +118,7 @@ fn read_epochs(path: &Path, plan: &PlanFile) -> Result<Vec<EpochRecord>, Results
     let rows = table.rows().map(|mut cursor| {
         let (key, seed) = (cursor.next_text()?, cursor.next()?);
         cursor.skip(plan.axes.len());
-        let mut epoch = cursor.next_group(EPOCHS, EpochRow::default())?;
+        let mut epoch = cursor.next_group(EPOCHS, EpochRow::default(), false)?;
         epoch.validation = metrics(&mut cursor, &table)?;
         Ok(EpochRecord { key, seed, epoch })
     });
@@ -143,14 +146,22 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
             start_s: None,
         };
         cursor.skip(plan.axes.len());
-        let mut row = cursor.next_group(RUN_ENDS, row)?;
+        let mut row = cursor.next_group(RUN_ENDS, row, false)?;
         if cursor.is_empty_for(times) {
             cursor.skip(times);
         } else {
-            row.times = Some(cursor.next_group(TIMES, RunTimes::default())?);
+            let is_partial = cursor.is_empty_at(TIMES, "measured_steps");
+            row.times = Some(cursor.next_group(TIMES, RunTimes::default(), is_partial)?);
         }
-        row = cursor.next_group(RUN_COSTS, row)?;
-        cursor.next_group(SESSIONS, row)
+        row = cursor.next_group(RUN_COSTS, row, false)?;
+        row = cursor.next_group(SESSIONS, row, false)?;
+        for name in own_times(plan) {
+            let value: Option<f64> = cursor.next()?;
+            if let (Some(times), Some(value)) = (&mut row.times, value) {
+                times.own.insert(name.to_owned(), value);
+            }
+        }
+        Ok(row)
     });
     rows.collect()
 }
@@ -169,7 +180,8 @@ fn read_timings(path: &Path, plan: &PlanFile) -> Result<Vec<TimingRow>, ResultsE
             values: BTreeMap::new(),
             outliers: cursor.next()?,
         };
-        for name in TIMED.into_iter().filter(|name| table.has(name)) {
+        let names = TIMED.into_iter().chain(own_times(plan));
+        for name in names.filter(|name| table.has(name)) {
             if cursor.is_empty_for(3) {
                 cursor.skip(3);
                 continue;

@@ -86,6 +86,9 @@ pub struct ColumnInfo {
     pub direction: Direction,
     /// One sentence.
     pub meaning: String,
+    /// Whether it is a measured value of a command, in `blocks.csv` and `timings.csv`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_time: bool,
 }
 
 /// Direction of a column: whether higher or lower is better.

@@ -7,7 +7,7 @@ const LONGEST_KEY: usize = 150;
 
 /// A key as part of a file name. Characters that are not allowed in file names on every system become `-`. A digest is
 /// appended to changed or too long keys, so that names stay distinct.
-pub(super) fn cell_slug(key: &str) -> String {
+pub fn cell_slug(key: &str) -> String {
     let mut slug = plain(key);
     if slug != key || slug.len() > LONGEST_KEY {
         slug.truncate(LONGEST_KEY);

@@ -140,18 +140,29 @@ impl Cursor<'_> {
         Ok(text)
     }
 
-    /// Reads the fields of the given columns into `row`.
+    /// Reads the fields of the given columns into `row`; with `is_partial`, an empty field is a missing value of any column.
     pub(crate) fn next_group<R>(
         &mut self,
         table: &[Column<R>],
         mut row: R,
+        is_partial: bool,
     ) -> Result<R, ResultsError> {
         for column in table.iter().filter(|column| self.table.has(column.name)) {
             let text = self.record.get(self.column).unwrap_or_default();
-            (column.read)(&mut row, text).map_err(|expected| self.error(expected, text))?;
+            if !(is_partial && text.is_empty()) {
+                (column.read)(&mut row, text).map_err(|expected| self.error(expected, text))?;
+            }
             self.column += 1;
         }
         Ok(row)
+    }
+
+    /// Whether the column `name` of the group that begins here is empty.
+    pub(crate) fn is_empty_at<R>(&self, table: &[Column<R>], name: &str) -> bool {
+        let mut columns = table.iter().filter(|column| self.table.has(column.name));
+        let place = columns.position(|column| column.name == name);
+        let field = place.and_then(|place| self.record.get(self.column + place));
+        field.is_some_and(str::is_empty)
     }
 
     /// Whether the next `count` fields (or the remaining ones, if fewer) are all empty.

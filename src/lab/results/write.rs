@@ -12,6 +12,7 @@ use crate::event::Metric;
 use super::columns::{
     Column, EPOCHS, FACTS, OPS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMED, TIMES, axis_columns,
 };
+use super::command_columns::{own_times, show_fact, show_time};
 use super::field::Field;
 use super::files::{create_folder, remove_stale, write_if_changed};
 use super::plan_file::plan_json;
@@ -96,7 +97,9 @@ pub(crate) fn epochs_header(plan: &PlanFile) -> Vec<String> {
 
 pub(crate) fn blocks_header(plan: &PlanFile) -> Vec<String> {
     let of_parent = names(RUN_COSTS).chain(names(SESSIONS));
-    header(plan, names(RUN_ENDS).chain(names(TIMES)).chain(of_parent))
+    let mut header = header(plan, names(RUN_ENDS).chain(names(TIMES)).chain(of_parent));
+    header.extend(own_times(plan).map(str::to_owned));
+    header
 }
 
 pub(crate) fn ops_header(plan: &PlanFile) -> Vec<String> {
@@ -108,7 +111,8 @@ pub(crate) fn timings_header(plan: &PlanFile) -> Vec<String> {
     let mut header = vec!["key".to_owned()];
     header.extend(axis_columns(plan));
     header.extend(["n", "env_id", "interval", "outliers"].map(str::to_owned));
-    header.extend(TIMED.iter().flat_map(|name| ends(name)));
+    let names = TIMED.into_iter().chain(own_times(plan));
+    header.extend(names.flat_map(ends));
     header
 }
 
@@ -134,7 +138,8 @@ fn runs_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
         }
         fields.extend([row.status.show(), one_line(&row.reason)]);
         let facts = row.facts.as_ref();
-        fields.extend(group(FACTS, facts));
+        let show = |column| facts.map_or_else(String::new, |facts| show_fact(column, facts));
+        fields.extend(FACTS.iter().map(show));
         fields.extend(metric_fields(&metrics, facts.map(|facts| &facts.metrics)));
         fields
     });
@@ -159,9 +164,13 @@ fn blocks_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
     let fields = rows.into_iter().map(|row| {
         let mut fields = order.identity(&row.key, row.seed);
         fields.extend(group(RUN_ENDS, Some(row)).map(|field| one_line(&field)));
-        fields.extend(group(TIMES, row.times.as_ref()));
+        let times = row.times.as_ref();
+        let show = |column| times.map_or_else(String::new, |times| show_time(column, times));
+        fields.extend(TIMES.iter().map(show));
         fields.extend(group(RUN_COSTS, Some(row)));
         fields.extend(group(SESSIONS, Some(row)));
+        let own = |name: &str| times.and_then(|times| times.own.get(name)).copied();
+        fields.extend(own_times(&results.plan).map(|name| own(name).show_measured()));
         fields
     });
     csv_text(blocks_header(&results.plan), fields)
@@ -175,8 +184,9 @@ fn timings_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
         let kind = row.values.values().next().map(|interval| interval.kind);
         let kind = kind.map_or("", IntervalKind::text).to_owned();
         fields.extend([row.n.show(), row.env_id.clone(), kind, row.outliers.show()]);
-        fields.extend(TIMED.iter().flat_map(|name| {
-            let interval = row.values.get(*name);
+        let names = TIMED.into_iter().chain(own_times(&results.plan));
+        fields.extend(names.flat_map(|name| {
+            let interval = row.values.get(name);
             let ends = interval.map(|one| [one.median, one.low, one.high].map(|end| end.show()));
             ends.unwrap_or_default()
         }));

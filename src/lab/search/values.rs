@@ -1,7 +1,6 @@
 //! [`Reader`]: extracts from runs what a search needs: objective values and values reported per epoch.
 
 use crate::event::{EpochRow, Pruned, RunFacts, RunOutcome, RunTimes, Status};
-use crate::plan::search::objective::watched;
 use crate::plan::search::{ObjectiveDirection, ObjectiveSpec, PrunedInfo, PrunerSpec, SearchSpec};
 use crate::plan::{CellSpec, ReachSpec};
 use crate::results::objective;
@@ -27,7 +26,7 @@ impl Reader {
         Self {
             objectives: spec.objectives.clone(),
             target: target.cloned(),
-            watched: first.and_then(|first| watched(&first.column)),
+            watched: first.and_then(ObjectiveSpec::watched),
             prunes: spec.pruner.prunes(),
             limit: match spec.pruner {
                 PrunerSpec::SuccessiveHalving(_) => "the limit of its rung, from",

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::base::pareto;
 use crate::compare::{against_best, runs_to_choose};
 use crate::report::number::Number;
-use crate::report::sections::quality::{Untold, column, told};
+use crate::report::sections::quality::{Untold, are_silent, column, told};
 use crate::report::sections::ranking::Pace;
 use crate::report::sections::tasks::{Task, tasks};
 use crate::report::view::{Cell, View};
@@ -41,6 +41,7 @@ pub(super) enum Why {
     Named,
     Treatments,
     OnlySpeed,
+    OnlyTimes,
     CanChange,
     /// Time, as quality cannot.
     Untold(Untold),
@@ -53,6 +54,7 @@ impl Why {
             Self::Named => "as [report] answer says",
             Self::Treatments => "as treatments are compared by their times first",
             Self::OnlySpeed => "as the cells differ in speed only",
+            Self::OnlyTimes => "as the runs report times only",
             Self::CanChange => "as the axes can change it",
             Self::Untold(_) => "as quality cannot be compared",
         }
@@ -122,10 +124,11 @@ impl<'v, 'a> Choice<'v, 'a> {
             let (measure, why) = decisive(view, &cells);
             (vec![measure], why)
         } else {
-            let named = named.iter().map(|column| Measure::of(column));
+            let plan = &view.set.plan;
+            let named = named.iter().map(|column| Measure::of_plan(plan, column));
             (named.collect(), Why::Named)
         };
-        let beside = beside(&cells, &measures);
+        let beside = beside(view, &cells, &measures);
         Some(Self::ranked(task.name, &cells, measures, why, beside))
     }
 
@@ -238,15 +241,18 @@ fn decisive(view: &View<'_>, cells: &[&Cell<'_>]) -> (Measure, Why) {
     if changes_only_speed(view, cells) {
         return (pace, Why::OnlySpeed);
     }
-    match quality(cells) {
+    if are_silent(cells) {
+        return (pace, Why::OnlyTimes);
+    }
+    match quality(view, cells) {
         Ok(quality) => (quality, Why::CanChange),
         Err(untold) => (pace, Why::Untold(untold)),
     }
 }
 
 /// The metric by which cells can be held against each other, or why there is none.
-fn quality(cells: &[&Cell<'_>]) -> Result<Measure, Untold> {
-    told(cells).map(|()| Measure::of(column(cells)))
+fn quality(view: &View<'_>, cells: &[&Cell<'_>]) -> Result<Measure, Untold> {
+    told(cells).map(|()| Measure::of_plan(&view.set.plan, &column(view, cells)))
 }
 
 /// Whether the cells have the same model, data, loss and training, but for what computes it.
@@ -266,10 +272,10 @@ fn changes_only_speed(view: &View<'_>, cells: &[&Cell<'_>]) -> bool {
 }
 
 /// What a table shows beside what decides: the quality or the pace, and memory.
-fn beside(cells: &[&Cell<'_>], measures: &[Measure]) -> Vec<Measure> {
+fn beside(view: &View<'_>, cells: &[&Cell<'_>], measures: &[Measure]) -> Vec<Measure> {
     let pace = Measure::of(Pace::of(cells).column());
     let second = if measures.iter().any(|measure| measure.is_clock) {
-        quality(cells).ok()
+        quality(view, cells).ok()
     } else {
         Some(pace)
     };
@@ -280,10 +286,11 @@ fn beside(cells: &[&Cell<'_>], measures: &[Measure]) -> Vec<Measure> {
 }
 
 /// What cells are shown by where nothing decides between them: pace, quality where they learned, memory.
-pub(super) fn usual(cells: &[&Cell<'_>]) -> Vec<Measure> {
+pub(super) fn usual(view: &View<'_>, cells: &[&Cell<'_>]) -> Vec<Measure> {
     let pace = Measure::of(Pace::of(cells).column());
     let is_learned = told(cells) != Err(Untold::NotLearned);
-    let quality = is_learned.then(|| Measure::of(column(cells)));
+    let plan = &view.set.plan;
+    let quality = is_learned.then(|| Measure::of_plan(plan, &column(view, cells)));
     let all = [pace]
         .into_iter()
         .chain(quality)

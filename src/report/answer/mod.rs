@@ -213,7 +213,7 @@ fn alone(view: &View<'_>) -> Answer {
         } else {
             format!("{}, ", view.name(cell, None))
         };
-        Some(format!("{name}{}", in_short(cell)?))
+        Some(format!("{name}{}", in_short(view, cell)?))
     });
     let first = first.collect::<Vec<_>>().join("; ");
     let sentence = if is_one {
@@ -232,8 +232,8 @@ fn alone(view: &View<'_>) -> Answer {
 }
 
 /// Pace, quality and memory of a cell.
-fn in_short(cell: &Cell<'_>) -> Option<String> {
-    let measures = choice::usual(&[cell]);
+fn in_short(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+    let measures = choice::usual(view, &[cell]);
     let told = measures
         .iter()
         .filter_map(|measure| Some(measure.told(&measure.number(cell)?)));
@@ -249,7 +249,7 @@ fn growing(view: &View<'_>, grows: Vec<String>) -> Answer {
         .filter(|cell| cell.is_measured())
         .collect();
     let mut sentences: Vec<String> = grows.into_iter().take(NAMED).collect();
-    let quality = choice::usual(&cells)
+    let quality = choice::usual(view, &cells)
         .into_iter()
         .find(|measure| !measure.is_clock);
     if let Some(measure) = quality {

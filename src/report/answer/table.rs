@@ -77,7 +77,7 @@ pub(super) fn row_id(table: &str, place: usize) -> String {
 
 /// Cells side by side, in plan order, where nothing decides between them.
 pub(super) fn of_cells(view: &View<'_>, cells: &[&Cell<'_>]) -> Table {
-    let measures = super::choice::usual(cells);
+    let measures = super::choice::usual(view, cells);
     let mut columns = axis_columns(view);
     columns.extend(measures.iter().map(Measure::heading));
     let rows = cells.iter().take(ROWS).map(|cell| {

@@ -11,7 +11,7 @@ use crate::report::number::fixed;
 use crate::report::view::{Cell, View};
 
 use super::phases::{self, PHASES, breakdown};
-use super::quality::has_learned;
+use super::quality::{are_of_commands, has_learned};
 use super::{estimate, leak, treatment};
 
 /// Something in the measurements that a reader should know.
@@ -148,7 +148,13 @@ fn of_results() -> [Rule; 7] {
             "mixed-code",
             "cells measured with different code",
             "Cells were measured with different code ({}); ratios between them are left out.",
-            Check::All(|view| several(view, |cell| cell.info.code_hash.as_deref())),
+            // Every command is code of its own.
+            Check::All(|view| {
+                several(view, |cell| {
+                    let code = cell.info.code_hash.as_deref();
+                    code.filter(|_| !are_of_commands(&[cell]))
+                })
+            }),
         ),
         rule(
             "mixed-environment",
@@ -204,7 +210,7 @@ fn no_learning(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
 }
 
 fn not_the_step(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
-    let sum = phases::not_the_step(cell)?;
+    let sum = phases::not_the_step(cell).filter(|sum| sum.is_finite())?;
     Some(format!("{} %", fixed(sum, 1)))
 }
 

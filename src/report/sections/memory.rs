@@ -112,7 +112,8 @@ fn growth(cell: &Cell<'_>) -> Vec<f64> {
     let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
     let per_step = times.filter_map(|times| {
         let bytes = times.memory_growth_bytes? as f64;
-        (times.measured_steps > 0).then(|| bytes / 1024.0 / times.measured_steps as f64)
+        let steps = times.measured_steps.filter(|steps| *steps > 0);
+        steps.map(|steps| bytes / 1024.0 / steps as f64)
     });
     per_step.collect()
 }

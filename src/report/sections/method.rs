@@ -11,6 +11,7 @@ use crate::results::BlockRow;
 
 use super::cells::executions;
 use super::difference::part;
+use super::quality::are_of_commands;
 use super::{memory, speed};
 
 /// The sentences, each with its figures.
@@ -23,7 +24,10 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
         "Figures are medians over the runs of a cell; {}. Outliers are counted, never dropped.",
         speed::below(view)
     ));
-    sentences.push(phases(view));
+    let cells: Vec<_> = view.cells.iter().collect();
+    if !are_of_commands(&cells) {
+        sentences.push(phases(view));
+    }
     let runs: Vec<&BlockRow> = executions(view).into_iter().map(|(_, run)| run).collect();
     let exclusive = runs.iter().filter(|run| run.exclusive).count();
     sentences.push(format!(
@@ -59,7 +63,11 @@ fn replication(view: &View<'_>) -> String {
 
 fn steps(view: &View<'_>) -> Option<String> {
     let warmup = distinct(view, |times| times.warmup_steps.to_string())?;
-    let measured = distinct(view, |times| times.measured_steps.to_string())?;
+    let measured = distinct(view, |times| {
+        times
+            .measured_steps
+            .map_or_else(String::new, |steps| steps.to_string())
+    })?;
     Some(format!(
         "Steps of a run: {warmup} dropped as warm-up, then {measured} measured."
     ))
@@ -102,6 +110,10 @@ fn held_out(view: &View<'_>) -> Option<String> {
         .filter_map(|row| row.facts.as_ref())
         .peekable();
     done.peek()?;
+    let cells: Vec<_> = view.cells.iter().collect();
+    if are_of_commands(&cells) {
+        return None;
+    }
     let is_held_out = |name: &String| HELD_OUT.iter().any(|start| name.starts_with(start));
     if !done.any(|facts| facts.metrics.keys().any(is_held_out)) {
         return Some(

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::base::statistics::{median, range};
 use crate::base::text::count;
 use crate::base::units::{human, human_integer};
-use crate::event::RunFacts;
+use crate::event::{RunFacts, RunTimes};
 use crate::report::number::{Number, Provenance, between};
 use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
@@ -86,8 +86,9 @@ pub(crate) fn loss_name(view: &View<'_>) -> &'static str {
 /// Metrics that say how good a model is, the best first: where all cells have one, it is their quality.
 const QUALITIES: [&str; 4] = ["test_accuracy", "val_accuracy", "test_r2", "val_r2"];
 
-/// The column that says how good cells are: a metric that all of those with facts have, else the best loss.
-pub(crate) fn column(cells: &[&Cell<'_>]) -> &'static str {
+/// The column that says how good cells are: a metric that all of those with facts have, also one that a command declares, else
+/// the best loss.
+pub(crate) fn column(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let facts = || {
         let rows = cells.iter().flat_map(|cell| &cell.runs);
         rows.filter_map(|row| row.facts.as_ref())
@@ -97,7 +98,30 @@ pub(crate) fn column(cells: &[&Cell<'_>]) -> &'static str {
             && facts().all(|facts| facts.metrics.get(name).is_some_and(Option::is_some))
     };
     let found = QUALITIES.into_iter().find(|metric| has(metric));
-    found.unwrap_or("best_loss")
+    let declared = || {
+        let columns = view.set.plan.columns.iter();
+        let judged =
+            columns.filter(|column| !column.is_time && column.direction != Direction::None);
+        let names = judged.map(|column| &*column.name);
+        names
+            .filter(|_| are_of_commands(cells))
+            .find(|name| !name.starts_with("best_") && has(name))
+    };
+    found.or_else(declared).unwrap_or("best_loss").to_owned()
+}
+
+/// Whether programs of the user trained the cells, which report what they like.
+pub(crate) fn are_of_commands(cells: &[&Cell<'_>]) -> bool {
+    let rows = cells.iter().flat_map(|cell| &cell.blocks);
+    let mut times = rows.filter_map(|row| row.times.as_ref()).peekable();
+    times.peek().is_some() && times.all(RunTimes::is_of_command)
+}
+
+/// Whether the runs of cells report nothing but times.
+pub(crate) fn are_silent(cells: &[&Cell<'_>]) -> bool {
+    let rows = cells.iter().flat_map(|cell| &cell.runs);
+    let mut facts = rows.filter_map(|row| row.facts.as_ref());
+    facts.all(|facts| facts.metrics.is_empty() && facts.best_loss.is_none())
 }
 
 /// That the best of several choices by a quality is optimistic, as the data that it is told on chose it, and what data that
@@ -157,6 +181,10 @@ pub(crate) enum Untold {
 pub(crate) fn told(cells: &[&Cell<'_>]) -> Result<(), Untold> {
     let rows = cells.iter().flat_map(|cell| &cell.runs);
     let facts: Vec<&RunFacts> = rows.filter_map(|row| row.facts.as_ref()).collect();
+    if are_of_commands(cells) && !are_silent(cells) {
+        // What a command declares is what it is to be judged by.
+        return Ok(());
+    }
     if facts.is_empty() || !facts.iter().all(|facts| has_learned(facts) == Some(true)) {
         return Err(Untold::NotLearned);
     }

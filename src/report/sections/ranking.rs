@@ -10,7 +10,7 @@ use crate::results::fixed_column;
 
 use super::difference;
 use super::field::{self, Field, MEDIAN};
-use super::quality::told;
+use super::quality::{are_of_commands, told};
 use super::speed::timing;
 use super::tasks::{Task, named, tasks};
 
@@ -21,15 +21,21 @@ pub(crate) enum Pace {
     Epoch,
     /// Samples per second, where epochs were capped.
     Throughput,
+    /// Seconds of a whole run, where nothing smaller is known: commands.
+    Run,
 }
 
 impl Pace {
     /// What suits the cells.
     pub(crate) fn of(cells: &[&Cell<'_>]) -> Self {
-        let mut measured = cells.iter().filter(|cell| cell.is_measured());
+        let measured = cells.iter().filter(|cell| cell.is_measured());
         let is_whole = |cell: &&Cell<'_>| timing(cell, "epoch_s").is_some();
-        if measured.clone().next().is_some() && measured.all(is_whole) {
+        let has_throughput = |cell: &&Cell<'_>| timing(cell, "samples_per_s").is_some();
+        let is_run = |cell: &&Cell<'_>| timing(cell, "total_s").is_some();
+        if measured.clone().next().is_some() && measured.clone().all(is_whole) {
             Self::Epoch
+        } else if !measured.clone().any(has_throughput) && measured.clone().any(is_run) {
+            Self::Run
         } else {
             Self::Throughput
         }
@@ -40,6 +46,7 @@ impl Pace {
         match self {
             Self::Epoch => "epoch_s",
             Self::Throughput => "samples_per_s",
+            Self::Run => "total_s",
         }
     }
 
@@ -56,6 +63,11 @@ impl Pace {
                 "median throughput, as not every cell ran whole epochs",
                 "throughput ÷ that of the baseline",
             ],
+            Self::Run => [
+                "run",
+                "median time of a whole run",
+                "time of the baseline's run ÷ own",
+            ],
         }
     }
 }
@@ -64,7 +76,7 @@ impl Pace {
 pub(crate) fn fastest_first<'v, 'a>(cells: &[&'v Cell<'a>]) -> Vec<(&'v Cell<'a>, Number)> {
     let pace = Pace::of(cells);
     let mut ordered = highest_first(cells, pace.column());
-    if pace == Pace::Epoch {
+    if pace != Pace::Throughput {
         ordered.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
     }
     ordered
@@ -117,7 +129,9 @@ pub(crate) fn not_comparable(view: &View<'_>, a: &Cell<'_>, b: &Cell<'_>) -> Opt
 /// Why two cells were not measured alike, whatever they compute; `None` where they were.
 pub(crate) fn measured_apart(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str> {
     let environment = |cell: &Cell<'_>| cell.timing.map(|row| row.env_id.clone());
-    if a.info.code_hash != b.info.code_hash {
+    // Every command is code of its own.
+    let are_commands = are_of_commands(&[a]) && are_of_commands(&[b]);
+    if a.info.code_hash != b.info.code_hash && !are_commands {
         Some("measured with other code")
     } else if environment(a) != environment(b) {
         Some("measured in another environment")
@@ -325,7 +339,7 @@ fn against(
         return Entry::detailed("–", format!("not comparable: {reason}"));
     }
     let ratio = match pace {
-        Pace::Epoch => base_speed.value / speed.value,
+        Pace::Epoch | Pace::Run => base_speed.value / speed.value,
         Pace::Throughput => speed.value / base_speed.value,
     };
     Entry::number(Some(&Number::ratio(ratio, "speed-up")))

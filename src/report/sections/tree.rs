@@ -67,7 +67,9 @@ fn table(view: &View<'_>, cell: &Cell<'_>, parts: &[Part], number: usize) -> Tab
 /// The runs that count, with their times.
 fn timed<'a>(cell: &Cell<'a>) -> impl Iterator<Item = (&'a BlockRow, &'a RunTimes)> {
     let runs = cell.counted.iter();
-    runs.filter_map(|run| Some((*run, run.times.as_ref()?)))
+    let times = runs.filter_map(|run| Some((*run, run.times.as_ref()?)));
+    // A command's time has no parts that are known.
+    times.filter(|(_, times)| !times.is_of_command())
 }
 
 /// The parts of a cell's mean run, each before its own parts.
@@ -125,7 +127,7 @@ fn whole(run: &BlockRow, times: &RunTimes) -> f64 {
 }
 
 fn seconds_of_steps(times: &RunTimes, ms: f64) -> f64 {
-    times.measured_steps as f64 * ms / 1e3
+    times.measured_steps.unwrap_or_default() as f64 * ms / 1e3
 }
 
 /// Places of a part and of all that lies within it.

@@ -55,7 +55,7 @@ pub(super) struct Source {
 #[derive(Debug)]
 pub(super) struct Drawn {
     pub(super) position_mm: [f64; 3],
-    /// Mean hits on a surface without attenuation.
+    /// Mean number of hits of an event on the whole surface, before attenuation is applied.
     pub(super) hits: f64,
 }
 

@@ -79,7 +79,7 @@ pub struct Mistake {
 }
 
 impl Mistake {
-    fn new(path: &[String], message: String) -> Self {
+    pub(crate) fn new(path: &[String], message: String) -> Self {
         Self {
             path: path.to_vec(),
             span: None,
@@ -97,14 +97,14 @@ impl Mistake {
         }
     }
 
-    fn of_key(self) -> Self {
+    pub(crate) fn of_key(self) -> Self {
         Self {
             is_key: true,
             ..self
         }
     }
 
-    fn help(mut self, line: impl Into<String>) -> Self {
+    pub(crate) fn help(mut self, line: impl Into<String>) -> Self {
         self.help.push(line.into());
         self
     }

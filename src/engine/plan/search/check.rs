@@ -94,7 +94,7 @@ fn pruner(search: &SearchSpec, table: &Table) -> Option<Diagnostic> {
         });
     }
     let (title, label, help) = match search.objectives.as_slice() {
-        [one] if objective::watched(&one.column).is_none() => (
+        [one] if one.watched().is_none() => (
             format!(
                 "a pruner cannot watch `{}`: no epoch reports it",
                 one.column
@@ -205,7 +205,7 @@ pub(in crate::plan) fn names_of_metrics(plan: &Plan, known: &BTreeSet<String>) -
     };
     let unknown = search.objectives.iter().filter_map(|one| {
         let column = &one.column;
-        let watched = objective::watched(column)?;
+        let watched = one.watched()?;
         let is_read = column.strip_prefix("best_") == Some(&watched) || search.pruner.prunes();
         if !is_read || watched == objective::DECIDING_LOSS || known.contains(&watched) {
             return None;

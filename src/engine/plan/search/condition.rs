@@ -138,7 +138,7 @@ fn values(
     found.map(|index| Arc::clone(&axis.values[index])).collect()
 }
 
-/// Positions of the values that `nodes` name among the `known` ones of `other`.
+/// Positions among `known`, the values of the parameter `other`, of the values that `nodes` name.
 fn indices(
     name: &str,
     other: &str,

@@ -114,7 +114,7 @@ fn only_choice(name: &str, table: &Table, mistakes: &mut Vec<Diagnostic>) {
     }
 }
 
-/// The table of a range without `when`, which `condition` reads.
+/// Reads the table of a range as a `T`, without its key `when`, which is read by the module `condition`.
 fn section<T: DeserializeOwned>(name: &str, table: &Table, kind: &str) -> Read<T> {
     let mut rest = table.clone();
     rest.take("when");

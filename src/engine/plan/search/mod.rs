@@ -88,6 +88,18 @@ pub struct ObjectiveSpec {
     pub direction: ObjectiveDirection,
     /// Whether its values depend on a clock, so that the same seed may give other trials.
     pub depends_on_clock: bool,
+    /// Whether a command declares it as a fact, so that epochs may have it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_declared: bool,
+}
+
+impl ObjectiveSpec {
+    /// The value that a pruner watches after each epoch ([`objective::watched`]).
+    pub fn watched(&self) -> Option<String> {
+        let plain = self.column.strip_prefix("best_").unwrap_or(&self.column);
+        let own = self.is_declared.then(|| plain.to_owned());
+        own.or_else(|| objective::watched(&self.column))
+    }
 }
 
 /// Whether lower or higher is better.

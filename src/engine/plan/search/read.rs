@@ -1,11 +1,13 @@
 //! Reads `[search]`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
 use crate::diag::{Diagnostic, Place, did_you_mean, nearest};
 use crate::manifest::{Key, Node, Table};
+use crate::models::{Better, MetricSpec};
 
 use super::super::assign;
 use super::super::axis_info::AxisInfo;
@@ -16,7 +18,7 @@ use super::super::targets::columns_help;
 use super::condition::{Known, when};
 use super::domain::{self, domain};
 use super::section::{ObjectiveSection, PrunerSpec, SamplerSpec, SearchSection};
-use super::{ObjectiveSpec, Parameter, SearchSpec, Space, Written, objective};
+use super::{ObjectiveDirection, ObjectiveSpec, Parameter, SearchSpec, Space, Written, objective};
 
 /// Keys of `[search]` that are not plain values.
 pub(in crate::plan) const APART: [&str; 5] = ["objective", "sampler", "pruner", "space", "final"];
@@ -29,6 +31,7 @@ const FINAL_FORM: &str = "write settings by path: `final = { \"train.epochs\" = 
 pub(in crate::plan) fn read(
     node: &Node,
     axes: &[AxisInfo],
+    declared: &BTreeMap<String, MetricSpec>,
     mistakes: &mut Vec<Diagnostic>,
 ) -> Option<(SearchSpec, Vec<Written>)> {
     let table = node.as_table()?;
@@ -46,7 +49,7 @@ pub(in crate::plan) fn read(
     let section: SearchSection = taken(read_section(&plain, "search", "search", &APART), mistakes);
     let sampler: SamplerSpec = tagged(table, "sampler", mistakes);
     let pruner: PrunerSpec = tagged(table, "pruner", mistakes);
-    let objectives = objectives(node, table, mistakes);
+    let objectives = objectives(node, table, declared, mistakes);
     let written = space(node, table, axes, mistakes);
     if table.get("trials").is_none() && !sampler.is_grid() {
         mistakes.push(
@@ -99,7 +102,12 @@ fn tagged<T: DeserializeOwned + Default>(
     taken(read, mistakes)
 }
 
-fn objectives(section: &Node, table: &Table, mistakes: &mut Vec<Diagnostic>) -> Vec<ObjectiveSpec> {
+fn objectives(
+    section: &Node,
+    table: &Table,
+    declared: &BTreeMap<String, MetricSpec>,
+    mistakes: &mut Vec<Diagnostic>,
+) -> Vec<ObjectiveSpec> {
     let node = table.get("objective");
     let nodes = node.map_or(&[][..], Node::alternatives);
     if nodes.is_empty() {
@@ -111,7 +119,7 @@ fn objectives(section: &Node, table: &Table, mistakes: &mut Vec<Diagnostic>) -> 
     }
     let mut objectives: Vec<ObjectiveSpec> = Vec::new();
     for node in nodes {
-        let (place, spec) = match one_objective(node) {
+        let (place, spec) = match one_objective(node, declared) {
             Ok(found) => found,
             Err(found) => {
                 mistakes.extend(found);
@@ -128,7 +136,10 @@ fn objectives(section: &Node, table: &Table, mistakes: &mut Vec<Diagnostic>) -> 
     objectives
 }
 
-fn one_objective(node: &Node) -> Read<(Place, ObjectiveSpec)> {
+fn one_objective(
+    node: &Node,
+    declared: &BTreeMap<String, MetricSpec>,
+) -> Read<(Place, ObjectiveSpec)> {
     let (place, column, direction) = if let Some(column) = node.as_str() {
         (node.place, column.to_owned(), None)
     } else {
@@ -141,14 +152,19 @@ fn one_objective(node: &Node) -> Read<(Place, ObjectiveSpec)> {
             section.direction,
         )
     };
-    let known = objective::direction(&column);
+    let metric = declared.get(column.strip_prefix("best_").unwrap_or(&column));
+    let by_command = metric.map(|metric| match metric.better {
+        Better::Lower => ObjectiveDirection::Minimize,
+        Better::Higher => ObjectiveDirection::Maximize,
+    });
+    let known = by_command.or_else(|| objective::direction(&column));
     let is_slip = || {
         let mut columns = objective::known_columns().into_iter();
         known.is_none()
             && columns.all(|other| other != column)
             && nearest(&column, objective::known_columns()).is_some()
     };
-    if !objective::is_known(&column) || is_slip() {
+    if metric.is_none() && (!objective::is_known(&column) || is_slip()) {
         return Err(vec![no_column(&column, place)]);
     }
     let Some(direction) = direction.or(known) else {
@@ -158,11 +174,13 @@ fn one_objective(node: &Node) -> Read<(Place, ObjectiveSpec)> {
         let help = format!("write `{form}`, or `\"maximize\"`");
         return Err(vec![Diagnostic::error(title).at(place, label).help(help)]);
     };
-    let depends_on_clock = objective::is_clock(&column);
+    let is_time = metric.is_some_and(|metric| metric.time);
+    let depends_on_clock = is_time || objective::is_clock(&column);
     let spec = ObjectiveSpec {
         column,
         direction,
         depends_on_clock,
+        is_declared: metric.is_some() && !is_time,
     };
     Ok((place, spec))
 }

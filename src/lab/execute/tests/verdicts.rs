@@ -231,7 +231,7 @@ fn asked(rest: &str, limits: LimitsSpec, stop: &AtomicBool, verdict: &Verdict) -
         Event::Epoch(_) => verdict.clone(),
         _ => Verdict::GoOn,
     };
-    worker(&script).launch(&job, 1, stop, &mut answer)
+    worker(&script).launch(&job, ONE, stop, &mut answer)
 }
 
 /// Echoes the reply to standard error, and finishes.

@@ -28,7 +28,7 @@ mod stored_run;
 pub use journal::{Entries, Entry, JournalFile, journal_path, journals};
 pub use keys::{Conditions, RunKeys};
 pub use lock::Lock;
-pub use run_conditions::{RunConditions, arithmetic};
+pub use run_conditions::{RunConditions, code_parts};
 pub use shard::Taken;
 pub use stored_run::{StoredRun, StoredSample};
 

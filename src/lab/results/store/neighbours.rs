@@ -1,4 +1,4 @@
-//! Stores of the neighbouring results folders; their run times are used for estimates.
+//! Finds the stores (finished runs, on disk) of the other results folders beside this one in `reports/`: their run times serve estimates.
 
 use std::fs;
 use std::path::{Path, PathBuf};

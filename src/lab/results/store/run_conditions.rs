@@ -1,6 +1,6 @@
 //! [`RunConditions`]: machine, build and run settings, from which the keys of new runs are made.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::build_info::{self, Arithmetic};
 use crate::device::DeviceKind;
@@ -37,7 +37,7 @@ impl RunConditions {
         let here = || numeric_class(cell.spec.train.device);
         RunKeys {
             cell_hash: cell.cell_hash.clone(),
-            code_hash: build_info::code_hash(arithmetic(&cell.spec)),
+            code_hash: code_hash(&cell.spec),
             numeric_class: elsewhere.unwrap_or_else(here),
             conditions: Conditions {
                 env_id: self.env_id.clone(),
@@ -53,8 +53,24 @@ impl RunConditions {
     }
 }
 
+/// Digest of the code that decides a cell's facts: of its program, else of this build.
+fn code_hash(spec: &CellSpec) -> String {
+    match &spec.program {
+        Some(program) => program.code_hash.clone(),
+        None => build_info::code_hash(arithmetic(spec)),
+    }
+}
+
+/// The parts of that code by name.
+pub fn code_parts(spec: &CellSpec) -> BTreeMap<String, String> {
+    match &spec.program {
+        Some(program) => program.code.clone(),
+        None => build_info::code_parts(arithmetic(spec)),
+    }
+}
+
 /// The kind of arithmetic (CPU or GPU) that produces a cell's facts; it selects the sources that its code hash covers.
-pub fn arithmetic(spec: &CellSpec) -> Arithmetic {
+fn arithmetic(spec: &CellSpec) -> Arithmetic {
     match spec.train.device {
         DeviceKind::Cpu => Arithmetic::Cpu,
         DeviceKind::Cuda(_) => Arithmetic::Gpu,

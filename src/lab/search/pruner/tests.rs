@@ -48,6 +48,7 @@ fn search(pruner: PrunerSpec, direction: ObjectiveDirection) -> SearchSpec {
             column: "best_loss".to_owned(),
             direction,
             depends_on_clock: false,
+            is_declared: false,
         }],
         trials: 1,
         jobs: 1,

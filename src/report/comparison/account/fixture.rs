@@ -182,7 +182,7 @@ fn run(variant: &Variant, block: usize) -> BlockRow {
         exclusive: true,
         times: Some(RunTimes {
             warmup_steps: 3,
-            measured_steps: 97,
+            measured_steps: Some(97),
             step_ms: variant.1 * drift,
             step_mean_ms: variant.1 * drift,
             phases: phases(variant.1 * drift),

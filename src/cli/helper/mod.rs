@@ -1,0 +1,37 @@
+//! `fieldtrial helper`: prints a file that programs use to report their runs.
+
+use std::io::{self, Write};
+
+use clap::{Args, ValueEnum};
+
+use super::{Outcome, exit_code};
+
+/// The Python file, whole.
+pub(super) const PYTHON: &str = include_str!("fieldtrial.py");
+
+/// Print a file that a program reports its runs with
+///
+/// One file without dependencies, to be copied beside your script; docs/worker-protocol.md is the contract behind it, for other
+/// languages.
+///
+/// Example: `fieldtrial helper python > fieldtrial.py`
+#[derive(Debug, Args)]
+pub(super) struct HelperArguments {
+    /// The language of the program
+    language: HelperLanguage,
+}
+
+/// A language that there is a helper for.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum HelperLanguage {
+    /// Python 3.7 or later
+    Python,
+}
+
+pub(super) fn helper(arguments: &HelperArguments) -> Outcome {
+    let text = match arguments.language {
+        HelperLanguage::Python => PYTHON,
+    };
+    io::stdout().write_all(text.as_bytes())?;
+    Ok(exit_code::GOOD)
+}

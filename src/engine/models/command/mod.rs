@@ -1,0 +1,267 @@
+//! Any program as a trainer (`kind = "command"`): what a manifest says of it. `docs/worker-protocol.md` is the contract.
+
+mod parameter;
+mod template;
+
+pub(crate) use parameter::text;
+pub use parameter::{Parameter, ParameterKind};
+pub(crate) use template::escaped;
+pub use template::{RUN_WORDS, Template};
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::Mistake;
+
+/// A program that is run once for every cell and seed. It reads its settings from its arguments or from the file that
+/// `FIELDTRIAL_ORDER` names, and reports by lines of JSON in the file that `FIELDTRIAL_EVENTS` names: `docs/worker-protocol.md`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CommandSpec {
+    /// The program and its arguments, without a shell, started in the manifest's folder. `{lr}` is the parameter `lr`,
+    /// `{train.batch-size}` a setting by its path; `{seed}`, `{threads}`, `{device}`, `{dataset}` and `{folder}` are those of
+    /// the run; a doubled brace stands for a brace.
+    #[schemars(length(min = 1))]
+    pub run: Vec<String>,
+    /// How all parameters are passed besides: `none`; as `flags` (`--lr=0.001`); as one argument with `json`; in the
+    /// environment (`env`: `LR=0.001`).
+    #[serde(default)]
+    pub pass: Pass,
+    /// Files whose content decides whether a result still holds, relative to the manifest: `["train.py", "lib/**/*.py"]`.
+    pub code: Vec<String>,
+    /// Files that the program reads: another content is another cell.
+    #[serde(default)]
+    pub data: Vec<String>,
+    /// Commands that must succeed before the program can run here; where one fails, its cells are skipped.
+    #[serde(default)]
+    pub requires: Vec<Vec<String>>,
+    /// The command that `fieldtrial ab` builds each side with, in the manifest's folder.
+    #[serde(default)]
+    pub build: Vec<String>,
+    /// Parameters by name: `{ float = [1e-5, 1.0], default = 1e-3 }`, `{ int = [8, 1024] }`, `{ choice = ["adam", "sgd"] }`,
+    /// `{ bool = true, flag = "--amp" }`, or a value. An axis or a search changes them: `models.NAME.PARAMETER`.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, Json>,
+    /// Values that the program reports, by name. A run that ends without one of them has failed.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, MetricSpec>,
+    /// Regular expressions that find metrics in what the program prints, for programs that are not to be changed; the first
+    /// group is the number.
+    #[serde(default)]
+    pub scrape: BTreeMap<String, String>,
+}
+
+/// How all parameters of a command are passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pass {
+    /// Only where `run` names them; the order has them too.
+    #[default]
+    None,
+    /// `--NAME=VALUE`, after `run`.
+    Flags,
+    /// One argument, a JSON object, after `run`.
+    Json,
+    /// Variables of the environment, in capital letters.
+    Env,
+}
+
+/// A value that a command reports.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct MetricSpec {
+    /// Whether lower or higher values are better.
+    pub better: Better,
+    /// Whether it is a time or another measured value: with interval and verdict. Else it is a fact, the same at every
+    /// repeat.
+    #[serde(default)]
+    pub time: bool,
+    /// Relative difference below which two values of a fact count as equal.
+    #[serde(default)]
+    #[schemars(range(min = 0))]
+    pub tolerance: f64,
+    /// The unit, as tables show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+}
+
+/// Whether lower or higher values of a metric are better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Better {
+    /// A smaller value is better.
+    Lower,
+    /// A larger value is better.
+    Higher,
+}
+
+/// Names that events give a meaning of their own; no metric has one.
+pub const EVENT_KEYS: [&str; 8] = [
+    "event",
+    "epoch",
+    "epochs",
+    "step",
+    "steps",
+    "steps_per_epoch",
+    "samples",
+    "parameters",
+];
+
+impl CommandSpec {
+    /// The parameters with their values.
+    ///
+    /// # Errors
+    /// Every mistake in them.
+    pub fn read_parameters(&self) -> Result<BTreeMap<String, Parameter>, Vec<Mistake>> {
+        let mut mistakes = Vec::new();
+        let mut parameters = BTreeMap::new();
+        for (name, json) in &self.parameters {
+            match Parameter::read(name, json) {
+                Ok(parameter) => {
+                    parameters.insert(name.clone(), parameter);
+                }
+                Err(found) => mistakes.extend(found),
+            }
+        }
+        if mistakes.is_empty() {
+            Ok(parameters)
+        } else {
+            Err(mistakes)
+        }
+    }
+
+    /// Every mistake that shows without the rest of the cell.
+    pub fn mistakes(&self) -> Vec<Mistake> {
+        let mut mistakes = self.read_parameters().err().unwrap_or_default();
+        let path = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>();
+        if self.run.first().is_none_or(String::is_empty) {
+            let message = "`run` needs a program".to_owned();
+            mistakes.push(
+                Mistake::new(&path(&["run"]), message)
+                    .help("for example `run = [\"python3\", \"train.py\", \"--lr={lr}\"]`"),
+            );
+        }
+        for (index, text) in self.run.iter().enumerate() {
+            if let Err(message) = Template::read(text) {
+                mistakes.push(Mistake::new(&path(&["run", &index.to_string()]), message));
+            }
+        }
+        for (section, patterns) in [("code", &self.code), ("data", &self.data)] {
+            for (index, pattern) in patterns.iter().enumerate() {
+                if let Err(error) = glob::Pattern::new(pattern) {
+                    let place = path(&[section, &index.to_string()]);
+                    let message = format!("`{pattern}` is no pattern of files: {}", error.msg);
+                    mistakes.push(Mistake::new(&place, message));
+                }
+            }
+        }
+        for (index, command) in self.requires.iter().enumerate() {
+            if command.is_empty() {
+                let place = path(&["requires", &index.to_string()]);
+                mistakes.push(Mistake::new(&place, "an empty command".to_owned()));
+            }
+        }
+        for name in self.metrics.keys() {
+            mistakes.extend(wrong_metric_name(name));
+        }
+        for (name, expression) in &self.scrape {
+            let place = path(&["scrape", name]);
+            let wrong = match Regex::new(expression) {
+                Ok(regex) if regex.captures_len() < 2 => Some(format!(
+                    "`{expression}` has no group `(…)` around the number"
+                )),
+                Ok(_) => None,
+                Err(error) => {
+                    let text = error.to_string();
+                    let last = text.lines().last().unwrap_or_default();
+                    Some(format!("no regular expression: {last}"))
+                }
+            };
+            mistakes.extend(wrong.map(|message| Mistake::new(&place, message)));
+            if !self.metrics.contains_key(name) && name != "train_loss" {
+                let message = format!("`scrape` finds `{name}`, which is not in `metrics`");
+                mistakes.push(Mistake::new(&place, message).of_key().help(format!(
+                    "declare it: `metrics.{name} = {{ better = \"lower\" }}`"
+                )));
+            }
+        }
+        mistakes
+    }
+}
+
+/// A metric becomes a column: lower-case letters, digits and `_`, and no name that events use otherwise.
+fn wrong_metric_name(name: &str) -> Option<Mistake> {
+    let is_word = name.starts_with(|letter: char| letter.is_ascii_lowercase())
+        && name
+            .chars()
+            .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
+    let message = if !is_word {
+        format!("a metric has lower-case letters, digits and `_`, not `{name}`")
+    } else if EVENT_KEYS.contains(&name) {
+        format!("`{name}` has a meaning of its own in events; a metric needs another name")
+    } else {
+        return None;
+    };
+    Some(Mistake::new(&["metrics".to_owned(), name.to_owned()], message).of_key())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn spec(json: Json) -> CommandSpec {
+        serde_json::from_value(json).expect("a command")
+    }
+
+    fn messages(json: Json) -> Vec<String> {
+        let mistakes = spec(json).mistakes().into_iter();
+        mistakes
+            .map(|mistake| format!("{}: {}", mistake.path.join("."), mistake.message))
+            .collect()
+    }
+
+    #[test]
+    fn a_whole_command_has_no_mistake() {
+        let found = messages(json!({
+            "run": ["python3", "train.py", "--lr={lr}", "{amp}", "{{}}"],
+            "code": ["train.py", "lib/**/*.py"],
+            "parameters": {
+                "lr": { "float": [1e-5, 1.0], "default": 1e-3 },
+                "amp": { "bool": true, "default": false, "flag": "--amp" },
+                "width": 64,
+            },
+            "metrics": { "val_loss": { "better": "lower", "tolerance": 1e-4 } },
+            "scrape": { "val_loss": "val_loss=([0-9.]+)" },
+        }));
+        assert_eq!(found, Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_mistake_has_its_path() {
+        let found = messages(json!({
+            "run": ["python3", "--lr={lr"],
+            "code": ["a***b"],
+            "parameters": { "lr": { "float": [1.0, 0.0], "default": 0.5 }, "x": { "integer": [1, 2] } },
+            "metrics": { "Loss": { "better": "lower" }, "epoch": { "better": "lower" } },
+            "scrape": { "val_loss": "val_loss=[0-9]+", "y": "(" },
+        }));
+        let expected = [
+            "parameters.lr.float: the range is empty: nothing is above 1 and below 0",
+            "parameters.x: `x` needs one of `float`, `int`, `choice` and `bool`",
+            "run.1: `{lr` has no `}`; `{{` stands for `{`",
+            "code.0: `a***b` is no pattern of files: wildcards are either regular `*` or recursive `**`",
+            "metrics.Loss: a metric has lower-case letters, digits and `_`, not `Loss`",
+            "metrics.epoch: `epoch` has a meaning of its own in events; a metric needs another name",
+            "scrape.val_loss: `val_loss=[0-9]+` has no group `(…)` around the number",
+            "scrape.val_loss: `scrape` finds `val_loss`, which is not in `metrics`",
+            "scrape.y: no regular expression: error: unclosed group",
+            "scrape.y: `scrape` finds `y`, which is not in `metrics`",
+        ];
+        assert_eq!(found, expected);
+    }
+}

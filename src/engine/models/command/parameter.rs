@@ -1,0 +1,193 @@
+//! [`Parameter`]: a setting of a command, with its type, its range and its value.
+
+use serde_json::{Map, Value as Json};
+
+use super::Mistake;
+
+/// A parameter of a command with its value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameter {
+    /// Type and range.
+    pub kind: ParameterKind,
+    /// The value: of an axis, a variant or a search, else the default.
+    pub value: Json,
+    /// The flag that passes it: `--amp`; `--NAME` without one.
+    pub flag: Option<String>,
+}
+
+/// Type and range of a parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ParameterKind {
+    /// A number from the first to the second.
+    Float(f64, f64),
+    /// A whole number from the first to the second.
+    Int(i64, i64),
+    /// One of these words.
+    Choice(Vec<String>),
+    /// True or false.
+    Bool,
+    /// Written as a value: any.
+    Any,
+}
+
+const KEYS: [&str; 6] = ["float", "int", "choice", "bool", "default", "flag"];
+
+impl Parameter {
+    /// The parameter `name` as the manifest has it, the value of an axis in place of its default.
+    ///
+    /// # Errors
+    /// Every mistake.
+    pub(super) fn read(name: &str, json: &Json) -> Result<Self, Vec<Mistake>> {
+        let one = |keys: &[&str], message: String| vec![Mistake::new(&path(name, keys), message)];
+        if let Some(message) = wrong_name(name) {
+            return Err(vec![Mistake::new(&path(name, &[]), message).of_key()]);
+        }
+        let table = match json {
+            Json::Object(table) => table,
+            Json::Array(_) => {
+                let message = format!("`{name}` is one value; several are an axis or a `choice`");
+                return Err(one(&[], message));
+            }
+            value => {
+                return Ok(Self {
+                    kind: ParameterKind::Any,
+                    value: value.clone(),
+                    flag: None,
+                });
+            }
+        };
+        let kinds = table.keys().filter(|key| KEYS[..4].contains(&key.as_str()));
+        if kinds.count() != 1 {
+            let message = format!("`{name}` needs one of `float`, `int`, `choice` and `bool`");
+            return Err(one(&[], message));
+        }
+        let unknown = unknown_keys(name, table);
+        if !unknown.is_empty() {
+            return Err(unknown);
+        }
+        let kind = kind(table).map_err(|(key, message)| one(&[key], message))?;
+        let flag = match table.get("flag") {
+            None => None,
+            Some(Json::String(flag)) => Some(flag.clone()),
+            Some(_) => return Err(one(&["flag"], "a flag is a text, `\"--amp\"`".to_owned())),
+        };
+        let Some(value) = table.get("default") else {
+            let mistake = Mistake::new(&path(name, &[]), format!("`{name}` has no value"));
+            let help = format!("give it a `default`, or an axis `models.NAME.{name}`");
+            return Err(vec![mistake.help(help)]);
+        };
+        let value = kind
+            .fitted(value)
+            .map_err(|message| one(&["default"], format!("`{name}`: {message}")))?;
+        Ok(Self { kind, value, flag })
+    }
+
+    /// The value as an argument has it.
+    pub fn text(&self) -> String {
+        text(&self.value)
+    }
+}
+
+/// Path in the model's section to the parameter `name`, and to `keys` of it.
+fn path(name: &str, keys: &[&str]) -> Vec<String> {
+    let above = ["parameters", name];
+    let keys = above.iter().chain(keys);
+    keys.map(|key| (*key).to_owned()).collect()
+}
+
+fn wrong_name(name: &str) -> Option<String> {
+    let is_word = name.starts_with(|letter: char| letter.is_ascii_lowercase())
+        && name
+            .chars()
+            .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
+    if !is_word {
+        return Some(format!(
+            "a parameter has lower-case letters, digits and `_`, not `{name}`"
+        ));
+    }
+    let is_of_run = super::RUN_WORDS.contains(&name);
+    is_of_run.then(|| format!("`{name}` is given by the run; a parameter needs another name"))
+}
+
+fn unknown_keys(name: &str, table: &Map<String, Json>) -> Vec<Mistake> {
+    let unknown = table.keys().filter(|key| !KEYS.contains(&key.as_str()));
+    let mistake = |key: &String| {
+        let message = format!("`{name}` has no key `{key}`");
+        let mistake = Mistake::new(&path(name, &[key]), message).of_key();
+        mistake.help(format!("there are {}", crate::diag::list(KEYS)))
+    };
+    unknown.map(mistake).collect()
+}
+
+/// A JSON value as an argument: texts without quotes, numbers as short as they can be read back.
+pub(crate) fn text(value: &Json) -> String {
+    match value {
+        Json::String(text) => text.clone(),
+        Json::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+fn kind(table: &Map<String, Json>) -> Result<ParameterKind, (&'static str, String)> {
+    if let Some(range) = table.get("float") {
+        let ends: Result<[f64; 2], _> = serde_json::from_value(range.clone());
+        let Ok([low, high]) = ends else {
+            return Err(("float", "a range is two numbers, `[1e-5, 1.0]`".to_owned()));
+        };
+        if low > high {
+            let message = format!("the range is empty: nothing is above {low} and below {high}");
+            return Err(("float", message));
+        }
+        return Ok(ParameterKind::Float(low, high));
+    }
+    if let Some(range) = table.get("int") {
+        let ends: Result<[i64; 2], _> = serde_json::from_value(range.clone());
+        let Ok([low, high]) = ends else {
+            let message = "a range is two whole numbers, `[8, 1024]`".to_owned();
+            return Err(("int", message));
+        };
+        if low > high {
+            let message = format!("the range is empty: nothing is above {low} and below {high}");
+            return Err(("int", message));
+        }
+        return Ok(ParameterKind::Int(low, high));
+    }
+    if let Some(words) = table.get("choice") {
+        let words: Result<Vec<String>, _> = serde_json::from_value(words.clone());
+        return match words {
+            Ok(words) if !words.is_empty() => Ok(ParameterKind::Choice(words)),
+            _ => Err((
+                "choice",
+                "choices are words, `[\"adam\", \"sgd\"]`".to_owned(),
+            )),
+        };
+    }
+    match table.get("bool") {
+        Some(Json::Bool(true)) => Ok(ParameterKind::Bool),
+        _ => Err(("bool", "write `bool = true`".to_owned())),
+    }
+}
+
+impl ParameterKind {
+    /// The value as the program gets it, or what is wrong with it.
+    fn fitted(&self, value: &Json) -> Result<Json, String> {
+        let wrong = |expected: String| Err(format!("expected {expected}, found `{}`", text(value)));
+        match self {
+            Self::Float(low, high) => match value.as_f64() {
+                Some(number) if (*low..=*high).contains(&number) => Ok(Json::from(number)),
+                _ => wrong(format!("a number from {low} to {high}")),
+            },
+            Self::Int(low, high) => match value.as_i64() {
+                Some(number) if (*low..=*high).contains(&number) => Ok(Json::from(number)),
+                _ => wrong(format!("a whole number from {low} to {high}")),
+            },
+            Self::Choice(words) => match value.as_str() {
+                Some(word) if words.iter().any(|known| known == word) => Ok(value.clone()),
+                _ => wrong(crate::diag::list(words.iter().map(String::as_str))),
+            },
+            Self::Bool if value.is_boolean() => Ok(value.clone()),
+            Self::Bool => wrong("`true` or `false`".to_owned()),
+            Self::Any => Ok(value.clone()),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What the planner asks of programs and files that commands name; every answer is kept for the plan.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::base::shell;
+use crate::datasets::FingerprintCache;
+
+/// How long `PROGRAM --version` may take; a program without that flag may do anything.
+const VERSION_TIME: Duration = Duration::from_secs(5);
+
+/// How long a command of `requires` may take: importing PyTorch from a cold disk takes half a minute.
+const REQUIREMENT_TIME: Duration = Duration::from_mins(3);
+
+/// Bytes of a command's output that are read.
+const OUTPUT: u64 = 64 << 10;
+
+type Parts = BTreeMap<String, String>;
+
+/// Answers about programs and files, each asked once.
+#[derive(Debug, Default)]
+pub(super) struct Commands {
+    files: Mutex<HashMap<PathBuf, Result<Arc<Parts>, String>>>,
+    programs: Mutex<HashMap<PathBuf, Result<Arc<Parts>, String>>>,
+    requirements: Mutex<HashMap<Vec<String>, Result<(), String>>>,
+    digests: Arc<Mutex<FingerprintCache>>,
+}
+
+fn kept<K: std::hash::Hash + Eq, V: Clone>(
+    known: &Mutex<HashMap<K, V>>,
+    key: K,
+    ask: impl FnOnce() -> V,
+) -> V {
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    known.entry(key).or_insert_with(ask).clone()
+}
+
+impl Commands {
+    /// Keeps digests of files in `digests`.
+    pub(super) fn remembering(digests: Arc<Mutex<FingerprintCache>>) -> Self {
+        Self {
+            digests,
+            ..Self::default()
+        }
+    }
+
+    /// Digests of the files that `pattern` matches in `folder`, by their names relative to it.
+    ///
+    /// # Errors
+    /// Which file cannot be read, as a sentence.
+    pub(super) fn files(&self, folder: &Path, pattern: &str) -> Result<Parts, String> {
+        let all = PathBuf::from(glob::Pattern::escape(&folder.to_string_lossy())).join(pattern);
+        let found = kept(&self.files, all.clone(), || {
+            let paths = glob::glob(&all.to_string_lossy());
+            let paths = paths.map_err(|error| format!("`{pattern}`: {}", error.msg))?;
+            let mut digests = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut found = Parts::new();
+            for path in paths {
+                let path = path.map_err(|error| format!("`{pattern}`: {}", error.error()))?;
+                if path.is_file() {
+                    let digest = digests.file(&path).map_err(|error| error.to_string())?;
+                    found.insert(relative(&path, folder), digest);
+                }
+            }
+            Ok(Arc::new(found))
+        });
+        found.map(|parts| Parts::clone(&parts))
+    }
+
+    /// Digest and version of the program `name`, which is on PATH or a path seen from `folder`.
+    ///
+    /// # Errors
+    /// That it cannot be started, as a sentence.
+    pub(super) fn program(&self, folder: &Path, name: &str) -> Result<Parts, String> {
+        let found = kept(&self.programs, folder.join(name), || {
+            let path = located(folder, name).ok_or_else(|| absent(name))?;
+            let mut digests = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
+            let digest = digests.file(&path).map_err(|error| error.to_string())?;
+            let mut parts = Parts::from([(format!("program {name}"), digest)]);
+            // A file of the user's own may do its whole work, whatever its arguments are.
+            if !name.contains('/') {
+                let version = [name.to_owned(), "--version".to_owned()];
+                let output = output(folder, &version, VERSION_TIME).unwrap_or_default();
+                let first = output.1.lines().next().unwrap_or_default().to_owned();
+                parts.insert(format!("{name} --version"), first);
+            }
+            Ok(Arc::new(parts))
+        });
+        found.map(|parts| Parts::clone(&parts))
+    }
+
+    /// Whether a command of `requires` succeeds.
+    ///
+    /// # Errors
+    /// Why not, as a sentence.
+    pub(super) fn requirement(&self, folder: &Path, command: &[String]) -> Result<(), String> {
+        kept(&self.requirements, command.to_vec(), || {
+            let shown = shell::joined(command);
+            match output(folder, command, REQUIREMENT_TIME) {
+                Ok((true, _)) => Ok(()),
+                Ok((false, text)) => {
+                    let last = text.lines().rfind(|line| !line.trim().is_empty());
+                    Err(format!(
+                        "`{shown}` failed: {}",
+                        last.unwrap_or("no output").trim()
+                    ))
+                }
+                Err(reason) => Err(format!("`{shown}`: {reason}")),
+            }
+        })
+    }
+}
+
+/// A path below `folder` without it; another one as it is.
+pub(crate) fn relative(path: &Path, folder: &Path) -> String {
+    let inside = path.strip_prefix(folder).unwrap_or(path);
+    inside.to_string_lossy().into_owned()
+}
+
+/// That there is no such program.
+fn absent(name: &str) -> String {
+    if name.contains('/') {
+        format!("there is no program `{name}`")
+    } else {
+        format!("`{name}` is not on PATH")
+    }
+}
+
+/// The file of a program: seen from `folder` where the name has a `/`, else on PATH.
+fn located(folder: &Path, name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(folder.join(name)).filter(|path| path.is_file());
+    }
+    let paths = std::env::var_os("PATH")?;
+    let mut paths = std::env::split_paths(&paths).map(|path| path.join(name));
+    paths.find(|path| path.is_file())
+}
+
+/// Runs a command to its end; whether it succeeded, and what it printed.
+fn output(folder: &Path, command: &[String], time: Duration) -> Result<(bool, String), String> {
+    let [name, arguments @ ..] = command else {
+        return Err("an empty command".to_owned());
+    };
+    let program = located(folder, name).ok_or_else(|| absent(name))?;
+    let (reader, writer) = std::io::pipe().map_err(|error| error.to_string())?;
+    let errors = writer.try_clone().map_err(|error| error.to_string())?;
+    let mut process = Command::new(program);
+    process.args(arguments).current_dir(folder);
+    process.stdin(Stdio::null()).stdout(writer).stderr(errors);
+    let started = process.spawn();
+    // It holds ends of the pipe for writing, without which reading ends with the child.
+    drop(process);
+    let mut child = started.map_err(|error| error.to_string())?;
+    let text = thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = reader.take(OUTPUT).read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
+    let began = Instant::now();
+    loop {
+        match child.try_wait().map_err(|error| error.to_string())? {
+            Some(status) => return Ok((status.success(), text.join().unwrap_or_default())),
+            None if began.elapsed() >= time => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("not done after {} s", time.as_secs()));
+            }
+            None => thread::sleep(Duration::from_millis(2)),
+        }
+    }
+}

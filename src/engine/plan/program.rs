@@ -1,0 +1,347 @@
+//! [`Program`]: a command of one cell with its arguments, and the digests of what decides its results.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use crate::base::hash::Digest;
+use crate::diag::Diagnostic;
+use crate::manifest::{Key, Table, typed};
+use crate::models::{
+    CommandSpec, MetricSpec, Mistake, Parameter, Pass, RUN_WORDS, Template, argument_text, escaped,
+};
+
+use super::Plan;
+use super::declared;
+use super::homes::Unit;
+use super::identity::digest;
+use super::inputs::PlanInputs;
+use super::matrix::Axis;
+use super::reader::Reader;
+use super::units::{Resolved, Units};
+use super::validate::{in_axis, tries};
+
+/// A program that trains a cell, as its worker starts it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Program {
+    /// Folder that it is started in, absolute: the manifest's.
+    pub folder: PathBuf,
+    /// Program and arguments; what only the run knows ([`RUN_WORDS`]) is still in braces.
+    pub arguments: Vec<String>,
+    /// Variables of its environment that pass parameters.
+    pub environment: BTreeMap<String, String>,
+    /// Its parameters with their values.
+    pub parameters: BTreeMap<String, Json>,
+    /// Digest over [`Self::code`].
+    pub code_hash: String,
+    /// What decides whether a stored result still holds, by name: its files, the program, the arguments.
+    pub code: BTreeMap<String, String>,
+    /// Digest over the content of its `data` files.
+    pub data: String,
+    /// Why it cannot run on this machine; empty if it can.
+    pub lacking: String,
+}
+
+impl Program {
+    /// Digest over the parts `code` of a program.
+    pub fn hash_of(code: &BTreeMap<String, String>) -> String {
+        let parts = code.iter();
+        let digest = parts.fold(Digest::new(), |digest, (name, part)| {
+            digest.with(name).with(part)
+        });
+        digest.short()
+    }
+
+    /// The parts of the cell hash of a cell that this program trains.
+    pub(super) fn hash_parts(&self, cell: &Resolved) -> Vec<(&'static str, Arc<str>)> {
+        let train = &cell.train;
+        let metrics = cell.model.value.command().map(|spec| spec.metrics.keys());
+        let metrics: Vec<&String> = metrics.into_iter().flatten().collect();
+        let weights = train.init_from.as_deref().and_then(PlanInputs::file_digest);
+        let run = json!([train.device, train.threads, weights, metrics]);
+        let parts = [
+            ("arguments", digest(&(&self.arguments, &self.environment))),
+            ("parameters", digest(&self.parameters)),
+            ("dataset", cell.data.digest.to_string()),
+            ("data", self.data.clone()),
+            ("train", digest(&run)),
+            ("limits", cell.limits.digest.to_string()),
+        ];
+        parts.map(|(name, part)| (name, part.into())).into()
+    }
+}
+
+/// The program of a cell whose model is the command `spec`.
+///
+/// # Errors
+/// What is wrong with it, by path in the model's section.
+pub(super) fn program(
+    plan: &Plan,
+    cell: &Resolved,
+    spec: &CommandSpec,
+) -> Result<Program, Vec<Mistake>> {
+    let parameters = spec.read_parameters()?;
+    let folder = plan.written.folder.clone();
+    let mut mistakes = Vec::new();
+    let mut arguments = Vec::new();
+    for (index, text) in spec.run.iter().enumerate() {
+        match argument(text, &parameters, cell) {
+            Ok(argument) => arguments.extend(argument),
+            Err(mut mistake) => {
+                mistake.path = vec!["run".to_owned(), index.to_string()];
+                mistakes.push(mistake);
+            }
+        }
+    }
+    let values: BTreeMap<String, Json> = parameters
+        .iter()
+        .map(|(name, parameter)| (name.clone(), parameter.value.clone()))
+        .collect();
+    let environment = passed(spec.pass, &parameters, &values, &mut arguments);
+    let mut code = digests(plan, "code", &spec.code, &mut mistakes);
+    let data = digest(&digests(plan, "data", &spec.data, &mut mistakes));
+    if !mistakes.is_empty() {
+        return Err(mistakes);
+    }
+    code.insert(
+        "arguments".to_owned(),
+        digest(&(&spec.run, spec.pass, &spec.scrape)),
+    );
+    let name = spec.run.first().map_or("", String::as_str);
+    let found = plan.inputs.commands().program(&folder, name);
+    let mut lacking = found.as_ref().err().cloned().unwrap_or_default();
+    code.extend(found.unwrap_or_default());
+    let failing = spec.requires.iter();
+    let mut failing =
+        failing.filter_map(|command| plan.inputs.commands().requirement(&folder, command).err());
+    if lacking.is_empty() {
+        lacking = failing.next().unwrap_or_default();
+    }
+    Ok(Program {
+        folder,
+        arguments,
+        environment,
+        parameters: values,
+        code_hash: Program::hash_of(&code),
+        code,
+        data,
+        lacking,
+    })
+}
+
+/// Variables that pass all parameters; or adds arguments that do.
+fn passed(
+    pass: Pass,
+    parameters: &BTreeMap<String, Parameter>,
+    values: &BTreeMap<String, Json>,
+    arguments: &mut Vec<String>,
+) -> BTreeMap<String, String> {
+    match pass {
+        Pass::None => {}
+        Pass::Flags => arguments.extend(parameters.iter().filter_map(flag)),
+        Pass::Json => arguments.push(escaped(&json!(values).to_string())),
+        Pass::Env => {
+            let variable =
+                |(name, value): (&String, &Parameter)| (name.to_uppercase(), value.text());
+            return parameters.iter().map(variable).collect();
+        }
+    }
+    BTreeMap::new()
+}
+
+/// Digests of the files that `patterns` of a section match, by their names relative to the manifest.
+fn digests(
+    plan: &Plan,
+    section: &str,
+    patterns: &[String],
+    mistakes: &mut Vec<Mistake>,
+) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for (index, pattern) in patterns.iter().enumerate() {
+        let found = plan.inputs.commands().files(&plan.written.folder, pattern);
+        let message = match found {
+            Ok(files) if files.is_empty() => format!("`{pattern}` matches no file"),
+            Ok(files) => {
+                all.extend(files);
+                continue;
+            }
+            Err(message) => message,
+        };
+        let mistake = Mistake::new(&[section.to_owned(), index.to_string()], message);
+        mistakes.push(mistake.help("a path is relative to the manifest's folder"));
+    }
+    all
+}
+
+/// `--lr=0.001`; of a bool with a flag, the flag or nothing.
+fn flag((name, parameter): (&String, &Parameter)) -> Option<String> {
+    match (&parameter.flag, &parameter.value) {
+        (Some(flag), Json::Bool(is_set)) => is_set.then(|| escaped(flag)),
+        (Some(flag), _) => Some(escaped(&format!("{flag}={}", parameter.text()))),
+        (None, _) => Some(escaped(&format!("--{name}={}", parameter.text()))),
+    }
+}
+
+/// An argument with the values of parameters and settings; `None` where it is only a flag that is not set.
+fn argument(
+    text: &str,
+    parameters: &BTreeMap<String, Parameter>,
+    cell: &Resolved,
+) -> Result<Option<String>, Mistake> {
+    let template = Template::read(text).map_err(|message| Mistake::new(&[], message))?;
+    let only = template.only_name().and_then(|name| parameters.get(name));
+    if let Some(Parameter {
+        flag: Some(flag),
+        value: Json::Bool(is_set),
+        ..
+    }) = only
+    {
+        return Ok(is_set.then(|| escaped(flag)));
+    }
+    let value = |name: &str| {
+        if RUN_WORDS.contains(&name) {
+            return Ok(None);
+        }
+        if let Some(parameter) = parameters.get(name) {
+            return Ok(Some(parameter.text()));
+        }
+        match setting(cell, name) {
+            Some(Json::Object(_) | Json::Array(_)) => {
+                let message = format!("`{{{name}}}` is a table, an argument is one value");
+                Err(Mistake::new(&[], message))
+            }
+            Some(value) => Ok(Some(argument_text(&value))),
+            None => Err(unknown_name(name, parameters)),
+        }
+    };
+    template.partly_filled(value).map(Some)
+}
+
+fn unknown_name(name: &str, parameters: &BTreeMap<String, Parameter>) -> Mistake {
+    let message = format!("`{{{name}}}` is neither a parameter nor a setting");
+    let known: Vec<&str> = parameters
+        .keys()
+        .map(String::as_str)
+        .chain(RUN_WORDS)
+        .collect();
+    let meant = crate::diag::did_you_mean(name, known.iter().copied());
+    let mut mistake = Mistake::new(&[], message);
+    mistake.help.extend(meant);
+    mistake.help(format!(
+        "there are {}, and settings by their whole path, `{{train.batch-size}}`",
+        crate::diag::list(known)
+    ))
+}
+
+/// The value of a setting by its path, `train.optimizer.lr`.
+fn setting(cell: &Resolved, path: &str) -> Option<Json> {
+    let mut steps = path.split('.');
+    let section = match steps.next()? {
+        "train" => serde_json::to_value(&cell.train),
+        "loader" => serde_json::to_value(&cell.loader.value),
+        "validation" => serde_json::to_value(&cell.validation.value),
+        "measure" => serde_json::to_value(&cell.measure.value),
+        "limits" => serde_json::to_value(&cell.limits.value),
+        _ => return None,
+    };
+    let mut value = section.ok()?;
+    for step in steps {
+        value = value.get_mut(step)?.take();
+    }
+    Some(value)
+}
+
+/// The metrics that commands of the manifest declare, by name.
+pub(super) fn metrics(root: &Table) -> BTreeMap<String, MetricSpec> {
+    let sections = root.entries_of("models").iter();
+    let metrics = sections.filter_map(|(_, node)| {
+        let table = node.as_table()?;
+        let metrics = table.get("metrics")?;
+        let is_command = table.text("kind") == Some("command");
+        is_command.then(|| typed::<BTreeMap<String, MetricSpec>>(metrics).ok())?
+    });
+    metrics.flatten().collect()
+}
+
+/// Settings that a program gets in its order, or that Fieldtrial itself reads.
+const NATIVE: [&str; 5] = ["model", "dataset", "device", "threads", "init-from"];
+
+/// Checks the commands of all cells: placeholders, files, and settings that reach no program.
+pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
+    let mut named: BTreeSet<String> = BTreeSet::new();
+    let mut has_own = false;
+    for matrix in &plan.matrices {
+        let reader = Reader::new(plan, matrix);
+        let axes = reader.axes_of(&[Unit::Model]);
+        let mut units = Units::new(reader);
+        let mut found: BTreeMap<String, Vec<Mistake>> = BTreeMap::new();
+        for choice in tries(matrix, &axes, Axis::telling) {
+            let cell = units.resolve(&choice);
+            let Some(spec) = cell.model.value.command() else {
+                has_own = true;
+                continue;
+            };
+            let templates = spec.run.iter().filter_map(|text| Template::read(text).ok());
+            for template in templates {
+                named.extend(template.names().map(str::to_owned));
+            }
+            if cell.model.problem.is_some() {
+                continue;
+            }
+            if let Err(wrong) = program(plan, &cell, spec) {
+                found.entry(cell.model.name.to_string()).or_insert(wrong);
+            }
+        }
+        for (name, wrong) in found {
+            let node = reader.named_section("models", &name);
+            let placed = declared::diagnostics(&name, &node, &wrong).into_iter();
+            mistakes.extend(placed.map(|mistake| in_axis(mistake, plan, matrix)));
+        }
+    }
+    if !has_own && mistakes.is_empty() {
+        mistakes.extend(unreached(plan, &named));
+    }
+}
+
+/// Settings of sections that only our own models read, and that no program is given.
+fn unreached(plan: &Plan, named: &BTreeSet<String>) -> Vec<Diagnostic> {
+    let sections = ["train", "loader", "validation"];
+    let written = sections.into_iter().flat_map(|section| {
+        let entries = plan.written.root.entries_of(section).iter();
+        entries.map(move |(key, _)| (format!("{section}.{}", key.name), key.place))
+    });
+    let assigned = plan.paths().filter_map(|path| {
+        let first = path.first()?;
+        let is_one = sections.contains(&&*first.name);
+        is_one.then(|| (Key::dotted(path), first.place))
+    });
+    let losses = plan.written.root.entries_of("losses").iter();
+    let losses = losses.map(|(key, _)| (format!("losses.{}", key.name), key.place));
+    let is_reached = |path: &str| {
+        let native = path.strip_prefix("train.");
+        native.is_some_and(|key| NATIVE.contains(&key))
+            || named.iter().any(|name| {
+                let below = |long: &str, short: &str| {
+                    let rest = long.strip_prefix(short);
+                    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+                };
+                below(name, path) || below(path, name)
+            })
+    };
+    let mut seen = BTreeSet::new();
+    let all = written.chain(assigned).chain(losses);
+    let unreached = all.filter(|(path, _)| !is_reached(path) && seen.insert(path.clone()));
+    unreached
+        .map(|(path, place)| {
+            let key = path.rsplit('.').next().unwrap_or_default();
+            Diagnostic::error(format!("`{path}` reaches no program"))
+                .at(place, "no command names it")
+                .help(format!(
+                    "name it in `run`: `\"--{key}={{{path}}}\"`, or leave it out"
+                ))
+        })
+        .collect()
+}

@@ -1,0 +1,300 @@
+//! The events of a program: lines of JSON in a file that it appends to.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::PathBuf;
+
+use serde_json::{Map, Value as Json};
+
+use crate::models::CommandSpec;
+
+/// Longest line.
+const LONGEST_LINE: usize = 1 << 20;
+
+/// Bytes that are read at a time.
+const PIECE: usize = 64 << 10;
+
+/// A file that a program appends lines to.
+#[derive(Debug)]
+pub(super) struct EventFile {
+    path: PathBuf,
+    position: u64,
+    unread: Vec<u8>,
+    line: usize,
+}
+
+impl EventFile {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            position: 0,
+            unread: Vec::new(),
+            line: 0,
+        }
+    }
+
+    /// Number of the last line that was read, from 1.
+    pub(super) fn line(&self) -> usize {
+        self.line
+    }
+
+    /// The next complete line that is not empty; `None` where there is none yet.
+    ///
+    /// # Errors
+    /// A line without end, as a sentence.
+    pub(super) fn next_line(&mut self) -> Result<Option<String>, String> {
+        loop {
+            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.unread.drain(..=end).collect();
+                self.line += 1;
+                let text = String::from_utf8_lossy(&line);
+                if text.trim().is_empty() {
+                    continue;
+                }
+                return Ok(Some(text.trim().to_owned()));
+            }
+            if self.unread.len() > LONGEST_LINE {
+                return Err(format!(
+                    "event {}: a line of more than {LONGEST_LINE} bytes",
+                    self.line + 1
+                ));
+            }
+            if !self.read_more() {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn read_more(&mut self) -> bool {
+        let mut piece = vec![0; PIECE];
+        // By its path: a program may write another file and rename it.
+        let read = File::open(&self.path).and_then(|mut file| {
+            file.seek(SeekFrom::Start(self.position))?;
+            file.read(&mut piece)
+        });
+        let count = read.unwrap_or(0);
+        self.position += count as u64;
+        self.unread.extend_from_slice(&piece[..count]);
+        count > 0
+    }
+
+    /// The beginning of a line that has no end.
+    pub(super) fn half_line(&self) -> Option<String> {
+        let text = String::from_utf8_lossy(&self.unread);
+        let text: String = text.trim().chars().take(60).collect();
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+/// An event.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Told {
+    Started {
+        parameters: u64,
+        epochs: usize,
+        steps_per_epoch: usize,
+    },
+    Progress {
+        epoch: usize,
+        step: usize,
+        loss: Option<f64>,
+    },
+    Epoch(Values),
+    Finished(Values),
+    Warning(String),
+}
+
+/// What an event reports.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Values {
+    pub(super) epoch: Option<usize>,
+    /// NaN for one that is no finite number; `None` where the event has none.
+    pub(super) train_loss: Option<f64>,
+    pub(super) lr: f64,
+    /// Declared metrics; `None` for one that is no finite number.
+    pub(super) metrics: Vec<(String, Option<f64>)>,
+    pub(super) parameters: Option<u64>,
+    pub(super) steps: Option<u64>,
+    pub(super) samples: Option<u64>,
+}
+
+/// Reads a line.
+///
+/// # Errors
+/// What is wrong with it, as a sentence.
+pub(super) fn parse(line: &str, spec: &CommandSpec) -> Result<Told, String> {
+    let shown: String = line.chars().take(60).collect();
+    let json: Result<Map<String, Json>, _> = serde_json::from_str(line);
+    // Python writes numbers that JSON does not have.
+    let json = json.or_else(|_| serde_json::from_str(&without_nan(line)));
+    let mut table = json.map_err(|_| format!("`{shown}` is no JSON object"))?;
+    let kind = table.remove("event");
+    let kind = kind.as_ref().and_then(Json::as_str);
+    let told = match kind {
+        Some("started") => Told::Started {
+            parameters: take(&mut table, "parameters")?.unwrap_or(0),
+            epochs: take(&mut table, "epochs")?.unwrap_or(0) as usize,
+            steps_per_epoch: take(&mut table, "steps_per_epoch")?.unwrap_or(0) as usize,
+        },
+        Some("progress") => Told::Progress {
+            epoch: take(&mut table, "epoch")?.unwrap_or(0) as usize,
+            step: take(&mut table, "step")?.unwrap_or(0) as usize,
+            loss: table.remove("loss").and_then(|loss| loss.as_f64()),
+        },
+        Some("epoch") => return values(table, spec).map(Told::Epoch),
+        Some("finished") => {
+            if let Some(metrics) = table.remove("metrics") {
+                let Json::Object(metrics) = metrics else {
+                    return Err("`metrics` of `finished` is no object".to_owned());
+                };
+                table.extend(metrics);
+            }
+            return values(table, spec).map(Told::Finished);
+        }
+        Some("warning") => match table.remove("message") {
+            Some(Json::String(message)) => Told::Warning(message),
+            _ => return Err("`warning` needs a `message`".to_owned()),
+        },
+        Some(other) => return Err(format!("there is no event `{other}`")),
+        None => return Err(format!("`{shown}` has no `event`")),
+    };
+    match table.keys().next() {
+        Some(key) => Err(format!("`{}` has no `{key}`", kind.unwrap_or_default())),
+        None => Ok(told),
+    }
+}
+
+fn take(table: &mut Map<String, Json>, key: &str) -> Result<Option<u64>, String> {
+    match table.remove(key) {
+        None | Some(Json::Null) => Ok(None),
+        Some(value) => match value.as_u64() {
+            Some(number) => Ok(Some(number)),
+            None => Err(format!("`{key}` is a whole number, not `{value}`")),
+        },
+    }
+}
+
+fn values(mut table: Map<String, Json>, spec: &CommandSpec) -> Result<Values, String> {
+    let mut values = Values {
+        epoch: take(&mut table, "epoch")?.map(|epoch| epoch as usize),
+        parameters: take(&mut table, "parameters")?,
+        steps: take(&mut table, "steps")?,
+        samples: take(&mut table, "samples")?,
+        ..Values::default()
+    };
+    for (name, value) in table {
+        let number = match value {
+            Json::Number(number) => number.as_f64(),
+            Json::Null => None,
+            other => return Err(format!("`{name}` is a number, not `{other}`")),
+        };
+        if spec.metrics.contains_key(&name) {
+            values.metrics.push((name, number));
+        } else if name == "train_loss" {
+            values.train_loss = Some(number.unwrap_or(f64::NAN));
+        } else if name == "lr" {
+            values.lr = number.unwrap_or(0.0);
+        } else {
+            let known = spec.metrics.keys().map(String::as_str);
+            let meant = crate::diag::did_you_mean(&name, known.clone());
+            let known = crate::diag::list(known.chain(["train_loss"]));
+            return Err(match meant {
+                Some(meant) => format!("there is no metric `{name}`; {meant}"),
+                None => format!("there is no metric `{name}`; `metrics` declares {known}"),
+            });
+        }
+    }
+    Ok(values)
+}
+
+/// `line` with `null` in place of `NaN`, `Infinity` and `-Infinity` outside of texts.
+fn without_nan(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut rest = line;
+    let mut is_text = false;
+    while let Some(first) = rest.chars().next() {
+        let word = ["-Infinity", "Infinity", "NaN"];
+        let word = word.into_iter().find(|word| rest.starts_with(word));
+        if let (Some(word), false) = (word, is_text) {
+            text.push_str("null");
+            rest = &rest[word.len()..];
+            continue;
+        }
+        let mut length = first.len_utf8();
+        match first {
+            '"' => is_text = !is_text,
+            '\\' if is_text => length += rest[1..].chars().next().map_or(0, char::len_utf8),
+            _ => {}
+        }
+        text.push_str(&rest[..length]);
+        rest = &rest[length..];
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn spec() -> CommandSpec {
+        serde_json::from_value(json!({
+            "run": ["true"], "code": [],
+            "metrics": { "val_loss": { "better": "lower" } },
+        }))
+        .expect("a command")
+    }
+
+    #[test]
+    fn an_epoch_has_declared_metrics_and_numbers_that_are_none() {
+        let line = r#"{"event": "epoch", "epoch": 3, "train_loss": NaN, "val_loss": 0.5}"#;
+        let Ok(Told::Epoch(values)) = parse(line, &spec()) else {
+            panic!("an epoch");
+        };
+        assert_eq!(values.epoch, Some(3));
+        assert!(values.train_loss.is_some_and(f64::is_nan));
+        assert_eq!(values.metrics, [("val_loss".to_owned(), Some(0.5))]);
+        assert_eq!(
+            without_nan(r#"{"a\"NaN": -Infinity}"#),
+            r#"{"a\"NaN": null}"#
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_said() {
+        let wrong = |line: &str| parse(line, &spec()).expect_err("a mistake");
+        assert_eq!(wrong("hello"), "`hello` is no JSON object");
+        assert_eq!(wrong("{}"), "`{}` has no `event`");
+        assert_eq!(wrong(r#"{"event": "end"}"#), "there is no event `end`");
+        assert_eq!(
+            wrong(r#"{"event": "epoch", "val_los": 1}"#),
+            "there is no metric `val_los`; did you mean `val_loss`?"
+        );
+        assert_eq!(
+            wrong(r#"{"event": "epoch", "val_loss": "low"}"#),
+            "`val_loss` is a number, not `\"low\"`"
+        );
+        assert_eq!(
+            wrong(r#"{"event": "epoch", "epoch": -1}"#),
+            "`epoch` is a whole number, not `-1`"
+        );
+        assert_eq!(
+            wrong(r#"{"event": "started", "epoch": 1}"#),
+            "`started` has no `epoch`"
+        );
+    }
+
+    #[test]
+    fn lines_are_read_as_they_are_completed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("events");
+        std::fs::write(&path, "a\n\nb").expect("written");
+        let mut file = EventFile::new(path.clone());
+        assert_eq!(file.next_line(), Ok(Some("a".to_owned())));
+        assert_eq!(file.next_line(), Ok(None));
+        assert_eq!(file.half_line().as_deref(), Some("b"));
+        std::fs::write(&path, "a\n\nbc\n").expect("written");
+        assert_eq!(file.next_line(), Ok(Some("bc".to_owned())));
+        assert_eq!((file.line(), file.half_line()), (3, None));
+    }
+}

@@ -1,0 +1,325 @@
+//! One run of a command, inside the worker: starts the program, reads its events, ends it.
+//!
+//! The contract with the program is `docs/worker-protocol.md`. Owns [`run`]. `order.rs` writes the files that the program is
+//! given, `events.rs` reads what it reports, `report.rs` makes facts and times of it, `output.rs` keeps what it prints, and
+//! `process.rs` watches and ends its processes.
+
+mod events;
+mod order;
+mod output;
+mod process;
+mod report;
+
+pub use order::{ORDER_VERSION, ProgramOrder};
+
+use std::time::{Duration, Instant};
+
+use crate::event::{Event, FailedStatus, Order, PROTOCOL_VERSION, Reply, numeric_class};
+use crate::models::CommandSpec;
+use crate::plan::{CellSpec, Program};
+
+use events::{EventFile, Told};
+use order::Files;
+use output::Output;
+use process::{Exit, Process};
+use report::Report;
+
+/// How long the loop waits for the program's exit before it reads events again.
+const POLL: Duration = Duration::from_millis(10);
+
+/// How long a pruned program has until SIGTERM: one that reads its verdicts ends by itself.
+const PRUNE_TIME: Duration = Duration::from_secs(2);
+
+/// Receives every event; its reply to [`Event::Epoch`] decides whether the run continues.
+pub type Emit<'a> = dyn FnMut(Event) -> Reply + 'a;
+
+/// What the parent says without being asked.
+pub type Asked<'a> = dyn FnMut() -> Option<Reply> + 'a;
+
+/// Runs the command of the order's cell, and sends every event to `emit`, from [`Event::Hello`] to [`Event::Finished`] or
+/// [`Event::Failed`]. `asked` returns what the parent has written meanwhile.
+///
+/// After [`Reply::End`] the program is ended, and neither of the two is sent: the parent knows why.
+pub fn run(order: &Order<CellSpec>, asked: &mut Asked<'_>, emit: &mut Emit<'_>) {
+    let cell = &order.cell;
+    let program = cell.program.as_deref();
+    emit(Event::Hello {
+        protocol: PROTOCOL_VERSION,
+        code_hash: program.map_or_else(String::new, |program| program.code_hash.clone()),
+    });
+    let (Some(program), Some(spec)) = (program, cell.model.command()) else {
+        let reason = "its order has no program".to_owned();
+        let status = FailedStatus::Bug;
+        emit(Event::Failed { status, reason });
+        return;
+    };
+    let run = Run {
+        order,
+        spec,
+        program,
+    };
+    let end = match run.supervise(asked, emit) {
+        Ok(None) => return,
+        Ok(Some(report)) => {
+            let (facts, times) = *report;
+            Event::Finished {
+                facts: Box::new(facts),
+                times: Box::new(times),
+            }
+        }
+        Err((status, reason)) => Event::Failed { status, reason },
+    };
+    emit(end);
+}
+
+type Failure = (FailedStatus, String);
+type Results = Box<(crate::event::RunFacts, crate::event::RunTimes)>;
+
+struct Run<'a> {
+    order: &'a Order<CellSpec>,
+    spec: &'a CommandSpec,
+    program: &'a Program,
+}
+
+fn failed(reason: impl Into<String>) -> Failure {
+    (FailedStatus::Error, reason.into())
+}
+
+impl Run<'_> {
+    /// Facts and times; `None` where the parent ended the run.
+    fn supervise(
+        &self,
+        asked: &mut Asked<'_>,
+        emit: &mut Emit<'_>,
+    ) -> Result<Option<Results>, Failure> {
+        self.check_code("since it was planned")?;
+        let files = Files::write(self.order, self.program)
+            .map_err(|error| failed(format!("cannot write its order: {error}")))?;
+        let mut output = Output::new(self.spec, files.log().as_deref())
+            .map_err(|error| failed(format!("no pipe for its output: {error}")))?;
+        let command = files.command(self.order, self.program)?;
+        let mut process = Process::start(command, &mut output).map_err(|error| {
+            let name = self.program.arguments.first().map_or("", String::as_str);
+            failed(format!("cannot start `{name}`: {error}"))
+        })?;
+        let mut watch = Watch {
+            run: self,
+            files: &files,
+            events: files.events(),
+            report: Report::new(self.spec, &self.order.cell.limits),
+            fault: None,
+            is_pruned: false,
+            is_ended_by_parent: false,
+            grace: Duration::try_from_secs_f64(self.order.cell.limits.grace).unwrap_or_default(),
+        };
+        let exit = watch.watch(&mut process, &output, asked, emit);
+        let left = process.end_descendants();
+        let printed = output.finish();
+        watch.read_rest(&printed.found, emit);
+        let Watch {
+            report,
+            fault,
+            is_pruned,
+            is_ended_by_parent,
+            ..
+        } = watch;
+        if left > 0 {
+            let message = format!("{left} processes that it had started were ended");
+            emit(Event::Warning { message });
+        }
+        if !printed.tail.is_empty() {
+            // The parent keeps the end of it for a run that failed.
+            eprint!("{}", printed.tail);
+        }
+        if is_ended_by_parent {
+            return Ok(None);
+        }
+        if let Some(fault) = fault {
+            return Err(failed(fault));
+        }
+        self.check_code("while it ran")?;
+        if !is_pruned && report.diverged().is_none() {
+            exit.check(&printed.last_line)?;
+            complete(&report)?;
+        }
+        let class = numeric_class(self.order.cell.train.device);
+        let (facts, mut times) = report.finish(&exit, order::threads(), class);
+        times.peak_train_bytes = process.peak_bytes();
+        "sum over its processes, sampled; ru_maxrss".clone_into(&mut times.memory_source);
+        Ok(Some(Box::new((facts, times))))
+    }
+
+    /// Fails where a file of `code` has changed.
+    fn check_code(&self, when: &str) -> Result<(), Failure> {
+        let changed = order::changed_code(self.spec, self.program);
+        let names: Vec<String> = changed.iter().map(|name| format!("`{name}`")).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        Err(failed(format!("code changed {when}: {}", names.join(", "))))
+    }
+}
+
+/// Fails where the program has not reported all that its manifest declares.
+fn complete(report: &Report<'_>) -> Result<(), Failure> {
+    let missing = report.missing().into_iter();
+    let missing: Vec<String> = missing.map(|name| format!("`{name}`")).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names = missing.join(", ");
+    Err(failed(format!(
+        "it ended without {names}, which `metrics` declares"
+    )))
+}
+
+/// The state of a run whose program is watched.
+struct Watch<'a> {
+    run: &'a Run<'a>,
+    files: &'a Files,
+    events: EventFile,
+    report: Report<'a>,
+    /// What is wrong with an event; nothing is read after it.
+    fault: Option<String>,
+    is_pruned: bool,
+    is_ended_by_parent: bool,
+    grace: Duration,
+}
+
+impl Watch<'_> {
+    /// Reads events until the program has exited.
+    fn watch(
+        &mut self,
+        process: &mut Process,
+        output: &Output,
+        asked: &mut Asked<'_>,
+        emit: &mut Emit<'_>,
+    ) -> Exit {
+        let mut due: Option<(Instant, bool)> = None;
+        loop {
+            let exit = process.exited(POLL);
+            for (name, value) in output.found() {
+                self.scraped(&name, value, emit);
+            }
+            self.read_events(emit);
+            if let Some(exit) = exit {
+                return exit;
+            }
+            let now = Instant::now();
+            let is_to_end = match asked() {
+                Some(Reply::End) => {
+                    self.is_ended_by_parent = true;
+                    true
+                }
+                _ => self.is_ended_by_parent || self.is_over(),
+            };
+            due = match due {
+                None if is_to_end => {
+                    process.terminate();
+                    Some((now + self.grace, true))
+                }
+                None if self.is_pruned => Some((now + PRUNE_TIME, false)),
+                Some((time, true)) if now >= time => {
+                    process.kill();
+                    Some((now + self.grace, true))
+                }
+                Some((time, false)) if now >= time || is_to_end => {
+                    process.terminate();
+                    Some((now + self.grace, true))
+                }
+                due => due,
+            };
+        }
+    }
+
+    /// Whether what it does no longer counts.
+    fn is_over(&self) -> bool {
+        self.fault.is_some() || self.report.diverged().is_some()
+    }
+
+    fn read_events(&mut self, emit: &mut Emit<'_>) {
+        loop {
+            if self.is_over() || self.is_pruned || self.is_ended_by_parent {
+                return;
+            }
+            match self.events.next_line() {
+                Ok(Some(line)) => self.event(&line, emit),
+                Ok(None) => return,
+                Err(fault) => self.fault = Some(fault),
+            }
+        }
+    }
+
+    /// What was written before the exit and not read yet.
+    fn read_rest(&mut self, found: &[(String, f64)], emit: &mut Emit<'_>) {
+        for (name, value) in found {
+            self.scraped(name, *value, emit);
+        }
+        self.read_events(emit);
+        if !self.is_ended_by_parent && !self.is_pruned && !self.is_over() {
+            if let Some(row) = self.report.last_scraped() {
+                self.epoch(row, emit);
+            }
+            if let Some(half) = self.events.half_line() {
+                let message = format!("its last event has no end and is left out: `{half}`");
+                emit(Event::Warning { message });
+            }
+        }
+    }
+
+    fn event(&mut self, line: &str, emit: &mut Emit<'_>) {
+        let number = self.events.line();
+        match events::parse(line, self.run.spec) {
+            Ok(Told::Started {
+                parameters,
+                epochs,
+                steps_per_epoch,
+            }) => {
+                self.report.parameters = parameters;
+                emit(Event::Started {
+                    parameters,
+                    epochs,
+                    steps_per_epoch,
+                });
+            }
+            Ok(Told::Progress { epoch, step, loss }) => {
+                emit(Event::Progress { epoch, step, loss });
+            }
+            Ok(Told::Warning(message)) => {
+                emit(Event::Warning { message });
+            }
+            Ok(Told::Epoch(told)) => match self.report.epoch(told) {
+                Ok(row) => self.epoch(row, emit),
+                Err(reason) => self.fault = Some(format!("event {number}: {reason}")),
+            },
+            Ok(Told::Finished(told)) => {
+                if let Err(reason) = self.report.finished(told) {
+                    self.fault = Some(format!("event {number}: {reason}"));
+                }
+            }
+            Err(reason) => self.fault = Some(format!("event {number}: {reason}")),
+        }
+    }
+
+    fn scraped(&mut self, name: &str, value: f64, emit: &mut Emit<'_>) {
+        if self.is_over() || self.is_pruned || self.is_ended_by_parent {
+            return;
+        }
+        if let Some(row) = self.report.scraped(name, value) {
+            self.epoch(row, emit);
+        }
+    }
+
+    fn epoch(&mut self, row: crate::event::EpochRow, emit: &mut Emit<'_>) {
+        let number = row.epoch;
+        let verdict = emit(Event::Epoch(Box::new(row)));
+        if self.run.order.verdicts {
+            self.files.tell(number, verdict);
+        }
+        match verdict {
+            Reply::GoOn => {}
+            Reply::Stop => self.is_pruned = true,
+            Reply::End => self.is_ended_by_parent = true,
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The order of a program, and the files that it is given.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::events::EventFile;
+use super::{Failure, failed};
+use crate::datasets::DatasetSpec;
+use crate::device::DeviceKind;
+use crate::event::{Order, Reply};
+use crate::models::{CommandSpec, RUN_WORDS, Template};
+use crate::plan::{CellSpec, Program, relative};
+
+/// Version of the order, the events and the verdicts (`docs/worker-protocol.md`).
+pub const ORDER_VERSION: u32 = 1;
+
+/// The order of one run, as the file has it that `FIELDTRIAL_ORDER` names.
+#[derive(Debug, Serialize)]
+pub struct ProgramOrder<'a> {
+    /// [`ORDER_VERSION`].
+    pub version: u32,
+    /// Readable key of the cell: `model=mine,lr=0.1`.
+    pub key: &'a str,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Block of the run, from 0: how often this seed has run before.
+    pub block: usize,
+    /// Parameters with their values.
+    pub parameters: &'a BTreeMap<String, Json>,
+    /// Threads that it may compute with.
+    pub threads: usize,
+    /// `cpu`, `cuda` or `cuda:1`.
+    pub device: String,
+    /// The dataset that the cell names.
+    pub dataset: Option<Dataset<'a>>,
+    /// File of initial weights (`train.init-from`).
+    pub init_from: Option<&'a Path>,
+    /// Folder for files that are to be kept.
+    pub folder: Option<&'a Path>,
+    /// File with the verdicts, where the program is to wait for one after every epoch.
+    pub verdicts: Option<PathBuf>,
+}
+
+/// A dataset in an order.
+#[derive(Debug, Serialize)]
+pub struct Dataset<'a> {
+    /// Its name in the manifest.
+    pub name: &'a str,
+    /// Its kind.
+    pub kind: &'static str,
+    /// Its file or folder, absolute; `None` for generated and embedded data.
+    pub path: Option<&'a Path>,
+}
+
+/// The files of a run; all but those that are to be kept are removed with it.
+#[derive(Debug)]
+pub(super) struct Files {
+    temporary: tempfile::TempDir,
+    /// For files that are to be kept.
+    folder: Option<PathBuf>,
+    log: Option<PathBuf>,
+}
+
+/// Threads that the run may compute with.
+pub(super) fn threads() -> usize {
+    let given = std::env::var("RAYON_NUM_THREADS").ok();
+    let given = given.and_then(|text| text.parse().ok());
+    given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+fn dataset(cell: &CellSpec) -> Option<Dataset<'_>> {
+    let is_some = *cell.dataset != DatasetSpec::Absent;
+    is_some.then(|| Dataset {
+        name: &cell.dataset_name,
+        kind: cell.dataset.kind(),
+        path: cell.dataset.path(),
+    })
+}
+
+impl Files {
+    /// Writes the order and creates the file of events.
+    pub(super) fn write(order: &Order<CellSpec>, program: &Program) -> io::Result<Self> {
+        let temporary = tempfile::Builder::new().prefix("fieldtrial-").tempdir()?;
+        let cell = &order.cell;
+        let (folder, log) = match &order.program {
+            Some(files) => (Some(files.folder.clone()), Some(files.log.clone())),
+            None => (None, None),
+        };
+        if let Some(folder) = &folder {
+            fs::create_dir_all(folder)?;
+        }
+        let files = Self {
+            temporary,
+            folder,
+            log,
+        };
+        let order = ProgramOrder {
+            version: ORDER_VERSION,
+            key: &cell.key,
+            seed: order.seed,
+            block: order.block,
+            parameters: &program.parameters,
+            threads: threads(),
+            device: cell.train.device.to_string(),
+            dataset: dataset(cell),
+            init_from: cell.train.init_from.as_deref(),
+            folder: files.folder.as_deref(),
+            verdicts: order.verdicts.then(|| files.verdicts()),
+        };
+        fs::write(files.order(), serde_json::to_vec_pretty(&order)?)?;
+        File::create(files.event_path())?;
+        if order.verdicts.is_some() {
+            File::create(files.verdicts())?;
+        }
+        Ok(files)
+    }
+
+    fn order(&self) -> PathBuf {
+        self.temporary.path().join("order.json")
+    }
+
+    fn event_path(&self) -> PathBuf {
+        self.temporary.path().join("events.jsonl")
+    }
+
+    fn verdicts(&self) -> PathBuf {
+        self.temporary.path().join("verdicts.jsonl")
+    }
+
+    /// Where what the program prints goes.
+    pub(super) fn log(&self) -> Option<PathBuf> {
+        self.log.clone()
+    }
+
+    pub(super) fn events(&self) -> EventFile {
+        EventFile::new(self.event_path())
+    }
+
+    /// Appends the verdict on an epoch.
+    pub(super) fn tell(&self, epoch: usize, verdict: Reply) {
+        let word = match verdict {
+            Reply::GoOn => "go-on",
+            Reply::Stop | Reply::End => "stop",
+        };
+        let line = format!("{{\"epoch\": {epoch}, \"verdict\": \"{word}\"}}\n");
+        let file = File::options().append(true).open(self.verdicts());
+        // A program that waits for a verdict that cannot be written is ended by its parent.
+        let _ = file.and_then(|mut file| file.write_all(line.as_bytes()));
+    }
+
+    /// The program with its arguments and its environment.
+    pub(super) fn command(
+        &self,
+        order: &Order<CellSpec>,
+        program: &Program,
+    ) -> Result<Command, Failure> {
+        let cell = &order.cell;
+        let value = |name: &str| match name {
+            "seed" => Ok(order.seed.to_string()),
+            "threads" => Ok(threads().to_string()),
+            "device" => Ok(cell.train.device.to_string()),
+            "dataset" => {
+                let path = cell.dataset.path().map(|path| path.display().to_string());
+                path.ok_or_else(|| failed("`{dataset}` has no file or folder"))
+            }
+            "folder" => {
+                let folder = self.folder.as_deref().unwrap_or(self.temporary.path());
+                Ok(folder.display().to_string())
+            }
+            other => Err(failed(format!("`{{{other}}}` is none of {RUN_WORDS:?}"))),
+        };
+        let words = program.arguments.iter().map(|text| {
+            let template = Template::read(text).map_err(failed)?;
+            template.filled(value)
+        });
+        let words: Vec<String> = words.collect::<Result<_, _>>()?;
+        let [name, arguments @ ..] = &words[..] else {
+            return Err(failed("`run` is empty"));
+        };
+        let path = if name.contains('/') {
+            program.folder.join(name)
+        } else {
+            PathBuf::from(name)
+        };
+        let mut command = Command::new(path);
+        command
+            .args(arguments)
+            .current_dir(&program.folder)
+            .env("FIELDTRIAL_ORDER", self.order())
+            .env("FIELDTRIAL_EVENTS", self.event_path())
+            .envs(&program.environment);
+        for name in ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"] {
+            command.env(name, threads().to_string());
+        }
+        if let DeviceKind::Cuda(index) = cell.train.device {
+            command.env("CUDA_VISIBLE_DEVICES", index.to_string());
+        }
+        Ok(command)
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.folder {
+            // Fails where the program has kept files, and where other runs have.
+            let _ = fs::remove_dir(folder);
+            let _ = folder.parent().map(fs::remove_dir);
+        }
+    }
+}
+
+/// Names of the files of `code` whose bytes are not those that the plan saw.
+pub(super) fn changed_code(spec: &CommandSpec, program: &Program) -> Vec<String> {
+    let mut now = BTreeMap::new();
+    for pattern in &spec.code {
+        let folder = glob::Pattern::escape(&program.folder.to_string_lossy());
+        let all = Path::new(&folder).join(pattern);
+        let paths = glob::glob(&all.to_string_lossy());
+        for path in paths
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter(|path| path.is_file())
+        {
+            let digest = fs::read(&path).map(|bytes| blake3::hash(&bytes).to_hex().to_string());
+            now.insert(relative(&path, &program.folder), digest.unwrap_or_default());
+        }
+    }
+    let changed = now
+        .iter()
+        .filter(|(name, digest)| program.code.get(*name) != Some(digest));
+    changed.map(|(name, _)| name.clone()).collect()
+}

@@ -1,0 +1,180 @@
+//! [`Output`]: what a program prints: its beginning and its end in a log, and the metrics that are found in it.
+
+use std::fs::{self, File};
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+
+use regex::Regex;
+
+use crate::models::CommandSpec;
+
+/// Bytes of the beginning, and as many of the end, that the log keeps.
+const LOG_BYTES: usize = 8 << 20;
+
+/// Bytes of the end that a failed run shows.
+const TAIL_BYTES: usize = 64 << 10;
+
+/// Longest line in which metrics are looked for.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// The output of a program that runs.
+#[derive(Debug)]
+pub(super) struct Output {
+    writer: Option<PipeWriter>,
+    found: Receiver<(String, f64)>,
+    reader: JoinHandle<Kept>,
+}
+
+/// What is left of the output at the end.
+#[derive(Debug, Default)]
+pub(super) struct Printed {
+    /// Metrics that were found and not read yet.
+    pub(super) found: Vec<(String, f64)>,
+    /// The end.
+    pub(super) tail: String,
+    /// The last line with text.
+    pub(super) last_line: String,
+}
+
+impl Output {
+    /// Reads a pipe in a thread of its own, into the file `log`.
+    pub(super) fn new(spec: &CommandSpec, log: Option<&Path>) -> io::Result<Self> {
+        let (reader, writer) = io::pipe()?;
+        let (sender, found) = mpsc::channel();
+        let patterns = spec.scrape.iter();
+        let patterns =
+            patterns.filter_map(|(name, text)| Some((name.clone(), Regex::new(text).ok()?)));
+        let lines = Lines {
+            patterns: patterns.collect(),
+            sender,
+            line: Vec::new(),
+        };
+        let log = log.map(Path::to_owned);
+        Ok(Self {
+            writer: Some(writer),
+            found,
+            reader: thread::spawn(move || read(reader, log.as_deref(), lines)),
+        })
+    }
+
+    /// The ends of the pipe for standard output and standard error. They can be taken once.
+    pub(super) fn writers(&mut self) -> io::Result<(PipeWriter, PipeWriter)> {
+        let taken = || io::Error::other("the pipe is taken");
+        let writer = self.writer.take().ok_or_else(taken)?;
+        Ok((writer.try_clone()?, writer))
+    }
+
+    /// Metrics found since the last call.
+    pub(super) fn found(&self) -> Vec<(String, f64)> {
+        self.found.try_iter().collect()
+    }
+
+    /// Waits until all processes have closed the pipe.
+    pub(super) fn finish(mut self) -> Printed {
+        drop(self.writer.take());
+        let kept = self.reader.join().unwrap_or_default();
+        let from = kept.end.len().saturating_sub(TAIL_BYTES);
+        let tail = String::from_utf8_lossy(&kept.end[from..]).into_owned();
+        let last_line = tail.lines().rfind(|line| !line.trim().is_empty());
+        Printed {
+            found: self.found.try_iter().collect(),
+            last_line: last_line.unwrap_or_default().to_owned(),
+            tail,
+        }
+    }
+}
+
+/// The last bytes of an output.
+#[derive(Debug, Default)]
+struct Kept {
+    end: Vec<u8>,
+}
+
+impl Kept {
+    fn push(&mut self, piece: &[u8]) {
+        self.end.extend_from_slice(piece);
+        if self.end.len() > 2 * LOG_BYTES {
+            self.end.drain(..self.end.len() - LOG_BYTES);
+        }
+    }
+}
+
+fn read(mut pipe: PipeReader, log: Option<&Path>, mut lines: Lines) -> Kept {
+    let mut piece = vec![0; 64 << 10];
+    let mut kept = Kept::default();
+    let mut file: Option<File> = None;
+    let mut bytes = 0;
+    while let Ok(count @ 1..) = pipe.read(&mut piece) {
+        let piece = &piece[..count];
+        lines.push(piece);
+        if let Some(path) = log.filter(|_| bytes == 0) {
+            // Without a log the run goes on: its end is still shown where it fails.
+            let folder = path.parent().map(fs::create_dir_all);
+            file = folder.transpose().and_then(|_| File::create(path)).ok();
+        }
+        let first = count.min(LOG_BYTES.saturating_sub(bytes));
+        if let Some(file) = &mut file {
+            let _ = file.write_all(&piece[..first]);
+        }
+        kept.push(piece);
+        bytes += count;
+    }
+    lines.push(b"\n");
+    if let Some(mut file) = file.filter(|_| bytes > LOG_BYTES) {
+        let end = kept.end.len().min(LOG_BYTES).min(bytes - LOG_BYTES);
+        let left_out = bytes - LOG_BYTES - end;
+        if left_out > 0 {
+            let _ = writeln!(file, "\n… {left_out} bytes are left out …");
+        }
+        let _ = file.write_all(&kept.end[kept.end.len() - end..]);
+    }
+    kept
+}
+
+/// Finds metrics line by line.
+#[derive(Debug)]
+struct Lines {
+    patterns: Vec<(String, Regex)>,
+    sender: Sender<(String, f64)>,
+    line: Vec<u8>,
+}
+
+impl Lines {
+    fn push(&mut self, piece: &[u8]) {
+        if self.patterns.is_empty() {
+            return;
+        }
+        // A progress bar writes its line again after a carriage return.
+        for part in piece.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
+            if self.line.len() < LONGEST_LINE {
+                self.line.extend_from_slice(part);
+            }
+            if part.ends_with(b"\n") || part.ends_with(b"\r") {
+                self.search();
+                self.line.clear();
+            }
+        }
+    }
+
+    /// All matches in the order of their places in the line.
+    fn search(&self) {
+        let line = String::from_utf8_lossy(&self.line);
+        let mut found: Vec<(usize, &String, f64)> = Vec::new();
+        for (name, pattern) in &self.patterns {
+            for groups in pattern.captures_iter(&line) {
+                let number = groups.get(1).and_then(|group| {
+                    let value: f64 = group.as_str().trim().parse().ok()?;
+                    Some((group.start(), name, value))
+                });
+                found.extend(number);
+            }
+        }
+        found.sort_by_key(|one| one.0);
+        for (_, name, value) in found {
+            // The receiver is gone when the run is over.
+            let _ = self.sender.send((name.clone(), value));
+        }
+    }
+}

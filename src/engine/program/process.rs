@@ -1,0 +1,164 @@
+//! [`Process`]: a program and everything that it starts.
+
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::output::Output;
+use super::{Failure, failed};
+use crate::base::descendants::{self, EndSignal};
+use crate::base::os;
+use crate::event::FailedStatus;
+
+/// How often the memory of all processes is summed.
+const MEMORY_EVERY: Duration = Duration::from_millis(500);
+
+/// How long killed processes may take to be gone.
+const KILL_TIME: Duration = Duration::from_secs(5);
+
+/// Words in the last line of a program for which memory did not suffice.
+const OUT_OF_MEMORY: [&str; 4] = [
+    "MemoryError",
+    "std::bad_alloc",
+    "CUDA out of memory",
+    "OutOfMemoryError",
+];
+
+/// A program that runs.
+#[derive(Debug)]
+pub(super) struct Process {
+    exits: Receiver<(ExitStatus, Instant)>,
+    began: Instant,
+    /// Largest sum of the memory of all its processes that was seen.
+    peak_bytes: u64,
+    next_sample: Instant,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Exit {
+    status: ExitStatus,
+    /// From its start to its exit.
+    pub(super) seconds: f64,
+}
+
+impl Process {
+    /// Starts `command`; what it prints goes to `output`. Processes that it leaves behind become this one's.
+    pub(super) fn start(mut command: Command, output: &mut Output) -> std::io::Result<Self> {
+        descendants::adopt_orphans();
+        os::in_own_group(&mut command);
+        descendants::die_with_parent(&mut command);
+        let (stdout, stderr) = output.writers()?;
+        command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+        let (sender, exits) = mpsc::channel();
+        let (started, is_started) = mpsc::channel();
+        // The thread that starts it waits for it: the kernel kills the program when that thread ends.
+        thread::spawn(move || {
+            let began = Instant::now();
+            let child = command.spawn();
+            drop(command);
+            match child {
+                Ok(mut child) => {
+                    let _ = started.send(Ok(began));
+                    if let Ok(status) = child.wait() {
+                        let _ = sender.send((status, Instant::now()));
+                    }
+                }
+                Err(error) => drop(started.send(Err(error))),
+            }
+        });
+        let gone = || std::io::Error::other("the thread that starts it ended");
+        let began = is_started.recv().unwrap_or_else(|_| Err(gone()))?;
+        Ok(Self {
+            exits,
+            began,
+            peak_bytes: 0,
+            next_sample: began + MEMORY_EVERY,
+        })
+    }
+
+    /// Waits at most `time` for its exit.
+    pub(super) fn exited(&mut self, time: Duration) -> Option<Exit> {
+        let (status, at) = self.exits.recv_timeout(time).ok().or_else(|| {
+            self.sample_memory();
+            None
+        })?;
+        let seconds = at.duration_since(self.began).as_secs_f64();
+        Some(Exit { status, seconds })
+    }
+
+    fn sample_memory(&mut self) {
+        let now = Instant::now();
+        if now >= self.next_sample {
+            self.next_sample = now + MEMORY_EVERY;
+            let bytes = descendants::resident_bytes_of(&descendants::list());
+            self.peak_bytes = self.peak_bytes.max(bytes);
+        }
+    }
+
+    /// Asks all of its processes to end.
+    #[expect(clippy::unused_self, reason = "there is one program in a worker")]
+    pub(super) fn terminate(&self) {
+        descendants::send_signal(&descendants::list(), EndSignal::Terminate);
+    }
+
+    /// Ends all of its processes.
+    #[expect(clippy::unused_self, reason = "there is one program in a worker")]
+    pub(super) fn kill(&self) {
+        descendants::send_signal(&descendants::list(), EndSignal::Kill);
+    }
+
+    /// Ends what the program has left behind; how many processes there were.
+    pub(super) fn end_descendants(&self) -> usize {
+        let began = Instant::now();
+        let mut left = 0;
+        while descendants::collect_ended() && began.elapsed() < KILL_TIME {
+            let processes = descendants::list();
+            left = left.max(processes.len());
+            self.kill();
+            thread::sleep(Duration::from_millis(2));
+        }
+        left
+    }
+
+    /// The largest memory seen: the sum over its processes, or of one of them.
+    pub(super) fn peak_bytes(&self) -> Option<u64> {
+        let sampled = Some(self.peak_bytes).filter(|bytes| *bytes > 0);
+        sampled.max(descendants::use_of_children().0)
+    }
+}
+
+impl Exit {
+    /// Fails for an exit code that is not 0.
+    pub(super) fn check(&self, last_line: &str) -> Result<(), Failure> {
+        if self.status.success() {
+            return Ok(());
+        }
+        let last_line: String = last_line.trim().chars().take(200).collect();
+        let said = if last_line.is_empty() {
+            String::new()
+        } else {
+            format!(": {last_line}")
+        };
+        if OUT_OF_MEMORY.iter().any(|word| last_line.contains(word)) {
+            return Err((FailedStatus::Oom, last_line));
+        }
+        Err(failed(match (self.status.code(), signal(self.status)) {
+            (Some(code), _) => format!("exit code {code}{said}"),
+            (None, Some(signal)) => format!("signal {signal}{said}"),
+            (None, None) => format!("unknown end{said}"),
+        }))
+    }
+}
+
+/// The signal that ended a process.
+fn signal(status: ExitStatus) -> Option<i32> {
+    #[cfg(unix)]
+    return std::os::unix::process::ExitStatusExt::signal(&status);
+    #[cfg(not(unix))]
+    {
+        let _ = status;
+        None
+    }
+}

@@ -1,0 +1,234 @@
+//! [`Report`]: facts and times of a run from what its program reported.
+
+use std::collections::BTreeMap;
+
+use super::events::Values;
+use super::process::Exit;
+use crate::base::statistics::median;
+use crate::event::{EpochRow, Metric, RunFacts, RunTimes};
+use crate::models::{Better, CommandSpec};
+use crate::plan::LimitsSpec;
+
+/// Metrics that decide the best epoch, the first that an epoch has.
+const DECIDING: [&str; 2] = ["val_loss", "test_loss"];
+
+/// What a program has reported so far.
+#[derive(Debug)]
+pub(super) struct Report<'a> {
+    spec: &'a CommandSpec,
+    max_loss: Option<f64>,
+    pub(super) parameters: u64,
+    steps: u64,
+    samples: u64,
+    epochs: Vec<EpochRow>,
+    /// Facts of the end: those of `finished`, else of the last epoch that has them.
+    metrics: Metric,
+    /// Times of `finished`.
+    end_times: BTreeMap<String, f64>,
+    /// Times by epoch.
+    times: BTreeMap<String, Vec<f64>>,
+    diverged: Option<String>,
+    /// What was scraped since the last row.
+    row: Option<Values>,
+}
+
+impl<'a> Report<'a> {
+    pub(super) fn new(spec: &'a CommandSpec, limits: &LimitsSpec) -> Self {
+        Self {
+            spec,
+            max_loss: limits.max_loss,
+            parameters: 0,
+            steps: 0,
+            samples: 0,
+            epochs: Vec::new(),
+            metrics: Metric::new(),
+            end_times: BTreeMap::new(),
+            times: BTreeMap::new(),
+            diverged: None,
+            row: None,
+        }
+    }
+
+    /// Why the run diverged.
+    pub(super) fn diverged(&self) -> Option<&str> {
+        self.diverged.as_deref()
+    }
+
+    fn is_time(&self, name: &str) -> bool {
+        self.spec
+            .metrics
+            .get(name)
+            .is_some_and(|metric| metric.time)
+    }
+
+    /// Adds an epoch; its row.
+    ///
+    /// # Errors
+    /// A number that is not above that of the epoch before, as a sentence.
+    pub(super) fn epoch(&mut self, told: Values) -> Result<EpochRow, String> {
+        let last = self.epochs.last().map(|row| row.epoch);
+        let next = last.map_or(0, |last| last + 1);
+        let epoch = told.epoch.unwrap_or(next);
+        if let Some(last) = last.filter(|last| epoch <= *last) {
+            return Err(format!("epoch {epoch} comes after epoch {last}"));
+        }
+        self.count(&told);
+        let mut validation = Metric::new();
+        for (name, value) in told.metrics {
+            if self.is_time(&name) {
+                self.times.entry(name).or_default().extend(value);
+                continue;
+            }
+            if value.is_none() && name.ends_with("loss") {
+                self.diverge(format!("`{name}` was no finite number after epoch {epoch}"));
+            }
+            self.metrics.insert(name.clone(), value);
+            validation.insert(name, value);
+        }
+        let train_loss = told.train_loss.filter(|loss| loss.is_finite());
+        if told.train_loss.is_some() && train_loss.is_none() {
+            self.diverge(format!(
+                "`train_loss` was no finite number after epoch {epoch}"
+            ));
+        }
+        if let (Some(loss), Some(most)) = (train_loss, self.max_loss)
+            && loss > most
+        {
+            self.diverge(format!("loss {loss} after epoch {epoch} is above {most}"));
+        }
+        let row = EpochRow {
+            epoch,
+            train_loss,
+            validation,
+            lr: told.lr,
+            steps: Vec::new(),
+        };
+        self.epochs.push(row.clone());
+        Ok(row)
+    }
+
+    fn diverge(&mut self, reason: String) {
+        self.diverged.get_or_insert(reason);
+    }
+
+    fn count(&mut self, told: &Values) {
+        self.parameters = told.parameters.unwrap_or(self.parameters);
+        self.steps = told.steps.unwrap_or(self.steps);
+        self.samples = told.samples.unwrap_or(self.samples);
+    }
+
+    /// Adds what the program reported at its end.
+    ///
+    /// # Errors
+    /// A loss that belongs to an epoch, as a sentence.
+    pub(super) fn finished(&mut self, told: Values) -> Result<(), String> {
+        if told.train_loss.is_some() || told.epoch.is_some() {
+            return Err("`train_loss` and `epoch` belong to an `epoch`, not to `finished`".into());
+        }
+        self.count(&told);
+        for (name, value) in told.metrics {
+            if self.is_time(&name) {
+                self.end_times.extend(value.map(|value| (name, value)));
+                continue;
+            }
+            if value.is_none() && name.ends_with("loss") {
+                self.diverge(format!("`{name}` was no finite number at the end"));
+            }
+            self.metrics.insert(name, value);
+        }
+        Ok(())
+    }
+
+    /// Adds a value that was found in the output; the row before it where it begins another one: a metric that the row has
+    /// already.
+    pub(super) fn scraped(&mut self, name: &str, value: f64) -> Option<EpochRow> {
+        let row = self.row.get_or_insert_default();
+        let is_again = match name {
+            "train_loss" => row.train_loss.is_some(),
+            name => row.metrics.iter().any(|(known, _)| known == name),
+        };
+        let finished = is_again.then(|| std::mem::take(row));
+        let number = value.is_finite().then_some(value);
+        if name == "train_loss" {
+            row.train_loss = Some(value);
+        } else {
+            row.metrics.push((name.to_owned(), number));
+        }
+        self.epoch(finished?).ok()
+    }
+
+    /// The row of what was scraped last.
+    pub(super) fn last_scraped(&mut self) -> Option<EpochRow> {
+        let row = self.row.take()?;
+        self.epoch(row).ok()
+    }
+
+    /// Declared metrics that it has not reported.
+    pub(super) fn missing(&self) -> Vec<&str> {
+        let names = self.spec.metrics.keys().map(String::as_str);
+        let is_missing = |name: &&str| {
+            !self.metrics.contains_key(*name)
+                && !self.end_times.contains_key(*name)
+                && self.times.get(*name).is_none_or(Vec::is_empty)
+        };
+        names.filter(is_missing).collect()
+    }
+
+    /// Facts and times of the whole run.
+    pub(super) fn finish(
+        self,
+        exit: &Exit,
+        threads: usize,
+        numeric_class: String,
+    ) -> (RunFacts, RunTimes) {
+        let deciding = |row: &EpochRow| {
+            let mut told = DECIDING.iter();
+            let told = told.find_map(|name| row.validation.get(*name).copied().flatten());
+            told.or(row.train_loss)
+        };
+        let losses = self.epochs.iter();
+        let losses = losses.filter_map(|row| Some((row.epoch, deciding(row)?)));
+        let best = losses.min_by(|one, other| one.1.total_cmp(&other.1));
+        let mut metrics = self.metrics;
+        for (name, metric) in &self.spec.metrics {
+            let values = self.epochs.iter();
+            let values = values.filter_map(|row| row.validation.get(name).copied().flatten());
+            let values: Vec<f64> = values.collect();
+            let best = match metric.better {
+                Better::Lower => values.iter().copied().reduce(f64::min),
+                Better::Higher => values.iter().copied().reduce(f64::max),
+            };
+            if values.len() > 1 {
+                metrics.insert(format!("best_{name}"), best);
+            }
+        }
+        let facts = RunFacts {
+            diverged: self.diverged,
+            parameters: self.parameters,
+            steps: self.steps,
+            samples: self.samples,
+            epochs: self.epochs.len(),
+            best_epoch: best.map(|best| best.0),
+            first_loss: self.epochs.first().and_then(|row| row.train_loss),
+            final_loss: self.epochs.last().and_then(|row| row.train_loss),
+            best_loss: best.map(|best| best.1),
+            metrics,
+            ..RunFacts::default()
+        };
+        let mut own: BTreeMap<String, f64> = self
+            .times
+            .into_iter()
+            .filter_map(|(name, values)| Some((name, median(&values)?)))
+            .collect();
+        own.extend(self.end_times);
+        let times = RunTimes {
+            measured_steps: None,
+            total_s: exit.seconds,
+            threads,
+            numeric_class,
+            own,
+            ..RunTimes::default()
+        };
+        (facts, times)
+    }
+}

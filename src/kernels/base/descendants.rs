@@ -1,0 +1,156 @@
+//! Descendants of this process: those that a program starts, which must be found, counted and ended with it.
+//!
+//! Linux has all of it; elsewhere a function does nothing or returns nothing, as its documentation says.
+#![expect(unsafe_code, reason = "calls into the operating system, as in `os`")]
+
+use std::process::Command;
+
+/// Makes orphaned descendants children of this process, also those that leave their process group or session (Linux).
+pub fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: `prctl` with this option takes an integer and touches no memory.
+    unsafe {
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
+    }
+}
+
+/// Makes the kernel kill the new process of `command` when the thread that starts it ends (Linux).
+pub fn die_with_parent(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: `prctl` is async-signal-safe and touches no memory.
+    unsafe {
+        std::os::unix::process::CommandExt::pre_exec(command, || {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            Ok(())
+        });
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
+}
+
+/// A signal that ends processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndSignal {
+    /// SIGTERM: asks a process to end.
+    Terminate,
+    /// SIGKILL: ends it at once.
+    Kill,
+}
+
+/// Sends `signal` to all `processes`, which must be descendants of this process; those that have ended are left out.
+pub fn send_signal(processes: &[u32], signal: EndSignal) {
+    #[cfg(unix)]
+    for process in processes {
+        let signal = match signal {
+            EndSignal::Terminate => libc::SIGTERM,
+            EndSignal::Kill => libc::SIGKILL,
+        };
+        // SAFETY: `kill` takes two integers and touches no memory.
+        unsafe { libc::kill(process.cast_signed(), signal) };
+    }
+    #[cfg(not(unix))]
+    let _ = (processes, signal);
+}
+
+/// Collects all children of this process that have ended; returns whether children are left.
+pub fn collect_ended() -> bool {
+    #[cfg(unix)]
+    loop {
+        let mut status = 0;
+        // SAFETY: the pointer is to live, writable memory.
+        match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
+            0 => return true,
+            -1 => return false,
+            _ => {}
+        }
+    }
+    #[cfg(not(unix))]
+    false
+}
+
+/// All descendants of this process, from `/proc`; empty on systems without it.
+pub fn list() -> Vec<u32> {
+    let mut parents: Vec<(u32, u32)> = Vec::new();
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.parse().ok());
+        let stat = std::fs::read_to_string(entry.path().join("stat"));
+        // The name of the program, in parentheses, may contain anything.
+        let rest = stat.as_deref().unwrap_or_default().rsplit_once(')');
+        let parent = rest.and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
+        parents.extend(process.zip(parent));
+    }
+    let mut found = vec![std::process::id()];
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        found.extend(
+            parents
+                .iter()
+                .filter(|one| one.1 == parent)
+                .map(|one| one.0),
+        );
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+/// Sum of the resident memory of `processes` in bytes, from `/proc`; shared pages count in each.
+pub fn resident_bytes_of(processes: &[u32]) -> u64 {
+    let pages = processes.iter().filter_map(|process| {
+        let statm = std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?;
+        statm.split(' ').nth(1)?.parse::<u64>().ok()
+    });
+    let pages: u64 = pages.sum();
+    #[cfg(unix)]
+    // SAFETY: `sysconf` takes an integer and touches no memory of ours.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    #[cfg(not(unix))]
+    let page = 4096;
+    pages * u64::try_from(page).unwrap_or(4096)
+}
+
+/// The largest peak of resident memory, in bytes, and the CPU seconds of all descendants that have been waited for.
+pub fn use_of_children() -> (Option<u64>, Option<f64>) {
+    #[cfg(unix)]
+    {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the pointer is to live, writable memory of the type that `getrusage` requires.
+        if unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) } != 0 {
+            return (None, None);
+        }
+        // SAFETY: zeroed bytes are a valid `rusage` (integers only), and `getrusage` has filled it.
+        let used = super::os::ended(0, &unsafe { usage.assume_init() });
+        (used.peak_rss_bytes, used.cpu_s)
+    }
+    #[cfg(not(unix))]
+    (None, None)
+}
+
+/// Limits this process, and those that it starts, to `count` of its cores, from number `first` on (Linux).
+pub fn use_cores(first: usize, count: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        let mut set = std::mem::MaybeUninit::<libc::cpu_set_t>::zeroed();
+        let size = size_of::<libc::cpu_set_t>();
+        // SAFETY: zeroed bytes are a valid, empty `cpu_set_t`; the pointers are to live memory of that type, and cores above
+        // its size are never set.
+        unsafe {
+            if libc::sched_getaffinity(0, size, set.as_mut_ptr()) != 0 {
+                return;
+            }
+            let own = set.assume_init();
+            let cores = (0..libc::CPU_SETSIZE as usize).filter(|&core| libc::CPU_ISSET(core, &own));
+            let cores: Vec<usize> = cores.skip(first).take(count).collect();
+            let mut wanted = std::mem::zeroed::<libc::cpu_set_t>();
+            for &core in &cores {
+                libc::CPU_SET(core, &mut wanted);
+            }
+            if !cores.is_empty() {
+                libc::sched_setaffinity(0, size, &raw const wanted);
+            }
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (first, count);
+}

@@ -1,0 +1,72 @@
+//! Columns of commands: metrics that a manifest declares, and fields of what a program does not tell.
+
+use crate::event::{RunFacts, RunTimes};
+use crate::models::Better;
+use crate::plan::CellSpec;
+
+use super::columns::{Column, TIMES, fixed_column, metric_column};
+use super::{ColumnInfo, Direction, PlanFile};
+
+/// Describes a metric that the command of a cell declares, or its best value over epochs.
+pub fn declared_column(name: &str, cell: &CellSpec) -> Option<ColumnInfo> {
+    let command = cell.model.command()?;
+    let plain = name.strip_prefix("best_").unwrap_or(name);
+    let metric = command
+        .metrics
+        .get(name)
+        .or_else(|| command.metrics.get(plain))?;
+    let best = if plain == name {
+        ""
+    } else {
+        ", the best over epochs"
+    };
+    let known = metric_column(name);
+    let meaning = match known.direction {
+        Direction::None => format!("`{plain}` as the program reports it{best}"),
+        _ => known.meaning,
+    };
+    Some(ColumnInfo {
+        name: name.to_owned(),
+        unit: metric.unit.clone().unwrap_or_else(|| "1".to_owned()),
+        direction: match metric.better {
+            Better::Lower => Direction::Lower,
+            Better::Higher => Direction::Higher,
+        },
+        meaning,
+        is_time: metric.time,
+    })
+}
+
+/// The text of a fact; empty where a command did not tell it.
+pub(crate) fn show_fact(column: &Column<RunFacts>, facts: &RunFacts) -> String {
+    let text = (column.show)(facts);
+    let is_untold = text == "0" && facts.weight_checksum.is_empty() && column.name != "best_epoch";
+    if is_untold { String::new() } else { text }
+}
+
+/// The text of a time; empty where a command did not tell it.
+pub(crate) fn show_time(column: &Column<RunTimes>, times: &RunTimes) -> String {
+    let text = (column.show)(times);
+    let is_untold = text == "0" && times.is_of_command();
+    if is_untold { String::new() } else { text }
+}
+
+/// Moves times that a command told under the name of a fixed column into that column.
+pub fn fold_own_times(times: &mut RunTimes) {
+    for (name, value) in std::mem::take(&mut times.own) {
+        let column = TIMES.iter().find(|column| column.name == name);
+        let is_fixed =
+            column.is_some_and(|column| (column.read)(times, &value.to_string()).is_ok());
+        if !is_fixed {
+            times.own.insert(name, value);
+        }
+    }
+}
+
+/// Names of the times of commands that have a column of their own in `blocks.csv` and `timings.csv`.
+pub fn own_times(plan: &PlanFile) -> impl Iterator<Item = &str> {
+    let times = plan.columns.iter().filter(|column| column.is_time);
+    times
+        .map(|column| &*column.name)
+        .filter(|name| fixed_column(name).is_none())
+}

@@ -1,0 +1,133 @@
+//! Programs that misbehave: each has its status, the parent goes on, and no process is left.
+
+use std::fs;
+
+use crate::processes::{is_alive, wait_until};
+use crate::project::{Ended, Project};
+
+const MANIFEST: &str = "experiments/mine.toml";
+
+/// Runs `script` in a shell, with `more` in the manifest.
+fn ran(script: &str, more: &str) -> (Project, Ended) {
+    let manifest = format!(
+        "name = \"mine\"\n[models.mine]\nkind = \"command\"\nrun = [\"sh\", \"script.sh\"]\ncode = [\"script.sh\"]\n{more}"
+    );
+    let project = Project::new()
+        .file("experiments/script.sh", script)
+        .file(MANIFEST, &manifest);
+    let ended = project.run(&["run", MANIFEST, "--no-report"]);
+    (project, ended)
+}
+
+const LOSS: &str = "[models.mine.metrics]\nval_loss = { better = \"lower\" }\n";
+
+/// Status and reason of the one run; the parent must have ended by itself.
+fn status(project: &Project, ended: &Ended) -> (String, String) {
+    let expected = i32::from(!project.read("reports/mine/runs.csv").contains(",done,"));
+    assert_eq!(ended.code, expected, "{}", ended.stderr);
+    assert!(!ended.stderr.contains("bug"), "{}", ended.stderr);
+    let row = project.rows_of("mine", "runs.csv").remove(0);
+    (row["status"].clone(), row["reason"].clone())
+}
+
+fn told(script: &str, more: &str) -> (String, String) {
+    let (project, ended) = ran(script, more);
+    status(&project, &ended)
+}
+
+fn is(found: &(String, String), status: &str, reason: &str) {
+    assert_eq!((&*found.0, &*found.1), (status, reason));
+}
+
+#[test]
+fn garbage_in_events_has_failed() {
+    let found = told("echo hello >> $FIELDTRIAL_EVENTS\nsleep 60\n", LOSS);
+    is(&found, "failed", "event 1: `hello` is no JSON object");
+    let script = r#"echo '{"event": "epoch", "val_los": 1}' >> $FIELDTRIAL_EVENTS"#;
+    let reason = "event 1: there is no metric `val_los`; did you mean `val_loss`?";
+    is(&told(script, LOSS), "failed", reason);
+}
+
+#[test]
+fn a_gigabyte_of_output_is_done_with_sixteen_megabytes_of_log() {
+    let (project, ended) = ran("head -c 1000000000 /dev/zero\necho end\n", "");
+    is(&status(&project, &ended), "done", "");
+    let logs: Vec<_> = fs::read_dir(project.path("reports/mine/logs"))
+        .unwrap()
+        .collect();
+    assert_eq!(logs.len(), 1);
+    let log = logs.into_iter().next().unwrap().unwrap().path();
+    let bytes = fs::read(log).unwrap();
+    assert!(
+        (16_000_000..17_000_000).contains(&bytes.len()),
+        "{}",
+        bytes.len()
+    );
+    assert!(bytes.ends_with(b"end\n"));
+}
+
+#[test]
+fn children_that_stay_are_ended_also_after_setsid() {
+    let script = "sleep 1000 & echo $! > first\nsetsid sh -c 'echo $$ > second; exec sleep 1000' &\nwhile [ ! -s second ]; do :; done\n";
+    let (project, ended) = ran(script, "");
+    is(&status(&project, &ended), "done", "");
+    assert!(
+        ended
+            .stderr
+            .contains("2 processes that it had started were ended"),
+        "{}",
+        ended.stderr
+    );
+    for name in ["first", "second"] {
+        let text = project.read(&format!("experiments/{name}"));
+        let process = text.trim().parse().unwrap();
+        wait_until("a child is gone", || !is_alive(process));
+    }
+}
+
+#[test]
+fn a_program_that_ignores_sigterm_is_killed_after_the_grace() {
+    let script = "trap '' TERM\nwhile :; do sleep 0.05; done\n";
+    let found = told(script, "[limits]\ntime = 0.2\ngrace = 0.2\n");
+    is(&found, "timeout", "timeout: 0.2 s");
+}
+
+#[test]
+fn half_a_line_at_the_end_is_left_out_with_a_warning() {
+    let script = "echo '{\"event\": \"finished\", \"val_loss\": 1}' >> $FIELDTRIAL_EVENTS\nprintf '{\"event\": \"fin' >> $FIELDTRIAL_EVENTS\n";
+    let (project, ended) = ran(script, LOSS);
+    is(&status(&project, &ended), "done", "");
+    assert!(
+        ended.stderr.contains("its last event has no end"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_loss_that_is_no_number_has_diverged() {
+    let script =
+        "echo '{\"event\": \"epoch\", \"val_loss\": NaN}' >> $FIELDTRIAL_EVENTS\nsleep 60\n";
+    let reason = "`val_loss` was no finite number after epoch 0";
+    is(&told(script, LOSS), "diverged", reason);
+}
+
+#[test]
+fn an_end_without_a_declared_metric_has_failed() {
+    let reason = "it ended without `val_loss`, which `metrics` declares";
+    is(&told("exit 0\n", LOSS), "failed", reason);
+    let found = told("echo no such file >&2\nexit 3\n", LOSS);
+    is(&found, "failed", "exit code 3: no such file");
+}
+
+#[test]
+fn code_that_changes_meanwhile_has_failed() {
+    let found = told("echo '# changed' >> script.sh\n", "");
+    is(&found, "failed", "code changed while it ran: `script.sh`");
+}
+
+#[test]
+fn a_program_that_never_reports_runs_on() {
+    let found = told("sleep 1.5\n", "");
+    is(&found, "done", "");
+}

@@ -1,0 +1,423 @@
+//! Programs as trainers: a script in Python's standard library runs, resumes, is pruned, reported, compared and sharded.
+
+use std::process::Command;
+
+use crate::processes::{children, wait_for, wait_until};
+use crate::project::{Ended, Project, fieldtrial};
+
+const MANIFEST: &str = "experiments/mine.toml";
+
+/// Fits `y = 3 x` by gradient descent; the same numbers as a model of ours would have, were it this one.
+const TRAIN: &str = r#"
+import json, os, random, sys
+import fieldtrial
+
+run = fieldtrial.order(lr=0.1, epochs=6)
+rng = random.Random(run.seed)
+data = [(x, 3 * x + rng.gauss(0, 0.1)) for x in (rng.uniform(-1, 1) for _ in range(40))]
+train, held_out = data[:30], data[30:]
+
+def mse(weight, rows):
+    return sum((weight * x - y) ** 2 for x, y in rows) / len(rows)
+
+weight = rng.uniform(-1, 1)
+fieldtrial.started(epochs=run.epochs, steps_per_epoch=len(train), parameters=1)
+for epoch in range(run.epochs):
+    for x, y in train:
+        weight -= run.lr * 2 * (weight * x - y) * x
+    if os.path.exists("wait") and epoch == 3:
+        open("waiting", "w").close()
+        while os.path.exists("wait"):
+            pass
+    fieldtrial.epoch(epoch, train_loss=mse(weight, train), val_loss=mse(weight, held_out))
+with open("runs.log", "a") as log:
+    log.write(f"{run.key} {run.seed}\n")
+fieldtrial.finished(test_error=abs(weight - 3), rows_per_s=1000.0 + run.block)
+"#;
+
+const HEAD: &str = r#"
+name = "mine"
+
+[models.mine]
+kind = "command"
+run = ["python3", "train.py"]
+code = ["train.py", "fieldtrial.py"]
+
+[models.mine.parameters]
+lr = { float = [1e-4, 2.0], default = 0.1 }
+epochs = { int = [1, 100], default = 6 }
+
+[models.mine.metrics]
+val_loss = { better = "lower" }
+test_error = { better = "lower" }
+rows_per_s = { better = "higher", time = true, unit = "rows/s" }
+"#;
+
+const AXES: &str = r#"
+[measure]
+seeds = [1, 2]
+
+[matrix]
+"models.mine.lr" = [0.01, 0.1]
+"#;
+
+/// A project with the script; `None`, and a line that says so, on a machine without Python.
+fn project(more: &str) -> Option<Project> {
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("skipped: no python3 on this machine");
+        return None;
+    }
+    let helper = fieldtrial()
+        .args(["helper", "python"])
+        .output()
+        .expect("the program");
+    let helper = String::from_utf8(helper.stdout).expect("UTF-8");
+    let project = Project::new()
+        .file("experiments/train.py", TRAIN)
+        .file("experiments/fieldtrial.py", &helper)
+        .file(MANIFEST, &format!("{HEAD}{more}"));
+    Some(project)
+}
+
+fn run(project: &Project, more: &[&str]) -> Ended {
+    let ended = project.run(&[&["run", MANIFEST], more].concat());
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    ended
+}
+
+/// How often the script came to its end.
+fn count(project: &Project) -> usize {
+    project.read("experiments/runs.log").lines().count()
+}
+
+fn facts(project: &Project) -> [String; 2] {
+    ["runs.csv", "epochs.csv"].map(|name| project.read(&format!("reports/mine/{name}")))
+}
+
+#[test]
+fn a_script_runs_and_is_reported() {
+    let Some(project) = project(AXES) else { return };
+    run(&project, &[]);
+    assert_eq!(count(&project), 4);
+    let runs = project.rows_of("mine", "runs.csv");
+    assert_eq!(runs.len(), 4);
+    assert!(runs.iter().all(|row| row["status"] == "done"), "{runs:#?}");
+    let row = &runs[0];
+    assert_eq!((&*row["epochs"], &*row["parameters"]), ("6", "1"));
+    assert!(row["best_val_loss"].parse::<f64>().unwrap() <= row["val_loss"].parse().unwrap());
+    assert_eq!(
+        row["flops_forward_per_sample"], "",
+        "what it does not tell is absent"
+    );
+    assert_eq!(project.rows_of("mine", "epochs.csv").len(), 24);
+    let blocks = project.rows_of("mine", "blocks.csv");
+    assert_eq!(blocks[0]["rows_per_s"], "1000");
+    assert!(blocks[0]["total_s"].parse::<f64>().unwrap() > 0.0);
+    assert_eq!(blocks[0]["step_ms"], "");
+    assert!(blocks[0]["peak_rss_bytes"].parse::<f64>().unwrap() > 1e6);
+    let timings = project.rows_of("mine", "timings.csv");
+    assert_eq!(timings[0]["rows_per_s"], "1000");
+    let report = project.read("reports/mine/report.md");
+    assert!(
+        report.contains("val_loss") || report.contains("validation loss"),
+        "{report}"
+    );
+    // The same files from the files alone.
+    let before = facts(&project);
+    assert_eq!(project.run(&["report", "reports/mine"]).code, 0);
+    assert!(run(&project, &[]).stderr.contains("nothing to run"));
+    assert_eq!(facts(&project), before);
+}
+
+#[test]
+fn a_killed_run_is_resumed_to_the_same_facts() {
+    let Some(project) = project(AXES) else { return };
+    let Some(whole) = self::project(AXES) else {
+        return;
+    };
+    run(&whole, &[]);
+    let project = project.file("experiments/wait", "");
+    let mut parent = fieldtrial()
+        .args(["run", MANIFEST])
+        .current_dir(project.path(""))
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .expect("the program");
+    wait_until("an epoch in the middle", || {
+        project.path("experiments/waiting").exists()
+    });
+    let worker = wait_for("a worker", || children(parent.id()).into_iter().next());
+    let scripts = wait_for("a script", || {
+        Some(children(worker)).filter(|all| !all.is_empty())
+    });
+    parent.kill().expect("killed");
+    parent.wait().expect("ended");
+    for script in scripts {
+        wait_until("the script ends with its parent", || {
+            !crate::processes::is_alive(script)
+        });
+    }
+    std::fs::remove_file(project.path("experiments/wait")).expect("removed");
+    run(&project, &[]);
+    assert_eq!(facts(&project), facts(&whole));
+}
+
+#[test]
+fn one_more_value_runs_only_what_is_new_and_changed_code_runs_all_again() {
+    let Some(project) = project(AXES) else { return };
+    run(&project, &[]);
+    let more = format!("{HEAD}{AXES}").replace("[0.01, 0.1]", "[0.01, 0.1, 0.5]");
+    let project = project.file(MANIFEST, &more);
+    run(&project, &[]);
+    assert_eq!(count(&project), 6);
+    let project = project.file("experiments/train.py", &format!("{TRAIN}\n# changed\n"));
+    let plan = project.run(&["plan", MANIFEST, "--explain"]);
+    assert!(
+        plan.stdout.contains("code: train.py"),
+        "{}{}",
+        plan.stdout,
+        plan.stderr
+    );
+    run(&project, &[]);
+    assert_eq!(count(&project), 12);
+}
+
+#[test]
+fn values_are_compared_along_an_axis() {
+    let more = format!(
+        "{AXES}\n[compare]\ntreatment = \"models.mine.lr\"\n\n[report]\ntemplates = [\"comparison\"]\n"
+    );
+    let Some(project) = project(&more) else {
+        return;
+    };
+    run(&project, &[]);
+    let compared = project.run(&["compare", "--along", "models.mine.lr", "reports/mine"]);
+    assert_eq!(compared.code, 0, "{}", compared.stderr);
+    assert!(compared.stdout.contains("val_loss"), "{}", compared.stdout);
+}
+
+#[test]
+fn three_shards_and_a_merge_give_what_one_machine_gives() {
+    let Some(whole) = project(AXES) else { return };
+    run(&whole, &[]);
+    let Some(project) = project(AXES) else { return };
+    for share in ["1/3", "2/3", "3/3"] {
+        run(&project, &["--shard", share]);
+    }
+    let merged = project.run(&["merge", MANIFEST]);
+    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    assert_eq!(facts(&project), facts(&whole));
+}
+
+const SEARCH: &str = r#"
+[search]
+trials = 10
+lag = 2
+seed = 3
+objective = "best_val_loss"
+sampler = { kind = "tpe", startup-trials = 4 }
+pruner = { kind = "median", startup-trials = 2 }
+
+[search.space]
+"models.mine.lr" = { float = [1e-4, 1.0], log = true }
+"#;
+
+/// The curve of every trial, by its number.
+fn curves(project: &Project) -> Vec<Vec<f64>> {
+    let mut curves: Vec<Vec<f64>> = vec![Vec::new(); 10];
+    for row in project.rows_of("mine", "epochs.csv") {
+        let trial: usize = row["trial"].parse().expect("a number");
+        curves[trial].push(row["val_loss"].parse().expect("a number"));
+    }
+    curves
+}
+
+fn best(curve: &[f64], epochs: usize) -> f64 {
+    curve[..epochs]
+        .iter()
+        .copied()
+        .fold(f64::INFINITY, f64::min)
+}
+
+/// After how many epochs the median pruner ends trial `number`: its best value so far is above the median of those of the
+/// trials that have ended before it, of which two must be done.
+fn pruned_after(curves: &[Vec<f64>], is_done: &[bool], number: usize) -> Option<usize> {
+    let before = 0..number.saturating_sub(2);
+    if before.clone().filter(|trial| is_done[*trial]).count() < 2 {
+        return None;
+    }
+    (1..=curves[number].len()).find(|&epochs| {
+        let others = before.clone().map(|trial| &curves[trial]);
+        let others = others.filter(|curve| curve.len() >= epochs);
+        let mut others: Vec<f64> = others.map(|curve| best(curve, epochs)).collect();
+        others.sort_by(f64::total_cmp);
+        let (low, high) = (others.len().saturating_sub(1) / 2, others.len() / 2);
+        let median = others.get(low).zip(others.get(high));
+        let median = median.map(|(low, high)| f64::midpoint(*low, *high));
+        median.is_some_and(|median| best(&curves[number], epochs) > median)
+    })
+}
+
+#[test]
+fn a_search_prunes_trials_by_the_curves_that_they_told() {
+    let Some(project) = project(SEARCH) else {
+        return;
+    };
+    run(&project, &["--jobs", "2"]);
+    let runs = project.rows_of("mine", "runs.csv");
+    assert_eq!(runs.len(), 10);
+    let is_done: Vec<bool> = runs.iter().map(|row| row["status"] == "done").collect();
+    assert!(is_done.contains(&false), "{runs:#?}");
+    let curves = curves(&project);
+    for (number, row) in runs.iter().enumerate() {
+        let told = (row["status"] == "pruned").then(|| row["epochs"].parse().expect("a number"));
+        let expected = pruned_after(&curves, &is_done, number);
+        assert_eq!(told, expected, "trial {number}");
+    }
+    // One job gives the same trials.
+    let Some(one) = self::project(SEARCH) else {
+        return;
+    };
+    run(&one, &["--jobs", "1"]);
+    assert_eq!(facts(&one), facts(&project));
+}
+
+#[test]
+fn a_script_that_is_not_changed_is_read_by_what_it_prints() {
+    let script = "import sys\nfor e in range(3):\n    print(f'epoch {e} loss={1 / (e + 1)} acc={e / 3:.2f}')\n";
+    let manifest = r#"
+name = "mine"
+[models.mine]
+kind = "command"
+run = ["python3", "plain.py", "--lr={lr}"]
+code = ["plain.py"]
+parameters = { lr = 0.5 }
+[models.mine.metrics]
+val_loss = { better = "lower" }
+test_accuracy = { better = "higher" }
+[models.mine.scrape]
+val_loss = 'loss=([0-9.]+)'
+test_accuracy = 'acc=([0-9.]+)'
+"#;
+    let Some(project) = project("") else { return };
+    let project = project
+        .file("experiments/plain.py", script)
+        .file(MANIFEST, manifest);
+    run(&project, &[]);
+    let epochs = project.rows_of("mine", "epochs.csv");
+    let losses: Vec<&str> = epochs.iter().map(|row| &*row["val_loss"]).collect();
+    assert_eq!(losses, ["1", "0.5", "0.333333333"]);
+    assert_eq!(
+        project.rows_of("mine", "runs.csv")[0]["test_accuracy"],
+        "0.67"
+    );
+}
+
+#[test]
+fn check_command_says_what_is_missing() {
+    let Some(project) = project("") else { return };
+    let good = project.run(&["check-command", MANIFEST, "--model", "mine"]);
+    assert_eq!(good.code, 0, "{}{}", good.stdout, good.stderr);
+    assert!(
+        good.stdout.contains("6, with train_loss, val_loss"),
+        "{}",
+        good.stdout
+    );
+    let project = project.file(
+        "experiments/train.py",
+        "import fieldtrial\nfieldtrial.order()\n",
+    );
+    let bad = project.run(&["check-command", MANIFEST, "--model", "mine"]);
+    assert_eq!(bad.code, 1, "{}", bad.stdout);
+    assert!(
+        bad.stdout
+            .contains("`rows_per_s`, `test_error`, `val_loss`"),
+        "{}",
+        bad.stdout
+    );
+}
+
+#[test]
+fn mistakes_in_a_command_have_their_places() {
+    let manifest = r#"name = "mine"
+[models.mine]
+kind = "command"
+run = ["python3", "train.py", "--lr={rl}"]
+code = ["trian.py"]
+[models.mine.parameters]
+lr = { float = [0.1, 1.0], default = 0.5 }
+[train]
+epochs = 3
+[matrix]
+"models.mine.lr" = [0.5, 2.0]
+"#;
+    let project = Project::new()
+        .file("experiments/train.py", "")
+        .file(MANIFEST, manifest);
+    let ended = project.run(&["plan", MANIFEST]);
+    assert_eq!(ended.code, 2);
+    for said in [
+        "model `mine`: `lr`: expected a number from 0.1 to 1, found `2.0`",
+        "mine.toml:11:",
+    ] {
+        assert!(ended.stderr.contains(said), "{said}\n{}", ended.stderr);
+    }
+    let project = project.file(MANIFEST, &manifest.replace(", 2.0]", "]"));
+    let ended = project.run(&["plan", MANIFEST]);
+    assert_eq!(ended.code, 2);
+    for said in [
+        "`{rl}` is neither a parameter nor a setting",
+        "did you mean `lr`?",
+        "`trian.py` matches no file",
+        "mine.toml:4:",
+        "mine.toml:5:",
+    ] {
+        assert!(ended.stderr.contains(said), "{said}\n{}", ended.stderr);
+    }
+    let right = manifest.replace(", 2.0]", "]").replace("{rl}", "{lr}");
+    let project = project.file(MANIFEST, &right.replace("trian", "train"));
+    let ended = project.run(&["plan", MANIFEST]);
+    assert!(
+        ended.stderr.contains("`train.epochs` reaches no program"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_program_that_is_not_here_is_skipped_with_the_reason() {
+    let manifest = r#"
+name = "mine"
+[models.here]
+kind = "command"
+run = ["true"]
+code = []
+[models.absent]
+kind = "command"
+run = ["no-such-program"]
+code = []
+[models.wanting]
+kind = "command"
+run = ["true", "wanting"]
+code = []
+requires = [["sh", "-c", "echo no torch; exit 1"]]
+[matrix]
+model = ["here", "absent", "wanting"]
+"#;
+    let project = Project::new().file(MANIFEST, manifest);
+    run(&project, &[]);
+    let runs = project.rows_of("mine", "runs.csv");
+    let told: Vec<(&str, &str)> = runs
+        .iter()
+        .map(|row| (&*row["status"], &*row["reason"]))
+        .collect();
+    let expected = [
+        ("done", ""),
+        ("skipped", "`no-such-program` is not on PATH"),
+        (
+            "skipped",
+            "`sh -c 'echo no torch; exit 1'` failed: no torch",
+        ),
+    ];
+    assert_eq!(told, expected);
+}
