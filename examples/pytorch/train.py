@@ -17,51 +17,49 @@ sys.path.insert(0, str(Path(__file__).parent))
 import fieldtrial
 
 
-class Attention(nn.Module):
-    """Causal self-attention; (B, T, F) -> (B, T, F). Parameters are named as those of `{ attention = HEADS }`."""
+class Attention(nn.MultiheadAttention):
+    """Causal self-attention; (B, T, F) -> (B, T, F)."""
 
     def __init__(self, features, heads):
+        super().__init__(features, heads, batch_first=True)
+
+    def forward(self, x):
+        hidden = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+        return super().forward(x, x, x, attn_mask=hidden, is_causal=True, need_weights=False)[0]
+
+
+class Residual(nn.Module):
+    def __init__(self, *layers):
         super().__init__()
-        self.heads = heads
-        self.qkv = nn.Linear(features, 3 * features)
-        self.proj = nn.Linear(features, features)
+        self.layers = nn.Sequential(*layers)
 
     def forward(self, x):
-        b, t, f = x.shape
-        q, k, v = self.qkv(x).view(b, t, 3, self.heads, f // self.heads).permute(2, 0, 3, 1, 4)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        return self.proj(y.transpose(1, 2).reshape(b, t, f))
-
-
-class Residual(nn.Sequential):
-    def forward(self, x):
-        return x + super().forward(x)
+        return x + self.layers(x)
 
 
 class Positions(nn.Module):
     def __init__(self, length, features):
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(length, features))
+        self.weight = nn.Parameter(torch.empty(length, features).normal_())
 
     def forward(self, x):
         return x + self.weight
 
 
-def network(name, inputs, classes):
-    """The layers of the manifest, with nn.Sequential's names."""
+def network(name, classes):
+    """The layers of the manifest; parameters have the same names there, after `layers.`."""
     if name == "mlp":
-        return nn.Sequential(nn.Flatten(), nn.Linear(inputs, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(),
-                             nn.Linear(256, classes))
+        return nn.Sequential(nn.AvgPool2d(2), nn.Flatten(), nn.Linear(768, 128), nn.ReLU(), nn.Linear(128, 128),
+                             nn.ReLU(), nn.Linear(128, classes))
     if name == "cnn":
         return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
                              nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
-                             nn.Flatten(), nn.Linear(32 * inputs // 48, classes))
-    f = 64
-    blocks = [nn.Sequential(Residual(nn.LayerNorm(f), Attention(f, 4)),
-                            Residual(nn.LayerNorm(f), nn.Linear(f, 4 * f), nn.GELU(), nn.Linear(4 * f, f)))
+                             nn.Flatten(), nn.Linear(2048, classes))
+    blocks = [nn.Sequential(Residual(nn.LayerNorm(64), Attention(64, 4)),
+                            Residual(nn.LayerNorm(64), nn.Linear(64, 256), nn.GELU(), nn.Linear(256, 64)))
               for _ in range(2)]
-    return nn.Sequential(nn.Embedding(classes, f), Positions(inputs, f), *blocks, nn.LayerNorm(f),
-                         nn.Linear(f, classes))
+    return nn.Sequential(nn.Embedding(classes, 64), Positions(64, 64), nn.Sequential(*blocks), nn.LayerNorm(64),
+                         nn.Linear(64, classes))
 
 
 def images(folder):
@@ -79,17 +77,17 @@ def images(folder):
 
 
 def windows(path, length):
-    """(N, T) characters and those after each, of the first 80 % of a text; the vocabulary is theirs, sorted."""
+    """(N, T) characters and those after each, of the first 80 % of a text; the vocabulary is theirs, and one for all others."""
     text = Path(path).read_text(encoding="utf-8")
-    text = text[: len(text) - 2 * int(0.1 * len(text))]
+    whole, text = text, text[: len(text) - 2 * int(0.1 * len(text))]
     vocabulary = {letter: index for index, letter in enumerate(sorted(set(text)))}
     ids = torch.tensor([vocabulary[letter] for letter in text])
     count = (len(ids) - 1) // length
-    return ids[: count * length].view(count, length), ids[1: count * length + 1].view(count, length), len(vocabulary)
+    return ids[: count * length].view(count, length), ids[1: count * length + 1].view(count, length), len(vocabulary) + (set(whole) > set(text))
 
 
 def initial(model, path):
-    """Copies the weights of a safetensors file, by their place: names differ, order and shapes do not."""
+    """Copies the weights of a safetensors file."""
     data = Path(path).read_bytes()
     size = int.from_bytes(data[:8], "little")
     header = {name: entry for name, entry in json.loads(data[8: 8 + size]).items() if name != "__metadata__"}
@@ -101,15 +99,15 @@ def initial(model, path):
 
 
 def main():
-    run = fieldtrial.order(network="mlp", length=64, epochs=2, batch=32, lr=1e-3)
+    run = fieldtrial.order(network="mlp", epochs=2, batch=32, lr=1e-3)
     torch.set_num_threads(run.threads)
     torch.manual_seed(run.seed)
     if run.network == "gpt":
-        x, y, classes = windows(run.dataset["path"], run.length)
-        model = network("gpt", run.length, classes + 1)      # one more, for characters that only other parts have
+        x, y, classes = windows(run.dataset["path"], 64)
     else:
         x, y = images(run.dataset["path"])
-        model = network(run.network, x[0].numel(), int(y.max()) + 1)
+        classes = int(y.max()) + 1
+    model = network(run.network, classes)
     if run.init_from:
         initial(model, run.init_from)
     optimizer = torch.optim.Adam(model.parameters(), run.lr)

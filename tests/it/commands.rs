@@ -421,3 +421,63 @@ model = ["here", "absent", "wanting"]
     ];
     assert_eq!(told, expected);
 }
+
+/// Sleeps, which takes as long on every machine: what is added by the machine is the same on both sides.
+const SLEEPER: &str = "import time\ntime.sleep(0.10)\n";
+
+const TIMED: &str = r#"
+name = "mine"
+[models.mine]
+kind = "command"
+run = ["python3", "work.py"]
+code = ["work.py"]
+build = ["sh", "-c", "echo built >> built.log"]
+"#;
+
+/// A repository whose last commit has another script than the one before.
+fn repository(before: &str, after: &str) -> Option<Project> {
+    let project = project("")?.file(MANIFEST, TIMED);
+    let project = project.file("experiments/work.py", before);
+    project.commit("before");
+    let project = project.file("experiments/work.py", after);
+    project.commit("after");
+    Some(project)
+}
+
+#[test]
+fn ab_of_an_own_repository_finds_a_planted_slow_down_and_is_silent_without() {
+    let slower = SLEEPER.replace("0.10", "0.25");
+    for (after, is_slower) in [(&*slower, true), (SLEEPER, false)] {
+        let Some(project) = repository(SLEEPER, after) else {
+            return;
+        };
+        let ended = project.run(&[
+            "ab",
+            "HEAD~1",
+            MANIFEST,
+            "--repeats",
+            "6",
+            "--fail-on",
+            "regression",
+        ]);
+        assert_eq!(
+            ended.code,
+            i32::from(is_slower),
+            "{}{}",
+            ended.stdout,
+            ended.stderr
+        );
+        assert_eq!(
+            ended.stdout.contains("slower"),
+            is_slower,
+            "{}",
+            ended.stdout
+        );
+        assert!(ended.stdout.contains("time of a run"), "{}", ended.stdout);
+        let built = project.read("experiments/built.log");
+        assert_eq!(
+            built, "built\n",
+            "the working tree is built once, the commit in its worktree"
+        );
+    }
+}

@@ -195,7 +195,8 @@ impl Found {
             if place > 0 {
                 writeln!(out)?;
             }
-            out.write_all(summary::text(comparison, is_coloured()).as_bytes())?;
+            let text = comparison.in_its_words(summary::text(comparison, is_coloured()));
+            out.write_all(text.as_bytes())?;
         }
         if !equal.is_empty() {
             let gap = if told.is_empty() { "" } else { "\n" };

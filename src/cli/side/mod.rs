@@ -5,7 +5,7 @@ mod event_sender;
 mod source;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Args;
@@ -17,7 +17,7 @@ use crate::device::DeviceKind;
 use crate::event::{RunEvent, RunId, numeric_class};
 use crate::execute::{self, Decision, Estimator, ResumeOptions};
 use crate::manifest::Manifest;
-use crate::plan::{Feasibility, Plan, PlanInputs};
+use crate::plan::{Feasibility, Plan, PlanInputs, absolute};
 use crate::results::store::Store;
 use crate::results::{FORMAT_VERSION, Session};
 
@@ -56,7 +56,9 @@ pub(super) struct SideArguments {
 pub(super) fn side(arguments: &SideArguments) -> Outcome {
     let event_sender = EventSender::new(os::take_stdout()?);
     let known = Fingerprints::beside(&arguments.located_at);
-    let plan = || plan(arguments, &known.inputs());
+    let folder = absolute(Path::new("."), &arguments.manifest);
+    let folder = folder.parent().unwrap_or(Path::new("/")).to_owned();
+    let plan = || plan(arguments, &known.inputs().with_programs_in(folder.clone()));
     let (plan, cells) = with_data(plan()?, plan)?;
     known.keep();
     let (environment, conditions) = conditions(&arguments.manifest);

@@ -1,7 +1,7 @@
 //! [`PlanInputs`]: the planner's access to this machine, its files and this build.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::datasets::{DatasetError, DatasetFacts, DatasetSpec, FingerprintCache};
@@ -25,6 +25,8 @@ pub struct PlanInputs {
     /// Facts by dataset digest and bits of the validation share; cached, as a folder's fingerprint reads every file.
     known: Arc<Mutex<KnownFacts>>,
     commands: Arc<Commands>,
+    /// Folder that commands are started in, if it is not the manifest's.
+    pub(super) programs: Option<PathBuf>,
 }
 
 type KnownFacts = HashMap<(Arc<str>, u64), Facts>;
@@ -49,6 +51,7 @@ impl PlanInputs {
             device: Arc::new(device),
             known: Arc::default(),
             commands: Arc::default(),
+            programs: None,
         }
     }
 
@@ -68,6 +71,13 @@ impl PlanInputs {
             commands,
             ..Self::new(facts, device_facts)
         }
+    }
+
+    /// The same, with the programs of commands in `folder`: that of another commit's manifest, whose data stay where they are.
+    #[must_use]
+    pub fn with_programs_in(mut self, folder: PathBuf) -> Self {
+        self.programs = Some(folder);
+        self
     }
 
     /// What is known of programs and files that commands name.

@@ -84,7 +84,7 @@ pub(super) fn program(
     spec: &CommandSpec,
 ) -> Result<Program, Vec<Mistake>> {
     let parameters = spec.read_parameters()?;
-    let folder = plan.written.folder.clone();
+    let folder = folder(plan);
     let mut mistakes = Vec::new();
     let mut arguments = Vec::new();
     for (index, text) in spec.run.iter().enumerate() {
@@ -132,6 +132,12 @@ pub(super) fn program(
     })
 }
 
+/// The folder that commands are started in.
+fn folder(plan: &Plan) -> PathBuf {
+    let own = plan.inputs.programs.clone();
+    own.unwrap_or_else(|| plan.written.folder.clone())
+}
+
 /// Variables that pass all parameters; or adds arguments that do.
 fn passed(
     pass: Pass,
@@ -161,7 +167,7 @@ fn digests(
 ) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for (index, pattern) in patterns.iter().enumerate() {
-        let found = plan.inputs.commands().files(&plan.written.folder, pattern);
+        let found = plan.inputs.commands().files(&folder(plan), pattern);
         let message = match found {
             Ok(files) if files.is_empty() => format!("`{pattern}` matches no file"),
             Ok(files) => {

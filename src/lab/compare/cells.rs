@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::base::statistics::median;
+use crate::event::RunTimes;
 use crate::results::{BlockRow, CellInfo, PlanFile, ResultSet, RunRow, by_key, counted_runs};
 
 pub(super) struct Cell<'a> {
@@ -20,14 +21,19 @@ pub(super) struct Cell<'a> {
 pub(super) fn cells(set: &ResultSet) -> Vec<Cell<'_>> {
     let runs = by_key(&set.runs, |row| &row.key);
     let blocks = by_key(&set.blocks, |row| &row.key);
-    let usual = usual_code(set);
+    let own = |info: &&CellInfo| {
+        !blocks
+            .get(&*info.key)
+            .is_some_and(|rows| is_of_command(rows))
+    };
+    let usual = usual_code(set.plan.cells.iter().filter(own));
     let all = set.plan.cells.iter().map(|info| {
         let rows = blocks.get(&*info.key).map_or(&[][..], Vec::as_slice);
         let mut counted = counted_runs(rows);
         // The order of rows in a file has no meaning.
         counted.sort_by_key(|row| (row.seed, row.block));
         let runs = runs.get(&*info.key).into_iter().flatten();
-        let code = info.code_hash.as_deref();
+        let code = info.code_hash.as_deref().filter(|_| !is_of_command(rows));
         Cell {
             info,
             runs: runs.map(|row| (row.seed, *row)).collect(),
@@ -41,8 +47,7 @@ pub(super) fn cells(set: &ResultSet) -> Vec<Cell<'_>> {
 
 /// The code hash of most cells, per numeric class; of equally frequent ones, that of the first cell. Cells of different
 /// classes have different code hashes by construction.
-fn usual_code(set: &ResultSet) -> BTreeMap<&str, &str> {
-    let cells = set.plan.cells.iter();
+fn usual_code<'a>(cells: impl Iterator<Item = &'a CellInfo> + Clone) -> BTreeMap<&'a str, &'a str> {
     let codes = cells.filter_map(|info| Some((class(info), info.code_hash.as_deref()?)));
     let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for code in codes.clone() {
@@ -56,6 +61,12 @@ fn usual_code(set: &ResultSet) -> BTreeMap<&str, &str> {
         }
     }
     usual
+}
+
+/// Whether a program of the user made the runs: every command is code of its own.
+fn is_of_command(rows: &[&BlockRow]) -> bool {
+    let mut times = rows.iter().filter_map(|row| row.times.as_ref());
+    times.any(RunTimes::is_of_command)
 }
 
 fn class(info: &CellInfo) -> &str {
