@@ -153,7 +153,7 @@ fn refusal(
         let measured = study.at(draft.setting, &draft.to);
         let measured = measured.and_then(|cell| paired(cell, study.anchor, column));
         if let Some(measured) = measured.filter(|measured| measured.improvement(column)[0] < 1.0) {
-            let ratio = recommendation::ratio(measured.ratio.median);
+            let ratio = recommendation::ratio(measured.ratio.value);
             return Some(format!("measured here already, {ratio} {words}"));
         }
     }

@@ -202,7 +202,9 @@ fn pairs(found: &Measured) -> String {
 
 fn table(follows: &str, outcomes: &[Outcome]) -> Table {
     let predicted = Provenance::Assumed(format!("from the manifest, as `{follows}` predicted"));
-    let how = Provenance::Measured("median over pairs of runs of one block and seed".into());
+    let how = Provenance::Measured(
+        "ratio of the medians over pairs of runs of one block and seed".into(),
+    );
     let columns = vec![
         Column::text("rule"),
         Column::text("change"),
@@ -213,8 +215,8 @@ fn table(follows: &str, outcomes: &[Outcome]) -> Table {
         Column::text("verdict"),
     ];
     let about = format!(
-        "What the report of `{follows}` recommended and predicted, and what was measured here: ratios of the cell with the \
-         change to the one without, run in the same blocks. Confirmed: the measured interval is not worse than the predicted \
+        "What the report of `{follows}` recommended and predicted, and what was measured here: ratios of the median of the cell \
+         with the change to that of the one without, over runs of the same blocks. Confirmed: the measured interval is not worse than the predicted \
          one and excludes the opposite; refuted: all of it is worse; unclear: it contains both, or there are fewer than three \
          pairs. What was tested is not recommended again; what is confirmed is what further recommendations start from."
     );

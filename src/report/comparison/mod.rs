@@ -27,6 +27,7 @@ use crate::results::{ResultSet, read_noise};
 use super::language::{Language, Words};
 use super::{ReportError, plot, template, tidy};
 
+pub(super) use account::spread;
 pub use context::{ComparisonReport, Labels, Part};
 
 /// How the files of its plots begin.

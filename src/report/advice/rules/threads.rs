@@ -93,17 +93,17 @@ fn fewer(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Opti
         triggers: format!(
             "Measured here over {} pairs of runs: {}× the {}.",
             found.pairs,
-            human(ratio.median, 3),
+            human(ratio.value, 3),
             COLUMN.words()
         ),
-        formula: "median of the ratios of these pairs; at least 0.95".to_owned(),
+        formula: "ratio of the medians over these pairs; at least 0.95".to_owned(),
         reasoning: "What the threads do fits on fewer cores, which are then free for other runs."
             .to_owned(),
         ..study.change(
             SETTING,
             study.setting(cell, SETTING).clone(),
             COLUMN,
-            Predicted::estimate([ratio.median, KEPT, ratio.high]),
+            Predicted::estimate([ratio.value, KEPT, ratio.high]),
         )
     })
 }

@@ -57,13 +57,13 @@ pub(super) fn best_measured<'a>(
     let (cell, found, _) = measured
         .filter(|(.., gain)| *gain >= WORTH)
         .max_by(|a, b| a.2.total_cmp(&b.2))?;
-    let (words, shown) = (column.words(), human(found.ratio.median, 3));
+    let (words, shown) = (column.words(), human(found.ratio.value, 3));
     Some(vec![Draft {
         triggers: format!(
             "Measured here over {} pairs of runs: {shown}× the {words}.",
             found.pairs
         ),
-        formula: "median of the ratios of these pairs, with their interval".to_owned(),
+        formula: "ratio of the medians over these pairs, with its interval".to_owned(),
         reasoning: reasoning.to_owned(),
         ..study.change(
             setting,
