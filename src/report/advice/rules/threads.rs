@@ -58,11 +58,11 @@ fn threads(cell: &Cell<'_>) -> Option<f64> {
 
 /// As many threads as the machine has cores, where that is more than was measured.
 fn all_cores(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Option<Draft> {
-    let cores = study.machine("logical_cores")?;
+    let cores = study.cores()?;
     let (most, _) = measured.last().filter(|(most, _)| *most < cores)?;
     let points = measured.iter().flat_map(|(threads, cell)| {
-        let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
-        times.map(|times| (1.0 / *threads, times.step_mean_ms))
+        cell.times()
+            .map(|times| (1.0 / *threads, times.step_mean_ms))
     });
     let line = Line::fit(&points.collect::<Vec<_>>())?;
     let runs = study.anchor.counted.len().max(3);
