@@ -68,11 +68,11 @@ impl Column {
     /// A column of numbers.
     pub fn number(heading: &str, unit: &str, provenance: &Provenance) -> Self {
         Self {
-            heading: heading.to_owned(),
             unit: unit.to_owned(),
             provenance: provenance.to_string(),
             is_number: true,
             kind: ColumnKind::Number,
+            ..Self::text(heading)
         }
     }
 

@@ -11,7 +11,7 @@ pub enum ReportError {
     Results(#[from] ResultsError),
     /// There is no template of this name.
     #[error(
-        "unknown template `{name}`; there are {known}, and `<name>.md.j2` or `<name>.html.j2` in `{folder}`{meant}"
+        "unknown template `{name}`; there are {known}, and `<name>.md.j2` or `<name>.html.j2` in `reports/templates`{meant}"
     )]
     UnknownTemplate {
         /// What was asked for.
@@ -20,8 +20,6 @@ pub enum ReportError {
         known: String,
         /// "; did you mean …?"; empty where nothing is near.
         meant: String,
-        /// Where a user's own are looked for.
-        folder: String,
     },
     /// There is no axis to compare along.
     #[error(

@@ -1,63 +1,15 @@
-//! [`Judged`]: a table with what a rule says about it.
+//! Words that the rules over tables share.
 
 use crate::base::statistics::range;
 use crate::base::units::{human, human_integer};
 
-use super::groups::ROWS;
-use super::table::Table;
-
-/// Sentences of a section at most.
-const VERDICTS: usize = 12;
-
-/// A table, and the sentences that a rule makes of it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Judged {
-    /// The figures. Without rows there was nothing to measure, and the verdicts say why.
-    pub table: Table,
-    /// What the rule says, each sentence with its values; empty for "no finding".
-    pub verdicts: Vec<String>,
-    /// The rule, in a sentence: what was checked.
-    pub rule: String,
-}
-
-impl Judged {
-    /// A table with the verdicts of `rule`.
-    ///
-    /// Beyond [`VERDICTS`] sentences the rest is counted, and of the table the first [`ROWS`] rows stay.
-    pub(super) fn new(
-        mut table: Table,
-        rule: impl Into<String>,
-        mut verdicts: Vec<String>,
-    ) -> Self {
-        let (rows, sentences) = (table.rows.len(), verdicts.len());
-        if rows > ROWS {
-            table.rows.truncate(ROWS);
-            let all = human_integer(rows as u64);
-            table.cut = Some(format!(
-                "The first {ROWS} of {all} rows; all cells are in the CSV files beside this report."
-            ));
-        }
-        if sentences > VERDICTS {
-            verdicts.truncate(VERDICTS - 1);
-            let more = human_integer((sentences + 1 - VERDICTS) as u64);
-            verdicts.push(format!("And {more} more sentences of this kind."));
-        }
-        Self {
-            table,
-            verdicts,
-            rule: rule.into(),
-        }
-    }
-}
-
-/// "batch-size 8 and 3 more": the first few names, and how many others there are.
-pub(super) fn some_of(names: &[String], most: usize) -> String {
-    let (shown, rest) = names.split_at(names.len().min(most));
-    let shown = shown.join("; ");
-    if rest.is_empty() {
-        shown
-    } else {
-        format!("{shown} and {} more", rest.len())
+/// "batch-size 8, batch-size 16 and 3 more": the first few names, and how many others there are.
+pub(super) fn some_of<N: AsRef<str>>(names: &[N], most: usize, between: &str) -> String {
+    let shown: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
+    let shown = shown.join(between);
+    match names.len().saturating_sub(most) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 

@@ -156,17 +156,6 @@ impl Words {
         }
     }
 
-    /// A number at an axis: no digits that say nothing.
-    pub(crate) fn tick(self, value: f64) -> String {
-        let text = human(value, 6);
-        let text = if text.contains('.') && !text.contains('e') {
-            text.trim_end_matches('0').trim_end_matches('.')
-        } else {
-            &text
-        };
-        self.localised(text)
-    }
-
     /// A p-value: three decimals, and none below a thousandth.
     pub(crate) fn p(self, value: f64) -> String {
         if value < 0.001 {

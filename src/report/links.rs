@@ -33,7 +33,7 @@ pub(super) fn links(folder: &Path, set: &ResultSet, advice: &Advice) -> Vec<Link
     let is_ours = |name: &String| TEMPLATES.iter().any(|(known, _)| known == name);
     for name in named(set).into_iter().filter(is_ours) {
         if name == COMPARISON {
-            let languages = languages(&[], &set.plan.report);
+            let languages = languages(&[], &set.plan);
             let codes = languages.iter().map(|language| language.code());
             all.extend(codes.map(|code| {
                 page(

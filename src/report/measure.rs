@@ -159,11 +159,11 @@ impl Measure {
     /// The value of a cell, as the page's other tables have it.
     pub(crate) fn number(&self, cell: &Cell<'_>) -> Option<Number> {
         if self.unit == "MiB" {
-            return in_words(&self.values(cell), mebibytes, "MiB", "runs");
+            return in_words(&self.values(cell), mebibytes, "MiB");
         }
         if self.is_flops() {
             let show = |value: f64| human_si(value, "FLOP");
-            return in_words(&self.values(cell), show, "", "seeds");
+            return in_words(&self.values(cell), show, "");
         }
         timing(cell, &self.column).or_else(|| {
             let number = of_seeds(&self.values(cell))?;
@@ -182,16 +182,12 @@ impl Measure {
         range(&values).filter(|_| values.len() > 1)
     }
 
-    /// Whether it is a share, which has an upper bound.
-    pub(crate) fn is_bounded(&self) -> bool {
-        let last = self.column.rsplit('_').next();
-        last.is_some_and(|last| ["accuracy", "r2"].contains(&last))
-    }
-
     /// Scale of an axis: logarithmic where values span a factor of 10 and have no upper bound.
     pub(crate) fn scale(&self, values: &[f64]) -> ScaleKind {
         let is_wide = range(values).is_some_and(|(low, high)| low > 0.0 && high >= 10.0 * low);
-        if is_wide && !self.is_bounded() {
+        let last = self.column.rsplit('_').next();
+        let is_bounded = last.is_some_and(|last| ["accuracy", "r2"].contains(&last));
+        if is_wide && !is_bounded {
             ScaleKind::Log10
         } else {
             ScaleKind::Linear
@@ -232,19 +228,13 @@ impl Measure {
     }
 }
 
-fn in_words(
-    values: &[f64],
-    show: impl Fn(f64) -> String,
-    unit: &str,
-    what: &str,
-) -> Option<Number> {
+fn in_words(values: &[f64], show: impl Fn(f64) -> String, unit: &str) -> Option<Number> {
     let number = of_seeds(values)?;
     let entry = Entry::between(number.value, number.ends, show);
     Some(Number {
         text: entry.text,
         interval: Some(entry.detail).filter(|ends| !ends.is_empty()),
         unit: unit.to_owned(),
-        provenance: Provenance::Measured(format!("n = {} {what}", values.len())).to_string(),
         ..number
     })
 }

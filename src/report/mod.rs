@@ -61,7 +61,7 @@ use std::time::Duration;
 use minijinja::value::Value;
 
 use crate::plan::{COMPARISON, default_template, template_meant};
-use crate::results::{self, ResultSet, ResultsError, remove_stale, write_if_changed};
+use crate::results::{self, PlanFile, ResultSet, ResultsError, remove_stale, write_if_changed};
 
 /// The template that everything is written for as data, too.
 const PROFILING: &str = "profiling";
@@ -100,7 +100,7 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
         (files, advice) = (found, Some(made));
     }
     if is_compared {
-        let languages = languages(&options.languages, &set.plan.report);
+        let languages = languages(&options.languages, &set.plan);
         let comparisons = comparison::along_treatment(folder, &set)?;
         files.extend(comparison::files(
             &comparisons,
@@ -109,7 +109,7 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
             own.as_deref(),
         )?);
     }
-    write_all(folder, &files, (advice.is_some(), is_compared))?;
+    write_all(folder, &files)?;
     remove_old_page(folder, &files);
     let files = files.into_iter().map(|(path, _)| path);
     let advised = advice.map(AdviceFiles::write).transpose()?;
@@ -170,7 +170,7 @@ pub fn context(folder: &Path) -> Result<String, ReportError> {
     let own = templates_beside(folder);
     if chosen(&options, &set, own.as_deref())?.contains(&COMPARISON.to_owned()) {
         let comparisons = comparison::along_treatment(folder, &set)?;
-        for language in languages(&options.languages, &set.plan.report) {
+        for language in languages(&options.languages, &set.plan) {
             let compared = ComparisonReport::of(&comparisons, language);
             context["comparison"][language.code()] = serde_json::json!(compared);
         }
@@ -187,37 +187,27 @@ fn templates_beside(folder: &Path) -> Option<PathBuf> {
 
 /// The languages that were asked for, else those of the manifest's section `[report]`; those that a later version may
 /// know are left out.
-pub fn languages(given: &[Language], section: &serde_json::Value) -> Vec<Language> {
+pub fn languages(given: &[Language], plan: &PlanFile) -> Vec<Language> {
     if !given.is_empty() {
         return given.to_vec();
     }
-    let listed = section
-        .get("languages")
-        .and_then(serde_json::Value::as_array);
-    let codes = listed
-        .into_iter()
-        .flatten()
-        .filter_map(|code| code.as_str());
-    let found: Vec<Language> = codes.filter_map(Language::of_code).collect();
-    if found.is_empty() {
-        vec![Language::default()]
-    } else {
-        found
-    }
+    let codes: Vec<String> = plan.reported("languages");
+    let found = codes.iter().filter_map(|code| Language::of_code(code));
+    or_default(found.collect(), Language::default)
 }
 
 /// The templates of the manifest.
 fn named(set: &ResultSet) -> Vec<String> {
-    let listed = set.plan.report.get("templates");
-    let listed = listed.and_then(serde_json::Value::as_array);
-    let names = listed.into_iter().flatten();
-    let names: Vec<String> = names
-        .filter_map(|name| name.as_str().map(str::to_owned))
-        .collect();
-    if names.is_empty() {
-        vec![default_template(set.plan.search.is_some()).to_owned()]
+    let of_search = || default_template(set.plan.search.is_some()).to_owned();
+    or_default(set.plan.reported("templates"), of_search)
+}
+
+/// A list, or one that has the default alone where it is empty.
+fn or_default<T>(list: Vec<T>, default: impl Fn() -> T) -> Vec<T> {
+    if list.is_empty() {
+        vec![default()]
     } else {
-        names
+        list
     }
 }
 
@@ -252,7 +242,6 @@ fn chosen(
             name: unknown.clone(),
             meant: template_meant(unknown).map_or_else(String::new, |meant| format!("; {meant}")),
             known: TEMPLATES.map(|(name, _)| format!("`{name}`")).join(", "),
-            folder: "reports/templates".to_owned(),
         }),
     }
 }
@@ -275,31 +264,33 @@ fn tidy(text: &str) -> String {
     out
 }
 
-/// Writes files, and removes plots that these kinds of reports no longer have: those over the result, comparisons.
-fn write_all(
-    folder: &Path,
-    files: &[File],
-    (is_reported, is_compared): (bool, bool),
-) -> Result<(), ReportError> {
+/// Writes files, and removes plots that their kind of report, over a result or a comparison, no longer has: one would be
+/// mistaken for a plot of it.
+fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError> {
     let plots = folder.join("plots");
-    let unwritable = |error: &std::io::Error| ResultsError::Unwritable {
+    let unwritable = |error: std::io::Error| ResultsError::Unwritable {
         path: plots.clone(),
         reason: error.to_string(),
     };
-    fs::create_dir_all(&plots).map_err(|error| unwritable(&error))?;
+    fs::create_dir_all(&plots).map_err(unwritable)?;
     // Another program may be writing results here just now: only what is surely left over goes.
     remove_stale(folder, Duration::from_mins(1));
     remove_stale(&plots, Duration::from_mins(1));
     for (path, text) in files {
         write_if_changed(path, text.as_bytes())?;
     }
-    remove_old_plots(&plots, files, |path| {
-        if comparison::is_plot(path) {
-            is_compared
-        } else {
-            is_reported
+    for entry in fs::read_dir(&plots).into_iter().flatten().flatten() {
+        let plot = entry.path();
+        let is_plot = plot.extension().is_some_and(|extension| extension == "svg");
+        let is_of_comparison = comparison::is_own(&plot);
+        let mut written = files.iter().map(|(path, _)| path);
+        let is_ours = written
+            .clone()
+            .any(|path| comparison::is_own(path) == is_of_comparison);
+        if is_plot && is_ours && !written.any(|path| *path == plot) {
+            let _ = fs::remove_file(plot);
         }
-    });
+    }
     Ok(())
 }
 
@@ -310,20 +301,6 @@ fn remove_old_page(folder: &Path, files: &[File]) {
     if pages.iter().any(|page| is_written(page)) {
         for page in pages.iter().filter(|page| !is_written(page)) {
             let _ = fs::remove_file(page);
-        }
-    }
-}
-
-/// A plot that this report no longer has would be mistaken for one of it.
-fn remove_old_plots(plots: &Path, files: &[File], is_ours: impl Fn(&Path) -> bool) {
-    let Ok(entries) = fs::read_dir(plots) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        let is_plot = path.extension().is_some_and(|extension| extension == "svg");
-        if is_plot && is_ours(&path) && !files.iter().any(|(known, _)| *known == path) {
-            let _ = fs::remove_file(path);
         }
     }
 }

@@ -14,12 +14,8 @@ pub struct Number {
     pub interval: Option<String>,
     /// The ends of the interval, not rounded.
     pub ends: Option<(f64, f64)>,
-    /// What the interval is: `range of the runs`; empty for none.
-    pub interval_name: &'static str,
     /// Its unit: `samples/s`; empty for a plain number.
     pub unit: String,
-    /// `measured (n = 3)`, `derived (formula)`, `assumed (where)`.
-    pub provenance: String,
     /// The value behind the text, for ordering and drawing.
     pub value: f64,
 }
@@ -46,8 +42,8 @@ impl std::fmt::Display for Provenance {
 }
 
 impl Number {
-    /// A timing over `n` runs, with its interval, as `timings.csv` has it.
-    pub fn timing(interval: &Interval, unit: &str, n: usize) -> Self {
+    /// A timing with its interval, as `timings.csv` has it.
+    pub fn timing(interval: &Interval, unit: &str) -> Self {
         let decimals = decimals_of(interval);
         let show = |value: f64| fixed(value, decimals);
         let ends = interval
@@ -57,9 +53,7 @@ impl Number {
             text: show(interval.median),
             interval: ends,
             ends: interval.ends(),
-            interval_name: interval_name(interval.kind),
             unit: unit.to_owned(),
-            provenance: Provenance::Measured(format!("n = {n}")).to_string(),
             value: interval.median,
         }
     }
@@ -77,19 +71,11 @@ impl Number {
             None => format!("{}{unit}", self.text),
         }
     }
+}
 
-    /// A ratio: `1.37×`.
-    pub fn ratio(value: f64, formula: &str) -> Self {
-        Self {
-            text: format!("{}×", human(value, 3)),
-            interval: None,
-            ends: None,
-            interval_name: "",
-            unit: String::new(),
-            provenance: Provenance::Derived(formula.to_owned()).to_string(),
-            value,
-        }
-    }
+/// A ratio: `1.37×`.
+pub(super) fn times(ratio: f64) -> String {
+    format!("{}×", human(ratio, 3))
 }
 
 /// An interval in words: a dash between its ends, or "to" where a sign would stand beside the dash.
@@ -194,10 +180,9 @@ mod tests {
             high: 16.25,
             kind: IntervalKind::Range,
         };
-        let number = Number::timing(&interval, "s", 3);
+        let number = Number::timing(&interval, "s");
         assert_eq!(number.text, "16.00");
         assert_eq!(number.interval.as_deref(), Some("15.98–16.25"));
-        assert_eq!(number.provenance, "measured (n = 3)");
     }
 
     #[test]

@@ -2,10 +2,15 @@
 
 use serde::Serialize;
 
-use super::judged::Judged;
+use crate::base::units::human_integer;
+
+use super::groups::ROWS;
 use super::sections::plots::PlotContext;
 use super::sections::samples::SampleContext;
 use super::table::Table;
+
+/// Sentences of a section at most.
+const VERDICTS: usize = 12;
 
 /// Sections that belong together: one part of a page that opens and closes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -54,6 +59,13 @@ pub struct Code {
     pub fence: String,
 }
 
+/// What a table of the first [`ROWS`] of `all` rows says of the others; `None` where it has all.
+pub(super) fn cut(all: usize) -> Option<String> {
+    let number = human_integer(all as u64);
+    let words = "rows; all cells are in the CSV files beside this report.";
+    (all > ROWS).then(|| format!("The first {ROWS} of {number} {words}"))
+}
+
 impl Section {
     /// A section that is one table.
     pub(crate) fn table(table: Table) -> Self {
@@ -65,15 +77,29 @@ impl Section {
         }
     }
 
-    /// A table with what its rule says. Without rows there was nothing to judge, and the section is empty.
-    pub(crate) fn judged(judged: Judged) -> Self {
-        if judged.table.rows.is_empty() {
+    /// A table with what `rule` says of it. Without rows there was nothing to judge, and the section is empty.
+    ///
+    /// Beyond [`VERDICTS`] sentences the rest is counted, and of the table the first [`ROWS`] rows stay.
+    pub(crate) fn judged(
+        mut table: Table,
+        rule: impl Into<String>,
+        mut verdicts: Vec<String>,
+    ) -> Self {
+        let sentences = verdicts.len();
+        if table.rows.is_empty() {
             return Self::default();
         }
+        table.cut = table.cut.or_else(|| cut(table.rows.len()));
+        table.rows.truncate(ROWS);
+        if sentences > VERDICTS {
+            verdicts.truncate(VERDICTS - 1);
+            let more = human_integer((sentences + 1 - VERDICTS) as u64);
+            verdicts.push(format!("And {more} more sentences of this kind."));
+        }
         Self {
-            points: judged.verdicts,
-            rule: judged.rule,
-            ..Self::table(judged.table)
+            points: verdicts,
+            rule: rule.into(),
+            ..Self::table(table)
         }
     }
 

@@ -11,9 +11,6 @@ use super::number::{Number, Provenance, between};
 use super::summary::summed;
 use super::view::{Cell, View};
 
-/// Rows of a ranking, where the cells are too many for a row each.
-pub(super) const RANKED: usize = 50;
-
 /// A table, ready to draw.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Table {
@@ -134,6 +131,17 @@ impl Entry {
     }
 }
 
+impl Row {
+    /// A row with all of its fields; `key` is that of its cell, empty for other rows.
+    pub fn new(key: impl Into<String>, fields: Vec<Entry>) -> Self {
+        Self {
+            key: key.into(),
+            fields,
+            missing: None,
+        }
+    }
+}
+
 impl Table {
     /// A table of given rows, which are not one per cell.
     pub fn of_rows(
@@ -180,10 +188,26 @@ impl Table {
             source.columns.retain(|heading| headings.contains(&heading));
         }
         self.sources.retain(|source| !source.columns.is_empty());
-        let is_figure = |column: &Column| column.is_number && column.kind != ColumnKind::Count;
+        let is_figure = |column: &Column| {
+            column.is_number && !(are_all_commands && column.kind == ColumnKind::Count)
+        };
         if !self.columns.iter().any(is_figure) {
             self.rows.clear();
         }
+    }
+
+    /// A table of texts.
+    pub(super) fn of_texts(
+        naming: (&str, &str, String),
+        headings: &[impl AsRef<str>],
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) -> Self {
+        let columns = headings
+            .iter()
+            .map(|heading| Column::text(heading.as_ref()));
+        let fields = |texts: Vec<String>| texts.into_iter().map(Entry::text).collect();
+        let rows = rows.into_iter().map(|texts| Row::new("", fields(texts)));
+        Self::of_rows(naming, columns.collect(), rows.collect())
     }
 
     /// Whether it has no row, or columns of numbers without a single number.
@@ -205,7 +229,7 @@ impl Table {
     /// middle one with smallest and largest below, of columns by [`Column::share`] the mean, of words their counts.
     pub fn of_cells<'a>(
         view: &View<'a>,
-        (id, title, about): (&str, &str, String),
+        naming: (&str, &str, String),
         columns: Vec<Column>,
         fields: impl Fn(&Cell<'a>) -> Option<Vec<Entry>>,
     ) -> Self {
@@ -227,13 +251,8 @@ impl Table {
         };
         all.extend(columns);
         Self {
-            id: id.to_owned(),
-            title: title.to_owned(),
-            about,
-            sources: sources(&all),
-            columns: all,
-            rows,
             cut: cut(view),
+            ..Self::of_rows(naming, all, rows)
         }
     }
 }
@@ -246,11 +265,7 @@ fn row_of_cell<'a>(
     let own = fields(cell)?;
     let mut all: Vec<Entry> = view.labels(cell).into_iter().map(Entry::text).collect();
     all.extend(own);
-    Some(Row {
-        key: cell.info.key.clone(),
-        fields: all,
-        missing: None,
-    })
+    Some(Row::new(&*cell.info.key, all))
 }
 
 fn group_columns(view: &View<'_>, grouping: &Grouping) -> Vec<Column> {
@@ -281,11 +296,7 @@ fn row_of_group<'a>(
         return None;
     }
     row.extend(summed(columns, &found));
-    Some(Row {
-        key: group.labels.join(","),
-        fields: row,
-        missing: None,
-    })
+    Some(Row::new(group.labels.join(","), row))
 }
 
 /// The median of runs with their range below it, where they differ as shown; a dash for no run.
@@ -321,26 +332,5 @@ fn cut(view: &View<'_>) -> Option<String> {
         "{}: of each the cell in the middle, with the smallest and the largest below it; of shares the mean. Single \
          cells are in the CSV files beside this report.",
         grouping.words(&view.set.plan)
-    ))
-}
-
-/// Rows of a ranking: all, or the first where the cells are too many.
-pub(super) fn ranked_rows(view: &View<'_>) -> usize {
-    if view.grouping.is_some() {
-        RANKED
-    } else {
-        usize::MAX
-    }
-}
-
-/// Leaves rows of a ranking of `all` cells out where the cells are too many, and gives the sentence that says so.
-pub(super) fn cut_ranking(view: &View<'_>, rows: &mut Vec<Row>, all: usize) -> Option<String> {
-    if view.grouping.is_none() || all <= RANKED {
-        return None;
-    }
-    rows.truncate(RANKED);
-    Some(format!(
-        "The first {RANKED} of {} cells; all of them are in the CSV files beside this report.",
-        human_integer(all as u64)
     ))
 }

@@ -10,53 +10,27 @@ use minijinja::{AutoEscape, Environment, Output, State, UndefinedBehavior};
 use super::plot::STYLE;
 use super::{ReportError, mistake};
 
+/// Templates with the names of their files.
+macro_rules! embedded {
+    ($($name:literal)*) => {
+        [$(($name, include_str!(concat!("../../reports/templates/", $name)))),*]
+    };
+}
+
 /// The templates of the program, by file name.
-const EMBEDDED: [(&str, &str); 11] = [
-    (
-        "analysis.html.j2",
-        include_str!("../../reports/templates/analysis.html.j2"),
-    ),
-    (
-        "analysis.md.j2",
-        include_str!("../../reports/templates/analysis.md.j2"),
-    ),
-    (
-        "comparison.html.j2",
-        include_str!("../../reports/templates/comparison.html.j2"),
-    ),
-    (
-        "comparison.md.j2",
-        include_str!("../../reports/templates/comparison.md.j2"),
-    ),
-    (
-        "layout.html.j2",
-        include_str!("../../reports/templates/layout.html.j2"),
-    ),
-    (
-        "macros.html.j2",
-        include_str!("../../reports/templates/macros.html.j2"),
-    ),
-    (
-        "macros.md.j2",
-        include_str!("../../reports/templates/macros.md.j2"),
-    ),
-    (
-        "profiling.html.j2",
-        include_str!("../../reports/templates/profiling.html.j2"),
-    ),
-    (
-        "profiling.md.j2",
-        include_str!("../../reports/templates/profiling.md.j2"),
-    ),
-    (
-        "search.html.j2",
-        include_str!("../../reports/templates/search.html.j2"),
-    ),
-    (
-        "search.md.j2",
-        include_str!("../../reports/templates/search.md.j2"),
-    ),
-];
+const EMBEDDED: [(&str, &str); 11] = embedded! {
+    "analysis.html.j2"
+    "analysis.md.j2"
+    "comparison.html.j2"
+    "comparison.md.j2"
+    "layout.html.j2"
+    "macros.html.j2"
+    "macros.md.j2"
+    "profiling.html.j2"
+    "profiling.md.j2"
+    "search.html.j2"
+    "search.md.j2"
+};
 
 /// Instructions that one template may run: some ten times what the longest report needs.
 const FUEL: u64 = 30_000_000;

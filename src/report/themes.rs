@@ -41,11 +41,10 @@ const THEMES: [(&str, &str, Make); 15] = [
     ("phases", "Where the time goes", |from| of_phases(from.view)),
     ("operations", "Operations", |from| ops::sections(from.view)),
     ("settings", "Batch size and workers", |from| {
-        let curves = [
+        vec![
             batch_curve::judged(from.view),
             worker_curve::judged(from.view),
-        ];
-        curves.map(Section::judged).into()
+        ]
     }),
     ("memory", "Memory", |from| of_memory(from.view)),
     (
@@ -53,13 +52,15 @@ const THEMES: [(&str, &str, Make); 15] = [
         "Parameters, FLOPs and use of the machine",
         |from| {
             let complexity = Section::table(complexity::table(from.view));
-            vec![complexity, Section::judged(utilisation::judged(from.view))]
+            vec![complexity, utilisation::judged(from.view)]
         },
     ),
     ("cost", "Cost and estimate", |from| {
-        let cost = cost::judged(from.view).map(Section::judged);
         let estimate = estimate::table(from.view).map(Section::table);
-        cost.into_iter().chain(estimate).collect()
+        cost::judged(from.view)
+            .into_iter()
+            .chain(estimate)
+            .collect()
     }),
     ("failures", "Cells and runs without a result", |from| {
         vec![cells::without_result(from.view), cells::failed(from.view)]
@@ -112,7 +113,7 @@ fn of_speed(view: &View<'_>) -> Vec<Section> {
     let plots = over_axis::plots(view, &Measure::of(pace));
     all.push(Section::plots("throughput", plots));
     all.push(Section::table(speed::table(view)));
-    all.extend(scaling::judged(view).map(Section::judged));
+    all.extend(scaling::judged(view));
     all.extend(sizes::table(view).map(Section::table));
     all
 }
@@ -127,7 +128,7 @@ fn of_quality(source: &Source<'_, '_>) -> Vec<Section> {
         Section::plots("curves", plots),
         Section::table(quality::table(view)),
     ];
-    sections.extend(targets::judged(view).map(Section::judged));
+    sections.extend(targets::judged(view));
     sections.extend(reach::tables(view).into_iter().map(Section::table));
     sections.extend(classes::table(view).map(Section::table));
     sections.extend(ranking::by_efficiency(view));
@@ -154,16 +155,15 @@ fn of_treatments(view: &View<'_>) -> Vec<Section> {
 fn of_phases(view: &View<'_>) -> Vec<Section> {
     vec![
         Section::plots("phase-plots", phase_bars::plots(view)),
-        Section::judged(phases::judged(view)),
+        phases::judged(view),
         tree::section(view),
         Section::table(loader::table(view)),
     ]
 }
 
 fn of_memory(view: &View<'_>) -> Vec<Section> {
-    let (parts, headroom) = (memory::table(view), headroom::judged(view));
-    let mut all = vec![Section::table(parts), Section::judged(headroom)];
-    all.extend(gpu::judged(view).map(Section::judged));
+    let mut all = vec![Section::table(memory::table(view)), headroom::judged(view)];
+    all.extend(gpu::judged(view));
     all
 }
 

@@ -5,9 +5,9 @@ use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
-use crate::plan::AxisInfo;
+use crate::event::{RunFacts, RunTimes};
 use crate::results::{
-    BlockRow, CellInfo, EpochRecord, ResultSet, RunRow, Status, TimingRow, counted_runs,
+    BlockRow, CellInfo, EpochRecord, ResultSet, RunRow, Status, TimingRow, by_key, counted_runs,
 };
 
 use super::groups::Grouping;
@@ -96,6 +96,11 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The cells whose times can be shown.
+    pub(crate) fn measured(&self) -> impl Iterator<Item = &Cell<'a>> + Clone {
+        self.cells.iter().filter(|cell| cell.is_measured())
+    }
+
     /// Place of the axis that the manifest declares as the treatment; `None` where it declares none.
     pub fn treatment(&self) -> Option<usize> {
         let plan = &self.set.plan;
@@ -123,9 +128,7 @@ impl<'a> View<'a> {
     /// The first cell that has these values, measured ones first; `None` for no values.
     pub fn find(&self, wanted: &serde_json::Map<String, Value>) -> Option<&Cell<'a>> {
         let fits = |cell: &&Cell<'a>| !wanted.is_empty() && self.is_at(cell, wanted);
-        let measured = self.cells.iter().filter(|cell| cell.is_measured());
-        let mut all = measured.chain(self.cells.iter());
-        all.find(fits)
+        self.measured().chain(&self.cells).find(fits)
     }
 
     /// Places of the axes that a table shows: those that vary among the measured cells.
@@ -164,12 +167,20 @@ impl<'a> View<'a> {
             &self.varying
         };
         let places = axes.iter().filter(|&&place| Some(place) != without);
-        let words: Vec<String> = places
-            .map(|&place| self.words(place, &cell.info.axes[place]))
-            .filter(|words| !words.is_empty())
-            .collect();
+        self.on_axes(cell, places, "all cells")
+    }
+
+    /// A cell's values on some axes in words; `none` where there is nothing to say.
+    fn on_axes<'p>(
+        &self,
+        cell: &Cell<'_>,
+        places: impl Iterator<Item = &'p usize>,
+        none: &str,
+    ) -> String {
+        let words = places.map(|&place| self.words(place, &cell.info.axes[place]));
+        let words: Vec<String> = words.filter(|words| !words.is_empty()).collect();
         if words.is_empty() {
-            "all cells".to_owned()
+            none.to_owned()
         } else {
             words.join(", ")
         }
@@ -183,25 +194,12 @@ impl<'a> View<'a> {
             texts.all(|text| Some(text) == first)
         };
         let places = self.telling.iter().filter(shared);
-        let words: Vec<String> = places
-            .map(|&place| self.words(place, &cells[0].info.axes[place]))
-            .filter(|words| !words.is_empty())
-            .collect();
-        if words.is_empty() {
-            "all".to_owned()
-        } else {
-            words.join(", ")
-        }
+        self.on_axes(cells[0], places, "all")
     }
 
     /// A value of an axis in words: numbers with the axis' name, names alone; empty where the cell's matrix lacks the axis.
     pub fn words(&self, place: usize, value: &str) -> String {
-        let axis: &AxisInfo = &self.set.plan.axes[place];
-        if value.parse::<f64>().is_ok() || value == "true" || value == "false" {
-            format!("{} {value}", axis.name)
-        } else {
-            value.to_owned()
-        }
+        self.set.plan.axes[place].words(value)
     }
 
     /// What all cells have in common, as `name = value`.
@@ -216,7 +214,17 @@ impl<'a> View<'a> {
     }
 }
 
-impl Cell<'_> {
+impl<'a> Cell<'a> {
+    /// The facts of its seeds.
+    pub(crate) fn facts(&self) -> impl Iterator<Item = &'a RunFacts> {
+        self.runs.iter().filter_map(|row| row.facts.as_ref())
+    }
+
+    /// The times of the runs that count.
+    pub(crate) fn times(&self) -> impl Iterator<Item = &'a RunTimes> {
+        self.counted.iter().filter_map(|run| run.times.as_ref())
+    }
+
     /// Why this cell has no values in a table.
     pub fn why_missing(&self) -> String {
         match self.status {
@@ -253,14 +261,6 @@ impl Cell<'_> {
     pub fn is_measured(&self) -> bool {
         !self.counted.is_empty() && self.timing.is_some()
     }
-}
-
-fn by_key<T>(rows: &[T], key: fn(&T) -> &String) -> BTreeMap<&str, Vec<&T>> {
-    let mut map: BTreeMap<&str, Vec<&T>> = BTreeMap::new();
-    for row in rows {
-        map.entry(key(row)).or_default().push(row);
-    }
-    map
 }
 
 fn status_of<'a>(runs: &[&'a RunRow]) -> (Status, &'a str) {

@@ -235,7 +235,7 @@ impl Found {
             };
             compare::write_files(&own, comparison)
                 .map_err(|error| Failure::plain(error.to_string(), None))?;
-            let languages = languages(given, &comparison.after.set.plan.report);
+            let languages = languages(given, &comparison.after.set.plan);
             render_comparison(comparison, &own, &languages).map_err(ReportError::into_failure)?;
         }
         Ok(())

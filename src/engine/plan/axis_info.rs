@@ -23,6 +23,15 @@ impl AxisInfo {
         self.name == name || self.path == name
     }
 
+    /// A value in words: numbers with the axis' name, names alone.
+    pub fn words(&self, value: &str) -> String {
+        if value.parse::<f64>().is_ok() || value == "true" || value == "false" {
+            format!("{} {value}", self.name)
+        } else {
+            value.to_owned()
+        }
+    }
+
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         self.values.iter().map(|value| &**value)
     }

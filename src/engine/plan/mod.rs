@@ -62,7 +62,9 @@ pub use planned::{CellOutline, PlannedCell};
 pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict};
 pub use probe::{DeviceAnswer, device_facts, known_devices, probe, probe_devices_by};
 pub use program::Program;
-pub use reported::{COMPARISON, SEARCH, TEMPLATES, default_template, template_meant};
+pub use reported::{
+    COMPARISON, SEARCH, TEMPLATES, default_template, is_results_name, template_meant,
+};
 pub use resolve::absolute;
 pub use results_root::{experiment_folder, namesakes, project_folder, results_root};
 pub use schema::manifest_schema;

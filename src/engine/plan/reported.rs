@@ -186,11 +186,15 @@ fn unknown(node: &Node, name: &str) -> Diagnostic {
         ))
 }
 
+/// Whether a name can be that of a results folder, which does not lead out of `reports/`.
+pub fn is_results_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\'])
+}
+
 /// What is wrong with a name in `report.searches`: it is that of this manifest, or no name of a results folder.
 fn no_search(plan: &Plan, node: &Node, name: &str) -> Option<Diagnostic> {
     let is_own = name == plan.name;
-    let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
-    if is_name && !is_own {
+    if is_results_name(name) && !is_own {
         return None;
     }
     let what = if is_own {

@@ -209,20 +209,11 @@ fn labels(axes: &[AxisInfo], drafts: &[Draft<'_>], without: Option<usize>) -> Ve
         };
         let cell = draft.after.info;
         let texts = told.iter().filter(|at| !cell.axes[**at].is_empty());
-        let words = texts.map(|&at| words(&axes[at].name, &cell.axes[at]));
+        let words = texts.map(|&at| axes[at].words(&cell.axes[at]));
         match &*words.collect::<Vec<String>>() {
             [] => cell.key.clone(),
             words => words.join(", "),
         }
     };
     drafts.iter().map(label).collect()
-}
-
-/// Label of an axis value: numbers with the axis' name, other values alone.
-fn words(axis: &str, value: &str) -> String {
-    if value.parse::<f64>().is_ok() || value == "true" || value == "false" {
-        format!("{axis} {value}")
-    } else {
-        value.to_owned()
-    }
 }

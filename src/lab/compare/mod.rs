@@ -49,4 +49,5 @@ pub use judgement::{
 pub use side::{Common, Experiment, Source, searches_beside};
 #[cfg(test)]
 pub(crate) use statistics::mann_whitney;
+pub use statistics::student_quantile;
 pub use verdict::{needed_pairs, needed_runs};

@@ -1,9 +1,9 @@
 //! Sources of the sides of a comparison: results folders, commits, the working tree.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::diag::Failure;
-use crate::plan::{experiment_folder, results_root};
+use crate::plan::{experiment_folder, is_results_name, results_root};
 use crate::results::git::{CommitFile, Repository};
 use crate::results::{
     NoiseRow, ResultSet, ResultsError, from_here, names_below, read, read_noise, results_folder,
@@ -173,15 +173,15 @@ impl Experiment {
 
 /// The results beside `folder` of the searches that the manifest of `set` names; those without results are left out.
 pub fn searches_beside(folder: &Path, set: &ResultSet) -> Vec<ResultSet> {
-    let beside = |name: &str| read(&folder.join("..").join(name)).ok();
+    let beside = |name: String| read(&folder.join("..").join(name)).ok();
     named_searches(set).filter_map(beside).collect()
 }
 
 /// The same in a commit, in which `folder` has the results of `set`.
 fn searches_in_commit(reference: &str, folder: &str, set: &ResultSet) -> Vec<ResultSet> {
     let parent = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
-    let of_name = |name: &str| {
-        let given = format!("{reference}:{}", joined(parent, name));
+    let of_name = |name: String| {
+        let given = format!("{reference}:{}", joined(parent, &name));
         let source = of_ref(&given, &given).ok()?;
         let Place::Commit {
             repository, files, ..
@@ -195,20 +195,9 @@ fn searches_in_commit(reference: &str, folder: &str, set: &ResultSet) -> Vec<Res
 }
 
 /// `[report] searches`, without names that lead out of the folder of results.
-fn named_searches(set: &ResultSet) -> impl Iterator<Item = &str> {
-    let listed = set.plan.report.get("searches");
-    let listed = listed.and_then(|names| names.as_array());
-    let names = listed
-        .into_iter()
-        .flatten()
-        .filter_map(|name| name.as_str());
-    names.filter(|name| {
-        let mut parts = Path::new(name).components();
-        matches!(
-            (parts.next(), parts.next()),
-            (Some(Component::Normal(_)), None)
-        )
-    })
+fn named_searches(set: &ResultSet) -> impl Iterator<Item = String> {
+    let names: Vec<String> = set.plan.reported("searches");
+    names.into_iter().filter(|name| is_results_name(name))
 }
 
 /// All data of a side from a results folder.

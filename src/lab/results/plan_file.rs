@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -43,6 +44,13 @@ impl PlanFile {
         // A cell stores only the sections that differ from the first cell's.
         let own = cell.spec.get(name);
         own.or_else(|| self.cells.first()?.spec.get(name))
+    }
+
+    /// A setting of `[report]`; its default where it is not set, or where this version cannot read it.
+    pub fn reported<T: DeserializeOwned + Default>(&self, name: &str) -> T {
+        let value = self.report.get(name).cloned();
+        let value = value.and_then(|value| serde_json::from_value(value).ok());
+        value.unwrap_or_default()
     }
 
     /// Samples per optimizer step: `batch-size × accumulate`; `None` if the specification does not contain them.

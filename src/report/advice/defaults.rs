@@ -3,26 +3,16 @@
 use serde_json::{Map, Value};
 
 use crate::plan::CellSpec;
+use crate::report::sections::configuration::SECTIONS;
 use crate::report::view::{Cell, View};
 
-/// Sections of a cell, in the order in which a manifest has them.
-const SECTIONS: [&str; 10] = [
-    "model",
-    "model_name",
-    "dataset",
-    "dataset_name",
-    "loss",
-    "train",
-    "loader",
-    "validation",
-    "measure",
-    "limits",
-];
+/// The names of what a cell has, beside the sections.
+const NAMES: [&str; 2] = ["model_name", "dataset_name"];
 
 /// The cell's specification as a manifest would write it; `None` where this version cannot read it.
 pub(super) fn shortest(view: &View<'_>, cell: &Cell<'_>) -> Option<Map<String, Value>> {
     let mut whole = Map::new();
-    for name in SECTIONS {
+    for name in SECTIONS.into_iter().chain(NAMES) {
         whole.insert(name.to_owned(), view.section(cell, name)?.clone());
     }
     whole.insert("key".to_owned(), Value::from(""));
@@ -30,7 +20,7 @@ pub(super) fn shortest(view: &View<'_>, cell: &Cell<'_>) -> Option<Map<String, V
     let mut whole = Value::Object(whole);
     let meant: CellSpec = serde_json::from_value(whole.clone()).ok()?;
     let mut keys = Vec::new();
-    for name in SECTIONS {
+    for name in SECTIONS.into_iter().chain(NAMES) {
         collect(&whole[name], &format!("/{name}"), &mut keys);
     }
     for (table, key) in keys {

@@ -1,10 +1,10 @@
-//! How two cells compare: ratios over pairs of runs.
+//! How two cells compare: the ratio of their medians over pairs of runs.
 
-use std::collections::BTreeMap;
-
+use crate::compare::Ratio;
 use crate::plan::{Claim, PredictedColumn, Verdict};
+use crate::report::comparison::spread::{of_runs, over_blocks, quotient};
 use crate::report::view::Cell;
-use crate::results::{Interval, IntervalKind, interval, value};
+use crate::results::{IntervalKind, value};
 
 /// Pairs of runs from which on a measurement decides.
 pub(super) const FEWEST_PAIRS: usize = 3;
@@ -12,16 +12,16 @@ pub(super) const FEWEST_PAIRS: usize = 3;
 /// A measured ratio of two cells.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Measured {
-    /// Median of the pairs' ratios, with its interval.
-    pub(super) ratio: Interval,
+    /// Ratio of the medians, with its interval over the pairs.
+    pub(super) ratio: Ratio,
     /// Pairs of runs of one block and seed.
     pub(super) pairs: usize,
 }
 
 impl Measured {
-    /// Median and ends of the ratio.
+    /// Value and ends of the ratio.
     pub(super) fn ends(&self) -> [f64; 3] {
-        [self.ratio.median, self.ratio.low, self.ratio.high]
+        [self.ratio.value, self.ratio.low, self.ratio.high]
     }
 
     /// The same turned so that more is better.
@@ -35,8 +35,8 @@ impl Measured {
     }
 }
 
-/// The ratio of `column` of `cell` to that of `against`, over the runs of one block and seed; `None` where there are no
-/// such runs.
+/// The ratio of the median of `column` of `cell` to that of `against`, as rankings have it, over the runs of one block
+/// and seed; `None` where there are no such runs.
 ///
 /// Runs of one block lie next to each other in time, so that what drifts slowly is in both.
 pub(super) fn paired(
@@ -44,24 +44,18 @@ pub(super) fn paired(
     against: &Cell<'_>,
     column: PredictedColumn,
 ) -> Option<Measured> {
-    let runs = |cell: &Cell<'_>| -> BTreeMap<(usize, u64), f64> {
-        let runs = cell.counted.iter();
-        runs.filter_map(|run| Some(((run.block, run.seed), value(run, column.name())?)))
-            .collect()
-    };
-    let (with, without) = (runs(cell), runs(against));
-    let ratios: Vec<f64> = with
-        .iter()
-        .filter_map(|(run, value)| {
-            let other = without.get(run).filter(|other| **other > 0.0)?;
-            Some(value / other)
-        })
-        .collect();
-    let key = format!("{} ÷ {}", cell.info.key, against.info.key);
-    Some(Measured {
-        ratio: interval(&key, column as usize, &ratios)?,
-        pairs: ratios.len(),
-    })
+    let runs = |cell: &Cell<'_>| of_runs(cell, &|run| value(run, column.name()));
+    let (mut before, after) = (runs(against), runs(cell));
+    before.retain(|run, value| *value > 0.0 && after.contains_key(run));
+    let key = format!(
+        "{} ÷ {}, {}",
+        cell.info.key,
+        against.info.key,
+        column.name()
+    );
+    let pairs = before.len();
+    let ratio = over_blocks(&key, &[before, after], &quotient)?;
+    Some(Measured { ratio, pairs })
 }
 
 /// Which side of 1 is better: a ratio of throughputs as it is, a ratio of times or bytes turned round.
@@ -122,15 +116,15 @@ mod tests {
     use super::*;
 
     fn measured(low: f64, high: f64, pairs: usize) -> Measured {
-        let median = f64::midpoint(low, high);
+        let value = f64::midpoint(low, high);
         let kind = if pairs > 1 {
             IntervalKind::Range
         } else {
             IntervalKind::Single
         };
         Measured {
-            ratio: Interval {
-                median,
+            ratio: Ratio {
+                value,
                 low,
                 high,
                 kind,

@@ -151,7 +151,7 @@ fn row(
         high: prediction.high,
         reasoning: prediction.reasoning.clone(),
         status: status.to_owned(),
-        measured: ratio.map(|ratio| ratio.median),
+        measured: ratio.map(|ratio| ratio.value),
         measured_low: ratio.map(|ratio| ratio.low),
         measured_high: ratio.map(|ratio| ratio.high),
         verdict: outcome

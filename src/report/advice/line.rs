@@ -1,5 +1,7 @@
 //! A straight line through measured times, with the error of what it predicts.
 
+use crate::compare::student_quantile;
+
 /// `time = fixed + each · size`, by least squares with weights `1 / time²`: times vary in proportion to their length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Line {
@@ -79,26 +81,9 @@ impl Line {
         let (var_fixed, both, var_each) = self.covariance;
         let of_fit = fixed * fixed * var_fixed + 2.0 * fixed * each * both + each * each * var_each;
         let of_runs = 2.0 * self.spread.powi(2) / runs.max(1) as f64;
-        let half = student_975(self.freedom) * (of_fit.max(0.0) + of_runs).sqrt();
+        let half = student_quantile(0.975, self.freedom) * (of_fit.max(0.0) + of_runs).sqrt();
         Some([ratio, ratio * (-half).exp(), ratio * half.exp()])
     }
-}
-
-/// The 97.5 % quantile of Student's distribution.
-///
-/// # Source
-/// `scipy.stats.t.ppf(0.975, freedom)` for 1 to 10; above, the expansion of Cornish and Fisher to the second order, whose
-/// error there is below 0.0025.
-fn student_975(freedom: usize) -> f64 {
-    const FIRST: [f64; 10] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-    ];
-    let z: f64 = 1.959_964;
-    let n = freedom.max(1) as f64;
-    let first = (z.powi(3) + z) / (4.0 * n);
-    let second = (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * n * n);
-    let known = freedom.checked_sub(1).and_then(|place| FIRST.get(place));
-    known.copied().unwrap_or(z + first + second)
 }
 
 #[cfg(test)]
@@ -159,7 +144,7 @@ mod tests {
         // scipy.stats.t.ppf(0.975, [1, 6, 11, 30])
         for (freedom, expected) in [(1, 12.7062), (6, 2.4469), (11, 2.2010), (30, 2.0423)] {
             assert!(
-                (student_975(freedom) - expected).abs() < 2.5e-3,
+                (student_quantile(0.975, freedom) - expected).abs() < 2.5e-3,
                 "{freedom}"
             );
         }

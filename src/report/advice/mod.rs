@@ -25,6 +25,7 @@ pub use section::{Advice, AdviceItem};
 
 use crate::plan::{Claim, TestedSpec, Verdict};
 
+use super::number::times;
 use super::view::View;
 use effect::paired;
 use outcome::Outcome;
@@ -57,7 +58,7 @@ impl<'v, 'a> Counsel<'v, 'a> {
     fn of(view: &'v View<'a>) -> Self {
         let outcomes = Outcome::all(view);
         // Changes that the manifest knows to be tested already.
-        let mut tested: Vec<TestedSpec> = outcome::listed(view, "tested");
+        let mut tested: Vec<TestedSpec> = view.set.plan.reported("tested");
         tested.extend(outcomes.iter().filter_map(Outcome::settled));
         let mut counsel = Self {
             studies: Study::all(view, &outcomes),
@@ -153,7 +154,7 @@ fn refusal(
         let measured = study.at(draft.setting, &draft.to);
         let measured = measured.and_then(|cell| paired(cell, study.anchor, column));
         if let Some(measured) = measured.filter(|measured| measured.improvement(column)[0] < 1.0) {
-            let ratio = recommendation::ratio(measured.ratio.median);
+            let ratio = times(measured.ratio.value);
             return Some(format!("measured here already, {ratio} {words}"));
         }
     }

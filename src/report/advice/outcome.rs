@@ -25,10 +25,9 @@ pub(super) struct Outcome {
 impl Outcome {
     /// The outcome of every prediction of the manifest, in its order.
     pub(super) fn all(view: &View<'_>) -> Vec<Self> {
-        let predictions = listed(view, "predictions").into_iter();
-        predictions
-            .map(|prediction| Self::of(view, prediction))
-            .collect()
+        let predictions: Vec<PredictionSpec> = view.set.plan.reported("predictions");
+        let outcomes = predictions.into_iter().map(|one| Self::of(view, one));
+        outcomes.collect()
     }
 
     fn of(view: &View<'_>, prediction: PredictionSpec) -> Self {
@@ -89,11 +88,4 @@ fn why_missing(cell: Option<&Cell<'_>>, against: Option<&Cell<'_>>) -> String {
         (Some(_), Some(_)) => "not measured in the same block".to_owned(),
         _ => "the plan has no such cell".to_owned(),
     }
-}
-
-/// A list of the `[report]` section; what cannot be read is none.
-pub(super) fn listed<T: serde::de::DeserializeOwned>(view: &View<'_>, name: &str) -> Vec<T> {
-    let list = view.set.plan.report.get(name).cloned();
-    let list = list.and_then(|list| serde_json::from_value(list).ok());
-    list.unwrap_or_default()
 }

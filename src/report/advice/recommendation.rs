@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn, TestedSpec, Verdict, toml_text};
+use crate::report::number::times;
 
 use super::effect::improvement;
 
@@ -132,12 +133,7 @@ pub(super) fn text(value: &Value) -> String {
         .map_or_else(|| toml_text(value), str::to_owned)
 }
 
-/// A ratio for people: `1.13×`.
-pub(super) fn ratio(value: f64) -> String {
-    format!("{}×", human(value, 3))
-}
-
 /// A ratio with its ends: `1.13× (1.05–1.21)`.
 pub(super) fn ratio_with_ends([value, low, high]: [f64; 3]) -> String {
-    format!("{} ({}–{})", ratio(value), human(low, 3), human(high, 3))
+    format!("{} ({}–{})", times(value), human(low, 3), human(high, 3))
 }

@@ -4,16 +4,17 @@ use serde::Serialize;
 
 use crate::base::units::human;
 use crate::plan::{Claim, PredictedColumn, PredictionSpec};
-use crate::report::number::Provenance;
+use crate::report::number::times;
 use crate::report::section::{Section, Theme};
-use crate::report::table::{Column, Entry, Row, Table};
+use crate::report::sections::field::{self, Field};
+use crate::report::table::{Column, Entry, Table};
 use crate::report::view::View;
 use crate::results::IntervalKind;
 
 use super::Counsel;
 use super::effect::Measured;
 use super::outcome::Outcome;
-use super::recommendation::{Draft, Recommendation, ratio, ratio_with_ends};
+use super::recommendation::{Draft, Recommendation, ratio_with_ends};
 
 /// Recommendations, and what came of those of the followed report.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -159,9 +160,9 @@ fn predicted(draft: &Draft) -> String {
 /// The end that cannot be surpassed: `at most 1.11×`, of a time `at least 0.900×`.
 fn bound(column: PredictedColumn, low: f64, high: f64) -> String {
     if column.is_better_high() {
-        format!("at most {}", ratio(high))
+        format!("at most {}", times(high))
     } else {
-        format!("at least {}", ratio(low))
+        format!("at least {}", times(low))
     }
 }
 
@@ -201,55 +202,43 @@ fn pairs(found: &Measured) -> String {
 }
 
 fn table(follows: &str, outcomes: &[Outcome]) -> Table {
-    let predicted = Provenance::Assumed(format!("from the manifest, as `{follows}` predicted"));
-    let how = Provenance::Measured("median over pairs of runs of one block and seed".into());
-    let columns = vec![
-        Column::text("rule"),
-        Column::text("change"),
-        Column::text("ratio of"),
-        Column::number("predicted", "", &predicted),
-        Column::number("measured", "", &how),
-        Column::number("pairs", "", &Provenance::Measured("pairs of runs".into())),
-        Column::text("verdict"),
+    type OfOutcome<'f> = Field<'f, &'f Outcome>;
+    let with_ends = |[value, low, high]: [f64; 3]| Entry {
+        text: times(value),
+        ..Entry::between(value, Some((low, high)), |value| human(value, 3))
+    };
+    let from = format!("from the manifest, as `{follows}` predicted");
+    let how = "ratio of the medians over pairs of runs of one block and seed";
+    let fields = [
+        OfOutcome::text("rule", |one| one.prediction.rule.clone()),
+        OfOutcome::text("change", |one| change(&one.prediction)),
+        OfOutcome::text("ratio of", |one| one.prediction.column.words()),
+        OfOutcome::assumed("predicted", "", &from, |one| {
+            let of = &one.prediction;
+            let bound = || Entry::text(bound(of.column, of.low, of.high));
+            let ends = of
+                .predicted
+                .map(|value| with_ends([value, of.low, of.high]));
+            ends.unwrap_or_else(bound)
+        }),
+        OfOutcome::measured("measured", "", how, |one| {
+            let ends = one.measured.map(|found| with_ends(found.ends()));
+            ends.unwrap_or_else(|| Entry::text("–"))
+        }),
+        OfOutcome::measured("pairs", "", "pairs of runs", |one| {
+            Entry::count(one.measured.map_or(0, |found| found.pairs))
+        }),
+        OfOutcome::new(Column::text("verdict"), |one| {
+            Entry::detailed(one.verdict.text(), &*one.reason)
+        }),
     ];
     let about = format!(
-        "What the report of `{follows}` recommended and predicted, and what was measured here: ratios of the cell with the \
-         change to the one without, run in the same blocks. Confirmed: the measured interval is not worse than the predicted \
+        "What the report of `{follows}` recommended and predicted, and what was measured here: ratios of the median of the cell \
+         with the change to that of the one without, over runs of the same blocks. Confirmed: the measured interval is not worse than the predicted \
          one and excludes the opposite; refuted: all of it is worse; unclear: it contains both, or there are fewer than three \
          pairs. What was tested is not recommended again; what is confirmed is what further recommendations start from."
     );
     let naming = ("predictions", "Predictions and measurement", about);
-    Table::of_rows(naming, columns, outcomes.iter().map(row).collect())
-}
-
-fn row(outcome: &Outcome) -> Row {
-    let prediction = &outcome.prediction;
-    let with_ends = |value: f64, low: f64, high: f64| Entry {
-        text: ratio(value),
-        ..Entry::between(value, Some((low, high)), |value| human(value, 3))
-    };
-    let measured = outcome.measured.map(|found| found.ends());
-    let measured = measured.map_or_else(
-        || Entry::text("–"),
-        |[median, low, high]| with_ends(median, low, high),
-    );
-    let pairs = outcome.measured.map_or(0, |found| found.pairs);
-    let (low, high) = (prediction.low, prediction.high);
-    let predicted = match prediction.predicted {
-        Some(value) => with_ends(value, low, high),
-        None => Entry::text(bound(prediction.column, low, high)),
-    };
-    Row {
-        key: outcome.cell.clone(),
-        fields: vec![
-            Entry::text(&prediction.rule),
-            Entry::text(change(prediction)),
-            Entry::text(prediction.column.words()),
-            predicted,
-            measured,
-            Entry::count(pairs),
-            Entry::detailed(outcome.verdict.text(), outcome.reason.clone()),
-        ],
-        missing: None,
-    }
+    let rows = outcomes.iter().map(|one| (one.cell.clone(), one));
+    field::of_rows(naming, &fields, rows)
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::plan::{Claim, PredictedColumn};
+use crate::report::sections::machine;
 use crate::report::sections::ranking::{is_baseline, not_comparable};
 use crate::report::view::{Cell, View};
 
@@ -34,7 +35,7 @@ impl<'v, 'a> Study<'v, 'a> {
             return Vec::new();
         }
         let mut works: BTreeMap<&str, Vec<&Cell<'_>>> = BTreeMap::new();
-        for cell in view.cells.iter().filter(|cell| cell.is_measured()) {
+        for cell in view.measured() {
             works
                 .entry(&cell.info.work_signature)
                 .or_default()
@@ -132,9 +133,14 @@ impl<'v, 'a> Study<'v, 'a> {
         fields.get(field).map(String::as_str)
     }
 
-    /// The same as a number.
-    pub(super) fn machine(&self, field: &str) -> Option<f64> {
-        self.environment(field)?.parse().ok()
+    /// Logical cores of the machine that the anchor was measured on.
+    pub(super) fn cores(&self) -> Option<f64> {
+        machine::cores(self.view, &self.anchor.timing?.env_id)
+    }
+
+    /// Bytes of that machine's memory.
+    pub(super) fn memory(&self) -> Option<f64> {
+        machine::memory_bytes(self.view, self.anchor)
     }
 
     fn differs_only(&self, cell: &Cell<'a>, path: &str) -> bool {

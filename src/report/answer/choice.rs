@@ -103,10 +103,7 @@ pub(super) enum Standing {
 impl<'v, 'a> Choice<'v, 'a> {
     /// The choices of a result, one for each task with several measured cells.
     pub(super) fn all(view: &'v View<'a>) -> Vec<Self> {
-        let named = view.set.plan.report.get("answer").cloned();
-        let named: Vec<String> = named
-            .and_then(|list| serde_json::from_value(list).ok())
-            .unwrap_or_default();
+        let named: Vec<String> = view.set.plan.reported("answer");
         let of = |task: Task<'v, 'a>| Self::of(view, task, &named);
         tasks(view).into_iter().filter_map(of).collect()
     }

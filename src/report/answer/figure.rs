@@ -1,7 +1,7 @@
 //! The figure of an answer: what decides, by cell, with all runs as points.
 
 use crate::report::measure::Measure;
-use crate::report::plot::{Point, ScatterPlot, Series};
+use crate::report::plot::{Point, PointPlot, Series};
 use crate::report::sections::plots::{PlotContext, over_axis};
 use crate::report::view::{Cell, View};
 
@@ -71,18 +71,14 @@ fn front(
                     ..Point::default()
                 }
             });
-        Series {
-            name: name.to_owned(),
-            points: points.collect(),
-            is_band: false,
-        }
+        Series::of(name, points)
     };
     let values = |place: usize| -> Vec<f64> {
         let numbers = choice.cells.iter().map(|cell| &cell.numbers[place]);
         numbers.map(|number| number.value).collect()
     };
     let title = format!("{} against {}", one.name, other.name);
-    let drawing = ScatterPlot {
+    let drawing = PointPlot {
         about: title.clone(),
         x_label: other.label(),
         x_scale: other.scale(&values(1)),
@@ -92,7 +88,7 @@ fn front(
             series("on the Pareto front", true),
             series("other cells", false),
         ],
-        ..ScatterPlot::default()
+        ..PointPlot::default()
     };
     PlotContext {
         id,
@@ -105,11 +101,7 @@ fn front(
 
 /// Epoch time over the number of samples.
 pub(super) fn over_samples(view: &View<'_>) -> Vec<PlotContext> {
-    let cells: Vec<&Cell<'_>> = view
-        .cells
-        .iter()
-        .filter(|cell| cell.is_measured())
-        .collect();
+    let cells: Vec<&Cell<'_>> = view.measured().collect();
     let pace = Measure::of(crate::report::sections::ranking::Pace::of(&cells).column());
     let row = |place| row_id(table::OF_CELLS, place);
     let plot = over_axis::deciding(view, &pace, &cells, "answer", row);

@@ -54,9 +54,7 @@ impl Answer {
         answer.not_run = not_run(view);
         answer
     }
-}
 
-impl Answer {
     /// What came of the recommendations that these results test is said first.
     pub(super) fn follow(&mut self, advice: &Advice) {
         if !advice.outcomes.is_empty() {
@@ -243,11 +241,7 @@ fn in_short(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
 
 /// The answer where the cells differ in their number of samples only: how times grow, and what quality is reached.
 fn growing(view: &View<'_>, grows: Vec<String>) -> Answer {
-    let cells: Vec<&Cell<'_>> = view
-        .cells
-        .iter()
-        .filter(|cell| cell.is_measured())
-        .collect();
+    let cells: Vec<&Cell<'_>> = view.measured().collect();
     let mut sentences: Vec<String> = grows.into_iter().take(NAMED).collect();
     let quality = choice::usual(view, &cells)
         .into_iter()

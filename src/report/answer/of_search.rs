@@ -4,13 +4,16 @@ use std::path::Path;
 
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::report::number::Provenance;
+use crate::report::comparison::best_over_time;
+use crate::report::language::Words;
 use crate::report::search::{
-    Ending, Objective, Search, Study, Trial, entry, front_of, front_plots, front_verdict,
-    progress_plots, short_name, speed_up,
+    Ending, Objective, Search, Study, Trial, beside, entry, front_of, front_plots, front_verdict,
+    progress_plots, regret, short_name, speed_up,
 };
+use crate::report::sections::field::{self, Field};
+use crate::report::sections::plots::PlotContext;
 use crate::report::sections::quality::optimistic;
-use crate::report::table::{Column, Entry, Row, Table};
+use crate::report::table::{Column, Entry, Table};
 use crate::report::view::View;
 
 use super::{Answer, NAMED};
@@ -26,6 +29,11 @@ pub(super) fn answer(view: &View<'_>, folder: Option<&Path>) -> Option<Answer> {
     let names: Vec<&str> = search.objectives.iter().map(|one| &*one.name).collect();
     let names = names.join(", ");
     let is_one = search.objectives.len() == 1;
+    let sequential = beside(view, folder, "sequential");
+    let sequential = sequential.as_ref().map(View::of);
+    let other = sequential.as_ref().and_then(Search::of);
+    let told = other.as_ref().and_then(|other| speed_up(&search, other));
+    let is_sooner = is_one && matches!(told, Some(Ok(_)));
     let what = if is_one {
         "the objective"
     } else {
@@ -43,10 +51,15 @@ pub(super) fn answer(view: &View<'_>, folder: Option<&Path>) -> Option<Answer> {
         .collect();
     if search.studies.len() > 1 && !is_one {
         // The verdict of the rule over the fronts.
-        let verdict = front_verdict(&search).and_then(|judged| judged.verdicts.last().cloned());
+        let verdict = front_verdict(&search).and_then(|section| section.points.last().cloned());
         sentences.splice(0..0, verdict);
     }
-    sentences.extend(speed_up(view, folder));
+    sentences.extend(told.map(|told| told.unwrap_or_else(|why| why)));
+    sentences.extend(
+        regret(&search)
+            .into_iter()
+            .flat_map(|section| section.points),
+    );
     if search.trials().any(|trial| trial.ending() == Ending::Done) {
         let told = optimistic_best(&search).unwrap_or_else(|| {
             "The best of many by the figure that chose it is optimistic.".to_owned()
@@ -55,17 +68,30 @@ pub(super) fn answer(view: &View<'_>, folder: Option<&Path>) -> Option<Answer> {
             "{told} Each trial ran once: best.toml trains the best anew."
         ));
     }
-    let figures = if is_one {
+    let tables = table(&search).into_iter().collect();
+    let plots = if is_one {
         progress_plots(&search)
     } else {
         front_plots(&search)
     };
+    let against = other.filter(|_| is_sooner);
+    let against = against.and_then(|other| beside_each_other([search, other]));
     Some(Answer {
         sentences,
         by: format!("{names}, {what} of the search"),
-        figures: figures.into_iter().take(1).collect(),
-        tables: table(&search).into_iter().collect(),
+        figures: against.into_iter().chain(plots).take(1).collect(),
+        tables,
         not_run: String::new(),
+    })
+}
+
+/// The best value over time of two searches that differ in how many trials run at one time.
+fn beside_each_other(searches: [Search<'_, '_>; 2]) -> Option<PlotContext> {
+    let named = searches.map(|search| (search.view.set.plan.name.clone(), search));
+    let plot = best_over_time(Words::default(), &named)?;
+    Some(PlotContext {
+        id: "answer".to_owned(),
+        ..plot
     })
 }
 
@@ -103,7 +129,7 @@ fn best(search: &Search<'_, '_>, study: &Study<'_, '_>) -> String {
     };
     let trials = count(study.trials.len(), "trial");
     let ended = order.len();
-    let prefix = prefix(study);
+    let prefix = study.prefix();
     match (text(0), text(1)) {
         (Some(best), Some(next)) => format!(
             "{prefix}{} of {trials}, of which {ended} ran to their end: {best}; the next has {next}.",
@@ -124,7 +150,7 @@ fn best(search: &Search<'_, '_>, study: &Study<'_, '_>) -> String {
 fn front(search: &Search<'_, '_>, study: &Study<'_, '_>) -> String {
     let front = front_of(search, study);
     let done = count(study.ended(Ending::Done).count(), "trial");
-    let prefix = prefix(study);
+    let prefix = study.prefix();
     let [best, rest @ ..] = &front[..] else {
         return format!(
             "{prefix}No trial of {} ended with a value of every objective.",
@@ -176,17 +202,16 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
         return None;
     }
     let shown = Shown::of(search, &trials);
-    let rows = trials
-        .iter()
-        .map(|(study, trial, is_on)| shown.row(study, trial, *is_on));
-    let rows: Vec<Row> = rows.collect();
     let about = format!(
         "By {}; each trial ran once, with one seed.{}",
         search.first().goal(),
         shown.left_out()
     );
-    let mut table = Table::of_rows(("decision", "Best trials", about), shown.columns(), rows);
-    table.cut = (done > trials.len()).then(|| {
+    let head = ("decision", "Best trials", about);
+    let count = trials.len();
+    let rows = trials.iter().map(|row| (row.1.cell.info.key.clone(), *row));
+    let mut table = field::of_rows(head, &shown.fields(), rows);
+    table.cut = (done > count).then(|| {
         let each = if studies.len() > 1 {
             " of each study"
         } else {
@@ -198,6 +223,9 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
     });
     Some(table)
 }
+
+/// A column of a trial, with its study and whether it is on that's front.
+type OfTrial<'s, 'v, 'a> = Field<'s, (&'s Study<'v, 'a>, Trial<'v, 'a>, bool)>;
 
 /// How trials stand in a table.
 struct Shown<'s, 'v, 'a> {
@@ -232,11 +260,6 @@ impl<'s, 'v, 'a> Shown<'s, 'v, 'a> {
         }
     }
 
-    /// Whether the trials are of several studies.
-    fn has_study(&self) -> bool {
-        self.search.studies.len() > 1
-    }
-
     /// What the columns do not say.
     fn left_out(&self) -> String {
         let mut words = String::new();
@@ -249,60 +272,41 @@ impl<'s, 'v, 'a> Shown<'s, 'v, 'a> {
         words
     }
 
-    fn columns(&self) -> Vec<Column> {
-        let parameters = &self.search.spec.space.parameters;
-        let mut columns: Vec<Column> = self
-            .has_study()
-            .then(|| Column::text("study"))
-            .into_iter()
-            .collect();
-        columns.push(Column::setting("trial"));
-        columns.extend(self.search.objectives.iter().map(|objective| Column {
-            heading: objective.name.clone(),
-            ..objective.heading()
+    fn fields(&'s self) -> Vec<OfTrial<'s, 'v, 'a>> {
+        let (search, parameters) = (self.search, &self.search.spec.space.parameters);
+        let study = OfTrial::text("study", |(study, ..)| study.name.clone());
+        let trial = OfTrial::new(Column::setting("trial"), |(_, trial, _)| {
+            Entry::text(trial.info.number.to_string())
+        });
+        let study = (search.studies.len() > 1).then_some(study).into_iter();
+        let mut fields: Vec<OfTrial<'_, '_, '_>> = study.chain([trial]).collect();
+        fields.extend(search.objectives.iter().map(|objective| {
+            let column = Column {
+                heading: objective.name.clone(),
+                ..objective.heading()
+            };
+            OfTrial::new(column, |(_, trial, _)| objective.entry(trial))
         }));
-        columns.extend(self.has_front.then(|| Column::text("Pareto front")));
-        let proposed = Provenance::Derived("proposed by the sampler".into());
-        let names = self.parameters.iter();
-        columns.extend(
-            names.map(|&place| Column::number(short_name(parameters, place), "", &proposed)),
-        );
-        columns.extend(self.is_named.then(|| Column::text("configuration")));
-        let clock = Provenance::Measured("n = 1: start to end of the run".into());
-        columns.push(Column::number("wall", "s", &clock));
-        columns
-    }
-
-    fn row(&self, study: &Study<'_, '_>, trial: &Trial<'_, '_>, is_on: bool) -> Row {
-        let parameters = &self.search.spec.space.parameters;
-        let point = &trial.info.point;
-        let dash = || Entry::text("–");
-        let mut fields: Vec<Entry> = Vec::new();
-        fields.extend(self.has_study().then(|| Entry::text(study.name.clone())));
-        fields.push(Entry::text(trial.info.number.to_string()));
-        let objectives = self.search.objectives.iter();
-        fields.extend(objectives.map(|objective| objective.entry(trial)));
-        let side = if is_on { "on it" } else { "–" };
-        fields.extend(self.has_front.then(|| Entry::text(side)));
+        let side = |is_on: bool| if is_on { "on it" } else { "–" };
+        let front = OfTrial::text("Pareto front", move |(.., is_on)| side(*is_on));
+        fields.extend(self.has_front.then_some(front));
+        let proposed = "proposed by the sampler";
         fields.extend(self.parameters.iter().map(|&place| {
-            let value = point.get(place);
-            value.map_or_else(dash, |value| entry(&parameters[place], value))
+            let name = short_name(parameters, place);
+            OfTrial::derived(name, "", proposed, move |(_, trial, _)| {
+                let value = trial.info.point.get(place);
+                let dash = || Entry::text("–");
+                value.map_or_else(dash, |value| entry(&parameters[place], value))
+            })
         }));
-        let named = || Entry::text(self.search.point_in_words(point));
-        fields.extend(self.is_named.then(named));
-        let wall = trial.wall_s();
-        fields.push(wall.map_or_else(dash, |wall| Entry::value(wall, human(wall, 3))));
-        Row {
-            key: trial.cell.info.key.clone(),
-            fields,
-            missing: None,
-        }
-    }
-}
-
-fn prefix(study: &Study<'_, '_>) -> String {
-    match &*study.name {
-        "" => String::new(),
-        name => format!("{name}: "),
+        let named = OfTrial::text("configuration", |(_, trial, _)| {
+            search.point_in_words(&trial.info.point)
+        });
+        fields.extend(self.is_named.then_some(named));
+        let clock = "n = 1: start to end of the run";
+        fields.push(OfTrial::measured("wall", "s", clock, |(_, trial, _)| {
+            Entry::shown(trial.wall_s(), |wall| human(wall, 3))
+        }));
+        fields
     }
 }

@@ -4,7 +4,10 @@
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::report::measure::Measure;
-use crate::report::sections::ranking::{is_baseline, row};
+use crate::report::sections::bottleneck;
+use crate::report::sections::phases::breakdown;
+use crate::report::sections::ranking::is_baseline;
+use crate::report::sections::treatment::variants;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 
@@ -24,6 +27,7 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>
     let mut columns = axis_columns(view);
     columns.extend(choice.measures.iter().map(Measure::heading));
     columns.extend(choice.beside.iter().map(Measure::heading));
+    columns.extend(has_phases(choice).then(|| Column::text("largest phase")));
     columns.push(Column::text("against the best"));
     let shown = choice.cells.iter().take(ROWS);
     let mut rows: Vec<Row> = shown.map(|one| row_of(view, choice, one, base)).collect();
@@ -40,8 +44,9 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>
         Some(_) => format!("{}: by {by}", choice.task),
     };
     let id = id(number);
+    let cells: Vec<&Cell<'_>> = choice.cells.iter().take(ROWS).map(|one| one.cell).collect();
     let about = format!(
-        "Best first, by median over {}.",
+        "Best first, by median over {}.{}",
         if choice.measures[0].is_clock {
             format!(
                 "{} of a cell, with the interval that timings.csv has",
@@ -49,7 +54,8 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>
             )
         } else {
             format!("{} of a cell, with their range", count(choice.n, "seed"))
-        }
+        },
+        variants(view, &cells)
     );
     let mut table = Table::of_rows((&id, &title, about), columns, rows);
     table.cut = (left > 0).then(|| {
@@ -83,7 +89,7 @@ pub(super) fn of_cells(view: &View<'_>, cells: &[&Cell<'_>]) -> Table {
     let rows = cells.iter().take(ROWS).map(|cell| {
         let mut fields: Vec<Entry> = labels(view, cell).into_iter().map(Entry::text).collect();
         fields.extend(measures.iter().map(|measure| measure.entry(cell)));
-        row(cell, fields)
+        Row::new(&*cell.info.key, fields)
     });
     let about = "Medians over the runs of a cell, of quality over its seeds.".to_owned();
     let head = (OF_CELLS, "The cells", about);
@@ -141,12 +147,24 @@ fn row_of(
         .collect();
     fields.extend(one.numbers.iter().map(|number| Entry::number(Some(number))));
     fields.extend(choice.beside.iter().map(|measure| measure.entry(one.cell)));
+    fields.extend(has_phases(choice).then(|| {
+        let found = breakdown(one.cell).map(|found| bottleneck::words(&found));
+        found.map_or_else(|| Entry::text("–"), |[_, largest]| Entry::text(largest))
+    }));
     let mut standing = in_words(one.standing);
     if is_base(one, base) {
         standing = format!("{standing}; baseline");
     }
     fields.push(Entry::text(standing));
-    row(one.cell, fields)
+    Row::new(&*one.cell.info.key, fields)
+}
+
+/// Whether the time of a step is asked for: its largest phase then stands beside it.
+fn has_phases(choice: &Choice<'_, '_>) -> bool {
+    choice
+        .measures
+        .iter()
+        .any(|measure| measure.column == "step_ms")
 }
 
 fn in_words(standing: Standing) -> String {

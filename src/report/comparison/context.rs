@@ -122,7 +122,7 @@ impl Part {
         let (before, after) = (&comparison.before.name, &comparison.after.name);
         Self {
             id: kebab_case(after),
-            title: scene.words.against(before, after),
+            title: format!("{before} → {after}"),
             intro: head::intro(scene),
             warnings: head::warnings(scene),
             answer: answer::sentences(scene),

@@ -8,7 +8,6 @@ use crate::report::language::messages;
 use super::scene::Scene;
 
 messages! {
-    against(before, after) = "{before} → {after}" | "{before} → {after}";
     compared(before, after) = "Before is {before}; after is {after}." | "Vorher ist {before}; nachher ist {after}.";
     compared_along(axis, before, after) = "One result, compared along “{axis}”: before is {before}, after is {after}." | "Ein Ergebnis, verglichen entlang „{axis}“: vorher ist {before}, nachher ist {after}.";
     of_commit(name, commit) = "{name} (commit {commit})" | "{name} (Commit {commit})";

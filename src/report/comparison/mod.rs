@@ -27,10 +27,9 @@ use crate::results::{ResultSet, read_noise};
 use super::language::{Language, Words};
 use super::{ReportError, plot, template, tidy};
 
+pub(super) use account::search::best_over_time;
+pub(super) use account::spread;
 pub use context::{ComparisonReport, Labels, Part};
-
-/// How the files of its plots begin.
-const PLOTS: &str = "comparison-";
 
 /// Writes `comparison.<language>.md` and `.html` with their plots into `folder`, and returns every file that belongs to
 /// them, written or unchanged. The same comparison gives the same bytes.
@@ -44,7 +43,7 @@ pub fn render_comparison(
 ) -> Result<Vec<PathBuf>, ReportError> {
     let comparisons = std::slice::from_ref(comparison);
     let files = files(comparisons, folder, languages, None)?;
-    super::write_all(folder, &files, (false, true))?;
+    super::write_all(folder, &files)?;
     Ok(files.into_iter().map(|(path, _)| path).collect())
 }
 
@@ -100,10 +99,10 @@ pub(super) fn files(
     Ok(pages)
 }
 
-/// Whether a plot's file is one of a comparison.
-pub(super) fn is_plot(path: &Path) -> bool {
+/// Whether a file is a page or a plot of a comparison.
+pub(super) fn is_own(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.starts_with(PLOTS) && name.ends_with(".svg")
+    name.starts_with(COMPARISON)
 }
 
 /// One result along its treatment: from the baseline, or else the first value, to each other value that is no part of

@@ -3,13 +3,16 @@
 use std::path::PathBuf;
 
 use minijinja::value::Value as Context;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::plan::COMPARISON;
 use crate::report::table::ColumnKind;
 use crate::report::{ComparisonReport, Report, TEMPLATES, template, tidy};
 use crate::results::ResultSet;
+
+/// The formats of a template.
+const FORMATS: [&str; 2] = ["md", "html"];
 
 /// A report with everything that it is made from.
 pub(super) struct Subject<'a> {
@@ -84,15 +87,7 @@ impl<'a> Subject<'a> {
 
     /// `report` held against `set`, printed by the templates in `own` where they have the program's names.
     pub(super) fn with(set: &'a ResultSet, report: &Report, own: Option<PathBuf>) -> Self {
-        let context = serde_json::to_value(report).expect("a context");
-        let mut found = Vec::new();
-        collect(&context, &mut found);
-        Self {
-            set,
-            tables: found,
-            texts: printed(report, own),
-            context,
-        }
+        Self::made(set, report, printed(report, own))
     }
 
     /// A comparison's pages in one language, held against the results after.
@@ -101,26 +96,25 @@ impl<'a> Subject<'a> {
         report: &ComparisonReport,
         own: Option<PathBuf>,
     ) -> Self {
-        let context = serde_json::to_value(report).expect("a context");
-        let mut found = Vec::new();
-        collect(&context, &mut found);
         let engine = template::engine(own);
         let values = Context::from(minijinja::value::Serde(report));
-        let texts = ["md", "html"].map(|format| {
-            let name = format!("{COMPARISON}.{format}.j2");
-            let text = template::render(&engine, &name, &values).expect("renders");
-            let is_page = format == "html";
-            Text {
-                name: format!("{COMPARISON}.{}.{format}", report.language),
-                is_page,
-                whole: if is_page { text } else { tidy(&text) },
-                manifest: None,
-            }
+        let texts = FORMATS.map(|format| {
+            let name = format!("{COMPARISON}.{}.{format}", report.language);
+            Text::of(&engine, (COMPARISON, format), &values, name, None)
         });
+        Self::made(set, report, texts.into())
+    }
+
+    fn made(set: &'a ResultSet, report: &impl Serialize, texts: Vec<Text>) -> Self {
+        let context = serde_json::to_value(report).expect("a context");
+        let mut found = Vec::new();
+        having(&context, &["columns", "rows", "sources"], &mut found);
+        let tables = found.into_iter();
+        let tables = tables.map(|table| serde_json::from_value(table.clone()).expect("a table"));
         Self {
             set,
-            tables: found,
-            texts: texts.into(),
+            tables: tables.collect(),
+            texts,
             context,
         }
     }
@@ -150,39 +144,14 @@ pub(super) fn printed(report: &Report, own: Option<PathBuf>) -> Vec<Text> {
     let context = Context::from(minijinja::value::Serde(report));
     let of_results = TEMPLATES.iter().filter(|(name, _)| *name != COMPARISON);
     let manifest = report.themes.iter().find(|theme| theme.id == "manifest");
-    let names = of_results.flat_map(|(name, _)| {
-        ["md", "html"].map(|format| (format!("{name}.{format}.j2"), format == "html"))
-    });
-    names
-        .map(|(name, is_page)| {
-            let text = template::render(&engine, &name, &context).expect("renders");
-            let whole = if is_page { text } else { tidy(&text) };
-            let title = manifest.map(|theme| template::markdown(&theme.title));
-            let mark = title.map(|title| format!("<summary>{title}</summary>"));
-            Text {
-                name,
-                is_page,
-                whole,
-                manifest: mark,
-            }
-        })
-        .collect()
-}
-
-fn collect(value: &Value, found: &mut Vec<Shown>) {
-    match value {
-        Value::Object(map) => {
-            let is_table = ["columns", "rows", "sources"]
-                .iter()
-                .all(|key| map.contains_key(*key));
-            if is_table {
-                found.push(serde_json::from_value(value.clone()).expect("a table"));
-            }
-            map.values().for_each(|inner| collect(inner, found));
-        }
-        Value::Array(list) => list.iter().for_each(|inner| collect(inner, found)),
-        _ => {}
-    }
+    let title = manifest.map(|theme| template::markdown(&theme.title));
+    let mark = title.map(|title| format!("<summary>{title}</summary>"));
+    let all = of_results.flat_map(|(name, _)| FORMATS.map(|format| (*name, format)));
+    all.map(|from| {
+        let name = format!("{}.{}.j2", from.0, from.1);
+        Text::of(&engine, from, &context, name, mark.clone())
+    })
+    .collect()
 }
 
 fn having<'v>(value: &'v Value, keys: &[&str], found: &mut Vec<&'v Value>) {
@@ -199,6 +168,24 @@ fn having<'v>(value: &'v Value, keys: &[&str], found: &mut Vec<&'v Value>) {
 }
 
 impl Text {
+    /// What the template of a name prints in a format.
+    fn of(
+        engine: &minijinja::Environment<'_>,
+        (template, format): (&str, &str),
+        context: &Context,
+        name: String,
+        manifest: Option<String>,
+    ) -> Self {
+        let text = template::render(engine, &format!("{template}.{format}.j2"), context);
+        let (text, is_page) = (text.expect("renders"), format == "html");
+        Self {
+            name,
+            is_page,
+            whole: if is_page { text } else { tidy(&text) },
+            manifest,
+        }
+    }
+
     /// A text as this format writes it.
     pub(super) fn escaped(&self, text: &str) -> String {
         if self.is_page {

@@ -1,18 +1,24 @@
-//! A dot for each cell on one axis, with its interval and its runs: what does not add up is no bar.
+//! A dot for each row on one axis, with its interval and its runs: what does not add up is no bar.
 
 use crate::base::units::human;
+use crate::report::language::{Words, messages};
 
-use super::frame::{WIDTH, shortened};
+use super::SERIES;
+use super::frame::{
+    Sign, WIDTH, draw_legend, legend, legend_height, shortened, ticks_below, widest,
+};
 use super::scale::{Scale, ScaleKind};
-use super::svg::{Anchor, Svg, text_width};
+use super::svg::{Anchor, Svg};
 
 const PITCH: f64 = 26.0;
 /// Most that labels take of the width.
 const LABELS: f64 = 300.0;
-/// From this factor between values on, an axis is logarithmic.
-const TENFOLD: f64 = 10.0;
 /// Rows that are read out one by one.
 const READ_OUT: usize = 12;
+
+messages! {
+    log_scale() = ", logarithmic" | ", logarithmisch";
+}
 
 /// Dots with their intervals, a row each.
 #[derive(Debug, Clone, Default)]
@@ -21,8 +27,14 @@ pub(crate) struct DotPlot {
     pub(crate) about: String,
     /// Name and unit below the axis.
     pub(crate) x_label: String,
-    /// Whether values have an upper bound, as shares have: their axis is never logarithmic.
-    pub(crate) is_bounded: bool,
+    /// How numbers are written.
+    pub(crate) words: Words,
+    /// Scale of the axis of values that are no ratios.
+    pub(crate) x_scale: ScaleKind,
+    /// Whether values are ratios, on a logarithmic axis around 1.
+    pub(crate) is_ratio: bool,
+    /// Names of the kinds of rows, for the legend, each with the series whose marker and colour it has.
+    pub(crate) kinds: Vec<(usize, String)>,
     /// The rows, from top to bottom.
     pub(crate) rows: Vec<DotRow>,
 }
@@ -32,12 +44,16 @@ pub(crate) struct DotPlot {
 pub(crate) struct DotRow {
     /// Left of it.
     pub(crate) label: String,
-    /// Its value.
+    /// Series of its kind.
+    pub(crate) kind: usize,
+    /// Its value; a ratio is positive.
     pub(crate) value: f64,
     /// Ends of its interval; `None` where there is none.
     pub(crate) interval: Option<(f64, f64)>,
     /// The values of its runs, drawn as small dots.
     pub(crate) runs: Vec<f64>,
+    /// Half the width of the band around 1 in which a ratio does not matter; 0 for none.
+    pub(crate) threshold: f64,
     /// Right of it.
     pub(crate) end: String,
     /// Id of the table row that it leads to; empty for none.
@@ -47,43 +63,45 @@ pub(crate) struct DotRow {
 impl DotPlot {
     /// Draws it; the same value gives the same bytes.
     pub(crate) fn draw(&self) -> String {
-        let widest = |texts: &mut dyn Iterator<Item = &String>| {
-            texts.map(|text| text_width(text, 13.0)).fold(0.0, f64::max)
-        };
-        let left = 26.0 + widest(&mut self.rows.iter().map(|row| &row.label)).clamp(20.0, LABELS);
-        let right = WIDTH - 24.0 - widest(&mut self.rows.iter().map(|row| &row.end));
-        let bottom = 14.0 + self.rows.len() as f64 * PITCH;
+        let left = 26.0 + widest(self.rows.iter().map(|row| &row.label)).clamp(20.0, LABELS);
+        let right = WIDTH - 24.0 - widest(self.rows.iter().map(|row| &row.end));
+        let signs = self.kinds.iter();
+        let signs = signs.map(|(series, name)| (Sign::Mark(*series), name.as_str()));
+        let legend = legend(&signs.collect::<Vec<_>>());
+        let top = 14.0 + legend_height(legend.len());
+        let bottom = top + self.rows.len() as f64 * PITCH;
         let scale = self.scale((left, right));
         let mut svg = Svg::new(WIDTH, bottom + 52.0);
-        let mut taken = f64::NEG_INFINITY;
-        for (place, text) in scale.ticks() {
-            svg.line("grid", (place, 14.0), (place, bottom));
-            let half = text_width(&text, 13.0) / 2.0;
-            if place - half > taken {
-                svg.text("tick", (place, bottom + 18.0), Anchor::Middle, &text);
-                taken = place + half + 6.0;
-            }
+        draw_legend(&mut svg, &legend);
+        let middles = (0_u32..).map(|at| top + (f64::from(at) + 0.5) * PITCH);
+        let rows = || self.rows.iter().zip(middles.clone());
+        for (row, middle) in rows().filter(|(row, _)| row.threshold > 0.0) {
+            let [from, to] = row.band().map(|end| scale.place(end));
+            let at = (from, middle - PITCH / 2.0);
+            svg.rectangle("band f7", at, (to - from, PITCH), "");
         }
-        let label = format!("{}{}", self.x_label, scale.note());
-        svg.text("label", (WIDTH - 18.0, bottom + 42.0), Anchor::End, &label);
-        for (row, at) in self.rows.iter().zip(0_u32..) {
-            let middle = 14.0 + (f64::from(at) + 0.5) * PITCH;
-            draw_row(&mut svg, row, &scale, (left, right), middle);
+        let note = if self.is_ratio {
+            let one = scale.place(1.0);
+            svg.line("guide", (one, top), (one, bottom));
+            self.words.log_scale()
+        } else {
+            scale.note().to_owned()
+        };
+        let label = format!("{}{note}", self.x_label);
+        ticks_below(&mut svg, &scale, (top, bottom), self.words, &label);
+        for (row, middle) in rows() {
+            row.draw(&mut svg, &scale, (left, right), middle);
         }
         svg.finish(&self.about, &self.described())
     }
 
     fn scale(&self, pixels: (f64, f64)) -> Scale {
         let values: Vec<f64> = self.rows.iter().flat_map(DotRow::reach).collect();
-        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let is_wide = low > 0.0 && high >= TENFOLD * low && !self.is_bounded;
-        let kind = if is_wide {
-            ScaleKind::Log10
+        if self.is_ratio {
+            Scale::around_one(&values, pixels)
         } else {
-            ScaleKind::Linear
-        };
-        Scale::magnitude(kind, &values, pixels)
+            Scale::magnitude(self.x_scale, &values, pixels)
+        }
     }
 
     fn described(&self) -> String {
@@ -94,35 +112,39 @@ impl DotPlot {
 }
 
 impl DotRow {
+    /// Ends of the band in which a ratio does not matter.
+    fn band(&self) -> [f64; 2] {
+        [1.0 - self.threshold, 1.0 + self.threshold]
+    }
+
     fn reach(&self) -> Vec<f64> {
         let (low, high) = self.interval.unwrap_or((self.value, self.value));
         let mut values = vec![self.value, low, high];
         values.extend(&self.runs);
+        if self.threshold > 0.0 {
+            values.extend(self.band());
+        }
         values
     }
-}
 
-fn draw_row(svg: &mut Svg, row: &DotRow, scale: &Scale, (left, right): (f64, f64), middle: f64) {
-    let label = shortened(&row.label, LABELS, 13.0);
-    svg.text("tick", (left - 12.0, middle + 4.5), Anchor::End, &label);
-    if let Some((low, high)) = row.interval {
-        let (low, high) = (scale.place(low), scale.place(high));
-        svg.line("whisker s0", (low, middle), (high, middle));
-        svg.line("whisker s0", (low, middle - 4.0), (low, middle + 4.0));
-        svg.line("whisker s0", (high, middle - 4.0), (high, middle + 4.0));
-    }
-    if row.runs.len() > 1 {
-        for run in &row.runs {
-            let about = format!("{}: {}", row.label, human(*run, 4));
-            svg.dot("run f0", (scale.place(*run), middle), &about);
+    fn draw(&self, svg: &mut Svg, scale: &Scale, (left, right): (f64, f64), middle: f64) {
+        let place = |value: f64| scale.place(value).clamp(left, right);
+        let series = self.kind % SERIES;
+        let label = shortened(&self.label, LABELS, 13.0);
+        svg.text("tick", (left - 12.0, middle + 4.5), Anchor::End, &label);
+        if let Some((low, high)) = self.interval {
+            let (class, low, high) = (format!("whisker s{series}"), place(low), place(high));
+            svg.line(&class, (low, middle), (high, middle));
+            svg.line(&class, (low, middle - 4.0), (low, middle + 4.0));
+            svg.line(&class, (high, middle - 4.0), (high, middle + 4.0));
         }
+        for run in self.runs.iter().filter(|_| self.runs.len() > 1) {
+            let about = format!("{}: {}", self.label, human(*run, 4));
+            svg.dot(&format!("run f{series}"), (place(*run), middle), &about);
+        }
+        let about = format!("{}: {}", self.label, self.end);
+        svg.linked_marker(self.kind, (place(self.value), middle), &about, &self.link);
+        let at = (right + 12.0, middle + 4.5);
+        svg.text("tick", at, Anchor::Start, &self.end);
     }
-    let about = format!("{}: {}", row.label, row.end);
-    svg.linked_marker(0, (scale.place(row.value), middle), &about, &row.link);
-    svg.text(
-        "tick",
-        (right + 12.0, middle + 4.5),
-        Anchor::Start,
-        &row.end,
-    );
 }

@@ -1,8 +1,9 @@
 //! The frame of a plot over two axes: legend, axes with units and scale notes, guides.
 
+use crate::report::language::Words;
+
 use super::SERIES;
 use super::scale::{Scale, ScaleKind};
-use super::series::Guide;
 use super::svg::{Anchor, Svg, text_width};
 
 pub(super) const WIDTH: f64 = 560.0;
@@ -40,8 +41,6 @@ pub(super) enum Sign {
     Mark(usize),
     /// A filled square.
     Square(usize),
-    /// A dashed line without a series.
-    Guide,
 }
 
 impl Frame {
@@ -83,33 +82,19 @@ impl Frame {
         left >= self.left && right <= RIGHT && top >= self.top - 8.0 && bottom <= self.bottom
     }
 
-    /// Draws guides with their words; those that lie outside are left out.
-    pub(super) fn guides(&self, svg: &mut Svg, guides: &[Guide]) {
-        let mut row = 0.0;
-        for guide in guides {
-            match guide {
-                Guide::X(value, text) => {
-                    let place = self.x.place(*value);
-                    if !(self.left..=RIGHT).contains(&place) {
-                        continue;
-                    }
-                    svg.line("guide", (place, self.top), (place, self.bottom));
-                    let at = self.top + 13.0 + 17.0 * row;
-                    row += 1.0;
-                    if place + text_width(text, 13.0) + 8.0 > RIGHT {
-                        svg.text("note", (place - 6.0, at), Anchor::End, text);
-                    } else {
-                        svg.text("note", (place + 6.0, at), Anchor::Start, text);
-                    }
-                }
-                Guide::Y(value, text) => {
-                    let place = self.y.place(*value);
-                    if !(self.top..=self.bottom).contains(&place) {
-                        continue;
-                    }
-                    svg.line("guide", (self.left, place), (RIGHT, place));
-                    svg.text("note", (RIGHT - 2.0, place - 6.0), Anchor::End, text);
-                }
+    /// Draws upright guides at values of the x axis with their words; those that lie outside are left out.
+    pub(super) fn guides(&self, svg: &mut Svg, guides: &[(f64, String)]) {
+        let places = guides
+            .iter()
+            .map(|(value, text)| (self.x.place(*value), text));
+        let inside = places.filter(|(place, _)| (self.left..=RIGHT).contains(place));
+        for ((place, text), row) in inside.zip(0_u32..) {
+            svg.line("guide", (place, self.top), (place, self.bottom));
+            let at = self.top + 13.0 + 17.0 * f64::from(row);
+            if place + text_width(text, 13.0) + 8.0 > RIGHT {
+                svg.text("note", (place - 6.0, at), Anchor::End, text);
+            } else {
+                svg.text("note", (place + 6.0, at), Anchor::Start, text);
             }
         }
     }
@@ -181,7 +166,7 @@ pub(super) fn draw_legend(svg: &mut Svg, rows: &[Vec<Placed>]) {
 impl Sign {
     fn width(self) -> f64 {
         match self {
-            Self::Line(_) | Self::Guide => 38.0,
+            Self::Line(_) => 38.0,
             Self::Mark(_) => 18.0,
             Self::Square(_) => 20.0,
         }
@@ -199,9 +184,35 @@ impl Sign {
                 let class = format!("segment f{}", index % SERIES);
                 svg.rectangle(&class, (left, middle - 7.0), (14.0, 14.0), "");
             }
-            Self::Guide => svg.line("fit", (left, middle), (left + 30.0, middle)),
         }
     }
+}
+
+/// Draws the ticks of an axis below rows, with lines through them, and its label. Texts that would lie on each other are
+/// left out.
+pub(super) fn ticks_below(
+    svg: &mut Svg,
+    scale: &Scale,
+    (top, bottom): (f64, f64),
+    words: Words,
+    label: &str,
+) {
+    let mut taken = f64::NEG_INFINITY;
+    for (place, text) in scale.ticks() {
+        svg.line("grid", (place, top), (place, bottom));
+        let text = words.localised(&text);
+        let half = text_width(&text, 13.0) / 2.0;
+        if place - half > taken {
+            svg.text("tick", (place, bottom + 18.0), Anchor::Middle, &text);
+            taken = place + half + 6.0;
+        }
+    }
+    svg.text("label", (WIDTH - 18.0, bottom + 42.0), Anchor::End, label);
+}
+
+/// Pixels of the widest of some texts.
+pub(super) fn widest<'t>(texts: impl Iterator<Item = &'t String>) -> f64 {
+    texts.map(|text| text_width(text, 13.0)).fold(0.0, f64::max)
 }
 
 /// Colour and dash of a line.

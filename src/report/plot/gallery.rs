@@ -1,9 +1,6 @@
 //! One drawing of every kind, held to the rules that all of them keep. `FIELDTRIAL_GALLERY=FOLDER` writes them there.
 
-use super::{
-    Bar, BarPlot, Guide, IntervalPlot, IntervalRow, LinePlot, Point, ScaleKind, ScatterPlot,
-    Segment, Series,
-};
+use super::{Bar, BarPlot, DotPlot, DotRow, Point, PointPlot, ScaleKind, Segment, Series};
 use crate::report::plot::standalone;
 
 fn point(x: f64, y: f64) -> Point {
@@ -26,11 +23,12 @@ fn series(name: &str, points: &[(f64, f64)]) -> Series {
     }
 }
 
-fn batch_curve() -> LinePlot {
+fn batch_curve() -> PointPlot {
     let speeds = |factor: f64| {
         [(8.0, 8.9), (16.0, 9.6), (32.0, 9.9), (64.0, 10.0)].map(|(x, y)| (x, y * factor))
     };
-    LinePlot {
+    PointPlot {
+        is_joined: true,
         about: "Throughput over batch size".into(),
         x_label: "batch-size".into(),
         x_scale: ScaleKind::Log2,
@@ -41,15 +39,12 @@ fn batch_curve() -> LinePlot {
             series("workers 4", &speeds(1.1)),
             series("workers 8", &speeds(1.12)),
         ],
-        guides: vec![
-            Guide::X(16.0, "knee: 16".into()),
-            Guide::Y(10.0, "target: 10".into()),
-        ],
-        ..LinePlot::default()
+        guides: vec![(16.0, "knee: 16".into())],
+        ..PointPlot::default()
     }
 }
 
-fn losses() -> LinePlot {
+fn losses() -> PointPlot {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let lines = names.iter().enumerate().map(|(index, name)| {
         let y = |epoch: f64| (2.0 + index as f64) * (-epoch / 9.0).exp() + 0.002;
@@ -64,17 +59,18 @@ fn losses() -> LinePlot {
             is_band: false,
         }
     });
-    LinePlot {
+    PointPlot {
+        is_joined: true,
         about: "Loss over epochs".into(),
         x_label: "epoch".into(),
         y_label: "val loss".into(),
         y_scale: ScaleKind::Log10,
         series: lines.collect(),
-        ..LinePlot::default()
+        ..PointPlot::default()
     }
 }
 
-fn bands() -> LinePlot {
+fn bands() -> PointPlot {
     let mut plot = batch_curve();
     let long: Vec<(f64, f64)> = (1..=10_000)
         .map(|x| (f64::from(x), 30.0 + (f64::from(x) * 0.37).sin() * 12.0))
@@ -85,9 +81,9 @@ fn bands() -> LinePlot {
     plot
 }
 
-fn scatter() -> ScatterPlot {
+fn scatter() -> PointPlot {
     let places = [(199.0, 7.1), (9027.0, 27.2), (9500.0, 29.0), (12e6, 900.0)];
-    ScatterPlot {
+    PointPlot {
         about: "Parameters and step time".into(),
         x_label: "parameters".into(),
         x_scale: ScaleKind::Log10,
@@ -97,11 +93,7 @@ fn scatter() -> ScatterPlot {
             series("paths", &places[..3]),
             series("images", &places[3..]),
         ],
-        curve: (
-            "fit: exponent 0.44".into(),
-            vec![(199.0, 7.0), (12e6, 890.0)],
-        ),
-        ..ScatterPlot::default()
+        ..PointPlot::default()
     }
 }
 
@@ -115,7 +107,6 @@ fn stacked() -> BarPlot {
         label: label.into(),
         segments: shares.map(segment).into(),
         end: "905 ms".into(),
-        ..Bar::default()
     };
     BarPlot {
         about: "Share by category".into(),
@@ -130,37 +121,20 @@ fn stacked() -> BarPlot {
                 [70.0, 15.0, 12.0, 3.0],
             ),
         ],
-        ..BarPlot::default()
     }
 }
 
-fn bars() -> BarPlot {
-    let bar = |label: &str, value: f64| Bar {
-        label: label.into(),
-        segments: vec![segment(value)],
-        interval: Some((value * 0.9, value * 1.1)),
-        runs: vec![value * 0.9, value, value * 1.1],
-        end: format!("{value:.1}"),
-    };
-    BarPlot {
-        about: "Throughput by cell".into(),
-        x_label: "throughput in samples/s".into(),
-        parts: vec![String::new()],
-        bars: vec![bar("adam", 120.0), bar("sgd", 180.0), bar("sgd-m", 175.0)],
-        ..BarPlot::default()
-    }
-}
-
-fn intervals() -> IntervalPlot {
-    let row = |(kind, value): (usize, f64)| IntervalRow {
+fn intervals() -> DotPlot {
+    let row = |(kind, value): (usize, f64)| DotRow {
         label: format!("batch-size {value}"),
         kind,
         value,
         interval: Some((value * 0.96, value * 1.05)),
         threshold: 0.02,
         end: format!("{value:.3}"),
+        ..DotRow::default()
     };
-    IntervalPlot {
+    DotPlot {
         about: "Ratios by cell".into(),
         x_label: "after ÷ before".into(),
         kinds: vec![
@@ -169,7 +143,8 @@ fn intervals() -> IntervalPlot {
             (7, "open".into()),
         ],
         rows: [(0, 0.7), (1, 1.2), (7, 1.0)].map(row).into(),
-        ..IntervalPlot::default()
+        is_ratio: true,
+        ..DotPlot::default()
     }
 }
 
@@ -180,7 +155,6 @@ fn gallery() -> Vec<(&'static str, String)> {
         ("band", bands().draw()),
         ("scatter", scatter().draw()),
         ("stacked", stacked().draw()),
-        ("bars", bars().draw()),
         ("intervals", intervals().draw()),
     ]
 }

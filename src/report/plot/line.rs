@@ -3,9 +3,9 @@
 use crate::base::units::human;
 
 use super::SERIES;
-use super::frame::{Axis, Frame, Sign, line_class};
-use super::scale::ScaleKind;
-use super::series::{Guide, Point, Series};
+use super::frame::{Frame, line_class};
+use super::scatter::PointPlot;
+use super::series::{Point, Series};
 use super::svg::Svg;
 
 /// Points of a line beyond which markers would only hide it.
@@ -13,77 +13,22 @@ const MARKED: usize = 24;
 /// Pixels between series that have a point at the same setting.
 const ASIDE: f64 = 7.0;
 
-/// Lines over a numeric axis.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct LinePlot {
-    /// What a screen reader says first.
-    pub(crate) about: String,
-    /// Name and unit below the axis.
-    pub(crate) x_label: String,
-    /// Scale of the x axis.
-    pub(crate) x_scale: ScaleKind,
-    /// Whether ticks stand at the values themselves (settings) or are tidy numbers (epochs).
-    pub(crate) x_settings: bool,
-    /// Name and unit above the axis.
-    pub(crate) y_label: String,
-    /// Scale of the y axis.
-    pub(crate) y_scale: ScaleKind,
-    /// The lines, at most [`super::SERIES`].
-    pub(crate) series: Vec<Series>,
-    /// Lines across: knees, targets.
-    pub(crate) guides: Vec<Guide>,
-}
-
-impl LinePlot {
-    /// Draws it; the same value gives the same bytes.
-    pub(crate) fn draw(&self) -> String {
-        let names = self.series.iter().enumerate();
-        let entries: Vec<(Sign, &str)> = names
-            .map(|(index, series)| (Sign::Line(index), &*series.name))
-            .collect();
-        let (x, y) = (self.x_axis(), self.y_axis());
-        let (mut svg, frame) = Frame::begin(&entries, &x, &y);
+impl PointPlot {
+    /// Series as lines from left to right: bands and whiskers below, lines with their points and guides above.
+    pub(super) fn joined(&self, svg: &mut Svg, frame: &Frame) {
         for (index, series) in self.series.iter().enumerate() {
-            let aside = self.aside(index, &frame);
+            let aside = self.aside(index, frame);
             if series.is_band {
-                band(&mut svg, &frame, index, series);
+                band(svg, frame, index, series);
             } else {
-                whiskers(&mut svg, &frame, index, series, aside);
+                whiskers(svg, frame, index, series, aside);
             }
         }
         for (index, series) in self.series.iter().enumerate() {
-            let aside = self.aside(index, &frame);
-            line(&mut svg, &frame, index, series, aside);
+            let aside = self.aside(index, frame);
+            line(svg, frame, index, series, aside);
         }
-        frame.guides(&mut svg, &self.guides);
-        let described: Vec<String> = self.series.iter().map(Series::described).collect();
-        svg.finish(&self.about, &described.join(" "))
-    }
-
-    fn x_axis(&self) -> Axis<'_> {
-        let points = self.series.iter().flat_map(|series| &series.points);
-        Axis {
-            label: &self.x_label,
-            kind: self.x_scale,
-            is_settings: self.x_settings,
-            values: points.map(|point| point.x).collect(),
-            names: &[],
-        }
-    }
-
-    fn y_axis(&self) -> Axis<'_> {
-        let points = self.series.iter().flat_map(|series| &series.points);
-        let levels = self.guides.iter().filter_map(|guide| match guide {
-            Guide::Y(value, _) => Some(*value),
-            Guide::X(..) => None,
-        });
-        Axis {
-            label: &self.y_label,
-            kind: self.y_scale,
-            is_settings: false,
-            values: points.flat_map(reach).chain(levels).collect(),
-            names: &[],
-        }
+        frame.guides(svg, &self.guides);
     }
 
     /// How far a series stands beside its settings, so that whiskers of several do not lie on each other.

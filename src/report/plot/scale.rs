@@ -1,6 +1,12 @@
 //! From values to places on an axis, with ticks that people would choose.
 
+use crate::base::statistics::range;
 use crate::base::units::{human, human_si};
+
+/// Ticks of an axis of ratios at most.
+const TICKS: usize = 7;
+/// Steps between them of which the finest that fits is taken.
+const STEPS: [f64; 10] = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0];
 
 /// How an axis maps values to places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -17,8 +23,7 @@ pub(crate) enum ScaleKind {
 impl ScaleKind {
     /// The scale that suits `values`: logarithmic from a factor of eight on, by two where all are powers of two.
     pub(crate) fn for_values(values: &[f64]) -> Self {
-        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (low, high) = range(values).unwrap_or_default();
         if low <= 0.0 || high < 8.0 * low {
             return Self::Linear;
         }
@@ -55,14 +60,42 @@ pub(crate) struct Scale {
 impl Scale {
     /// An axis of names, at equal distances, the first at 0.
     pub(crate) fn named(names: &[String], pixels: (f64, f64)) -> Self {
+        let ticks = (0..names.len()).map(|place| place as f64).collect();
+        let ends = (-0.5, names.len() as f64 - 0.5);
         Self {
-            kind: ScaleKind::Linear,
-            low: -0.5,
-            high: names.len() as f64 - 0.5,
-            from: pixels.0,
-            to: pixels.1,
-            ticks: (0..names.len()).map(|place| place as f64).collect(),
             names: names.to_vec(),
+            ..Self::new(ScaleKind::Linear, ends, ticks, pixels)
+        }
+    }
+
+    /// An axis of positive ratios around 1, logarithmic, with a little air.
+    pub(crate) fn around_one(values: &[f64], pixels: (f64, f64)) -> Self {
+        let positive = values
+            .iter()
+            .copied()
+            .filter(|value| value.is_finite() && *value > 0.0);
+        let ends = range(&positive.chain([1.0]).collect::<Vec<f64>>());
+        let (low, high) = ends.unwrap_or((1.0, 1.0));
+        // An axis of some width where everything is 1.
+        let air = (high / low).powf(0.06).max(1.005);
+        let (low, high) = (low / air, high * air);
+        Self::new(ScaleKind::Log10, (low, high), ratios(low, high), pixels)
+    }
+
+    fn new(
+        kind: ScaleKind,
+        (low, high): (f64, f64),
+        ticks: Vec<f64>,
+        (from, to): (f64, f64),
+    ) -> Self {
+        Self {
+            kind,
+            low,
+            high,
+            from,
+            to,
+            ticks,
+            names: Vec::new(),
         }
     }
 
@@ -80,15 +113,7 @@ impl Scale {
         let last = last.max(first + 1.0);
         let count = (last - first).round() as usize;
         let ticks: Vec<f64> = (0..=count).map(|i| (first + i as f64) * step).collect();
-        Self {
-            kind,
-            low: first * step,
-            high: last * step,
-            from: pixels.0,
-            to: pixels.1,
-            ticks,
-            names: Vec::new(),
-        }
+        Self::new(kind, (first * step, last * step), ticks, pixels)
     }
 
     /// An axis for settings: ticks stand at the values themselves while they are few.
@@ -105,15 +130,8 @@ impl Scale {
         } else {
             (low - 1.0, high + 1.0)
         };
-        Self {
-            kind: if low > 0.0 { kind } else { ScaleKind::Linear },
-            low,
-            high,
-            from: pixels.0,
-            to: pixels.1,
-            ticks: known,
-            names: Vec::new(),
-        }
+        let kind = if low > 0.0 { kind } else { ScaleKind::Linear };
+        Self::new(kind, (low, high), known, pixels)
     }
 
     fn logarithmic(kind: ScaleKind, low: f64, high: f64, pixels: (f64, f64)) -> Self {
@@ -130,15 +148,7 @@ impl Scale {
             ticks.extend(between);
             ticks.sort_by(f64::total_cmp);
         }
-        Self {
-            kind,
-            low: base.powi(first),
-            high: base.powi(last),
-            from: pixels.0,
-            to: pixels.1,
-            ticks,
-            names: Vec::new(),
-        }
+        Self::new(kind, (base.powi(first), base.powi(last)), ticks, pixels)
     }
 
     /// The place of a value, in pixels.
@@ -176,15 +186,24 @@ impl Scale {
 }
 
 fn ends(values: &[f64]) -> (f64, f64) {
-    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    match (
-        low.is_finite() && high.is_finite(),
-        low == 0.0 && high == 0.0,
-    ) {
-        (true, false) => (low, high),
-        _ => (0.0, 1.0),
-    }
+    let finite: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+    let ends = range(&finite).filter(|(low, high)| *low != 0.0 || *high != 0.0);
+    ends.unwrap_or((0.0, 1.0))
+}
+
+/// Multiples of the finest tidy step that gives few enough ticks; powers of ten and their halves on a wide axis.
+fn ratios(low: f64, high: f64) -> Vec<f64> {
+    let mut fitting = STEPS.iter().map(|step| {
+        let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
+        let ticks = (first..=last).map(|at| at as f64 * step);
+        ticks.collect::<Vec<f64>>()
+    });
+    let tidy = fitting.find(|ticks| (2..=TICKS).contains(&ticks.len()));
+    tidy.filter(|_| high / low <= 6.0).unwrap_or_else(|| {
+        let powers = -6..=6_i32;
+        let all = powers.flat_map(|power| [1.0, 2.0, 5.0].map(|digit| digit * 10f64.powi(power)));
+        all.filter(|tick| (low..=high).contains(tick)).collect()
+    })
 }
 
 /// 1, 2 or 5 times a power of ten, at least `raw`.

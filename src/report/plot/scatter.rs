@@ -1,4 +1,4 @@
-//! Points over two numeric axes, with labels where there is space, and a fitted curve.
+//! Points over two numeric axes, with labels where there is space, or joined to lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ const LABELS: usize = 24;
 
 /// Points over two numeric axes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ScatterPlot {
+pub(crate) struct PointPlot {
     /// What a screen reader says first.
     pub(crate) about: String,
     /// Name and unit below the axis.
@@ -33,42 +33,38 @@ pub(crate) struct ScatterPlot {
     pub(crate) y_scale: ScaleKind,
     /// The points, by series; at most [`super::SERIES`]. A label is drawn where it hides nothing.
     pub(crate) series: Vec<Series>,
-    /// Points of a fitted curve from left to right, with its name; empty for none.
-    pub(crate) curve: (String, Vec<(f64, f64)>),
     /// A line of each series, by its place: the best value so far, a front; none for those beyond the end.
     pub(crate) lines: Vec<Vec<(f64, f64)>>,
     /// Small dots of each series, by its place, below its points; none for those beyond the end.
     pub(crate) dots: Vec<Vec<(f64, f64)>>,
     /// Names of the places 0, 1, … of the x axis, where they are no numbers; empty for numbers.
     pub(crate) x_names: Vec<String>,
-    /// Whether the ticks of the x axis stand at the values themselves, while they are few.
+    /// Whether the ticks of the x axis stand at the values themselves (settings), while they are few, or are tidy numbers.
     pub(crate) x_settings: bool,
+    /// Whether each series is a line, with runs, intervals or bands.
+    pub(crate) is_joined: bool,
+    /// Upright lines of joined series, each at a value of the x axis with a few words: knees.
+    pub(crate) guides: Vec<(f64, String)>,
 }
 
 /// A box on the drawing: left, top, right, bottom.
 type Area = (f64, f64, f64, f64);
 
-impl ScatterPlot {
+impl PointPlot {
     /// Draws it; the same value gives the same bytes.
     pub(crate) fn draw(&self) -> String {
         let names = self.series.iter().enumerate();
         let mut entries: Vec<(Sign, &str)> = names
             .map(|(index, series)| (self.sign(index), &*series.name))
             .collect();
-        if entries.len() == 1 && self.curve.1.is_empty() {
+        if entries.len() == 1 && !self.is_joined {
             entries.clear();
         }
-        if !self.curve.1.is_empty() {
-            entries.push((Sign::Guide, &self.curve.0));
-        }
         let (mut svg, frame) = Frame::begin(&entries, &self.x_axis(), &self.y_axis());
-        let curve = self.curve.1.iter().map(|(x, y)| frame.place(*x, *y));
-        let curve: Vec<(f64, f64)> = curve.collect();
-        if !curve.is_empty() {
-            svg.polyline("fit", &curve);
-        }
         self.lines_and_dots(&mut svg, &frame);
-        if self.count() > MOST {
+        if self.is_joined {
+            self.joined(&mut svg, &frame);
+        } else if self.count() > MOST {
             self.merged(&mut svg, &frame);
         } else {
             self.points(&mut svg, &frame);
@@ -90,7 +86,8 @@ impl ScatterPlot {
     }
 
     fn sign(&self, index: usize) -> Sign {
-        if self.lines.get(index).is_some_and(|line| !line.is_empty()) {
+        let has_line = self.lines.get(index).is_some_and(|line| !line.is_empty());
+        if has_line || self.is_joined {
             Sign::Line(index)
         } else {
             Sign::Mark(index)
@@ -129,8 +126,7 @@ impl ScatterPlot {
 
     fn x_axis(&self) -> Axis<'_> {
         let points = self.series.iter().flat_map(|series| &series.points);
-        let curve = self.curve.1.iter().map(|(x, _)| *x);
-        let values = points.map(|point| point.x).chain(curve);
+        let values = points.map(|point| point.x);
         Axis {
             label: &self.x_label,
             kind: self.x_scale,
@@ -142,14 +138,12 @@ impl ScatterPlot {
 
     fn y_axis(&self) -> Axis<'_> {
         let points = self.series.iter().flat_map(|series| &series.points);
-        let curve = self.curve.1.iter().map(|(_, y)| *y);
         Axis {
             label: &self.y_label,
             kind: self.y_scale,
             is_settings: false,
             values: points
                 .flat_map(reach)
-                .chain(curve)
                 .chain(self.others().map(|(_, y)| y))
                 .collect(),
             names: &[],
@@ -221,21 +215,21 @@ fn overlap(a: &Area, b: &Area) -> bool {
 mod tests {
     use super::*;
 
-    fn plot(count: usize) -> ScatterPlot {
+    fn plot(count: usize) -> PointPlot {
         let point = |i: usize| Point {
             x: 1.0 + (i % 100) as f64,
             y: 1.0 + (i / 100) as f64,
             label: format!("p{i}"),
             ..Point::default()
         };
-        ScatterPlot {
+        PointPlot {
             about: "Points".into(),
             series: vec![Series {
                 name: "all".into(),
                 points: (0..count).map(point).collect(),
                 is_band: false,
             }],
-            ..ScatterPlot::default()
+            ..PointPlot::default()
         }
     }
 

@@ -35,17 +35,16 @@ pub(crate) struct Point {
     pub(crate) link: String,
 }
 
-/// A line across the plot at one value, with a few words: a knee, a target.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Guide {
-    /// Upright, at a value of the x axis.
-    X(f64, String),
-    /// Level, at a value of the y axis. Drawn in the gallery of kinds; no section has a target to mark yet.
-    #[cfg_attr(not(test), allow(dead_code))]
-    Y(f64, String),
-}
-
 impl Series {
+    /// Points under a name, with whiskers.
+    pub(crate) fn of(name: &str, points: impl IntoIterator<Item = Point>) -> Self {
+        Self {
+            name: name.to_owned(),
+            points: points.into_iter().collect(),
+            is_band: false,
+        }
+    }
+
     /// A series of at most [`POINTS`] points: where there are more, each stands for a stretch of them, with their median
     /// and their range as a band. Points are expected from left to right.
     pub(crate) fn condensed(self) -> Self {

@@ -1,18 +1,17 @@
 //! What comes after the trials: the ensemble, and the final training of the best configuration.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use crate::base::units::{human, human_seconds};
-use crate::report::judged::Judged;
-use crate::report::number::Provenance;
+use crate::report::section::Section;
 use crate::report::sections::cost::wall_s;
+use crate::report::sections::field::{self, Field};
 use crate::report::table::Entry;
 use crate::results::{self, ResultSet, RunRow, Status};
 
 use super::best_trials;
 use super::objective::Objective;
-use super::shown::Shown;
+use super::shown::{keyed, plain};
 use super::time;
 use super::trials::{Search, Trial};
 
@@ -20,7 +19,8 @@ use super::trials::{Search, Trial};
 const METRICS: usize = 8;
 
 /// The ensembles beside the best single trials; `None` where there is none.
-pub(super) fn ensemble(search: &Search<'_, '_>) -> Option<Judged> {
+pub(super) fn ensemble(search: &Search<'_, '_>) -> Option<Section> {
+    type OfModel<'f, 'v, 'a> = Field<'f, (String, Trial<'v, 'a>)>;
     let mut models: Vec<(String, Trial<'_, '_>)> = Vec::new();
     let mut names: Vec<String> = Vec::new();
     for study in &search.studies {
@@ -47,29 +47,25 @@ pub(super) fn ensemble(search: &Search<'_, '_>) -> Option<Judged> {
         return None;
     }
     names.truncate(METRICS);
-    let measured = Provenance::Measured("n = 1: one evaluation".into());
-    let mut shown =
-        Shown::<(String, Trial<'_, '_>)>::new().words("model", |(name, _)| name.clone());
-    for name in &names {
-        shown = shown.number(name, "", &measured, |(_, trial)| {
+    let mut fields = vec![OfModel::text("model", |(name, _)| name.clone())];
+    fields.extend(names.iter().map(|name| {
+        OfModel::measured(name, "", "n = 1: one evaluation", |(_, trial)| {
             let value = metrics(trial).get(name).copied().flatten();
             Entry::shown(value, |value| human(value, 5))
-        });
-    }
-    let about = "The mean of the predictions of the best trials by the first objective, beside the best of them alone.";
-    let table = shown
-        .words("note", |(_, trial)| match trial.cell.status {
+        })
+    }));
+    fields.push(OfModel::text("note", |(_, trial)| {
+        match trial.cell.status {
             Status::Done => "–".to_owned(),
             status => format!("{status}: {}", trial.cell.reason),
-        })
-        .table(
-            ("search-ensemble", "Ensemble", about.to_owned()),
-            &models,
-            |(_, trial)| &trial.cell.info.key,
-        );
+        }
+    }));
+    let about = "The mean of the predictions of the best trials by the first objective, beside the best of them alone.";
+    let head = ("search-ensemble", "Ensemble", about.to_owned());
+    let table = field::of_rows(head, &fields, keyed(models, |(_, trial)| trial));
     let rule = "both are evaluated on the same data, one seed, no test; the best trial was chosen by these values, and so \
                 were the members: on data that nobody chose by, both may be worse.";
-    Some(Judged::new(table, rule, Vec::new()))
+    Some(Section::judged(table, rule, Vec::new()))
 }
 
 fn metrics(trial: &Trial<'_, '_>) -> BTreeMap<String, Option<f64>> {
@@ -79,13 +75,14 @@ fn metrics(trial: &Trial<'_, '_>) -> BTreeMap<String, Option<f64>> {
 
 /// A part of the way to the best model: what, how long, with which result.
 type Part = (String, Option<f64>, String);
+type OfPart = Field<'static, Part>;
 
 /// The time to the best model: the search and the final training; without results of that, how to get them.
 pub(super) fn best_model(
     search: &Search<'_, '_>,
     name: &str,
     beside: Option<&ResultSet>,
-) -> Judged {
+) -> Section {
     let makespan = time::whole(search).map(|found| found.makespan_s);
     let mut parts: Vec<Part> = vec![("search, makespan".to_owned(), makespan, found(search))];
     let runs = beside.map_or_else(Vec::new, |set| final_runs(search, set));
@@ -104,21 +101,19 @@ pub(super) fn best_model(
     let about = format!(
         "The search, then the training of the best configuration as reports/{name}/best.toml has it."
     );
-    let clock = Provenance::Measured("n = 1: start and wall time of each run".into());
-    let table = Shown::<Part>::new()
-        .words("part", |(part, ..)| part.clone())
-        .number("time", "", &clock, |(_, seconds, _)| {
+    let clock = "n = 1: start and wall time of each run";
+    let fields = [
+        OfPart::text("part", |(part, ..)| part.clone()),
+        OfPart::measured("time", "", clock, |(_, seconds, _)| {
             Entry::shown(*seconds, human_seconds)
-        })
-        .words("result", |(.., result)| result.clone())
-        .table(
-            ("search-final", "Time to the best model", about),
-            &parts,
-            |_| "",
-        );
+        }),
+        OfPart::text("result", |(.., result)| result.clone()),
+    ];
+    let head = ("search-final", "Time to the best model", about);
+    let table = field::of_rows(head, &fields, plain(parts));
     let rule = "makespan of the search + wall time of the final training; time between the two does not count. The best of \
                 many on the split that chose it is optimistic; a metric of a split that chose nothing is not.";
-    Judged::new(table, rule, Vec::new())
+    Section::judged(table, rule, Vec::new())
 }
 
 /// The best value of each study, with how many it is the best of on the split that chose it.
@@ -182,11 +177,4 @@ fn outcome(objective: &Objective, set: &ResultSet, row: &RunRow) -> String {
         }
         None => format!("done, {epochs} epochs{fresh}"),
     }
-}
-
-/// Results beside those of the search that go with it by their name: `best`, `sequential`.
-pub(super) fn read_beside(folder: &Path, name: &str, what: &str) -> Option<ResultSet> {
-    let name = format!("{name}-{what}");
-    let set = results::read(&folder.join("..").join(&name)).ok()?;
-    (set.plan.name == name).then_some(set)
 }

@@ -4,10 +4,11 @@
 use crate::base::pareto::dominates;
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::report::judged::Judged;
+use crate::report::section::Section;
+use crate::report::sections::field::{self, Field};
 
 use super::objective::Objective;
-use super::shown::{OfStudy, of_trials};
+use super::shown::{OfStudy, keyed, of_trials};
 use super::trials::{Ending, Search, Study, Trial};
 
 /// Lead in a share of right classes that breaks a tie (founding report 002); of other objectives, the relative lead.
@@ -88,7 +89,8 @@ pub(crate) fn chosen<'v, 'a>(
 }
 
 /// The fronts with the rule's verdict; `None` for one objective.
-pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Judged> {
+pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Section> {
+    type OfPoint<'f, 's, 'v, 'a> = Field<'f, (OfStudy<'s, 'v, 'a>, bool)>;
     let sides = sides(search);
     if search.objectives.len() < 2 || sides.iter().all(|side| side.front.is_empty()) {
         return None;
@@ -103,31 +105,30 @@ pub(crate) fn judged(search: &Search<'_, '_>) -> Option<Judged> {
         "Done trials to which no other trial of their study is equal or better in every objective and better in one: {}.",
         goals.join(", ")
     );
-    let mut shown = of_trials(search, |(own, _): &(OfStudy<'_, '_, '_>, bool)| own);
-    for objective in &search.objectives {
-        shown = shown.and(objective.heading(), |((_, trial), _)| {
+    let mut fields: Vec<OfPoint<'_, '_, '_, '_>> = of_trials(search, |(own, _)| own);
+    fields.extend(search.objectives.iter().map(|objective| {
+        OfPoint::new(objective.heading(), |((_, trial), _)| {
             objective.entry(trial)
-        });
-    }
-    if search.studies.len() > 1 {
-        shown = shown.words("other studies’ fronts", |(_, is_free)| {
-            if *is_free {
-                "do not dominate it"
-            } else {
-                "dominate it"
-            }
-        });
-    }
-    let table = shown
-        .words("proposed", |((_, trial), _)| {
-            search.point_in_words(&trial.info.point)
         })
-        .table(
-            ("search-front", "Pareto fronts", about),
-            &points,
-            |((_, trial), _)| &trial.cell.info.key,
-        );
-    Some(Judged::new(table, rule(search), verdicts(search, &sides)))
+    }));
+    let others = OfPoint::text("other studies’ fronts", |(_, is_free)| {
+        if *is_free {
+            "do not dominate it"
+        } else {
+            "dominate it"
+        }
+    });
+    fields.extend((search.studies.len() > 1).then_some(others));
+    fields.push(OfPoint::text("proposed", |((_, trial), _)| {
+        search.point_in_words(&trial.info.point)
+    }));
+    let head = ("search-front", "Pareto fronts", about);
+    let table = field::of_rows(head, &fields, keyed(points, |((_, trial), _)| trial));
+    Some(Section::judged(
+        table,
+        rule(search),
+        verdicts(search, &sides),
+    ))
 }
 
 fn rule(search: &Search<'_, '_>) -> String {

@@ -2,7 +2,7 @@
 
 use crate::base::text::capitalised;
 use crate::plan::search::ObjectiveDirection;
-use crate::report::plot::{Point, SERIES, ScatterPlot};
+use crate::report::plot::{Point, PointPlot, SERIES};
 use crate::report::sections::plots::PlotContext;
 
 use super::front::sides;
@@ -59,7 +59,7 @@ fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option
     if xs.len() < 2 {
         return None;
     }
-    let drawing = ScatterPlot {
+    let drawing = PointPlot {
         about: format!("{} over {}", first.name, other.name),
         x_label: other.label(),
         x_scale: other.scale(&xs),
@@ -68,7 +68,7 @@ fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option
         series,
         lines,
         dots,
-        ..ScatterPlot::default()
+        ..PointPlot::default()
     };
     Some(PlotContext {
         id: format!("search-front-{}", other.place),

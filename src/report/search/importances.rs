@@ -3,23 +3,23 @@
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::report::importance::{Importance, importance};
-use crate::report::judged::Judged;
-use crate::report::number::Provenance;
+use crate::report::section::Section;
+use crate::report::sections::field::{self, Field};
 use crate::report::table::Entry;
 
 use super::objective::Objective;
-use super::shown::Shown;
+use super::shown::plain;
 use super::trials::{Ending, Search, Study};
 
 /// A table for each study; none where nothing can be said.
-pub(crate) fn judged(search: &Search<'_, '_>) -> Vec<Judged> {
+pub(crate) fn judged(search: &Search<'_, '_>) -> Vec<Section> {
     let studies = search.studies.iter();
     studies
         .filter_map(|study| of_study(search, study))
         .collect()
 }
 
-fn of_study(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<Judged> {
+fn of_study(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<Section> {
     let found: Vec<(&Objective, Importance)> = search
         .objectives
         .iter()
@@ -35,18 +35,17 @@ fn of_study(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<Judged> {
     let parameters = &search.spec.space.parameters;
     let mut places = search.used(&study.trials);
     places.sort_by(|a, b| main.shares[*b].total_cmp(&main.shares[*a]).then(a.cmp(b)));
-    let derived = Provenance::Derived(
-        "PED-ANOVA: divergence of the best trials’ values from all, of their sum".into(),
-    );
-    let mut shown =
-        Shown::<usize>::new().words("parameter", |&place| parameters[place].name.clone());
-    for (objective, importance) in &found {
+    let formula = "PED-ANOVA: divergence of the best trials’ values from all, of their sum";
+    let mut fields = vec![Field::text("parameter", |&place: &usize| {
+        parameters[place].name.clone()
+    })];
+    fields.extend(found.iter().map(|(objective, importance)| {
         let heading = format!("for {}", objective.column);
-        shown = shown.number(&heading, "%", &derived, |&place| {
+        Field::derived(&heading, "%", formula, |&place| {
             let percent = importance.shares[place] * 100.0;
             Entry::value(percent, human(percent, 3))
-        });
-    }
+        })
+    }));
     let about = format!(
         "How far the values of the best {} lie apart from those of all {}, parameter by parameter.",
         count(main.best, "trial"),
@@ -54,9 +53,9 @@ fn of_study(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<Judged> {
     );
     let id = format!("search-importance{}", study.link());
     let title = format!("Importance of the parameters{}", study.suffix());
-    let table = shown.table((&id, &title, about), &places, |_| "");
+    let table = field::of_rows((&id, &title, about), &fields, plain(places));
     let rule = "PED-ANOVA (Watanabe, Bansal and Hutter 2023), the best being a tenth of the done trials but at least five. \
                 It speaks of each parameter alone: that two matter together, it does not see; and a sampler that looks \
                 where it is good lends importance to what it looked at.";
-    Some(Judged::new(table, rule, Vec::new()))
+    Some(Section::judged(table, rule, Vec::new()))
 }

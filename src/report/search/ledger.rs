@@ -4,15 +4,19 @@
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
 use crate::plan::search::{HalvingSection, MedianSection, PrunerSpec};
-use crate::report::judged::Judged;
-use crate::report::number::Provenance;
+use crate::report::judged::some_of;
+use crate::report::section::Section;
+use crate::report::sections::field::{self, Field};
 use crate::report::table::Entry;
 
-use super::shown::{OfStudy, of_trials};
+use super::shown::{OfStudy, keyed, of_trials};
 use super::trials::{Ending, Search, Study, Trial};
 
 /// Numbers of trials that a field names.
 const NAMED: usize = 12;
+
+/// A column of a trial of a study.
+type OfPruned<'f, 's, 'v, 'a> = Field<'f, OfStudy<'s, 'v, 'a>>;
 
 /// What pruning one trial spared.
 struct Spared {
@@ -82,17 +86,17 @@ impl Sum {
 }
 
 /// The ledger; `None` for a search that prunes nothing by its manifest.
-pub(super) fn judged(search: &Search<'_, '_>) -> Option<Judged> {
+pub(super) fn judged(search: &Search<'_, '_>) -> Option<Section> {
     let rule = rule(&search.spec.pruner)?;
     let pruned = search.studies.iter();
     let pruned =
         pruned.flat_map(|study| study.ended(Ending::Pruned).map(move |trial| (study, trial)));
     let pruned: Vec<OfStudy<'_, '_, '_>> = pruned.collect();
-    let facts = Provenance::Measured("facts of the run".into());
-    let decided = Provenance::Measured("best value up to that step".into());
-    let threshold = Provenance::Derived("by the rule, from the named trials’ values".into());
-    let left = Provenance::Derived("train.epochs less epochs, at most".into());
-    let pace = Provenance::Derived("mean epoch of the trial itself × epochs not trained".into());
+    let facts = "facts of the run";
+    let decided = "best value up to that step";
+    let threshold = "by the rule, from the named trials’ values";
+    let left = "train.epochs less epochs, at most";
+    let pace = "mean epoch of the trial itself × epochs not trained";
     let mut infos = search
         .trials()
         .filter_map(|trial| trial.info.pruned.as_ref());
@@ -103,37 +107,34 @@ pub(super) fn judged(search: &Search<'_, '_>) -> Option<Judged> {
         Some(value) if !value.is_finite() => Entry::text("not a number"),
         value => Entry::shown(value, |value| human(value, 5)),
     };
-    let table = of_trials(search, |own: &OfStudy<'_, '_, '_>| own)
-        .number("at step", "", &facts, |(_, trial)| {
+    let mut fields: Vec<OfPruned<'_, '_, '_, '_>> = of_trials(search, |own| own);
+    fields.extend([
+        OfPruned::measured("at step", "", facts, move |(_, trial)| {
             whole(trial.info.pruned.as_ref().map(|pruned| pruned.step))
-        })
-        .number(&best, "", &decided, |(_, trial)| {
+        }),
+        OfPruned::measured(&best, "", decided, move |(_, trial)| {
             figure(trial.info.pruned.as_ref().map(|pruned| pruned.value))
-        })
-        .number("threshold", "", &threshold, |(_, trial)| {
+        }),
+        OfPruned::derived("threshold", "", threshold, move |(_, trial)| {
             figure(trial.info.pruned.as_ref().map(|pruned| pruned.threshold))
-        })
-        .words("made of trials", |(_, trial)| {
+        }),
+        OfPruned::text("made of trials", |(_, trial)| {
             let pruned = trial.info.pruned.as_ref();
-            pruned.map_or_else(
-                || "not recorded".to_owned(),
-                |pruned| numbers(&pruned.trials),
-            )
-        })
-        .number("epochs", "", &facts, |(_, trial)| whole(trial.epochs()))
-        .number("epochs spared", "", &left, |(_, trial)| {
+            let made_of = pruned.map(|pruned| numbers(&pruned.trials));
+            made_of.unwrap_or_else(|| "not recorded".to_owned())
+        }),
+        OfPruned::measured("epochs", "", facts, move |(_, trial)| whole(trial.epochs())),
+        OfPruned::derived("epochs spared", "", left, move |(_, trial)| {
             whole(Spared::of(search, trial).map(|spared| spared.left))
-        })
-        .number("time spared (not measured)", "s", &pace, |(_, trial)| {
+        }),
+        OfPruned::derived("time spared (not measured)", "s", pace, |(_, trial)| {
             let seconds = Spared::of(search, trial).and_then(|spared| spared.seconds);
             Entry::shown(seconds, |seconds| human(seconds, 3))
-        })
-        .table(
-            ("search-pruned", "Pruned trials", ABOUT.to_owned()),
-            &pruned,
-            |(_, trial)| &trial.cell.info.key,
-        );
-    Some(Judged::new(table, rule, vec![verdict(search)]))
+        }),
+    ]);
+    let head = ("search-pruned", "Pruned trials", ABOUT.to_owned());
+    let table = field::of_rows(head, &fields, keyed(pruned, |(_, trial)| trial));
+    Some(Section::judged(table, rule, vec![verdict(search)]))
 }
 
 /// What the ledger is.
@@ -168,11 +169,10 @@ fn rule(pruner: &PrunerSpec) -> Option<String> {
 
 /// "0, 1, 2, 5 and 7": the first few, and how many others there are.
 fn numbers(trials: &[usize]) -> String {
-    let shown: Vec<String> = trials.iter().take(NAMED).map(usize::to_string).collect();
-    match trials.len() {
-        0 => "none".to_owned(),
-        n if n > NAMED => format!("{} and {} more", shown.join(", "), n - NAMED),
-        _ => shown.join(", "),
+    let names: Vec<String> = trials.iter().map(usize::to_string).collect();
+    match &*some_of(&names, NAMED, ", ") {
+        "" => "none".to_owned(),
+        shown => shown.to_owned(),
     }
 }
 
@@ -194,7 +194,7 @@ fn verdict(search: &Search<'_, '_>) -> String {
 }
 
 /// Pruned trials that ran to their end; `None` where there is none.
-pub(super) fn regret(search: &Search<'_, '_>) -> Option<Judged> {
+pub(crate) fn regret(search: &Search<'_, '_>) -> Option<Section> {
     let runs = search.studies.iter();
     let runs = runs.flat_map(|study| study.regret.iter().map(move |trial| (study, *trial)));
     let runs: Vec<OfStudy<'_, '_, '_>> = runs.collect();
@@ -203,37 +203,33 @@ pub(super) fn regret(search: &Search<'_, '_>) -> Option<Judged> {
         return None;
     }
     let first = search.first();
-    let one = Provenance::Measured("n = 1: one run each".into());
-    let clock = Provenance::Measured("n = 1: start to end of the run".into());
+    let one = "n = 1: one run each";
+    let clock = "n = 1: start to end of the run";
     let seconds = |trial: Option<&Trial<'_, '_>>| {
         Entry::shown(trial.and_then(Trial::wall_s), |wall| human(wall, 3))
     };
-    let table = of_trials(search, |own: &OfStudy<'_, '_, '_>| own)
-        .and(first.heading(), |(_, trial)| first.entry(trial))
-        .number("best of the study", first.unit(), &one, |(study, _)| {
+    let mut fields: Vec<OfPruned<'_, '_, '_, '_>> = of_trials(search, |own| own);
+    fields.extend([
+        OfPruned::new(first.heading(), |(_, trial)| first.entry(trial)),
+        OfPruned::measured("best of the study", first.unit(), one, |(study, _)| {
             Entry::shown(best_value(search, study), |value| first.show(value))
-        })
-        .words("beats it", |run| match beats(search, run) {
+        }),
+        OfPruned::text("beats it", |run| match beats(search, run) {
             Some(true) => "yes",
             Some(false) => "no",
             None => "no value",
-        })
-        .number("wall, pruned", "s", &clock, |(study, trial)| {
+        }),
+        OfPruned::measured("wall, pruned", "s", clock, move |(study, trial)| {
             let mut trials = study.trials.iter();
             seconds(trials.find(|other| other.info.number == trial.info.number))
-        })
-        .number("wall, to the end", "s", &clock, |(_, trial)| {
+        }),
+        OfPruned::measured("wall, to the end", "s", clock, move |(_, trial)| {
             seconds(Some(trial))
-        })
-        .table(
-            (
-                "search-regret",
-                "What pruning missed",
-                ABOUT_REGRET.to_owned(),
-            ),
-            &runs,
-            |(_, trial)| &trial.cell.info.key,
-        );
+        }),
+    ]);
+    let about = ABOUT_REGRET.to_owned();
+    let head = ("search-regret", "What pruning missed", about);
+    let table = field::of_rows(head, &fields, keyed(runs, |(_, trial)| trial));
     let all = count(known.len(), "pruned trial");
     let verdict = match known.iter().filter(|beats| **beats).count() {
         0 => format!("None of {all} that ran to the end beats the best of its study."),
@@ -243,7 +239,7 @@ pub(super) fn regret(search: &Search<'_, '_>) -> Option<Judged> {
     };
     let rule = "the value at the end of a pruned trial that was run on, held against the best of its study: both measured, \
                 one run each.";
-    Some(Judged::new(table, rule, vec![verdict]))
+    Some(Section::judged(table, rule, vec![verdict]))
 }
 
 /// What the trials that ran on are.

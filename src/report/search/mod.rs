@@ -24,16 +24,17 @@ mod trials;
 use std::path::Path;
 
 use crate::base::text::count;
+use crate::results::{self, ResultSet};
 
 use super::section::Section;
 use super::view::View;
 pub(crate) use front::{front_of, judged as front_verdict};
 pub(crate) use front_plot::plots as front_plots;
-pub(crate) use ledger::Sum;
+pub(crate) use ledger::{Sum, regret};
 pub(crate) use objective::Objective;
 pub(crate) use progress::BestSoFar;
 pub(crate) use progress::plots as progress_plots;
-pub(crate) use time::whole;
+pub(crate) use time::{speed_up, whole};
 pub(crate) use trials::{Ending, Search, Study, Trial, entry, short_name};
 
 /// The sections of a search; none where the manifest has none. `folder` is that of the results, beside which those of the
@@ -46,7 +47,6 @@ pub(crate) fn sections(view: &View<'_>, folder: Option<&Path>) -> Vec<Section> {
         || view.set.plan.name.clone(),
         |folder| super::advice::name_of(folder, view.set),
     );
-    let beside = |what| folder.and_then(|folder| ends::read_beside(folder, &name, what));
     let mut points = vec![summary(search)];
     let clock = clock(search);
     if !clock.is_empty() {
@@ -60,7 +60,7 @@ pub(crate) fn sections(view: &View<'_>, folder: Option<&Path>) -> Vec<Section> {
         points,
         ..Section::titled("search-summary", "Trials")
     }];
-    all.extend(front::judged(search).map(Section::judged));
+    all.extend(front::judged(search));
     all.push(Section::plots("fronts", front_plot::plots(search)));
     all.push(Section {
         plots: progress::plots(search),
@@ -74,24 +74,26 @@ pub(crate) fn sections(view: &View<'_>, folder: Option<&Path>) -> Vec<Section> {
             ..Section::titled("slices", "Slices")
         });
     }
-    all.extend(importances::judged(search).into_iter().map(Section::judged));
-    all.extend(ledger::judged(search).map(Section::judged));
-    all.extend(ledger::regret(search).map(Section::judged));
-    let sequential = beside("sequential");
-    all.push(Section::judged(time::judged(search, sequential.as_ref())));
-    all.extend(ends::ensemble(search).map(Section::judged));
-    let trained = ends::best_model(search, &name, beside("best").as_ref());
-    all.push(Section::judged(trained));
+    all.extend(importances::judged(search));
+    all.extend(ledger::judged(search));
+    all.extend(regret(search));
+    let sequential = beside(view, folder, "sequential");
+    let sequential = sequential.as_ref().map(View::of);
+    let sequential = sequential.as_ref().and_then(Search::of);
+    all.push(time::judged(search, sequential.as_ref()));
+    all.extend(ends::ensemble(search));
+    let best = beside(view, folder, "best");
+    all.push(ends::best_model(search, &name, best.as_ref()));
     all.extend([settings::table(search), settings::space(search)].map(Section::table));
     all
 }
 
-/// How much sooner the search ended than the same search of one trial after the other, whose results lie beside `folder`.
-pub(crate) fn speed_up(view: &View<'_>, folder: Option<&Path>) -> Option<String> {
-    let (search, folder) = (Search::of(view)?, folder?);
-    let name = super::advice::name_of(folder, view.set);
-    let sequential = ends::read_beside(folder, &name, "sequential")?;
-    time::speed_up(&search, &sequential)
+/// Results that go with those of a search by their name, and lie beside its `folder`: `best`, `sequential`.
+pub(crate) fn beside(view: &View<'_>, folder: Option<&Path>, what: &str) -> Option<ResultSet> {
+    let folder = folder?;
+    let name = format!("{}-{what}", super::advice::name_of(folder, view.set));
+    let set = results::read(&folder.join("..").join(&name)).ok()?;
+    (set.plan.name == name).then_some(set)
 }
 
 /// What a slice shows.
@@ -119,11 +121,7 @@ fn summary(search: &Search<'_, '_>) -> String {
         let counted = counted.iter().filter(|(n, _)| *n > 0);
         let counted: Vec<String> = counted.map(|(n, name)| format!("{n} {name}")).collect();
         let all = count(study.trials.len(), "trial");
-        let name = match &*study.name {
-            "" => String::new(),
-            name => format!("{name}: "),
-        };
-        format!("{name}{all}: {}", counted.join(", "))
+        format!("{}{all}: {}", study.prefix(), counted.join(", "))
     });
     let each: Vec<String> = each.collect();
     if each.is_empty() {

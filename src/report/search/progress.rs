@@ -2,7 +2,7 @@
 
 use crate::base::text::capitalised;
 use crate::base::units::human_seconds;
-use crate::report::plot::{Point, SERIES, ScatterPlot};
+use crate::report::plot::{Point, PointPlot, SERIES};
 use crate::report::sections::plots::PlotContext;
 
 use super::objective::{Near, Objective};
@@ -137,7 +137,7 @@ fn plot(search: &Search<'_, '_>, objective: &Objective, over: Over) -> Option<Pl
     let drawn = lines.iter().chain(&dots).flatten();
     let ys: Vec<f64> = drawn.map(|(_, y)| *y).collect();
     let (x_label, words, id, _) = over;
-    let drawing = ScatterPlot {
+    let drawing = PointPlot {
         about: format!("Best {} {words}", objective.name),
         x_label: x_label.to_owned(),
         y_label: objective.label(),
@@ -145,7 +145,7 @@ fn plot(search: &Search<'_, '_>, objective: &Objective, over: Over) -> Option<Pl
         series,
         lines,
         dots,
-        ..ScatterPlot::default()
+        ..PointPlot::default()
     };
     let mut caption = "Line: the best value of done trials so far; marks: where it improved; dots: every done trial, n = 1. \
                        Pruned and failed trials have no value."

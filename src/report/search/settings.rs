@@ -6,7 +6,6 @@ use crate::plan::search::{Domain, Parameter, Space};
 use crate::plan::toml_text;
 use crate::report::table::Table;
 
-use super::shown::Shown;
 use super::trials::Search;
 
 /// Sampler, pruner, objectives, lag, seed, budget; defaults too.
@@ -26,29 +25,22 @@ pub(super) fn table(search: &Search<'_, '_>) -> Table {
         0 | 1 => "",
         _ => " in each study",
     };
-    let lag = spec.lag;
+    let lag = format!(
+        "{0}: a trial is decided from the trials more than {0} before it, so that any number of jobs gives the same trials",
+        spec.lag
+    );
+    let seed = format!("{} (of sampler and regret sample)", spec.seed);
     let mut rows = vec![
         ("trials", format!("{}{each}", spec.trials)),
         ("objective", goals.join("; ")),
         ("sampler", text(serde_json::to_value(&spec.sampler))),
         ("pruner", text(serde_json::to_value(&spec.pruner))),
-        (
-            "lag",
-            format!(
-                "{lag}: a trial is decided from the trials more than {lag} before it, so that any number of jobs gives the \
-                 same trials"
-            ),
-        ),
-        (
-            "seed",
-            format!("{} (of sampler and regret sample)", spec.seed),
-        ),
+        ("lag", lag),
+        ("seed", seed),
         ("jobs", format!("{} (--jobs overrides it)", spec.jobs)),
     ];
-    rows.extend(
-        spec.max_time_s
-            .map(|seconds| ("max-time", human_seconds(seconds))),
-    );
+    let time = spec.max_time_s.map(human_seconds);
+    rows.extend(time.map(|time| ("max-time", time)));
     let cost = spec.max_cost.and_then(shortest);
     rows.extend(cost.map(|cost| ("max-cost", cost)));
     if spec.regret > 0 {
@@ -57,20 +49,18 @@ pub(super) fn table(search: &Search<'_, '_>) -> Table {
     }
     if spec.ensemble > 0 {
         let best = count(spec.ensemble, "best trial");
-        rows.push((
-            "ensemble",
-            format!("mean of the predictions of {best}{each}"),
-        ));
+        let mean = format!("mean of the predictions of {best}{each}");
+        rows.push(("ensemble", mean));
     }
     let finals = spec.final_set.iter();
-    rows.extend(
-        finals.map(|(path, value)| ("final training", format!("{path} = {}", toml_text(value)))),
-    );
+    let finals = finals.map(|(path, value)| format!("{path} = {}", toml_text(value)));
+    rows.extend(finals.map(|set| ("final training", set)));
     let about = "Assumed, from the manifest’s search section.".to_owned();
-    Shown::<(&str, String)>::new()
-        .words("setting", |(name, _)| *name)
-        .words("as the manifest has it", |(_, value)| value.clone())
-        .table(("search-settings", "The search", about), &rows, |_| "")
+    let head = ("search-settings", "The search", about);
+    let rows = rows
+        .into_iter()
+        .map(|(name, value)| vec![name.to_owned(), value]);
+    Table::of_texts(head, &["setting", "as the manifest has it"], rows)
 }
 
 /// The parameters, their values and when they exist.
@@ -80,15 +70,12 @@ pub(super) fn space(search: &Search<'_, '_>) -> Table {
         "{}, assumed from the manifest: what the sampler could choose.",
         count(space.parameters.len(), "parameter")
     );
-    Shown::<Parameter>::new()
-        .words("parameter", |parameter| parameter.name.clone())
-        .words("values", |parameter| parameter.domain.to_string())
-        .words("exists", |parameter| when(space, parameter))
-        .table(
-            ("search-space", "The space", about),
-            &space.parameters,
-            |_| "",
-        )
+    let rows = space.parameters.iter().map(|parameter| {
+        let values = parameter.domain.to_string();
+        vec![parameter.name.clone(), values, when(space, parameter)]
+    });
+    let head = ("search-space", "The space", about);
+    Table::of_texts(head, &["parameter", "values", "exists"], rows)
 }
 
 fn when(space: &Space, parameter: &Parameter) -> String {

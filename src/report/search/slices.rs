@@ -2,7 +2,7 @@
 
 use crate::base::text::{capitalised, kebab_case};
 use crate::plan::search::{Domain, Parameter, Value};
-use crate::report::plot::{Point, SERIES, ScaleKind, ScatterPlot};
+use crate::report::plot::{Point, PointPlot, SERIES, ScaleKind};
 use crate::report::sections::plots::PlotContext;
 
 use super::objective::Near;
@@ -136,7 +136,7 @@ fn plot(search: &Search<'_, '_>, place: usize) -> Option<PlotContext> {
         let left_out = near.left_out;
         caption = format!("{caption} {left_out} far worse values are left out.");
     }
-    let drawing = ScatterPlot {
+    let drawing = PointPlot {
         about: format!("{} by {name}", objective.name),
         x_label: name.to_owned(),
         x_scale: axis.scale,
@@ -146,7 +146,7 @@ fn plot(search: &Search<'_, '_>, place: usize) -> Option<PlotContext> {
         y_scale: objective.scale(&ys),
         series,
         dots,
-        ..ScatterPlot::default()
+        ..PointPlot::default()
     };
     Some(PlotContext {
         id: format!("search-slice-{}", kebab_case(&parameter.name)),

@@ -2,16 +2,14 @@
 
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
-use crate::report::judged::Judged;
-use crate::report::number::Provenance;
+use crate::report::section::Section;
+use crate::report::sections::field::{self, Field};
 use crate::report::sections::parallel::{self, Together};
 use crate::report::sections::ranking::measured_apart;
 use crate::report::table::Entry;
-use crate::report::view::View;
-use crate::results::ResultSet;
 
 use super::ledger::Sum;
-use super::shown::Shown;
+use super::shown::plain;
 use super::trials::{Search, Trial};
 
 /// The trials' runs by session, sessions in the order in which they began.
@@ -26,9 +24,9 @@ pub(crate) fn whole(search: &Search<'_, '_>) -> Option<Together> {
     sessions.reduce(|one, next| one.and(&next))
 }
 
-/// The table of times (R15), with the speed-up against `sequential`, results of the same search of one trial after the
-/// other.
-pub(super) fn judged(search: &Search<'_, '_>, sequential: Option<&ResultSet>) -> Judged {
+/// The table of times (R15), with the speed-up against `sequential`, the same search of one trial after the other.
+pub(super) fn judged(search: &Search<'_, '_>, sequential: Option<&Search<'_, '_>>) -> Section {
+    type OfSession = Field<'static, (String, Together)>;
     let sessions = sessions(search);
     let numbered = sessions.iter().zip(1..);
     let mut rows: Vec<(String, Together)> = numbered
@@ -41,49 +39,52 @@ pub(super) fn judged(search: &Search<'_, '_>, sequential: Option<&ResultSet>) ->
          manifest (assumed); regret runs, the ensemble and the final training are not among them.",
         search.spec.jobs
     );
-    let counted = Provenance::Measured("rows of blocks.csv".into());
-    let clock = Provenance::Measured("start and wall time of each run".into());
-    let derived = Provenance::Derived("by the rule below".into());
+    let (clock, derived) = ("start and wall time of each run", "by the rule below");
     let seconds = |value: f64| Entry::value(value, human_seconds(value));
     let digits = |value: f64| human(value, 3);
-    let table = Shown::<(String, Together)>::new()
-        .words("session", |(name, _)| name.clone())
-        .number("runs", "", &counted, |(_, found)| Entry::count(found.runs))
-        .number("at once, most", "", &clock, |(_, found)| {
+    let fields = [
+        OfSession::text("session", |(name, _)| name.clone()),
+        OfSession::count("runs", "rows of blocks.csv", |(_, found)| found.runs),
+        OfSession::measured("at once, most", "", clock, |(_, found)| {
             Entry::count(found.at_once)
-        })
-        .number("makespan", "", &clock, |(_, found)| {
+        }),
+        OfSession::measured("makespan", "", clock, move |(_, found)| {
             seconds(found.makespan_s)
-        })
-        .number("sum of the trials", "", &clock, |(_, found)| {
+        }),
+        OfSession::measured("sum of the trials", "", clock, move |(_, found)| {
             seconds(found.sum_s)
-        })
-        .number("core time", "core-s", &derived, |(_, found)| {
+        }),
+        OfSession::derived("core time", "core-s", derived, move |(_, found)| {
             Entry::shown(found.core_s.map(|(had, _)| had), digits)
-        })
-        .number("efficiency", "%", &derived, |(_, found)| {
+        }),
+        OfSession::derived("efficiency", "%", derived, move |(_, found)| {
             Entry::shown(found.efficiency().map(|share| share * 100.0), digits)
-        })
-        .table(("search-time", "Time of the search", about), &rows, |_| "");
+        }),
+    ];
+    let head = ("search-time", "Time of the search", about);
+    let table = field::of_rows(head, &fields, plain(rows));
     let rule = "makespan is from the first start to the last end of a session, and the sum of those of all sessions. Core \
                 time is wall time × the cores that a run kept from others: all of them where it ran alone, else one for each \
                 thread, of which runs side by side have parts while their threads are more than the cores. Efficiency is \
                 core time ÷ (cores × makespan). A search waits where a decision needs trials that have not ended (lag), so \
                 that a low efficiency is no fault of the machine alone.";
-    let verdict = sequential.and_then(|set| speed_up(search, set));
-    Judged::new(table, rule, verdict.into_iter().collect())
+    let told = sequential.and_then(|other| speed_up(search, other));
+    let verdict = told.map(|told| told.unwrap_or_else(|why| why));
+    Section::judged(table, rule, verdict.into_iter().collect())
 }
 
-/// How much sooner the search ended than `sequential`; `None` where that is another search, or had trials side by side.
-pub(super) fn speed_up(search: &Search<'_, '_>, sequential: &ResultSet) -> Option<String> {
-    let view = View::of(sequential);
-    let other = Search::of(&view)?;
+/// How much sooner the search ended than `other`, or why that cannot be said; `None` where `other` is not the same
+/// search, or had trials side by side.
+pub(crate) fn speed_up(
+    search: &Search<'_, '_>,
+    other: &Search<'_, '_>,
+) -> Option<Result<String, String>> {
     let is_same = other.spec.space == search.spec.space && other.objectives == search.objectives;
-    let (own, alone) = (whole(search)?, whole(&other)?);
+    let (own, alone) = (whole(search)?, whole(other)?);
     if !is_same || alone.at_once > 1 || own.at_once == 1 {
         return None;
     }
-    let name = &sequential.plan.name;
+    let name = &other.view.set.plan.name;
     let (seconds, before) = (own.makespan_s, human_seconds(alone.makespan_s));
     let is_measured = |trial: &Trial<'_, '_>| trial.cell.is_measured();
     let (here, there) = (
@@ -91,20 +92,20 @@ pub(super) fn speed_up(search: &Search<'_, '_>, sequential: &ResultSet) -> Optio
         other.trials().find(is_measured)?,
     );
     if let Some(why) = measured_apart(here.cell, there.cell) {
-        return Some(format!(
+        return Some(Err(format!(
             "{name}, the same search of one trial after the other, took {before}, {why}: no speed-up can be given."
-        ));
+        )));
     }
     let pruned = |search: &Search<'_, '_>| {
         let sum = Sum::of(search);
         format!("{} of {} pruned", sum.pruned, count(sum.trials, "trial"))
     };
-    Some(format!(
+    Some(Ok(format!(
         "Speed-up against {name}, the same search of one trial after the other: {before} ÷ {} = {}× (n = 1 on each side; {} \
          there, {} here).",
         human_seconds(seconds),
         human(alone.makespan_s / seconds, 3),
-        pruned(&other),
+        pruned(other),
         pruned(search)
-    ))
+    )))
 }

@@ -182,29 +182,27 @@ impl<'v, 'a> Study<'v, 'a> {
         } else {
             &self.name
         };
-        Series {
-            name: name.to_owned(),
-            points,
-            is_band: false,
-        }
+        Series::of(name, points)
+    }
+
+    /// Before a sentence: `tep: `; empty where it is the only one.
+    pub(crate) fn prefix(&self) -> String {
+        self.unless_alone(format!("{}: ", self.name))
     }
 
     /// `suffix` for headings: `, tep`; empty where it is the only one.
     pub(crate) fn suffix(&self) -> String {
-        if self.name.is_empty() {
-            String::new()
-        } else {
-            format!(", {}", self.name)
-        }
+        self.unless_alone(format!(", {}", self.name))
     }
 
     /// What stands in links after a section's name: `-2`; empty where it is the only one.
     pub(crate) fn link(&self) -> String {
-        if self.name.is_empty() {
-            String::new()
-        } else {
-            format!("-{}", self.number + 1)
-        }
+        self.unless_alone(format!("-{}", self.number + 1))
+    }
+
+    fn unless_alone(&self, words: String) -> String {
+        let is_alone = self.name.is_empty();
+        if is_alone { String::new() } else { words }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Throughput against batch size, with the knee: the smallest batch size within a few percent of the best.
 
-use crate::report::judged::{Judged, plain, some_of};
+use crate::report::judged::{plain, some_of};
 use crate::report::number::fixed;
+use crate::report::section::Section;
 use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 
@@ -25,12 +26,7 @@ pub(crate) struct Knee<'v, 'a> {
 
 /// The tolerance below the best: `report.knee`.
 pub(crate) fn tolerance(view: &View<'_>) -> f64 {
-    let knee = view
-        .set
-        .plan
-        .report
-        .get("knee")
-        .and_then(serde_json::Value::as_f64);
+    let knee: Option<f64> = view.set.plan.reported("knee");
     knee.unwrap_or_else(|| crate::plan::ReportSpec::default().knee)
 }
 
@@ -70,7 +66,7 @@ pub(crate) fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee
 }
 
 /// The table of every batch-size curve, with its knee.
-pub(crate) fn judged(view: &View<'_>) -> Judged {
+pub(crate) fn judged(view: &View<'_>) -> Section {
     let found = sweeps(view, AXIS, &[]);
     let fields = [
         At::throughput(),
@@ -159,7 +155,10 @@ fn apart(sweep: &Sweep<'_, '_>, found: &Knee<'_, '_>) -> String {
     let others = if smallest == Some(size(found.cell)) {
         " No smaller size was measured.".to_owned()
     } else if !names.is_empty() {
-        format!(" Not told apart from it at {n}: {}.", some_of(&names, 4))
+        format!(
+            " Not told apart from it at {n}: {}.",
+            some_of(&names, 4, "; ")
+        )
     } else if found.is_unsure {
         String::new()
     } else {

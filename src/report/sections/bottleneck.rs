@@ -73,7 +73,7 @@ fn largest(found: &Breakdown) -> (&'static str, f64) {
 }
 
 /// What bounds the step, and the largest component with its share.
-pub(super) fn words(found: &Breakdown) -> [String; 2] {
+pub(crate) fn words(found: &Breakdown) -> [String; 2] {
     let (name, most) = largest(found);
     let largest = format!("{name} ({} %)", fixed(most, 1));
     [bound(found).name().to_owned(), largest]
@@ -133,7 +133,7 @@ fn verdict(
     let named = if cells.len() == measured {
         String::new()
     } else {
-        format!(" ({})", some_of(&names, NAMED))
+        format!(" ({})", some_of(&names, NAMED, "; "))
     };
     let mut components: Vec<&str> = cells.iter().map(|(_, found)| largest(found).0).collect();
     components.sort_unstable();

@@ -70,13 +70,17 @@ pub(crate) fn without_result(view: &View<'_>) -> Section {
 
 /// Every failed run, in plan order.
 pub(crate) fn failed(view: &View<'_>) -> Section {
-    let named = failures(view).map(|(cell, run)| {
-        let name = view.name(cell, None);
-        format!(
-            "{name}, seed {}, block {}: {}, {}",
-            run.seed, run.block, run.status, run.reason
-        )
-    });
+    let runs = view.cells.iter();
+    let runs = runs.flat_map(|cell| cell.blocks.iter().map(move |run| (cell, *run)));
+    let named = runs
+        .filter(|(_, run)| run.status.is_failure())
+        .map(|(cell, run)| {
+            let name = view.name(cell, None);
+            format!(
+                "{name}, seed {}, block {}: {}, {}",
+                run.seed, run.block, run.status, run.reason
+            )
+        });
     listed(
         "failures",
         "Runs that failed",
@@ -95,11 +99,4 @@ fn listed(id: &str, title: &str, mut points: Vec<String>, file: &str) -> Section
         points,
         ..Section::titled(id, title)
     }
-}
-
-fn failures<'v, 'a>(view: &'v View<'a>) -> impl Iterator<Item = (&'v Cell<'a>, &'a BlockRow)> {
-    view.cells.iter().flat_map(|cell| {
-        let failed = cell.blocks.iter().filter(|run| run.status.is_failure());
-        failed.map(move |run| (cell, *run))
-    })
 }

@@ -12,11 +12,7 @@ pub(crate) const CHOSEN: usize = 3;
 /// All measured cells where they are few; else of each task the baseline and the fastest, and of these the ones that
 /// trained longest. In plan order.
 pub(crate) fn chosen<'v, 'a>(view: &'v View<'a>) -> Vec<&'v Cell<'a>> {
-    let measured: Vec<&Cell<'_>> = view
-        .cells
-        .iter()
-        .filter(|cell| cell.is_measured())
-        .collect();
+    let measured: Vec<&Cell<'_>> = view.measured().collect();
     if measured.len() <= CHOSEN {
         return measured;
     }
@@ -41,7 +37,7 @@ pub(crate) fn chosen<'v, 'a>(view: &'v View<'a>) -> Vec<&'v Cell<'a>> {
 
 /// Which cells are shown, in words.
 pub(crate) fn which(view: &View<'_>) -> String {
-    let measured = view.cells.iter().filter(|cell| cell.is_measured()).count();
+    let measured = view.measured().count();
     if measured <= CHOSEN {
         "Every measured cell.".to_owned()
     } else {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::base::statistics::geometric_mean;
 use crate::base::units::human;
-use crate::report::number::Number;
+use crate::report::number::times;
 use crate::report::table::{Entry, Table, spread_entry};
 use crate::report::view::{Cell, View};
 
@@ -38,8 +38,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     if classes(view, view.cells.iter(), axis).len() < 2 {
         return None;
     }
-    let measured = view.cells.iter().filter(|cell| cell.is_measured());
-    let datasets = grouped(measured, |cell| dataset(cell)).into_iter();
+    let datasets = grouped(view.measured(), |cell| dataset(cell)).into_iter();
     let datasets: Vec<Vec<Class<'_, '_>>> = datasets
         .map(|cells| classes(view, cells.into_iter(), axis))
         .collect();
@@ -199,7 +198,7 @@ fn ratio(pairs: &[(&Cell<'_>, &Cell<'_>)], value: &dyn Fn(&Cell<'_>) -> Option<f
     let ratios = pairs.iter();
     let ratios = ratios.filter_map(|(own, base)| Some(value(own)? / value(base)?));
     let mean = geometric_mean(&ratios.collect::<Vec<f64>>());
-    Entry::number(mean.map(|mean| Number::ratio(mean, "")).as_ref())
+    Entry::shown(mean, times)
 }
 
 /// The table of treatments; `None` where the manifest declares none.

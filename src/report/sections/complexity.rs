@@ -54,8 +54,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
 
 /// FLOPs over the seeds: counts that differ by seed, as work that depends on the data does, are medians with their range.
 fn over_seeds(cell: &Cell<'_>, get: fn(&RunFacts) -> f64) -> Option<Entry> {
-    let rows = cell.runs.iter().filter_map(|row| row.facts.as_ref());
-    let values: Vec<f64> = rows.map(get).collect();
+    let values: Vec<f64> = cell.facts().map(get).collect();
     let ends = range(&values).filter(|_| values.len() > 1);
     let show = |value: f64| human_si(value, "FLOP");
     Some(Entry::between(median(&values)?, ends, show))
@@ -76,7 +75,7 @@ pub(crate) fn sample_times(view: &View<'_>, cell: &Cell<'_>) -> Vec<f64> {
 /// The same as a field: median with interval.
 pub(crate) fn sample_entry(view: &View<'_>, cell: &Cell<'_>) -> Entry {
     let found = interval_over_runs(&cell.info.key, &sample_times(view, cell));
-    let number = found.map(|found| Number::timing(&found, "ms", cell.counted.len()));
+    let number = found.map(|found| Number::timing(&found, "ms"));
     Entry::number(number.as_ref())
 }
 

@@ -11,7 +11,7 @@ use crate::report::view::{Cell, View};
 use super::difference::leaves;
 
 /// Sections of a specification that are shown, in this order.
-const SECTIONS: [&str; 8] = [
+pub(crate) const SECTIONS: [&str; 8] = [
     "model",
     "dataset",
     "loss",

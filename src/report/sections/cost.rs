@@ -3,8 +3,8 @@
 use crate::base::text::count;
 use crate::base::units::{human, shortest};
 use crate::plan::CostSpec;
-use crate::report::judged::Judged;
 use crate::report::number::Provenance;
+use crate::report::section::Section;
 use crate::report::table::{Column, ColumnKind, Entry, Row};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Status};
@@ -38,7 +38,7 @@ const RULE: &str = "Core-hours are the wall time of a run × the cores that it k
                 price; of an epoch and of 1,000 samples it is their median time × the same.";
 
 /// The table of costs; `None` where the manifest has no price.
-pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
+pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let prices = prices(view)?;
     let about = format!(
         "Assumed prices, from the manifest: {}. Every run counts, failed and pruned ones too; one that several cells share \
@@ -79,15 +79,11 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
         .collect();
     sum.extend(prices.entries(&total));
     sum.extend([Entry::text("–"), Entry::text("–")]);
-    table.rows.push(Row {
-        key: String::new(),
-        fields: sum,
-        missing: None,
-    });
+    table.rows.push(Row::new("", sum));
     let unknown = count(total.unknown, "run");
     let left_out = || format!("{unknown} without a wall time are not in these sums.");
     let left_out = (total.unknown > 0).then(left_out);
-    Some(Judged::new(table, RULE, left_out.into_iter().collect()))
+    Some(Section::judged(table, RULE, left_out.into_iter().collect()))
 }
 
 /// The prices of the manifest.
@@ -253,7 +249,7 @@ mod tests {
     use super::*;
     use crate::results::golden::ddpm;
 
-    fn cost(change: impl Fn(&mut crate::results::ResultSet)) -> Judged {
+    fn cost(change: impl Fn(&mut crate::results::ResultSet)) -> Section {
         let mut set = ddpm();
         set.plan.cost = json!({"core-hour": 0.5, "gpu-hour": null, "currency": "EUR"});
         change(&mut set);
@@ -274,13 +270,13 @@ mod tests {
         };
         let found = cost(second);
         // 24 runs of an hour on 2 cores at 0.5; the three of the cell that ran out of memory are a part of it.
-        let last = found.table.rows.last().expect("the sum");
+        let last = found.tables[0].rows.last().expect("the sum");
         let texts: Vec<&str> = last.fields.iter().map(|field| &*field.text).collect();
         assert_eq!(
             texts[2..],
             ["24", "24.0", "48.0", "0", "24.0", "3.00", "–", "–"]
         );
-        assert!(found.verdicts.is_empty(), "{:?}", found.verdicts);
+        assert!(found.points.is_empty(), "{:?}", found.points);
     }
 
     #[test]
@@ -295,12 +291,12 @@ mod tests {
                 }
             }
         });
-        let last = found.table.rows.last().expect("the sum");
+        let last = found.tables[0].rows.last().expect("the sum");
         assert_eq!(last.fields[4].text, "21.0");
         assert!(
-            found.verdicts[0].contains("3 runs without a wall time"),
+            found.points[0].contains("3 runs without a wall time"),
             "{}",
-            found.verdicts[0]
+            found.points[0]
         );
     }
 
@@ -316,7 +312,7 @@ mod tests {
                 }
             }
         });
-        let last = found.table.rows.last().expect("the sum");
+        let last = found.tables[0].rows.last().expect("the sum");
         let hours = last.fields[4].value.expect("core-hours");
         assert!(hours <= 2.0001 && hours > 1.7, "{hours}");
     }

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::base::units::human_integer;
 use crate::plan::toml_text;
+use crate::report::judged::some_of;
 use crate::report::view::{Cell, View};
 
 /// Parts of a specification that decide the arithmetic of a sample, and what a difference in them is called.
@@ -199,8 +200,5 @@ fn shown(names: &[String]) -> String {
         .iter()
         .map(|name| if name.is_empty() { "none" } else { name })
         .collect();
-    match names.len() {
-        n if n > NAMED => format!("{} and {} more", names[..NAMED].join(", "), n - NAMED),
-        _ => names.join(", "),
-    }
+    some_of(&names, NAMED, ", ")
 }

@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use crate::base::text::count;
 use crate::report::section::Section;
+use crate::report::table::Table;
 use crate::report::view::View;
 use crate::results::Environment;
 use crate::results::environment::UNKNOWN;
 
 use super::cells::executions;
-use super::field::{self, Field};
 
 /// Fields without which an environment is not described.
 const MUST_MATCH: [&str; 8] = [
@@ -72,39 +72,26 @@ pub(crate) fn environments(view: &View<'_>) -> Vec<EnvironmentContext> {
 
 /// Each environment: as the system names it, and as `env.toml` keeps it.
 pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
-    type OfLine = Field<'static, SystemField>;
-    type OfField = Field<'static, EnvironmentField>;
-    let system = [
-        OfLine::text("part", |line| line.name.to_owned()),
-        OfLine::text("what it is", |line| line.value.clone()),
-    ];
-    let fields = [
-        OfField::text("field", |field| field.name.clone()),
-        OfField::text("value", |field| field.value.clone()),
-        OfField::text("when compared", |field| field.class.to_owned()),
-    ];
     let section = |one: EnvironmentContext| {
-        let runs = count(one.runs, "run");
-        let about = format!("{runs}, as the system and the build name it.");
-        let (system_id, fields_id) = (format!("system-{}", one.id), format!("fields-{}", one.id));
+        let id = &one.id;
+        let about = format!(
+            "{}, as the system and the build name it.",
+            count(one.runs, "run")
+        );
         let all = "As env.toml keeps it, with what a difference means when timings are compared.";
-        let no_key = String::new;
-        let system_rows = one.system.into_iter().map(|line| (no_key(), line));
-        let field_rows = one.fields.into_iter().map(|field| (no_key(), field));
-        let heads = [
-            (&*system_id, "System", about),
-            (&*fields_id, "All fields", all.to_owned()),
-        ];
-        let [system_head, fields_head] = heads;
+        let system = one.system.into_iter();
+        let system = system.map(|line| vec![line.name.to_owned(), line.value]);
+        let fields = one.fields.into_iter();
+        let fields = fields.map(|field| vec![field.name, field.value, field.class.to_owned()]);
+        let [system_id, fields_id] = ["system", "fields"].map(|name| format!("{name}-{id}"));
+        let system_head = (&*system_id, "System", about);
+        let fields_head = (&*fields_id, "All fields", all.to_owned());
         Section {
             tables: vec![
-                field::of_rows(system_head, &system, system_rows),
-                field::of_rows(fields_head, &fields, field_rows),
+                Table::of_texts(system_head, &["part", "what it is"], system),
+                Table::of_texts(fields_head, &["field", "value", "when compared"], fields),
             ],
-            ..Section::titled(
-                &format!("environment-{}", one.id),
-                format!("Environment {}", one.id),
-            )
+            ..Section::titled(&format!("environment-{id}"), format!("Environment {id}"))
         }
     };
     environments(view).into_iter().map(section).collect()

@@ -1,6 +1,7 @@
 //! What runs were expected to take before they began, beside what they took.
 
-use crate::base::units::{human, human_seconds};
+use crate::base::units::human_seconds;
+use crate::report::number::times;
 use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Status};
@@ -94,7 +95,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
             seconds(sums.measured_s)
         }),
         OfFar::derived("ratio", "", "measured ÷ estimated", |(_, sums)| {
-            Entry::shown(sums.ratio(), |ratio| format!("{}×", human(ratio, 3)))
+            Entry::shown(sums.ratio(), times)
         }),
     ];
     let named = far.iter().take(ROWS);

@@ -1,6 +1,8 @@
 //! [`Field`]: a column of a table together with what stands in it.
 
+use crate::report::groups::ROWS;
 use crate::report::number::Provenance;
+use crate::report::section::cut;
 use crate::report::table::{Column, ColumnKind, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::fixed_column;
@@ -9,31 +11,31 @@ use super::memory::mebibytes;
 use super::speed::{in_mib, shown};
 
 /// How most times come about.
-pub(super) const MEDIAN: &str = "median of n runs";
+pub(crate) const MEDIAN: &str = "median of n runs";
 
 /// A column, and what stands in it in the row of an `R`.
-pub(super) struct Field<'f, R> {
+pub(crate) struct Field<'f, R> {
     column: Column,
     entry: Box<dyn Fn(&R) -> Entry + 'f>,
 }
 
 /// A column of a table of cells.
-pub(super) type OfCell<'f, 'a> = Field<'f, Cell<'a>>;
+pub(crate) type OfCell<'f, 'a> = Field<'f, Cell<'a>>;
 
 impl<'f, R> Field<'f, R> {
     /// A column with what `entry` gives.
-    pub(super) fn new(column: Column, entry: impl Fn(&R) -> Entry + 'f) -> Self {
+    pub(crate) fn new(column: Column, entry: impl Fn(&R) -> Entry + 'f) -> Self {
         let entry = Box::new(entry);
         Self { column, entry }
     }
 
     /// A column of texts.
-    pub(super) fn text(heading: &str, text: impl Fn(&R) -> String + 'f) -> Self {
+    pub(crate) fn text<S: Into<String>>(heading: &str, text: impl Fn(&R) -> S + 'f) -> Self {
         Self::new(Column::text(heading), move |row| Entry::text(text(row)))
     }
 
     /// A column of whole numbers, counted as `how` says.
-    pub(super) fn count(heading: &str, how: &str, count: impl Fn(&R) -> usize + 'f) -> Self {
+    pub(crate) fn count(heading: &str, how: &str, count: impl Fn(&R) -> usize + 'f) -> Self {
         let how = Provenance::Measured(how.to_owned());
         Self::new(Column::count(heading, &how), move |row| {
             Entry::count(count(row))
@@ -41,7 +43,7 @@ impl<'f, R> Field<'f, R> {
     }
 
     /// A column of numbers that a clock or a counter gave, summed up as `how` says.
-    pub(super) fn measured(
+    pub(crate) fn measured(
         heading: &str,
         unit: &str,
         how: impl Into<String>,
@@ -52,7 +54,7 @@ impl<'f, R> Field<'f, R> {
     }
 
     /// A column of numbers that are computed by `formula`.
-    pub(super) fn derived(
+    pub(crate) fn derived(
         heading: &str,
         unit: &str,
         formula: impl Into<String>,
@@ -63,7 +65,7 @@ impl<'f, R> Field<'f, R> {
     }
 
     /// A column of numbers from the manifest.
-    pub(super) fn assumed(
+    pub(crate) fn assumed(
         heading: &str,
         unit: &str,
         place: &str,
@@ -74,7 +76,7 @@ impl<'f, R> Field<'f, R> {
     }
 
     /// The same with fields of this kind.
-    pub(super) fn of(self, kind: ColumnKind) -> Self {
+    pub(crate) fn of(self, kind: ColumnKind) -> Self {
         let column = self.column.of(kind);
         Self { column, ..self }
     }
@@ -82,7 +84,7 @@ impl<'f, R> Field<'f, R> {
 
 impl OfCell<'_, '_> {
     /// A column of `timings.csv`, in its unit; memory in MiB.
-    pub(super) fn timed(heading: &str, column: &'static str) -> Self {
+    pub(crate) fn timed(heading: &str, column: &'static str) -> Self {
         let unit = fixed_column(column).map_or_else(String::new, |column| column.unit);
         let is_memory = unit == "bytes";
         let unit = if is_memory { "MiB" } else { &unit };
@@ -96,7 +98,7 @@ impl OfCell<'_, '_> {
     }
 
     /// How many runs a cell's times rest on.
-    pub(super) fn n() -> Self {
+    pub(crate) fn n() -> Self {
         Self::count("n", "runs that count", |cell| {
             cell.timing.map_or(0, |row| row.n)
         })
@@ -104,17 +106,17 @@ impl OfCell<'_, '_> {
 }
 
 /// The columns.
-pub(super) fn columns<R>(fields: &[Field<'_, R>]) -> Vec<Column> {
+pub(crate) fn columns<R>(fields: &[Field<'_, R>]) -> Vec<Column> {
     fields.iter().map(|field| field.column.clone()).collect()
 }
 
 /// What stands in a row.
-pub(super) fn entries<R>(fields: &[Field<'_, R>], row: &R) -> Vec<Entry> {
+pub(crate) fn entries<R>(fields: &[Field<'_, R>], row: &R) -> Vec<Entry> {
     fields.iter().map(|field| (field.entry)(row)).collect()
 }
 
 /// A table of the cells that `has` says have values; see [`Table::of_cells`].
-pub(super) fn of_cells<'a>(
+pub(crate) fn of_cells<'a>(
     view: &View<'a>,
     head: (&str, &str, String),
     fields: &[OfCell<'_, 'a>],
@@ -124,17 +126,17 @@ pub(super) fn of_cells<'a>(
     Table::of_cells(view, head, columns(fields), row)
 }
 
-/// A table of rows, each with its key: that of its cell, or none.
-pub(super) fn of_rows<R>(
+/// A table of rows, each with its key: that of its cell, or none. Of very many rows it has the first.
+pub(crate) fn of_rows<R>(
     head: (&str, &str, String),
     fields: &[Field<'_, R>],
     rows: impl IntoIterator<Item = (String, R)>,
 ) -> Table {
-    let row = |(key, row): (String, R)| Row {
-        key,
-        fields: entries(fields, &row),
-        missing: None,
-    };
-    let rows = rows.into_iter().map(row).collect();
-    Table::of_rows(head, columns(fields), rows)
+    let row = |(key, row): (String, R)| Row::new(key, entries(fields, &row));
+    let mut rows = rows.into_iter();
+    let shown: Vec<Row> = rows.by_ref().take(ROWS).map(row).collect();
+    Table {
+        cut: cut(shown.len() + rows.count()),
+        ..Table::of_rows(head, columns(fields), shown)
+    }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::report::judged::some_of;
-use crate::report::number::fixed;
+use crate::report::number::{fixed, times};
 use crate::report::view::{Cell, View};
 
 use super::phases::{self, PHASES, breakdown};
@@ -39,25 +39,19 @@ struct Rule {
     words: String,
     /// What it says, with `{}` in the place of what it found.
     finding: &'static str,
+    /// What it found, in words.
     check: Check,
 }
 
-/// What a rule looks at, and what it finds there, in words.
-enum Check {
-    Cells(fn(&View<'_>, &Cell<'_>) -> Option<String>),
-    All(fn(&View<'_>) -> Option<String>),
-}
+type Check = fn(&View<'_>) -> Option<String>;
 
 /// What the rules find, in their order.
 pub(crate) fn found(view: &View<'_>) -> Vec<Finding> {
     let found = rules().into_iter().filter_map(|rule| {
-        let found = match rule.check {
-            Check::Cells(check) => named(view, |cell| check(view, cell)),
-            Check::All(check) => check(view),
-        };
+        let found = (rule.check)(view)?;
         Some(Finding {
             rule: rule.name,
-            text: rule.finding.replace("{}", &found?),
+            text: rule.finding.replace("{}", &found),
         })
     });
     found.collect()
@@ -91,25 +85,25 @@ fn of_steps() -> [Rule; 4] {
             "waiting-for-data",
             &format!("data wait above {WAIT} % of the step"),
             "Training waited for data: {} of the step.",
-            Check::Cells(waiting),
+            |view| named(view, waiting),
         ),
         rule(
             "large-residual",
             &format!("residual above {RESIDUAL} % of the step, or below 0"),
             "Time outside the named phases: {} of the step.",
-            Check::Cells(residual),
+            |view| named(view, residual),
         ),
         rule(
             "spread",
             &format!("interval of the step time wider than {SPREAD} % of its median"),
             "Runs of one cell differ widely in step time: {} of the median.",
-            Check::Cells(spread),
+            |view| named(view, spread),
         ),
         rule(
             "outliers",
             "runs beyond 1.5 interquartile ranges (from 4 runs on)",
             "Step times far from the others, kept in all figures: {}.",
-            Check::Cells(outliers),
+            |view| named(view, outliers),
         ),
     ]
 }
@@ -121,7 +115,7 @@ fn of_results() -> [Rule; 7] {
             "no-learning",
             "evaluation loss after training not 1 % below that before it",
             "Training did not lower the evaluation loss by 1 %: {}.",
-            Check::Cells(no_learning),
+            |view| named(view, no_learning),
         ),
         rule(
             "below-noise-floor",
@@ -130,55 +124,61 @@ fn of_results() -> [Rule; 7] {
                 leak::ERRORS
             ),
             "Better than the noise of the data allows, which only a leak explains: {}.",
-            Check::Cells(leak::of_cell),
+            |view| named(view, leak::of_cell),
         ),
         rule(
             "phases-are-not-the-step",
             "phases of a run that sum to less than 99 % or more than 101 % of its step",
             "The phases do not sum to the step, and no shares are shown: {} of the step.",
-            Check::Cells(not_the_step),
+            |view| named(view, not_the_step),
         ),
         rule(
             "undeclared-difference",
             "cells along the treatment differ in more than what it sets",
             "Cells along the treatment differ in {}.",
-            Check::All(undeclared_difference),
+            undeclared_difference,
         ),
         rule(
             "mixed-code",
             "cells measured with different code",
             "Cells were measured with different code ({}); ratios between them are left out.",
             // Every command is code of its own.
-            Check::All(|view| {
+            |view| {
                 several(view, |cell| {
                     let code = cell.info.code_hash.as_deref();
                     code.filter(|_| !are_of_commands(&[cell]))
                 })
-            }),
+            },
         ),
         rule(
             "mixed-environment",
             "cells measured in different environments",
             "Cells were measured in different environments ({}); ratios between them are left out.",
-            Check::All(|view| several(view, |cell| Some(&*cell.timing?.env_id))),
+            |view| several(view, |cell| Some(&*cell.timing?.env_id)),
         ),
         rule(
             "estimate-far-off",
             &estimate::rule(),
             "Runs took far longer or shorter than was expected before they began: {} the expected time.",
-            Check::Cells(|_, cell| Some(format!("{}×", human(estimate::far_off(cell)?, 3)))),
+            |view| named(view, |_, cell| Some(times(estimate::far_off(cell)?))),
         ),
     ]
 }
 
 /// "batch-size 8, workers 0 (2.5 %); …", or `None` for no cell.
-fn named(view: &View<'_>, value: impl Fn(&Cell<'_>) -> Option<String>) -> Option<String> {
+fn named(view: &View<'_>, value: fn(&View<'_>, &Cell<'_>) -> Option<String>) -> Option<String> {
     let hits: Vec<String> = view
         .cells
         .iter()
-        .filter_map(|cell| Some(format!("{} ({})", view.name(cell, None), value(cell)?)))
+        .filter_map(|cell| {
+            Some(format!(
+                "{} ({})",
+                view.name(cell, None),
+                value(view, cell)?
+            ))
+        })
         .collect();
-    (!hits.is_empty()).then(|| some_of(&hits, NAMED))
+    (!hits.is_empty()).then(|| some_of(&hits, NAMED, "; "))
 }
 
 fn waiting(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
@@ -203,8 +203,9 @@ fn outliers(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
 }
 
 fn no_learning(_: &View<'_>, cell: &Cell<'_>) -> Option<String> {
-    let mut facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
-    let found = facts.find(|facts| has_learned(facts) == Some(false))?;
+    let found = cell
+        .facts()
+        .find(|facts| has_learned(facts) == Some(false))?;
     let (before, after) = (found.eval_loss_before?, found.eval_loss_after?);
     Some(format!("{} → {}", human(before, 4), human(after, 4)))
 }

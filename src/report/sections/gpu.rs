@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::base::units::human;
 use crate::event::GpuTimes;
-use crate::report::judged::Judged;
 use crate::report::number::fixed;
+use crate::report::section::Section;
 use crate::report::table::{ColumnKind, Entry};
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, interval_over_runs};
@@ -17,7 +17,7 @@ use super::field::{self, OfCell};
 const WARNING: &str = "⚠";
 
 /// The table of counters; `None` where no cell is of a GPU.
-pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
+pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     view.cells.iter().find(|cell| is_on_gpu(view, cell))?;
     let about = "Of the whole device while a run trained, whoever used it, as medians over the runs of a cell."
         .to_owned();
@@ -29,7 +29,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
          they count from the second second of training on. {WARNING} marks a cell at some of whose looks power, heat or \
          the board held the clocks down: its times are not those of the device at its full clock."
     );
-    Some(Judged::new(table, rule, Vec::new()))
+    Some(Section::judged(table, rule, Vec::new()))
 }
 
 /// Whether any run has figures of a GPU's load.
@@ -93,18 +93,14 @@ fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
 
 /// Where a cell's figures come from.
 fn state(view: &View<'_>, cell: &Cell<'_>) -> &'static str {
-    if is_read(cell) {
+    let readings = median(cell, |gpu| Some(gpu.readings? as f64));
+    if readings.is_some() {
         "NVML"
     } else if is_on_gpu(view, cell) {
         "not measured: no NVML"
     } else {
         ""
     }
-}
-
-/// Whether the counters were read in some run.
-fn is_read(cell: &Cell<'_>) -> bool {
-    median(cell, |gpu| Some(gpu.readings? as f64)).is_some()
 }
 
 fn median(cell: &Cell<'_>, value: impl Fn(&GpuTimes) -> Option<f64>) -> Option<Interval> {
@@ -128,8 +124,9 @@ fn throttled(cell: &Cell<'_>) -> Entry {
 
 /// What held the clocks of a cell down in any of its runs; empty for nothing.
 fn reasons(cell: &Cell<'_>) -> String {
-    let runs = cell.counted.iter().filter_map(|run| run.times.as_ref());
-    let all = runs.flat_map(|times| times.gpu.throttle_reasons.split_whitespace());
+    let all = cell
+        .times()
+        .flat_map(|times| times.gpu.throttle_reasons.split_whitespace());
     let all: BTreeSet<&str> = all.collect();
     all.into_iter().collect::<Vec<_>>().join(", ")
 }
@@ -180,7 +177,7 @@ mod tests {
         let set = on_gpu();
         let view = View::of(&set);
         let found = judged(&view).expect("a section");
-        let row = &found.table.rows[0];
+        let row = &found.tables[0].rows[0];
         let texts: Vec<&str> = row.fields.iter().map(|entry| &*entry.text).collect();
         let start = texts.len() - 8;
         assert_eq!(
@@ -197,7 +194,7 @@ mod tests {
     fn cells_without_counters_say_so() {
         let set = on_gpu();
         let found = judged(&View::of(&set)).expect("a section");
-        let second = &found.table.rows[1].fields;
+        let second = &found.tables[0].rows[1].fields;
         let place = second.len() - 8;
         assert_eq!(second[place].text, "not measured: no NVML");
         assert!(second[place + 1..].iter().all(|entry| entry.text == "–"));

@@ -2,8 +2,9 @@
 
 use crate::base::statistics::{Line, fit_line};
 use crate::base::units::{human_bytes, human_integer};
-use crate::report::judged::{Judged, plain};
+use crate::report::judged::plain;
 use crate::report::number::fixed;
+use crate::report::section::Section;
 use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, interval_over_runs};
@@ -18,7 +19,7 @@ use super::{batch_curve, machine};
 const BEYOND: f64 = 2.0;
 
 /// The table of peaks against memory, and the fits over batch size.
-pub(crate) fn judged(view: &View<'_>) -> Judged {
+pub(crate) fn judged(view: &View<'_>) -> Section {
     let bytes = |bytes: Option<f64>| Entry::shown(bytes.map(|bytes| bytes / MIB), whole);
     let memory = |cell: &Cell<'_>| machine::memory_bytes(view, cell);
     let named = "named by the system, in whole GiB";
@@ -48,7 +49,7 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
     );
     let curves = sweeps(view, batch_curve::AXIS, &[]);
     let fits = curves.iter().filter_map(|sweep| fitted(view, sweep));
-    Judged::new(table, rule, fits.collect())
+    Section::judged(table, rule, fits.collect())
 }
 
 fn peak(cell: &Cell<'_>) -> Option<f64> {

@@ -23,8 +23,7 @@ pub(crate) fn floor_sentence(view: &View<'_>) -> Option<String> {
 /// The first of a cell's results that lies below the floor, in words.
 pub(crate) fn of_cell(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
     let floor = floor(view, cell)?;
-    let facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
-    facts.flat_map(|facts| below(&floor, facts)).next()
+    cell.facts().flat_map(|facts| below(&floor, facts)).next()
 }
 
 fn below(floor: &NoiseFloor, facts: &RunFacts) -> Vec<String> {

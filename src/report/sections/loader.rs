@@ -40,7 +40,8 @@ pub(super) fn waited_share(cell: &Cell<'_>) -> Option<f64> {
 
 fn per_start<'f, 'a>(heading: &str, get: fn(&RunTimes) -> f64) -> OfCell<'f, 'a> {
     OfCell::measured(heading, "ms", MEDIAN, move |cell| {
-        let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
-        spread_entry(&times.map(get).collect::<Vec<f64>>(), |ms| human(ms, 2))
+        spread_entry(&cell.times().map(get).collect::<Vec<f64>>(), |ms| {
+            human(ms, 2)
+        })
     })
 }

@@ -109,8 +109,7 @@ fn has_device_memory(cell: &Cell<'_>) -> bool {
 
 /// KiB of resident memory that a measured step gained: median over runs; `None` where it was not measured.
 fn growth(cell: &Cell<'_>) -> Vec<f64> {
-    let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
-    let per_step = times.filter_map(|times| {
+    let per_step = cell.times().filter_map(|times| {
         let bytes = times.memory_growth_bytes? as f64;
         let steps = times.measured_steps.filter(|steps| *steps > 0);
         steps.map(|steps| bytes / 1024.0 / steps as f64)

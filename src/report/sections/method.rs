@@ -12,7 +12,7 @@ use crate::results::BlockRow;
 use super::cells::executions;
 use super::difference::part;
 use super::quality::are_of_commands;
-use super::{memory, speed};
+use super::{memory, parallel, speed};
 
 /// The sentences, each with its figures.
 pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
@@ -34,7 +34,7 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
         "{exclusive} of {} had the machine to themselves.",
         count(runs.len(), "run")
     ));
-    sentences.extend(side_by_side(&runs));
+    sentences.extend(side_by_side(view, &runs));
     sentences.push(format!(
         "Peak memory is the process's own high-water mark, from {}; peak of the process is the parent's view (wait4).",
         memory::sources(view)
@@ -84,18 +84,22 @@ fn phases(view: &View<'_>) -> String {
     }
 }
 
-/// What runs that shared the machine took in sum; `None` where each had it alone.
-fn side_by_side(runs: &[&BlockRow]) -> Option<String> {
-    let shared: Vec<_> = runs.iter().filter(|run| !run.exclusive).collect();
+/// What runs that shared the machine took, in sum and by the clock; `None` where each had it alone.
+fn side_by_side(view: &View<'_>, runs: &[&BlockRow]) -> Option<String> {
+    let shared: Vec<&BlockRow> = runs.iter().copied().filter(|run| !run.exclusive).collect();
     let times = shared.iter().filter_map(|run| run.times.as_ref());
     let seconds: f64 = times.map(|times| times.total_s).sum();
-    (!shared.is_empty()).then(|| {
-        format!(
-            "Those that shared it took {} in sum; from when to when each ran is not recorded, so that nothing is said of \
-             what running them side by side gained.",
-            human_seconds(seconds)
-        )
-    })
+    let sum = human_seconds(seconds);
+    let sessions = parallel::sessions(view, shared.iter().copied());
+    let together = sessions.into_iter().reduce(|one, next| one.and(&next));
+    let clock = together.filter(|all| all.runs == shared.len()).map_or_else(
+        || "when each of them started was not recorded".to_owned(),
+        |all| {
+            let makespan = human_seconds(all.makespan_s);
+            format!("{makespan} by the clock, at most {} at a time", all.at_once)
+        },
+    );
+    (!shared.is_empty()).then(|| format!("Those that shared it took {sum} in sum; {clock}."))
 }
 
 /// Beginnings of the names of metrics on data that were not trained on.

@@ -27,15 +27,8 @@ pub(crate) struct Together {
 impl Together {
     /// From at least one run with its start and end.
     fn of(view: &View<'_>, spans: &[Span<'_>]) -> Self {
-        let first = spans
-            .iter()
-            .map(|span| span.start)
-            .fold(f64::INFINITY, f64::min);
-        let last = spans
-            .iter()
-            .map(|span| span.end)
-            .fold(f64::NEG_INFINITY, f64::max);
-        let makespan_s = last - first;
+        let ends = spans.iter().map(|span| span.end);
+        let makespan_s = ends.fold(f64::NEG_INFINITY, f64::max) - first_start(spans);
         let had = spans.iter().map(|span| {
             let cores = machine::cores(view, &span.run.env_id)?;
             Some(cores_of(view, span.run, span.threads, cores) * (span.end - span.start))
@@ -91,6 +84,11 @@ impl<'a> Span<'a> {
         };
         Some((run.session.as_deref()?, span))
     }
+}
+
+fn first_start(spans: &[Span<'_>]) -> f64 {
+    let starts = spans.iter().map(|span| span.start);
+    starts.fold(f64::INFINITY, f64::min)
 }
 
 /// Runs by session, sessions in the order in which they began. Runs without a start are left out, and what is listed for
@@ -186,11 +184,7 @@ pub(crate) fn ends<'a>(view: &View<'_>, runs: &[&'a BlockRow]) -> Vec<(&'a Block
     let mut begins: BTreeMap<&str, f64> = BTreeMap::new();
     let mut clock = 0.0;
     for (session, spans) in &sessions {
-        let first = spans
-            .iter()
-            .map(|span| span.start)
-            .fold(f64::INFINITY, f64::min);
-        begins.insert(session, clock - first);
+        begins.insert(session, clock - first_start(spans));
         clock += Together::of(view, spans).makespan_s;
     }
     let end = |run: &&'a BlockRow| {

@@ -3,8 +3,8 @@
 use crate::base::statistics::mean;
 use crate::base::units::human;
 use crate::event::{PhaseTimes, RunTimes};
-use crate::report::judged::Judged;
 use crate::report::number::{Provenance, to_hundred};
+use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
 
@@ -44,8 +44,7 @@ const MISSED: f64 = 1.0;
 /// Percent of the step that a cell's phases sum to, where in some run that is not the step: shares of them would say
 /// nothing.
 pub(crate) fn not_the_step(cell: &Cell<'_>) -> Option<f64> {
-    let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
-    let sums = times.map(|times| {
+    let sums = cell.times().map(|times| {
         let named: f64 = PHASES.iter().map(|(_, phase)| phase(&times.phases)).sum();
         (named + times.phases.other_ms) / times.phase_step_ms() * 100.0
     });
@@ -58,10 +57,8 @@ pub(crate) fn breakdown(cell: &Cell<'_>) -> Option<Breakdown> {
     if !cell.is_measured() || not_the_step(cell).is_some() {
         return None;
     }
-    let over_runs = |get: &dyn Fn(&RunTimes) -> f64| {
-        let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
-        mean(&times.map(get).collect::<Vec<f64>>())
-    };
+    let over_runs =
+        |get: &dyn Fn(&RunTimes) -> f64| mean(&cell.times().map(get).collect::<Vec<f64>>());
     let step_ms = over_runs(&RunTimes::phase_step_ms).filter(|step| *step > 0.0)?;
     let mut exact = Vec::new();
     for (_, phase) in PHASES {
@@ -82,7 +79,7 @@ pub(crate) fn present(view: &View<'_>) -> Vec<usize> {
 }
 
 /// The table of shares, and what bounds the steps.
-pub(crate) fn judged(view: &View<'_>) -> Judged {
+pub(crate) fn judged(view: &View<'_>) -> Section {
     let how = Provenance::Measured("mean over steps and runs".into());
     let (names, present) = (names(), present(view));
     let mut columns = ["bound by", "largest component"].map(Column::text).to_vec();
@@ -104,5 +101,5 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
         fields.extend(found.entries(&present));
         Some(fields)
     });
-    Judged::new(table, bottleneck::rule(), bottleneck::verdicts(view))
+    Section::judged(table, bottleneck::rule(), bottleneck::verdicts(view))
 }

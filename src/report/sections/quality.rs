@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::base::statistics::{median, range};
-use crate::base::text::count;
 use crate::base::units::{human, human_integer};
 use crate::event::{RunFacts, RunTimes};
-use crate::report::number::{Number, Provenance, between};
+use crate::report::number::{Number, between};
 use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::Direction;
@@ -89,10 +88,7 @@ const QUALITIES: [&str; 4] = ["test_accuracy", "val_accuracy", "test_r2", "val_r
 /// The column that says how good cells are: a metric that all of those with facts have, also one that a command declares, else
 /// the best loss.
 pub(crate) fn column(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
-    let facts = || {
-        let rows = cells.iter().flat_map(|cell| &cell.runs);
-        rows.filter_map(|row| row.facts.as_ref())
-    };
+    let facts = || cells.iter().flat_map(|cell| cell.facts());
     let has = |name: &str| {
         facts().next().is_some()
             && facts().all(|facts| facts.metrics.get(name).is_some_and(Option::is_some))
@@ -179,8 +175,7 @@ pub(crate) enum Untold {
 
 /// Whether the quality of cells can be held against each other.
 pub(crate) fn told(cells: &[&Cell<'_>]) -> Result<(), Untold> {
-    let rows = cells.iter().flat_map(|cell| &cell.runs);
-    let facts: Vec<&RunFacts> = rows.filter_map(|row| row.facts.as_ref()).collect();
+    let facts: Vec<&RunFacts> = cells.iter().flat_map(|cell| cell.facts()).collect();
     if are_of_commands(cells) && !are_silent(cells) {
         // What a command declares is what it is to be judged by.
         return Ok(());
@@ -198,8 +193,8 @@ pub(crate) fn told(cells: &[&Cell<'_>]) -> Result<(), Untold> {
 /// Whether a loss lies below what every run of some cells had before training, by more than 1 %: only then does reaching it
 /// tell anything. A run without an evaluation before training decides nothing.
 pub(crate) fn is_worth_reaching(loss: f64, cells: &[&Cell<'_>]) -> bool {
-    let rows = cells.iter().flat_map(|cell| &cell.runs);
-    let mut before = rows.filter_map(|row| row.facts.as_ref()?.eval_loss_before);
+    let facts = cells.iter().flat_map(|cell| cell.facts());
+    let mut before = facts.filter_map(|facts| facts.eval_loss_before);
     before.all(|before| loss < before - LEARNED * before.abs())
 }
 
@@ -214,8 +209,7 @@ pub(crate) fn over_seeds(
     cell: &Cell<'_>,
     get: &dyn Fn(&RunFacts) -> Option<f64>,
 ) -> Option<Number> {
-    let facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
-    of_seeds(&facts.filter_map(get).collect::<Vec<f64>>())
+    of_seeds(&cell.facts().filter_map(get).collect::<Vec<f64>>())
 }
 
 /// Median and range of one value per seed.
@@ -235,10 +229,7 @@ pub(crate) fn of_seeds(values: &[f64]) -> Option<Number> {
         text: text(middle),
         interval,
         ends: (values.len() > 1).then_some((low, high)),
-        interval_name: "range of the seeds",
         unit: String::new(),
-        provenance: Provenance::Measured(format!("n = {}", count(values.len(), "seed")))
-            .to_string(),
         value: middle,
     })
 }
@@ -261,16 +252,20 @@ pub(crate) fn metric_names(view: &View<'_>) -> Vec<String> {
 }
 
 pub(crate) fn with_direction(view: &View<'_>, name: &str) -> String {
-    let known = view
-        .set
-        .plan
-        .columns
-        .iter()
-        .find(|column| column.name == name);
-    match known.map(|column| column.direction) {
-        Some(Direction::Lower) => format!("{name} ↓"),
-        Some(Direction::Higher) => format!("{name} ↑"),
-        _ => name.to_owned(),
+    let mut known = view.set.plan.columns.iter();
+    let known = known.find(|column| column.name == name);
+    arrowed(
+        name,
+        known.map_or(Direction::None, |column| column.direction),
+    )
+}
+
+/// A name with an arrow to what is better.
+pub(crate) fn arrowed(name: &str, better: Direction) -> String {
+    match better {
+        Direction::Lower => format!("{name} ↓"),
+        Direction::Higher => format!("{name} ↑"),
+        Direction::None => name.to_owned(),
     }
 }
 

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use crate::report::number::{Number, Provenance};
+use crate::base::units::human_integer;
+use crate::report::number::{Number, Provenance, times};
 use crate::report::section::Section;
-use crate::report::table::{Column, Entry, Row, Table, cut_ranking, ranked_rows};
+use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::fixed_column;
 
@@ -13,6 +14,9 @@ use super::field::{self, Field, MEDIAN};
 use super::quality::{are_of_commands, told};
 use super::speed::timing;
 use super::tasks::{Task, named, tasks};
+
+/// Rows of a ranking, where the cells are too many for a row each.
+const RANKED: usize = 50;
 
 /// What cells are ranked by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -261,13 +265,20 @@ impl Ranking<'_, '_> {
         let values: Vec<f64> = self.ordered.iter().map(|(_, n)| n.value).collect();
         let ranks = ranks(&values);
         let fields = self.fields(view);
-        let rows = self.ordered.iter().enumerate().take(ranked_rows(view));
+        let all = self.ordered.len();
+        let most = view.grouping.as_ref().map_or(all, |_| RANKED);
+        let rows = self.ordered.iter().enumerate().take(most);
         let rows = rows.map(|(place, (cell, number))| {
             let key = cell.info.key.clone();
             (key, (rank(&ranks, place), *cell, number))
         });
         let mut table = field::of_rows(("", "", self.about.clone()), &fields, rows);
-        table.cut = cut_ranking(view, &mut table.rows, self.ordered.len());
+        table.cut = (all > most).then(|| {
+            let all = human_integer(all as u64);
+            format!(
+                "The first {RANKED} of {all} cells; all of them are in the CSV files beside this report."
+            )
+        });
         table
     }
 
@@ -318,14 +329,6 @@ fn rank(ranks: &[usize], place: usize) -> Entry {
     Entry::value(own as f64, text)
 }
 
-pub(crate) fn row(cell: &Cell<'_>, fields: Vec<Entry>) -> Row {
-    Row {
-        key: cell.info.key.clone(),
-        fields,
-        missing: None,
-    }
-}
-
 fn against(
     view: &View<'_>,
     (pace, base): (Pace, &Cell<'_>),
@@ -342,7 +345,7 @@ fn against(
         Pace::Epoch | Pace::Run => base_speed.value / speed.value,
         Pace::Throughput => speed.value / base_speed.value,
     };
-    Entry::number(Some(&Number::ratio(ratio, "speed-up")))
+    Entry::value(ratio, times(ratio))
 }
 
 #[cfg(test)]

@@ -1,11 +1,13 @@
 //! Time, epochs and samples until a stated value of a metric is reached.
 
+use std::cmp::Ordering;
+
 use crate::base::statistics::{median, range};
 use crate::base::units::{human, human_integer, shortest};
 use crate::plan::ReachSpec;
 use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
-use crate::results::{Direction, metric_column};
+use crate::results::{BlockRow, Direction, metric_column};
 
 use super::field::{self, OfCell};
 use super::quality::{is_worth_reaching, loss_column};
@@ -14,10 +16,11 @@ use super::quality::{is_worth_reaching, loss_column};
 const DIGITS: usize = 4;
 
 /// A stated value of a metric.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Target {
-    metric: String,
-    value: f64,
-    is_higher_better: bool,
+    pub(crate) metric: String,
+    pub(crate) value: f64,
+    pub(crate) is_higher_better: bool,
 }
 
 /// How a cell came to a target.
@@ -30,53 +33,48 @@ struct Reach {
     best: f64,
 }
 
-/// The targets of the manifest's `[report]`.
-fn targets(view: &View<'_>) -> Vec<Target> {
-    let section = view.set.plan.report.get("target").cloned();
-    let specs: Vec<ReachSpec> = section
-        .and_then(|section| serde_json::from_value(section).ok())
-        .unwrap_or_default();
-    let target = |spec: ReachSpec| Target {
-        is_higher_better: metric_column(&spec.metric).direction == Direction::Higher,
-        metric: spec.metric,
-        value: spec.value,
-    };
-    specs.into_iter().map(target).collect()
-}
-
 /// The loss that every run with a curve reaches, the largest of their best: that of the best epochs.
 ///
 /// `None` without `compare.treatment`, as only there cells of different work are meant to be held against each other, and
 /// where a model without training is as good.
 pub(crate) fn equal_loss(view: &View<'_>) -> Option<Target> {
     view.set.plan.compare.get("treatment")?.as_str()?;
-    let mut target = Target {
-        metric: loss_column(view).to_owned(),
-        value: f64::NAN,
-        is_higher_better: false,
-    };
-    let runs = view.cells.iter().flat_map(|cell| {
-        let seeds = cell.runs.iter();
-        seeds.map(move |row| (cell, row.seed))
-    });
-    let best = runs.filter_map(|(cell, seed)| {
-        let losses = target.curve(cell, seed).map(|(_, loss)| loss);
-        losses.reduce(f64::min)
-    });
-    target.value = best.reduce(f64::max)?;
     let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
-    is_worth_reaching(target.value, &cells).then_some(target)
+    Target::equal(loss_column(view), &cells)
 }
 
 /// One table per target.
 pub(crate) fn tables(view: &View<'_>) -> Vec<Table> {
-    let targets = targets(view).into_iter().zip(1..);
+    let targets = Target::all(view).into_iter().zip(1..);
     targets
         .map(|(target, number)| target.table(view, number))
         .collect()
 }
 
 impl Target {
+    /// The targets of the manifest's `[report]`.
+    pub(crate) fn all(view: &View<'_>) -> Vec<Self> {
+        let specs: Vec<ReachSpec> = view.set.plan.reported("target");
+        let target = |spec: ReachSpec| Self {
+            is_higher_better: metric_column(&spec.metric).direction == Direction::Higher,
+            metric: spec.metric,
+            value: spec.value,
+        };
+        specs.into_iter().map(target).collect()
+    }
+
+    /// The loss that every seed with a curve of some cells reaches; `None` where a model without training is as good.
+    pub(crate) fn equal(metric: &str, cells: &[&Cell<'_>]) -> Option<Self> {
+        let mut target = Self {
+            metric: metric.to_owned(),
+            value: f64::NAN,
+            is_higher_better: false,
+        };
+        let losses = cells.iter().filter_map(|cell| target.of_all(cell));
+        target.value = losses.reduce(f64::max)?;
+        is_worth_reaching(target.value, cells).then_some(target)
+    }
+
     /// `val_accuracy ≥ 0.9`.
     pub(crate) fn words(&self) -> String {
         let sign = if self.is_higher_better { "≥" } else { "≤" };
@@ -102,7 +100,8 @@ impl Target {
         if reach.reached.is_empty() {
             return Entry::detailed("not reached", format!("best {}", human(reach.best, DIGITS)));
         }
-        let times = reach.times(cell);
+        let runs = cell.counted.iter();
+        let times: Vec<f64> = runs.filter_map(|run| self.seconds(cell, run)).collect();
         let ends = range(&times).filter(|_| times.len() > 1);
         let Some(middle) = median(&times) else {
             return Entry::text("–");
@@ -165,36 +164,48 @@ impl Target {
 
     /// `None` where no epoch has the metric.
     fn reach(&self, cell: &Cell<'_>) -> Option<Reach> {
-        let mut reach = Reach {
-            reached: Vec::new(),
-            seeds: 0,
-            best: f64::NAN,
-        };
-        for row in &cell.runs {
-            let curve: Vec<(usize, f64)> = self.curve(cell, row.seed).collect();
-            let values = curve.iter().map(|(_, value)| *value);
-            // The first value replaces "not a number".
-            reach.best = values.fold(reach.best, |best, value| {
-                if self.is_higher_better {
-                    best.max(value)
-                } else {
-                    best.min(value)
-                }
-            });
-            let first = curve.iter().find(|(_, value)| self.holds(*value));
-            reach.seeds += usize::from(!curve.is_empty());
-            reach
-                .reached
-                .extend(first.map(|(epoch, _)| (row.seed, epoch + 1)));
-        }
-        (reach.seeds > 0).then_some(reach)
+        let seeds = || cell.runs.iter().map(|row| row.seed);
+        let best: Vec<f64> = seeds().filter_map(|seed| self.best(cell, seed)).collect();
+        let reached = seeds().filter_map(|seed| Some((seed, self.epochs(cell, seed)?)));
+        Some(Reach {
+            reached: reached.collect(),
+            seeds: best.len(),
+            best: best.into_iter().min_by(|a, b| self.order(*a, *b))?,
+        })
     }
 
-    fn holds(&self, value: f64) -> bool {
+    /// The best value of a seed.
+    fn best(&self, cell: &Cell<'_>, seed: u64) -> Option<f64> {
+        let values = self.curve(cell, seed).map(|(_, value)| value);
+        values.min_by(|a, b| self.order(*a, *b))
+    }
+
+    /// The best value that every seed with a curve reaches: the worst of the seeds' best.
+    pub(crate) fn of_all(&self, cell: &Cell<'_>) -> Option<f64> {
+        let best = cell.runs.iter().filter_map(|row| self.best(cell, row.seed));
+        best.max_by(|a, b| self.order(*a, *b))
+    }
+
+    /// Epochs until a seed reached it.
+    fn epochs(&self, cell: &Cell<'_>, seed: u64) -> Option<usize> {
+        let mut curve = self.curve(cell, seed);
+        let found = curve.find(|(_, value)| self.order(*value, self.value).is_le());
+        found.map(|(epoch, _)| epoch + 1)
+    }
+
+    /// Seconds of training of a run until its seed reached it.
+    pub(crate) fn seconds(&self, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {
+        let until = self.epochs(cell, run.seed)? as f64;
+        let epochs = facts_of(cell, run.seed)?.epochs as f64;
+        Some(run.times.as_ref()?.train_s * until / epochs)
+    }
+
+    /// Of two values the better one is less.
+    fn order(&self, a: f64, b: f64) -> Ordering {
         if self.is_higher_better {
-            value >= self.value
+            b.total_cmp(&a)
         } else {
-            value <= self.value
+            a.total_cmp(&b)
         }
     }
 
@@ -211,19 +222,6 @@ impl Target {
             };
             Some((row.epoch.epoch, value?))
         })
-    }
-}
-
-impl Reach {
-    /// Seconds to the target, of every run of a seed that reached it.
-    fn times(&self, cell: &Cell<'_>) -> Vec<f64> {
-        let of_run = |(seed, epochs): &(u64, usize)| {
-            let share = *epochs as f64 / facts_of(cell, *seed)?.epochs as f64;
-            let runs = cell.counted.iter().filter(|run| run.seed == *seed);
-            let seconds = runs.filter_map(|run| Some(run.times.as_ref()?.train_s * share));
-            Some(seconds.collect::<Vec<f64>>())
-        };
-        self.reached.iter().filter_map(of_run).flatten().collect()
     }
 }
 

@@ -5,8 +5,7 @@ use serde_json::Value;
 use crate::base::statistics::{PowerLaw, fit_power_law, range};
 use crate::base::text::capitalised;
 use crate::base::units::{human, human_integer, human_seconds};
-use crate::report::judged::Judged;
-use crate::report::number::Number;
+use crate::report::section::Section;
 use crate::report::table::{Column, Entry};
 use crate::report::view::{Cell, View};
 
@@ -60,7 +59,7 @@ fn fits<'g, 'v, 'a>(groups: &'g [Group<'v, 'a>]) -> Vec<Fit<'g, 'v, 'a>> {
 }
 
 /// The table of scaling exponents, with what they say; `None` where no group has two sizes.
-pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
+pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     type OfFit<'f> = Field<'f, &'f Fit<'f, 'f, 'f>>;
     const FIT: &str = "least squares on logarithms";
     let groups = groups(view);
@@ -78,7 +77,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
             Entry::text(fit.samples("–"))
         }),
         OfFit::derived("exponent", "", of_fit("slope"), |fit| {
-            Entry::number(Some(&exponent(&fit.law)))
+            Entry::value(fit.law.exponent, exponent(&fit.law))
         }),
         OfFit::derived("standard error", "", of_fit("error of the slope"), |fit| {
             Entry::shown(fit.law.exponent_error, two)
@@ -103,7 +102,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
     let table = field::of_rows(head, &fields, rows);
     let rule = "Growth is called below or above proportional where the fitted exponent is two standard errors from 1.";
     let verdicts = fits.iter().map(|fit| fit.verdict(view));
-    Some(Judged::new(table, rule, verdicts.collect()))
+    Some(Section::judged(table, rule, verdicts.collect()))
 }
 
 impl Fit<'_, '_, '_> {
@@ -134,7 +133,7 @@ impl Fit<'_, '_, '_> {
         }
         let grows = format!(
             "{name}: {time} time grows with samples^{}",
-            exponent(&self.law).text
+            exponent(&self.law)
         );
         let Some(error) = self.law.exponent_error else {
             return format!("{grows} between two sizes, which leave no error.");
@@ -154,11 +153,8 @@ impl Fit<'_, '_, '_> {
 }
 
 /// A scaling exponent, as headline and table show it.
-fn exponent(fit: &PowerLaw) -> Number {
-    Number {
-        text: human(fit.exponent, 3),
-        ..Number::ratio(fit.exponent, "slope of the fit on logarithms")
-    }
+fn exponent(fit: &PowerLaw) -> String {
+    human(fit.exponent, 3)
 }
 
 /// The growth of each time by the number of samples alone, in every group of three sizes or more, a sentence each.
@@ -175,7 +171,7 @@ pub(crate) fn growths(view: &View<'_>) -> Vec<String> {
             "{which}{} time grows with the number of samples to the power of {} (standard error {error}, n = {} sizes; 1 is \
              proportional; {} samples).",
             capitalised(fit.time),
-            exponent(&fit.law).text,
+            exponent(&fit.law),
             fit.n,
             fit.samples(" to ")
         ))
@@ -190,9 +186,8 @@ pub(crate) fn is_all(view: &View<'_>) -> bool {
 
 /// Measured cells whose specifications differ in the dataset's `samples` only, what is measured and limited aside.
 pub(super) fn groups<'v, 'a>(view: &'v View<'a>) -> Vec<Group<'v, 'a>> {
-    let measured = view.cells.iter().filter(|cell| cell.is_measured());
     let rest = |cell: &Cell<'_>| parts(view, cell).map(|(_, rest)| rest);
-    let sized = measured.filter(|cell| rest(cell).is_some());
+    let sized = view.measured().filter(|cell| rest(cell).is_some());
     let groups = grouped(sized, |cell| rest(cell)).into_iter();
     groups
         .map(|cells| {
@@ -217,8 +212,8 @@ fn parts(view: &View<'_>, cell: &Cell<'_>) -> Option<(f64, String)> {
 impl Group<'_, '_> {
     /// Fewest and most epochs of a run; `None` where no run says.
     fn epochs(&self) -> Option<(f64, f64)> {
-        let rows = self.cells.iter().flat_map(|(cell, _)| &cell.runs);
-        let epochs = rows.filter_map(|row| Some(row.facts.as_ref()?.epochs as f64));
+        let facts = self.cells.iter().flat_map(|(cell, _)| cell.facts());
+        let epochs = facts.map(|facts| facts.epochs as f64);
         range(&epochs.collect::<Vec<f64>>())
     }
 

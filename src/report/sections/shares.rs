@@ -34,7 +34,6 @@ impl Parts {
             label,
             segments: values.into_iter().map(segment).collect(),
             end: format!("{} ms", crate::base::units::human(self.step_ms, 4)),
-            ..Bar::default()
         }
     }
 }
@@ -63,6 +62,5 @@ pub(crate) fn plot(about: &str, step: &str, parts: Vec<String>, bars: Vec<Bar>) 
         x_label: format!("share of the {step} in %"),
         parts,
         bars,
-        ..BarPlot::default()
     }
 }

@@ -1,7 +1,7 @@
 //! Training time, memory and quality by dataset size, beside each other.
 
 use crate::event::RunFacts;
-use crate::report::number::Number;
+use crate::report::number::{Number, times};
 use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
 
@@ -47,8 +47,8 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
             |(group, cell, _)| {
                 let smallest = group.cells.first().and_then(|(first, _)| training(first));
                 let ratio = training(cell).zip(smallest);
-                let ratio = ratio.map(|(own, first)| Number::ratio(own.value / first.value, ""));
-                Entry::number(ratio.as_ref())
+                let ratio = ratio.map(|(own, first)| own.value / first.value);
+                Entry::shown(ratio, times)
             },
         ),
         OfSize::measured("epochs", "", &*seeds, |(_, cell, _)| {

@@ -15,7 +15,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let mut fields = vec![OfCell::n()];
     let timed = TIMES.map(|(heading, column)| OfCell::timed(heading, column));
     fields.extend(timed);
-    let mut measured = view.cells.iter().filter(|cell| cell.is_measured());
+    let mut measured = view.measured();
     if measured.clone().any(|cell| cut(view, cell).is_some()) {
         let formula = "steps of a whole epoch × mean step, a fit of one constant to the runs, with its interval";
         let column = Column::extrapolated("whole epoch, ", "s", formula.to_owned());
@@ -149,5 +149,5 @@ fn written(cell: &Cell<'_>, column: &str) -> Option<Number> {
     let row = cell.timing.filter(|_| cell.is_measured())?;
     let unit = fixed_column(column).map_or(String::new(), |column| column.unit);
     let interval = row.values.get(column)?;
-    is_plausible(column, &unit, interval.median).then(|| Number::timing(interval, &unit, row.n))
+    is_plausible(column, &unit, interval.median).then(|| Number::timing(interval, &unit))
 }

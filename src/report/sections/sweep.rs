@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::report::judged::{Judged, plain, span};
+use crate::report::judged::{plain, span};
+use crate::report::section::Section;
 use crate::report::table::{Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, IntervalKind};
@@ -111,24 +112,20 @@ pub(super) fn judged<'s, 'v, 'a>(
     head: (&str, &str, String),
     fields: &[OfAt<'_, 's, 'v, 'a>],
     (rule, mut verdicts, none): (String, Vec<String>, &str),
-) -> Judged {
+) -> Section {
     let mut columns = view.axis_columns();
     columns.extend(field::columns(fields));
     let labels = |cell: &Cell<'_>| view.labels(cell).into_iter().map(Entry::text);
     let mut seen = BTreeSet::new();
     let mut rows = Vec::new();
     for sweep in sweeps {
-        let measured = sweep.cells.iter().map(|(cell, _)| Row {
-            key: cell.info.key.clone(),
-            fields: labels(cell)
-                .chain(field::entries(fields, &At { sweep, cell }))
-                .collect(),
-            missing: None,
+        let measured = sweep.cells.iter().map(|(cell, _)| {
+            let own = field::entries(fields, &At { sweep, cell });
+            Row::new(&*cell.info.key, labels(cell).chain(own).collect())
         });
         let apart = sweep.apart.iter().map(|cell| Row {
-            key: cell.info.key.clone(),
-            fields: labels(cell).collect(),
             missing: Some("not comparable: measured with other code or elsewhere".to_owned()),
+            ..Row::new(&*cell.info.key, labels(cell).collect())
         });
         let all = measured.chain(apart);
         rows.extend(all.filter(|row| seen.insert(row.key.clone())));
@@ -136,7 +133,7 @@ pub(super) fn judged<'s, 'v, 'a>(
     if verdicts.is_empty() {
         verdicts.push(none.to_owned());
     }
-    Judged::new(Table::of_rows(head, columns, rows), rule, verdicts)
+    Section::judged(Table::of_rows(head, columns, rows), rule, verdicts)
 }
 
 impl Sweep<'_, '_> {

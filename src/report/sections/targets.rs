@@ -2,10 +2,10 @@
 
 use crate::base::units::{human, human_bytes};
 use crate::event::{PhaseTimes, RunTimes};
-use crate::plan::{ReportSpec, TargetSpec};
-use crate::report::judged::Judged;
+use crate::plan::TargetSpec;
 use crate::report::measure::Measure;
 use crate::report::number::Provenance;
+use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Interval, IntervalKind, fixed_column, interval_over_runs, value};
@@ -40,17 +40,9 @@ struct Worst<'v, 'a> {
     status: Status,
 }
 
-/// The targets, as the manifest has them.
-fn specs(view: &View<'_>) -> Vec<TargetSpec> {
-    let section = view.set.plan.report.clone();
-    // A file of another version may have settings that this one does not know; targets then stand in neither.
-    let report: Option<ReportSpec> = serde_json::from_value(section).ok();
-    report.unwrap_or_default().targets
-}
-
 /// The table of targets; `None` where the manifest has none.
-pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
-    let specs = specs(view);
+pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
+    let specs: Vec<TargetSpec> = view.set.plan.reported("targets");
     if specs.is_empty() {
         return None;
     }
@@ -75,7 +67,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Judged> {
     let table = Table::of_rows(("targets", "Targets", about), columns, rows);
     let rule = "A target is met, or not met, where the whole interval lies on one side of it; where the interval crosses \
                 it, the two are not told apart. One run has no interval: its value alone decides, and n = 1 says so.";
-    Some(Judged::new(table, rule, Vec::new()))
+    Some(Section::judged(table, rule, Vec::new()))
 }
 
 /// "Targets: 2 of 3 met; memory: not met.", from the table.
@@ -113,16 +105,9 @@ fn row(view: &View<'_>, spec: &TargetSpec) -> Row {
         })
         .collect();
     let limit = |limit| Entry::shown(limit, |limit| show(&spec.column, limit));
-    let mut row = Row {
-        key: String::new(),
-        fields: vec![
-            Entry::text(&spec.name),
-            Entry::text(&spec.column),
-            limit(spec.min),
-            limit(spec.max),
-        ],
-        missing: None,
-    };
+    let names = [&spec.name, &spec.column].map(Entry::text).into_iter();
+    let fields = names.chain([spec.min, spec.max].map(limit));
+    let mut row = Row::new("", fields.collect());
     let worst = judged.into_iter().max_by(|a, b| {
         let by_status = a.status.cmp(&b.status);
         by_status.then(shortfall(spec, a).total_cmp(&shortfall(spec, b)))
@@ -260,14 +245,18 @@ mod tests {
     use crate::plan::TARGET_COLUMNS;
     use crate::results::golden::ddpm;
 
-    fn judged_with(targets: &serde_json::Value) -> Judged {
+    fn judged_with(targets: &serde_json::Value) -> Section {
         let mut set = ddpm();
         set.plan.report = json!({ "targets": targets });
         judged(&View::of(&set)).expect("targets")
     }
 
-    fn status_of(judged: &Judged) -> &str {
-        &judged.table.rows[0].fields.last().expect("a status").text
+    fn status_of(section: &Section) -> &str {
+        &section.tables[0].rows[0]
+            .fields
+            .last()
+            .expect("a status")
+            .text
     }
 
     #[test]
@@ -285,7 +274,10 @@ mod tests {
         let gpu =
             json!([{"name": "a", "column": "step_ms", "max": 5, "where": {"device": "cuda"}}]);
         let found = judged_with(&gpu);
-        let missing = found.table.rows[0].missing.as_deref().expect("a reason");
+        let missing = found.tables[0].rows[0]
+            .missing
+            .as_deref()
+            .expect("a reason");
         assert!(
             missing.starts_with("not measured: not run: device"),
             "{missing}"

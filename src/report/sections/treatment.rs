@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
+use crate::compare::setting_changes;
+use crate::plan::toml_text;
 use crate::report::view::{Cell, View};
-
-use super::difference::leaves;
 
 /// Sections of a specification that decide neither work nor result.
 const ASIDE: [&str; 3] = ["measure", "limits", "report"];
@@ -16,6 +14,50 @@ const HOMES: [(&str, [&str; 2]); 3] = [
     ("dataset", ["train.dataset", "datasets."]),
     ("loss", ["train.loss", "losses."]),
 ];
+
+/// Variants that a table explains, and settings of each.
+const EXPLAINED: [usize; 2] = [6, 3];
+
+/// What the variants of some cells set, values that are names first: ` Variants: a1 (model canned-net), b1 (…).` Empty
+/// where there is nothing to explain.
+pub(crate) fn variants(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
+    let plan = &view.set.plan;
+    let mut axes = view.telling.iter();
+    let Some(&place) = axes.find(|&&place| plan.axes[place].is_called("variant")) else {
+        return String::new();
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for cell in cells {
+        let name = &*cell.info.axes[place];
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let [most, each] = EXPLAINED;
+    let told = names.into_iter().filter_map(|name| {
+        let sets = plan.variants.get(name)?.iter();
+        let mut sets: Vec<_> = sets
+            .filter(|(_, value)| value.as_str() != Some(name))
+            .collect();
+        sets.sort_by_key(|(_, value)| !value.is_string());
+        let shown = sets.iter().take(each).map(|(path, value)| {
+            let path = path.strip_prefix("train.").unwrap_or(path);
+            let value = value
+                .as_str()
+                .map_or_else(|| toml_text(value), str::to_owned);
+            format!("{path} {value}")
+        });
+        let mut words: Vec<String> = shown.collect();
+        let left = sets.len() - words.len();
+        words.extend((left > 0).then(|| format!("{left} more")));
+        (!words.is_empty()).then(|| format!("{name} ({})", words.join(", ")))
+    });
+    let told: Vec<String> = told.take(most).collect();
+    match told.len() {
+        0 => String::new(),
+        _ => format!(" Variants: {}.", told.join(", ")),
+    }
+}
 
 /// The settings in which cells that differ along the treatment only differ, and that it does not set; by path.
 pub(crate) fn undeclared(view: &View<'_>) -> Vec<String> {
@@ -34,29 +76,16 @@ pub(crate) fn undeclared(view: &View<'_>) -> Vec<String> {
             .filter(|(at, _)| *at != place)
             .map(|(_, text)| &**text);
         let reference = *references.entry(others.collect()).or_insert(cell);
-        for name in sections(view) {
-            let of = |cell| leaves(view.section(cell, name).unwrap_or(&Value::Null));
-            let (one, other) = (of(reference), of(cell));
-            let paths = one.keys().chain(other.keys());
-            let differing = paths.filter(|path| one.get(*path) != other.get(*path));
-            found.extend(differing.map(|path| match &**path {
-                "" => name.to_owned(),
-                path => format!("{name}.{path}"),
-            }));
-        }
+        let changes = setting_changes((plan, reference.info), (plan, cell.info)).into_iter();
+        found.extend(changes.map(|change| change.path));
     }
-    found.retain(|path| !declared.iter().any(|set| covers(set, path)));
+    found.retain(|path| counts(path) && !declared.iter().any(|set| covers(set, path)));
     found.into_iter().collect()
 }
 
-fn sections<'a>(view: &View<'a>) -> impl Iterator<Item = &'a str> {
-    let first = view.set.plan.cells.first();
-    let all = first
-        .and_then(|cell| cell.spec.as_object())
-        .into_iter()
-        .flatten();
-    all.map(|(name, _)| name.as_str())
-        .filter(|name| !ASIDE.contains(name))
+/// Whether a setting decides work or result.
+pub(crate) fn counts(path: &str) -> bool {
+    !ASIDE.contains(&path.split('.').next().unwrap_or_default())
 }
 
 /// Whether setting `set` sets the setting at `path`.

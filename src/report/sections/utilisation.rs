@@ -1,8 +1,8 @@
 //! How much of the machine was used, from counters only: CPU seconds, counted FLOPs; never from shares of phases.
 
 use crate::base::units::human;
-use crate::report::judged::Judged;
 use crate::report::number::fixed;
+use crate::report::section::Section;
 use crate::report::table::{ColumnKind, Entry};
 use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Interval, interval_over_runs};
@@ -11,7 +11,7 @@ use super::field::{self, OfCell};
 use super::{gpu, machine};
 
 /// The table of core use and achieved arithmetic.
-pub(crate) fn judged(view: &View<'_>) -> Judged {
+pub(crate) fn judged(view: &View<'_>) -> Section {
     let fields = [
         OfCell::derived(
             "cores busy",
@@ -54,7 +54,7 @@ pub(crate) fn judged(view: &View<'_>) -> Judged {
         "Utilisation comes from counters alone: CPU seconds of the process, FLOPs counted by the operations. A share of \
          the device's peak, and how busy a GPU was, are stated only where a counter measured them; {counted}."
     );
-    Judged::new(table, rule, Vec::new())
+    Section::judged(table, rule, Vec::new())
 }
 
 /// Largest excess of CPU seconds over what all cores give in the wall seconds that rounding of clocks explains.
@@ -101,7 +101,7 @@ mod tests {
 
     /// "cores busy" and its share of the machine in the first row, and what stands above the table.
     fn first_row(set: &ResultSet) -> (Vec<String>, String) {
-        let table = judged(&View::of(set)).table;
+        let table = judged(&View::of(set)).tables.remove(0);
         let is_busy = |column: &Column| column.heading == "cores busy";
         let place = table.columns.iter().position(is_busy);
         let fields = table.rows[0].fields.iter().skip(place.expect("a column"));

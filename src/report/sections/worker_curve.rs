@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::base::statistics::median;
 use crate::base::units::{human, human_seconds};
 use crate::event::RunFacts;
-use crate::report::judged::Judged;
+use crate::report::section::Section;
 use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 
@@ -14,7 +14,7 @@ use super::speed::{throughput, timing};
 use super::sweep::{self, At, OfAt, Sweep, in_words, interval, sweeps};
 
 /// The table of every worker curve, with a verdict for each number of workers against none.
-pub(crate) fn judged(view: &View<'_>) -> Judged {
+pub(crate) fn judged(view: &View<'_>) -> Section {
     let idle = ["loader.persistent", "loader.prefetch"];
     let found = sweeps(view, "loader.workers", &idle);
     let ms = |value: Option<f64>| Entry::shown(value, |ms| human(ms, 3));
@@ -50,14 +50,14 @@ fn waited_ms(cell: &Cell<'_>) -> Option<f64> {
 }
 
 fn start_and_stop_ms(cell: &Cell<'_>) -> Option<f64> {
-    let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
-    let both = times.map(|times| times.loader.start_ms + times.loader.stop_ms);
+    let both = cell
+        .times()
+        .map(|times| times.loader.start_ms + times.loader.stop_ms);
     median(&both.collect::<Vec<f64>>())
 }
 
 fn epochs(cell: &Cell<'_>) -> Option<f64> {
-    let facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
-    let epochs = facts.map(|facts: &RunFacts| facts.epochs as f64);
+    let epochs = cell.facts().map(|facts: &RunFacts| facts.epochs as f64);
     median(&epochs.collect::<Vec<f64>>())
 }
 

@@ -196,7 +196,7 @@ fn render_many(count: usize) -> f64 {
             files.len(),
             files.iter().map(size).sum::<u64>()
         );
-        assert!(page.len() < 3_000_000, "{name}: {} bytes", page.len());
+        assert!(page.len() < 1_000_000, "{name}: {} bytes", page.len());
         if let Some(to) = std::env::var_os("FIELDTRIAL_MANY") {
             let to = Path::new(&to).join(format!("{name}.html"));
             fs::copy(path, to).expect("copies");

@@ -149,6 +149,44 @@ fn sizes_of_other_epochs() -> ResultSet {
 }
 
 #[test]
+fn d7_a_ratio_has_one_definition_in_the_ranking_and_beside_its_prediction() {
+    let mut set = ddpm();
+    let axes = |place: usize| {
+        let values = set.plan.axes.iter().zip(&set.plan.cells[place].axes);
+        let values = values.map(|(axis, value)| (axis.name.clone(), json!(value)));
+        serde_json::Value::Object(values.collect())
+    };
+    set.plan.report = json!({
+        "baseline": axes(0),
+        "predictions": [{
+            "rule": "workers", "setting": "loader.workers", "from": "0", "to": "4", "origin": "any",
+            "against": axes(0), "cell": axes(1), "column": "samples_per_s", "claim": "gain",
+            "predicted": 1.1, "low": 1.05, "high": 1.15, "reasoning": "planted",
+        }],
+    });
+    // Medians 9.5 and 9.99, a ratio of 1.05; the median of the pairs' ratios is 1.00.
+    let planted = [[8.1, 10.3, 9.5], [10.07, 9.99, 9.1]];
+    let keys: Vec<String> = set.plan.cells.iter().map(|cell| cell.key.clone()).collect();
+    for run in &mut set.blocks {
+        let Some(times) = &mut run.times else {
+            continue;
+        };
+        times.epoch_s = None;
+        if let Some(place) = keys[..2].iter().position(|key| *key == run.key) {
+            times.samples_per_s = planted[place][run.block];
+        }
+    }
+    set.timings = results::timings(&set.blocks);
+    let report = Report::of(&set);
+    let ranking = report.shown("ranking");
+    let place = ranking.rows.iter().position(|row| row.key == keys[1]);
+    let ranked = &column(ranking, "speed-up")[place.expect("a measured cell")];
+    let measured = &column(report.shown("predictions"), "measured")[0];
+    assert_eq!((&*ranked.text, &*measured.text), ("1.05×", "1.05×"));
+    assert_eq!(ranked.value, measured.value);
+}
+
+#[test]
 fn d9_training_that_ends_by_itself_is_not_carried_on_but_its_epochs_are() {
     let report = Report::of(&sizes_of_other_epochs());
     let scaling = report.shown("scaling");

@@ -11,7 +11,7 @@ pub(super) fn normal_tail(z: f64) -> f64 {
 ///
 /// # Source
 /// `scipy.stats.t.ppf`; the distribution function is Abramowitz & Stegun 1964, 26.7.3 and 26.7.4.
-pub(in crate::compare) fn student_quantile(share: f64, freedom: usize) -> f64 {
+pub fn student_quantile(share: f64, freedom: usize) -> f64 {
     bisect(|t| 0.5 * (1.0 + between(t, freedom.max(1))), share)
 }
 

@@ -5,7 +5,7 @@ use crate::compare::{Design, Doubt, Judgement, Ratio, Test, Verdict};
 use crate::results::{IntervalKind, bootstrap_stream};
 
 use super::choice::CellTest;
-use super::{ALPHA, Family, JUDGED, SAME_AT_MOST, Samples, threshold_of};
+use super::{ALPHA, Family, JUDGED, SAME_AT_MOST, Samples, threshold};
 
 impl Family {
     pub(super) fn judge_cell(
@@ -17,7 +17,7 @@ impl Family {
     ) -> Judgement {
         let sides = Some(cell.sides()).filter(|_| cell.counts());
         let ratio = sides.and_then(|sides| ratio_of_runs(sides, resampled));
-        let threshold = threshold_of(cell, self.manifest);
+        let threshold = threshold(cell.design(), self.manifest, cell.floor);
         let detectable = test.zip(ratio).and_then(|(test, ratio)| {
             let sides = Sides {
                 is_paired: test.test == Test::SignFlip,

@@ -224,11 +224,6 @@ impl Family {
     }
 }
 
-/// The effect size that a cell must exceed.
-fn threshold_of(cell: &Samples, manifest: Option<f64>) -> Threshold {
-    threshold(cell.design(), manifest, cell.floor)
-}
-
 /// The manifest's threshold, else the A/A floor, else 2 %; between sessions at least the A/A floor between sessions.
 fn threshold(design: Design, manifest: Option<f64>, floor: Floor) -> Threshold {
     let (floor, measured) = match design {

@@ -182,7 +182,7 @@ fn alarms(cells: &[Samples]) -> bool {
         let ratio = median(&cell.after).zip(median(&cell.before));
         ratio.map_or(0.0, |(after, before)| (after / before).ln())
     };
-    let limit = |cell: &Samples| threshold_of(cell, None).value.ln_1p();
+    let limit = |cell: &Samples| threshold(cell.design(), None, cell.floor).value.ln_1p();
     let is_large = cells.iter().any(|cell| size(cell).abs() > limit(cell));
     // The threshold of the matrix is at most the mean of the cells' thresholds.
     if !is_large || !test(cells, QUICK).adjusted.iter().any(|&p| p <= ALPHA) {

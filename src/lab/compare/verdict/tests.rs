@@ -152,7 +152,7 @@ fn what_cannot_be_compared_has_neither_ratio_nor_test() {
 fn thresholds_are_the_manifests_or_measured_or_two_percent() {
     let plain = cell(10, 1.0, Design::Interleaved);
     let of = |cell: &Samples, manifest| {
-        let found = threshold_of(cell, manifest);
+        let found = threshold(cell.design(), manifest, cell.floor);
         (found.value, found.source)
     };
     assert_eq!(of(&plain, None), (0.02, ThresholdSource::Default));

@@ -70,18 +70,16 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
 
 /// The fit of step times over batch sizes, to every run of the cells.
 pub(super) fn fit(along: &[(f64, &Cell<'_>)]) -> Option<Line> {
-    let points = along.iter().flat_map(|(size, cell)| {
-        let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
-        times.map(|times| (*size, times.step_mean_ms))
-    });
+    let points = along
+        .iter()
+        .flat_map(|(size, cell)| cell.times().map(|times| (*size, times.step_mean_ms)));
     Line::fit(&points.collect::<Vec<_>>())
 }
 
 /// Whether an epoch was seen to have so many samples: a larger batch than the data is no cell.
 pub(super) fn fits(study: &Study<'_, '_>, size: f64) -> bool {
-    let facts = study.cells.iter().flat_map(|cell| &cell.runs);
-    let rows = facts.filter_map(|run| run.facts.as_ref());
-    let most = rows.map(|facts| facts.samples / facts.epochs.max(1) as u64);
+    let facts = study.cells.iter().flat_map(|cell| cell.facts());
+    let most = facts.map(|facts| facts.samples / facts.epochs.max(1) as u64);
     most.max().is_some_and(|most| most as f64 >= size)
 }
 

@@ -80,8 +80,7 @@ pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Said {
     }
     let twice = 2.0 * study.number(study.anchor, SETTING).unwrap_or(0.0);
     let peak = timing(study.anchor, "peak_rss_bytes").unwrap_or(0.0);
-    let memory = study.machine("memory_gib").unwrap_or(0.0) * f64::from(1u32 << 30);
-    let is_roomy = memory > 0.0 && peak < memory / 2.0;
+    let is_roomy = study.memory().is_some_and(|memory| peak < memory / 2.0);
     let setting = if is_roomy && twice > 0.0 && fits(study, twice) {
         SETTING
     } else {

@@ -23,9 +23,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         runs.map(|bytes| (*size, bytes as f64))
     });
     let line = Line::fit(&points.collect::<Vec<_>>());
-    let memory = study
-        .machine("memory_gib")
-        .map(|gib| gib * f64::from(1u32 << 30));
+    let memory = study.memory();
     let own = study.number(study.anchor, SETTING);
     let (Some(line), Some(memory), Some(own), Some((largest, cell))) =
         (line, memory, own, along.last())

@@ -58,11 +58,11 @@ fn threads(cell: &Cell<'_>) -> Option<f64> {
 
 /// As many threads as the machine has cores, where that is more than was measured.
 fn all_cores(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Option<Draft> {
-    let cores = study.machine("logical_cores")?;
+    let cores = study.cores()?;
     let (most, _) = measured.last().filter(|(most, _)| *most < cores)?;
     let points = measured.iter().flat_map(|(threads, cell)| {
-        let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
-        times.map(|times| (1.0 / *threads, times.step_mean_ms))
+        cell.times()
+            .map(|times| (1.0 / *threads, times.step_mean_ms))
     });
     let line = Line::fit(&points.collect::<Vec<_>>())?;
     let runs = study.anchor.counted.len().max(3);
@@ -93,17 +93,17 @@ fn fewer(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Opti
         triggers: format!(
             "Measured here over {} pairs of runs: {}× the {}.",
             found.pairs,
-            human(ratio.median, 3),
+            human(ratio.value, 3),
             COLUMN.words()
         ),
-        formula: "median of the ratios of these pairs; at least 0.95".to_owned(),
+        formula: "ratio of the medians over these pairs; at least 0.95".to_owned(),
         reasoning: "What the threads do fits on fewer cores, which are then free for other runs."
             .to_owned(),
         ..study.change(
             SETTING,
             study.setting(cell, SETTING).clone(),
             COLUMN,
-            Predicted::estimate([ratio.median, KEPT, ratio.high]),
+            Predicted::estimate([ratio.value, KEPT, ratio.high]),
         )
     })
 }

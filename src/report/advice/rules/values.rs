@@ -20,14 +20,12 @@ pub(super) fn share(cell: &Cell<'_>, phase: usize) -> Option<f64> {
 
 /// Median over the runs of a cell.
 pub(super) fn over_runs(cell: &Cell<'_>, value: impl Fn(&RunTimes) -> Option<f64>) -> Option<f64> {
-    let times = cell.counted.iter().filter_map(|run| run.times.as_ref());
-    median(&times.filter_map(value).collect::<Vec<_>>())
+    median(&cell.times().filter_map(value).collect::<Vec<_>>())
 }
 
 /// Epochs of a run; the fewest of its seeds.
 pub(super) fn epochs(cell: &Cell<'_>) -> Option<usize> {
-    let facts = cell.runs.iter().filter_map(|run| run.facts.as_ref());
-    facts.map(|facts| facts.epochs).min()
+    cell.facts().map(|facts| facts.epochs).min()
 }
 
 /// `12.3 %`, without a decimal where that is 0: `5 %`.
@@ -57,13 +55,13 @@ pub(super) fn best_measured<'a>(
     let (cell, found, _) = measured
         .filter(|(.., gain)| *gain >= WORTH)
         .max_by(|a, b| a.2.total_cmp(&b.2))?;
-    let (words, shown) = (column.words(), human(found.ratio.median, 3));
+    let (words, shown) = (column.words(), human(found.ratio.value, 3));
     Some(vec![Draft {
         triggers: format!(
             "Measured here over {} pairs of runs: {shown}× the {words}.",
             found.pairs
         ),
-        formula: "median of the ratios of these pairs, with their interval".to_owned(),
+        formula: "ratio of the medians over these pairs, with its interval".to_owned(),
         reasoning: reasoning.to_owned(),
         ..study.change(
             setting,

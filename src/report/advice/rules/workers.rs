@@ -53,7 +53,7 @@ fn more(study: &Study<'_, '_>, workers: f64, waiting: f64) -> Option<Draft> {
     let training = timing(anchor, "train_s")?;
     let computing = (training - wait).max(f64::MIN_POSITIVE);
     let needed = (work / computing).ceil().max(workers + 1.0);
-    let to = needed.min(study.machine("logical_cores").unwrap_or(needed));
+    let to = needed.min(study.cores().unwrap_or(needed));
     (to > workers).then(|| Draft {
         triggers: format!(
             "Training waits for data in {} of a step; over a run loading works {} s while training computes {} s.",

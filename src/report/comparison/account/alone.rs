@@ -4,14 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::compare::{Comparison, SpecChange, setting_changes};
 use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::sections::treatment::counts;
 use crate::report::view::View;
 
 use super::factor::Factor;
 use super::figure::At;
 use super::rows::sides;
-
-/// Sections of a specification that decide neither work nor result.
-const ASIDE: [&str; 3] = ["measure", "limits", "report"];
 
 /// Two cells that differ in one factor only.
 #[derive(Clone, Copy)]
@@ -87,10 +85,6 @@ pub(crate) fn find<'v, 'a>(
         with: after,
     });
     added.chain(last).find(is_one)
-}
-
-fn counts(path: &str) -> bool {
-    !ASIDE.contains(&path.split('.').next().unwrap_or_default())
 }
 
 /// The settings in which two cells differ, without those that decide neither work nor result.

@@ -5,10 +5,9 @@ use crate::compare::{QualityVerdict, Verdict};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::comparison::sections::{cells, summary};
 use crate::report::language::messages;
-use crate::report::plot::IntervalRow;
+use crate::report::plot::DotRow;
 use crate::report::sections::plots::PlotContext;
 use crate::report::sections::quality::has_learned;
-use crate::report::view::Cell;
 
 use super::effects::Taken;
 use super::figure::Figure;
@@ -72,10 +71,11 @@ fn of_one(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let words = scene.words;
     let mut all = vec![time(scene, duo)];
     all.extend(memory(scene, duo));
+    // Sides of which some run is known not to have learned.
     let idle = [(duo.before, words.before()), (duo.after, words.after())];
     let idle: Vec<String> = idle
         .into_iter()
-        .filter(|(cell, _)| has_not_learned(cell))
+        .filter(|(cell, _)| cell.facts().filter_map(has_learned).any(|has| !has))
         .map(|(_, side)| side)
         .collect();
     if idle.is_empty() {
@@ -84,12 +84,6 @@ fn of_one(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
         all.push(words.answer_not_learned(words.listed(&idle, NAMED)));
     }
     all
-}
-
-/// Whether some run of a cell is known not to have learned.
-fn has_not_learned(cell: &Cell<'_>) -> bool {
-    let facts = cell.runs.iter().filter_map(|row| row.facts.as_ref());
-    facts.filter_map(has_learned).any(|has| !has)
 }
 
 /// The verdict on the time per sample, with its numbers.
@@ -186,7 +180,7 @@ pub(crate) fn figure(scene: &Scene<'_>) -> Option<PlotContext> {
 }
 
 /// The rows of the plot; `None` where no factor was measured alone. Only what a test shows is faster or slower.
-fn forest(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<IntervalRow>> {
+fn forest(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<DotRow>> {
     let words = scene.words;
     let taken = Taken::of(scene, duo)?;
     let count = taken.measured().count();

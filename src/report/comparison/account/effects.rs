@@ -33,12 +33,10 @@ messages! {
     effects_about() = "Each ratio is with the change ÷ without it. The product multiplies the factors that were measured alone; combined is what was measured of all of them together. Combined ÷ product is what single factors do not explain: 1 where they act independently." | "Jedes Verhältnis ist mit Änderung ÷ ohne Änderung. Das Produkt multipliziert die einzeln gemessenen Faktoren; gemeinsam ist, was mit allen zusammen gemessen wurde. Gemeinsam ÷ Produkt ist, was die einzelnen Faktoren nicht erklären: 1, wenn sie unabhängig voneinander wirken.";
     effects_factor() = "factor" | "Faktor";
     effects_measured() = "measured with" | "gemessen mit";
-    effects_product(count) = "product of {count}" | "Produkt aus {count}";
     effects_combined() = "combined" | "gemeinsam";
     effects_rest() = "combined ÷ product" | "gemeinsam ÷ Produkt";
     effects_added(with, without) = "{with} against {without}" | "{with} gegen {without}";
     effects_shown() = "time per sample: what its test shows" | "Zeit je Sample: was ihr Test zeigt";
-    effects_quality() = "best loss" | "bester Loss";
     effects_formula() = "median with the change ÷ median without it; of the last rows by their formula; below it the 95 % interval over blocks, below six blocks their range" | "Median mit Änderung ÷ Median ohne Änderung; der letzten Zeilen nach ihrer Formel; darunter das 95-%-Intervall über die Blöcke, unter sechs Blöcken deren Spannweite";
     effects_missing(names) = "Not measured alone, and in no product: {names}." | "Nicht einzeln gemessen und in keinem Produkt: {names}.";
     effects_add() = "These lines in the manifest measure them:" | "Diese Zeilen im Manifest messen sie:";
@@ -123,7 +121,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     });
     let mut section = Section {
         id: "single-factors".to_owned(),
-        ..Section::table(table)
+        ..table?
     };
     let missing = taken.factors.iter().filter(|(_, alone)| alone.is_none());
     let missing: Vec<Factor> = missing.map(|(factor, _)| *factor).collect();
@@ -149,7 +147,7 @@ fn columns(scene: &Scene<'_>) -> Vec<Column> {
     ];
     columns.extend(FIGURES.map(|figure| words.column(figure.name(words), "", &formula)));
     columns.push(Column::text(&words.effects_shown()));
-    columns.push(Column::text(&words.effects_quality()));
+    columns.push(Column::text(&words.best_loss_name()));
     columns
 }
 
@@ -179,7 +177,7 @@ fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, taken: &Taken<'_, '_>) -> Vec<Lin
     }
     let count = taken.measured().count();
     if count > 0 {
-        let product = words.effects_product(words.count(count));
+        let product = words.forest_product(words.count(count));
         let products = FIGURES.map(|figure| taken.product(figure));
         lines.push(line([product, dash()], products, [dash(), dash()]));
         let judgement = &duo.pair.judgement;

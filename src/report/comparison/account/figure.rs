@@ -108,23 +108,31 @@ impl Figure {
         found.filter(|value| *value > 0.0 || self.kind() != Kind::Bytes)
     }
 
-    /// Its column of `blocks.csv`; empty where it is none.
-    fn column(self) -> &'static str {
+    /// Its name, and its column of `blocks.csv`; empty where it is none.
+    fn parts(self) -> (fn(Words) -> String, &'static str) {
         match self {
-            Self::Throughput => "samples_per_s",
-            Self::Startup => "startup_s",
-            Self::Epoch => "epoch_s",
-            Self::Training => "train_s",
-            Self::Evaluation => "assessment_s",
-            Self::BestEpoch => "best_epoch_s",
-            Self::WholeRun => "total_s",
-            Self::PeakTraining => "peak_train_bytes",
-            Self::PeakValidation => "peak_validation_bytes",
-            Self::PeakProcess => "peak_rss_bytes",
-            Self::Logs => "log_bytes",
-            Self::Checkpoints => "checkpoint_bytes",
-            _ => "",
+            Self::SampleTime => (Words::figure_sample_time, ""),
+            Self::Throughput => (Words::figure_throughput, "samples_per_s"),
+            Self::Startup => (Words::figure_startup, "startup_s"),
+            Self::Epoch => (Words::figure_epoch, "epoch_s"),
+            Self::Training => (Words::figure_training, "train_s"),
+            Self::Validation => (Words::figure_validation, ""),
+            Self::Pass => (Words::figure_pass, ""),
+            Self::PassSample => (Words::figure_pass_sample, ""),
+            Self::Evaluation => (Words::figure_evaluation, "assessment_s"),
+            Self::BestEpoch => (Words::figure_best_epoch, "best_epoch_s"),
+            Self::WholeRun => (Words::figure_whole_run, "total_s"),
+            Self::PeakTraining => (Words::figure_peak_training, "peak_train_bytes"),
+            Self::PeakValidation => (Words::figure_peak_validation, "peak_validation_bytes"),
+            Self::PeakProcess => (Words::figure_peak_process, "peak_rss_bytes"),
+            Self::Logs => (Words::figure_logs, "log_bytes"),
+            Self::Checkpoints => (Words::figure_checkpoints, "checkpoint_bytes"),
+            Self::CoreSeconds => (Words::figure_core_seconds, ""),
         }
+    }
+
+    fn column(self) -> &'static str {
+        self.parts().1
     }
 }
 
@@ -134,25 +142,7 @@ impl Measure for Figure {
     }
 
     fn name(&self, words: Words) -> String {
-        match self {
-            Self::SampleTime => words.figure_sample_time(),
-            Self::Throughput => words.figure_throughput(),
-            Self::Startup => words.figure_startup(),
-            Self::Epoch => words.figure_epoch(),
-            Self::Training => words.figure_training(),
-            Self::Validation => words.figure_validation(),
-            Self::Pass => words.figure_pass(),
-            Self::PassSample => words.figure_pass_sample(),
-            Self::Evaluation => words.figure_evaluation(),
-            Self::BestEpoch => words.figure_best_epoch(),
-            Self::WholeRun => words.figure_whole_run(),
-            Self::PeakTraining => words.figure_peak_training(),
-            Self::PeakValidation => words.figure_peak_validation(),
-            Self::PeakProcess => words.figure_peak_process(),
-            Self::Logs => words.figure_logs(),
-            Self::Checkpoints => words.figure_checkpoints(),
-            Self::CoreSeconds => words.figure_core_seconds(),
-        }
+        self.parts().0(words)
     }
 
     fn kind(&self) -> Kind {
@@ -239,8 +229,7 @@ impl Kind {
 }
 
 fn memory_source(at: At<'_, '_>) -> String {
-    let times = at.cell.counted.iter().filter_map(|run| run.times.as_ref());
-    let mut names = times.map(|times| times.memory_source.clone());
+    let mut names = at.cell.times().map(|times| times.memory_source.clone());
     names
         .find(|name| !name.is_empty())
         .unwrap_or_else(|| "–".to_owned())

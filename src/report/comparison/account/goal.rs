@@ -1,9 +1,8 @@
 //! [`Goal`]: a value of a metric, and the training time until it is reached.
 
-use crate::plan::ReachSpec;
 use crate::report::language::{Words, messages};
-use crate::report::sections::quality::is_worth_reaching;
-use crate::results::{BlockRow, Direction, metric_column};
+use crate::report::sections::reach::Target;
+use crate::report::view::Cell;
 
 use super::figure::{At, Kind};
 use super::rows::Measure;
@@ -12,9 +11,7 @@ use super::spread::{Runs, of_runs};
 /// A value of a metric to reach.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Goal {
-    metric: String,
-    value: f64,
-    is_higher_better: bool,
+    target: Target,
     is_equal: bool,
 }
 
@@ -29,82 +26,49 @@ messages! {
 impl Goal {
     /// The loss that every seed of both cells reaches: the largest of their best. Validation where there is one. `None` where a
     /// model without training is as good.
-    pub(crate) fn equal_loss(one: At<'_, '_>, other: At<'_, '_>) -> Option<Self> {
-        let is_validated = |at: At<'_, '_>| {
-            let mut epochs = at.cell.epochs.iter();
+    pub(crate) fn equal_loss(both: [At<'_, '_>; 2]) -> Option<Self> {
+        let cells = both.map(|at| at.cell);
+        let is_validated = |cell: &Cell<'_>| {
+            let mut epochs = cell.epochs.iter();
             epochs.any(|row| row.epoch.validation.contains_key("val_loss"))
         };
-        let name = if is_validated(one) && is_validated(other) {
+        let name = if cells.into_iter().all(is_validated) {
             "val_loss"
         } else {
             "train_loss"
         };
-        let goal = Self {
-            metric: name.to_owned(),
-            value: f64::NAN,
-            is_higher_better: false,
+        let target = Target::equal(name, &cells)?;
+        let has_curve = cells.iter().all(|cell| target.of_all(cell).is_some());
+        has_curve.then_some(Self {
+            target,
             is_equal: true,
-        };
-        let value = goal.best(one)?.max(goal.best(other)?);
-        is_worth_reaching(value, &[one.cell, other.cell]).then_some(Self { value, ..goal })
+        })
     }
 
     /// The targets of the manifest's `[report]`.
     pub(crate) fn targets(at: At<'_, '_>) -> Vec<Self> {
-        let section = at.view.set.plan.report.get("target").cloned();
-        let specs: Vec<ReachSpec> = section
-            .and_then(|section| serde_json::from_value(section).ok())
-            .unwrap_or_default();
-        let goal = |spec: ReachSpec| Self {
-            is_higher_better: metric_column(&spec.metric).direction == Direction::Higher,
-            metric: spec.metric,
-            value: spec.value,
+        let goal = |target| Self {
+            target,
             is_equal: false,
         };
-        specs.into_iter().map(goal).collect()
+        Target::all(at.view).into_iter().map(goal).collect()
     }
 
     /// `val_loss ≤ 0.9973`.
     pub(crate) fn condition(&self, words: Words) -> String {
-        let sign = if self.is_higher_better { "≥" } else { "≤" };
-        format!("{} {sign} {}", self.metric, words.number(self.value, 4))
-    }
-
-    /// Epochs until it is reached.
-    fn epochs(&self, at: At<'_, '_>, seed: u64) -> Option<usize> {
-        let mut curve = self.curve(at, seed);
-        let found = curve.find(|(_, value)| self.loss(*value) <= self.loss(self.value));
-        found.map(|(epoch, _)| epoch + 1)
-    }
-
-    /// The best value that every seed reaches: the worst of the seeds' best.
-    fn best(&self, at: At<'_, '_>) -> Option<f64> {
-        let seeds = at.cell.runs.iter().map(|row| row.seed);
-        let order = |a: &f64, b: &f64| self.loss(*a).total_cmp(&self.loss(*b));
-        let best = seeds.filter_map(|seed| self.curve(at, seed).map(|(_, v)| v).min_by(order));
-        best.max_by(order)
-    }
-
-    /// A value, so that a smaller one is better.
-    fn loss(&self, value: f64) -> f64 {
-        if self.is_higher_better { -value } else { value }
-    }
-
-    fn curve<'c>(&'c self, at: At<'c, 'c>, seed: u64) -> impl Iterator<Item = (usize, f64)> + 'c {
-        let own = at.cell.epochs.iter().filter(move |row| row.seed == seed);
-        own.filter_map(|row| {
-            let value = match &*self.metric {
-                "train_loss" => row.epoch.train_loss,
-                name => row.epoch.validation.get(name).copied().flatten(),
-            };
-            Some((row.epoch.epoch, value?))
-        })
+        let target = &self.target;
+        let sign = if target.is_higher_better {
+            "≥"
+        } else {
+            "≤"
+        };
+        format!("{} {sign} {}", target.metric, words.number(target.value, 4))
     }
 }
 
 impl Measure for Goal {
     fn id(&self) -> String {
-        format!("until {} {}", self.metric, self.value)
+        format!("until {} {}", self.target.metric, self.target.value)
     }
 
     fn name(&self, words: Words) -> String {
@@ -122,13 +86,7 @@ impl Measure for Goal {
 
     /// Seconds of training until it is reached, of each run whose seed reached it.
     fn runs(&self, at: At<'_, '_>) -> Runs {
-        of_runs(at.cell, &|run: &BlockRow| {
-            let row = at.cell.runs.iter().find(|row| row.seed == run.seed)?;
-            let epochs = row.facts.as_ref()?.epochs;
-            let until = self.epochs(at, run.seed)?;
-            (epochs > 0).then_some(())?;
-            Some(run.times.as_ref()?.train_s * until as f64 / epochs as f64)
-        })
+        of_runs(at.cell, &|run| self.target.seconds(at.cell, run))
     }
 
     fn source(&self, words: Words, _: At<'_, '_>) -> String {
@@ -136,7 +94,7 @@ impl Measure for Goal {
     }
 
     fn why_missing(&self, words: Words, at: At<'_, '_>) -> String {
-        self.best(at).map_or_else(
+        self.target.of_all(at.cell).map_or_else(
             || words.goal_no_curve(),
             |best| words.goal_not_reached(words.number(best, 4)),
         )

@@ -22,7 +22,7 @@ pub(super) mod rows;
 pub(super) mod scenarios;
 pub(super) mod search;
 pub(super) mod space;
-mod spread;
+pub(in crate::report) mod spread;
 #[cfg(test)]
 mod tests;
 pub(super) mod until;

@@ -77,7 +77,6 @@ impl Even {
 /// The section; `None` where no cell stands on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    scene.duos().next()?;
     let spent = Provenance::Measured(words.payback_spent_how());
     let saved = Provenance::Derived(words.payback_saving_how());
     let even = Provenance::Derived(words.payback_even_how());
@@ -88,17 +87,15 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
         words.column(words.payback_even(), "", &even),
     ];
     let naming = ("payback", words.payback_title(), words.payback_about());
-    let table = over_pairs(scene, naming, columns, |duo| {
-        let [before, after] = sides(scene, duo);
+    over_pairs(scene, naming, columns, |duo| {
         let whole = words.payback_whole_run();
         let whole = line(scene, duo, (whole, "run"), &Figure::WholeRun);
-        let until = Goal::equal_loss(before, after).map(|goal| {
+        let until = Goal::equal_loss(sides(scene, duo)).map(|goal| {
             let name = words.payback_goal(goal.condition(words));
             line(scene, duo, (name, "until"), &goal)
         });
         [whole].into_iter().chain(until).collect()
-    });
-    Some(Section::table(table))
+    })
 }
 
 fn line(

@@ -51,7 +51,6 @@ messages! {
 /// The section; `None` where no cell stands on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    scene.duos().next()?;
     let is_sample = scene.duos().any(|duo| step_sizes(scene, &duo).is_some());
     let of = if is_sample {
         words.phases_per_sample()
@@ -59,8 +58,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
         words.phases_per_step()
     };
     let naming = ("phases", words.phases_title(), words.phases_about(of));
-    let table = over_pairs(scene, naming, columns(scene), |duo| lines(scene, duo));
-    Some(Section::table(table))
+    over_pairs(scene, naming, columns(scene), |duo| lines(scene, duo))
 }
 
 fn columns(scene: &Scene<'_>) -> Vec<Column> {

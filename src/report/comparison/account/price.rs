@@ -34,17 +34,15 @@ messages! {
 /// The section; `None` where no cell stands on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    scene.duos().next()?;
     let price = prices(&scene.after);
     let about = price.as_ref().map_or_else(
         || words.price_about_none(),
         |price| words.price_about(in_words(words, price)),
     );
     let naming = ("price", words.price_title(), about);
-    let table = over_pairs(scene, naming, columns(scene), |duo| {
+    over_pairs(scene, naming, columns(scene), |duo| {
         lines(scene, duo, price.as_ref())
-    });
-    Some(Section::table(table))
+    })
 }
 
 fn in_words(words: Words, prices: &Prices) -> String {
@@ -87,7 +85,7 @@ fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, price: Option<&Prices>) -> Vec<Li
         time,
         priced(words.price_run(), run, words.price_times_price()),
     ];
-    if let Some(goal) = Goal::equal_loss(both[0], both[1]) {
+    if let Some(goal) = Goal::equal_loss(both) {
         let name = words.price_until(goal.condition(words));
         let until = both.map(|at| cost(price, at, &goal));
         lines.push(priced(name, until, words.price_goal()));

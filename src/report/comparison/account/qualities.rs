@@ -6,9 +6,9 @@ use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::{Number, Provenance};
 use crate::report::section::Section;
-use crate::report::sections::quality::over_seeds;
+use crate::report::sections::quality::{arrowed, over_seeds};
 use crate::report::table::{Column, Entry};
-use crate::results::{ColumnInfo, Direction, fixed_column, metric_column};
+use crate::results::{ColumnInfo, Direction, fixed_column, metric_column, objective};
 
 use super::figure::At;
 use super::rows::{Line, over_pairs, sides};
@@ -48,15 +48,14 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let seeds = scene.duos().map(|duo| duo.after.runs.len()).max();
     let about = words.qualities_about(seeds_in_words(words, seeds?));
     let naming = ("qualities", words.qualities_title(), about);
-    let table = over_pairs(scene, naming, columns(words), |duo| {
+    over_pairs(scene, naming, columns(words), |duo| {
         let [before, after] = sides(scene, duo);
         let columns = columns_of(before, after);
         let lines = columns
             .iter()
             .filter_map(|column| line(words, duo, [before, after], column));
         lines.collect()
-    });
-    (!table.rows.is_empty()).then(|| Section::table(table))
+    })
 }
 
 fn seeds_in_words(words: Words, seeds: usize) -> String {
@@ -81,8 +80,7 @@ fn columns(words: Words) -> Vec<Column> {
 
 /// The losses, then every metric that a run of either side has, by name.
 fn columns_of(before: At<'_, '_>, after: At<'_, '_>) -> Vec<ColumnInfo> {
-    let facts = [before, after].into_iter().flat_map(|at| &at.cell.runs);
-    let facts = facts.filter_map(|row| row.facts.as_ref());
+    let facts = [before, after].into_iter().flat_map(|at| at.cell.facts());
     let mut names: Vec<&String> = facts.flat_map(|facts| facts.metrics.keys()).collect();
     names.sort();
     names.dedup();
@@ -96,18 +94,8 @@ fn columns_of(before: At<'_, '_>, after: At<'_, '_>) -> Vec<ColumnInfo> {
 }
 
 fn value_of(at: At<'_, '_>, column: &str) -> Option<Number> {
-    over_seeds(at.cell, &|facts: &RunFacts| fact(facts, column))
-}
-
-fn fact(facts: &RunFacts, column: &str) -> Option<f64> {
-    match column {
-        "best_loss" => facts.best_loss,
-        "final_loss" => facts.final_loss,
-        "first_loss" => facts.first_loss,
-        "eval_loss_before" => facts.eval_loss_before,
-        "eval_loss_after" => facts.eval_loss_after,
-        name => facts.metrics.get(name).copied().flatten(),
-    }
+    let fact = |facts: &RunFacts| objective::value(column, facts, None, f64::NAN, &[], None);
+    over_seeds(at.cell, &fact)
 }
 
 /// The line of a metric; `None` where neither side has it.
@@ -117,7 +105,7 @@ fn line(
     both: [At<'_, '_>; 2],
     column: &ColumnInfo,
 ) -> Option<Line> {
-    let mut fields = vec![Entry::text(with_direction(column))];
+    let mut fields = vec![Entry::text(arrowed(&column.name, column.direction))];
     let (one, other) = match both.map(|at| value_of(at, &column.name)) {
         [None, None] => return None,
         [None, _] => return Some((fields, Some(words.qualities_missing(words.before())))),
@@ -141,15 +129,6 @@ fn line(
 /// What a value grew by; `None` where one is not positive.
 fn relative(one: &Number, other: &Number) -> Option<f64> {
     (one.value > 0.0 && other.value > 0.0).then(|| other.value / one.value - 1.0)
-}
-
-fn with_direction(column: &ColumnInfo) -> String {
-    let arrow = match column.direction {
-        Direction::Lower => " ↓",
-        Direction::Higher => " ↑",
-        Direction::None => "",
-    };
-    format!("{}{arrow}", column.name)
 }
 
 fn number(words: Words, number: &Number) -> Entry {

@@ -4,6 +4,7 @@ use crate::compare::{CellPair, Design, Ratio, Verdict};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
+use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::results::{Interval, IntervalKind, interval_over_runs};
 
@@ -126,13 +127,13 @@ pub(crate) fn shown(ratio: &Ratio, p: Option<f64>) -> Shown {
 /// The fields of a row behind those that name its cells, and why the others are missing.
 pub(crate) type Line = (Vec<Entry>, Option<String>);
 
-/// A table over pairs of cells, which names them where there are several.
+/// The section of a table over pairs of cells, which names them where there are several; `None` without a row.
 pub(crate) fn over_pairs<'a>(
     scene: &Scene<'a>,
     (id, title, about): (&str, String, String),
     columns: Vec<Column>,
     lines: impl Fn(&Duo<'_, 'a>) -> Vec<Line>,
-) -> Table {
+) -> Option<Section> {
     let words = scene.words;
     let pairs = scene.duos().count();
     let has_many = pairs > 1;
@@ -152,10 +153,11 @@ pub(crate) fn over_pairs<'a>(
     let cut = is_cut.then(|| words.rows_cut(words.count(rows.len()), words.count(pairs)));
     let cell = has_many.then(|| Column::text(&words.cell()));
     let columns = cell.into_iter().chain(columns).collect();
-    Table {
+    let table = Table {
         cut,
         ..Table::of_rows((id, &title, about), columns, rows)
-    }
+    };
+    (!table.rows.is_empty()).then(|| Section::table(table))
 }
 
 /// The columns of a table of figures.
@@ -222,15 +224,6 @@ pub(crate) fn plain(
     (fields, None)
 }
 
-/// A row with all of its fields.
-pub(crate) fn whole(key: &str, fields: Vec<Entry>) -> Row {
-    Row {
-        key: key.to_owned(),
-        fields,
-        missing: None,
-    }
-}
-
 /// The two cells of a pair with their results.
 pub(crate) fn sides<'v, 'a>(scene: &'v Scene<'a>, duo: &Duo<'v, 'a>) -> [At<'v, 'a>; 2] {
     [(&scene.before, duo.before), (&scene.after, duo.after)].map(|(view, cell)| At { view, cell })
@@ -259,6 +252,11 @@ pub(crate) fn interval(words: Words, kind: Kind, interval: &Interval) -> Entry {
         interval: interval.ends(),
         ..Entry::value(interval.median, show(interval.median))
     }
+}
+
+/// The same; a dash for none.
+pub(crate) fn interval_or_dash(words: Words, kind: Kind, found: Option<&Interval>) -> Entry {
+    found.map_or_else(|| Entry::text("–"), |found| interval(words, kind, found))
 }
 
 /// The number of `low` alone, where both have the same unit.

@@ -11,7 +11,7 @@ use crate::report::sections::difference::part;
 use crate::report::table::{Column, Entry, Row, Table};
 
 use super::figure::{At, Figure, Kind};
-use super::rows::{Measure, interval, sides, whole};
+use super::rows::{Measure, interval_or_dash, sides};
 
 /// Values of an axis of threads from which on a fit is drawn.
 const LEAST: usize = 3;
@@ -73,8 +73,7 @@ fn by_threads<'v, 'a>(at: At<'v, 'a>) -> Points<'v, 'a> {
         let mut others = pairs.filter(|(axis, _)| Some(*axis) != place);
         others.all(|(_, (own, other))| own == other)
     };
-    let cells = at.view.cells.iter().filter(|cell| cell.is_measured());
-    let alike = cells.filter(|cell| is_alike(&cell.info.axes));
+    let alike = at.view.measured().filter(|cell| is_alike(&cell.info.axes));
     let found = alike.map(|cell| At {
         view: at.view,
         cell,
@@ -158,18 +157,15 @@ fn row(words: Words, threads: f64, points: &[Points<'_, '_>; 2], fits: &[Line; 2
         Figure::SampleTime.over_runs(found.1)
     });
     let mut fields = vec![Entry::value(threads, words.count(threads as usize))];
-    fields.extend(measured.iter().map(|found| {
-        let shown = found.as_ref();
-        let shown = shown.map(|found| interval(words, Kind::Milliseconds, found));
-        shown.unwrap_or_else(|| Entry::text("–"))
-    }));
+    let shown = |found: &Option<_>| interval_or_dash(words, Kind::Milliseconds, found.as_ref());
+    fields.extend(measured.iter().map(shown));
     fields.extend(fits.iter().map(|fit| fitted(words, fit, threads)));
     fields.push(Entry::text(if measured == [None, None] {
         words.scenarios_not_measured()
     } else {
         words.scenarios_measured()
     }));
-    whole("", fields)
+    Row::new("", fields)
 }
 
 fn fitted(words: Words, fit: &Line, threads: f64) -> Entry {

@@ -16,10 +16,11 @@ use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::View;
 use crate::results::{BlockRow, Status};
 
-use super::rows::{self, Line, plain};
+use super::rows::{Line, plain};
 
 #[cfg(test)]
 pub(in crate::report) use trials::MESSAGES as MESSAGES_OF_TRIALS;
+pub(in crate::report) use trials::plot as best_over_time;
 
 messages! {
     search_name() = "hyperparameter search, makespan" | "Hyperparametersuche, Gesamtdauer";
@@ -106,7 +107,7 @@ pub(crate) fn line(scene: &Scene<'_>) -> Line {
     let name = if scene.searches.is_empty() {
         words.search_name()
     } else {
-        words.search_of(words.against(before, after))
+        words.search_of(format!("{before} → {after}"))
     };
     let shown = |value| Entry::shown(value, |value| words.seconds(value));
     plain(words, name, values.map(Some), &shown, &words.search_once())
@@ -221,7 +222,7 @@ fn time_row(words: Words, side: &str, found: &Together) -> Row {
     let seconds = |value: f64| Entry::value(value, words.seconds(value));
     let core_seconds = |value: f64| words.core_seconds(words.number(value, 3));
     let efficiency = found.efficiency().map(|share| share * 100.0);
-    rows::whole(
+    Row::new(
         "",
         vec![
             Entry::text(side),
@@ -241,18 +242,14 @@ fn count(words: Words, value: usize) -> Entry {
 
 /// The searches that the manifest names and that have no results.
 fn missing(scene: &Scene<'_>) -> Option<String> {
-    let listed = scene.after.set.plan.report.get("searches")?.as_array()?;
-    let is_found = |name: &&str| {
-        scene
-            .searches
-            .iter()
-            .any(|view| view.set.plan.name == **name)
-    };
-    let names = listed.iter().filter_map(|name| name.as_str());
-    let names: Vec<String> = names
-        .filter(|name| !is_found(name))
-        .map(|name| scene.words.quoted(name))
+    let mut names: Vec<String> = scene.after.set.plan.reported("searches");
+    let found: Vec<&String> = scene
+        .searches
+        .iter()
+        .map(|view| &view.set.plan.name)
         .collect();
+    names.retain(|name| !found.contains(&name));
+    let names: Vec<String> = names.iter().map(|name| scene.words.quoted(name)).collect();
     (!names.is_empty()).then(|| scene.words.search_missing(scene.words.listed(&names, 8)))
 }
 

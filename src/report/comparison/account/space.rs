@@ -24,11 +24,9 @@ const FIGURES: [Figure; 5] = [
 /// The section; `None` where no cell stands on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    scene.duos().next()?;
     let naming = ("space", words.space_title(), words.space_about());
-    let table = over_pairs(scene, naming, columns(scene), |duo| {
+    over_pairs(scene, naming, columns(scene), |duo| {
         let lines = FIGURES.iter().map(|figure| line(scene, duo, figure));
         lines.collect()
-    });
-    Some(Section::table(table))
+    })
 }

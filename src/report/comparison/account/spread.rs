@@ -14,10 +14,10 @@ use crate::results::{BOOTSTRAP_FROM, BlockRow, IntervalKind};
 const RESAMPLES: usize = 2000;
 
 /// A value of each run of a cell, by seed and block.
-pub(super) type Runs = BTreeMap<(u64, usize), f64>;
+pub(in crate::report) type Runs = BTreeMap<(u64, usize), f64>;
 
 /// A figure of every run of a cell that counts.
-pub(super) fn of_runs(cell: &Cell<'_>, get: &dyn Fn(&BlockRow) -> Option<f64>) -> Runs {
+pub(in crate::report) fn of_runs(cell: &Cell<'_>, get: &dyn Fn(&BlockRow) -> Option<f64>) -> Runs {
     let runs = cell.counted.iter();
     let values = runs.filter_map(|run| Some(((run.seed, run.block), get(run)?)));
     values.filter(|(_, value)| value.is_finite()).collect()
@@ -27,7 +27,7 @@ pub(super) fn of_runs(cell: &Cell<'_>, get: &dyn Fn(&BlockRow) -> Option<f64>) -
 ///
 /// A block passes over all cells, so that it is drawn as a whole: from [`BOOTSTRAP_FROM`] blocks on the interval is that of
 /// 95 % of 2000 resamples, below it the range of the single blocks' values. `None` where no block has all cells.
-pub(super) fn over_blocks(
+pub(in crate::report) fn over_blocks(
     label: &str,
     cells: &[Runs],
     statistic: &dyn Fn(&[f64]) -> f64,
@@ -56,7 +56,7 @@ pub(super) fn over_blocks(
 }
 
 /// The ratio of two medians.
-pub(super) fn quotient(medians: &[f64]) -> f64 {
+pub(in crate::report) fn quotient(medians: &[f64]) -> f64 {
     medians[1] / medians[0]
 }
 

@@ -41,12 +41,12 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     });
     Some(Section {
         points: vec![words.until_best_epoch_note()],
-        ..Section::table(table)
+        ..table?
     })
 }
 
 fn goals(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Goal> {
-    let [before, after] = sides(scene, duo);
-    let equal = Goal::equal_loss(before, after);
-    equal.into_iter().chain(Goal::targets(after)).collect()
+    let both = sides(scene, duo);
+    let equal = Goal::equal_loss(both);
+    equal.into_iter().chain(Goal::targets(both[1])).collect()
 }

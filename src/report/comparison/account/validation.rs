@@ -11,7 +11,6 @@ use super::rows::{Line, Measure, columns, line, over_pairs, plain, sides};
 use super::spread::{over_blocks, quotient};
 
 messages! {
-    validation_title() = "Validation" | "Validierung";
     validation_about() = "All that is evaluated during and after training, costly evaluation excluded: its seconds by validations, and those by samples. A validation of fewer samples takes less time and is no faster for it." | "Alles, was während und nach dem Training ausgewertet wird, ohne die aufwendige Auswertung: die Sekunden je Validierung und je Sample. Eine Validierung mit weniger Samples dauert kürzer, ist dadurch aber nicht schneller.";
     validation_count() = "validations of a run" | "Validierungen je Lauf";
     validation_batches() = "batches of a validation" | "Batches je Validierung";
@@ -27,14 +26,14 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let naming = (
         "validation",
-        words.validation_title(),
+        words.factor_validation(),
         words.validation_about(),
     );
-    let table = over_pairs(scene, naming, columns(scene), |duo| lines(scene, duo));
+    let table = over_pairs(scene, naming, columns(scene), |duo| lines(scene, duo))?;
     let points = scene.shown().find_map(|duo| sentence(scene, &duo));
-    (!table.rows.is_empty()).then(|| Section {
+    Some(Section {
         points: points.into_iter().collect(),
-        ..Section::table(table)
+        ..table
     })
 }
 

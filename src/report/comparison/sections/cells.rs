@@ -3,11 +3,11 @@
 use crate::compare::{Ratio, Verdict, Work};
 use crate::report::comparison::Words;
 use crate::report::comparison::account::figure::{Figure, Kind};
-use crate::report::comparison::account::rows::{Held, Line, interval, over_pairs};
+use crate::report::comparison::account::rows::{Held, Line, interval_or_dash, over_pairs};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
 use crate::report::number::Provenance;
-use crate::report::plot::{IntervalPlot, IntervalRow};
+use crate::report::plot::{DotPlot, DotRow};
 use crate::report::section::Section;
 use crate::report::sections::plots::PlotContext;
 use crate::report::table::{Column, Entry};
@@ -27,8 +27,6 @@ messages! {
     cells_title() = "Time per sample, cell by cell" | "Zeit je Sample, Zelle für Zelle";
     cells_about() = "The time per sample is the median step of a run, divided by the samples of a step; the run is the unit of replication. n is the number of runs before and after. A verdict needs a test that holds after Holm’s correction over all cells, and an effect above the threshold." | "Die Zeit je Sample ist der Median der Schritte eines Laufs, geteilt durch die Samples eines Schritts; der Lauf ist die Einheit der Wiederholung. n ist die Anzahl der Läufe vorher und nachher. Ein Urteil verlangt einen Test, der nach Holms Korrektur über alle Zellen hält, und einen Effekt über der Schwelle.";
     verdict_heading() = "verdict" | "Urteil";
-    runs_heading() = "n" | "n";
-    p_heading() = "p (Holm)" | "p (Holm)";
     detectable_heading() = "detectable from" | "nachweisbar ab";
     p_formula() = "Mann–Whitney, or paired sign-flip where interleaved; Holm over all cells" | "Mann-Whitney, bei verzahnten Läufen gepaarter Vorzeichentest; Holm über alle Zellen";
     detectable_formula() = "smallest effect shown with 80 % power, from spread and n of the runs" | "kleinster Effekt, der mit 80 % Teststärke gezeigt würde, aus Streuung und n der Läufe";
@@ -42,7 +40,6 @@ messages! {
 /// The table of verdicts.
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    scene.duos().next()?;
     let measured = Provenance::Measured(words.median_of_runs());
     let ratio = scene.ratio_formula(words.after_by_before());
     let p = Provenance::Derived(words.p_formula());
@@ -52,13 +49,12 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         words.column(words.after(), "", &measured),
         words.column(words.after_by_before(), "", &ratio),
         Column::text(&words.verdict_heading()),
-        Column::text(&words.runs_heading()),
-        words.column(words.p_heading(), "", &p),
+        Column::text("n"),
+        words.column("p (Holm)".to_owned(), "", &p),
         words.column(words.detectable_heading(), "", &detectable),
     ];
     let naming = ("cells", words.cells_title(), words.cells_about());
-    let table = over_pairs(scene, naming, columns, |duo| vec![line(scene, duo)]);
-    Some(Section::table(table))
+    over_pairs(scene, naming, columns, |duo| vec![line(scene, duo)])
 }
 
 fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Line {
@@ -72,15 +68,8 @@ fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Line {
     };
     let detectable = judgement.detectable.map(|effect| effect * 100.0);
     let times = Held::of(scene, duo, &Figure::SampleTime).medians;
-    let mut fields: Vec<Entry> = times
-        .iter()
-        .map(|time| {
-            let shown = time
-                .as_ref()
-                .map(|time| interval(words, Kind::Milliseconds, time));
-            shown.unwrap_or_else(|| Entry::text("–"))
-        })
-        .collect();
+    let time = |time: &Option<_>| interval_or_dash(words, Kind::Milliseconds, time.as_ref());
+    let mut fields = times.each_ref().map(time).to_vec();
     fields.extend([
         words.ratio_entry(judgement.ratio.as_ref()),
         verdict,
@@ -97,7 +86,7 @@ pub(crate) fn ratios(scene: &Scene<'_>) -> Option<PlotContext> {
     let has_ratio = |duo: &Duo<'_, '_>| duo.pair.judgement.ratio.is_some();
     let all = scene.duos().filter(has_ratio).count();
     let shown = scene.shown().filter(has_ratio).take(RATIOS);
-    let rows: Vec<IntervalRow> = shown
+    let rows: Vec<DotRow> = shown
         .filter_map(|duo| verdict_row(words, &duo, scene.label(duo.pair)))
         .collect();
     if rows.is_empty() {
@@ -123,7 +112,7 @@ pub(crate) fn plot(
     id: &str,
     (title, caption): (String, String),
     open: String,
-    rows: Vec<IntervalRow>,
+    rows: Vec<DotRow>,
 ) -> PlotContext {
     let kinds = [
         (FASTER, words.faster()),
@@ -132,12 +121,14 @@ pub(crate) fn plot(
         (OPEN, open),
     ];
     let is_there = |kind: &(usize, String)| rows.iter().any(|row| row.kind == kind.0);
-    let drawing = IntervalPlot {
+    let drawing = DotPlot {
         about: title.clone(),
         x_label: words.after_by_before(),
         words,
+        is_ratio: true,
         kinds: kinds.into_iter().filter(is_there).collect(),
         rows,
+        ..DotPlot::default()
     };
     PlotContext {
         id: id.to_owned(),
@@ -154,19 +145,20 @@ pub(crate) fn row(
     label: String,
     ratio: Ratio,
     kind: usize,
-) -> Option<IntervalRow> {
-    (ratio.value > 0.0).then(|| IntervalRow {
+) -> Option<DotRow> {
+    (ratio.value > 0.0).then(|| DotRow {
         label,
         kind,
         value: ratio.value,
         interval: ratio.ends(),
         threshold: duo.pair.judgement.threshold.value.clamp(0.0, 0.9),
         end: words.ratio(ratio.value),
+        ..DotRow::default()
     })
 }
 
 /// The time per sample of a pair of cells, as its verdict has it.
-pub(crate) fn verdict_row(words: Words, duo: &Duo<'_, '_>, label: String) -> Option<IntervalRow> {
+pub(crate) fn verdict_row(words: Words, duo: &Duo<'_, '_>, label: String) -> Option<DotRow> {
     let judgement = &duo.pair.judgement;
     let kind = match judgement.verdict {
         Verdict::Faster => FASTER,

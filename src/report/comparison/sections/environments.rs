@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::compare::{FieldClass, Origin, Side};
-use crate::report::comparison::account::rows::whole;
 use crate::report::comparison::head::short;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::section::Section;
-use crate::report::table::{Column, Entry, Table};
+use crate::report::table::Table;
 use crate::results::BlockRow;
 
 messages! {
@@ -49,11 +48,9 @@ pub(super) fn section(scene: &Scene<'_>) -> Section {
     let facts = before.into_iter().zip(after);
     let facts = facts.filter(|((_, before), (_, after))| !before.is_empty() || !after.is_empty());
     let facts = facts.map(|((name, before), (_, after))| vec![name, before, after]);
-    let sides = texts(
-        ("sides", words.sides_table(), words.sides_about()),
-        &[words.what(), words.before(), words.after()],
-        facts,
-    );
+    let naming = ("sides", &*words.sides_table(), words.sides_about());
+    let headings = [words.what(), words.before(), words.after()];
+    let sides = Table::of_texts(naming, &headings, facts);
     let differing = fields.iter().map(|field| {
         let meaning = match field.class {
             FieldClass::MustMatch => words.must_match(),
@@ -72,8 +69,8 @@ pub(super) fn section(scene: &Scene<'_>) -> Section {
         words.before(),
         words.after(),
     ];
-    let naming = ("fields", words.fields_table(), words.fields_about());
-    let differing = texts(naming, &headings, differing);
+    let naming = ("fields", &*words.fields_table(), words.fields_about());
+    let differing = Table::of_texts(naming, &headings, differing);
     let points = fields.is_empty().then(|| words.no_fields());
     let differing = Some(differing).filter(|table| !table.rows.is_empty());
     Section {
@@ -81,17 +78,6 @@ pub(super) fn section(scene: &Scene<'_>) -> Section {
         points: points.into_iter().collect(),
         ..Section::titled("environment", words.sides_title())
     }
-}
-
-/// A table of texts.
-fn texts(
-    (id, title, about): (&str, String, String),
-    headings: &[String],
-    rows: impl Iterator<Item = Vec<String>>,
-) -> Table {
-    let columns = headings.iter().map(|heading| Column::text(heading));
-    let rows = rows.map(|texts| whole("", texts.into_iter().map(Entry::text).collect()));
-    Table::of_rows((id, &title, about), columns.collect(), rows.collect())
 }
 
 /// What is said of a side: names and values, in order.

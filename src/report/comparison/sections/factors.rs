@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::compare::Work;
 use crate::report::comparison::account::factor::Factor;
 use crate::report::comparison::account::factors;
-use crate::report::comparison::account::rows::whole;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::number::Provenance;
 use crate::report::section::Section;
-use crate::report::table::{Column, Entry, Table};
+use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::Cell;
 
 /// Rows of the table at most.
@@ -111,7 +110,7 @@ fn table(scene: &Scene<'_>, changes: &BTreeMap<Change<'_>, usize>) -> Table {
                 value(*after),
                 Entry::value(*count as f64, words.count(*count)),
             ];
-            whole(path, fields)
+            Row::new(*path, fields)
         });
     let counted = Provenance::Derived(words.cells_with_it());
     let columns = vec![

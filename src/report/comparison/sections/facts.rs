@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::compare::{CellPair, FactChange};
-use crate::report::comparison::account::rows::whole;
 use crate::report::comparison::scene::Scene;
 use crate::report::language::messages;
 use crate::report::number::Provenance;
 use crate::report::section::Section;
-use crate::report::table::{Column, Entry, Table};
+use crate::report::table::{Column, Entry, Row, Table};
 
 /// Rows of the table at most.
 const ROWS: usize = 80;
@@ -26,7 +25,6 @@ messages! {
     relative() = "after ÷ before − 1" | "nachher ÷ vorher − 1";
     tolerance() = "tolerance" | "Toleranz";
     fact_status() = "counts as" | "gilt als";
-    counts_equal() = "equal" | "gleich";
     counts_changed() = "changed" | "geändert";
     of_manifest() = "compare.tolerance of the manifest, 0 where it has none" | "compare.tolerance des Manifests, 0 ohne Angabe";
     row_of_runs() = "row of runs.csv" | "Zeile von runs.csv";
@@ -78,7 +76,7 @@ fn table(scene: &Scene<'_>, facts: &[(&CellPair, &FactChange)]) -> Table {
         words.column(words.tolerance(), "%", &tolerance),
     ];
     let shown = facts.iter().take(ROWS);
-    let rows = shown.map(|(pair, fact)| whole(&pair.after, fields(scene, pair, fact)));
+    let rows = shown.map(|(pair, fact)| Row::new(&*pair.after, fields(scene, pair, fact)));
     let head = ("changed-facts", &*words.facts_table(), words.facts_about());
     let mut table = Table::of_rows(head, columns, rows.collect());
     let more = facts.len().saturating_sub(ROWS);
@@ -99,7 +97,7 @@ fn fields(scene: &Scene<'_>, pair: &CellPair, fact: &FactChange) -> Vec<Entry> {
         .relative
         .map(|share| percent(share, words.signed_percent(share)));
     let status = if fact.is_within {
-        words.counts_equal()
+        words.shown_equal()
     } else {
         words.counts_changed()
     };

@@ -10,7 +10,6 @@ use crate::report::section::{Code, Section};
 const BESIDE: usize = 2;
 
 messages! {
-    manifest_title() = "Manifest" | "Manifest";
     one_manifest(path) = "Both sides are of one manifest, {path}, as run." | "Beide Seiten stammen aus einem Manifest, {path}, wie ausgeführt.";
     two_manifests(path) = "The manifests as run differ ({path}); lines with − are of the side before, lines with + of the side after." | "Die Manifeste, wie ausgeführt, unterscheiden sich ({path}); Zeilen mit − gehören zur Seite vorher, Zeilen mit + zur Seite nachher.";
 }
@@ -29,7 +28,7 @@ pub(super) fn section(scene: &Scene<'_>) -> Section {
     Section {
         paragraphs: vec![sentence],
         code: Some(code),
-        ..Section::titled("manifest", words.manifest_title())
+        ..Section::titled("manifest", "Manifest")
     }
 }
 

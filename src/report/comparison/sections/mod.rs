@@ -56,8 +56,7 @@ pub(super) fn of(scene: &Scene<'_>) -> Vec<Section> {
 #[cfg(test)]
 pub(super) const CATALOGUES: &[&[(&str, &str, &str)]] = &[
     crate::report::language::MESSAGES,
-    crate::report::plot::MESSAGES_OF_BARS,
-    crate::report::plot::MESSAGES_OF_INTERVALS,
+    crate::report::plot::MESSAGES_OF_DOTS,
     super::words::MESSAGES,
     super::head::MESSAGES,
     summary::MESSAGES,

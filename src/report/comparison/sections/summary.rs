@@ -9,7 +9,7 @@ use crate::report::comparison::account::figure::{Figure, Kind};
 use crate::report::comparison::account::goal::Goal;
 use crate::report::comparison::account::qualities;
 use crate::report::comparison::account::rows::{
-    Held, Measure, Shown, direction, interval, is_comparable, sides, whole,
+    Held, Measure, Shown, direction, interval, is_comparable, sides,
 };
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
@@ -45,7 +45,6 @@ messages! {
     improvement_formula() = "from after ÷ before" | "aus nachher ÷ vorher";
     percent_lower(percent) = "{percent} lower" | "{percent} niedriger";
     percent_higher(percent) = "{percent} higher" | "{percent} höher";
-    as_before() = "0 %" | "0 %";
     is_better(change) = "{change} (better)" | "{change} (besser)";
     is_worse(change) = "{change} (worse)" | "{change} (schlechter)";
     equal() = "equal" | "identisch";
@@ -94,7 +93,7 @@ fn row(words: Words, name: String, direction: Direction, sides: [Entry; 2], chan
         Direction::None => "–".to_owned(),
     };
     let head = [Entry::text(name), Entry::text(better)].into_iter();
-    whole("", head.chain(sides).chain([change]).collect())
+    Row::new("", head.chain(sides).chain([change]).collect())
 }
 
 /// The verdict over all cells, how the cells' own are distributed, and the best loss.
@@ -144,11 +143,8 @@ fn rows(scene: &Scene<'_>) -> Vec<Row> {
         of_figure(scene, figure, &found.collect::<Vec<_>>())
     }));
     if let (Some(duo), true) = (scene.duos().next(), is_one(scene)) {
-        let [before, after] = sides(scene, &duo);
-        rows.extend(
-            Goal::equal_loss(before, after)
-                .and_then(|goal| of_figure(scene, &goal, &[Held::of(scene, &duo, &goal)])),
-        );
+        let goal = Goal::equal_loss(sides(scene, &duo));
+        rows.extend(goal.and_then(|goal| of_figure(scene, &goal, &[Held::of(scene, &duo, &goal)])));
     }
     let columns = scene.after.set.plan.columns.iter();
     let metrics = columns.filter(|column| column.direction != Direction::None);
@@ -334,7 +330,7 @@ fn change(words: Words, ratio: f64, direction: Direction) -> String {
         words.percent_higher(percent)
     };
     match direction {
-        _ if size < 5e-5 => words.as_before(),
+        _ if size < 5e-5 => "0 %".to_owned(),
         Direction::None => plain,
         _ if is_lower == (direction == Direction::Lower) => words.is_better(plain),
         _ => words.is_worse(plain),

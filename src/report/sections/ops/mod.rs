@@ -7,6 +7,7 @@ mod tests;
 
 use crate::base::text::count;
 use crate::base::units::{human, human_bytes, human_integer, human_si};
+use crate::report::judged::some_of;
 use crate::report::number::{fixed, to_hundred};
 use crate::report::section::Section;
 use crate::report::table::{Entry, Table};
@@ -194,11 +195,8 @@ fn calls(a_step: f64) -> String {
 
 /// The first names of a list.
 fn listed(names: &[String]) -> String {
-    const FEW: usize = 3;
-    let text = names[..names.len().min(FEW)].join(", ");
-    match names.len() {
-        0 => "–".to_owned(),
-        n if n > FEW => format!("{text} and {} more", n - FEW),
-        _ => text,
+    match &*some_of(names, 3, ", ") {
+        "" => "–".to_owned(),
+        shown => shown.to_owned(),
     }
 }

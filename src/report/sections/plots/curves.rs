@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::base::text::{capitalised, kebab_case};
 use crate::event::EpochRow;
-use crate::report::plot::{LinePlot, Point, SERIES, ScaleKind, Series};
+use crate::report::measure::Measure;
+use crate::report::plot::{Point, PointPlot, SERIES, ScaleKind, Series};
 use crate::report::sections::tasks::grouped;
 use crate::report::view::{Cell, View};
 
@@ -80,19 +81,16 @@ fn plot(
         .iter()
         .flat_map(|line| line.points.iter().map(|p| p.y))
         .collect();
-    let y_scale = match ScaleKind::for_values(&values) {
-        ScaleKind::Linear => ScaleKind::Linear,
-        _ => ScaleKind::Log10,
-    };
-    let drawing = LinePlot {
+    let drawing = PointPlot {
+        is_joined: true,
         about: format!("{words} over epochs"),
         x_label: "epoch".to_owned(),
         x_scale: ScaleKind::Linear,
         x_settings: values.len() <= 9 * series.len(),
         y_label: words.clone(),
-        y_scale,
+        y_scale: Measure::of(name).scale(&values),
         series,
-        guides: Vec::new(),
+        ..PointPlot::default()
     };
     Some(PlotContext {
         id: kebab_case(name),
@@ -142,12 +140,7 @@ fn single(view: &View<'_>, curves: &[Curve<'_, '_>]) -> Vec<Series> {
             about: format!("{name}, epoch {x}: {y:.5}"),
             ..Point::default()
         });
-        Series {
-            points: points.collect(),
-            name,
-            is_band: false,
-        }
-        .condensed()
+        Series::of(&name, points).condensed()
     };
     curves.iter().map(line).collect()
 }

@@ -1,12 +1,12 @@
 //! The knees of the batch-size curves, as guides of a plot.
 
-use crate::report::plot::{Guide, SERIES};
+use crate::report::plot::SERIES;
 use crate::report::sections::batch_curve::{AXIS, knee, tolerance};
 use crate::report::sections::sweep::{Sweep, sweeps};
 use crate::report::view::View;
 
 /// One guide for each batch size at which some curve has its knee: the smallest within a few percent of its best.
-pub(super) fn guides(view: &View<'_>) -> Vec<Guide> {
+pub(super) fn guides(view: &View<'_>) -> Vec<(f64, String)> {
     let mut shown = sweeps(view, AXIS, &[]);
     shown.retain(Sweep::is_curve);
     shown.truncate(SERIES);
@@ -32,7 +32,5 @@ pub(super) fn guides(view: &View<'_>) -> Vec<Guide> {
         _ => "knee".to_owned(),
     };
     let guides = guides.into_iter();
-    guides
-        .map(|(size, names)| Guide::X(size, text(&names)))
-        .collect()
+    guides.map(|(size, names)| (size, text(&names))).collect()
 }

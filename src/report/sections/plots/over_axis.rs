@@ -5,9 +5,7 @@ use crate::base::text::{capitalised, kebab_case};
 use crate::plan::AxisKind;
 use crate::report::judged::plain;
 use crate::report::measure::Measure;
-use crate::report::plot::{
-    DotPlot, DotRow, Guide, LinePlot, POINTS, Point, SERIES, ScaleKind, Series,
-};
+use crate::report::plot::{DotPlot, DotRow, POINTS, Point, PointPlot, SERIES, ScaleKind, Series};
 use crate::report::sections::batch_curve::{AXIS, tolerance};
 use crate::report::sections::speed;
 use crate::report::sections::tasks::grouped;
@@ -149,7 +147,8 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
         let ys: Vec<f64> = self.cells.iter().map(|one| one.value).collect();
         let axis_name = &self.view.set.plan.axes[axis].name;
         let title = capitalised(&format!("{} over {axis_name}", self.measure.name));
-        let plot = LinePlot {
+        let plot = PointPlot {
+            is_joined: true,
             about: title.clone(),
             x_label: axis_name.clone(),
             x_scale,
@@ -158,6 +157,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
             y_scale: self.measure.scale(&ys),
             series,
             guides: self.guides(axis),
+            ..PointPlot::default()
         };
         let mut cut = left_out(all, is_condensed);
         if !plot.guides.is_empty() {
@@ -178,7 +178,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
     }
 
     /// The knees of the throughput over the batch size.
-    fn guides(&self, axis: usize) -> Vec<Guide> {
+    fn guides(&self, axis: usize) -> Vec<(f64, String)> {
         let is_batch = self.view.set.plan.axes[axis].path == AXIS;
         if is_batch && self.measure.column == "samples_per_s" {
             knee::guides(self.view)
@@ -237,11 +237,7 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
             })
             .collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        Series {
-            name: line.name.clone(),
-            points,
-            is_band: false,
-        }
+        Series::of(&line.name, points)
     }
 
     /// A row for each cell, the best first; of many the best. `None` without a cell.
@@ -261,14 +257,18 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
             runs: one.runs.clone(),
             end: one.text.clone(),
             link: one.row.clone(),
+            ..DotRow::default()
         };
         let rows: Vec<DotRow> = shown.iter().map(row).collect();
         let title = capitalised(&format!("{} by cell", self.measure.name));
         let plot = DotPlot {
             about: title.clone(),
             x_label: self.measure.label(),
-            is_bounded: self.measure.is_bounded(),
+            x_scale: self
+                .measure
+                .scale(&shown.iter().map(|one| one.value).collect::<Vec<_>>()),
             rows,
+            ..DotPlot::default()
         };
         let cut = match self.cells.len() {
             all if all > ROWS => format!(" The best {ROWS} of {all} cells."),

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
-use crate::report::plot::{Point, SERIES, ScaleKind, ScatterPlot, Series};
+use crate::report::plot::{Point, PointPlot, SERIES, Series};
 use crate::report::search::{BestSoFar, Ending, Search, Study, Sum};
 use crate::report::sections::plots::PlotContext;
 use crate::report::table::{Column, Entry, Row, Table};
 
 use super::{Named, count};
-use crate::report::comparison::account::rows::whole;
 
 messages! {
     outcome_title() = "Trials and the best of them" | "Versuche und der beste";
@@ -88,7 +87,7 @@ fn row_of(words: Words, side: &str, search: &Search<'_, '_>, study: &Study<'_, '
         let text = words.outcome_trial(value, trial.info.number);
         Some(format!("{}: {text}", first.column))
     });
-    whole(
+    Row::new(
         "",
         vec![
             Entry::text(side),
@@ -130,7 +129,7 @@ pub(super) fn shared(words: Words, one: &Search<'_, '_>, other: &Search<'_, '_>)
 }
 
 /// The best value over time, one line for each study of each side.
-pub(super) fn plot(words: Words, found: &[Named<'_, '_>]) -> Option<PlotContext> {
+pub(in crate::report) fn plot(words: Words, found: &[Named<'_, '_>]) -> Option<PlotContext> {
     let objective = found.first()?.1.first().clone();
     let mut others = found.iter().map(|(_, search)| &search.first().column);
     if others.any(|column| *column != objective.column) {
@@ -151,11 +150,7 @@ pub(super) fn plot(words: Words, found: &[Named<'_, '_>]) -> Option<PlotContext>
                 about: words.outcome_trial(words.localised(&objective.show(y)), number),
                 ..Point::default()
             });
-            series.push(Series {
-                name,
-                points: points.collect(),
-                is_band: false,
-            });
+            series.push(Series::of(&name, points));
             lines.push(best.staircase());
         }
     }
@@ -166,17 +161,14 @@ pub(super) fn plot(words: Words, found: &[Named<'_, '_>]) -> Option<PlotContext>
     }
     let ys: Vec<f64> = lines.iter().flatten().map(|(_, y)| *y).collect();
     let title = words.outcome_plot(&objective.column);
-    let drawing = ScatterPlot {
+    let drawing = PointPlot {
         about: title.clone(),
         x_label: words.outcome_seconds_axis(),
         y_label: objective.column.clone(),
-        y_scale: match ScaleKind::for_values(&ys) {
-            ScaleKind::Linear => ScaleKind::Linear,
-            _ => ScaleKind::Log10,
-        },
+        y_scale: objective.scale(&ys),
         series,
         lines,
-        ..ScatterPlot::default()
+        ..PointPlot::default()
     };
     Some(PlotContext {
         id: "search".to_owned(),
