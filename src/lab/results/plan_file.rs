@@ -64,12 +64,11 @@ impl PlanFile {
     /// Milliseconds per sample in a run of a cell: the median step time divided by its samples; of a command that tells no
     /// steps, milliseconds of the whole run. Verdicts use it, so that cells with different batch sizes can be compared.
     pub fn sample_ms(&self, cell: &CellInfo, run: &BlockRow) -> Option<f64> {
-        let time = match value(run, "step_ms") {
-            Some(step) => step / self.samples_per_step(cell)? as f64,
-            None => {
-                let of_command = run.times.as_ref().filter(|times| times.is_of_command());
-                1e3 * of_command.and_then(|_| value(run, "total_s"))?
-            }
+        let time = if let Some(step) = value(run, "step_ms") {
+            step / self.samples_per_step(cell)? as f64
+        } else {
+            run.times.as_ref().filter(|times| times.is_of_command())?;
+            1e3 * value(run, "total_s")?
         };
         (time > 0.0).then_some(time)
     }
