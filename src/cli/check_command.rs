@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 
 use crate::base::shell;
+use crate::base::text::count;
 use crate::diag::Failure;
 use crate::event::{Event, Job, RunId, RunOutcome, Status, Verdict};
 use crate::execute::{Launch, Share, WorkerProgram};
@@ -151,14 +152,13 @@ fn report(
 ) -> Lines {
     let mut lines = Lines::default();
     if let Some(program) = &spec.program {
-        lines
-            .told
-            .push(("command", shell::joined(&program.arguments)));
-        let files = program.code.len().saturating_sub(3);
-        lines.told.push((
-            "code",
-            format!("{files} files decide whether a result holds"),
-        ));
+        let seed = spec.measure.seeds.first().copied().unwrap_or_default();
+        let words = program.arguments.iter();
+        let words = words.map(|word| word.replace("{seed}", &seed.to_string()));
+        let files = count(program.code.len().saturating_sub(3), "file");
+        let code = format!("a change of {files} makes results run again");
+        lines.told.push(("command", shell::joined(words)));
+        lines.told.push(("code", code));
     }
     let by_epoch: Vec<&str> = seen.by_epoch.iter().map(String::as_str).collect();
     let epochs = match seen.epochs {
@@ -168,6 +168,7 @@ fn report(
     lines.told.push(("epochs", epochs));
     let metrics = outcome.facts.as_ref().map(|facts| &facts.metrics);
     let facts = metrics.into_iter().flatten();
+    let facts = facts.filter(|(name, _)| command.metrics.contains_key(*name));
     let facts = facts.filter_map(|(name, value)| Some(format!("{name} {}", (*value)?)));
     let times = outcome.times.iter().flat_map(|times| &times.own);
     let times = times.map(|(name, value)| format!("{name} {value}"));

@@ -168,8 +168,14 @@ fn complete(report: &Report<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     let names = missing.join(", ");
+    let by_scrape = report.missing().iter().any(|name| report.is_scraped(name));
+    let why = if by_scrape {
+        "; no number in what it printed matches its expression in `scrape`"
+    } else {
+        ""
+    };
     Err(failed(format!(
-        "it ended without {names}, which `metrics` declares"
+        "it ended without {names}, which `metrics` declares{why}"
     )))
 }
 

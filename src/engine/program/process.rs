@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use super::output::Output;
 use super::{Failure, failed};
 use crate::base::descendants::{self, EndSignal};
-use crate::base::os;
 use crate::event::FailedStatus;
 
 /// How often the memory of all processes is summed.
@@ -44,16 +43,15 @@ pub(super) struct Exit {
 }
 
 impl Process {
-    /// Starts `command`; what it prints goes to `output`. Processes that it leaves behind become this one's.
+    /// Starts `command` in this process's group; what it prints goes to `output`. Processes that it leaves behind become this
+    /// one's. Nothing is set between fork and exec: with it, starting takes 0.4 ms more, which counts as the program's time.
     pub(super) fn start(mut command: Command, output: &mut Output) -> std::io::Result<Self> {
         descendants::adopt_orphans();
-        os::in_own_group(&mut command);
-        descendants::die_with_parent(&mut command);
         let (stdout, stderr) = output.writers()?;
         command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         let (sender, exits) = mpsc::channel();
         let (started, is_started) = mpsc::channel();
-        // The thread that starts it waits for it: the kernel kills the program when that thread ends.
+        // A thread of its own waits, so that the time of the exit is exact.
         thread::spawn(move || {
             let began = Instant::now();
             let child = command.spawn();

@@ -30,6 +30,8 @@ pub(super) struct Report<'a> {
     diverged: Option<String>,
     /// What was scraped since the last row.
     row: Option<Values>,
+    /// Its training losses.
+    losses: Vec<f64>,
 }
 
 impl<'a> Report<'a> {
@@ -46,6 +48,7 @@ impl<'a> Report<'a> {
             times: BTreeMap::new(),
             diverged: None,
             row: None,
+            losses: Vec::new(),
         }
     }
 
@@ -139,20 +142,28 @@ impl<'a> Report<'a> {
         Ok(())
     }
 
-    /// Adds a value that was found in the output; the row before it where it begins another one: a metric that the row has
-    /// already.
+    /// Adds a value that was found in the output; returns the row before it where it begins another one: a metric that the row
+    /// has already, or a training loss after another metric. Training losses before other metrics are averaged.
     pub(super) fn scraped(&mut self, name: &str, value: f64) -> Option<EpochRow> {
+        let is_loss = name == "train_loss";
+        let averages = self.spec.scrape.len() > 1;
         let row = self.row.get_or_insert_default();
-        let is_again = match name {
-            "train_loss" => row.train_loss.is_some(),
-            name => row.metrics.iter().any(|(known, _)| known == name),
-        };
-        let finished = is_again.then(|| std::mem::take(row));
-        let number = value.is_finite().then_some(value);
-        if name == "train_loss" {
-            row.train_loss = Some(value);
+        let is_new = if is_loss {
+            !row.metrics.is_empty() || (row.train_loss.is_some() && !averages)
         } else {
-            row.metrics.push((name.to_owned(), number));
+            row.metrics.iter().any(|(known, _)| known == name)
+        };
+        let finished = is_new.then(|| std::mem::take(row));
+        if is_loss {
+            if is_new {
+                self.losses = Vec::new();
+            }
+            self.losses.push(value);
+            let sum: f64 = self.losses.iter().sum();
+            row.train_loss = Some(sum / self.losses.len() as f64);
+        } else {
+            row.metrics
+                .push((name.to_owned(), value.is_finite().then_some(value)));
         }
         self.epoch(finished?).ok()
     }
@@ -172,6 +183,11 @@ impl<'a> Report<'a> {
                 && self.times.get(*name).is_none_or(Vec::is_empty)
         };
         names.filter(is_missing).collect()
+    }
+
+    /// Whether a metric is looked for in the output.
+    pub(super) fn is_scraped(&self, name: &str) -> bool {
+        self.spec.scrape.contains_key(name)
     }
 
     /// Facts and times of the whole run.

@@ -3,8 +3,6 @@
 //! Linux has all of it; elsewhere a function does nothing or returns nothing, as its documentation says.
 #![expect(unsafe_code, reason = "calls into the operating system, as in `os`")]
 
-use std::process::Command;
-
 /// Makes orphaned descendants children of this process, also those that leave their process group or session (Linux).
 pub fn adopt_orphans() {
     #[cfg(target_os = "linux")]
@@ -14,18 +12,17 @@ pub fn adopt_orphans() {
     }
 }
 
-/// Makes the kernel kill the new process of `command` when the thread that starts it ends (Linux).
-pub fn die_with_parent(command: &mut Command) {
-    #[cfg(target_os = "linux")]
-    // SAFETY: `prctl` is async-signal-safe and touches no memory.
+/// Kills what is left of the process group of a child that has been waited for.
+///
+/// The id of a group is not given to another process while the group has members.
+pub fn end_group_of(process: u32) {
+    #[cfg(unix)]
+    // SAFETY: `kill` takes two integers and touches no memory.
     unsafe {
-        std::os::unix::process::CommandExt::pre_exec(command, || {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            Ok(())
-        });
+        libc::kill(-process.cast_signed(), libc::SIGKILL);
     }
-    #[cfg(not(target_os = "linux"))]
-    let _ = command;
+    #[cfg(not(unix))]
+    let _ = process;
 }
 
 /// A signal that ends processes.

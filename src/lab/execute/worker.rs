@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::base::descendants;
 use crate::base::os::{self, Ended};
 use crate::device::DeviceKind;
 use crate::event::{
@@ -209,6 +210,10 @@ impl Watch<'_> {
             }
             match os::wait_without_blocking(&mut self.child) {
                 Ok(Some(ended)) => {
+                    if self.grace.is_some() {
+                        // A worker that was killed could not end its program.
+                        descendants::end_group_of(self.child.id());
+                    }
                     self.read_remaining(emit);
                     return ended;
                 }

@@ -246,9 +246,12 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
         };
         let works = all.iter().filter(ratio).map(|row| {
             let cell = cells[&*row.key];
+            let model = subject.set.plan.section(cell, "model");
+            let is_command = model.is_some_and(|model| model["kind"] == "command");
             (
                 &cell.work_signature,
-                &cell.code_hash,
+                // Every command is code of its own.
+                cell.code_hash.as_ref().filter(|_| !is_command),
                 environments.get(&*row.key),
             )
         });

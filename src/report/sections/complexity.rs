@@ -6,7 +6,7 @@ use crate::event::RunFacts;
 use crate::report::number::{Number, Provenance};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
-use crate::results::interval_over_runs;
+use crate::results::{BlockRow, interval_over_runs, value};
 
 use super::field::{self, OfCell};
 use super::speed::throughput;
@@ -68,6 +68,9 @@ fn both(facts: &RunFacts) -> f64 {
 pub(crate) fn sample_times(view: &View<'_>, cell: &Cell<'_>) -> Vec<f64> {
     let runs = cell.counted.iter();
     let plan = &view.set.plan;
+    // A command that tells no steps has no samples either.
+    let has_steps = |run: &&&BlockRow| value(run, "step_ms").is_some();
+    let runs = runs.filter(has_steps);
     runs.filter_map(|run| plan.sample_ms(cell.info, run))
         .collect()
 }

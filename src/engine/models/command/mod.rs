@@ -189,7 +189,39 @@ impl CommandSpec {
                 )));
             }
         }
+        if mistakes.is_empty() {
+            mistakes.extend(self.unreached());
+        }
         mistakes
+    }
+}
+
+impl CommandSpec {
+    /// Parameters that a program whose output is read, so that it reads no order, is not given.
+    fn unreached(&self) -> Vec<Mistake> {
+        if self.scrape.is_empty() || self.pass != Pass::None {
+            return Vec::new();
+        }
+        let templates: Vec<Template> = self
+            .run
+            .iter()
+            .flat_map(|text| Template::read(text))
+            .collect();
+        let is_named = |name: &str| {
+            templates
+                .iter()
+                .any(|one| one.names().any(|own| own == name))
+        };
+        let unreached = self.parameters.keys().filter(|name| !is_named(name));
+        let mistake = |name: &String| {
+            let path = ["parameters".to_owned(), name.clone()];
+            let message =
+                format!("`{name}` does not reach the program, whose results are read by `scrape`");
+            let help =
+                format!("name it in `run`: `\"--{name}={{{name}}}\"`, or use `pass = \"flags\"`");
+            Mistake::new(&path, message).of_key().help(help)
+        };
+        unreached.map(mistake).collect()
     }
 }
 
@@ -233,12 +265,18 @@ mod tests {
             "parameters": {
                 "lr": { "float": [1e-5, 1.0], "default": 1e-3 },
                 "amp": { "bool": true, "default": false, "flag": "--amp" },
-                "width": 64,
             },
             "metrics": { "val_loss": { "better": "lower", "tolerance": 1e-4 } },
             "scrape": { "val_loss": "val_loss=([0-9.]+)" },
         }));
         assert_eq!(found, Vec::<String>::new());
+        let found = messages(json!({
+            "run": ["train"], "code": [], "parameters": { "lr": 0.1 },
+            "metrics": { "loss": { "better": "lower" } }, "scrape": { "loss": "(.)" },
+        }));
+        let expected =
+            "parameters.lr: `lr` does not reach the program, whose results are read by `scrape`";
+        assert_eq!(found, [expected]);
     }
 
     #[test]
