@@ -73,11 +73,9 @@ pub(super) fn check_command(arguments: &CheckCommandArguments) -> Outcome {
         writeln!(out, "missing   {line}")?;
     }
     if lines.missing.is_empty() {
-        writeln!(
-            out,
-            "it works  `{}` runs it",
-            shell::command("run MANIFEST")
-        )?;
+        let path = shell::quoted(&arguments.manifest.to_string_lossy());
+        let command = shell::command(&format!("run {path}"));
+        writeln!(out, "it works  `{command}` runs it")?;
     }
     out.flush()?;
     Ok(exit_code::failed_if(!lines.missing.is_empty()))

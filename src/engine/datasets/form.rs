@@ -111,7 +111,7 @@ pub struct DatasetFacts {
 }
 
 impl DatasetFacts {
-    /// Facts of no data, or of data that cannot be read.
+    /// Facts of no data.
     pub fn none() -> Self {
         Self::new([0; 3], Features::Vector { len: 0 }, Target::None, None)
     }

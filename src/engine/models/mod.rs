@@ -13,8 +13,7 @@ mod unet;
 
 pub use canned_net::{CannedNet, CannedNetSpec};
 pub use command::{
-    Better, CommandSpec, EVENT_KEYS, MetricSpec, Parameter, ParameterKind, Pass, RUN_WORDS,
-    Template,
+    Better, CommandSpec, MetricSpec, Parameter, ParameterKind, Pass, RUN_WORDS, Template,
 };
 pub(crate) use command::{escaped, text as argument_text};
 pub use declared::{

@@ -54,20 +54,10 @@ impl Commands {
     /// # Errors
     /// Which file cannot be read, as a sentence.
     pub(super) fn files(&self, folder: &Path, pattern: &str) -> Result<Parts, String> {
-        let all = PathBuf::from(glob::Pattern::escape(&folder.to_string_lossy())).join(pattern);
-        let found = kept(&self.files, all.clone(), || {
-            let paths = glob::glob(&all.to_string_lossy());
-            let paths = paths.map_err(|error| format!("`{pattern}`: {}", error.msg))?;
+        let found = kept(&self.files, folder.join(pattern), || {
             let mut digests = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut found = Parts::new();
-            for path in paths {
-                let path = path.map_err(|error| format!("`{pattern}`: {}", error.error()))?;
-                if path.is_file() {
-                    let digest = digests.file(&path).map_err(|error| error.to_string())?;
-                    found.insert(relative(&path, folder), digest);
-                }
-            }
-            Ok(Arc::new(found))
+            let digest = |path: &Path| digests.file(path).map_err(|error| error.to_string());
+            matching(folder, pattern, digest).map(Arc::new)
         });
         found.map(|parts| Parts::clone(&parts))
     }
@@ -116,10 +106,27 @@ impl Commands {
     }
 }
 
-/// A path below `folder` without it; another one as it is.
-pub(crate) fn relative(path: &Path, folder: &Path) -> String {
-    let inside = path.strip_prefix(folder).unwrap_or(path);
-    inside.to_string_lossy().into_owned()
+/// The digests that `digest` makes of the files that `pattern` matches in `folder`, by their names relative to it.
+///
+/// # Errors
+/// A folder that cannot be read, or an error of `digest`, as a sentence.
+pub(crate) fn matching(
+    folder: &Path,
+    pattern: &str,
+    mut digest: impl FnMut(&Path) -> Result<String, String>,
+) -> Result<BTreeMap<String, String>, String> {
+    let all = PathBuf::from(glob::Pattern::escape(&folder.to_string_lossy())).join(pattern);
+    let paths = glob::glob(&all.to_string_lossy());
+    let paths = paths.map_err(|error| format!("`{pattern}`: {}", error.msg))?;
+    let mut found = BTreeMap::new();
+    for path in paths {
+        let path = path.map_err(|error| format!("`{pattern}`: {}", error.error()))?;
+        if path.is_file() {
+            let inside = path.strip_prefix(folder).unwrap_or(&path);
+            found.insert(inside.to_string_lossy().into_owned(), digest(&path)?);
+        }
+    }
+    Ok(found)
 }
 
 /// That there is no such program.

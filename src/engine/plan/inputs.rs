@@ -116,7 +116,7 @@ impl PlanInputs {
     }
 
     /// Digest over the bytes of a file; `None` where it cannot be read.
-    pub(super) fn file_digest(path: &Path) -> Option<String> {
+    pub(crate) fn file_digest(path: &Path) -> Option<String> {
         let mut hasher = blake3::Hasher::new();
         let mut file = std::fs::File::open(path).ok()?;
         std::io::copy(&mut file, &mut hasher).ok()?;

@@ -53,7 +53,7 @@ pub use cell::{
     CellSpec, Checkpoint, EarlyStoppingSpec, Precision, TrainSpec, ValidationSpec, WatchedSplit,
 };
 pub use check::Feasibility;
-pub(crate) use commands::relative;
+pub(crate) use commands::matching;
 pub use data::HeldOut;
 pub use head::wrong_name;
 pub use inputs::{Facts, PlanInputs};

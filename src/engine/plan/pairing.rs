@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::datasets::{DatasetError, DatasetFacts, DatasetSpec, Features, Target};
+use crate::datasets::{DatasetError, DatasetFacts, DatasetSpec, Target};
 use crate::losses::LossSpec;
 use crate::models::{Layer, ModelSpec};
 use crate::tasks::Workload;
@@ -74,13 +74,8 @@ impl Data {
 
 fn no_facts() -> DatasetFacts {
     DatasetFacts {
-        samples: 0,
-        train_samples: 0,
-        validation_samples: 0,
-        test_samples: 0,
-        features: Features::Vector { len: 0 },
         target: Target::Values { len: 0 },
-        fingerprint: None,
+        ..DatasetFacts::none()
     }
 }
 

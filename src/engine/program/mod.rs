@@ -10,8 +10,6 @@ mod output;
 mod process;
 mod report;
 
-pub use order::{ORDER_VERSION, ProgramOrder};
-
 use std::time::{Duration, Instant};
 
 use crate::event::{Event, FailedStatus, Order, PROTOCOL_VERSION, Reply, numeric_class};
@@ -58,22 +56,17 @@ pub fn run(order: &Order<CellSpec>, asked: &mut Asked<'_>, emit: &mut Emit<'_>) 
         spec,
         program,
     };
-    let end = match run.supervise(asked, emit) {
-        Ok(None) => return,
-        Ok(Some(report)) => {
-            let (facts, times) = *report;
-            Event::Finished {
-                facts: Box::new(facts),
-                times: Box::new(times),
-            }
+    match run.supervise(asked, emit) {
+        Ok(finished) => {
+            finished.map(emit);
         }
-        Err((status, reason)) => Event::Failed { status, reason },
-    };
-    emit(end);
+        Err((status, reason)) => {
+            emit(Event::Failed { status, reason });
+        }
+    }
 }
 
 type Failure = (FailedStatus, String);
-type Results = Box<(crate::event::RunFacts, crate::event::RunTimes)>;
 
 struct Run<'a> {
     order: &'a Order<CellSpec>,
@@ -86,16 +79,16 @@ fn failed(reason: impl Into<String>) -> Failure {
 }
 
 impl Run<'_> {
-    /// Facts and times; `None` where the parent ended the run.
+    /// [`Event::Finished`] with facts and times; `None` where the parent ended the run.
     fn supervise(
         &self,
         asked: &mut Asked<'_>,
         emit: &mut Emit<'_>,
-    ) -> Result<Option<Results>, Failure> {
+    ) -> Result<Option<Event>, Failure> {
         self.check_code("since it was planned")?;
         let files = Files::write(self.order, self.program)
             .map_err(|error| failed(format!("cannot write its order: {error}")))?;
-        let mut output = Output::new(self.spec, files.log().as_deref())
+        let mut output = Output::new(self.spec, files.log())
             .map_err(|error| failed(format!("no pipe for its output: {error}")))?;
         let command = files.command(self.order, self.program)?;
         let mut process = Process::start(command, &mut output).map_err(|error| {
@@ -146,7 +139,10 @@ impl Run<'_> {
         let (facts, mut times) = report.finish(&exit, order::threads(), class);
         times.peak_train_bytes = process.peak_bytes();
         "sum over its processes, sampled; ru_maxrss".clone_into(&mut times.memory_source);
-        Ok(Some(Box::new((facts, times))))
+        Ok(Some(Event::Finished {
+            facts: Box::new(facts),
+            times: Box::new(times),
+        }))
     }
 
     /// Fails where a file of `code` has changed.
@@ -162,13 +158,13 @@ impl Run<'_> {
 
 /// Fails where the program has not reported all that its manifest declares.
 fn complete(report: &Report<'_>) -> Result<(), Failure> {
-    let missing = report.missing().into_iter();
-    let missing: Vec<String> = missing.map(|name| format!("`{name}`")).collect();
+    let missing = report.missing();
     if missing.is_empty() {
         return Ok(());
     }
-    let names = missing.join(", ");
-    let by_scrape = report.missing().iter().any(|name| report.is_scraped(name));
+    let by_scrape = missing.iter().any(|name| report.is_scraped(name));
+    let names: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
+    let names = names.join(", ");
     let why = if by_scrape {
         "; no number in what it printed matches its expression in `scrape`"
     } else {

@@ -15,47 +15,47 @@ use crate::datasets::DatasetSpec;
 use crate::device::DeviceKind;
 use crate::event::{Order, Reply};
 use crate::models::{CommandSpec, RUN_WORDS, Template};
-use crate::plan::{CellSpec, Program, relative};
+use crate::plan::{CellSpec, PlanInputs, Program, matching};
 
 /// Version of the order, the events and the verdicts (`docs/worker-protocol.md`).
-pub const ORDER_VERSION: u32 = 1;
+const ORDER_VERSION: u32 = 1;
 
 /// The order of one run, as the file has it that `FIELDTRIAL_ORDER` names.
 #[derive(Debug, Serialize)]
-pub struct ProgramOrder<'a> {
+struct ProgramOrder<'a> {
     /// [`ORDER_VERSION`].
-    pub version: u32,
+    version: u32,
     /// Readable key of the cell: `model=mine,lr=0.1`.
-    pub key: &'a str,
+    key: &'a str,
     /// Seed of the run.
-    pub seed: u64,
+    seed: u64,
     /// Block of the run, from 0: how often this seed has run before.
-    pub block: usize,
+    block: usize,
     /// Parameters with their values.
-    pub parameters: &'a BTreeMap<String, Json>,
+    parameters: &'a BTreeMap<String, Json>,
     /// Threads that it may compute with.
-    pub threads: usize,
+    threads: usize,
     /// `cpu`, `cuda` or `cuda:1`.
-    pub device: String,
+    device: String,
     /// The dataset that the cell names.
-    pub dataset: Option<Dataset<'a>>,
+    dataset: Option<Dataset<'a>>,
     /// File of initial weights (`train.init-from`).
-    pub init_from: Option<&'a Path>,
+    init_from: Option<&'a Path>,
     /// Folder for files that are to be kept.
-    pub folder: Option<&'a Path>,
+    folder: Option<&'a Path>,
     /// File with the verdicts, where the program is to wait for one after every epoch.
-    pub verdicts: Option<PathBuf>,
+    verdicts: Option<PathBuf>,
 }
 
 /// A dataset in an order.
 #[derive(Debug, Serialize)]
-pub struct Dataset<'a> {
+struct Dataset<'a> {
     /// Its name in the manifest.
-    pub name: &'a str,
+    name: &'a str,
     /// Its kind.
-    pub kind: &'static str,
+    kind: &'static str,
     /// Its file or folder, absolute; `None` for generated and embedded data.
-    pub path: Option<&'a Path>,
+    path: Option<&'a Path>,
 }
 
 /// The files of a run; all but those that are to be kept are removed with it.
@@ -88,10 +88,10 @@ impl Files {
     pub(super) fn write(order: &Order<CellSpec>, program: &Program) -> io::Result<Self> {
         let temporary = tempfile::Builder::new().prefix("fieldtrial-").tempdir()?;
         let cell = &order.cell;
-        let (folder, log) = match &order.program {
-            Some(files) => (Some(files.folder.clone()), Some(files.log.clone())),
-            None => (None, None),
-        };
+        let kept = order.program.as_ref();
+        let (folder, log) = kept
+            .map(|files| (files.folder.clone(), files.log.clone()))
+            .unzip();
         if let Some(folder) = &folder {
             fs::create_dir_all(folder)?;
         }
@@ -134,8 +134,8 @@ impl Files {
     }
 
     /// Where what the program prints goes.
-    pub(super) fn log(&self) -> Option<PathBuf> {
-        self.log.clone()
+    pub(super) fn log(&self) -> Option<&Path> {
+        self.log.as_deref()
     }
 
     pub(super) fn events(&self) -> EventFile {
@@ -217,23 +217,14 @@ impl Drop for Files {
 
 /// Names of the files of `code` whose bytes are not those that the plan saw.
 pub(super) fn changed_code(spec: &CommandSpec, program: &Program) -> Vec<String> {
-    let mut now = BTreeMap::new();
-    for pattern in &spec.code {
-        let folder = glob::Pattern::escape(&program.folder.to_string_lossy());
-        let all = Path::new(&folder).join(pattern);
-        let paths = glob::glob(&all.to_string_lossy());
-        for path in paths
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter(|path| path.is_file())
-        {
-            let digest = fs::read(&path).map(|bytes| blake3::hash(&bytes).to_hex().to_string());
-            now.insert(relative(&path, &program.folder), digest.unwrap_or_default());
-        }
-    }
-    let changed = now
-        .iter()
-        .filter(|(name, digest)| program.code.get(*name) != Some(digest));
-    changed.map(|(name, _)| name.clone()).collect()
+    // A file that cannot be read now has no digest: it has changed.
+    let digest = |path: &Path| Ok(PlanInputs::file_digest(path).unwrap_or_default());
+    let patterns = spec.code.iter();
+    let now = patterns.filter_map(|pattern| matching(&program.folder, pattern, digest).ok());
+    let now: BTreeMap<String, String> = now.flatten().collect();
+    let is_changed = |(name, digest): &(String, String)| program.code.get(name) != Some(digest);
+    now.into_iter()
+        .filter(is_changed)
+        .map(|(name, _)| name)
+        .collect()
 }

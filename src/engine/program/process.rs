@@ -123,7 +123,7 @@ impl Process {
     /// The largest memory seen: the sum over its processes, or of one of them.
     pub(super) fn peak_bytes(&self) -> Option<u64> {
         let sampled = Some(self.peak_bytes).filter(|bytes| *bytes > 0);
-        sampled.max(descendants::use_of_children().0)
+        sampled.max(descendants::peak_rss_bytes())
     }
 }
 

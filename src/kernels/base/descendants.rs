@@ -107,21 +107,12 @@ pub fn resident_bytes_of(processes: &[u32]) -> u64 {
     pages * u64::try_from(page).unwrap_or(4096)
 }
 
-/// The largest peak of resident memory, in bytes, and the CPU seconds of all descendants that have been waited for.
-pub fn use_of_children() -> (Option<u64>, Option<f64>) {
+/// The largest peak of resident memory, in bytes, of the descendants that have been waited for.
+pub fn peak_rss_bytes() -> Option<u64> {
     #[cfg(unix)]
-    {
-        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: the pointer is to live, writable memory of the type that `getrusage` requires.
-        if unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) } != 0 {
-            return (None, None);
-        }
-        // SAFETY: zeroed bytes are a valid `rusage` (integers only), and `getrusage` has filled it.
-        let used = super::os::ended(0, &unsafe { usage.assume_init() });
-        (used.peak_rss_bytes, used.cpu_s)
-    }
+    return super::os::peak_rss_bytes_of(libc::RUSAGE_CHILDREN);
     #[cfg(not(unix))]
-    (None, None)
+    None
 }
 
 /// Limits this process, and those that it starts, to `count` of its cores, from number `first` on (Linux).

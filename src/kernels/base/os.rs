@@ -112,7 +112,7 @@ pub fn wait_without_blocking(child: &mut Child) -> io::Result<Option<Ended>> {
 }
 
 #[cfg(unix)]
-pub(super) fn ended(status: i32, usage: &libc::rusage) -> Ended {
+fn ended(status: i32, usage: &libc::rusage) -> Ended {
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
     Ended {
         code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
@@ -139,17 +139,21 @@ pub fn resident_bytes() -> Option<u64> {
 /// Peak resident memory of this process, in bytes; `None` if the system does not report it.
 pub fn peak_rss_bytes() -> Option<u64> {
     #[cfg(unix)]
-    {
-        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-        // SAFETY: the pointer is to live, writable memory of the type that `getrusage` requires.
-        if unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) } != 0 {
-            return None;
-        }
-        // SAFETY: zeroed bytes are a valid `rusage` (integers only), and `getrusage` has filled it.
-        peak_of(&unsafe { usage.assume_init() })
-    }
+    return peak_rss_bytes_of(libc::RUSAGE_SELF);
     #[cfg(not(unix))]
     None
+}
+
+/// The same of `RUSAGE_SELF` or `RUSAGE_CHILDREN`: of these the largest of one process that has been waited for.
+#[cfg(unix)]
+pub(super) fn peak_rss_bytes_of(who: libc::c_int) -> Option<u64> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is to live, writable memory of the type that `getrusage` requires.
+    if unsafe { libc::getrusage(who, usage.as_mut_ptr()) } != 0 {
+        return None;
+    }
+    // SAFETY: zeroed bytes are a valid `rusage` (integers only), and `getrusage` has filled it.
+    peak_of(&unsafe { usage.assume_init() })
 }
 
 #[cfg(unix)]

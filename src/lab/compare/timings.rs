@@ -1,7 +1,7 @@
 //! Times of two cells: which runs are compared, and the ratio of every timing.
 
 use crate::base::statistics::median;
-use crate::results::{BlockRow, Direction, TIMED, fixed_column, own_times, value};
+use crate::results::{BlockRow, Direction, fixed_column, timed_columns, value};
 
 use super::cells::Cell;
 use super::verdict::ratio;
@@ -53,8 +53,7 @@ impl<'a> Runs<'a> {
 pub(super) fn timings(before: &Cell<'_>, after: &Cell<'_>, runs: &Runs<'_>) -> Vec<TimingChange> {
     let samples = before.samples_per_step().zip(after.samples_per_step());
     let differing = samples.filter(|(old, new)| old != new);
-    let own = own_times(&after.set.plan);
-    let columns = TIMED.into_iter().chain(own).enumerate();
+    let columns = timed_columns(&after.set.plan).enumerate();
     let columns = columns.filter_map(|(place, column)| {
         let scale = differing.filter(|_| column.ends_with("_ms"));
         let (by_old, by_new) = scale.unwrap_or((1, 1));

@@ -4,7 +4,7 @@ use crate::event::{RunFacts, RunTimes};
 use crate::models::Better;
 use crate::plan::CellSpec;
 
-use super::columns::{Column, TIMES, fixed_column, metric_column};
+use super::columns::{Column, TIMED, TIMES, fixed_column, metric_column};
 use super::{ColumnInfo, Direction, PlanFile};
 
 /// Describes a metric that the command of a cell declares, or its best value over epochs.
@@ -63,8 +63,13 @@ pub fn fold_own_times(times: &mut RunTimes) {
     }
 }
 
+/// Columns of `blocks.csv` whose medians are in `timings.csv`: the fixed ones, then those of commands.
+pub fn timed_columns(plan: &PlanFile) -> impl Iterator<Item = &str> {
+    TIMED.into_iter().chain(own_times(plan))
+}
+
 /// Names of the times of commands that have a column of their own in `blocks.csv` and `timings.csv`.
-pub fn own_times(plan: &PlanFile) -> impl Iterator<Item = &str> {
+pub(crate) fn own_times(plan: &PlanFile) -> impl Iterator<Item = &str> {
     let times = plan.columns.iter().filter(|column| column.is_time);
     times
         .map(|column| &*column.name)

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use crate::event::{EpochRow, Metric, RunFacts, RunTimes};
 
-use super::columns::{EPOCHS, FACTS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMED, TIMES};
-use super::command_columns::own_times;
+use super::columns::{EPOCHS, FACTS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMES};
+use super::command_columns::{own_times, timed_columns};
 use super::files::read_text;
 use super::ops::read_ops;
 use super::plan_file::read_plan;
@@ -180,8 +180,7 @@ fn read_timings(path: &Path, plan: &PlanFile) -> Result<Vec<TimingRow>, ResultsE
             values: BTreeMap::new(),
             outliers: cursor.next()?,
         };
-        let names = TIMED.into_iter().chain(own_times(plan));
-        for name in names.filter(|name| table.has(name)) {
+        for name in timed_columns(plan).filter(|name| table.has(name)) {
             if cursor.is_empty_for(3) {
                 cursor.skip(3);
                 continue;

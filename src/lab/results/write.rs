@@ -10,9 +10,9 @@ use serde::Serialize;
 use crate::event::Metric;
 
 use super::columns::{
-    Column, EPOCHS, FACTS, OPS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMED, TIMES, axis_columns,
+    Column, EPOCHS, FACTS, OPS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMES, axis_columns,
 };
-use super::command_columns::{own_times, show_fact, show_time};
+use super::command_columns::{own_times, show_fact, show_time, timed_columns};
 use super::field::Field;
 use super::files::{create_folder, remove_stale, write_if_changed};
 use super::plan_file::plan_json;
@@ -111,8 +111,7 @@ pub(crate) fn timings_header(plan: &PlanFile) -> Vec<String> {
     let mut header = vec!["key".to_owned()];
     header.extend(axis_columns(plan));
     header.extend(["n", "env_id", "interval", "outliers"].map(str::to_owned));
-    let names = TIMED.into_iter().chain(own_times(plan));
-    header.extend(names.flat_map(ends));
+    header.extend(timed_columns(plan).flat_map(ends));
     header
 }
 
@@ -184,8 +183,7 @@ fn timings_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
         let kind = row.values.values().next().map(|interval| interval.kind);
         let kind = kind.map_or("", IntervalKind::text).to_owned();
         fields.extend([row.n.show(), row.env_id.clone(), kind, row.outliers.show()]);
-        let names = TIMED.into_iter().chain(own_times(&results.plan));
-        fields.extend(names.flat_map(|name| {
+        fields.extend(timed_columns(&results.plan).flat_map(|name| {
             let interval = row.values.get(name);
             let ends = interval.map(|one| [one.median, one.low, one.high].map(|end| end.show()));
             ends.unwrap_or_default()

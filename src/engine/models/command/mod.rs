@@ -100,7 +100,7 @@ pub enum Better {
 }
 
 /// Names that events give a meaning of their own; no metric has one.
-pub const EVENT_KEYS: [&str; 8] = [
+const EVENT_KEYS: [&str; 8] = [
     "event",
     "epoch",
     "epochs",
@@ -225,13 +225,17 @@ impl CommandSpec {
     }
 }
 
-/// A metric becomes a column: lower-case letters, digits and `_`, and no name that events use otherwise.
-fn wrong_metric_name(name: &str) -> Option<Mistake> {
-    let is_word = name.starts_with(|letter: char| letter.is_ascii_lowercase())
+/// Whether a name has lower-case letters, digits and `_`, a letter first.
+fn is_word(name: &str) -> bool {
+    name.starts_with(|letter: char| letter.is_ascii_lowercase())
         && name
             .chars()
-            .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
-    let message = if !is_word {
+            .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
+}
+
+/// A metric becomes a column: lower-case letters, digits and `_`, and no name that events use otherwise.
+fn wrong_metric_name(name: &str) -> Option<Mistake> {
+    let message = if !is_word(name) {
         format!("a metric has lower-case letters, digits and `_`, not `{name}`")
     } else if EVENT_KEYS.contains(&name) {
         format!("`{name}` has a meaning of its own in events; a metric needs another name")

@@ -96,11 +96,7 @@ fn path(name: &str, keys: &[&str]) -> Vec<String> {
 }
 
 fn wrong_name(name: &str) -> Option<String> {
-    let is_word = name.starts_with(|letter: char| letter.is_ascii_lowercase())
-        && name
-            .chars()
-            .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
-    if !is_word {
+    if !super::is_word(name) {
         return Some(format!(
             "a parameter has lower-case letters, digits and `_`, not `{name}`"
         ));
