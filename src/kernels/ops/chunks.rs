@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
-use super::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_chunk};
+use super::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_chunk, for_each_zipped, map_items};
 
 /// Calls `kernel` with groups of whole rows of `out`, each with the index of its first row.
 ///
@@ -22,20 +20,16 @@ pub fn for_rows_beside(
     out: &mut [f32],
     (rows, row_len): (usize, usize),
     (beside, each): (&mut [f32], usize),
-    kernel: impl Fn(usize, &mut [f32], &mut [f32]) + Sync + Send,
+    kernel: impl Fn(usize, &mut [f32], &mut [f32]) + Sync,
 ) {
     let large = out.len() >= ELEMENTWISE_LEN;
-    let (len, each) = ((rows * row_len).max(1), each.max(1));
-    let call = |(group, (out, beside)): (usize, (&mut [f32], &mut [f32]))| {
-        kernel(group * rows, out, beside);
-    };
-    if large {
-        let groups = out.par_chunks_mut(len).zip(beside.par_chunks_mut(each));
-        groups.enumerate().for_each(call);
-    } else {
-        let groups = out.chunks_mut(len).zip(beside.chunks_mut(each));
-        groups.enumerate().for_each(call);
-    }
+    for_each_zipped(
+        large,
+        [(out, rows * row_len), (beside, each)],
+        |group, [out, beside]| {
+            kernel(group * rows, out, beside);
+        },
+    );
 }
 
 /// Number of rows in a group of [`for_rows`].
@@ -58,7 +52,7 @@ pub fn sum_row(row: &[f32], term: impl Fn(f32) -> f32) -> f32 {
 }
 
 /// Adds up `partial` over the chunks of `0..len`, in index order.
-pub fn sum_chunks(len: usize, partial: impl Fn(Range<usize>) -> f64 + Sync + Send) -> f64 {
+pub fn sum_chunks(len: usize, partial: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
     // Not `sum`, whose empty sum is -0.
     map_chunks(len, CHUNK, len, partial)
         .iter()
@@ -70,14 +64,14 @@ pub fn map_chunks<T: Send>(
     len: usize,
     chunk: usize,
     values: usize,
-    map: impl Fn(Range<usize>) -> T + Sync + Send,
+    map: impl Fn(Range<usize>) -> T + Sync,
 ) -> Vec<T> {
     let call = |index: usize| map(index * chunk..len.min((index + 1) * chunk));
     let chunks = len.div_ceil(chunk);
     if values < ELEMENTWISE_LEN || chunks < 2 {
         (0..chunks).map(call).collect()
     } else {
-        (0..chunks).into_par_iter().map(call).collect()
+        map_items((0..chunks).collect(), &call)
     }
 }
 

@@ -32,17 +32,10 @@ pub fn for_each_chunk_pair(
     kernel: impl Fn(usize, &mut [f32], &mut [f32]) + Sync,
 ) {
     assert_eq!(first.len(), second.len(), "two outputs of one length");
-    let chunk = chunk.max(1);
-    let call = |(i, (a, b)): (usize, (&mut [f32], &mut [f32]))| kernel(i * chunk, a, b);
-    if first.len() >= ELEMENTWISE_LEN {
-        let pairs = first
-            .par_chunks_mut(chunk)
-            .zip(second.par_chunks_mut(chunk));
-        pairs.enumerate().for_each(call);
-    } else {
-        let pairs = first.chunks_mut(chunk).zip(second.chunks_mut(chunk));
-        pairs.enumerate().for_each(call);
-    }
+    let large = first.len() >= ELEMENTWISE_LEN;
+    for_each_zipped(large, [(first, chunk), (second, chunk)], |index, [a, b]| {
+        kernel(index * chunk, a, b);
+    });
 }
 
 /// As [`for_each_chunk`], on several threads if `parallel`.
@@ -52,23 +45,66 @@ pub fn for_each_chunk_if(
     chunk: usize,
     kernel: impl Fn(usize, &mut [f32]) + Sync,
 ) {
-    // `chunk` is 0 only for an empty output.
+    // A length of 0 belongs to an empty output.
     let chunk = chunk.max(1);
-    let call = |(i, values): (usize, &mut [f32])| kernel(i * chunk, values);
     if parallel {
-        output.par_chunks_mut(chunk).enumerate().for_each(call);
+        for_each_chunk_in_parallel(output, chunk, &kernel);
     } else {
-        output.chunks_mut(chunk).enumerate().for_each(call);
+        let chunks = output.chunks_mut(chunk).enumerate();
+        chunks.for_each(|(index, values)| kernel(index * chunk, values));
     }
 }
 
-/// Calls `kernel` with every index below `count`, on several threads if `parallel`.
-pub fn for_each_index(parallel: bool, count: usize, kernel: impl Fn(usize) + Sync + Send) {
+/// The kernel is a trait object for the reason of [`for_each_item`].
+fn for_each_chunk_in_parallel(
+    output: &mut [f32],
+    chunk: usize,
+    kernel: &(dyn Fn(usize, &mut [f32]) + Sync),
+) {
+    let chunks = output.par_chunks_mut(chunk).enumerate();
+    chunks.for_each(|(index, values)| kernel(index * chunk, values));
+}
+
+/// Splits each of `outputs` into chunks of its own length and calls `kernel(index, chunks)` with the chunks number `index`
+/// of all, for as long as every output has one; on several threads if `parallel`.
+pub fn for_each_zipped<const N: usize>(
+    parallel: bool,
+    outputs: [(&mut [f32], usize); N],
+    kernel: impl Fn(usize, [&mut [f32]; N]) + Sync,
+) {
+    let mut chunks = outputs.map(|(output, len)| output.chunks_mut(len.max(1)));
+    let zipped = std::iter::from_fn(|| {
+        let group = chunks.each_mut().map(Iterator::next);
+        let whole = group.iter().all(Option::is_some);
+        whole.then(|| group.map(Option::unwrap_or_default))
+    });
+    let zipped = zipped.enumerate().collect();
+    for_each_item(parallel, zipped, &|(index, group)| kernel(index, group));
+}
+
+/// Calls `task` with every index below `count`, on several threads if `parallel`.
+pub fn for_each_index(parallel: bool, count: usize, task: impl Fn(usize) + Sync) {
     if parallel {
-        (0..count).into_par_iter().for_each(kernel);
+        for_each_item(true, (0..count).collect(), &task);
     } else {
-        (0..count).for_each(kernel);
+        (0..count).for_each(task);
     }
+}
+
+/// Calls `task` with every item, on several threads if `parallel`.
+///
+/// The task is a trait object: rayon's code is large, and would be compiled anew for every closure.
+pub fn for_each_item<T: Send>(parallel: bool, items: Vec<T>, task: &(dyn Fn(T) + Sync)) {
+    if parallel {
+        items.into_par_iter().for_each(task);
+    } else {
+        items.into_iter().for_each(task);
+    }
+}
+
+/// `map` of every item, in order, on several threads; a trait object as in [`for_each_item`].
+pub fn map_items<T: Send, R: Send>(items: Vec<T>, map: &(dyn Fn(T) -> R + Sync)) -> Vec<R> {
+    items.into_par_iter().map(map).collect()
 }
 
 /// `target += values`, elementwise.

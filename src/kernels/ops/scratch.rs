@@ -13,16 +13,25 @@ thread_local! {
 /// Calls may be nested, also through rayon, which can start another task on a waiting thread: each call gets separate
 /// memory.
 pub(super) fn with_scratch<R>(len: usize, work: impl FnOnce(&mut [f32]) -> R) -> R {
-    let needed = len + RESERVE;
-    let mut memory = KEPT.with_borrow_mut(|kept| take_best(kept, needed));
-    if memory.len() < needed {
-        // Not `resize`, which would copy the old content.
-        memory = vec![0.0; needed];
-    }
+    let mut memory = take(len + RESERVE);
     let first = start(&memory);
     let result = work(&mut memory[first..first + len]);
-    KEPT.with_borrow_mut(|kept| kept.push(memory));
+    keep(memory);
     result
+}
+
+/// A kept vector, or a new one, of at least `len` values.
+fn take(len: usize) -> Vec<f32> {
+    let memory = KEPT.with_borrow_mut(|kept| take_best(kept, len));
+    if memory.len() < len {
+        // Not `resize`, which would copy the old content.
+        return vec![0.0; len];
+    }
+    memory
+}
+
+fn keep(memory: Vec<f32>) {
+    KEPT.with_borrow_mut(|kept| kept.push(memory));
 }
 
 /// The smallest kept vector that is large enough, otherwise the largest, so that few vectors are kept.

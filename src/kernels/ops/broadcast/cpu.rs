@@ -7,7 +7,7 @@ use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 use crate::ops::chunks::for_rows;
 use crate::ops::gemm::Accumulate;
-use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if};
+use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_chunk_if, for_each_item};
 use crate::ops::simd::simd;
 
 /// Columns that one task sums: so few that the sums stay in the L1 cache, so many that reads are of whole cache lines.
@@ -86,12 +86,7 @@ impl BroadcastKernel for Cpu {
                 }
             }
         };
-        if is_large {
-            use rayon::prelude::*;
-            tasks.into_par_iter().enumerate().for_each(one);
-        } else {
-            tasks.into_iter().enumerate().for_each(one);
-        }
+        for_each_item(is_large, tasks.into_iter().enumerate().collect(), &one);
         Ok(())
     }
 

@@ -28,6 +28,13 @@ fn assert_near(case: &str, found: &Answer, expected: &Answer, tolerance: f32) {
     }
 }
 
+/// Says what was checked: `--nocapture` lists every operation, property and device.
+fn tell(case: &Case<TestDevice>, property: &str) {
+    let device = std::any::type_name::<TestDevice>();
+    let device = device.rsplit("::").next().unwrap_or(device);
+    println!("checked: {}, {property}, {device}", case.name);
+}
+
 fn has_gradient(answer: &Answer) -> bool {
     answer.iter().any(|(part, _)| part.starts_with("gradient"))
 }
@@ -50,9 +57,9 @@ fn gradients_are_those_of_finite_differences() {
         }
         let expected = answer(&case, Size::Small, Property::Differences);
         assert_near(case.name, &found, &expected, 2e-3);
+        tell(&case, "finite differences");
         checked += 1;
     }
-    println!("{checked} operations");
     assert!(checked > 20, "{checked} operations");
 }
 
@@ -71,6 +78,7 @@ fn a_batch_is_its_samples() {
             }
             let whole = answer(&case, size, Property::Gradients);
             assert_near(case.name, &whole, &samples, 2e-5);
+            tell(&case, "batch");
             checked += 1;
         }
     }
@@ -98,6 +106,7 @@ fn one_and_two_threads_give_the_same_bits() {
             values.map(|value| value.to_bits()).collect()
         };
         assert!(bits(&one) == bits(&two), "{}", case.name);
+        tell(&case, "threads");
     }
 }
 

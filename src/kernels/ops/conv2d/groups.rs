@@ -1,12 +1,10 @@
 //! Convolutions on the CPU whose channels are cut into groups: the channels of each group are copied together, and every
 //! group is convolved as if it were alone.
 
-use rayon::prelude::*;
-
 use super::{Conv2dSize, cpu};
 use crate::ops::chunks::for_rows;
 use crate::ops::gemm::Accumulate;
-use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP, for_each_chunk_if};
+use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP, for_each_chunk_if, for_each_item};
 use crate::ops::scratch::with_scratch;
 
 /// Values that one task copies at a time: they stay in the L2 cache while one group after another takes its own.
@@ -115,17 +113,8 @@ fn gather(from: &[f32], groups: usize, channels: usize, to: &mut [f32]) {
             }
         }
     };
-    if from.len() >= ELEMENTWISE_LEN {
-        parts
-            .into_par_iter()
-            .zip(from.par_chunks(rows * row))
-            .for_each(copy);
-    } else {
-        parts
-            .into_iter()
-            .zip(from.chunks(rows * row))
-            .for_each(copy);
-    }
+    let parts = parts.into_iter().zip(from.chunks(rows * row)).collect();
+    for_each_item(from.len() >= ELEMENTWISE_LEN, parts, &copy);
 }
 
 /// The inverse of [`gather`], added to `to` or replacing it.

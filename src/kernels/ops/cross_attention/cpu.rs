@@ -1,14 +1,14 @@
 //! Cross-attention on the CPU: one task per sequence, independent of the number of threads.
 
-use dfdx::tensor::Cpu;
-use rayon::prelude::*;
-
 use super::{AttentionKind, CrossAttentionKernel, CrossAttentionSize, long, short};
 use crate::device::{Backend, Buffer};
-use crate::ops::parallel::{CHUNK, PRODUCT_FLOP, for_each_chunk, for_each_chunk_if};
+use crate::ops::parallel::{
+    CHUNK, PRODUCT_FLOP, for_each_chunk, for_each_chunk_if, for_each_zipped,
+};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::{Result, math};
+use dfdx::tensor::Cpu;
 
 /// One sequence's queries (or their gradients), keys and values, row-major `(N, C)` and `(M, C)`.
 #[derive(Debug, Clone, Copy)]
@@ -83,19 +83,15 @@ impl CrossAttentionKernel for Cpu {
             });
         };
         let [dq, dk, dv] = &mut grads;
-        if size.work().backward >= PRODUCT_FLOP as u64 {
-            let pairs = dk
-                .par_chunks_exact_mut(key_len)
-                .zip(dv.par_chunks_exact_mut(key_len));
-            let all = dq.par_chunks_exact_mut(query_len).zip(pairs).enumerate();
-            all.for_each(|(index, (q, (k, v)))| one(index, &mut Gradients { q, k, v }));
-        } else {
-            let pairs = dk
-                .chunks_exact_mut(key_len)
-                .zip(dv.chunks_exact_mut(key_len));
-            let all = dq.chunks_exact_mut(query_len).zip(pairs).enumerate();
-            all.for_each(|(index, (q, (k, v)))| one(index, &mut Gradients { q, k, v }));
-        }
+        let large = size.work().backward >= PRODUCT_FLOP as u64;
+        let outputs = [
+            (&mut **dq, query_len),
+            (&mut **dk, key_len),
+            (&mut **dv, key_len),
+        ];
+        for_each_zipped(large, outputs, |index, [q, k, v]| {
+            one(index, &mut Gradients { q, k, v });
+        });
         if size.kind == AttentionKind::Linear {
             through_features(dq, &q_features);
             through_features(dk, &k_features);

@@ -1,8 +1,5 @@
 //! Fixed points on the CPU: one sample per vector lane, chunks of 64 samples on several threads if worthwhile.
 
-use dfdx::tensor::Cpu;
-use rayon::prelude::*;
-
 use super::block::{Block, Transposed, Widths};
 use super::chunk::{Chunk, Head, Run, SAMPLES};
 use super::gradients::Gradients;
@@ -10,8 +7,9 @@ use super::lanes::transposed;
 use super::{AttentionBlock, FixedPoint, FixedPointKernel, Solution};
 use crate::device::{Backend, Buffer};
 use crate::ops::aligned::Aligned;
-use crate::ops::parallel::PRODUCT_FLOP;
+use crate::ops::parallel::{PRODUCT_FLOP, map_items};
 use crate::ops::{AttentionKind, Result, Var};
+use dfdx::tensor::Cpu;
 
 /// Largest state width: beyond it, matrix products are faster than products in lanes.
 const WIDEST: usize = 128;
@@ -91,8 +89,7 @@ impl FixedPointKernel for Cpu {
         let records: usize = records.map(Aligned::len).sum();
         // Every recorded number takes part in products of about the state's width.
         let parts: Vec<Gradients> = if records * d >= PRODUCT_FLOP {
-            let grads: Vec<&[f32]> = grads.collect();
-            saved.chunks.into_par_iter().zip(grads).map(one).collect()
+            map_items(saved.chunks.into_iter().zip(grads).collect(), &one)
         } else {
             saved.chunks.into_iter().zip(grads).map(one).collect()
         };
@@ -119,7 +116,7 @@ fn solve(chunks: &mut [Chunk], run: &Run<'_>, flop: u64) -> usize {
     let parallel = chunks.len() > 1 && flop >= 4 * PRODUCT_FLOP as u64;
     let mut step = || -> f64 {
         if parallel {
-            let parts: Vec<f64> = chunks.par_iter_mut().map(|chunk| chunk.step(run)).collect();
+            let parts = map_items(chunks.iter_mut().collect(), &|chunk| chunk.step(run));
             parts.iter().sum()
         } else {
             chunks.iter_mut().map(|chunk| chunk.step(run)).sum()

@@ -37,11 +37,14 @@ impl WithSimd for Dots {
             };
             // SAFETY: columns of the operands of a `Dots`, whose creator guaranteed their memory.
             unsafe {
-                match n {
-                    1 => dots_down::<S, 1>(simd, at),
-                    2 => dots_down::<S, 2>(simd, at),
-                    3 => dots_down::<S, 3>(simd, at),
-                    _ => dots_down::<S, 4>(simd, at),
+                if n == 1 {
+                    dots_down::<S, 1>(simd, at);
+                } else if const { tile_vectors::<S>() == 2 } || n == 2 {
+                    dots_down::<S, 2>(simd, at);
+                } else if n == 3 {
+                    dots_down::<S, 3>(simd, at);
+                } else {
+                    dots_down::<S, 4>(simd, at);
                 }
             }
         }

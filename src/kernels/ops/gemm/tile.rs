@@ -64,7 +64,7 @@ impl Operands {
 
 /// Number of vectors side by side in a tile: as many as leave registers for a row of B.
 #[inline(always)]
-pub(super) fn tile_vectors<S: Simd>() -> usize {
+pub(super) const fn tile_vectors<S: Simd>() -> usize {
     if S::REGISTER_COUNT >= 32 { 4 } else { 2 }
 }
 
@@ -147,15 +147,22 @@ fn across<S: Simd>(simd: S, panel: Operands, ahead: &mut Ahead) {
         // SAFETY: the operands are a part of those of a `Broadcast`, whose creator guaranteed their memory.
         unsafe {
             // Only full-width tiles have no mask: a mask costs little, another compiled copy of every tile more.
-            match (n.div_ceil(lanes), rest == lanes) {
-                (1, _) => down::<S, 1, true>(simd, at, last, ahead),
-                (2, full) if full && width == 2 * lanes => {
+            let vectors = n.div_ceil(lanes);
+            if vectors == 1 {
+                down::<S, 1, true>(simd, at, last, ahead);
+            } else if const { tile_vectors::<S>() == 2 } {
+                if rest == lanes {
                     down::<S, 2, false>(simd, at, last, ahead);
+                } else {
+                    down::<S, 2, true>(simd, at, last, ahead);
                 }
-                (2, _) => down::<S, 2, true>(simd, at, last, ahead),
-                (3, _) => down::<S, 3, true>(simd, at, last, ahead),
-                (_, true) => down::<S, 4, false>(simd, at, last, ahead),
-                (_, false) => down::<S, 4, true>(simd, at, last, ahead),
+            } else {
+                match (vectors, rest == lanes) {
+                    (2, _) => down::<S, 2, true>(simd, at, last, ahead),
+                    (3, _) => down::<S, 3, true>(simd, at, last, ahead),
+                    (_, true) => down::<S, 4, false>(simd, at, last, ahead),
+                    (_, false) => down::<S, 4, true>(simd, at, last, ahead),
+                }
             }
         }
     }

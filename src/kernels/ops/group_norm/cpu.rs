@@ -2,9 +2,6 @@
 //! reuses the memory of the result's gradient. All loops are over whole rows of channels, so that they vectorise for any
 //! group size.
 
-use dfdx::tensor::Cpu;
-use rayon::prelude::*;
-
 use super::moments::{MOMENTS, part_count, part_rows};
 use super::sample::{
     Channels, SUMS, add_parts, combine_rows, measure, with_channels, with_factors,
@@ -12,10 +9,11 @@ use super::sample::{
 use super::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize};
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
-use crate::ops::parallel::ELEMENTWISE_LEN;
+use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_zipped};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::{Activation, GradSlots, Result, Var};
+use dfdx::tensor::Cpu;
 
 impl GroupNormKernel for Cpu {
     fn group_norm(
@@ -99,19 +97,14 @@ pub(in crate::ops) fn each_sample(
     task: impl Fn(usize, &mut [f32], &mut [f32]) + Sync,
 ) {
     let (sample, own) = (values.len() / size.batch, beside.len() / size.batch);
-    if values.len() >= ELEMENTWISE_LEN {
-        values
-            .par_chunks_exact_mut(sample)
-            .zip(beside.par_chunks_exact_mut(own))
-            .enumerate()
-            .for_each(|(b, (values, own))| task(b, values, own));
-    } else {
-        values
-            .chunks_exact_mut(sample)
-            .zip(beside.chunks_exact_mut(own))
-            .enumerate()
-            .for_each(|(b, (values, own))| task(b, values, own));
-    }
+    let large = values.len() >= ELEMENTWISE_LEN;
+    for_each_zipped(
+        large,
+        [(values, sample), (beside, own)],
+        |b, [values, own]| {
+            task(b, values, own);
+        },
+    );
 }
 
 /// The values of sample `b`.

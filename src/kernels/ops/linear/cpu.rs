@@ -3,21 +3,19 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dfdx::tensor::Cpu;
-use rayon::prelude::*;
-
 use super::{LinearKernel, LinearSize};
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
 use crate::ops::chunks::rows_per_chunk;
 use crate::ops::gemm::{Accumulate, Matrix, rows_product, tall_product};
 use crate::ops::parallel::{
-    CHUNK, ELEMENTWISE_LEN, add_assign, for_each_chunk, for_each_chunk_pair,
+    CHUNK, ELEMENTWISE_LEN, add_assign, for_each_chunk, for_each_chunk_pair, for_each_zipped,
 };
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::update::squares;
 use crate::ops::{Activation, Result};
+use dfdx::tensor::Cpu;
 
 /// Number of rows of one partial result of column sums.
 const SUM_ROWS: usize = 1024;
@@ -117,18 +115,11 @@ impl LinearKernel for Cpu {
         let columns = grad_bias.len();
         let chunk = (SUM_ROWS * columns).max(1);
         with_scratch(grad.len().div_ceil(chunk) * columns, |partials| {
-            let part = |((grad, slopes), sums): ((&mut [f32], &[f32]), &mut [f32])| {
-                simd!(multiply_and_sum(grad, slopes, sums));
-            };
-            if slopes.len() >= ELEMENTWISE_LEN {
-                let operands = grad.par_chunks_mut(chunk).zip(slopes.par_chunks(chunk));
-                let sums = partials.par_chunks_mut(columns.max(1));
-                operands.zip(sums).for_each(part);
-            } else {
-                let operands = grad.chunks_mut(chunk).zip(slopes.chunks(chunk));
-                let sums = partials.chunks_mut(columns.max(1));
-                operands.zip(sums).for_each(part);
-            }
+            let large = slopes.len() >= ELEMENTWISE_LEN;
+            let outputs = [(grad.as_mut_slice(), chunk), (&mut *partials, columns)];
+            for_each_zipped(large, outputs, |index, [grad, sums]| {
+                simd!(multiply_and_sum(grad, &slopes[index * chunk..], sums));
+            });
             partials
                 .chunks_exact(columns.max(1))
                 .for_each(|partial| add_assign(grad_bias, partial));

@@ -1,8 +1,5 @@
 //! The end of a residual block on the CPU: samples in parallel, each read once from memory and again from the L2 cache.
 
-use dfdx::tensor::Cpu;
-use rayon::prelude::*;
-
 use super::NormResidualKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, Silu};
@@ -13,10 +10,11 @@ use crate::ops::group_norm::moments::{MOMENTS, part_count, part_rows};
 use crate::ops::group_norm::sample::{
     Channels, SUMS, add_parts, combine_rows, measure, with_channels, with_factors,
 };
-use crate::ops::parallel::ELEMENTWISE_LEN;
+use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_zipped};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::{GradSlots, GroupNormSaved, GroupNormSize, Result, Var};
+use dfdx::tensor::Cpu;
 
 impl NormResidualKernel for Cpu {
     const FUSES: bool = true;
@@ -73,23 +71,15 @@ impl NormResidualKernel for Cpu {
             };
             sample.backward(grad, grad_x, sums);
         };
-        if grad_output.len() >= ELEMENTWISE_LEN {
-            let samples = grad_output
-                .par_chunks_exact_mut(len)
-                .zip(grad_x.par_chunks_exact_mut(len));
-            let samples = samples.zip(sums.par_chunks_exact_mut(2 * size.channels));
-            samples
-                .enumerate()
-                .for_each(|(b, ((grad, grad_x), sums))| task(b, grad, grad_x, sums));
-        } else {
-            let samples = grad_output
-                .chunks_exact_mut(len)
-                .zip(grad_x.chunks_exact_mut(len));
-            let samples = samples.zip(sums.chunks_exact_mut(2 * size.channels));
-            samples
-                .enumerate()
-                .for_each(|(b, ((grad, grad_x), sums))| task(b, grad, grad_x, sums));
-        }
+        let large = grad_output.len() >= ELEMENTWISE_LEN;
+        let outputs = [
+            (grad_output.as_mut_slice(), len),
+            (grad_x.as_mut_slice(), len),
+            (sums.as_mut_slice(), 2 * size.channels),
+        ];
+        for_each_zipped(large, outputs, |b, [grad, grad_x, sums]| {
+            task(b, grad, grad_x, sums);
+        });
         for (var, mut grad) in [(x, grad_x), (residual, grad_output)] {
             if var.needs_grad() {
                 slots.put(var, grad)?;

@@ -3,12 +3,10 @@
 
 use std::mem::take;
 
-use dfdx::tensor::Cpu;
-use rayon::prelude::*;
-
 use super::{StepState, factor, same_length, stateless};
-use crate::ops::parallel::{CHUNK, ELEMENTWISE_LEN};
+use crate::ops::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_item};
 use crate::ops::{Grads, Module, Result, for_each_parameter};
+use dfdx::tensor::Cpu;
 
 /// A parameter, its gradient and its state, or a chunk of each.
 struct Operands<V, const N: usize> {
@@ -53,14 +51,10 @@ pub(super) fn for_all<const N: usize>(
         kernel(part.parameter, part.gradient, part.state, part.factor);
     };
     let values: usize = all.iter().map(|operands| operands.parameter.len()).sum();
-    if values < ELEMENTWISE_LEN {
-        all.iter_mut()
-            .flat_map(|all| all.chunks(usize::MAX))
-            .for_each(call);
-    } else {
-        let chunks: Vec<_> = all.iter_mut().flat_map(|all| all.chunks(CHUNK)).collect();
-        chunks.into_par_iter().for_each(call);
-    }
+    let large = values >= ELEMENTWISE_LEN;
+    let chunk = if large { CHUNK } else { usize::MAX };
+    let chunks = all.iter_mut().flat_map(|all| all.chunks(chunk)).collect();
+    for_each_item(large, chunks, &call);
     let mut all = all.into_iter();
     for_each_parameter(module, |index, parameter| {
         if let Some(operands) = all.next() {
