@@ -39,7 +39,8 @@ pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordErr
         for entry in &mut entries {
             let entry = entry?;
             check(store, &entry.run)?;
-            collected.of_other_code += usize::from(!current.contains(&entry.run.keys.code_hash));
+            let is_current = current.contains(&entry.run.keys.code_hash);
+            collected.of_other_code += usize::from(!is_current && !is_of_command(&entry.run));
             match store.take(entry)? {
                 Taken::Kept => collected.taken += 1,
                 Taken::Known => collected.known += 1,
@@ -55,12 +56,16 @@ pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordErr
     Ok(collected)
 }
 
+/// Whether a program of the user made the run, which is code of its own.
+fn is_of_command(run: &StoredRun) -> bool {
+    run.times.as_ref().is_some_and(RunTimes::is_of_command)
+}
+
 /// Compares a run with the store's run of the same cell, seed, block, code and numeric class.
 fn check(store: &Store, run: &StoredRun) -> Result<(), Disagreement> {
     // On GPUs a library may give other bits every time; the row notes this.
     // A command's bits are not ours.
-    let is_of_command = run.times.as_ref().is_some_and(RunTimes::is_of_command);
-    if is_of_command || !run.keys.numeric_class.ends_with("-cpu") {
+    if is_of_command(run) || !run.keys.numeric_class.ends_with("-cpu") {
         return Ok(());
     }
     let others = store.runs_of(&run.keys.cell_hash).iter();

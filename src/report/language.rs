@@ -25,6 +25,18 @@ use super::number::{Provenance, fixed};
 pub(crate) struct Words {
     /// The language.
     pub(crate) language: Language,
+    /// The time that a comparison judges.
+    pub(crate) timed: Timed,
+}
+
+/// The time that a comparison judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Timed {
+    /// That of a sample.
+    #[default]
+    Sample,
+    /// That of a whole run, of commands that report no steps.
+    Run,
 }
 
 /// Defines messages: methods of [`Words`], one text for each language with the same named places.
@@ -75,11 +87,34 @@ messages! {
     and(first, last) = "{first} and {last}" | "{first} und {last}";
     more(shown, count) = "{shown} and {count} more" | "{shown} und {count} weitere";
     none() = "none" | "keine";
+    sample_time() = "time per sample" | "Zeit je Sample";
+    run_time() = "time of a run" | "Zeit eines Laufs";
+    sample_time_title() = "Time per sample" | "Zeit je Sample";
+    run_time_title() = "Time of a run" | "Zeit eines Laufs";
 }
 
 impl Words {
     pub(crate) fn in_language(language: Language) -> Self {
-        Self { language }
+        Self {
+            language,
+            timed: Timed::default(),
+        }
+    }
+
+    /// Name of the time that a comparison judges.
+    pub(crate) fn timed(self) -> String {
+        match self.timed {
+            Timed::Sample => self.sample_time(),
+            Timed::Run => self.run_time(),
+        }
+    }
+
+    /// As [`Self::timed`], at the start of a title.
+    pub(crate) fn timed_title(self) -> String {
+        match self.timed {
+            Timed::Sample => self.sample_time_title(),
+            Timed::Run => self.run_time_title(),
+        }
     }
 
     /// A number that was written for English readers, as this language writes it.

@@ -35,8 +35,7 @@ impl Measure {
     /// The measure of a column.
     pub(crate) fn of(column: &str) -> Self {
         let unit = fixed_column(column)
-            .unwrap_or_else(|| metric_column(column))
-            .unit;
+            .map_or_else(|| metric_column(column).unit, |column| column.unit.clone());
         Self {
             column: column.to_owned(),
             name: words(column),

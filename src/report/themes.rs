@@ -79,7 +79,7 @@ const THEMES: [(&str, &str, Make); 15] = [
 pub(super) fn themes(source: &Source<'_, '_>) -> Vec<Theme> {
     // Sections know nothing of each other; those of ten thousand cells are a second of work.
     let cells: Vec<&Cell<'_>> = source.view.cells.iter().collect();
-    let has_commands = cells.iter().any(|cell| are_of_commands(&[cell]));
+    let has_commands = cells.iter().any(|cell| cell.is_of_command);
     let are_all_commands = are_of_commands(&cells);
     let made = THEMES.par_iter().map(|(id, title, make)| {
         let mut sections = make(source);

@@ -1,7 +1,6 @@
 //! [`View`]: a result set by cell, with everything that belongs to a cell beside it.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 
@@ -11,7 +10,6 @@ use crate::results::{
 };
 
 use super::groups::Grouping;
-use super::number::Number;
 use super::sections::parallel::Busy;
 use super::table::Column;
 
@@ -49,8 +47,8 @@ pub struct Cell<'a> {
     pub status: Status,
     /// One line, for all but `done`.
     pub reason: &'a str,
-    /// Its timings as they are shown, by column, once somebody asked: every section does, and writing numbers is slow.
-    shown: Mutex<BTreeMap<String, Option<Number>>>,
+    /// Whether a program of the user trains it.
+    pub is_of_command: bool,
 }
 
 impl<'a> View<'a> {
@@ -79,7 +77,7 @@ impl<'a> View<'a> {
                 blocks,
                 status,
                 reason,
-                shown: Mutex::default(),
+                is_of_command: set.plan.is_of_command(info),
             }
         });
         let cells: Vec<Cell<'_>> = cells.collect();
@@ -239,22 +237,6 @@ impl<'a> Cell<'a> {
             Status::Done => "done, but nothing was measured: no step after the warm-up".to_owned(),
             status => format!("{status}: {}", self.reason),
         }
-    }
-
-    /// The timing `column` as it is shown, written by `write` the first time.
-    pub(crate) fn shown_once(
-        &self,
-        column: &str,
-        write: impl FnOnce() -> Option<Number>,
-    ) -> Option<Number> {
-        // A panic between two whole entries leaves nothing half.
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = shown.get(column) {
-            return known.clone();
-        }
-        let number = write();
-        shown.insert(column.to_owned(), number.clone());
-        number
     }
 
     /// Whether its times can be shown.

@@ -95,7 +95,7 @@ fn epoch_row(facts: &RunFacts, epoch: usize) -> EpochRow {
         epoch,
         train_loss: at(facts.final_loss),
         validation: BTreeMap::from([("val_loss".to_owned(), at(facts.best_loss))]),
-        lr: 0.001,
+        lr: Some(0.001),
         steps: Vec::new(),
     }
 }

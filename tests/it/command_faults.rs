@@ -124,6 +124,8 @@ fn an_end_without_a_declared_metric_has_failed() {
 fn code_that_changes_meanwhile_has_failed() {
     let found = told("echo '# changed' >> script.sh\n", "");
     is(&found, "failed", "code changed while it ran: `script.sh`");
+    let found = told("rm script.sh\n", "");
+    is(&found, "failed", "code changed while it ran: `script.sh`");
 }
 
 #[test]

@@ -311,6 +311,15 @@ test_accuracy = 'acc=([0-9.]+)'
         project.rows_of("mine", "runs.csv")[0]["test_accuracy"],
         "0.67"
     );
+    assert_eq!(epochs[0]["lr"], "", "the program prints none");
+    let project = project.file(MANIFEST, &format!("{manifest}[measure]\nseeds = [1, 2]\n"));
+    let ended = project.run(&["plan", MANIFEST]);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.contains("no seed reaches the program"),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[test]
@@ -375,7 +384,18 @@ epochs = 3
         assert!(ended.stderr.contains(said), "{said}\n{}", ended.stderr);
     }
     let right = manifest.replace(", 2.0]", "]").replace("{rl}", "{lr}");
-    let project = project.file(MANIFEST, &right.replace("trian", "train"));
+    let right = right.replace("trian", "train");
+    let project = project.file(MANIFEST, &right.replace("mine.lr", "mine.rl"));
+    let ended = project.run(&["plan", MANIFEST]);
+    assert_eq!(ended.code, 2);
+    for said in [
+        "axis `models.mine.rl`: command `mine` has no parameter `rl`",
+        "did you mean `lr`?",
+        "mine.toml:11:",
+    ] {
+        assert!(ended.stderr.contains(said), "{said}\n{}", ended.stderr);
+    }
+    let project = project.file(MANIFEST, &right);
     let ended = project.run(&["plan", MANIFEST]);
     assert!(
         ended.stderr.contains("`train.epochs` reaches no program"),

@@ -159,7 +159,7 @@ fn outcome(cell: &PlannedCell, block: usize) -> RunOutcome {
             epoch: 0,
             train_loss: Some(0.75),
             validation: [("val_loss".to_owned(), Some(0.5))].into(),
-            lr: 0.01,
+            lr: Some(0.01),
             steps: vec![step(1.0), step(0.5)],
         }],
         profile: cell.spec.measure.profiles(block).then(profile),

@@ -195,8 +195,7 @@ impl Found {
             if place > 0 {
                 writeln!(out)?;
             }
-            let text = comparison.in_its_words(summary::text(comparison, is_coloured()));
-            out.write_all(text.as_bytes())?;
+            out.write_all(summary::text(comparison, is_coloured()).as_bytes())?;
         }
         if !equal.is_empty() {
             let gap = if told.is_empty() { "" } else { "\n" };

@@ -5,11 +5,14 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::base::shell;
 use crate::base::units::human_seconds;
 use crate::cli::run_plan::{self, StoredRuns};
 use crate::cli::{Outcome, Problem, exit_code};
+use crate::datasets::DatasetSpec;
 use crate::diag::{Failure, did_you_mean};
 use crate::execute::{Basis, Expected};
+use crate::losses::LossSpec;
 use crate::plan::{Plan, PlannedCell};
 
 use super::summary::status;
@@ -68,6 +71,21 @@ fn describe(cell: &PlannedCell, out: &mut impl Write) -> io::Result<()> {
     let (status, reason) = status(&cell.feasibility);
     let colon = if reason.is_empty() { "" } else { ": " };
     writeln!(out, "cell {}\n  {status}{colon}{reason}", cell.spec.key)?;
+    match &cell.spec.program {
+        Some(program) => writeln!(out, "  command: {}", shell::joined(&program.arguments))?,
+        None => data(cell, out)?,
+    }
+    writeln!(out, "  cell hash       {}", cell.cell_hash)?;
+    for (name, digest) in &cell.hash_parts {
+        writeln!(out, "    {name:<15} {digest}")?;
+    }
+    writeln!(out, "  task signature  {}", cell.task_signature)?;
+    writeln!(out, "  work signature  {}", cell.work_signature)?;
+    writeln!(out, "resolved")?;
+    resolved(cell, out)
+}
+
+fn data(cell: &PlannedCell, out: &mut impl Write) -> io::Result<()> {
     let facts = &cell.facts;
     let (train, validation) = (facts.train_samples, facts.validation_samples);
     let test = facts.test_samples;
@@ -78,14 +96,7 @@ fn describe(cell: &PlannedCell, out: &mut impl Write) -> io::Result<()> {
     if facts.fingerprint.is_none() {
         writeln!(out, "  data: to be generated")?;
     }
-    writeln!(out, "  cell hash       {}", cell.cell_hash)?;
-    for (name, digest) in &cell.hash_parts {
-        writeln!(out, "    {name:<15} {digest}")?;
-    }
-    writeln!(out, "  task signature  {}", cell.task_signature)?;
-    writeln!(out, "  work signature  {}", cell.work_signature)?;
-    writeln!(out, "resolved")?;
-    resolved(cell, out)
+    Ok(())
 }
 
 /// Every run of the cell: whether it is kept, or runs and why, and the estimated time.
@@ -121,8 +132,13 @@ fn resolved(cell: &PlannedCell, out: &mut impl Write) -> io::Result<()> {
     let spec = &cell.spec;
     let (model, dataset) = (&spec.model_name, &spec.dataset_name);
     lines(out, &format!("models.{model}"), &spec.model)?;
-    lines(out, &format!("datasets.{dataset}"), &spec.dataset)?;
-    lines(out, "loss", &spec.loss)?;
+    // A command that names no dataset has none, and its loss is its own.
+    if *spec.dataset != DatasetSpec::Absent {
+        lines(out, &format!("datasets.{dataset}"), &spec.dataset)?;
+    }
+    if *spec.loss != LossSpec::Own {
+        lines(out, "loss", &spec.loss)?;
+    }
     lines(out, "train", &spec.train)?;
     lines(out, "loader", &spec.loader)?;
     lines(out, "validation", &spec.validation)?;

@@ -36,7 +36,7 @@ impl Summary {
         self.runs += each.0 * each.1;
         self.is_mixed |= self.each.is_some_and(|known| known != each);
         self.each = Some(each);
-        self.to_generate |= cell.facts.fingerprint.is_none();
+        self.to_generate |= cell.generates_data;
     }
 
     pub(super) fn merge(&mut self, other: &Self) {

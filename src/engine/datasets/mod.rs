@@ -70,7 +70,7 @@ pub enum DatasetSpec {
     /// then 10 % to validate and 10 % to test on.
     Text(TextSpec),
     /// No data: what a command reads that names no dataset.
-    #[serde(rename = "none")]
+    #[serde(rename = "none", skip_deserializing)]
     #[schemars(skip)]
     Absent,
 }

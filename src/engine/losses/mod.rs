@@ -56,7 +56,7 @@ pub enum LossSpec {
     /// Mean squared error of the noise that `detector-alt` or `detector-neu` estimates in a detector's signals.
     DetectorNoise(DetectorNoiseSpec),
     /// The loss of a command, which its program computes.
-    #[serde(rename = "own")]
+    #[serde(rename = "own", skip_deserializing)]
     #[schemars(skip)]
     Own,
 }

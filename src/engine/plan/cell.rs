@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value as Json;
 
 use crate::datasets::DatasetSpec;
 use crate::device::{Arithmetic, DeviceKind};
@@ -32,8 +34,10 @@ pub struct CellSpec {
     /// Name of the dataset in the manifest.
     pub dataset_name: Arc<str>,
     /// The dataset, its paths absolute.
+    #[serde(deserialize_with = "dataset")]
     pub dataset: Arc<DatasetSpec>,
     /// The loss; model and dataset determine it where the manifest names none.
+    #[serde(deserialize_with = "loss")]
     pub loss: Arc<LossSpec>,
     /// How to train.
     pub train: Arc<TrainSpec>,
@@ -50,6 +54,27 @@ pub struct CellSpec {
     pub program: Option<Arc<Program>>,
     /// Absolute folder for checkpoints (`reports/<name>/checkpoints/<cell hash>`); `None` without `train.save-to`.
     pub checkpoint_folder: Option<PathBuf>,
+}
+
+fn dataset<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<DatasetSpec>, D::Error> {
+    or_of_command(from, DatasetSpec::Absent.kind(), DatasetSpec::Absent)
+}
+
+fn loss<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<LossSpec>, D::Error> {
+    or_of_command(from, LossSpec::Own.kind(), LossSpec::Own)
+}
+
+/// Reads a specification; commands have one whose `kind` no manifest can name.
+fn or_of_command<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+    kind: &str,
+    own: T,
+) -> Result<Arc<T>, D::Error> {
+    let json = Json::deserialize(from)?;
+    if json["kind"] == kind {
+        return Ok(Arc::new(own));
+    }
+    T::deserialize(json).map(Arc::new).map_err(D::Error::custom)
 }
 
 impl CellSpec {

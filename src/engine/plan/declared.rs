@@ -1,7 +1,7 @@
 //! Models that a manifest describes, layer by layer or as a command: their mistakes with places, and short paths to their parameters.
 
 use crate::diag::{Diagnostic, Place};
-use crate::manifest::{Key, Node, Value};
+use crate::manifest::{Key, Node, Table, Value};
 use crate::models::{Mistake, ModelSpec};
 use std::collections::BTreeMap;
 
@@ -15,6 +15,20 @@ use super::validate::{in_axis, tries};
 
 /// Keys of a declared model that are no parameters.
 const OWN: [&str; 4] = ["kind", "layers", "parameters", "blocks"];
+
+/// Keys of a command.
+const COMMAND_KEYS: [&str; 10] = [
+    "kind",
+    "run",
+    "pass",
+    "code",
+    "data",
+    "requires",
+    "build",
+    "parameters",
+    "metrics",
+    "scrape",
+];
 
 /// `assignments` in which `models.NAME.width` is `models.NAME.parameters.width`, if the section `base` is a declared model; of
 /// a command that gives the parameter a type, `models.NAME.parameters.width.default`.
@@ -50,6 +64,33 @@ pub(super) fn lengthened<'a>(
         assignment
     };
     assignments.map(long).collect()
+}
+
+/// Assignments to parameters that the command with the section `base` does not declare.
+pub(super) fn undeclared<'a>(
+    base: &Node,
+    command: &str,
+    assignments: impl Iterator<Item = &'a Assignment>,
+) -> Vec<Diagnostic> {
+    let table = base.as_table();
+    let Some(table) = table.filter(|table| table.text("kind") == Some("command")) else {
+        return Vec::new();
+    };
+    let declared = table.table("parameters");
+    let names: Vec<&str> = declared.into_iter().flat_map(Table::names).collect();
+    let parameter = |assignment: &'a Assignment| match &assignment.path[..] {
+        [models, name, key] if models.name == "models" && name.name == command => Some(key),
+        _ => None,
+    };
+    let keys = assignments.filter_map(parameter);
+    let keys =
+        keys.filter(|key| !names.contains(&&*key.name) && !COMMAND_KEYS.contains(&&*key.name));
+    let diagnostic = |key: &Key| {
+        let title = format!("command `{command}` has no parameter `{}`", key.name);
+        let diagnostic = Diagnostic::error(title).at(key.place, "not one of its parameters");
+        diagnostic.among(&key.name, "its parameters are", names.iter().copied())
+    };
+    keys.map(diagnostic).collect()
 }
 
 /// The mistakes of a model that show without data; `node` is its section.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::datasets::DatasetFacts;
+use crate::models::ModelSpec;
 use crate::tasks::Algorithm;
 
 use super::Plan;
@@ -46,8 +47,14 @@ pub struct CellOutline {
     pub feasibility: Feasibility,
     /// What to measure, and how often.
     pub measure: Arc<MeasureSpec>,
-    /// Facts of the dataset.
-    pub facts: Arc<DatasetFacts>,
+    /// Whether `run` generates its data.
+    pub generates_data: bool,
+}
+
+impl CellOutline {
+    fn generates_data(model: &ModelSpec, facts: &DatasetFacts) -> bool {
+        model.command().is_none() && facts.fingerprint.is_none()
+    }
 }
 
 impl PlannedCell {
@@ -56,7 +63,7 @@ impl PlannedCell {
         CellOutline {
             feasibility: self.feasibility.clone(),
             measure: Arc::clone(&self.spec.measure),
-            facts: Arc::clone(&self.facts),
+            generates_data: CellOutline::generates_data(&self.spec.model, &self.facts),
         }
     }
 
@@ -137,7 +144,10 @@ impl<'a> Resolver<'a> {
         CellOutline {
             feasibility: self.feasibility(&resolved).1,
             measure: resolved.measure.value,
-            facts: resolved.data.facts,
+            generates_data: CellOutline::generates_data(
+                &resolved.model.value,
+                &resolved.data.facts,
+            ),
         }
     }
 

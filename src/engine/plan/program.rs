@@ -46,6 +46,14 @@ pub struct Program {
 }
 
 impl Program {
+    /// Names of the files of `code`; its other parts are the template of its arguments, its program and that one's version.
+    pub fn code_files(&self) -> impl Iterator<Item = &String> {
+        let is_other = |name: &str| {
+            name == "arguments" || name.starts_with("program ") || name.ends_with(" --version")
+        };
+        self.code.keys().filter(move |name| !is_other(name))
+    }
+
     /// Digest over the parts `code` of a program.
     pub fn hash_of(code: &BTreeMap<String, String>) -> String {
         let parts = code.iter();
@@ -96,6 +104,7 @@ pub(super) fn program(
             }
         }
     }
+    mistakes.extend(unreached_seeds(spec, cell));
     let values: BTreeMap<String, Json> = parameters
         .iter()
         .map(|(name, parameter)| (name.clone(), parameter.value.clone()))
@@ -130,6 +139,19 @@ pub(super) fn program(
         data,
         lacking,
     })
+}
+
+/// That a program whose output is read, so that it reads no order, is told none of several seeds.
+fn unreached_seeds(spec: &CommandSpec, cell: &Resolved) -> Option<Mistake> {
+    let is_one = cell.measure.value.seeds.len() < 2;
+    if is_one || spec.scrape.is_empty() || spec.is_named("seed") {
+        return None;
+    }
+    let message = "no seed reaches the program, whose results are read by `scrape`: all of \
+                   `measure.seeds` would be the same run";
+    let help =
+        "name it in `run`: `\"--seed={seed}\"`; or measure one seed with several `measure.repeats`";
+    Some(Mistake::new(&["run".to_owned()], message.to_owned()).help(help))
 }
 
 /// The folder that commands are started in.

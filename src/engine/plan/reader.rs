@@ -260,6 +260,10 @@ impl<'a> Reader<'a> {
             None if what == "loss" && kinds.contains(&name) => of_kind(&chosen),
             None => return Err(vec![unknown_name(what, &chosen, table, kinds)]),
         };
+        let undeclared = declared::undeclared(&base, name, self.assignments());
+        if !undeclared.is_empty() {
+            return Err(undeclared);
+        }
         let node = self.overlaid(base, &section, name);
         let value = read(&node, &section, &format!("{section}.{name}"), &[])?;
         Ok((chosen.name, value))

@@ -110,7 +110,7 @@ pub(super) struct Values {
     pub(super) epoch: Option<usize>,
     /// NaN for one that is no finite number; `None` where the event has none.
     pub(super) train_loss: Option<f64>,
-    pub(super) lr: f64,
+    pub(super) lr: Option<f64>,
     /// Declared metrics; `None` for one that is no finite number.
     pub(super) metrics: Vec<(String, Option<f64>)>,
     pub(super) parameters: Option<u64>,
@@ -193,7 +193,7 @@ fn values(mut table: Map<String, Json>, spec: &CommandSpec) -> Result<Values, St
         } else if name == "train_loss" {
             values.train_loss = Some(number.unwrap_or(f64::NAN));
         } else if name == "lr" {
-            values.lr = number.unwrap_or(0.0);
+            values.lr = number;
         } else {
             let known = spec.metrics.keys().map(String::as_str);
             let meant = crate::diag::did_you_mean(&name, known.clone());

@@ -1,6 +1,6 @@
 //! The order of a program, and the files that it is given.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -222,9 +222,8 @@ pub(super) fn changed_code(spec: &CommandSpec, program: &Program) -> Vec<String>
     let patterns = spec.code.iter();
     let now = patterns.filter_map(|pattern| matching(&program.folder, pattern, digest).ok());
     let now: BTreeMap<String, String> = now.flatten().collect();
-    let is_changed = |(name, digest): &(String, String)| program.code.get(name) != Some(digest);
-    now.into_iter()
-        .filter(is_changed)
-        .map(|(name, _)| name)
-        .collect()
+    let names: BTreeSet<&String> = now.keys().chain(program.code_files()).collect();
+    let changed = names.into_iter();
+    let changed = changed.filter(|name| now.get(*name) != program.code.get(*name));
+    changed.cloned().collect()
 }

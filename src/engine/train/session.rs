@@ -184,7 +184,7 @@ impl<D: Kernels> Session<'_, D> {
             epoch,
             train_loss: outcome.train_loss,
             validation,
-            lr: self.lr(epoch),
+            lr: Some(self.lr(epoch)),
             steps: outcome.steps,
         }))
     }

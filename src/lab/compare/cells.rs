@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::base::statistics::median;
-use crate::event::RunTimes;
 use crate::results::{BlockRow, CellInfo, PlanFile, ResultSet, RunRow, by_key, counted_runs};
 
 pub(super) struct Cell<'a> {
@@ -21,11 +20,8 @@ pub(super) struct Cell<'a> {
 pub(super) fn cells(set: &ResultSet) -> Vec<Cell<'_>> {
     let runs = by_key(&set.runs, |row| &row.key);
     let blocks = by_key(&set.blocks, |row| &row.key);
-    let own = |info: &&CellInfo| {
-        !blocks
-            .get(&*info.key)
-            .is_some_and(|rows| is_of_command(rows))
-    };
+    // Every command is code of its own.
+    let own = |info: &&CellInfo| !set.plan.is_of_command(info);
     let usual = usual_code(set.plan.cells.iter().filter(own));
     let all = set.plan.cells.iter().map(|info| {
         let rows = blocks.get(&*info.key).map_or(&[][..], Vec::as_slice);
@@ -33,7 +29,7 @@ pub(super) fn cells(set: &ResultSet) -> Vec<Cell<'_>> {
         // The order of rows in a file has no meaning.
         counted.sort_by_key(|row| (row.seed, row.block));
         let runs = runs.get(&*info.key).into_iter().flatten();
-        let code = info.code_hash.as_deref().filter(|_| !is_of_command(rows));
+        let code = info.code_hash.as_deref().filter(|_| own(&info));
         Cell {
             info,
             runs: runs.map(|row| (row.seed, *row)).collect(),
@@ -61,12 +57,6 @@ fn usual_code<'a>(cells: impl Iterator<Item = &'a CellInfo> + Clone) -> BTreeMap
         }
     }
     usual
-}
-
-/// Whether a program of the user made the runs: every command is code of its own.
-fn is_of_command(rows: &[&BlockRow]) -> bool {
-    let mut times = rows.iter().filter_map(|row| row.times.as_ref());
-    times.any(RunTimes::is_of_command)
 }
 
 fn class(info: &CellInfo) -> &str {

@@ -36,23 +36,6 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// `text` about times per sample, in the words for whole runs where the cells are commands that tell no steps.
-    pub fn in_its_words(&self, text: String) -> String {
-        let has_steps = |pair: &CellPair| pair.timings.iter().any(|one| one.column == "step_ms");
-        let has_runs = |pair: &CellPair| pair.timings.iter().any(|one| one.column == "total_s");
-        if self.cells.iter().any(has_steps) || !self.cells.iter().any(has_runs) {
-            return text;
-        }
-        let words = [
-            ("time per sample", "time of a run"),
-            ("Time per sample", "Time of a run"),
-            ("Zeit je Sample", "Zeit eines Laufs"),
-        ];
-        words
-            .iter()
-            .fold(text, |text, (usual, own)| text.replace(usual, own))
-    }
-
     /// Whether both sides are equal: the same cells, each with the same runs or with none, and no other difference.
     pub fn is_without_difference(&self) -> bool {
         let is_one_sided = !self.added.is_empty() || !self.removed.is_empty();

@@ -105,7 +105,7 @@ impl<'a> Rules<'a> {
     fn direction(&self, column: &str) -> Direction {
         let mut known = self.plans.1.columns.iter().chain(&self.plans.0.columns);
         let of_file = || known.find(|known| known.name == column).cloned();
-        let found = fixed_column(column).or_else(of_file);
+        let found = fixed_column(column).cloned().or_else(of_file);
         found.unwrap_or_else(|| metric_column(column)).direction
     }
 }

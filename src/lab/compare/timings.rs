@@ -64,7 +64,7 @@ pub(super) fn timings(before: &Cell<'_>, after: &Cell<'_>, runs: &Runs<'_>) -> V
         };
         let (old, new) = (of(&runs.before, by_old)?, of(&runs.after, by_new)?);
         let mut known = after.set.plan.columns.iter();
-        let own = known.find(|known| known.name == column).cloned();
+        let own = known.find(|known| known.name == column);
         let known = fixed_column(column).or(own);
         let direction = known.map_or(Direction::None, |known| known.direction);
         Some(TimingChange {

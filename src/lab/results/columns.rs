@@ -240,9 +240,9 @@ pub fn fact_texts(facts: &RunFacts) -> Vec<(String, String)> {
 }
 
 /// Returns the description of a fixed column of any CSV file.
-pub fn fixed_column(name: &str) -> Option<ColumnInfo> {
+pub fn fixed_column(name: &str) -> Option<&'static ColumnInfo> {
     let mut columns = FIXED.iter().flatten();
-    columns.find(|column| column.name == name).cloned()
+    columns.find(|column| column.name == name)
 }
 
 /// Describes a metric by its name, for `plan.json`: for accuracies and R² higher is better, for errors, losses and epochs

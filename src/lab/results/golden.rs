@@ -202,7 +202,7 @@ fn epoch_row(cell: &Cell, epoch: usize) -> EpochRow {
         epoch,
         train_loss: Some(loss(cell, epoch)),
         validation: BTreeMap::from([("val_loss".into(), Some(loss(cell, epoch) * 1.04))]),
-        lr: 5e-5,
+        lr: Some(5e-5),
         steps: Vec::<StepRow>::new(),
     }
 }

@@ -46,6 +46,14 @@ impl PlanFile {
         own.or_else(|| self.cells.first()?.spec.get(name))
     }
 
+    /// Whether a program of the user trains the cell, which is code of its own and reports what it likes.
+    pub fn is_of_command(&self, cell: &CellInfo) -> bool {
+        let kind = self
+            .section(cell, "model")
+            .and_then(|model| model.get("kind"));
+        kind.is_some_and(|kind| kind == "command")
+    }
+
     /// A setting of `[report]`; its default where it is not set, or where this version cannot read it.
     pub fn reported<T: DeserializeOwned + Default>(&self, name: &str) -> T {
         let value = self.report.get(name).cloned();

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::plan::{Claim, PredictedColumn};
 use crate::report::sections::machine;
 use crate::report::sections::ranking::{is_baseline, not_comparable};
+use crate::report::sections::speed::timing_value;
 use crate::report::view::{Cell, View};
 
 use super::outcome::Outcome;
@@ -44,14 +45,14 @@ impl<'v, 'a> Study<'v, 'a> {
         let mut studies: Vec<(bool, f64, Self)> = Vec::new();
         for cells in works.into_values() {
             let declared = cells.iter().copied().find(|cell| is_baseline(view, cell));
-            let speed = |cell: &Cell<'_>| timing(cell, "samples_per_s").unwrap_or(0.0);
+            let speed = |cell: &Cell<'_>| timing_value(cell, "samples_per_s").unwrap_or(0.0);
             let fastest = cells.iter().copied();
             let fastest = fastest.max_by(|a, b| speed(a).total_cmp(&speed(b)));
             let Some(start) = declared.or(fastest) else {
                 continue;
             };
             let anchor = confirmed(start, &cells, outcomes);
-            let total_s = |cell: &&Cell<'_>| timing(cell, "total_s").unwrap_or(0.0);
+            let total_s = |cell: &&Cell<'_>| timing_value(cell, "total_s").unwrap_or(0.0);
             let seconds = cells.iter().map(total_s).sum();
             let like = |cell: &&Cell<'_>| not_comparable(view, cell, anchor).is_none();
             let cells = cells.iter().copied().filter(like).collect();
@@ -160,11 +161,6 @@ fn same_but(one: Option<&Value>, other: Option<&Value>, key: &str) -> bool {
         Some(fields)
     };
     one.is_some() && rest(one) == rest(other)
-}
-
-/// Median of a column of `timings.csv`.
-pub(super) fn timing(cell: &Cell<'_>, column: &str) -> Option<f64> {
-    Some(cell.timing?.values.get(column)?.median)
 }
 
 /// Where a recommendation about `start` is confirmed, the cell that follows it, the largest gain first; else `start`.

@@ -49,11 +49,7 @@ pub fn render_comparison(
 
 /// The answer of a comparison in English, a sentence each, as its page has it.
 pub fn comparison_answer(comparison: &Comparison) -> Vec<String> {
-    let sentences = account::answer::sentences(&scene::Scene::of(comparison, Language::English));
-    let sentences = sentences.into_iter();
-    sentences
-        .map(|sentence| comparison.in_its_words(sentence))
-        .collect()
+    account::answer::sentences(&scene::Scene::of(comparison, Language::English))
 }
 
 /// Cells and axes that only one side has, in English, a sentence each, as the page has it.
@@ -83,10 +79,6 @@ pub(super) fn files(
             let name = format!("{COMPARISON}.{format}.j2");
             let text = template::render(&engine, &name, &context)?;
             let text = if format == "md" { tidy(&text) } else { text };
-            let text = match comparisons.first() {
-                Some(first) => first.in_its_words(text),
-                None => text,
-            };
             let file = format!("{COMPARISON}.{}.{format}", language.code());
             pages.push((folder.join(file), text));
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Language, Words};
 use crate::compare::{CellPair, Comparison, FieldClass, Verdict};
+use crate::report::language::Timed;
 use crate::report::number::Provenance;
 use crate::report::view::{Cell, View};
 
@@ -38,6 +39,19 @@ pub(crate) struct Duo<'s, 'a> {
     pub(crate) after: &'s Cell<'a>,
 }
 
+/// The time of a run where cells are commands that report no steps.
+fn timed(comparison: &Comparison) -> Timed {
+    let has = |column: &str| {
+        let mut timings = comparison.cells.iter().flat_map(|pair| &pair.timings);
+        timings.any(|one| one.column == column)
+    };
+    if has("total_s") && !has("step_ms") {
+        Timed::Run
+    } else {
+        Timed::Sample
+    }
+}
+
 impl<'a> Scene<'a> {
     /// A comparison in a language.
     pub(crate) fn of(comparison: &'a Comparison, language: Language) -> Self {
@@ -49,7 +63,10 @@ impl<'a> Scene<'a> {
         let shown = shown(comparison, &places);
         Self {
             comparison,
-            words: Words::in_language(language),
+            words: Words {
+                language,
+                timed: timed(comparison),
+            },
             before,
             after,
             searches: comparison.after.searches.iter().map(View::of).collect(),

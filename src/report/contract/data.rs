@@ -246,8 +246,7 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
         };
         let works = all.iter().filter(ratio).map(|row| {
             let cell = cells[&*row.key];
-            let model = subject.set.plan.section(cell, "model");
-            let is_command = model.is_some_and(|model| model["kind"] == "command");
+            let is_command = subject.set.plan.is_of_command(cell);
             (
                 &cell.work_signature,
                 // Every command is code of its own.

@@ -36,7 +36,9 @@ impl Objective {
         let objectives = spec.objectives.iter().enumerate();
         let one = |(place, objective): (usize, &crate::plan::search::ObjectiveSpec)| {
             let column = &objective.column;
-            let known = fixed_column(column).unwrap_or_else(|| metric_column(column));
+            let known = fixed_column(column)
+                .cloned()
+                .unwrap_or_else(|| metric_column(column));
             let unit = match (&*known.unit, column.starts_with("flops_to")) {
                 (_, true) => "FLOP".to_owned(),
                 ("1", _) => String::new(),

@@ -6,7 +6,7 @@ use crate::report::section::Section;
 use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 
-use super::speed::throughput;
+use super::speed::{THROUGHPUT, timing_value};
 use super::sweep::{self, At, OfAt, Sweep, in_words, interval, sweeps};
 
 /// Axis that is swept.
@@ -35,7 +35,7 @@ pub(crate) fn tolerance(view: &View<'_>) -> f64 {
 /// The line is an interval too: `1 − tolerance` of the best cell's. A smaller batch size is told apart from the knee
 /// when its own interval ends below that line; with one run there is no interval and nothing is told apart.
 pub(crate) fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee<'v, 'a>> {
-    let speed = |cell: &Cell<'_>| throughput(cell).map_or(0.0, |number| number.value);
+    let speed = |cell: &Cell<'_>| timing_value(cell, THROUGHPUT).unwrap_or(0.0);
     let by_speed = |a: &&(&Cell<'_>, f64), b: &&(&Cell<'_>, f64)| speed(a.0).total_cmp(&speed(b.0));
     let (best, _) = sweep.cells.iter().max_by(by_speed)?;
     let line = (1.0 - tolerance) * speed(best);
@@ -110,7 +110,7 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
 
 /// Percent of the throughput of the curve's best.
 fn share_of_best(cell: &Cell<'_>, knee: &Knee<'_, '_>) -> Option<f64> {
-    Some(throughput(cell)?.value / throughput(knee.best)?.value * 100.0)
+    Some(timing_value(cell, THROUGHPUT)? / timing_value(knee.best, THROUGHPUT)? * 100.0)
 }
 
 fn verdict(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {

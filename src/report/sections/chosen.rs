@@ -3,7 +3,7 @@
 use crate::report::view::{Cell, View};
 
 use super::ranking::{baseline, fastest_first};
-use super::speed::timing;
+use super::speed::timing_value;
 use super::tasks::tasks;
 
 /// Cells that are shown in detail at most.
@@ -22,7 +22,7 @@ pub(crate) fn chosen<'v, 'a>(view: &'v View<'a>) -> Vec<&'v Cell<'a>> {
         let fastest = fastest_first(&cells).first().map(|(cell, _)| *cell);
         found.extend(baseline(view, &cells).into_iter().chain(fastest));
     }
-    let longest = |cell: &Cell<'_>| timing(cell, "train_s").map_or(0.0, |time| time.value);
+    let longest = |cell: &Cell<'_>| timing_value(cell, "train_s").unwrap_or(0.0);
     found.sort_by(|a, b| {
         let by_time = longest(b).total_cmp(&longest(a));
         by_time.then_with(|| a.info.key.cmp(&b.info.key))

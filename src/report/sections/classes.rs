@@ -13,7 +13,7 @@ use super::complexity::sample_ms;
 use super::difference;
 use super::field::{self, Field};
 use super::ranking::{measured_apart, not_comparable};
-use super::speed::timing;
+use super::speed::timing_value;
 use super::tasks::grouped;
 
 /// Cells of one class.
@@ -111,8 +111,8 @@ fn fields<'f>(view: &'f View<'_>, axis: Option<usize>) -> Vec<Field<'f, Line<'f,
         OfLine::count("cells", "cells with a median", |line| {
             line.class.cells.len()
         }),
-        over("epoch", "s", |_, cell| Some(timing(cell, "epoch_s")?.value)),
-        over("step", "ms", |_, cell| Some(timing(cell, "step_ms")?.value)),
+        over("epoch", "s", |_, cell| timing_value(cell, "epoch_s")),
+        over("step", "ms", |_, cell| timing_value(cell, "step_ms")),
         over("time per sample", "ms", sample_ms),
         OfLine::derived(
             "time ÷ first class",
@@ -218,7 +218,7 @@ pub(crate) fn treatments(view: &View<'_>) -> Option<Table> {
             ratio(&pairs(class), &|cell| value(view, cell))
         })
     };
-    let training = |_: &View<'_>, cell: &Cell<'_>| Some(timing(cell, "train_s")?.value);
+    let training = |_: &View<'_>, cell: &Cell<'_>| timing_value(cell, "train_s");
     let fields = [
         OfClass::text("treatment", |class| class.name.clone()),
         OfClass::count("pairs", "pairs with medians", |class| pairs(class).len()),

@@ -9,7 +9,7 @@ use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, interval_over_runs, value};
 
 use super::field::{self, OfCell};
-use super::speed::throughput;
+use super::speed::{THROUGHPUT, timing_value};
 
 /// The table of parameters, FLOPs and times.
 pub(crate) fn table(view: &View<'_>) -> Table {
@@ -38,8 +38,8 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         ),
         OfCell::derived("achieved", "", "FLOPs per sample × throughput", |cell| {
             let work = over_seeds(cell, both).and_then(|flops| flops.value);
-            let rate = work.zip(throughput(cell));
-            let rate = rate.map(|(work, speed)| speed.value * work);
+            let rate = work.zip(timing_value(cell, THROUGHPUT));
+            let rate = rate.map(|(work, speed)| speed * work);
             Entry::shown(rate, |rate| human_si(rate, "FLOP/s"))
         }),
         OfCell::timed("time to the best epoch", "best_epoch_s"),

@@ -13,7 +13,7 @@ use super::cells::executions;
 use super::field::{self, OfCell};
 use super::machine;
 use super::parallel::cores_of;
-use super::speed::{throughput, timing};
+use super::speed::{THROUGHPUT, timing_value};
 
 const SECONDS: f64 = 3600.0;
 
@@ -58,11 +58,11 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let samples = "1,000 ÷ median throughput × cores or GPU × the assumed price";
     fields.extend([
         OfCell::derived("an epoch", currency, epoch, |cell| {
-            let seconds = timing(cell, "epoch_s").map(|epoch| epoch.value);
+            let seconds = timing_value(cell, "epoch_s");
             of_time(view, &prices, cell, seconds)
         }),
         OfCell::derived("1,000 samples", currency, samples, |cell| {
-            let seconds = throughput(cell).map(|speed| 1000.0 / speed.value);
+            let seconds = timing_value(cell, THROUGHPUT).map(|speed| 1000.0 / speed);
             of_time(view, &prices, cell, seconds)
         }),
     ]);

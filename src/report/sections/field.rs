@@ -85,9 +85,9 @@ impl<'f, R> Field<'f, R> {
 impl OfCell<'_, '_> {
     /// A column of `timings.csv`, in its unit; memory in MiB.
     pub(crate) fn timed(heading: &str, column: &'static str) -> Self {
-        let unit = fixed_column(column).map_or_else(String::new, |column| column.unit);
+        let unit = fixed_column(column).map_or("", |column| &*column.unit);
         let is_memory = unit == "bytes";
-        let unit = if is_memory { "MiB" } else { &unit };
+        let unit = if is_memory { "MiB" } else { unit };
         Self::measured(heading, unit, MEDIAN, move |cell| {
             if is_memory {
                 in_mib(cell, column, mebibytes)

@@ -11,7 +11,7 @@ use crate::report::number::{fixed, times};
 use crate::report::view::{Cell, View};
 
 use super::phases::{self, PHASES, breakdown};
-use super::quality::{are_of_commands, has_learned};
+use super::quality::has_learned;
 use super::{estimate, leak, treatment};
 
 /// Something in the measurements that a reader should know.
@@ -146,7 +146,7 @@ fn of_results() -> [Rule; 7] {
             |view| {
                 several(view, |cell| {
                     let code = cell.info.code_hash.as_deref();
-                    code.filter(|_| !are_of_commands(&[cell]))
+                    code.filter(|_| !cell.is_of_command)
                 })
             },
         ),

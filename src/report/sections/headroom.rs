@@ -11,7 +11,7 @@ use crate::results::{Interval, interval_over_runs};
 
 use super::field::{self, OfCell};
 use super::memory::MIB;
-use super::speed::{in_mib, timing};
+use super::speed::{in_mib, timing_value};
 use super::sweep::{Sweep, sweeps};
 use super::{batch_curve, machine};
 
@@ -53,7 +53,7 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
 }
 
 fn peak(cell: &Cell<'_>) -> Option<f64> {
-    timing(cell, "peak_rss_bytes").map(|number| number.value)
+    timing_value(cell, "peak_rss_bytes")
 }
 
 /// Share of the machine's memory at the peak of each run, 0 to 1, with its interval.

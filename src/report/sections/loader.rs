@@ -6,7 +6,7 @@ use crate::report::table::{Entry, Table, spread_entry};
 use crate::report::view::{Cell, View};
 
 use super::field::{self, MEDIAN, OfCell};
-use super::speed::timing;
+use super::speed::timing_value;
 
 /// The table of loading times.
 pub(crate) fn table(view: &View<'_>) -> Table {
@@ -28,14 +28,14 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         .to_owned();
     let head = ("loader", "Loading", about);
     field::of_cells(view, head, &fields, |cell| {
-        timing(cell, "loader_wait_s").is_some()
+        timing_value(cell, "loader_wait_s").is_some()
     })
 }
 
 /// Percent of training that waited.
 pub(super) fn waited_share(cell: &Cell<'_>) -> Option<f64> {
-    let train = timing(cell, "train_s").filter(|train| train.value > 0.0)?;
-    Some(timing(cell, "loader_wait_s")?.value / train.value * 100.0)
+    let train = timing_value(cell, "train_s").filter(|train| *train > 0.0)?;
+    Some(timing_value(cell, "loader_wait_s")? / train * 100.0)
 }
 
 fn per_start<'f, 'a>(heading: &str, get: fn(&RunTimes) -> f64) -> OfCell<'f, 'a> {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::base::statistics::{median, range};
 use crate::base::units::{human, human_integer};
-use crate::event::{RunFacts, RunTimes};
+use crate::event::RunFacts;
 use crate::report::number::{Number, between};
 use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
@@ -106,11 +106,9 @@ pub(crate) fn column(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     found.or_else(declared).unwrap_or("best_loss").to_owned()
 }
 
-/// Whether programs of the user trained the cells, which report what they like.
+/// Whether programs of the user train the cells, which report what they like.
 pub(crate) fn are_of_commands(cells: &[&Cell<'_>]) -> bool {
-    let rows = cells.iter().flat_map(|cell| &cell.blocks);
-    let mut times = rows.filter_map(|row| row.times.as_ref()).peekable();
-    times.peek().is_some() && times.all(RunTimes::is_of_command)
+    !cells.is_empty() && cells.iter().all(|cell| cell.is_of_command)
 }
 
 /// Whether the runs of cells report nothing but times.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::base::units::human_integer;
-use crate::report::number::{Number, Provenance, times};
+use crate::report::number::{Provenance, times};
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
@@ -11,8 +11,8 @@ use crate::results::fixed_column;
 
 use super::difference;
 use super::field::{self, Field, MEDIAN};
-use super::quality::{are_of_commands, told};
-use super::speed::timing;
+use super::quality::told;
+use super::speed::{timing, timing_value};
 use super::tasks::{Task, named, tasks};
 
 /// Rows of a ranking, where the cells are too many for a row each.
@@ -33,9 +33,9 @@ impl Pace {
     /// What suits the cells.
     pub(crate) fn of(cells: &[&Cell<'_>]) -> Self {
         let measured = cells.iter().filter(|cell| cell.is_measured());
-        let is_whole = |cell: &&Cell<'_>| timing(cell, "epoch_s").is_some();
-        let has_throughput = |cell: &&Cell<'_>| timing(cell, "samples_per_s").is_some();
-        let is_run = |cell: &&Cell<'_>| timing(cell, "total_s").is_some();
+        let is_whole = |cell: &&Cell<'_>| timing_value(cell, "epoch_s").is_some();
+        let has_throughput = |cell: &&Cell<'_>| timing_value(cell, "samples_per_s").is_some();
+        let is_run = |cell: &&Cell<'_>| timing_value(cell, "total_s").is_some();
         if measured.clone().next().is_some() && measured.clone().all(is_whole) {
             Self::Epoch
         } else if !measured.clone().any(has_throughput) && measured.clone().any(is_run) {
@@ -77,21 +77,21 @@ impl Pace {
 }
 
 /// The measured cells of a task, the fastest first; equal ones in plan order.
-pub(crate) fn fastest_first<'v, 'a>(cells: &[&'v Cell<'a>]) -> Vec<(&'v Cell<'a>, Number)> {
+pub(crate) fn fastest_first<'v, 'a>(cells: &[&'v Cell<'a>]) -> Vec<(&'v Cell<'a>, f64)> {
     let pace = Pace::of(cells);
     let mut ordered = highest_first(cells, pace.column());
     if pace != Pace::Throughput {
-        ordered.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
+        ordered.sort_by(|a, b| a.1.total_cmp(&b.1));
     }
     ordered
 }
 
 /// The cells that have a timing, the highest first; equal ones in plan order.
-fn highest_first<'v, 'a>(cells: &[&'v Cell<'a>], column: &str) -> Vec<(&'v Cell<'a>, Number)> {
+fn highest_first<'v, 'a>(cells: &[&'v Cell<'a>], column: &str) -> Vec<(&'v Cell<'a>, f64)> {
     let timed = cells.iter();
-    let timed = timed.filter_map(|cell| Some((*cell, timing(cell, column)?)));
+    let timed = timed.filter_map(|cell| Some((*cell, timing_value(cell, column)?)));
     let mut ordered: Vec<_> = timed.collect();
-    ordered.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
+    ordered.sort_by(|a, b| b.1.total_cmp(&a.1));
     ordered
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn not_comparable(view: &View<'_>, a: &Cell<'_>, b: &Cell<'_>) -> Opt
 pub(crate) fn measured_apart(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str> {
     let environment = |cell: &Cell<'_>| cell.timing.map(|row| row.env_id.clone());
     // Every command is code of its own.
-    let are_commands = are_of_commands(&[a]) && are_of_commands(&[b]);
+    let are_commands = a.is_of_command && b.is_of_command;
     if a.info.code_hash != b.info.code_hash && !are_commands {
         Some("measured with other code")
     } else if environment(a) != environment(b) {
@@ -145,15 +145,15 @@ pub(crate) fn measured_apart(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str>
 }
 
 /// A column of a rank, its cell, and the value that decides.
-type OfRank<'f> = Field<'f, (Entry, &'f Cell<'f>, &'f Number)>;
+type OfRank<'f> = Field<'f, (Entry, &'f Cell<'f>, f64)>;
 
 /// Cells in the order of a column of `timings.csv`.
 struct Ranking<'v, 'a> {
     column: &'static str,
     heading: &'static str,
     about: String,
-    /// The best first.
-    ordered: Vec<(&'v Cell<'a>, Number)>,
+    /// With their values of the column, the best first.
+    ordered: Vec<(&'v Cell<'a>, f64)>,
     /// What speed-ups are against; `None` where there are none.
     base: Option<(Pace, &'v Cell<'a>)>,
 }
@@ -262,15 +262,15 @@ fn about_speed(view: &View<'_>, pace: Pace, base: &Cell<'_>) -> String {
 
 impl Ranking<'_, '_> {
     fn table(&self, view: &View<'_>) -> Table {
-        let values: Vec<f64> = self.ordered.iter().map(|(_, n)| n.value).collect();
+        let values: Vec<f64> = self.ordered.iter().map(|(_, value)| *value).collect();
         let ranks = ranks(&values);
         let fields = self.fields(view);
         let all = self.ordered.len();
         let most = view.grouping.as_ref().map_or(all, |_| RANKED);
         let rows = self.ordered.iter().enumerate().take(most);
-        let rows = rows.map(|(place, (cell, number))| {
+        let rows = rows.map(|(place, (cell, value))| {
             let key = cell.info.key.clone();
-            (key, (rank(&ranks, place), *cell, number))
+            (key, (rank(&ranks, place), *cell, *value))
         });
         let mut table = field::of_rows(("", "", self.about.clone()), &fields, rows);
         table.cut = (all > most).then(|| {
@@ -284,7 +284,7 @@ impl Ranking<'_, '_> {
 
     fn fields<'f>(&'f self, view: &'f View<'_>) -> Vec<OfRank<'f>> {
         let order = Provenance::Derived("order of the medians".into());
-        let unit = fixed_column(self.column).map_or_else(String::new, |column| column.unit);
+        let unit = fixed_column(self.column).map_or("", |column| &*column.unit);
         let rank = OfRank::new(Column::count("rank", &order), |(rank, ..)| rank.clone());
         let labels = view.axis_columns().into_iter().enumerate();
         let labels = labels.map(|(place, column)| {
@@ -292,13 +292,13 @@ impl Ranking<'_, '_> {
                 Entry::text(view.labels(cell).swap_remove(place))
             })
         });
-        let value = OfRank::measured(self.heading, &unit, MEDIAN, |(.., number)| {
-            Entry::number(Some(number))
+        let value = OfRank::measured(self.heading, unit, MEDIAN, |(_, cell, _)| {
+            Entry::number(timing(cell, self.column).as_ref())
         });
         let speed_up = self.base.map(|(pace, base)| {
             let formula = pace.words()[2];
-            OfRank::derived("speed-up", "", formula, move |(_, cell, number)| {
-                against(view, (pace, base), cell, number)
+            OfRank::derived("speed-up", "", formula, move |(_, cell, value)| {
+                against(view, (pace, base), cell, *value)
             })
         });
         let first = std::iter::once(rank).chain(labels);
@@ -329,21 +329,16 @@ fn rank(ranks: &[usize], place: usize) -> Entry {
     Entry::value(own as f64, text)
 }
 
-fn against(
-    view: &View<'_>,
-    (pace, base): (Pace, &Cell<'_>),
-    cell: &Cell<'_>,
-    speed: &Number,
-) -> Entry {
-    let Some(base_speed) = timing(base, pace.column()) else {
+fn against(view: &View<'_>, (pace, base): (Pace, &Cell<'_>), cell: &Cell<'_>, speed: f64) -> Entry {
+    let Some(base_speed) = timing_value(base, pace.column()) else {
         return Entry::text("–");
     };
     if let Some(reason) = not_comparable(view, cell, base) {
         return Entry::detailed("–", format!("not comparable: {reason}"));
     }
     let ratio = match pace {
-        Pace::Epoch | Pace::Run => base_speed.value / speed.value,
-        Pace::Throughput => speed.value / base_speed.value,
+        Pace::Epoch | Pace::Run => base_speed / speed,
+        Pace::Throughput => speed / base_speed,
     };
     Entry::value(ratio, times(ratio))
 }

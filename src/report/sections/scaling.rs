@@ -10,7 +10,7 @@ use crate::report::table::{Column, Entry};
 use crate::report::view::{Cell, View};
 
 use super::field::{self, Field};
-use super::speed::timing;
+use super::speed::timing_value;
 use super::tasks::grouped;
 
 /// Times that are fitted: the column of `timings.csv`, and what the report calls it.
@@ -220,7 +220,7 @@ impl Group<'_, '_> {
     /// Samples and median of the time in `column`, of the cells that have it.
     fn points(&self, column: &str) -> Vec<(f64, f64)> {
         let point =
-            |(cell, samples): &(&Cell<'_>, f64)| Some((*samples, timing(cell, column)?.value));
+            |(cell, samples): &(&Cell<'_>, f64)| Some((*samples, timing_value(cell, column)?));
         self.cells.iter().filter_map(point).collect()
     }
 

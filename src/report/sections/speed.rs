@@ -4,7 +4,7 @@ use crate::base::units::human;
 use crate::report::number::{Number, interval_name};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
-use crate::results::{IntervalKind, fixed_column};
+use crate::results::{Interval, IntervalKind, fixed_column};
 
 use super::field::{self, OfCell};
 use super::memory::MIB;
@@ -22,7 +22,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         fields.push(OfCell::new(column, |cell| whole_epoch(view, cell)));
         about.push_str(EXTRAPOLATED);
         // Where no epoch was whole, its column would be one of dashes.
-        if measured.all(|cell| timing(cell, "epoch_s").is_none()) {
+        if measured.all(|cell| timing_value(cell, "epoch_s").is_none()) {
             fields.remove(EPOCH);
         }
     }
@@ -30,9 +30,12 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     field::of_cells(view, head, &fields, Cell::is_measured)
 }
 
+/// Column of the throughput.
+pub(crate) const THROUGHPUT: &str = "samples_per_s";
+
 /// Times of the table, by heading and column of `timings.csv`.
 const TIMES: [(&str, &str); 5] = [
-    ("throughput", "samples_per_s"),
+    ("throughput", THROUGHPUT),
     ("step", "step_ms"),
     ("epoch", "epoch_s"),
     ("training", "train_s"),
@@ -59,7 +62,7 @@ fn whole_epoch(view: &View<'_>, cell: &Cell<'_>) -> Entry {
         return Entry::text("–");
     };
     let of = format!("{trained} of {all} steps");
-    if timing(cell, STEP).is_none() || step.kind == IntervalKind::Single {
+    if timing_value(cell, STEP).is_none() || step.kind == IntervalKind::Single {
         return Entry::detailed("–", format!("{of}, no interval of the step"));
     }
     let seconds = |step_ms: f64| step_ms * all as f64 / 1e3;
@@ -112,7 +115,7 @@ pub(crate) fn kinds(view: &View<'_>) -> Vec<&'static str> {
 
 /// The throughput of a cell: the one value that headline, ranking and table show.
 pub(crate) fn throughput(cell: &Cell<'_>) -> Option<Number> {
-    timing(cell, "samples_per_s")
+    timing(cell, THROUGHPUT)
 }
 
 /// A timing as a field: `unknown` where it is not plausible.
@@ -142,12 +145,18 @@ fn is_plausible(column: &str, unit: &str, value: f64) -> bool {
 
 /// A timing of a cell, as `timings.csv` has it; `None` where it is missing or not plausible.
 pub(crate) fn timing(cell: &Cell<'_>, column: &str) -> Option<Number> {
-    cell.shown_once(column, || written(cell, column))
+    let (interval, unit) = measured(cell, column)?;
+    Some(Number::timing(interval, unit))
 }
 
-fn written(cell: &Cell<'_>, column: &str) -> Option<Number> {
+/// The median of [`timing`], without its text.
+pub(crate) fn timing_value(cell: &Cell<'_>, column: &str) -> Option<f64> {
+    measured(cell, column).map(|(interval, _)| interval.median)
+}
+
+fn measured<'a>(cell: &Cell<'a>, column: &str) -> Option<(&'a Interval, &'static str)> {
     let row = cell.timing.filter(|_| cell.is_measured())?;
-    let unit = fixed_column(column).map_or(String::new(), |column| column.unit);
     let interval = row.values.get(column)?;
-    is_plausible(column, &unit, interval.median).then(|| Number::timing(interval, &unit))
+    let unit = fixed_column(column).map_or("", |column| &*column.unit);
+    is_plausible(column, unit, interval.median).then_some((interval, unit))
 }

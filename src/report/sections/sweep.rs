@@ -10,7 +10,7 @@ use crate::results::{Interval, IntervalKind};
 
 use super::field::{self, Field};
 use super::ranking::not_comparable;
-use super::speed::throughput;
+use super::speed::{THROUGHPUT, throughput, timing_value};
 use super::tasks::grouped;
 
 /// Cells that differ in one axis only, in its order.
@@ -72,7 +72,7 @@ impl<'v, 'a> Sweep<'v, 'a> {
             // What was measured with other code or elsewhere has no ratio to the rest.
             let mut first = cells.iter().take(1);
             let fits = first.all(|(first, _)| not_comparable(view, first, cell).is_none());
-            if throughput(cell).is_some() && fits {
+            if timing_value(cell, THROUGHPUT).is_some() && fits {
                 cells.push((cell, value));
             } else if cell.is_measured() {
                 apart.push(cell);

@@ -229,7 +229,7 @@ fn show(column: &str, value: f64) -> String {
 }
 
 fn unit(column: &str) -> String {
-    let unit = fixed_column(column).map_or(String::new(), |column| column.unit);
+    let unit = fixed_column(column).map_or("", |column| &*column.unit);
     if unit.is_empty() || unit == "1" {
         String::new()
     } else {

@@ -10,7 +10,7 @@ use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 
 use super::loader::waited_share;
-use super::speed::{throughput, timing};
+use super::speed::{THROUGHPUT, timing_value};
 use super::sweep::{self, At, OfAt, Sweep, in_words, interval, sweeps};
 
 /// The table of every worker curve, with a verdict for each number of workers against none.
@@ -46,7 +46,7 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
 /// Milliseconds that an epoch waited.
 fn waited_ms(cell: &Cell<'_>) -> Option<f64> {
     let epochs = epochs(cell).filter(|epochs| *epochs > 0.0)?;
-    Some(timing(cell, "loader_wait_s")?.value * 1e3 / epochs)
+    Some(timing_value(cell, "loader_wait_s")? * 1e3 / epochs)
 }
 
 fn start_and_stop_ms(cell: &Cell<'_>) -> Option<f64> {
@@ -78,7 +78,7 @@ fn verdicts(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<String> {
         return Vec::new();
     };
     let sentences = others.iter().filter_map(|(cell, _)| {
-        let ratio = throughput(cell)?.value / throughput(base)?.value;
+        let ratio = timing_value(cell, THROUGHPUT)? / timing_value(base, THROUGHPUT)?;
         Some(format!(
             "{}: {}× the throughput of {}, {} against {} ({} at {}).{}",
             view.name(cell, None),

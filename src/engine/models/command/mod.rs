@@ -197,22 +197,20 @@ impl CommandSpec {
 }
 
 impl CommandSpec {
+    /// Whether `run` has `{name}`.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        let templates = self.run.iter().flat_map(|text| Template::read(text));
+        templates
+            .into_iter()
+            .any(|one| one.names().any(|own| own == name))
+    }
+
     /// Parameters that a program whose output is read, so that it reads no order, is not given.
     fn unreached(&self) -> Vec<Mistake> {
         if self.scrape.is_empty() || self.pass != Pass::None {
             return Vec::new();
         }
-        let templates: Vec<Template> = self
-            .run
-            .iter()
-            .flat_map(|text| Template::read(text))
-            .collect();
-        let is_named = |name: &str| {
-            templates
-                .iter()
-                .any(|one| one.names().any(|own| own == name))
-        };
-        let unreached = self.parameters.keys().filter(|name| !is_named(name));
+        let unreached = self.parameters.keys().filter(|name| !self.is_named(name));
         let mistake = |name: &String| {
             let path = ["parameters".to_owned(), name.clone()];
             let message =

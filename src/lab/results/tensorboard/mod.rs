@@ -107,7 +107,7 @@ fn write<T: AsRef<str>>(
 fn of_epoch(epoch: &EpochRow) -> Vec<(String, Option<f64>)> {
     let mut values = vec![
         ("loss/epoch".to_owned(), epoch.train_loss),
-        ("learning-rate".to_owned(), Some(epoch.lr)),
+        ("learning-rate".to_owned(), epoch.lr),
     ];
     let metrics = epoch.validation.iter();
     values.extend(metrics.map(|(name, value)| (format!("validation/{name}"), *value)));

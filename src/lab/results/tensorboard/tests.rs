@@ -117,7 +117,7 @@ fn epoch(epoch: usize, train_loss: f64) -> EpochRow {
             ("val_r2".to_owned(), None),
         ]
         .into(),
-        lr: 0.25,
+        lr: Some(0.25),
         steps: Vec::new(),
     }
 }

@@ -4,7 +4,8 @@ use crate::base::units::human;
 use crate::plan::PredictedColumn;
 use crate::report::advice::line::Line;
 use crate::report::advice::recommendation::{Draft, Predicted};
-use crate::report::advice::study::{Study, timing};
+use crate::report::advice::study::Study;
+use crate::report::sections::speed::timing_value;
 use crate::report::view::Cell;
 
 use super::{Said, WORTH};
@@ -24,7 +25,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     let along = study.along(SETTING);
     let speeds: Vec<(f64, f64)> = along
         .iter()
-        .filter_map(|(size, cell)| Some((*size, timing(cell, "samples_per_s")?)))
+        .filter_map(|(size, cell)| Some((*size, timing_value(cell, "samples_per_s")?)))
         .collect();
     let best = speeds.iter().map(|point| point.1).fold(0.0, f64::max);
     let knee = speeds.iter().find(|point| point.1 >= KNEE * best);

@@ -4,7 +4,8 @@ use crate::base::text::capitalised;
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::{Draft, Predicted};
-use crate::report::advice::study::{Study, timing};
+use crate::report::advice::study::Study;
+use crate::report::sections::speed::timing_value;
 use crate::report::view::Cell;
 
 use super::batch_size::{SETTING, fits};
@@ -79,7 +80,7 @@ pub(super) fn find_optimizer(study: &Study<'_, '_>) -> Said {
         return Err(format!("{takes}, below {}", percent(OPTIMIZER)));
     }
     let twice = 2.0 * study.number(study.anchor, SETTING).unwrap_or(0.0);
-    let peak = timing(study.anchor, "peak_rss_bytes").unwrap_or(0.0);
+    let peak = timing_value(study.anchor, "peak_rss_bytes").unwrap_or(0.0);
     let is_roomy = study.memory().is_some_and(|memory| peak < memory / 2.0);
     let setting = if is_roomy && twice > 0.0 && fits(study, twice) {
         SETTING

@@ -4,7 +4,8 @@ use crate::base::units::{human, human_bytes};
 use crate::plan::{Claim, PredictedColumn};
 use crate::report::advice::line::Line;
 use crate::report::advice::recommendation::{Draft, Predicted};
-use crate::report::advice::study::{Study, timing};
+use crate::report::advice::study::Study;
+use crate::report::sections::speed::timing_value;
 
 use super::batch_size::{SETTING, fit, fits};
 use super::{Said, WORTH};
@@ -32,7 +33,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     };
     let next = 2.0 * largest;
     let runs = study.anchor.counted.len().max(3);
-    let peak = timing(cell, "peak_rss_bytes").unwrap_or(0.0);
+    let peak = timing_value(cell, "peak_rss_bytes").unwrap_or(0.0);
     let at_most = line
         .growth(*largest, next, 1)
         .map_or(f64::INFINITY, |growth| growth[2])

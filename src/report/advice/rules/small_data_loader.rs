@@ -6,7 +6,8 @@ use crate::base::text::{capitalised, count};
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::{Draft, Predicted};
-use crate::report::advice::study::{Study, timing};
+use crate::report::advice::study::Study;
+use crate::report::sections::speed::timing_value;
 
 use super::values::{epochs, over_runs};
 use super::{Said, WORTH};
@@ -32,12 +33,12 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         Some((times.loader.start_ms + times.loader.stop_ms) / 1e3)
     });
     let (Some(each), Some(epochs), Some(training)) =
-        (each, epochs(anchor), timing(anchor, "train_s"))
+        (each, epochs(anchor), timing_value(anchor, "train_s"))
     else {
         return Err("the times of the workers are not known".to_owned());
     };
-    let work = timing(anchor, "loader_work_s").unwrap_or(0.0);
-    let wait = timing(anchor, "loader_wait_s").unwrap_or(0.0);
+    let work = timing_value(anchor, "loader_work_s").unwrap_or(0.0);
+    let wait = timing_value(anchor, "loader_wait_s").unwrap_or(0.0);
     let starts = each * epochs as f64;
     let facts = format!(
         "starting and stopping {} takes {} s of {} s of training, loading itself {} s",

@@ -3,7 +3,8 @@
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::{Draft, Predicted};
-use crate::report::advice::study::{Study, timing};
+use crate::report::advice::study::Study;
+use crate::report::sections::speed::timing_value;
 
 use super::values::{epochs, over_runs, percent};
 use super::{Said, WORTH};
@@ -24,7 +25,7 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     let anchor = study.anchor;
     let validation = over_runs(anchor, |times| Some(times.validation_s));
     let (Some(validation), Some(total), Some(epochs)) =
-        (validation, timing(anchor, "total_s"), epochs(anchor))
+        (validation, timing_value(anchor, "total_s"), epochs(anchor))
     else {
         return Err("the times of validation are not known".to_owned());
     };

@@ -4,7 +4,8 @@ use crate::base::text::count;
 use crate::base::units::human;
 use crate::plan::PredictedColumn;
 use crate::report::advice::recommendation::Draft;
-use crate::report::advice::study::{Study, timing};
+use crate::report::advice::study::Study;
+use crate::report::sections::speed::timing_value;
 use crate::report::view::Cell;
 
 use super::Said;
@@ -47,10 +48,10 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
 fn more(study: &Study<'_, '_>, workers: f64, waiting: f64) -> Option<Draft> {
     let anchor = study.anchor;
     let (work, wait) = (
-        timing(anchor, "loader_work_s")?,
-        timing(anchor, "loader_wait_s")?,
+        timing_value(anchor, "loader_work_s")?,
+        timing_value(anchor, "loader_wait_s")?,
     );
-    let training = timing(anchor, "train_s")?;
+    let training = timing_value(anchor, "train_s")?;
     let computing = (training - wait).max(f64::MIN_POSITIVE);
     let needed = (work / computing).ceil().max(workers + 1.0);
     let to = needed.min(study.cores().unwrap_or(needed));

@@ -19,9 +19,9 @@ const NAMED: usize = 4;
 messages! {
     answer_title() = "Answer" | "Antwort";
     details_title() = "Details" | "Einzelheiten";
-    answer_faster(times, ends) = "Faster: after takes {times}× the time per sample ({ends})." | "Schneller: nachher braucht das {times}-Fache der Zeit je Sample ({ends}).";
-    answer_slower(times, ends) = "Slower: after takes {times}× the time per sample ({ends})." | "Langsamer: nachher braucht das {times}-Fache der Zeit je Sample ({ends}).";
-    answer_same(ends, effect) = "The same time per sample ({ends}); an effect from {effect} on, the smallest detectable one, would have shown." | "Gleiche Zeit je Sample ({ends}); ein Effekt ab {effect}, dem kleinsten nachweisbaren, wäre aufgefallen.";
+    answer_faster(times, time, ends) = "Faster: after takes {times}× the {time} ({ends})." | "Schneller: nachher braucht das {times}-Fache der {time} ({ends}).";
+    answer_slower(times, time, ends) = "Slower: after takes {times}× the {time} ({ends})." | "Langsamer: nachher braucht das {times}-Fache der {time} ({ends}).";
+    answer_same(time, ends, effect) = "The same {time} ({ends}); an effect from {effect} on, the smallest detectable one, would have shown." | "Gleiche {time} ({ends}); ein Effekt ab {effect}, dem kleinsten nachweisbaren, wäre aufgefallen.";
     answer_too_few(ends, runs) = "The data do not show which side is faster ({ends}): {runs} runs a side are needed." | "Welche Seite schneller ist, ist nicht bestimmbar ({ends}): nötig sind {runs} Läufe je Seite.";
     answer_unclear(ends, why) = "The data do not show which side is faster ({ends}): {why}." | "Welche Seite schneller ist, ist nicht bestimmbar ({ends}): {why}.";
     answer_not_comparable(why) = "Times are not compared: {why}." | "Zeiten werden nicht verglichen: {why}.";
@@ -38,7 +38,7 @@ messages! {
     answer_not_told(names) = "Of other values than before, but in no direction that the seeds show: {names}." | "Mit anderen Werten als vorher, aber ohne Richtung, die die Seeds belegen: {names}.";
     answer_seeds(names, seeds, needed) = "Whether the model is better was not tested ({seeds} of {needed} seeds): {names} have other values." | "Ob das Modell besser ist, wurde nicht getestet ({seeds} von {needed} Seeds): andere Werte haben {names}.";
     answer_not_learned(sides) = "The data do not show whether the model is better: {sides}, training did not lower the evaluation loss by 1 %." | "Ob das Modell besser ist, ist nicht bestimmbar: {sides} senkte das Training den Loss der Evaluierung nicht um 1 %.";
-    forest_title() = "Time per sample: each factor alone, their product, all together" | "Zeit je Sample: jeder Faktor allein, ihr Produkt, alle gemeinsam";
+    forest_title(time) = "{time}: each factor alone, their product, all together" | "{time}: jeder Faktor allein, ihr Produkt, alle gemeinsam";
     forest_caption() = "After ÷ before. Marks are ratios of medians, whiskers their intervals over blocks (95 % from six blocks on, below that the range); a factor whose interval contains 1, or whose sign-flip test shows nothing, has no direction; the product has no test." | "Nachher ÷ vorher. Marken sind Verhältnisse der Mediane, Linien ihre Intervalle über die Blöcke (95 % ab sechs Blöcken, darunter die Spannweite); ein Faktor, dessen Intervall 1 enthält oder dessen Vorzeichentest nichts zeigt, hat keine Richtung; das Produkt hat keinen Test.";
     forest_product(count) = "product of {count}" | "Produkt aus {count}";
     forest_all() = "all together" | "alle gemeinsam";
@@ -103,11 +103,11 @@ fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
     let times = ratio.map_or_else(|| "–".to_owned(), |ratio| words.number(ratio.value, 3));
     let why = |verdict: &Verdict| words.why(verdict, judgement.detectable).join("; ");
     match &judgement.verdict {
-        Verdict::Faster => words.answer_faster(times, ends),
-        Verdict::Slower => words.answer_slower(times, ends),
+        Verdict::Faster => words.answer_faster(times, words.timed(), ends),
+        Verdict::Slower => words.answer_slower(times, words.timed(), ends),
         Verdict::Same => {
             let effect = judgement.detectable.unwrap_or(judgement.threshold.value);
-            words.answer_same(direction, words.percent(effect))
+            words.answer_same(words.timed(), direction, words.percent(effect))
         }
         Verdict::TooFewRuns(needed) => words.answer_too_few(direction, words.count(*needed)),
         verdict @ Verdict::Unclear(_) => words.answer_unclear(direction, why(verdict)),
@@ -169,7 +169,7 @@ pub(crate) fn figure(scene: &Scene<'_>) -> Option<PlotContext> {
         return cells::ratios(scene);
     };
     let caption = format!("{}{}", words.forest_caption(), scene.across_note());
-    let titles = (words.forest_title(), caption);
+    let titles = (words.forest_title(words.timed_title()), caption);
     Some(cells::plot(
         words,
         "factors",

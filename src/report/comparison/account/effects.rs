@@ -36,7 +36,7 @@ messages! {
     effects_combined() = "combined" | "gemeinsam";
     effects_rest() = "combined ÷ product" | "gemeinsam ÷ Produkt";
     effects_added(with, without) = "{with} against {without}" | "{with} gegen {without}";
-    effects_shown() = "time per sample: what its test shows" | "Zeit je Sample: was ihr Test zeigt";
+    effects_shown(time) = "{time}: what its test shows" | "{time}: was ihr Test zeigt";
     effects_formula() = "median with the change ÷ median without it; of the last rows by their formula; below it the 95 % interval over blocks, below six blocks their range" | "Median mit Änderung ÷ Median ohne Änderung; der letzten Zeilen nach ihrer Formel; darunter das 95-%-Intervall über die Blöcke, unter sechs Blöcken deren Spannweite";
     effects_missing(names) = "Not measured alone, and in no product: {names}." | "Nicht einzeln gemessen und in keinem Produkt: {names}.";
     effects_add() = "These lines in the manifest measure them:" | "Diese Zeilen im Manifest messen sie:";
@@ -146,7 +146,7 @@ fn columns(scene: &Scene<'_>) -> Vec<Column> {
         Column::text(&words.effects_measured()),
     ];
     columns.extend(FIGURES.map(|figure| words.column(figure.name(words), "", &formula)));
-    columns.push(Column::text(&words.effects_shown()));
+    columns.push(Column::text(&words.effects_shown(words.timed())));
     columns.push(Column::text(&words.best_loss_name()));
     columns
 }

@@ -50,7 +50,6 @@ pub(crate) enum Kind {
 }
 
 messages! {
-    figure_sample_time() = "time per sample" | "Zeit je Sample";
     figure_throughput() = "training throughput" | "Durchsatz des Trainings";
     figure_startup() = "start-up" | "Start";
     figure_epoch() = "time of an epoch" | "Zeit einer Epoche";
@@ -111,7 +110,7 @@ impl Figure {
     /// Its name, and its column of `blocks.csv`; empty where it is none.
     fn parts(self) -> (fn(Words) -> String, &'static str) {
         match self {
-            Self::SampleTime => (Words::figure_sample_time, ""),
+            Self::SampleTime => (Words::timed, ""),
             Self::Throughput => (Words::figure_throughput, "samples_per_s"),
             Self::Startup => (Words::figure_startup, "startup_s"),
             Self::Epoch => (Words::figure_epoch, "epoch_s"),

@@ -60,7 +60,7 @@ pub(super) fn results() -> ResultSet {
                 epoch,
                 train_loss: Some(variant.4[epoch] + 0.1),
                 validation: BTreeMap::from([("val_loss".into(), Some(variant.4[epoch]))]),
-                lr: 1e-4,
+                lr: Some(1e-4),
                 steps: Vec::new(),
             },
         }));

@@ -89,7 +89,7 @@ fn columns_of(before: At<'_, '_>, after: At<'_, '_>) -> Vec<ColumnInfo> {
         let found = known.iter().find(|column| column.name == *name);
         found.cloned().unwrap_or_else(|| metric_column(name))
     };
-    let losses = LOSSES.iter().filter_map(|name| fixed_column(name));
+    let losses = LOSSES.iter().filter_map(|name| fixed_column(name).cloned());
     losses.chain(names.into_iter().map(metric)).collect()
 }
 

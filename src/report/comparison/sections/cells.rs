@@ -5,7 +5,7 @@ use crate::report::comparison::Words;
 use crate::report::comparison::account::figure::{Figure, Kind};
 use crate::report::comparison::account::rows::{Held, Line, interval_or_dash, over_pairs};
 use crate::report::comparison::scene::{Duo, Scene};
-use crate::report::language::messages;
+use crate::report::language::{Timed, messages};
 use crate::report::number::Provenance;
 use crate::report::plot::{DotPlot, DotRow};
 use crate::report::section::Section;
@@ -24,13 +24,15 @@ const SAME: usize = 2;
 pub(crate) const OPEN: usize = 7;
 
 messages! {
-    cells_title() = "Time per sample, cell by cell" | "Zeit je Sample, Zelle für Zelle";
-    cells_about() = "The time per sample is the median step of a run, divided by the samples of a step; the run is the unit of replication. n is the number of runs before and after. A verdict needs a test that holds after Holm’s correction over all cells, and an effect above the threshold." | "Die Zeit je Sample ist der Median der Schritte eines Laufs, geteilt durch die Samples eines Schritts; der Lauf ist die Einheit der Wiederholung. n ist die Anzahl der Läufe vorher und nachher. Ein Urteil verlangt einen Test, der nach Holms Korrektur über alle Zellen hält, und einen Effekt über der Schwelle.";
+    cells_title(time) = "{time}, cell by cell" | "{time}, Zelle für Zelle";
+    cells_of_steps() = "The time per sample is the median step of a run, divided by the samples of a step; the run is the unit of replication." | "Die Zeit je Sample ist der Median der Schritte eines Laufs, geteilt durch die Samples eines Schritts; der Lauf ist die Einheit der Wiederholung.";
+    cells_of_runs() = "The time is that of a whole run, which is the unit of replication." | "Die Zeit ist die eines ganzen Laufs, der die Einheit der Wiederholung ist.";
+    cells_about(unit) = "{unit} n is the number of runs before and after. A verdict needs a test that holds after Holm’s correction over all cells, and an effect above the threshold." | "{unit} n ist die Anzahl der Läufe vorher und nachher. Ein Urteil verlangt einen Test, der nach Holms Korrektur über alle Zellen hält, und einen Effekt über der Schwelle.";
     verdict_heading() = "verdict" | "Urteil";
     detectable_heading() = "detectable from" | "nachweisbar ab";
     p_formula() = "Mann–Whitney, or paired sign-flip where interleaved; Holm over all cells" | "Mann-Whitney, bei verzahnten Läufen gepaarter Vorzeichentest; Holm über alle Zellen";
     detectable_formula() = "smallest effect shown with 80 % power, from spread and n of the runs" | "kleinster Effekt, der mit 80 % Teststärke gezeigt würde, aus Streuung und n der Läufe";
-    intervals_plot() = "Time per sample, after ÷ before" | "Zeit je Sample, nachher ÷ vorher";
+    intervals_plot(time) = "{time}, after ÷ before" | "{time}, nachher ÷ vorher";
     intervals_caption() = "Marks are ratios of medians, whiskers their intervals (95 % bootstrap from six runs a side on, below that the range of the runs), the band is the threshold below which an effect does not matter. Left of 1 the side after is faster." | "Marken sind Verhältnisse der Mediane, Linien ihre Intervalle (95-%-Bootstrap ab sechs Läufen je Seite, darunter die Spannweite der Läufe), das Band ist die Schwelle, unter der ein Effekt nicht zählt. Links von 1 ist die Seite nachher schneller.";
     drawn(shown, all) = " {shown} of {all} cells are drawn." | " {shown} von {all} Zellen sind gezeichnet.";
     open() = "no verdict" | "kein Urteil";
@@ -53,7 +55,12 @@ pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
         words.column("p (Holm)".to_owned(), "", &p),
         words.column(words.detectable_heading(), "", &detectable),
     ];
-    let naming = ("cells", words.cells_title(), words.cells_about());
+    let unit = match words.timed {
+        Timed::Sample => words.cells_of_steps(),
+        Timed::Run => words.cells_of_runs(),
+    };
+    let title = words.cells_title(words.timed_title());
+    let naming = ("cells", title, words.cells_about(unit));
     over_pairs(scene, naming, columns, |duo| vec![line(scene, duo)])
 }
 
@@ -100,7 +107,7 @@ pub(crate) fn ratios(scene: &Scene<'_>) -> Option<PlotContext> {
     Some(plot(
         words,
         "ratios",
-        (words.intervals_plot(), caption),
+        (words.intervals_plot(words.timed_title()), caption),
         words.open(),
         rows,
     ))

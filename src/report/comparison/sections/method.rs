@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use crate::compare::{Design, Test, Threshold, ThresholdSource};
 use crate::report::comparison::Words;
 use crate::report::comparison::scene::Scene;
-use crate::report::language::messages;
+use crate::report::language::{Timed, messages};
 use crate::report::section::Section;
 
 messages! {
     method_title() = "How it was measured" | "Wie gemessen wurde";
-    run_is_unit() = "The run is the unit of replication: no test uses values of single steps. The figure of a run is its median step, divided by the samples of a step." | "Der Lauf ist die Einheit der Wiederholung: Kein Test verwendet Werte einzelner Schritte. Die Zahl eines Laufs ist der Median seiner Schritte, geteilt durch die Samples eines Schritts.";
+    run_is_unit() = "The run is the unit of replication: no test uses values of single steps." | "Der Lauf ist die Einheit der Wiederholung: Kein Test verwendet Werte einzelner Schritte.";
+    figure_of_steps() = "The figure of a run is its median step, divided by the samples of a step." | "Die Zahl eines Laufs ist der Median seiner Schritte, geteilt durch die Samples eines Schritts.";
+    figure_of_runs() = "The figure of a run is its time from start to end." | "Die Zahl eines Laufs ist seine Zeit vom Start bis zum Ende.";
     design_of(count, design) = "Design: {design} (cells: {count})." | "Anordnung: {design} (Zellen: {count}).";
     runs_of(least, most) = "Runs a side and cell: {least} to {most}." | "Läufe je Seite und Zelle: {least} bis {most}.";
     runs_alike(count) = "Runs a side and cell: {count}." | "Läufe je Seite und Zelle: {count}.";
@@ -31,7 +33,11 @@ messages! {
 pub(super) fn section(scene: &Scene<'_>) -> Section {
     let words = scene.words;
     let judged = || scene.comparison.cells.iter().map(|pair| &pair.judgement);
-    let mut points = vec![words.run_is_unit()];
+    let figure = match words.timed {
+        Timed::Sample => words.figure_of_steps(),
+        Timed::Run => words.figure_of_runs(),
+    };
+    let mut points = vec![format!("{} {figure}", words.run_is_unit())];
     for design in [Design::Interleaved, Design::Sessions] {
         let count = judged().filter(|own| own.design == design).count();
         let told = (count > 0).then(|| words.design_of(words.count(count), words.design(design)));

@@ -49,7 +49,8 @@ messages! {
     is_worse(change) = "{change} (worse)" | "{change} (schlechter)";
     equal() = "equal" | "identisch";
     counted(better, worse, equal, open) = "by cell: better in {better}, worse in {worse}, equal in {equal}, open in {open}" | "je Zelle: besser in {better}, schlechter in {worse}, identisch in {equal}, offen in {open}";
-    matrix_sentence(cells, mean, ends, p, count, verdict) = "Over {cells} cells after takes {mean}× the time per sample (geometric mean; {ends}; {p} over {count} permutations): {verdict}." | "Über {cells} Zellen braucht nachher das {mean}-Fache der Zeit je Sample (geometrisches Mittel; {ends}; {p} über {count} Permutationen): {verdict}.";
+    matrix_test(p, count) = "{p} over {count} permutations" | "{p} über {count} Permutationen";
+    matrix_sentence(cells, mean, time, ends, test, verdict) = "Over {cells} cells after takes {mean}× the {time} (geometric mean; {ends}; {test}): {verdict}." | "Über {cells} Zellen braucht nachher das {mean}-Fache der {time} (geometrisches Mittel; {ends}; {test}): {verdict}.";
     by_cell(faster, slower, same, open) = "By cell: {faster} faster, {slower} slower, {same} same, {open} without a verdict." | "Je Zelle: {faster} schneller, {slower} langsamer, {same} gleich, {open} ohne Urteil.";
     permutation_p(p) = "permutation test {p}" | "Permutationstest {p}";
     holm_p(p) = "{p} after Holm" | "{p} nach Holm";
@@ -128,9 +129,12 @@ fn of_matrix(scene: &Scene<'_>, matrix: &MatrixJudgement) -> String {
     words.matrix_sentence(
         words.count(matrix.cells),
         words.ratio(matrix.ratio.value),
+        words.timed(),
         scene.across(words.ends(&matrix.ratio)),
-        words.p_value(matrix.p),
-        words.count(matrix.permutations.0 as usize),
+        words.matrix_test(
+            words.p_value(matrix.p),
+            words.count(matrix.permutations.0 as usize),
+        ),
         verdict.join("; "),
     )
 }
