@@ -55,7 +55,7 @@ pub fn for_each_chunk_if(
     }
 }
 
-/// The kernel is a trait object for the reason of [`for_each_item`].
+/// The kernel is a trait object for the reason of [`for_each_in_parallel`].
 fn for_each_chunk_in_parallel(
     output: &mut [f32],
     chunk: usize,
@@ -78,31 +78,35 @@ pub fn for_each_zipped<const N: usize>(
         let whole = group.iter().all(Option::is_some);
         whole.then(|| group.map(Option::unwrap_or_default))
     });
-    let zipped = zipped.enumerate().collect();
-    for_each_item(parallel, zipped, &|(index, group)| kernel(index, group));
+    for_each_item(parallel, zipped.enumerate(), |(index, group)| {
+        kernel(index, group);
+    });
 }
 
 /// Calls `task` with every index below `count`, on several threads if `parallel`.
 pub fn for_each_index(parallel: bool, count: usize, task: impl Fn(usize) + Sync) {
-    if parallel {
-        for_each_item(true, (0..count).collect(), &task);
-    } else {
-        (0..count).for_each(task);
-    }
+    for_each_item(parallel, 0..count, task);
 }
 
 /// Calls `task` with every item, on several threads if `parallel`.
-///
-/// The task is a trait object: rayon's code is large, and would be compiled anew for every closure.
-pub fn for_each_item<T: Send>(parallel: bool, items: Vec<T>, task: &(dyn Fn(T) + Sync)) {
+pub fn for_each_item<T: Send>(
+    parallel: bool,
+    items: impl Iterator<Item = T>,
+    task: impl Fn(T) + Sync,
+) {
     if parallel {
-        items.into_par_iter().for_each(task);
+        for_each_in_parallel(items.collect(), &task);
     } else {
-        items.into_iter().for_each(task);
+        items.for_each(task);
     }
 }
 
-/// `map` of every item, in order, on several threads; a trait object as in [`for_each_item`].
+/// The task is a trait object: rayon's code is large, and would be compiled anew for every closure.
+fn for_each_in_parallel<T: Send>(items: Vec<T>, task: &(dyn Fn(T) + Sync)) {
+    items.into_par_iter().for_each(task);
+}
+
+/// `map` of every item, in order, on several threads; a trait object as in [`for_each_in_parallel`].
 pub fn map_items<T: Send, R: Send>(items: Vec<T>, map: &(dyn Fn(T) -> R + Sync)) -> Vec<R> {
     items.into_par_iter().map(map).collect()
 }

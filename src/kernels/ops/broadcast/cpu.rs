@@ -86,7 +86,7 @@ impl BroadcastKernel for Cpu {
                 }
             }
         };
-        for_each_item(is_large, tasks.into_iter().enumerate().collect(), &one);
+        for_each_item(is_large, tasks.into_iter().enumerate(), one);
         Ok(())
     }
 

@@ -113,8 +113,8 @@ fn gather(from: &[f32], groups: usize, channels: usize, to: &mut [f32]) {
             }
         }
     };
-    let parts = parts.into_iter().zip(from.chunks(rows * row)).collect();
-    for_each_item(from.len() >= ELEMENTWISE_LEN, parts, &copy);
+    let parts = parts.into_iter().zip(from.chunks(rows * row));
+    for_each_item(from.len() >= ELEMENTWISE_LEN, parts, copy);
 }
 
 /// The inverse of [`gather`], added to `to` or replacing it.

@@ -53,8 +53,8 @@ pub(super) fn for_all<const N: usize>(
     let values: usize = all.iter().map(|operands| operands.parameter.len()).sum();
     let large = values >= ELEMENTWISE_LEN;
     let chunk = if large { CHUNK } else { usize::MAX };
-    let chunks = all.iter_mut().flat_map(|all| all.chunks(chunk)).collect();
-    for_each_item(large, chunks, &call);
+    let chunks = all.iter_mut().flat_map(|all| all.chunks(chunk));
+    for_each_item(large, chunks, call);
     let mut all = all.into_iter();
     for_each_parameter(module, |index, parameter| {
         if let Some(operands) = all.next() {
