@@ -88,7 +88,12 @@ pub(super) fn themes(source: &Source<'_, '_>) -> Vec<Theme> {
                 let tables = section.tables.iter_mut();
                 tables.for_each(|table| table.leave_out_untold(are_all_commands));
             }
+            let had_tables = !section.tables.is_empty();
             section.tables.retain(|table| !table.is_blank());
+            // What is said of a table without values says nothing.
+            if had_tables && section.tables.is_empty() {
+                section.points.clear();
+            }
         }
         sections.retain(|section| !section.is_empty());
         Theme {
