@@ -55,7 +55,7 @@ pub fn for_each_chunk_if(
     }
 }
 
-/// The kernel is a trait object for the reason of [`for_each_in_parallel`].
+/// The kernel is a trait object for the reason of `for_each_in_parallel`.
 fn for_each_chunk_in_parallel(
     output: &mut [f32],
     chunk: usize,
@@ -106,7 +106,7 @@ fn for_each_in_parallel<T: Send>(items: Vec<T>, task: &(dyn Fn(T) + Sync)) {
     items.into_par_iter().for_each(task);
 }
 
-/// `map` of every item, in order, on several threads; a trait object as in [`for_each_in_parallel`].
+/// `map` of every item, in order, on several threads; a trait object as in `for_each_in_parallel`.
 pub fn map_items<T: Send, R: Send>(items: Vec<T>, map: &(dyn Fn(T) -> R + Sync)) -> Vec<R> {
     items.into_par_iter().map(map).collect()
 }

@@ -4,12 +4,14 @@
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::report::measure::Measure;
+use crate::report::number::interval_name;
 use crate::report::sections::bottleneck;
 use crate::report::sections::phases::breakdown;
 use crate::report::sections::ranking::is_baseline;
 use crate::report::sections::treatment::variants;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
+use crate::results::IntervalKind;
 
 use super::choice::{Choice, Ranked, Standing};
 use super::sentences::names;
@@ -20,6 +22,19 @@ pub(super) const OF_CELLS: &str = "cells";
 const ROWS: usize = 20;
 /// Axes that have a column each; where there are more, one column names the cell.
 const AXES: usize = 4;
+
+/// What stands beside the median of what decides.
+fn interval(choice: &Choice<'_, '_>) -> String {
+    let column = &choice.measures[0].column;
+    let timings = choice.cells.iter().filter_map(|one| one.cell.timing);
+    let mut kinds = timings
+        .filter_map(|row| row.values.get(column))
+        .map(|value| value.kind);
+    match kinds.find(|kind| *kind != IntervalKind::Single) {
+        Some(kind) => format!(", with the {}", interval_name(kind)),
+        None => String::new(),
+    }
+}
 
 /// The table of a choice; `number` tells it from those of other tasks.
 pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>) -> Table {
@@ -48,10 +63,7 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>
     let about = format!(
         "Best first, by median over {}.{}",
         if choice.measures[0].is_clock {
-            format!(
-                "{} of a cell, with the interval that timings.csv has",
-                count(choice.n, "run")
-            )
+            format!("{} of a cell{}", count(choice.n, "run"), interval(choice))
         } else {
             format!("{} of a cell, with their range", count(choice.n, "seed"))
         },

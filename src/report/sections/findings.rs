@@ -84,19 +84,19 @@ fn of_steps() -> [Rule; 4] {
         rule(
             "waiting-for-data",
             &format!("data wait above {WAIT} % of the step"),
-            "Training waited for data: {} of the step.",
+            "Training waited for data (percent of the step): {}.",
             |view| named(view, waiting),
         ),
         rule(
             "large-residual",
             &format!("residual above {RESIDUAL} % of the step, or below 0"),
-            "Time outside the named phases: {} of the step.",
+            "Time outside the named phases (percent of the step): {}.",
             |view| named(view, residual),
         ),
         rule(
             "spread",
             &format!("interval of the step time wider than {SPREAD} % of its median"),
-            "Runs of one cell differ widely in step time: {} of the median.",
+            "Runs of one cell differ widely in step time (interval in percent of the median): {}.",
             |view| named(view, spread),
         ),
         rule(
@@ -129,7 +129,7 @@ fn of_results() -> [Rule; 7] {
         rule(
             "phases-are-not-the-step",
             "phases of a run that sum to less than 99 % or more than 101 % of its step",
-            "The phases do not sum to the step, and no shares are shown: {} of the step.",
+            "The phases do not sum to the step, and no shares are shown (percent of the step): {}.",
             |view| named(view, not_the_step),
         ),
         rule(
@@ -159,7 +159,7 @@ fn of_results() -> [Rule; 7] {
         rule(
             "estimate-far-off",
             &estimate::rule(),
-            "Runs took far longer or shorter than was expected before they began: {} the expected time.",
+            "Runs took far longer or shorter than was expected before they began (time ÷ expected time): {}.",
             |view| named(view, |_, cell| Some(times(estimate::far_off(cell)?))),
         ),
     ]
