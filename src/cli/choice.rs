@@ -13,6 +13,7 @@ use crate::results::{self, from_here, no_results};
 
 use super::Problem;
 use super::fingerprints::Fingerprints;
+use super::run_arguments::experiment_name;
 use super::run_plan::{planned, refuse_namesakes, with_data};
 use super::setup::mistake;
 use super::words::Words;
@@ -30,7 +31,7 @@ pub(super) struct PlanChoice {
     #[arg(long, value_name = "AXIS=VALUE,…")]
     pub(super) only: Option<String>,
     /// Results are in `reports/NAME` instead of the manifest's name
-    #[arg(long = "as", value_name = "NAME")]
+    #[arg(long = "as", value_name = "NAME", value_parser = experiment_name)]
     pub(super) results_name: Option<String>,
 }
 

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::diag::Place;
+use crate::plan::wrong_name;
 use crate::progress::{Detail, Show};
 use crate::results::Share;
 
@@ -30,7 +32,7 @@ pub(super) struct RunArguments {
     #[arg(long, value_name = "AXIS=VALUE,…")]
     pub(super) only: Option<String>,
     /// Write results to `reports/NAME` instead of the manifest's name
-    #[arg(long = "as", value_name = "NAME")]
+    #[arg(long = "as", value_name = "NAME", value_parser = experiment_name)]
     pub(super) results_name: Option<String>,
     /// Runs at one time (1, or what `[search]` says); more than one shares the cores, and times are marked as not exclusive
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -65,6 +67,17 @@ pub(super) struct RunArguments {
     /// What goes to standard output: nothing, or every event of the runs as a line of JSON (docs/events.md)
     #[arg(long, value_enum, default_value_t = Format::Text, conflicts_with = "dry_run")]
     format: Format,
+}
+
+/// The name of a folder of results, by the rule of a manifest's `name`: results are written nowhere else.
+pub(super) fn experiment_name(text: &str) -> Result<String, String> {
+    match wrong_name(text, Place::default()) {
+        None => Ok(text.to_owned()),
+        Some(wrong) if wrong.help.is_empty() => {
+            Err(format!("`reports/{text}/` is used for something else"))
+        }
+        Some(wrong) => Err(wrong.help.join("; ")),
+    }
 }
 
 impl RunArguments {

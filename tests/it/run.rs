@@ -145,6 +145,25 @@ fn two_manifests_of_one_name_are_refused() {
 }
 
 #[test]
+fn results_are_written_below_reports_only() {
+    for name in ["..", "", ".", "/abs", "a/b", "../reports", "templates"] {
+        let project = project();
+        let ended = project.run(&[&RUN[..], &[&format!("--as={name}")]].concat());
+        assert_eq!(ended.code, 2, "{name}: {}", ended.stderr);
+        assert!(ended.stderr.contains("--as <NAME>"), "{}", ended.stderr);
+        assert!(!project.path("reports").exists(), "{name}");
+    }
+}
+
+#[test]
+fn more_repeats_than_anybody_waits_for_are_refused_at_once() {
+    let project = project();
+    let ended = project.run(&[&RUN[..], &["--set", "measure.repeats=1000000000000"]].concat());
+    assert_eq!(ended.code, 2);
+    assert!(ended.stderr.contains("100000"), "{}", ended.stderr);
+}
+
+#[test]
 fn results_that_cannot_be_written_stop_before_anything_runs() {
     let project = project().file("reports", "a file");
     let ended = project.run(&RUN);

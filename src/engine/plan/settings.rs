@@ -15,7 +15,7 @@ use super::prediction::{PredictionSpec, TestedSpec};
 pub struct MeasureSpec {
     /// How often every cell is run with every seed. A pass over all of them is a block, each in a random order of its own;
     /// times are compared over repeats and seeds together.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 100_000))]
     pub repeats: usize,
     /// Seeds of weights, splits, order of samples and augmentation. Every cell is trained once with each.
     pub seeds: Vec<u64>,
