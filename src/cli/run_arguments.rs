@@ -71,13 +71,16 @@ pub(super) struct RunArguments {
 
 /// The name of a folder of results, by the rule of a manifest's `name`: results are written nowhere else.
 pub(super) fn experiment_name(text: &str) -> Result<String, String> {
-    match wrong_name(text, Place::default()) {
-        None => Ok(text.to_owned()),
-        Some(wrong) if wrong.help.is_empty() => {
-            Err(format!("`reports/{text}/` is used for something else"))
-        }
-        Some(wrong) => Err(wrong.help.join("; ")),
-    }
+    let Some(wrong) = wrong_name(text, Place::default()) else {
+        return Ok(text.to_owned());
+    };
+    let labels = wrong.labels.into_iter().map(|label| label.text);
+    Err(wrong
+        .help
+        .into_iter()
+        .chain(labels)
+        .next()
+        .unwrap_or_default())
 }
 
 impl RunArguments {

@@ -47,7 +47,7 @@ pub struct Cell<'a> {
     pub status: Status,
     /// One line, for all but `done`.
     pub reason: &'a str,
-    /// Whether a program of the user trains it.
+    /// Whether its model is of `kind = "command"`: a program of the user trains it.
     pub is_of_command: bool,
 }
 

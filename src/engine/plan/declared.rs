@@ -2,7 +2,7 @@
 
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Key, Node, Table, Value};
-use crate::models::{Mistake, ModelSpec};
+use crate::models::{CommandSpec, Mistake, ModelSpec};
 use std::collections::BTreeMap;
 
 use super::Plan;
@@ -15,20 +15,6 @@ use super::validate::{in_axis, tries};
 
 /// Keys of a declared model that are no parameters.
 const OWN: [&str; 4] = ["kind", "layers", "parameters", "blocks"];
-
-/// Keys of a command.
-const COMMAND_KEYS: [&str; 10] = [
-    "kind",
-    "run",
-    "pass",
-    "code",
-    "data",
-    "requires",
-    "build",
-    "parameters",
-    "metrics",
-    "scrape",
-];
 
 /// `assignments` in which `models.NAME.width` is `models.NAME.parameters.width`, if the section `base` is a declared model; of
 /// a command that gives the parameter a type, `models.NAME.parameters.width.default`.
@@ -66,6 +52,12 @@ pub(super) fn lengthened<'a>(
     assignments.map(long).collect()
 }
 
+/// Whether a section of `kind = "command"` has the key.
+fn is_key_of_command(name: &str) -> bool {
+    let keys = serde_json::to_value(CommandSpec::default()).unwrap_or_default();
+    name == "kind" || keys.get(name).is_some()
+}
+
 /// Assignments to parameters that the command with the section `base` does not declare.
 pub(super) fn undeclared<'a>(
     base: &Node,
@@ -83,8 +75,7 @@ pub(super) fn undeclared<'a>(
         _ => None,
     };
     let keys = assignments.filter_map(parameter);
-    let keys =
-        keys.filter(|key| !names.contains(&&*key.name) && !COMMAND_KEYS.contains(&&*key.name));
+    let keys = keys.filter(|key| !names.contains(&&*key.name) && !is_key_of_command(&key.name));
     let diagnostic = |key: &Key| {
         let title = format!("command `{command}` has no parameter `{}`", key.name);
         let diagnostic = Diagnostic::error(title).at(key.place, "not one of its parameters");

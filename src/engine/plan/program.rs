@@ -46,7 +46,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Names of the files of `code`; its other parts are the template of its arguments, its program and that one's version.
+    /// Names of the files in [`Self::code`], which also has the template of the arguments, the program and its version.
     pub fn code_files(&self) -> impl Iterator<Item = &String> {
         let is_other = |name: &str| {
             name == "arguments" || name.starts_with("program ") || name.ends_with(" --version")

@@ -68,11 +68,7 @@ pub fn map_chunks<T: Send>(
 ) -> Vec<T> {
     let call = |index: usize| map(index * chunk..len.min((index + 1) * chunk));
     let chunks = len.div_ceil(chunk);
-    if values < ELEMENTWISE_LEN || chunks < 2 {
-        (0..chunks).map(call).collect()
-    } else {
-        map_items((0..chunks).collect(), &call)
-    }
+    map_items(values >= ELEMENTWISE_LEN && chunks > 1, 0..chunks, call)
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub fn for_each_chunk_if(
     chunk: usize,
     kernel: impl Fn(usize, &mut [f32]) + Sync,
 ) {
-    // A length of 0 belongs to an empty output.
+    // Slices have no chunks of 0 values, the length for an empty output.
     let chunk = chunk.max(1);
     if parallel {
         for_each_chunk_in_parallel(output, chunk, &kernel);
@@ -55,7 +55,7 @@ pub fn for_each_chunk_if(
     }
 }
 
-/// The kernel is a trait object for the reason of `for_each_in_parallel`.
+/// With a trait object, so that rayon's large code is compiled once and not for every closure.
 fn for_each_chunk_in_parallel(
     output: &mut [f32],
     chunk: usize,
@@ -65,8 +65,8 @@ fn for_each_chunk_in_parallel(
     chunks.for_each(|(index, values)| kernel(index * chunk, values));
 }
 
-/// Splits each of `outputs` into chunks of its own length and calls `kernel(index, chunks)` with the chunks number `index`
-/// of all, for as long as every output has one; on several threads if `parallel`.
+/// Splits each of `outputs`, given with the length of its chunks, and calls `kernel(index, chunks)` with one chunk of each:
+/// first all first chunks, and so on until an output has no more. On several threads if `parallel`, in any order then.
 pub fn for_each_zipped<const N: usize>(
     parallel: bool,
     outputs: [(&mut [f32], usize); N],
@@ -101,13 +101,26 @@ pub fn for_each_item<T: Send>(
     }
 }
 
-/// The task is a trait object: rayon's code is large, and would be compiled anew for every closure.
+/// With a trait object, so that rayon's large code is compiled once for each type of item and not for every closure.
 fn for_each_in_parallel<T: Send>(items: Vec<T>, task: &(dyn Fn(T) + Sync)) {
     items.into_par_iter().for_each(task);
 }
 
-/// `map` of every item, in order, on several threads; a trait object as in `for_each_in_parallel`.
-pub fn map_items<T: Send, R: Send>(items: Vec<T>, map: &(dyn Fn(T) -> R + Sync)) -> Vec<R> {
+/// Collects `map` of every item, in the order of the items; on several threads if `parallel`.
+pub fn map_items<T: Send, R: Send>(
+    parallel: bool,
+    items: impl Iterator<Item = T>,
+    map: impl Fn(T) -> R + Sync,
+) -> Vec<R> {
+    if parallel {
+        map_in_parallel(items.collect(), &map)
+    } else {
+        items.map(map).collect()
+    }
+}
+
+/// With a trait object, as in [`for_each_in_parallel`].
+fn map_in_parallel<T: Send, R: Send>(items: Vec<T>, map: &(dyn Fn(T) -> R + Sync)) -> Vec<R> {
     items.into_par_iter().map(map).collect()
 }
 

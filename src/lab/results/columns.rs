@@ -245,6 +245,11 @@ pub fn fixed_column(name: &str) -> Option<&'static ColumnInfo> {
     columns.find(|column| column.name == name)
 }
 
+/// Unit of a fixed column of any CSV file; empty for any other name.
+pub fn fixed_unit(name: &str) -> &'static str {
+    fixed_column(name).map_or("", |column| &column.unit)
+}
+
 /// Describes a metric by its name, for `plan.json`: for accuracies and R² higher is better, for errors, losses and epochs
 /// lower is better.
 ///

@@ -38,7 +38,9 @@ mod trace;
 mod write;
 
 pub use checkpoints::{CheckpointRow, write_checkpoint_index};
-pub use columns::{TIMED, axis_columns, fact_texts, fixed_column, is_added_column, metric_column};
+pub use columns::{
+    TIMED, axis_columns, fact_texts, fixed_column, fixed_unit, is_added_column, metric_column,
+};
 pub use command_columns::{declared_column, fold_own_times, timed_columns};
 pub use comparison_csv::{ComparisonRow, comparison_csv, comparison_number};
 pub use error::ResultsError;

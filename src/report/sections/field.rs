@@ -5,7 +5,7 @@ use crate::report::number::Provenance;
 use crate::report::section::cut;
 use crate::report::table::{Column, ColumnKind, Entry, Row, Table};
 use crate::report::view::{Cell, View};
-use crate::results::fixed_column;
+use crate::results::fixed_unit;
 
 use super::memory::mebibytes;
 use super::speed::{in_mib, shown};
@@ -85,7 +85,7 @@ impl<'f, R> Field<'f, R> {
 impl OfCell<'_, '_> {
     /// A column of `timings.csv`, in its unit; memory in MiB.
     pub(crate) fn timed(heading: &str, column: &'static str) -> Self {
-        let unit = fixed_column(column).map_or("", |column| &*column.unit);
+        let unit = fixed_unit(column);
         let is_memory = unit == "bytes";
         let unit = if is_memory { "MiB" } else { unit };
         Self::measured(heading, unit, MEDIAN, move |cell| {

@@ -7,7 +7,7 @@ use crate::report::number::{Provenance, times};
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
-use crate::results::fixed_column;
+use crate::results::fixed_unit;
 
 use super::difference;
 use super::field::{self, Field, MEDIAN};
@@ -152,7 +152,7 @@ struct Ranking<'v, 'a> {
     column: &'static str,
     heading: &'static str,
     about: String,
-    /// With their values of the column, the best first.
+    /// Cells, each with its value of the column; the best first.
     ordered: Vec<(&'v Cell<'a>, f64)>,
     /// What speed-ups are against; `None` where there are none.
     base: Option<(Pace, &'v Cell<'a>)>,
@@ -284,7 +284,7 @@ impl Ranking<'_, '_> {
 
     fn fields<'f>(&'f self, view: &'f View<'_>) -> Vec<OfRank<'f>> {
         let order = Provenance::Derived("order of the medians".into());
-        let unit = fixed_column(self.column).map_or("", |column| &*column.unit);
+        let unit = fixed_unit(self.column);
         let rank = OfRank::new(Column::count("rank", &order), |(rank, ..)| rank.clone());
         let labels = view.axis_columns().into_iter().enumerate();
         let labels = labels.map(|(place, column)| {

@@ -4,7 +4,7 @@ use crate::base::units::human;
 use crate::report::number::{Number, interval_name};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
-use crate::results::{Interval, IntervalKind, fixed_column};
+use crate::results::{Interval, IntervalKind, fixed_unit};
 
 use super::field::{self, OfCell};
 use super::memory::MIB;
@@ -149,7 +149,7 @@ pub(crate) fn timing(cell: &Cell<'_>, column: &str) -> Option<Number> {
     Some(Number::timing(interval, unit))
 }
 
-/// The median of [`timing`], without its text.
+/// The median of a timing: [`timing`] without texts and interval, for computing and ordering.
 pub(crate) fn timing_value(cell: &Cell<'_>, column: &str) -> Option<f64> {
     measured(cell, column).map(|(interval, _)| interval.median)
 }
@@ -157,6 +157,6 @@ pub(crate) fn timing_value(cell: &Cell<'_>, column: &str) -> Option<f64> {
 fn measured<'a>(cell: &Cell<'a>, column: &str) -> Option<(&'a Interval, &'static str)> {
     let row = cell.timing.filter(|_| cell.is_measured())?;
     let interval = row.values.get(column)?;
-    let unit = fixed_column(column).map_or("", |column| &*column.unit);
+    let unit = fixed_unit(column);
     is_plausible(column, unit, interval.median).then_some((interval, unit))
 }

@@ -8,7 +8,7 @@ use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
-use crate::results::{BlockRow, Interval, IntervalKind, fixed_column, interval_over_runs, value};
+use crate::results::{BlockRow, Interval, IntervalKind, fixed_unit, interval_over_runs, value};
 
 use super::phases::PHASES;
 use super::{headroom, utilisation};
@@ -229,7 +229,7 @@ fn show(column: &str, value: f64) -> String {
 }
 
 fn unit(column: &str) -> String {
-    let unit = fixed_column(column).map_or("", |column| &*column.unit);
+    let unit = fixed_unit(column);
     if unit.is_empty() || unit == "1" {
         String::new()
     } else {

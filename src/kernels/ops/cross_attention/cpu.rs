@@ -1,5 +1,7 @@
 //! Cross-attention on the CPU: one task per sequence, independent of the number of threads.
 
+use dfdx::tensor::Cpu;
+
 use super::{AttentionKind, CrossAttentionKernel, CrossAttentionSize, long, short};
 use crate::device::{Backend, Buffer};
 use crate::ops::parallel::{
@@ -8,7 +10,6 @@ use crate::ops::parallel::{
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::{Result, math};
-use dfdx::tensor::Cpu;
 
 /// One sequence's queries (or their gradients), keys and values, row-major `(N, C)` and `(M, C)`.
 #[derive(Debug, Clone, Copy)]

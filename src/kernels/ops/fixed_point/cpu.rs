@@ -1,5 +1,7 @@
 //! Fixed points on the CPU: one sample per vector lane, chunks of 64 samples on several threads if worthwhile.
 
+use dfdx::tensor::Cpu;
+
 use super::block::{Block, Transposed, Widths};
 use super::chunk::{Chunk, Head, Run, SAMPLES};
 use super::gradients::Gradients;
@@ -9,7 +11,6 @@ use crate::device::{Backend, Buffer};
 use crate::ops::aligned::Aligned;
 use crate::ops::parallel::{PRODUCT_FLOP, map_items};
 use crate::ops::{AttentionKind, Result, Var};
-use dfdx::tensor::Cpu;
 
 /// Largest state width: beyond it, matrix products are faster than products in lanes.
 const WIDEST: usize = 128;
@@ -88,11 +89,8 @@ impl FixedPointKernel for Cpu {
         let records = saved.chunks.iter().flat_map(|chunk| &chunk.records);
         let records: usize = records.map(Aligned::len).sum();
         // Every recorded number takes part in products of about the state's width.
-        let parts: Vec<Gradients> = if records * d >= PRODUCT_FLOP {
-            map_items(saved.chunks.into_iter().zip(grads).collect(), &one)
-        } else {
-            saved.chunks.into_iter().zip(grads).map(one).collect()
-        };
+        let chunks = saved.chunks.into_iter().zip(grads);
+        let parts = map_items(records * d >= PRODUCT_FLOP, chunks, one);
         let mut inputs = [const { Vec::new() }; 3];
         for part in &parts {
             for (all, own) in inputs.iter_mut().zip(&part.inputs) {
@@ -115,12 +113,8 @@ impl FixedPointKernel for Cpu {
 fn solve(chunks: &mut [Chunk], run: &Run<'_>, flop: u64) -> usize {
     let parallel = chunks.len() > 1 && flop >= 4 * PRODUCT_FLOP as u64;
     let mut step = || -> f64 {
-        if parallel {
-            let parts = map_items(chunks.iter_mut().collect(), &|chunk| chunk.step(run));
-            parts.iter().sum()
-        } else {
-            chunks.iter_mut().map(|chunk| chunk.step(run)).sum()
-        }
+        let parts = map_items(parallel, chunks.iter_mut(), |chunk| chunk.step(run));
+        parts.iter().sum()
     };
     let Some(damping) = run.damping else {
         step();

@@ -2,6 +2,8 @@
 //! reuses the memory of the result's gradient. All loops are over whole rows of channels, so that they vectorise for any
 //! group size.
 
+use dfdx::tensor::Cpu;
+
 use super::moments::{MOMENTS, part_count, part_rows};
 use super::sample::{
     Channels, SUMS, add_parts, combine_rows, measure, with_channels, with_factors,
@@ -13,7 +15,6 @@ use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_zipped};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::{Activation, GradSlots, Result, Var};
-use dfdx::tensor::Cpu;
 
 impl GroupNormKernel for Cpu {
     fn group_norm(

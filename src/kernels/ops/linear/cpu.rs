@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use dfdx::tensor::Cpu;
+
 use super::{LinearKernel, LinearSize};
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
@@ -15,7 +17,6 @@ use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::update::squares;
 use crate::ops::{Activation, Result};
-use dfdx::tensor::Cpu;
 
 /// Number of rows of one partial result of column sums.
 const SUM_ROWS: usize = 1024;

@@ -1,5 +1,7 @@
 //! The end of a residual block on the CPU: samples in parallel, each read once from memory and again from the L2 cache.
 
+use dfdx::tensor::Cpu;
+
 use super::NormResidualKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, Silu};
@@ -14,7 +16,6 @@ use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_zipped};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::{GradSlots, GroupNormSaved, GroupNormSize, Result, Var};
-use dfdx::tensor::Cpu;
 
 impl NormResidualKernel for Cpu {
     const FUSES: bool = true;

@@ -3,10 +3,11 @@
 
 use std::mem::take;
 
+use dfdx::tensor::Cpu;
+
 use super::{StepState, factor, same_length, stateless};
 use crate::ops::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_item};
 use crate::ops::{Grads, Module, Result, for_each_parameter};
-use dfdx::tensor::Cpu;
 
 /// A parameter, its gradient and its state, or a chunk of each.
 struct Operands<V, const N: usize> {
