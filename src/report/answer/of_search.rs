@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use crate::base::text::count;
-use crate::base::units::human;
+use crate::base::units::{human, human_seconds};
 use crate::report::comparison::best_over_time;
 use crate::report::language::Words;
 use crate::report::search::{
     Ending, Objective, Search, Study, Trial, beside, entry, front_of, front_plots, front_verdict,
-    progress_plots, regret, short_name, speed_up,
+    progress_plots, regret, short_name, speed_up, whole,
 };
 use crate::report::sections::field::{self, Field};
 use crate::report::sections::plots::PlotContext;
@@ -89,8 +89,14 @@ pub(super) fn answer(view: &View<'_>, folder: Option<&Path>) -> Option<Answer> {
 fn beside_each_other(searches: [Search<'_, '_>; 2]) -> Option<PlotContext> {
     let named = searches.map(|search| (search.view.set.plan.name.clone(), search));
     let plot = best_over_time(Words::default(), &named)?;
+    let ends = named.iter().filter_map(|(name, search)| {
+        let seconds = whole(search)?.makespan_s;
+        Some(format!("{name} ended after {}", human_seconds(seconds)))
+    });
+    let ends = ends.collect::<Vec<_>>().join(", ");
     Some(PlotContext {
         id: "answer".to_owned(),
+        caption: format!("{} {ends}.", plot.caption),
         ..plot
     })
 }
@@ -203,9 +209,10 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
     }
     let shown = Shown::of(search, &trials);
     let about = format!(
-        "By {}; each trial ran once, with one seed.{}",
+        "By {}; each trial ran once, with one seed.{}{}",
         search.first().goal(),
-        shown.left_out()
+        shown.left_out(),
+        run_on(search)
     );
     let head = ("decision", "Best trials", about);
     let count = trials.len();
@@ -222,6 +229,25 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
         )
     });
     Some(table)
+}
+
+/// The values that pruned trials reached which were run to their end; empty where none was.
+fn run_on(search: &Search<'_, '_>) -> String {
+    let objective = search.first();
+    let trials = search.studies.iter().flat_map(|study| &study.regret);
+    let values = trials.map(|trial| {
+        let value = objective.value(trial).map(|value| objective.show(value));
+        let value = value.as_deref().unwrap_or("no value");
+        format!("{value} (trial {})", trial.info.number)
+    });
+    let values: Vec<String> = values.collect();
+    if values.is_empty() {
+        return String::new();
+    }
+    format!(
+        " Pruned, and run again to the end to see what pruning missed: {}.",
+        values.join(", ")
+    )
 }
 
 /// A column of a trial, with its study and whether it is on that's front.
