@@ -1,18 +1,34 @@
 //! The program `fieldtrial`.
 
 use std::io::{self, Write};
+use std::panic;
 use std::process::ExitCode;
 
 use fieldtrial::cli;
 
 fn main() -> ExitCode {
-    // The panic has printed its message; add that it is a bug of the program.
-    std::panic::catch_unwind(cli::run).unwrap_or_else(|_| {
+    let print = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if !info.payload_as_str().is_some_and(cli::is_refused_thread) {
+            print(info);
+        }
+    }));
+    panic::catch_unwind(cli::run).unwrap_or_else(|payload| {
+        let message = payload.downcast_ref::<String>();
+        let (sentence, code) = if message.is_some_and(|text| cli::is_refused_thread(text)) {
+            (
+                "the system starts no further thread: see `ulimit -u`, or use fewer `--jobs`",
+                cli::exit_code::FAILED,
+            )
+        } else {
+            // The panic has printed its message.
+            (
+                "this is a bug in fieldtrial, please report it with the lines above",
+                cli::exit_code::BUG,
+            )
+        };
         // Standard error may be closed.
-        let _ = writeln!(
-            io::stderr(),
-            "error: this is a bug in fieldtrial, please report it with the lines above"
-        );
-        ExitCode::from(cli::exit_code::BUG)
+        let _ = writeln!(io::stderr(), "error: {sentence}");
+        ExitCode::from(code)
     })
 }

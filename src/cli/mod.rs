@@ -49,6 +49,7 @@ mod worker;
 
 use std::io;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 
@@ -142,6 +143,8 @@ pub fn run() -> ExitCode {
     if let Ok(program) = std::env::current_exe() {
         probe_devices_by(program);
     }
+    #[cfg(unix)]
+    survive_file_limit();
     // A worker gets its order on standard input, and start-up time counts: it parses no other arguments.
     if std::env::args_os().skip(1).eq(["worker"]) {
         return ExitCode::from(code(worker::worker()));
@@ -175,6 +178,19 @@ pub fn run() -> ExitCode {
     ExitCode::from(code(outcome))
 }
 
+/// Whether a panic's message says that the operating system refused to start a thread: a limit of the machine, no bug.
+pub fn is_refused_thread(message: &str) -> bool {
+    message.contains("kind: WouldBlock") && message.contains("code: 11")
+}
+
+/// Lets a write beyond the limit of a file's size (`ulimit -f`) fail like one to a full disk, where the system would kill
+/// this process. Programs that are started are not affected.
+#[cfg(unix)]
+fn survive_file_limit() {
+    // Without the handler the process ends as before.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+}
+
 fn code(outcome: Outcome) -> u8 {
     match outcome {
         Ok(code) => code,
@@ -200,7 +216,7 @@ fn code(outcome: Outcome) -> u8 {
 mod tests {
     use clap::Parser;
 
-    use super::Arguments;
+    use super::{Arguments, is_refused_thread};
 
     const DOCUMENTS: [(&str, &str); 4] = [
         ("README.md", include_str!("../../README.md")),
@@ -247,6 +263,18 @@ mod tests {
         }
         words.retain(|word| !word.is_empty());
         words
+    }
+
+    #[test]
+    fn a_refused_thread_is_told_from_a_bug() {
+        for limit in [
+            "failed to spawn thread: Os { code: 11, kind: WouldBlock, message: \"Resource temporarily unavailable\" }",
+            "The global thread pool has not been initialized.: ThreadPoolBuildError { kind: IOError(Os { code: 11, kind: \
+             WouldBlock, message: \"Resource temporarily unavailable\" }) }",
+        ] {
+            assert!(is_refused_thread(limit), "{limit}");
+        }
+        assert!(!is_refused_thread("index out of bounds: the len is 11"));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use std::io::{self, BufRead, Write};
 use std::panic::{self, PanicHookInfo};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,7 +31,8 @@ const ORPHANED: i32 = 1;
 /// Reads the order, trains, and sends events. The status of the run is in the events, not in the exit code.
 pub(super) fn worker() -> Outcome {
     os::keep_freed_memory();
-    let mut events = EventWriter::new(os::take_stdout()?);
+    os::end_with_parent();
+    let events = Arc::new(Mutex::new(EventWriter::new(os::take_stdout()?)));
     panic::set_hook(Box::new(tell_panic));
     let mut line = String::new();
     if io::stdin().lock().read_line(&mut line)? == 0 {
@@ -41,10 +43,14 @@ pub(super) fn worker() -> Outcome {
     thread::spawn(move || listen(&sender));
     match read_order(&line) {
         Ok(order) => {
+            if let Some(silence) = order.cell.limits.silence {
+                let events = Arc::clone(&events);
+                thread::spawn(move || tell_alive(&events, silence));
+            }
             limit_memory(&order.cell);
             let verdicts = order.verdicts;
             let mut emit = |event| {
-                events.write(&event);
+                locked(&events).write(&event);
                 match event {
                     Event::Epoch(_) if verdicts => wait(&replies),
                     _ => Reply::GoOn,
@@ -60,9 +66,22 @@ pub(super) fn worker() -> Outcome {
                 train::run(order, &mut emit);
             }
         }
-        Err(reason) => events.refuse(reason),
+        Err(reason) => locked(&events).refuse(reason),
     }
     Ok(exit_code::GOOD)
+}
+
+/// Tells the parent that this process lives, four times within `silence` seconds, at most once a second.
+fn tell_alive(events: &Mutex<EventWriter<impl Write>>, silence: f64) {
+    let pause = Duration::from_secs_f64((silence / 4.0).clamp(0.01, 1.0));
+    loop {
+        thread::sleep(pause);
+        locked(events).write(&Event::Alive);
+    }
+}
+
+fn locked<W>(events: &Mutex<W>) -> MutexGuard<'_, W> {
+    events.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Checks the version first: an order of another version may have other fields.

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::file;
+
 const VERSION: u32 = 1;
 
 /// The submitted jobs, and their plan.
@@ -94,7 +96,7 @@ impl Jobs {
     /// [`JobsError`].
     pub fn read(results: &Path) -> Result<Option<Self>, JobsError> {
         let path = jobs_path(results);
-        let bytes = match fs::read(&path) {
+        let bytes = match file::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(source) => return Err(JobsError::system("read", path, source)),

@@ -27,6 +27,8 @@ mod gate;
 mod git_diff;
 #[cfg(target_os = "linux")]
 mod gpu_check;
+#[cfg(unix)]
+mod hostile;
 mod inputs;
 #[cfg(unix)]
 mod justfile;

@@ -8,6 +8,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 
 use super::DatasetError;
+use crate::base::file;
 
 /// Cache of file digests and other facts read from files, by path, size and modification time: planning reads a file once.
 ///
@@ -76,7 +77,7 @@ impl FingerprintCache {
             return Ok(entry.digest.clone());
         }
         let mut hasher = blake3::Hasher::new();
-        let mut file = fs::File::open(path).map_err(unreadable)?;
+        let mut file = file::open(path).map_err(unreadable)?;
         hasher.update_reader(&mut file).map_err(unreadable)?;
         let digest = hasher.finalize().to_hex().to_string();
         if state.is_settled {

@@ -176,7 +176,8 @@ impl TextSpec {
 
     /// Adds the tokens of a file.
     fn read(&self, file: &Path, tokens: &mut Vec<u32>) -> Result<(), DatasetError> {
-        let bytes = std::fs::read(file).map_err(|error| DatasetError::unreadable(file, &error))?;
+        let bytes = crate::base::file::read(file)
+            .map_err(|error| DatasetError::unreadable(file, &error))?;
         match self.tokens {
             TokenKind::Bytes => tokens.extend(bytes.into_iter().map(u32::from)),
             TokenKind::Characters => {

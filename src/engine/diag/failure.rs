@@ -1,10 +1,14 @@
 //! [`Failure`]: everything that is wrong with one input.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io::IsTerminal;
 use std::sync::Arc;
 
 use super::{Diagnostic, Source, render::render};
+
+/// Most mistakes that are drawn.
+const DRAWN: usize = 100;
 
 /// All mistakes of one input, in file order, each once, with the texts that they point into.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,17 +27,10 @@ impl Failure {
     /// Sorts the mistakes into file order and removes duplicates.
     pub fn new(mut diagnostics: Vec<Diagnostic>, sources: Arc<[Source]>) -> Self {
         diagnostics.sort_by_key(|diagnostic| diagnostic.place().unwrap_or_default());
-        let mut seen: Vec<Diagnostic> = Vec::new();
-        for diagnostic in diagnostics {
-            let is_known = |known: &Diagnostic| {
-                known.place() == diagnostic.place() && known.title == diagnostic.title
-            };
-            if !seen.iter().any(is_known) {
-                seen.push(diagnostic);
-            }
-        }
+        let mut seen = BTreeSet::new();
+        diagnostics.retain(|one| seen.insert((one.place(), one.title.clone())));
         Self {
-            diagnostics: seen,
+            diagnostics,
             sources,
             consequence: "nothing was run",
         }
@@ -66,17 +63,22 @@ impl Failure {
         text
     }
 
-    /// Draws every mistake, each followed by an empty line.
+    /// Draws every mistake, each followed by an empty line; beyond [`DRAWN`] they are only counted.
     pub fn render_each(&self, is_coloured: bool) -> String {
-        self.diagnostics
-            .iter()
+        let drawn = self.diagnostics.iter().take(DRAWN);
+        let mut text: String = drawn
             .map(|diagnostic| {
                 render(diagnostic, &self.sources, is_coloured)
                     .trim_end()
                     .to_owned()
                     + "\n\n"
             })
-            .collect()
+            .collect();
+        let left = self.diagnostics.len().saturating_sub(DRAWN);
+        if left > 0 {
+            text.push_str(&format!("… and {left} more\n\n"));
+        }
+        text
     }
 
     /// Whether drawings on standard error may be coloured.

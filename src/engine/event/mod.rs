@@ -89,6 +89,8 @@ pub enum Event {
     },
     /// The costly evaluation wrote an image.
     Sample(Sample),
+    /// The worker lives: once a second under `limits.silence`, whatever else it does.
+    Alive,
     /// A warning for the user; training continues.
     Warning {
         /// One sentence.

@@ -33,6 +33,7 @@ use work::Work;
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct LoaderSpec {
     /// Threads that decode, augment and collate batches ahead (`num_workers`); 0 loads in the training thread.
+    #[schemars(range(max = 1024))]
     pub workers: usize,
     /// Batches that each worker may be ahead (`prefetch_factor`).
     #[schemars(range(min = 1))]

@@ -16,14 +16,15 @@ pub use error::explain;
 pub use locate::{Mistake, typed};
 pub use node::{Key, Node, Table, Value};
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::base::shell;
+use crate::base::{file, shell};
 use crate::diag::{Failure, Source};
 
 /// Largest manifest that is read, in bytes; a larger file is probably not a manifest.
-const MAX_BYTES: u64 = 16 << 20;
+pub(crate) const MAX_BYTES: u64 = 64 << 20;
 
 /// A manifest as written, with the command line's overrides applied.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,22 +108,15 @@ fn read(path: &Path) -> Result<String, (String, String)> {
     let shown = path.display();
     let cannot = |error: std::io::Error| {
         let title = match error.kind() {
-            std::io::ErrorKind::NotFound => format!("there is no manifest `{shown}`"),
-            std::io::ErrorKind::IsADirectory => format!("`{shown}` is a folder, not a manifest"),
-            std::io::ErrorKind::InvalidData => format!("`{shown}` is not UTF-8 text"),
+            ErrorKind::NotFound => format!("there is no manifest `{shown}`"),
+            ErrorKind::IsADirectory => format!("`{shown}` is a folder, not a manifest"),
+            ErrorKind::InvalidData => format!("`{shown}` is not UTF-8 text"),
+            ErrorKind::FileTooLarge => format!("`{shown}` is too large for a manifest: {error}"),
             _ => format!("cannot read `{shown}`: {error}"),
         };
         let help = "a manifest is a TOML file, for example `experiments/quickstart.toml`";
         (title, help.to_owned())
     };
-    let metadata = std::fs::metadata(path).map_err(cannot)?;
-    if metadata.is_dir() {
-        return Err(cannot(std::io::ErrorKind::IsADirectory.into()));
-    }
-    if metadata.len() > MAX_BYTES {
-        let bytes = metadata.len();
-        let title = format!("`{shown}` is too large for a manifest ({bytes} bytes)");
-        return Err((title, format!("manifests have at most {MAX_BYTES} bytes")));
-    }
-    std::fs::read_to_string(path).map_err(cannot)
+    let bytes = file::read_at_most(path, MAX_BYTES).map_err(cannot)?;
+    String::from_utf8(bytes).map_err(|_| cannot(ErrorKind::InvalidData.into()))
 }

@@ -164,7 +164,7 @@ pub struct TrainSpec {
     /// Where to train: `cpu`, `cuda` (the first NVIDIA GPU) or `cuda:N`.
     pub device: DeviceKind,
     /// Threads that compute; without it, all cores that the run may use, or one where a step is tiny.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = 1024))]
     pub threads: Option<usize>,
     /// The optimizer.
     pub optimizer: OptimizerSpec,

@@ -149,6 +149,11 @@ fn initial_weights(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>) {
             Diagnostic::error(format!("`train.init-from`: `{written}` is a folder"))
                 .at(place, "")
                 .help("name one file of weights in it; `index.csv` beside checkpoints lists them")
+        } else if path.exists() {
+            Diagnostic::error(format!(
+                "`train.init-from`: `{written}` is not a regular file"
+            ))
+            .at(place, "")
         } else {
             Diagnostic::error(format!("`train.init-from`: there is no file `{written}`"))
                 .at(place, "")

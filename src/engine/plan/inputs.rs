@@ -118,7 +118,7 @@ impl PlanInputs {
     /// Digest over the bytes of a file; `None` where it cannot be read.
     pub(crate) fn file_digest(path: &Path) -> Option<String> {
         let mut hasher = blake3::Hasher::new();
-        let mut file = std::fs::File::open(path).ok()?;
+        let mut file = crate::base::file::open(path).ok()?;
         std::io::copy(&mut file, &mut hasher).ok()?;
         Some(hasher.finalize().to_hex().to_string())
     }

@@ -83,13 +83,17 @@ use crate::diag::{Diagnostic, Failure};
 use crate::manifest::{Manifest, Table};
 
 use head::Written;
-use matrix::Matrix;
+use homes::Unit;
+use matrix::{Axis, Matrix};
 use planned::Resolver;
 use reader::Reader;
 use search::{SearchSpec, Searched};
 
 /// Most combinations of a plan; listing more would take too long.
 const LARGEST_PLAN: u64 = 100_000_000;
+
+/// Most runs of a plan: they are listed before the first one starts.
+const MOST_RUNS: u64 = 10_000_000;
 
 /// How to plan.
 #[derive(Debug, Clone, Default)]
@@ -199,7 +203,27 @@ impl Plan {
         if self.count == 0 {
             return Err(references::nothing_left(root));
         }
+        let runs = self.matrices.iter().map(|matrix| self.runs_of(matrix));
+        let runs = runs.fold(0, u64::saturating_add);
+        if runs > MOST_RUNS {
+            return Err(references::too_many_runs(root, self.count, runs));
+        }
         self.list_studies()
+    }
+
+    /// Number of runs of the cells of `matrix`: cells × seeds × repeats. Where an axis sets one of these and cells are
+    /// excluded, it is an estimate by the mean over the values of that axis.
+    fn runs_of(&self, matrix: &Matrix) -> u64 {
+        let reader = Reader::new(self, matrix);
+        let axes = reader.axes_of(&[Unit::Measure]);
+        let choices = validate::tries(matrix, &axes, Axis::all);
+        let runs = choices.iter().map(|choice| {
+            let measure = reader.at(choice).plain::<MeasureSpec>().unwrap_or_default();
+            measure.seeds.len() as f64 * measure.repeats as f64
+        });
+        let mean = runs.sum::<f64>() / choices.len().max(1) as f64;
+        let trials = self.search.as_ref().map_or(1, |search| search.trials);
+        (matrix.count() as f64 * mean * trials as f64) as u64
     }
 
     /// The axis with this name or long path.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::base::text::count;
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Key, Node, Table};
 
@@ -13,6 +14,9 @@ use super::reader::Reader;
 use super::validate::tries;
 use super::{AxisInfo, Plan};
 
+/// Threads for each core beyond which there is a warning.
+const MOST_THREADS_A_CORE: usize = 8;
+
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>, warnings: &mut Vec<Diagnostic>) {
     unused(plan, "models", "model", warnings);
     unused(plan, "datasets", "dataset", warnings);
@@ -20,6 +24,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>, warnings: &mut 
     unused_variants(plan, warnings);
     named_cells(plan, mistakes);
     followed(plan, warnings);
+    many_threads(plan, warnings);
     treatment(plan, mistakes);
     matrix_paths(plan, mistakes);
     set_twice(plan, mistakes);
@@ -115,6 +120,34 @@ pub(super) fn axis_called<'a>(
     })
 }
 
+/// Threads that are many more than this machine has cores.
+fn many_threads(plan: &Plan, warnings: &mut Vec<Diagnostic>) {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let is_it = |path: &[Key]| Key::dotted(path) == "train.threads";
+    let train = plan.written.root.table("train");
+    let written = train.and_then(|train| train.get("threads")).into_iter();
+    let set = plan.matrices.iter().flat_map(|matrix| {
+        let values = matrix.axes.iter().flat_map(|axis| &axis.values);
+        matrix
+            .set
+            .iter()
+            .chain(values.map(|value| &value.assignment))
+    });
+    let set = set.chain(plan.written.variants.values().flatten());
+    let set = set.filter(|one| is_it(&one.path)).map(|one| &one.node);
+    for node in written.chain(set) {
+        let is_many = |threads: f64| threads > (MOST_THREADS_A_CORE * cores) as f64;
+        if let Some(threads) = node.as_f64().filter(|threads| is_many(*threads)) {
+            let title = format!("`train.threads` is {threads}, and this machine has {cores} cores");
+            warnings.push(
+                Diagnostic::warning(title)
+                    .at(node.place, "more than 8 threads a core")
+                    .help("threads that compute are fastest where each has a core"),
+            );
+        }
+    }
+}
+
 /// The results whose recommendations this manifest tests.
 fn followed(plan: &Plan, warnings: &mut Vec<Diagnostic>) {
     let Some(name) = &plan.follows else { return };
@@ -157,6 +190,17 @@ pub(super) fn too_large(root: &Table, size: u64) -> Diagnostic {
     Diagnostic::error("the matrix has too many cells")
         .at(place, format!("{size} combinations"))
         .help(format!("a plan has at most {}", super::LARGEST_PLAN))
+}
+
+pub(super) fn too_many_runs(root: &Table, cells: usize, runs: u64) -> Diagnostic {
+    let entry = root.entry("measure").or(root.entry("matrix"));
+    let place = entry.map(|(key, _)| key.place).unwrap_or_default();
+    Diagnostic::error("the plan has too many runs")
+        .at(place, format!("{runs} runs of {}", count(cells, "cell")))
+        .help(format!(
+            "a plan has at most {} runs: cells × seeds × repeats, and in a search × trials",
+            super::MOST_RUNS
+        ))
 }
 
 pub(super) fn nothing_left(root: &Table) -> Diagnostic {

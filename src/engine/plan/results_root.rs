@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::resolve::absolute;
+use crate::base::file;
+use crate::manifest;
 
 /// The folder `reports/` for a manifest: in its nearest ancestor folder that contains `experiments/` or `reports/`,
 /// else in the current directory. Absolute.
@@ -65,7 +67,8 @@ pub fn namesakes(manifest: &Path, name: &str) -> Vec<PathBuf> {
 /// which may contain it in another form.
 fn is_named(path: &Path, name: &str) -> bool {
     let read = || {
-        let text = std::fs::read_to_string(path).ok()?;
+        let bytes = file::read_at_most(path, manifest::MAX_BYTES).ok()?;
+        let text = String::from_utf8(bytes).ok()?;
         if !text.contains(name) && !text.contains('\\') {
             return None;
         }

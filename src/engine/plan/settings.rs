@@ -66,6 +66,11 @@ pub struct LimitsSpec {
     /// A training loss above this ends the run as `diverged`; one that is not finite always does.
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_loss: Option<f64>,
+    /// Seconds without a sign of life from a run's process after which it is ended as `timeout`: of a process that was
+    /// stopped, or hangs in the kernel. A model's training is never silent by itself. Without it, never.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub silence: Option<f64>,
     /// Seconds that a command has between SIGTERM and SIGKILL, when its time is over or it is pruned.
     #[schemars(range(min = 0))]
     #[serde(skip_serializing_if = "is_default_grace")]
@@ -88,6 +93,7 @@ impl Default for LimitsSpec {
             time: None,
             memory: None,
             max_loss: None,
+            silence: None,
             grace: default_grace(),
         }
     }

@@ -1,11 +1,11 @@
 //! The events of a program: lines of JSON in a file that it appends to.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json};
 
+use crate::base::file;
 use crate::models::CommandSpec;
 
 /// Longest line.
@@ -68,7 +68,7 @@ impl EventFile {
     fn read_more(&mut self) -> bool {
         let mut piece = vec![0; PIECE];
         // By its path: a program may write another file and rename it.
-        let read = File::open(&self.path).and_then(|mut file| {
+        let read = file::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(self.position))?;
             file.read(&mut piece)
         });

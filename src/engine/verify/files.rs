@@ -119,7 +119,8 @@ fn expected(path: &Path) -> Result<Expected, String> {
 
 fn inputs(path: &Path) -> Result<ReferenceInputs, String> {
     let shown = path.display();
-    let bytes = std::fs::read(path).map_err(|error| format!("cannot access `{shown}`: {error}"))?;
+    let bytes = crate::base::file::read(path)
+        .map_err(|error| format!("cannot access `{shown}`: {error}"))?;
     let file = SafeTensors::deserialize(&bytes)
         .map_err(|error| format!("`{shown}` is no valid safetensors file: {error}"))?;
     let mut tensors = BTreeMap::new();

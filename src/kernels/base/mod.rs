@@ -5,6 +5,7 @@
 mod allocator;
 pub mod build_info;
 pub mod descendants;
+pub mod file;
 pub mod hash;
 pub mod os;
 pub mod pareto;

@@ -1,7 +1,7 @@
 //! Every call to the operating system that the standard library does not offer, each with a portable fallback.
 //!
-//! On Unix: `wait4`, priorities, signals to process groups, `_exit`, `setrlimit`, `dup2`. On glibc: `mallopt`. Elsewhere the
-//! functions use the standard library, or do nothing; their documentation says which.
+//! On Unix: `wait4`, priorities, signals to process groups, `_exit`, `setrlimit`, `dup2`. On Linux: `prctl`. On glibc:
+//! `mallopt`. Elsewhere the functions use the standard library, or do nothing; their documentation says which.
 #![expect(
     unsafe_code,
     reason = "the one file for calls into the operating system"
@@ -31,6 +31,17 @@ pub fn in_own_group(command: &mut Command) {
     std::os::unix::process::CommandExt::process_group(command, 0);
     #[cfg(not(unix))]
     let _ = command;
+}
+
+/// Makes the system end this process (SIGKILL, which reaches a stopped process too) when the thread that started it ends.
+///
+/// Elsewhere than on Linux it does nothing.
+pub fn end_with_parent() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: `prctl` with this option takes an integer and touches no memory.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+    }
 }
 
 /// Lowers the priority of the new process `child`: it computes on idle cores, and takes a tenth of a busy one.

@@ -10,6 +10,8 @@ use crate::event::{FailedStatus, PANIC_MARK, RunFacts, RunTimes, Status};
 pub(super) enum EndedByParent {
     /// `limits.time` ran out.
     Timeout(Duration),
+    /// Nothing came from it for `limits.silence`.
+    Silence(Duration),
     /// Ctrl-C.
     Interrupted,
     /// It violated the protocol; a description.
@@ -53,9 +55,16 @@ pub(super) fn judge(evidence: &Evidence) -> (Status, String) {
             (None, None) => (Status::Done, String::new()),
         };
     }
-    if let Some(EndedByParent::Timeout(limit)) = evidence.by_parent {
-        let reason = format!("timeout: {} s", limit.as_secs_f64());
-        return (Status::Timeout, reason);
+    match evidence.by_parent {
+        Some(EndedByParent::Timeout(limit)) => {
+            let reason = format!("timeout: {} s", limit.as_secs_f64());
+            return (Status::Timeout, reason);
+        }
+        Some(EndedByParent::Silence(limit)) => {
+            let reason = format!("timeout: silent for {} s", limit.as_secs_f64());
+            return (Status::Timeout, reason);
+        }
+        _ => {}
     }
     if let Some((status, reason)) = &evidence.failed {
         return named_by_worker(*status, reason);

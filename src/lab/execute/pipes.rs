@@ -1,10 +1,15 @@
 //! The three pipes of a worker: the job on stdin, events from stdout, and stderr, which is kept.
+//!
+//! Each has a thread of its own, so that the parent never waits for a worker: one that does not read, that is stopped, or
+//! that has started a process which keeps the pipes open.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin};
-use std::sync::mpsc::{self, Receiver};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -16,13 +21,39 @@ const LONGEST_LINE: u64 = 256 << 20;
 /// Bytes of standard error that are kept, from its end.
 const STDERR_KEPT: usize = 64 << 10;
 
-/// Writes the job. Keep the handle until the worker ends: a worker whose stdin closes exits.
+/// What is written to a worker's stdin. Keep it until the worker ends: a worker whose stdin closes exits.
+#[derive(Debug)]
+pub(super) struct Replies(Sender<Vec<u8>>);
+
+impl Replies {
+    fn to(mut stdin: ChildStdin) -> Self {
+        let (sender, lines) = mpsc::channel::<Vec<u8>>();
+        thread::spawn(move || {
+            for line in lines {
+                if stdin.write_all(&line).and_then(|()| stdin.flush()).is_err() {
+                    // The worker is gone; its exit status shows it.
+                    break;
+                }
+            }
+        });
+        Self(sender)
+    }
+
+    pub(super) fn tell(&self, what: &impl Serialize) {
+        let mut line = serde_json::to_vec(what).unwrap_or_default();
+        line.push(b'\n');
+        // Fails only where the worker is gone.
+        let _ = self.0.send(line);
+    }
+}
+
+/// Writes the job.
 pub(super) fn feed(
     child: &mut Child,
     job: &Job,
     assess_into: Option<&Path>,
     program: Option<ProgramFiles>,
-) -> Option<ChildStdin> {
+) -> Option<Replies> {
     let members = job.trial.as_ref().map(|trial| trial.members.clone());
     let order = Order {
         protocol: PROTOCOL_VERSION,
@@ -37,16 +68,9 @@ pub(super) fn feed(
         members: members.unwrap_or_default(),
         program,
     };
-    let mut stdin = child.stdin.take()?;
-    tell(&mut stdin, &order);
-    Some(stdin)
-}
-
-pub(super) fn tell(stdin: &mut ChildStdin, what: &impl Serialize) {
-    let mut line = serde_json::to_vec(what).unwrap_or_default();
-    line.push(b'\n');
-    // Failure is ignored: if the worker is gone, its exit status shows it.
-    let _ = stdin.write_all(&line).and_then(|()| stdin.flush());
+    let replies = Replies::to(child.stdin.take()?);
+    replies.tell(&order);
+    Some(replies)
 }
 
 /// Reads lines in a separate thread, so that the receiver can wait with a timeout.
@@ -70,21 +94,41 @@ pub(super) fn read_lines(child: &mut Child) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// Reads standard error to its end and keeps the last [`STDERR_KEPT`] bytes.
-pub(super) fn drain(stderr: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
-    thread::spawn(move || {
-        let mut kept = Vec::new();
-        let mut piece = [0; 4096];
-        let Some(mut stderr) = stderr else {
-            return String::new();
-        };
-        while let Ok(n @ 1..) = stderr.read(&mut piece) {
-            kept.extend_from_slice(&piece[..n]);
-            if kept.len() > 2 * STDERR_KEPT {
-                kept.drain(..kept.len() - STDERR_KEPT);
-            }
+/// The last [`STDERR_KEPT`] bytes of a worker's standard error.
+pub(super) struct Stderr {
+    kept: Arc<Mutex<Vec<u8>>>,
+    /// Closes at the end of the stream.
+    end: Receiver<()>,
+}
+
+impl Stderr {
+    /// Reads in a separate thread.
+    pub(super) fn of(stderr: Option<impl Read + Send + 'static>) -> Self {
+        let kept: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let (at_end, end) = mpsc::channel::<()>();
+        if let Some(mut stderr) = stderr {
+            let kept = Arc::clone(&kept);
+            thread::spawn(move || {
+                let _at_end = at_end;
+                let mut piece = [0; 4096];
+                while let Ok(n @ 1..) = stderr.read(&mut piece) {
+                    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                    kept.extend_from_slice(&piece[..n]);
+                    if kept.len() > 2 * STDERR_KEPT {
+                        let surplus = kept.len() - STDERR_KEPT;
+                        kept.drain(..surplus);
+                    }
+                }
+            });
         }
+        Self { kept, end }
+    }
+
+    /// The text so far, after waiting at most `time` for its end.
+    pub(super) fn text(self, time: Duration) -> String {
+        let _ = self.end.recv_timeout(time);
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let from = kept.len().saturating_sub(STDERR_KEPT);
         String::from_utf8_lossy(&kept[from..]).into_owned()
-    })
+    }
 }

@@ -334,4 +334,5 @@ fn a_sink_that_fails_ends_the_workers_at_once() {
     assert_eq!(ended, Err("disk full"));
 }
 
+mod blocking;
 mod verdicts;

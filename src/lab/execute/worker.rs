@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
@@ -18,7 +18,7 @@ use crate::event::{
 use crate::results::{cell_slug, fold_own_times};
 
 use super::outcome::{EndedByParent, Evidence, judge};
-use super::pipes::{drain, feed, read_lines, tell};
+use super::pipes::{Replies, Stderr, feed, read_lines};
 use super::{Launch, Share};
 
 /// How often a silent worker is checked.
@@ -27,9 +27,12 @@ const POLL: Duration = Duration::from_millis(50);
 /// First pause before checking whether a worker that closed its output has exited; each further pause is 1.5 times as long.
 const FIRST_PAUSE: Duration = Duration::from_micros(100);
 
-/// How long to wait for the remaining output of a worker that has exited. It is in the pipe already, but on a busy machine
-/// the reader thread may be late.
+/// How long to wait for more of the remaining output of a worker that has exited. It is in the pipe already, but on a busy
+/// machine the reader thread may be late; a process that the worker left may keep the pipe open.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long the remaining output is read at most: a process that the worker left may write without end.
+const ALL_OUTPUT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a worker may take to end after its program was killed.
 const WORKER_TIME: Duration = Duration::from_secs(10);
@@ -140,27 +143,28 @@ impl Launch for WorkerProgram {
                 return RunOutcome::empty(Status::Panicked, reason);
             }
         };
-        let limit = job.spec.limits.time;
         let grace = Duration::try_from_secs_f64(job.spec.limits.grace).unwrap_or_default();
-        let deadline = limit.and_then(|s| Duration::try_from_secs_f64(s).ok());
+        let duration = |seconds: Option<f64>| Duration::try_from_secs_f64(seconds?).ok();
         let files = self.files(job, share);
-        let stdin = feed(&mut child, job, self.assess_into.as_deref(), files);
-        let stderr = drain(child.stderr.take());
+        let replies = feed(&mut child, job, self.assess_into.as_deref(), files);
+        let stderr = Stderr::of(child.stderr.take());
         let mut watch = Watch {
             lines: read_lines(&mut child),
             child,
-            stdin,
+            replies,
             awaits_verdicts: job.awaits_verdicts(),
             began,
-            deadline,
+            deadline: duration(job.spec.limits.time),
+            silence: duration(job.spec.limits.silence),
+            last_heard: began,
             grace: job.spec.program.is_some().then_some(grace),
             kill_at: None,
             stop,
             heard: WorkerOutput::default(),
         };
         let ended = watch.read_until_exit(emit);
-        drop(watch.stdin.take());
-        let stderr = stderr.join().unwrap_or_default();
+        drop(watch.replies.take());
+        let stderr = stderr.text(OUTPUT_TIMEOUT);
         outcome(watch.heard, ended, stderr, self.memory_bytes(job), began)
     }
 }
@@ -183,10 +187,13 @@ struct Watch<'a> {
     child: Child,
     lines: Receiver<Vec<u8>>,
     /// Open until the end: a worker whose stdin closes exits.
-    stdin: Option<ChildStdin>,
+    replies: Option<Replies>,
     awaits_verdicts: bool,
     began: Instant,
     deadline: Option<Duration>,
+    /// How long the worker may say nothing.
+    silence: Option<Duration>,
+    last_heard: Instant,
     /// How long the program of a command may take to end when it is asked to; `None` for our own models.
     grace: Option<Duration>,
     /// When a worker that was asked to end its program is killed.
@@ -225,9 +232,14 @@ impl Watch<'_> {
 
     /// Reads the lines that were written before the exit and are still in the pipe.
     fn read_remaining(&mut self, emit: &mut dyn FnMut(Event) -> Verdict) {
-        while let Ok(line) = self.lines.recv_timeout(OUTPUT_TIMEOUT) {
+        let exited = Instant::now();
+        while exited.elapsed() < ALL_OUTPUT_TIMEOUT
+            && let Ok(line) = self.lines.recv_timeout(OUTPUT_TIMEOUT)
+        {
             self.hear(&line, emit);
         }
+        // What has not closed the pipes by now is no late reader thread.
+        descendants::end_group_of(self.child.id());
     }
 
     fn end_if_due(&mut self) {
@@ -243,6 +255,11 @@ impl Watch<'_> {
             self.end(EndedByParent::Interrupted);
         } else if let Some(limit) = is_late {
             self.end(EndedByParent::Timeout(limit));
+        } else if let Some(limit) = self
+            .silence
+            .filter(|&limit| self.last_heard.elapsed() >= limit)
+        {
+            self.end(EndedByParent::Silence(limit));
         }
     }
 
@@ -252,9 +269,9 @@ impl Watch<'_> {
             .grace
             .filter(|_| !matches!(why, EndedByParent::Protocol(_)));
         self.heard.by_parent = Some(why);
-        match (grace, &mut self.stdin) {
-            (Some(grace), Some(stdin)) => {
-                tell(stdin, &Reply::End);
+        match (grace, &self.replies) {
+            (Some(grace), Some(replies)) => {
+                replies.tell(&Reply::End);
                 self.kill_at = Some(Instant::now() + grace + WORKER_TIME);
             }
             _ => os::kill_group(&mut self.child),
@@ -265,7 +282,9 @@ impl Watch<'_> {
         if self.heard.by_parent.is_some() {
             return;
         }
+        self.last_heard = Instant::now();
         match parse_event(line, self.heard.has_said_hello) {
+            Ok(Event::Alive) => {}
             Ok(event) => {
                 // A profile is not part of the run's record, so it does not count in `log_bytes`.
                 if !matches!(event, Event::Profile(_)) {
@@ -275,8 +294,8 @@ impl Watch<'_> {
                 let waits = self.awaits_verdicts && matches!(event, Event::Epoch(_));
                 let verdict = emit(event);
                 if waits {
-                    if let Some(stdin) = &mut self.stdin {
-                        tell(stdin, &verdict.reply());
+                    if let Some(replies) = &self.replies {
+                        replies.tell(&verdict.reply());
                     }
                     if let Verdict::Prune(why) = verdict {
                         self.heard.pruned = Some(why);
@@ -297,7 +316,10 @@ impl WorkerOutput {
             Event::Profile(profile) => self.profile = Some(profile.as_ref().clone()),
             Event::Warning { message } => self.warnings.push(message.clone()),
             Event::Finished { .. } | Event::Failed { .. } => self.last = Some(event.clone()),
-            Event::Started { .. } | Event::Progress { .. } | Event::Assessing { .. } => {}
+            Event::Started { .. }
+            | Event::Progress { .. }
+            | Event::Assessing { .. }
+            | Event::Alive => {}
         }
     }
 }
@@ -313,7 +335,7 @@ fn parse_event(line: &[u8], has_said_hello: bool) -> Result<Event, String> {
         Event::Hello { protocol, .. } if protocol != PROTOCOL_VERSION => Err(format!(
             "the worker speaks version {protocol}, this program {PROTOCOL_VERSION}"
         )),
-        Event::Hello { .. } => Ok(event),
+        Event::Hello { .. } | Event::Alive => Ok(event),
         _ if !has_said_hello => Err("the worker did not begin with its version".into()),
         _ => Ok(event),
     }

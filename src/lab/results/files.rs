@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::ResultsError;
+use crate::base::file;
 
 /// Writes `bytes` to `path` unless the file already has this content, and returns whether it wrote.
 ///
@@ -109,7 +110,7 @@ pub fn remove_stale(folder: &Path, age: Duration) {
 /// # Errors
 /// [`ResultsError::Missing`], [`ResultsError::Unreadable`], or [`ResultsError::Damaged`] if the file is not UTF-8.
 pub(crate) fn read_text(path: &Path) -> Result<String, ResultsError> {
-    let bytes = fs::read(path).map_err(|error| match error.kind() {
+    let bytes = file::read(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => ResultsError::Missing {
             path: path.to_owned(),
         },

@@ -10,6 +10,7 @@ use csv::{Reader, ReaderBuilder, StringRecord, Trim};
 use super::super::table::Table;
 use super::super::{DatasetError, Faults, Features, Normalisation, Target};
 use super::CsvSpec;
+use crate::base::file;
 
 /// Column names below this edit distance are suggested for a misspelt name.
 const NEAR: usize = 3;
@@ -239,7 +240,7 @@ impl<'a> Csv<'a> {
 pub(super) fn line_of(path: &Path, position: Option<&csv::Position>) -> String {
     let start = position.map_or(0, csv::Position::byte);
     let count = || -> std::io::Result<u64> {
-        let mut file = BufReader::new(File::open(path)?);
+        let mut file = BufReader::new(file::open(path)?);
         let (mut line, mut at) = (1, 0);
         loop {
             let bytes = file.fill_buf()?;
@@ -262,7 +263,7 @@ pub(super) fn line_of(path: &Path, position: Option<&csv::Position>) -> String {
 
 /// A reader of the rows of a file, and the names of its columns.
 pub(super) fn reader(path: &Path) -> Result<(Reader<File>, Vec<String>), DatasetError> {
-    let file = File::open(path).map_err(|error| DatasetError::unreadable(path, &error))?;
+    let file = file::open(path).map_err(|error| DatasetError::unreadable(path, &error))?;
     let mut reader = ReaderBuilder::new()
         .flexible(true)
         .trim(Trim::All)

@@ -1,7 +1,6 @@
 //! Decodes PNG and JPEG files to [`Rgb`]; dimensions are checked before decoding.
 
 use std::fmt::Display;
-use std::fs;
 use std::io::Cursor;
 use std::path::Path;
 
@@ -12,6 +11,7 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 
 use super::super::DatasetError;
 use super::pixels::Rgb;
+use crate::base::file;
 
 pub(super) const MAX_SIDE: usize = 16_384;
 const MAX_PIXELS: usize = 64_000_000;
@@ -24,7 +24,7 @@ const JPEG: [u8; 3] = [0xff, 0xd8, 0xff];
 /// # Errors
 /// [`DatasetError::Damaged`] with the number of bytes read.
 pub(super) fn decode(path: &Path) -> Result<Rgb, DatasetError> {
-    let bytes = fs::read(path).map_err(|error| DatasetError::unreadable(path, &error))?;
+    let bytes = file::read(path).map_err(|error| DatasetError::unreadable(path, &error))?;
     let mut file = Encoded::of(path, &bytes);
     match file.format()? {
         Format::Png => file.png(),
@@ -37,7 +37,7 @@ pub(super) fn decode(path: &Path) -> Result<Rgb, DatasetError> {
 /// # Errors
 /// As [`decode`], for what the header shows.
 pub(super) fn check_header(path: &Path) -> Result<(), DatasetError> {
-    let bytes = fs::read(path).map_err(|error| DatasetError::unreadable(path, &error))?;
+    let bytes = file::read(path).map_err(|error| DatasetError::unreadable(path, &error))?;
     let mut file = Encoded::of(path, &bytes);
     match file.format()? {
         Format::Png => file.png_header(),

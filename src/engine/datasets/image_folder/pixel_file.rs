@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use super::super::DatasetError;
 use super::decode::decode;
 use super::pixels::Rgb;
-use crate::base::os;
+use crate::base::{file, os};
 
 const MAGIC: [u8; 16] = *b"fieldtrial px 1\n";
 const DIGEST: usize = 32;
@@ -92,7 +92,7 @@ impl PixelFile {
     }
 
     fn open(path: &Path, source: &[u8; DIGEST], count: usize) -> Option<Self> {
-        let bytes = os::map_file(&File::open(path).ok()?).ok()?;
+        let bytes = os::map_file(&file::open(path).ok()?).ok()?;
         Some(Self {
             places: places(&bytes, source, count)?,
             path: path.to_owned(),

@@ -5,13 +5,13 @@
 //! # Source
 //! Y. Le Cun, C. Cortes, C. Burges: the MNIST database, "File formats".
 
-use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
 use super::super::DatasetError;
+use crate::base::file;
 
 const UNSIGNED_BYTES: u8 = 8;
 /// Images wider or higher than this are rejected.
@@ -40,7 +40,7 @@ struct Idx<'a> {
 impl<'a> Idx<'a> {
     fn open(path: &'a Path) -> Result<Self, DatasetError> {
         let unreadable = |error| DatasetError::unreadable(path, &error);
-        let mut file = File::open(path).map_err(unreadable)?;
+        let mut file = file::open(path).map_err(unreadable)?;
         let mut start = Vec::with_capacity(2);
         (&mut file)
             .take(2)

@@ -79,7 +79,8 @@ fn make_readable(_: &File) -> std::io::Result<()> {
 /// [`CheckpointError::Io`] when it cannot be read, [`CheckpointError::Format`] when it is not a safetensors file,
 /// [`CheckpointError::Mismatch`] with every tensor that is not `f32`.
 pub fn read(path: &Path) -> Result<Vec<Tensor>, CheckpointError> {
-    let bytes = std::fs::read(path).map_err(|source| CheckpointError::io(path, source))?;
+    let bytes =
+        crate::base::file::read(path).map_err(|source| CheckpointError::io(path, source))?;
     let file =
         SafeTensors::deserialize(&bytes).map_err(|error| CheckpointError::format(path, &error))?;
     let (mut tensors, mut wrong) = (Vec::new(), Vec::new());

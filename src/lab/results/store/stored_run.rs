@@ -87,7 +87,9 @@ impl StoredRun {
     /// Whether the run would end with the same status under `limits`.
     pub fn holds_under(&self, limits: &LimitsSpec) -> bool {
         match self.status {
-            Status::Timeout => limits.time == self.limits.time,
+            Status::Timeout => {
+                limits.time == self.limits.time && limits.silence == self.limits.silence
+            }
             Status::Oom => limits.memory == self.limits.memory,
             _ => true,
         }
