@@ -1,7 +1,7 @@
 //! [`Failure`]: everything that is wrong with one input.
 
 use std::collections::BTreeSet;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::io::IsTerminal;
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl Failure {
             .collect();
         let left = self.diagnostics.len().saturating_sub(DRAWN);
         if left > 0 {
-            text.push_str(&format!("… and {left} more\n\n"));
+            let _ = write!(text, "… and {left} more\n\n");
         }
         text
     }

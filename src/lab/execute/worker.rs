@@ -32,7 +32,7 @@ const FIRST_PAUSE: Duration = Duration::from_micros(100);
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the remaining output is read at most: a process that the worker left may write without end.
-const ALL_OUTPUT_TIMEOUT: Duration = Duration::from_secs(60);
+const ALL_OUTPUT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// How long a worker may take to end after its program was killed.
 const WORKER_TIME: Duration = Duration::from_secs(10);
