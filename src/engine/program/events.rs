@@ -88,7 +88,7 @@ impl EventFile {
 
 /// An event.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Told {
+pub(super) enum ProgramEvent {
     Started {
         parameters: u64,
         epochs: usize,
@@ -122,7 +122,7 @@ pub(super) struct Values {
 ///
 /// # Errors
 /// What is wrong with it, as a sentence.
-pub(super) fn parse(line: &str, spec: &CommandSpec) -> Result<Told, String> {
+pub(super) fn parse(line: &str, spec: &CommandSpec) -> Result<ProgramEvent, String> {
     let shown: String = line.chars().take(60).collect();
     let json: Result<Map<String, Json>, _> = serde_json::from_str(line);
     // Python writes numbers that JSON does not have.
@@ -131,17 +131,17 @@ pub(super) fn parse(line: &str, spec: &CommandSpec) -> Result<Told, String> {
     let kind = table.remove("event");
     let kind = kind.as_ref().and_then(Json::as_str);
     let told = match kind {
-        Some("started") => Told::Started {
+        Some("started") => ProgramEvent::Started {
             parameters: take(&mut table, "parameters")?.unwrap_or(0),
             epochs: take(&mut table, "epochs")?.unwrap_or(0) as usize,
             steps_per_epoch: take(&mut table, "steps_per_epoch")?.unwrap_or(0) as usize,
         },
-        Some("progress") => Told::Progress {
+        Some("progress") => ProgramEvent::Progress {
             epoch: take(&mut table, "epoch")?.unwrap_or(0) as usize,
             step: take(&mut table, "step")?.unwrap_or(0) as usize,
             loss: table.remove("loss").and_then(|loss| loss.as_f64()),
         },
-        Some("epoch") => return values(table, spec).map(Told::Epoch),
+        Some("epoch") => return values(table, spec).map(ProgramEvent::Epoch),
         Some("finished") => {
             if let Some(metrics) = table.remove("metrics") {
                 let Json::Object(metrics) = metrics else {
@@ -149,10 +149,10 @@ pub(super) fn parse(line: &str, spec: &CommandSpec) -> Result<Told, String> {
                 };
                 table.extend(metrics);
             }
-            return values(table, spec).map(Told::Finished);
+            return values(table, spec).map(ProgramEvent::Finished);
         }
         Some("warning") => match table.remove("message") {
-            Some(Json::String(message)) => Told::Warning(message),
+            Some(Json::String(message)) => ProgramEvent::Warning(message),
             _ => return Err("`warning` needs a `message`".to_owned()),
         },
         Some(other) => return Err(format!("there is no event `{other}`")),
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn an_epoch_has_declared_metrics_and_numbers_that_are_none() {
         let line = r#"{"event": "epoch", "epoch": 3, "train_loss": NaN, "val_loss": 0.5}"#;
-        let Ok(Told::Epoch(values)) = parse(line, &spec()) else {
+        let Ok(ProgramEvent::Epoch(values)) = parse(line, &spec()) else {
             panic!("an epoch");
         };
         assert_eq!(values.epoch, Some(3));

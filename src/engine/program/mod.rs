@@ -16,7 +16,7 @@ use crate::event::{Event, FailedStatus, Order, PROTOCOL_VERSION, Reply, numeric_
 use crate::models::CommandSpec;
 use crate::plan::{CellSpec, Program};
 
-use events::{EventFile, Told};
+use events::{EventFile, ProgramEvent};
 use order::Files;
 use output::Output;
 use process::{Exit, Process};
@@ -272,7 +272,7 @@ impl Watch<'_> {
     fn event(&mut self, line: &str, emit: &mut Emit<'_>) {
         let number = self.events.line();
         match events::parse(line, self.run.spec) {
-            Ok(Told::Started {
+            Ok(ProgramEvent::Started {
                 parameters,
                 epochs,
                 steps_per_epoch,
@@ -284,17 +284,17 @@ impl Watch<'_> {
                     steps_per_epoch,
                 });
             }
-            Ok(Told::Progress { epoch, step, loss }) => {
+            Ok(ProgramEvent::Progress { epoch, step, loss }) => {
                 emit(Event::Progress { epoch, step, loss });
             }
-            Ok(Told::Warning(message)) => {
+            Ok(ProgramEvent::Warning(message)) => {
                 emit(Event::Warning { message });
             }
-            Ok(Told::Epoch(told)) => match self.report.epoch(told) {
+            Ok(ProgramEvent::Epoch(told)) => match self.report.epoch(told) {
                 Ok(row) => self.epoch(row, emit),
                 Err(reason) => self.fault = Some(format!("event {number}: {reason}")),
             },
-            Ok(Told::Finished(told)) => {
+            Ok(ProgramEvent::Finished(told)) => {
                 if let Err(reason) = self.report.finished(told) {
                     self.fault = Some(format!("event {number}: {reason}"));
                 }

@@ -240,8 +240,8 @@ fn windows(
     padding: usize,
 ) -> Result<(usize, usize), Refusal> {
     let count = |size: usize| {
-        let room = size.saturating_add(2 * padding).checked_sub(kernel)?;
-        Some(room / stride + 1)
+        let padded = size.saturating_add(padding.saturating_mul(2));
+        Some(padded.checked_sub(kernel)? / stride + 1)
     };
     match (count(height), count(width)) {
         (Some(height), Some(width)) => Ok((height, width)),
