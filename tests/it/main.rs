@@ -47,6 +47,7 @@ mod processes;
 mod profile;
 mod project;
 mod protocol;
+mod readers;
 mod regression;
 mod resume;
 mod run;
