@@ -80,6 +80,19 @@ test-cuda *ARGS:
     [ $# -gt 0 ] || set -- device:: ops:: layers:: models:: losses:: optim:: tasks:: train:: verify::; cargo test --package fieldtrial-kernels --package fieldtrial-engine --features cuda-stand-in --lib -- "$@"
     cargo test --features cuda-stand-in --test it -- cuda::
 
+# Mutants of valid inputs for every reader, as many seconds for each format
+[group('test')]
+fuzz SECONDS="60":
+    FIELDTRIAL_FUZZ_SECONDS="$1" cargo test --release --test it -- readers:: --ignored --nocapture
+
+# AddressSanitizer over kernels and loader, ThreadSanitizer over loader and processes (Linux, x86-64; builds everything anew)
+[group('test')]
+sanitize:
+    RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo test --target x86_64-unknown-linux-gnu --target-dir target/asan --package fieldtrial-kernels --lib
+    RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo test --target x86_64-unknown-linux-gnu --target-dir target/asan --package fieldtrial-engine --lib -- loader:: datasets::
+    RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" cargo test --target x86_64-unknown-linux-gnu --target-dir target/tsan --package fieldtrial-engine --lib -- loader::
+    RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" cargo test --target x86_64-unknown-linux-gnu --target-dir target/tsan --package fieldtrial-lab --lib -- execute::
+
 # Review and accept changed snapshots
 [group('test')]
 accept:

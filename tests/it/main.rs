@@ -60,6 +60,7 @@ mod search_kill;
 #[cfg(target_os = "linux")]
 mod search_overhead;
 mod search_plan;
+mod soak;
 mod templates;
 #[cfg(unix)]
 mod terminal;

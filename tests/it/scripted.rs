@@ -16,6 +16,21 @@ use crate::project::Project;
 
 /// Stores a result for every missing run of the manifest at `path`: the next `run` has nothing to do, and reports.
 pub(crate) fn keep(project: &Project, path: &str, end: impl Fn(&PlannedCell, RunId) -> RunOutcome) {
+    keep_seeing(
+        project,
+        path,
+        |cells, launcher, id| launcher.with(id, Vec::new(), end(&cells[id.cell], id)),
+        &mut |_| {},
+    );
+}
+
+/// The same with a launcher that `script` extends for every run; `see` gets the events of the runs.
+pub(crate) fn keep_seeing(
+    project: &Project,
+    path: &str,
+    script: impl Fn(&[PlannedCell], Scripted, RunId) -> Scripted,
+    see: &mut dyn FnMut(&RunEvent<'_>),
+) {
     let manifest = manifest::load(&project.path(path), &[]);
     let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
     let plan = Plan::new(
@@ -46,7 +61,7 @@ pub(crate) fn keep(project: &Project, path: &str, end: impl Fn(&PlannedCell, Run
     let (mut jobs, mut launcher) = (Vec::new(), Scripted::new());
     for (id, _) in to_do {
         let cell = &cells[id.cell];
-        launcher = launcher.with(id, Vec::new(), end(cell, id));
+        launcher = script(&cells, launcher, id);
         jobs.push(Job {
             id,
             spec: cell.spec.clone().into(),
@@ -71,17 +86,25 @@ pub(crate) fn keep(project: &Project, path: &str, end: impl Fn(&PlannedCell, Run
         None,
         Session::begin(),
     );
-    run(jobs, &launcher, &mut recorder);
+    run(jobs, &launcher, &mut recorder, see);
     recorder.finish().expect("results");
 }
 
-fn run(jobs: Vec<Job>, launcher: &Scripted, recorder: &mut Recorder<'_>) {
+fn run(
+    jobs: Vec<Job>,
+    launcher: &Scripted,
+    recorder: &mut Recorder<'_>,
+    see: &mut dyn FnMut(&RunEvent<'_>),
+) {
     let options = Options {
         jobs: 1,
         cores: 1,
         max_failures: None,
     };
-    let mut sink = |event: RunEvent<'_>| recorder.see(&event);
+    let mut sink = |event: RunEvent<'_>| {
+        see(&event);
+        recorder.see(&event)
+    };
     let never = AtomicBool::new(false);
     let ended = execute::run(
         &mut Listed::new(jobs),

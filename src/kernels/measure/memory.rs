@@ -47,7 +47,7 @@ impl PeakMemory {
         self.reset();
     }
 
-    /// Resets the peak: it counts neither for training nor for validation.
+    /// Forgets the peak since the last reset: what was allocated since belongs to neither training nor validation.
     pub fn leave_out(&self) {
         self.reset();
     }

@@ -202,7 +202,8 @@ fn read_environments(path: &Path) -> Result<BTreeMap<String, Environment>, Resul
     let text = read_text(path)?;
     toml::from_str(&text).map_err(|error: toml::de::Error| {
         let start = error.span().map_or(0, |span| span.start);
-        let line = text[..start.min(text.len())].matches('\n').count() + 1;
+        let before = text.get(..start).unwrap_or(&text);
+        let line = before.matches('\n').count() + 1;
         ResultsError::damaged(path, format!("line {line}"), error.message())
     })
 }

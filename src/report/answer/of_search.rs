@@ -7,8 +7,8 @@ use crate::base::units::{human, human_seconds};
 use crate::report::comparison::best_over_time;
 use crate::report::language::Words;
 use crate::report::search::{
-    Ending, Objective, Search, Study, Trial, beside, entry, front_of, front_plots, front_verdict,
-    progress_plots, regret, short_name, speed_up, whole,
+    BestSoFar, Ending, Objective, Search, Study, Trial, beside, entry, front_of, front_plots,
+    front_verdict, progress_plots, regret, short_name, speed_up, whole,
 };
 use crate::report::sections::field::{self, Field};
 use crate::report::sections::plots::PlotContext;
@@ -90,10 +90,19 @@ fn beside_each_other(searches: [Search<'_, '_>; 2]) -> Option<PlotContext> {
     let named = searches.map(|search| (search.view.set.plan.name.clone(), search));
     let plot = best_over_time(Words::default(), &named)?;
     let ends = named.iter().filter_map(|(name, search)| {
-        let seconds = whole(search)?.makespan_s;
-        Some(format!("{name} ended after {}", human_seconds(seconds)))
+        let [study] = &search.studies[..] else {
+            return None;
+        };
+        let objective = search.first();
+        let best = BestSoFar::over_time(search, study, objective);
+        let &(seconds, value, _) = best.steps.last()?;
+        let end = human_seconds(whole(search)?.makespan_s);
+        let (best, after) = (objective.show(value), human_seconds(seconds));
+        Some(format!(
+            "{name}: best {best} after {after}, all trials after {end}"
+        ))
     });
-    let ends = ends.collect::<Vec<_>>().join(", ");
+    let ends = ends.collect::<Vec<_>>().join("; ");
     Some(PlotContext {
         id: "answer".to_owned(),
         caption: format!("{} {ends}.", plot.caption),

@@ -43,7 +43,7 @@ pub(crate) struct PointPlot {
     pub(crate) x_settings: bool,
     /// Whether each series is a line, with runs, intervals or bands.
     pub(crate) is_joined: bool,
-    /// Upright lines of joined series, each at a value of the x axis with a few words: knees.
+    /// Vertical lines, each at a value of the x axis with a few words, where series are drawn as lines (the knee of a curve).
     pub(crate) guides: Vec<(f64, String)>,
 }
 

@@ -110,10 +110,10 @@ impl DetectorAltSpec {
     }
 }
 
-/// The original model; see [`DetectorAltSpec`].
+/// The older of the two detector models (German `alt`: old); see [`DetectorAltSpec`].
 ///
 /// # Source
-/// Founding report 004 (Keras); names as in the PyTorch peer `benches/peers/detector.py`.
+/// A Keras model of report 004 (`docs/founding-reports.md`); names of parameters as in the PyTorch version `benches/peers/detector.py`.
 #[derive(Debug)]
 pub struct Alt<D: Backend> {
     time_embed: Embedding<D>,

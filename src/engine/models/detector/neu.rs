@@ -137,7 +137,7 @@ fn layers<D: Kernels>(
 /// The new model; see [`DetectorNeuSpec`].
 ///
 /// # Source
-/// Founding report 004 (Keras); names as in the PyTorch peer `benches/peers/detector.py`.
+/// Report 004 (`docs/founding-reports.md`) (Keras); names as in the PyTorch peer `benches/peers/detector.py`.
 #[derive(Debug)]
 pub struct Neu<D: Backend> {
     time_embed: Embedding<D>,

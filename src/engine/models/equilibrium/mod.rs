@@ -25,7 +25,7 @@ use crate::ops::{
 /// An equilibrium model; see [`EquilibriumSpec`].
 ///
 /// # Source
-/// Founding report 002; names as in its PyTorch model: `embedding`, `block.…`, `head`.
+/// Report 002 (`docs/founding-reports.md`); names as in its PyTorch model: `embedding`, `block.…`, `head`.
 #[derive(Debug)]
 pub struct Equilibrium<D: Backend> {
     embedding: Linear<D>,

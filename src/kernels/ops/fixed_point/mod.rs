@@ -11,7 +11,7 @@
 //! That of the separate operations: three norms, four linear layers, attention, `blend` and `distance` in every iteration,
 //! and `nudge` if there is one.
 //! # Source
-//! Founding report 002; PyTorch: `benches/peers/equilibrium.py`, `AsymmetricBlock` in `solve`.
+//! Report 002 (`docs/founding-reports.md`); PyTorch: `benches/peers/equilibrium.py`, `AsymmetricBlock` in `solve`.
 
 mod block;
 mod chunk;

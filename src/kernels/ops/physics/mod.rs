@@ -11,7 +11,7 @@
 //! # Work
 //! 9 per value forward (`x̂` 3, sums over it and over x 3 each), 3 backward.
 //! # Source
-//! Founding report 004; PyTorch peer `benches/peers/detector.py`, `physics_loss`. The terms are unbounded as ᾱ tends
+//! Report 004 (`docs/founding-reports.md`); PyTorch peer `benches/peers/detector.py`, `physics_loss`. The terms are unbounded as ᾱ tends
 //! to 0, hence the smallest ᾱ, which the original did not have.
 
 mod cpu;
