@@ -91,7 +91,7 @@ fn say(chosen: &Chosen, collected: &Collected) {
     let known = counts(&[(collected.known, "known before")]);
     eprintln!("{name}: {journals}: {runs} taken{known}");
     for place in &collected.damaged {
-        eprintln!("warning: `{place}` is no stored run and counts as not there");
+        eprintln!("warning: `{place}` is damaged: it counts as not there");
     }
     for path in &collected.torn {
         let path = from_here(path).display().to_string();

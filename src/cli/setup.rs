@@ -7,7 +7,7 @@ use crate::execute::{self, WorkerProgram};
 use crate::plan::{Plan, PlannedCell};
 use crate::record::{RecordError, Recorder};
 use crate::results::store::{RunConditions, Store};
-use crate::results::{self, Environment, ResultSet, ResultsError, Session};
+use crate::results::{self, Environment, ResultSet, ResultsError, Session, from_here};
 
 use super::Problem;
 
@@ -79,9 +79,18 @@ pub(super) fn open(plan: &Plan) -> Result<(Store, Option<ResultSet>), Problem> {
 }
 
 pub(super) fn warn_of_damage(store: &Store) {
+    // A shard shares the store with others, and leaves it as it is.
+    let aside = if store.is_shard() {
+        ""
+    } else {
+        "is set aside in `.store/damaged/` and "
+    };
     for path in store.damaged() {
-        let path = path.display();
-        eprintln!("warning: `{path}` is no stored run and counts as not there");
+        let path = from_here(path);
+        eprintln!(
+            "warning: `{}` is damaged: it {aside}counts as not there",
+            path.display()
+        );
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::build_info::{Arithmetic, code_hash};
 use crate::event::RunTimes;
 use crate::record::{Disagreement, RecordError, agree};
+use crate::results::from_here;
 use crate::results::store::{Entries, Store, StoredRun, Taken, journals};
 
 /// Counts of what the journals contained.
@@ -18,7 +19,7 @@ pub struct Collected {
     pub known: usize,
     /// Runs of other code than this program's, among all runs: they are kept and do not count.
     pub of_other_code: usize,
-    /// Lines that are not runs, as `path:line`.
+    /// Damaged lines, as `path:line`.
     pub damaged: Vec<String>,
     /// Journals whose last line is incomplete: a run that is being written, or was cut off.
     pub torn: Vec<PathBuf>,
@@ -46,7 +47,8 @@ pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordErr
                 Taken::Known => collected.known += 1,
             }
         }
-        let path = journal.path.display();
+        let path = from_here(&journal.path);
+        let path = path.display();
         let damaged = entries.damaged.iter().map(|line| format!("{path}:{line}"));
         collected.damaged.extend(damaged);
         collected

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use fieldtrial::base::hash::Digest;
+
 use crate::project::{Ended, Project};
 use crate::tiny::{project, with};
 
@@ -138,15 +140,22 @@ fn journals_can_be_carried_to_a_machine_that_has_only_the_manifest() {
     assert_eq!(home.run(&["merge", "tiny"]).code, 0, "now it does");
 }
 
+/// The first line of the only shard's journal with a changed fact and a checksum of what it says now.
+fn forged(project: &Project) -> String {
+    assert_eq!(shard(project, "1/1").code, 0);
+    let journal = project.read("reports/tiny/shards/1-of-1.jsonl");
+    let (body, _) = journal.split_once(",\"checksum\":").expect("a checksum");
+    let forged = body.replacen("\"parameters\":129,", "\"parameters\":130,", 1);
+    assert!(forged != body);
+    let checksum = Digest::new().with(&forged).short();
+    format!("{forged},\"checksum\":\"{checksum}\"}}\n")
+}
+
 #[test]
 fn two_journals_that_disagree_in_a_fact_are_our_bug() {
     let project = sharded();
-    assert_eq!(shard(&project, "1/1").code, 0);
-    let journal = project.read("reports/tiny/shards/1-of-1.jsonl");
-    let first = journal.lines().next().unwrap();
-    let forged = first.replacen("\"parameters\":129,", "\"parameters\":130,", 1);
-    assert!(forged != first);
-    project.write("reports/tiny/shards/1-of-2.jsonl", &(forged + "\n"));
+    let line = forged(&project);
+    project.write("reports/tiny/shards/1-of-2.jsonl", &line);
     let merged = merge(&project);
     assert_eq!(merged.code, 70, "{}", merged.stderr);
     assert!(

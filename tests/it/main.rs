@@ -57,6 +57,7 @@ mod search_kill;
 #[cfg(target_os = "linux")]
 mod search_overhead;
 mod search_plan;
+mod store;
 mod templates;
 #[cfg(unix)]
 mod terminal;

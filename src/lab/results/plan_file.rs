@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::plan::{Plan, absolute, project_folder};
 
 use super::files::read_text;
+use super::samples::is_image_file;
 use super::{BlockRow, CellInfo, FORMAT_VERSION, PlanFile, ResultsError, value};
 
 /// Returns `plan.json` of a plan without cells and columns, which are added from the runs.
@@ -129,16 +130,27 @@ pub(crate) fn read_plan(path: &Path) -> Result<PlanFile, ResultsError> {
         });
     }
     let plan: PlanFile = serde_json::from_str(&text).map_err(damaged)?;
-    let expected = plan.axes.len();
-    match plan.cells.iter().find(|cell| cell.axes.len() != expected) {
+    let wrong = plan
+        .cells
+        .iter()
+        .find_map(|cell| Some((cell, wrong(cell, &plan)?)));
+    match wrong {
         None => Ok(plan),
-        Some(cell) => {
-            let reason = format!("expected {expected} axis values, found {}", cell.axes.len());
-            Err(ResultsError::damaged(
-                path,
-                format!("cell `{}`", cell.key),
-                reason,
-            ))
+        Some((cell, reason)) => {
+            let place = format!("cell `{}`", cell.key);
+            Err(ResultsError::damaged(path, place, reason))
         }
     }
+}
+
+/// What is wrong with a cell of a plan.
+fn wrong(cell: &CellInfo, plan: &PlanFile) -> Option<String> {
+    let (expected, found) = (plan.axes.len(), cell.axes.len());
+    if found != expected {
+        return Some(format!("expected {expected} axis values, found {found}"));
+    }
+    // The file may come from elsewhere, and `run` writes images under these names.
+    let mut samples = cell.samples.iter();
+    let sample = samples.find(|sample| !is_image_file(&sample.file))?;
+    Some(format!("`{}` is no name of an image", sample.file))
 }

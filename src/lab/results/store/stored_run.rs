@@ -9,6 +9,7 @@ use crate::plan::{LimitsSpec, PlannedCell};
 use crate::results::{BlockRow, SampleInfo, sample_file};
 
 use super::RunKeys;
+use super::samples::is_image_digest;
 
 /// One finished run: its keys, how it ended, its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -76,6 +77,12 @@ impl StoredRun {
         let parts = cell.hash_parts.iter();
         let parts = parts.map(|(name, digest)| ((*name).to_owned(), digest.to_string()));
         parts.collect()
+    }
+
+    /// Whether its IDs are digests, so that they can be names of files.
+    pub(super) fn is_sound(&self) -> bool {
+        let mut samples = self.samples.iter();
+        self.keys.are_sound() && samples.all(|sample| is_image_digest(&sample.digest))
     }
 
     /// Moves the steps out of the epochs.
