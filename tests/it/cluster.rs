@@ -140,6 +140,50 @@ fn journals_can_be_carried_to_a_machine_that_has_only_the_manifest() {
     assert_eq!(home.run(&["merge", "tiny"]).code, 0, "now it does");
 }
 
+/// Replaces the first `from` in a file.
+fn damage(project: &Project, path: &str, from: &str, to: &str) {
+    let text = project.read(path);
+    assert!(text.contains(from), "{from} is not in {text}");
+    project.write(path, &text.replacen(from, to, 1));
+}
+
+#[test]
+fn one_changed_digit_of_a_journal_is_named_and_its_shard_heals_it() {
+    let whole = sharded();
+    assert_eq!(whole.run(&["run", MANIFEST]).code, 0);
+    let project = sharded();
+    for share in ["1/2", "2/2"] {
+        assert_eq!(shard(&project, share).code, 0);
+    }
+    let journal = "reports/tiny/shards/2-of-2.jsonl";
+    damage(
+        &project,
+        journal,
+        "\"parameters\":129,",
+        "\"parameters\":130,",
+    );
+    let merged = merge(&project);
+    assert_eq!(merged.code, 1, "{}", merged.stderr);
+    let command = format!("shard 2/2: 1 run  `fieldtrial run {MANIFEST} --shard 2/2`");
+    for words in [
+        &*format!("`{journal}:1` is damaged"),
+        "missing  1 run:",
+        &*command,
+    ] {
+        assert!(merged.stderr.contains(words), "{}", merged.stderr);
+    }
+    let again = shard(&project, "2/2");
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    assert!(
+        again.stderr.contains("1 run to do, 5 kept"),
+        "{}",
+        again.stderr
+    );
+    let merged = merge(&project);
+    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    assert_eq!(facts(&project), facts(&whole));
+}
+
 /// The first line of the only shard's journal with a changed fact and a checksum of what it says now.
 fn forged(project: &Project) -> String {
     assert_eq!(shard(project, "1/1").code, 0);
