@@ -118,7 +118,10 @@ pub(super) fn mistake(error: impl std::fmt::Display) -> Problem {
 
 pub(super) fn record_problem(error: RecordError) -> Problem {
     match error {
-        RecordError::Disagreement(error) => Problem::Bug(error.to_string()),
+        RecordError::Disagreement(error) => match &error.other_cause {
+            None => Problem::Bug(error.to_string()),
+            help => Failure::plain(error.to_string(), help.clone()).into(),
+        },
         error => {
             let help = "what was finished before is kept; the same command goes on";
             Failure::plain(error.to_string(), Some(help.into())).into()

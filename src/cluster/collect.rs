@@ -30,16 +30,16 @@ pub struct Collected {
 ///
 /// # Errors
 /// [`RecordError::Store`]; [`RecordError::Disagreement`] if two CPU runs of one cell, seed, block, code and numeric class
-/// have different facts: a bug of the program. Runs added before stay in the store.
+/// have different facts. Runs added before stay in the store.
 pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordError> {
     let mut collected = Collected::default();
     let current = [code_hash(Arithmetic::Cpu), code_hash(Arithmetic::Gpu)];
     for journal in journals(results)? {
         collected.journals += 1;
         let mut entries = Entries::of(&journal.path)?;
-        for entry in &mut entries {
+        while let Some(entry) = entries.next() {
             let entry = entry?;
-            check(store, &entry.run)?;
+            check(store, &entry.run, &entries)?;
             let is_current = current.contains(&entry.run.keys.code_hash);
             collected.of_other_code += usize::from(!is_current && !is_of_command(&entry.run));
             match store.take(entry)? {
@@ -63,8 +63,8 @@ fn is_of_command(run: &StoredRun) -> bool {
     run.times.as_ref().is_some_and(RunTimes::is_of_command)
 }
 
-/// Compares a run with the store's run of the same cell, seed, block, code and numeric class.
-fn check(store: &Store, run: &StoredRun) -> Result<(), Disagreement> {
+/// Compares a run, the last of `entries`, with the store's run of the same cell, seed, block, code and numeric class.
+fn check(store: &Store, run: &StoredRun, entries: &Entries) -> Result<(), Disagreement> {
     // On GPUs a library may give other bits every time; the row notes this.
     // A command's bits are not ours.
     if is_of_command(run) || !run.keys.numeric_class.ends_with("-cpu") {
@@ -72,5 +72,8 @@ fn check(store: &Store, run: &StoredRun) -> Result<(), Disagreement> {
     }
     let others = store.runs_of(&run.keys.cell_hash).iter();
     let mut others = others.filter(|other| other.keys.share_facts(&run.keys));
-    others.try_for_each(|other| agree(other, run))
+    others.try_for_each(|other| {
+        let places = || [store.place(&other.keys), entries.place()];
+        agree(other, run, places)
+    })
 }

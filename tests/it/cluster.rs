@@ -184,21 +184,26 @@ fn one_changed_digit_of_a_journal_is_named_and_its_shard_heals_it() {
     assert_eq!(facts(&project), facts(&whole));
 }
 
-/// The first line of the only shard's journal with a changed fact and a checksum of what it says now.
-fn forged(project: &Project) -> String {
+/// The first line of the only shard's journal with a changed fact, its ID of a machine if `machine` names another one, and a
+/// checksum of what it says now.
+fn forged(project: &Project, machine: Option<&str>) -> String {
     assert_eq!(shard(project, "1/1").code, 0);
     let journal = project.read("reports/tiny/shards/1-of-1.jsonl");
     let (body, _) = journal.split_once(",\"checksum\":").expect("a checksum");
-    let forged = body.replacen("\"parameters\":129,", "\"parameters\":130,", 1);
+    let mut forged = body.replacen("\"parameters\":129,", "\"parameters\":130,", 1);
     assert!(forged != body);
+    if let Some(machine) = machine {
+        let (before, after) = forged.split_once("\"env_id\":\"").expect("an env_id");
+        forged = format!("{before}\"env_id\":\"{machine}{}", &after[8..]);
+    }
     let checksum = Digest::new().with(&forged).short();
     format!("{forged},\"checksum\":\"{checksum}\"}}\n")
 }
 
 #[test]
-fn two_journals_that_disagree_in_a_fact_are_our_bug() {
+fn two_journals_of_one_machine_that_disagree_in_a_fact_are_our_bug() {
     let project = sharded();
-    let line = forged(&project);
+    let line = forged(&project, None);
     project.write("reports/tiny/shards/1-of-2.jsonl", &line);
     let merged = merge(&project);
     assert_eq!(merged.code, 70, "{}", merged.stderr);
@@ -207,6 +212,41 @@ fn two_journals_that_disagree_in_a_fact_are_our_bug() {
         "{}",
         merged.stderr
     );
+}
+
+/// That a merge with `line` in a second journal is no bug, names both places of the disagreement, and gives `cause`.
+fn assert_names_both_places(project: &Project, line: &str, cause: &str) {
+    project.write("reports/tiny/shards/1-of-2.jsonl", line);
+    let merged = merge(project);
+    assert_eq!(merged.code, 2, "{}", merged.stderr);
+    for words in [
+        "disagree in `parameters`",
+        cause,
+        "reports/tiny/.store/runs/",
+        "reports/tiny/shards/1-of-2.jsonl:1",
+    ] {
+        assert!(merged.stderr.contains(words), "{words}: {}", merged.stderr);
+    }
+    // What it says helps.
+    project.write("reports/tiny/shards/1-of-2.jsonl", "");
+    assert_eq!(merge(project).code, 0);
+}
+
+#[test]
+fn a_disagreement_of_two_machines_names_both_places() {
+    let project = sharded();
+    let line = forged(&project, Some("0123abcd"));
+    let cause = "the machine or the build changed between them";
+    assert_names_both_places(&project, &line, cause);
+}
+
+#[test]
+fn a_disagreement_with_a_line_without_checksum_names_both_places() {
+    let project = sharded();
+    let line = forged(&project, None);
+    let (body, _) = line.split_once(",\"checksum\":").expect("a checksum");
+    let cause = "1-of-2.jsonl:1` has no checksum";
+    assert_names_both_places(&project, &format!("{body}}}\n"), cause);
 }
 
 #[test]

@@ -74,3 +74,25 @@ fn a_stored_run_with_one_changed_digit_is_set_aside_and_runs_again() {
     assert!(!idle.stderr.contains("damaged"), "{}", idle.stderr);
     assert!(idle.stderr.contains("nothing to run"), "{}", idle.stderr);
 }
+
+#[test]
+fn blocks_that_disagree_are_our_bug_only_if_both_have_a_checksum() {
+    let project = finished();
+    let path = stored(&project, 1);
+    replace(&path, "\"parameters\":129,", "\"parameters\":139,");
+    let text = fs::read_to_string(&path).expect("a run");
+    let (body, _) = text.rsplit_once(",\"checksum\":").expect("a checksum");
+    fs::write(&path, format!("{body}}}")).expect("a run");
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let name = path.file_name().expect("a name").to_string_lossy();
+    for words in [
+        "disagree in `parameters`",
+        &*format!("{name}` has no checksum"),
+        "its run is then done again",
+    ] {
+        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+    }
+    fs::remove_file(&path).expect("a run");
+    assert_eq!(project.run(&RUN).code, 0);
+}

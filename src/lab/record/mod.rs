@@ -6,6 +6,7 @@
 
 mod checkpoints;
 mod closer;
+mod disagreement;
 mod failures;
 mod plan_file;
 mod recorder;
@@ -15,7 +16,7 @@ mod tests;
 mod trials;
 mod view;
 
+pub use disagreement::{Disagreement, agree};
 pub use recorder::{RecordError, Recorder};
-pub use row::{Disagreement, agree};
 pub use trials::TrialRow;
 pub use view::View;

@@ -39,7 +39,7 @@ pub enum RecordError {
         /// The operating system's reason.
         source: std::io::Error,
     },
-    /// Two runs that must agree do not: a bug in Fieldtrial.
+    /// Two runs that must agree do not.
     #[error(transparent)]
     Disagreement(#[from] Disagreement),
 }

@@ -33,6 +33,11 @@ pub(super) fn unseal(mut json: Vec<u8>) -> Option<Vec<u8>> {
     holds.then_some(json)
 }
 
+/// Whether a record has a checksum, right or wrong.
+pub(super) fn is_sealed(json: &[u8]) -> bool {
+    place(json).is_some()
+}
+
 fn place(json: &[u8]) -> Option<usize> {
     let at = json.len().checked_sub(LENGTH)?;
     json[at..].starts_with(FIELD).then_some(at)
@@ -51,6 +56,7 @@ mod tests {
     fn a_sealed_record_reads_back_and_any_other_byte_is_noticed() {
         let json = br#"{"loss":0.30000000000000004,"later field":[1]}"#;
         let sealed = seal(json.to_vec());
+        assert!(is_sealed(&sealed));
         assert!(serde_json::from_slice::<serde_json::Value>(&sealed).is_ok());
         assert_eq!(unseal(sealed.clone()).unwrap(), json);
         for place in 0..json.len() - 1 {
@@ -63,6 +69,7 @@ mod tests {
     #[test]
     fn what_earlier_versions_wrote_is_read_as_it_is() {
         for json in ["{\"a\":1}", "{}", "[[1],[2]]", ""] {
+            assert!(!is_sealed(json.as_bytes()));
             assert_eq!(unseal(json.into()).unwrap(), json.as_bytes());
         }
         for json in ["{}", "[[1],[2]]"] {

@@ -23,12 +23,12 @@ use tempfile::TempDir;
 
 use crate::base::hash::Digest;
 use crate::event::Profile;
-use crate::results::{Environment, Share};
+use crate::results::{Environment, Share, from_here};
 
-use super::checksum::{seal, unseal};
+use super::checksum::{is_sealed, seal, unseal};
 use super::files::entries;
 use super::samples::is_image_digest;
-use super::{StoreError, StoredRun};
+use super::{Place, StoreError, StoredRun};
 
 /// Version of the journal's line format.
 const JOURNAL_VERSION: u32 = 1;
@@ -209,6 +209,8 @@ pub struct Entries {
     line: usize,
     /// Bytes of the complete lines so far.
     whole_bytes: u64,
+    /// Whether the last line had a checksum.
+    is_checked: bool,
     /// Numbers, from 1, of skipped lines: they are no runs, have a wrong checksum, or IDs that are no digests.
     pub damaged: Vec<usize>,
     /// Whether the last line is incomplete: it is being written, or its writer was killed.
@@ -227,9 +229,19 @@ impl Entries {
             path: path.to_owned(),
             line: 0,
             whole_bytes: 0,
+            is_checked: false,
             damaged: Vec::new(),
             is_torn: false,
         })
+    }
+
+    /// Where the last entry stands.
+    pub fn place(&self) -> Place {
+        let path = from_here(&self.path);
+        Place {
+            name: format!("{}:{}", path.display(), self.line),
+            is_checked: self.is_checked,
+        }
     }
 
     fn read(&mut self) -> Result<Option<Entry>, StoreError> {
@@ -244,6 +256,7 @@ impl Entries {
             self.line += 1;
             self.whole_bytes += line.len() as u64;
             line.pop();
+            self.is_checked = is_sealed(&line);
             if let Some(entry) = self.entry(line)? {
                 return Ok(Some(entry));
             }
