@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use crate::build_info::{Arithmetic, code_hash};
-use crate::event::RunTimes;
 use crate::record::{Disagreement, RecordError, agree};
 use crate::results::from_here;
 use crate::results::store::{Entries, Store, StoredRun, Taken, journals};
@@ -60,7 +59,8 @@ pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordErr
 
 /// Whether a program of the user made the run, which is code of its own.
 fn is_of_command(run: &StoredRun) -> bool {
-    run.times.as_ref().is_some_and(RunTimes::is_of_command)
+    // Only the hash of a command's cell has this part; a run that failed has no times that would tell.
+    run.hash_parts.contains_key("arguments")
 }
 
 /// Compares a run, the last of `entries`, with the store's run of the same cell, seed, block, code and numeric class.

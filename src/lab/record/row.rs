@@ -7,15 +7,17 @@ use crate::results::{EpochRecord, RunRow};
 
 /// The run whose facts the row shows: the first one that is done, else the first with facts, else the first.
 pub(super) fn leading<'a>(blocks: &[&'a StoredRun]) -> Option<&'a StoredRun> {
-    let done = blocks.iter().find(|run| run.status == Status::Done);
+    let is_done = |run: &&&StoredRun| run.end_of_facts().0 == Status::Done;
+    let done = blocks.iter().find(is_done);
     let measured = || blocks.iter().find(|run| run.facts.is_some());
     done.or_else(measured).or(blocks.first()).copied()
 }
 
 pub(super) fn run_row(cell: &PlannedCell, run: &StoredRun) -> RunRow {
+    let (status, reason) = run.end_of_facts();
     RunRow {
         facts: run.facts.clone(),
-        ..empty_row(cell, run.keys.seed, run.status, &run.reason)
+        ..empty_row(cell, run.keys.seed, status, reason)
     }
 }
 
