@@ -184,6 +184,21 @@ fn one_changed_digit_of_a_journal_is_named_and_its_shard_heals_it() {
     assert_eq!(facts(&project), facts(&whole));
 }
 
+#[test]
+fn a_merge_writes_a_damaged_results_file_again_from_the_journals() {
+    let project = sharded();
+    assert_eq!(shard(&project, "1/1").code, 0);
+    assert_eq!(merge(&project).code, 0);
+    let before = facts(&project);
+    fs::remove_dir_all(project.path("reports/tiny/.store")).unwrap();
+    project.write("reports/tiny/runs.csv", "key,seed\n");
+    let merged = merge(&project);
+    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    let warning = "warning: `reports/tiny/runs.csv`, ";
+    assert!(merged.stderr.contains(warning), "{}", merged.stderr);
+    assert_eq!(facts(&project), before);
+}
+
 /// The first line of the only shard's journal with a changed fact, its ID of a machine if `machine` names another one, and a
 /// checksum of what it says now.
 fn forged(project: &Project, machine: Option<&str>) -> String {

@@ -1,4 +1,4 @@
-//! The store as people find it: damage.
+//! The store and the results files as people find them: damage.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use crate::tiny::project;
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 const RUNS: &str = "reports/tiny/runs.csv";
+const PLAN: &str = "reports/tiny/plan.json";
 
 /// All files below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -48,6 +49,14 @@ fn replace(path: &Path, from: &str, to: &str) {
     let text = fs::read_to_string(path).expect("a file");
     assert_eq!(text.matches(from).count(), 1, "{from} in {text}");
     fs::write(path, text.replace(from, to)).expect("a file");
+}
+
+/// Cuts off the end of a results file, in the middle of its last line; returns the rest.
+fn damage(project: &Project, file: &str) -> String {
+    let text = project.read(file);
+    let rest = text[..text.len() - 3].to_owned();
+    project.write(file, &rest);
+    rest
 }
 
 #[test]
@@ -94,5 +103,57 @@ fn blocks_that_disagree_are_our_bug_only_if_both_have_a_checksum() {
         assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
     }
     fs::remove_file(&path).expect("a run");
+    assert_eq!(project.run(&RUN).code, 0);
+}
+
+#[test]
+fn damaged_results_files_are_written_again_from_a_store_that_has_their_rows() {
+    let project = finished();
+    project.commit("results");
+    for file in [RUNS, PLAN, "reports/tiny/blocks.csv"] {
+        let before = project.read(file);
+        damage(&project, file);
+        let ended = project.run(&RUN);
+        assert_eq!(ended.code, 0, "{file}: {}", ended.stderr);
+        let warning = format!("warning: `{file}`, ");
+        assert!(ended.stderr.contains(&warning), "{}", ended.stderr);
+        assert_eq!(before, project.read(file), "{file}");
+    }
+}
+
+#[test]
+fn a_damaged_results_file_that_is_the_only_copy_stays_and_git_brings_it_back() {
+    for file in [RUNS, PLAN] {
+        let project = finished();
+        project.commit("results");
+        // As in a fresh clone.
+        fs::remove_dir_all(project.path("reports/tiny/.store")).expect("a store");
+        let rest = damage(&project, file);
+        let others = project.results();
+        let ended = project.run(&RUN);
+        assert_eq!(ended.code, 2, "{file}: {}", ended.stderr);
+        let checkout = format!("`git checkout -- {file}` brings the committed file back");
+        assert!(ended.stderr.contains(&checkout), "{}", ended.stderr);
+        assert_eq!(project.read(file), rest);
+        assert!(others == project.results(), "no file was written");
+        project.git(&["checkout", "--", file]);
+        let only = [&RUN[..], &["--only", "batch-size=8"]].concat();
+        let again = project.run(&only);
+        assert_eq!(again.code, 0, "{}", again.stderr);
+        assert!(!project.read(RUNS).contains("not-run"));
+    }
+}
+
+#[test]
+fn without_git_a_damaged_plan_stays_until_a_person_removes_it() {
+    let project = finished();
+    let rest = damage(&project, PLAN);
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(!ended.stderr.contains("git checkout"), "{}", ended.stderr);
+    let help = "bring the file back, or remove it to do without its rows";
+    assert!(ended.stderr.contains(help), "{}", ended.stderr);
+    assert_eq!(project.read(PLAN), rest);
+    fs::remove_file(project.path(PLAN)).expect("a plan");
     assert_eq!(project.run(&RUN).code, 0);
 }

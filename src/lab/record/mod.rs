@@ -10,6 +10,7 @@ mod disagreement;
 mod failures;
 mod plan_file;
 mod recorder;
+mod reproduce;
 mod row;
 #[cfg(test)]
 mod tests;
@@ -18,5 +19,6 @@ mod view;
 
 pub use disagreement::{Disagreement, agree};
 pub use recorder::{RecordError, Recorder};
+pub use reproduce::not_reproduced;
 pub use trials::TrialRow;
 pub use view::View;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::plan::{Plan, absolute, project_folder};
 
 use super::files::read_text;
+use super::git::git;
 use super::samples::is_image_file;
 use super::{BlockRow, CellInfo, FORMAT_VERSION, PlanFile, ResultsError, value};
 
@@ -112,16 +113,29 @@ struct Version {
     format_version: u64,
 }
 
+/// The last `plan.json` of a folder that can be read: the file, else the version that git has of it.
+pub fn last_plan(folder: &Path) -> Option<PlanFile> {
+    let path = folder.join("plan.json");
+    let committed = || {
+        let text = git(folder, ["show", "HEAD:./plan.json"]).ok()?;
+        parse_plan(&path, &text).ok()
+    };
+    read_plan(&path).ok().or_else(committed)
+}
+
 /// Parses `plan.json` after its version.
 pub(crate) fn read_plan(path: &Path) -> Result<PlanFile, ResultsError> {
-    let text = read_text(path)?;
+    parse_plan(path, &read_text(path)?)
+}
+
+fn parse_plan(path: &Path, text: &str) -> Result<PlanFile, ResultsError> {
     let damaged = |error: serde_json::Error| {
         let place = format!("line {}, column {}", error.line(), error.column());
         let text = error.to_string();
         let end = format!(" at line {} column {}", error.line(), error.column());
         ResultsError::damaged(path, place, text.strip_suffix(&end).unwrap_or(&text))
     };
-    let version: Version = serde_json::from_str(&text).map_err(damaged)?;
+    let version: Version = serde_json::from_str(text).map_err(damaged)?;
     if version.format_version != u64::from(FORMAT_VERSION) {
         return Err(ResultsError::Version {
             path: path.to_owned(),
@@ -129,7 +143,7 @@ pub(crate) fn read_plan(path: &Path) -> Result<PlanFile, ResultsError> {
             expected: FORMAT_VERSION,
         });
     }
-    let plan: PlanFile = serde_json::from_str(&text).map_err(damaged)?;
+    let plan: PlanFile = serde_json::from_str(text).map_err(damaged)?;
     let wrong = plan
         .cells
         .iter()
