@@ -1,9 +1,9 @@
-//! The store and the results files as people find them: damage.
+//! The store and the results files as people find them: damage, and what never enters them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::project::Project;
+use crate::project::{Project, fieldtrial};
 use crate::tiny::project;
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
@@ -156,4 +156,30 @@ fn without_git_a_damaged_plan_stays_until_a_person_removes_it() {
     assert_eq!(project.read(PLAN), rest);
     fs::remove_file(project.path(PLAN)).expect("a plan");
     assert_eq!(project.run(&RUN).code, 0);
+}
+
+#[test]
+fn no_variable_of_the_environment_is_stored() {
+    const SECRET: &str = "a-token-that-no-file-may-hold";
+    let project = project();
+    let ended = |arguments: &[&str]| {
+        let output = fieldtrial()
+            .args(arguments)
+            .current_dir(project.path(""))
+            .env("LAB_API_TOKEN", SECRET)
+            .env("FIELDTRIAL_TOKEN", SECRET)
+            .output()
+            .expect("the program");
+        assert!(output.status.success(), "{output:?}");
+    };
+    ended(&RUN);
+    ended(&[&RUN[..], &["--shard", "1/1", "--fresh"]].concat());
+    let files = files(&project.path("reports"));
+    let is_record = |path: &&PathBuf| path.extension().is_some_and(|end| end == "json");
+    assert!(files.iter().filter(is_record).count() > 4);
+    for path in files {
+        let bytes = fs::read(&path).expect("a file");
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains(SECRET), "{}", path.display());
+    }
 }

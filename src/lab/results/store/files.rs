@@ -82,16 +82,32 @@ impl Store {
     ) -> Result<(), StoreError> {
         let path = self.folder.join(name);
         let write = || {
-            let mut file = tempfile::Builder::new();
-            // Temporary files are private by default; other users of a shared folder must be able to read results.
-            #[cfg(unix)]
-            file.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-            let mut file = file.tempfile_in(self.folder.join("tmp"))?;
+            let mut file = tempfile::Builder::new().tempfile_in(self.folder.join("tmp"))?;
             file.write_all(bytes)?;
+            self.make_readable(file.as_file())?;
             file.persist(&path)?;
             Ok(())
         };
         write().map_err(StoreError::system("write", &path))
+    }
+}
+
+#[cfg(unix)]
+impl Store {
+    /// Lets those read a file who may read the results folder: temporary files are private, and a folder may be shared by a
+    /// group.
+    fn make_readable(&self, file: &fs::File) -> io::Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        let results = fs::metadata(self.folder.join(".."))?.permissions().mode();
+        file.set_permissions(fs::Permissions::from_mode(0o600 | (results & 0o044)))
+    }
+}
+
+#[cfg(not(unix))]
+impl Store {
+    #[expect(clippy::unused_self, reason = "the same face on every system")]
+    fn make_readable(&self, _: &fs::File) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -178,6 +178,19 @@ fn one_changed_digit_of_a_record_is_noticed() {
     assert!(store.environments().contains_key(MACHINE));
 }
 
+#[cfg(unix)]
+#[test]
+fn those_who_may_read_the_results_folder_may_read_the_store() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for (of_folder, of_file) in [(0o750, 0o640), (0o775, 0o644), (0o700, 0o600)] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(of_folder)).unwrap();
+        Store::open(folder.path()).unwrap().put(run(A, 1)).unwrap();
+        assert_eq!(mode(&file_of_run(folder.path())), of_file);
+    }
+}
+
 #[test]
 fn records_without_a_checksum_are_read() {
     let folder = tempfile::tempdir().unwrap();
