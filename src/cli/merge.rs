@@ -42,13 +42,14 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     let chosen = arguments.choice.plan()?;
     let (environment, mut conditions) = conditions(&chosen.plan.manifest_path);
     refuse_without_journals(&chosen)?;
-    let (mut store, previous) = setup::open(&chosen.plan)?;
+    let mut store = setup::open(&chosen.plan)?;
     let collected = cluster::collect(&mut store, &chosen.plan.results_folder);
     let collected = collected.map_err(record_problem)?;
     say(&chosen, &collected);
     // The machines that measured may be of another kind than this one.
     conditions.classes = cluster::classes(&store);
     let setup = Setup::of(&chosen.plan, &chosen.cells, &conditions, &environment);
+    let previous = setup.previous(&store)?;
     let mut recorder = setup.recorder(store, previous, Session::begin());
     if collected.taken > 0 {
         recorder.has_new_runs();
@@ -91,7 +92,7 @@ fn say(chosen: &Chosen, collected: &Collected) {
     let known = counts(&[(collected.known, "known before")]);
     eprintln!("{name}: {journals}: {runs} taken{known}");
     for place in &collected.damaged {
-        eprintln!("warning: `{place}` is no stored run and counts as not there");
+        eprintln!("warning: `{place}` is damaged: it counts as not there");
     }
     for path in &collected.torn {
         let path = from_here(path).display().to_string();

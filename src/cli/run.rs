@@ -137,7 +137,7 @@ impl Invocation<'_> {
         if let Some(reason) = missing_counters(setup.environment).filter(|_| says_more) {
             eprintln!("note: load, clocks and energy of GPUs are not measured: {reason}");
         }
-        let (store, previous) = shard::open(setup.plan, arguments.shard)?;
+        let (store, previous) = shard::open(setup, arguments.shard)?;
         let decisions = self.decisions(&store);
         let estimator = Estimator::new(&store, setup.conditions);
         if says_more {

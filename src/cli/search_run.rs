@@ -63,7 +63,7 @@ impl SearchRun<'_> {
         if arguments.detail() > Detail::Quiet {
             self.announce("");
         }
-        let (store, previous) = shard::open(setup.plan, arguments.shard)?;
+        let (store, previous) = shard::open(setup, arguments.shard)?;
         let mut search = self.search(&store, self.options()?);
         let launcher = setup.launcher(&store)?;
         let mut recorder = setup.recorder(store, previous, Session::begin());

@@ -1,15 +1,19 @@
 //! [`Setup`]: what `run` and a side of `ab` have in common: store, launcher, recorder, options.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
+use crate::base::shell;
 use crate::diag::Failure;
 use crate::execute::{self, WorkerProgram};
 use crate::plan::{Plan, PlannedCell};
-use crate::record::{RecordError, Recorder};
+use crate::record::{RecordError, Recorder, not_reproduced};
+use crate::results::git::git;
 use crate::results::store::{RunConditions, Store};
-use crate::results::{self, Environment, ResultSet, ResultsError, Session};
+use crate::results::{self, Environment, ResultSet, ResultsError, Session, from_here};
 
 use super::Problem;
+use super::run_plan::folder_or_here;
 
 /// A plan with the machine and build that it runs on.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +64,43 @@ impl<'a> Setup<'a> {
         )
     }
 
+    /// The results files that exist. Damaged ones are left out, with a warning, if `store` has what they had: they are
+    /// written again from it.
+    pub(super) fn previous(&self, store: &Store) -> Result<Option<ResultSet>, Problem> {
+        let folder = self.plan.results_folder.as_path();
+        if !folder.join("plan.json").exists() {
+            return Ok(None);
+        }
+        match results::read(folder) {
+            Ok(results) => Ok(Some(results)),
+            // The store has the results; a missing file is written again.
+            Err(ResultsError::Missing { .. }) => Ok(None),
+            Err(ResultsError::Damaged {
+                path,
+                place,
+                reason,
+            }) => {
+                let path = from_here(&path);
+                let what = format!("`{}`, {place}: {reason}", path.display());
+                if let Some(why) = self.why_only_copy(store) {
+                    return Err(Failure::plain(what, Some(restored_by(&path, &why))).into());
+                }
+                eprintln!("warning: {what}; the store has all of its rows, and writes it again");
+                Ok(None)
+            }
+            Err(error) => Err(mistake(error)),
+        }
+    }
+
+    /// Why the results files hold something that `store` lacks; `None` if it has all of it. A clone has no store.
+    fn why_only_copy(&self, store: &Store) -> Option<String> {
+        let Some(plan) = results::last_plan(&self.plan.results_folder) else {
+            return Some("there is no plan.json that says which rows it had".to_owned());
+        };
+        let lacking = not_reproduced(&plan, self.cells, store, self.conditions)?;
+        Some(format!("the store does not have every run of `{lacking}`"))
+    }
+
     /// How runs share the machine, and after how many failures to stop.
     pub(super) fn options(&self, max_failures: Option<usize>) -> execute::Options {
         execute::Options {
@@ -70,31 +111,45 @@ impl<'a> Setup<'a> {
     }
 }
 
-/// Opens the store of the results folder, and reads the results files that exist.
-pub(super) fn open(plan: &Plan) -> Result<(Store, Option<ResultSet>), Problem> {
-    let folder = plan.results_folder.as_path();
-    let store = Store::open(folder).map_err(mistake)?;
+/// Opens the store of the results folder.
+pub(super) fn open(plan: &Plan) -> Result<Store, Problem> {
+    let store = Store::open(&plan.results_folder).map_err(mistake)?;
     warn_of_damage(&store);
-    Ok((store, previous_results(folder)?))
+    Ok(store)
 }
 
 pub(super) fn warn_of_damage(store: &Store) {
+    // A shard shares the store with others, and leaves it as it is.
+    let aside = if store.is_shard() {
+        ""
+    } else {
+        "is set aside in `.store/damaged/` and "
+    };
     for path in store.damaged() {
-        let path = path.display();
-        eprintln!("warning: `{path}` is no stored run and counts as not there");
+        let path = from_here(path);
+        eprintln!(
+            "warning: `{}` is damaged: it {aside}counts as not there",
+            path.display()
+        );
     }
 }
 
-fn previous_results(folder: &Path) -> Result<Option<ResultSet>, Problem> {
-    if !folder.join("plan.json").exists() {
-        return Ok(None);
+/// What brings a damaged results file back.
+fn restored_by(path: &Path, why: &str) -> String {
+    let (folder, name) = (path.parent(), path.file_name().unwrap_or_default());
+    let is_changed = [
+        OsStr::new("ls-files"),
+        OsStr::new("--modified"),
+        OsStr::new("--"),
+        name,
+    ];
+    let changed = git(folder_or_here(folder), is_changed);
+    if changed.is_ok_and(|names| !names.is_empty()) {
+        let path = path.to_string_lossy();
+        let checkout = shell::joined(["git", "checkout", "--", &*path]);
+        return format!("`{checkout}` brings the committed file back; {why}");
     }
-    match results::read(folder) {
-        Ok(results) => Ok(Some(results)),
-        // The store has the results; a missing file is written again.
-        Err(ResultsError::Missing { .. }) => Ok(None),
-        Err(error) => Err(mistake(error)),
-    }
+    format!("{why}: bring the file back, or remove it to do without its rows")
 }
 
 /// The machine's memory: near it, SIGKILL counts as out of memory.
@@ -109,7 +164,10 @@ pub(super) fn mistake(error: impl std::fmt::Display) -> Problem {
 
 pub(super) fn record_problem(error: RecordError) -> Problem {
     match error {
-        RecordError::Disagreement(error) => Problem::Bug(error.to_string()),
+        RecordError::Disagreement(error) => match &error.other_cause {
+            None => Problem::Bug(error.to_string()),
+            help => Failure::plain(error.to_string(), help.clone()).into(),
+        },
         error => {
             let help = "what was finished before is kept; the same command goes on";
             Failure::plain(error.to_string(), Some(help.into())).into()

@@ -11,17 +11,19 @@ use crate::results::Share;
 use crate::results::store::Store;
 
 use super::Problem;
-use super::setup::{self, mistake, warn_of_damage};
+use super::setup::{self, Setup, mistake, warn_of_damage};
 
 /// Opens the storage of runs: the store with its results files, or the journal of a shard.
 pub(super) fn open(
-    plan: &Plan,
+    setup: &Setup<'_>,
     share: Option<Share>,
 ) -> Result<(Store, Option<ResultSet>), Problem> {
     let Some(share) = share else {
-        return setup::open(plan);
+        let store = setup::open(setup.plan)?;
+        let previous = setup.previous(&store)?;
+        return Ok((store, previous));
     };
-    let store = Store::open_shard(&plan.results_folder, share).map_err(mistake)?;
+    let store = Store::open_shard(&setup.plan.results_folder, share).map_err(mistake)?;
     if let Some(reason) = store.unlocked() {
         eprintln!(
             "note: the journal is not locked ({reason}): see that nothing else runs shard {share}"

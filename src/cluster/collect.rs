@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::build_info::{Arithmetic, code_hash};
-use crate::event::RunTimes;
 use crate::record::{Disagreement, RecordError, agree};
+use crate::results::from_here;
 use crate::results::store::{Entries, Store, StoredRun, Taken, journals};
 
 /// Counts of what the journals contained.
@@ -18,7 +18,7 @@ pub struct Collected {
     pub known: usize,
     /// Runs of other code than this program's, among all runs: they are kept and do not count.
     pub of_other_code: usize,
-    /// Lines that are not runs, as `path:line`.
+    /// Damaged lines, as `path:line`.
     pub damaged: Vec<String>,
     /// Journals whose last line is incomplete: a run that is being written, or was cut off.
     pub torn: Vec<PathBuf>,
@@ -29,16 +29,16 @@ pub struct Collected {
 ///
 /// # Errors
 /// [`RecordError::Store`]; [`RecordError::Disagreement`] if two CPU runs of one cell, seed, block, code and numeric class
-/// have different facts: a bug of the program. Runs added before stay in the store.
+/// have different facts. Runs added before stay in the store.
 pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordError> {
     let mut collected = Collected::default();
     let current = [code_hash(Arithmetic::Cpu), code_hash(Arithmetic::Gpu)];
     for journal in journals(results)? {
         collected.journals += 1;
         let mut entries = Entries::of(&journal.path)?;
-        for entry in &mut entries {
+        while let Some(entry) = entries.next() {
             let entry = entry?;
-            check(store, &entry.run)?;
+            check(store, &entry.run, &entries)?;
             let is_current = current.contains(&entry.run.keys.code_hash);
             collected.of_other_code += usize::from(!is_current && !is_of_command(&entry.run));
             match store.take(entry)? {
@@ -46,7 +46,8 @@ pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordErr
                 Taken::Known => collected.known += 1,
             }
         }
-        let path = journal.path.display();
+        let path = from_here(&journal.path);
+        let path = path.display();
         let damaged = entries.damaged.iter().map(|line| format!("{path}:{line}"));
         collected.damaged.extend(damaged);
         collected
@@ -58,11 +59,12 @@ pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordErr
 
 /// Whether a program of the user made the run, which is code of its own.
 fn is_of_command(run: &StoredRun) -> bool {
-    run.times.as_ref().is_some_and(RunTimes::is_of_command)
+    // Only the hash of a command's cell has this part; a run that failed has no times that would tell.
+    run.hash_parts.contains_key("arguments")
 }
 
-/// Compares a run with the store's run of the same cell, seed, block, code and numeric class.
-fn check(store: &Store, run: &StoredRun) -> Result<(), Disagreement> {
+/// Compares a run, the last of `entries`, with the store's run of the same cell, seed, block, code and numeric class.
+fn check(store: &Store, run: &StoredRun, entries: &Entries) -> Result<(), Disagreement> {
     // On GPUs a library may give other bits every time; the row notes this.
     // A command's bits are not ours.
     if is_of_command(run) || !run.keys.numeric_class.ends_with("-cpu") {
@@ -70,5 +72,8 @@ fn check(store: &Store, run: &StoredRun) -> Result<(), Disagreement> {
     }
     let others = store.runs_of(&run.keys.cell_hash).iter();
     let mut others = others.filter(|other| other.keys.share_facts(&run.keys));
-    others.try_for_each(|other| agree(other, run))
+    others.try_for_each(|other| {
+        let places = || [store.place(&other.keys), entries.place()];
+        agree(other, run, places)
+    })
 }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use fieldtrial::base::hash::Digest;
+
 use crate::project::{Ended, Project};
 use crate::tiny::{project, with};
 
@@ -138,15 +140,86 @@ fn journals_can_be_carried_to_a_machine_that_has_only_the_manifest() {
     assert_eq!(home.run(&["merge", "tiny"]).code, 0, "now it does");
 }
 
+/// Replaces the first `from` in a file.
+fn damage(project: &Project, path: &str, from: &str, to: &str) {
+    let text = project.read(path);
+    assert!(text.contains(from), "{from} is not in {text}");
+    project.write(path, &text.replacen(from, to, 1));
+}
+
 #[test]
-fn two_journals_that_disagree_in_a_fact_are_our_bug() {
+fn one_changed_digit_of_a_journal_is_named_and_its_shard_heals_it() {
+    let whole = sharded();
+    assert_eq!(whole.run(&["run", MANIFEST]).code, 0);
+    let project = sharded();
+    for share in ["1/2", "2/2"] {
+        assert_eq!(shard(&project, share).code, 0);
+    }
+    let journal = "reports/tiny/shards/2-of-2.jsonl";
+    damage(
+        &project,
+        journal,
+        "\"parameters\":129,",
+        "\"parameters\":130,",
+    );
+    let merged = merge(&project);
+    assert_eq!(merged.code, 1, "{}", merged.stderr);
+    let command = format!("shard 2/2: 1 run  `fieldtrial run {MANIFEST} --shard 2/2`");
+    for words in [
+        &*format!("`{journal}:1` is damaged"),
+        "missing  1 run:",
+        &*command,
+    ] {
+        assert!(merged.stderr.contains(words), "{}", merged.stderr);
+    }
+    let again = shard(&project, "2/2");
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    assert!(
+        again.stderr.contains("1 run to do, 5 kept"),
+        "{}",
+        again.stderr
+    );
+    let merged = merge(&project);
+    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    assert_eq!(facts(&project), facts(&whole));
+}
+
+#[test]
+fn a_merge_writes_a_damaged_results_file_again_from_the_journals() {
     let project = sharded();
     assert_eq!(shard(&project, "1/1").code, 0);
+    assert_eq!(merge(&project).code, 0);
+    let before = facts(&project);
+    fs::remove_dir_all(project.path("reports/tiny/.store")).unwrap();
+    project.write("reports/tiny/runs.csv", "key,seed\n");
+    let merged = merge(&project);
+    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    let warning = "warning: `reports/tiny/runs.csv`, ";
+    assert!(merged.stderr.contains(warning), "{}", merged.stderr);
+    assert_eq!(facts(&project), before);
+}
+
+/// The first line of the only shard's journal with a changed fact, its ID of a machine if `machine` names another one, and a
+/// checksum of what it says now.
+fn forged(project: &Project, machine: Option<&str>) -> String {
+    assert_eq!(shard(project, "1/1").code, 0);
     let journal = project.read("reports/tiny/shards/1-of-1.jsonl");
-    let first = journal.lines().next().unwrap();
-    let forged = first.replacen("\"parameters\":129,", "\"parameters\":130,", 1);
-    assert!(forged != first);
-    project.write("reports/tiny/shards/1-of-2.jsonl", &(forged + "\n"));
+    let (body, _) = journal.split_once(",\"checksum\":").expect("a checksum");
+    let mut forged = body.replacen("\"parameters\":129,", "\"parameters\":130,", 1);
+    assert!(forged != body);
+    if let Some(machine) = machine {
+        let (before, after) = forged.split_once("\"env_id\":\"").expect("an env_id");
+        forged = format!("{before}\"env_id\":\"{machine}{}", &after[8..]);
+    }
+    let checksum = Digest::new().with(&forged).short();
+    format!("{forged},\"checksum\":\"{checksum}\"}}\n")
+}
+
+#[test]
+fn two_journals_of_one_machine_that_disagree_in_a_fact_are_our_bug() {
+    let project = sharded();
+    let line = forged(&project, None);
+    project.write("reports/tiny/shards/1-of-2.jsonl", &line);
     let merged = merge(&project);
     assert_eq!(merged.code, 70, "{}", merged.stderr);
     assert!(
@@ -154,6 +227,41 @@ fn two_journals_that_disagree_in_a_fact_are_our_bug() {
         "{}",
         merged.stderr
     );
+}
+
+/// That a merge with `line` in a second journal is no bug, names both places of the disagreement, and gives `cause`.
+fn assert_names_both_places(project: &Project, line: &str, cause: &str) {
+    project.write("reports/tiny/shards/1-of-2.jsonl", line);
+    let merged = merge(project);
+    assert_eq!(merged.code, 2, "{}", merged.stderr);
+    for words in [
+        "disagree in `parameters`",
+        cause,
+        "reports/tiny/.store/runs/",
+        "reports/tiny/shards/1-of-2.jsonl:1",
+    ] {
+        assert!(merged.stderr.contains(words), "{words}: {}", merged.stderr);
+    }
+    // What it says helps.
+    project.write("reports/tiny/shards/1-of-2.jsonl", "");
+    assert_eq!(merge(project).code, 0);
+}
+
+#[test]
+fn a_disagreement_of_two_machines_names_both_places() {
+    let project = sharded();
+    let line = forged(&project, Some("0123abcd"));
+    let cause = "the machine or the build changed between them";
+    assert_names_both_places(&project, &line, cause);
+}
+
+#[test]
+fn a_disagreement_with_a_line_without_checksum_names_both_places() {
+    let project = sharded();
+    let line = forged(&project, None);
+    let (body, _) = line.split_once(",\"checksum\":").expect("a checksum");
+    let cause = "1-of-2.jsonl:1` has no checksum";
+    assert_names_both_places(&project, &format!("{body}}}\n"), cause);
 }
 
 #[test]

@@ -133,3 +133,46 @@ fn a_program_that_never_reports_runs_on() {
     let found = told("sleep 1.5\n", "");
     is(&found, "done", "");
 }
+
+#[test]
+fn a_measured_run_whose_repetition_times_out_is_a_failure_and_its_row_stays() {
+    let script = r#"
+[ -e slow ] && sleep 60
+echo '{"event": "epoch", "epoch": 0, "val_loss": 0.25}' >> $FIELDTRIAL_EVENTS
+"#;
+    let (project, ended) = ran(script, LOSS);
+    is(&status(&project, &ended), "done", "");
+    let results = |name: &str| project.read(&format!("reports/mine/{name}"));
+    let files = ["runs.csv", "epochs.csv"];
+    let before = files.map(results);
+    project.write("experiments/slow", "");
+    let run = ["run", MANIFEST, "--no-report"];
+    let limited = [&run[..], &["--set", "limits.time=0.2"]].concat();
+    let repeated = project.run(&[&limited[..], &["--fresh"]].concat());
+    assert_eq!(repeated.code, 1, "{}", repeated.stderr);
+    let said = "seed 42 block 0  timeout: 0.2 s";
+    assert!(repeated.stderr.contains(said), "{}", repeated.stderr);
+    assert_eq!(before, files.map(results));
+    let block = &project.rows_of("mine", "blocks.csv")[0];
+    assert_eq!(&*block["status"], "timeout");
+
+    // The store has the facts too, so that the row does not depend on the file.
+    for name in ["runs.csv", "plan.json"] {
+        fs::remove_file(project.path("reports/mine").join(name)).unwrap();
+    }
+    let kept = project.run(&limited);
+    assert_eq!(kept.code, 1, "a failure that stands is a failure");
+    assert!(
+        kept.stderr.contains("0 runs to do, 1 kept"),
+        "{}",
+        kept.stderr
+    );
+    assert_eq!(before, files.map(results));
+
+    fs::remove_file(project.path("experiments/slow")).unwrap();
+    let healed = project.run(&run);
+    assert_eq!(healed.code, 0, "{}", healed.stderr);
+    let why = "limits changed: was timeout: 1 run";
+    assert!(healed.stderr.contains(why), "{}", healed.stderr);
+    assert_eq!(before, files.map(results));
+}

@@ -42,7 +42,7 @@ fn cells_of(text: &str) -> Vec<PlannedCell> {
 
 fn conditions() -> RunConditions {
     RunConditions {
-        env_id: "here".into(),
+        env_id: "5f3a9c01".into(),
         jobs: 1,
         cores: 2,
         classes: HashMap::new(),
@@ -140,7 +140,7 @@ fn there_is_no_estimate_where_nothing_like_it_has_run_on_this_machine() {
     let empty = results.store("a", []);
     assert_eq!(Estimator::new(&empty, &conditions).run(&cells[0], 0), None);
     let elsewhere = RunConditions {
-        env_id: "elsewhere".into(),
+        env_id: "e15e3e1e".into(),
         ..conditions.clone()
     };
     let store = results.store("b", [run(&cells[0], 0, &elsewhere)]);

@@ -30,7 +30,7 @@ impl Lab {
         Self {
             folder: tempfile::tempdir().unwrap(),
             conditions: RunConditions {
-                env_id: "e".into(),
+                env_id: "5f3a9c01".into(),
                 jobs: 1,
                 cores: 2,
                 classes: std::collections::HashMap::new(),

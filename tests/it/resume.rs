@@ -127,6 +127,7 @@ fn a_measured_row_is_not_overwritten_by_a_timeout() {
     assert_eq!(project.run(&RUN).code, 0);
     let before = project.read("reports/tiny/runs.csv");
     let ended = project.run(&[&RUN[..], &["--fresh", "--set", "limits.time=0.000001"]].concat());
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
     assert!(ended.stderr.contains("timeout"), "{}", ended.stderr);
     assert_eq!(before, project.read("reports/tiny/runs.csv"));
 }

@@ -89,7 +89,8 @@ fn take_turns(
     let session = Session::named(id, SystemTime::now());
     let session =
         session.ok_or_else(|| mistake(format!("`{id}` names no session that has begun")))?;
-    let (store, previous) = setup::open(setup.plan)?;
+    let store = setup::open(setup.plan)?;
+    let previous = setup.previous(&store)?;
     let runs = offered(arguments, setup, &store);
     let launcher = setup.launcher(&store)?;
     let mut recorder = setup.recorder(store, previous, session);

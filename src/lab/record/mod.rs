@@ -6,16 +6,19 @@
 
 mod checkpoints;
 mod closer;
+mod disagreement;
 mod failures;
 mod plan_file;
 mod recorder;
+mod reproduce;
 mod row;
 #[cfg(test)]
 mod tests;
 mod trials;
 mod view;
 
+pub use disagreement::{Disagreement, agree};
 pub use recorder::{RecordError, Recorder};
-pub use row::{Disagreement, agree};
+pub use reproduce::not_reproduced;
 pub use trials::TrialRow;
 pub use view::View;

@@ -39,7 +39,7 @@ pub enum RecordError {
         /// The operating system's reason.
         source: std::io::Error,
     },
-    /// Two runs that must agree do not: a bug in Fieldtrial.
+    /// Two runs that must agree do not.
     #[error(transparent)]
     Disagreement(#[from] Disagreement),
 }
@@ -236,15 +236,19 @@ impl<'a> Recorder<'a> {
             folder: self.folder.join("failures"),
             source,
         })?;
-        let is_measured = |run: &StoredRun| run.keys == keys && run.facts.is_some();
-        let stored = self.store.runs_of(&keys.cell_hash);
-        if outcome.status == Status::Timeout && stored.iter().any(is_measured) {
-            forget_samples(outcome);
-            return Ok(());
-        }
         self.store_code_and_environment(&keys, &cell.spec)?;
         self.has_measured = true;
-        let samples = self.keep_samples(outcome)?;
+        let (facts, epochs, samples) = match self.measured_before(&keys) {
+            Some(run) if outcome.status == Status::Timeout => {
+                forget_samples(outcome);
+                let run = run.clone();
+                (run.facts, run.epochs, run.samples)
+            }
+            _ => {
+                let samples = self.keep_samples(outcome)?;
+                (outcome.facts.clone(), outcome.epochs.clone(), samples)
+            }
+        };
         let is_profiled = self.keep_profile(&keys, &cell.spec, outcome)?;
         self.store.put(StoredRun {
             key: cell.spec.key.clone(),
@@ -255,9 +259,9 @@ impl<'a> Recorder<'a> {
             limits: cell.spec.limits.as_ref().clone(),
             status: outcome.status,
             reason: outcome.reason.clone(),
-            facts: outcome.facts.clone(),
+            facts,
             times: outcome.times.clone(),
-            epochs: outcome.epochs.clone(),
+            epochs,
             samples,
             wall_s: outcome.wall_s,
             peak_rss_bytes: outcome.peak_rss_bytes,
@@ -269,6 +273,12 @@ impl<'a> Recorder<'a> {
         })?;
         self.is_behind = true;
         Ok(())
+    }
+
+    /// The stored run with facts under these keys.
+    fn measured_before(&self, keys: &RunKeys) -> Option<&StoredRun> {
+        let mut stored = self.store.runs_of(&keys.cell_hash).iter();
+        stored.find(|run| run.keys == *keys && run.facts.is_some())
     }
 
     /// Stores code and environment of this invocation's measurements.

@@ -48,7 +48,7 @@ impl Lab {
             folder: tempfile::tempdir().unwrap(),
             plan: plan.unwrap_or_else(|failure| panic!("{failure}")),
             conditions: RunConditions {
-                env_id: "e".into(),
+                env_id: "5f3a9c01".into(),
                 jobs: 2,
                 cores: 2,
                 classes: HashMap::new(),

@@ -13,10 +13,9 @@ use crate::results::{
 };
 
 use super::TrialRow;
+use super::disagreement::{Disagreement, check_agreement};
 use super::plan_file::{cell_info, spec_difference};
-use super::row::{
-    Disagreement, check_agreement, differing, empty_row, epoch_rows, leading, run_row,
-};
+use super::row::{differing, empty_row, epoch_rows, leading, run_row};
 use super::trials::Shown;
 
 /// Everything that the files are generated from.
@@ -173,7 +172,7 @@ impl View<'_> {
             let blocks = (0..cell.spec.measure.repeats).filter_map(stored);
             let blocks: Vec<&StoredRun> = blocks.collect();
             if cell.spec.program.is_none() && cell.spec.train.device == DeviceKind::Cpu {
-                check_agreement(cell, &blocks)?;
+                check_agreement(cell, &blocks, self.store)?;
             }
             let Some(run) = leading(&blocks) else {
                 continue;

@@ -52,7 +52,7 @@ pub(crate) use intervals::bootstrap_stream;
 pub use intervals::{BOOTSTRAP_FROM, counted_runs, interval, interval_over_runs, timings, value};
 pub use noise::{NoiseRow, noise_csv, read_noise};
 pub use ops::{ProfiledRun, RESIDUAL, op_records, read_ops, write_ops};
-pub use plan_file::{plan_header, with_cells};
+pub use plan_file::{last_plan, plan_header, with_cells};
 pub use read::read;
 pub use recommendations::{RecommendationRow, read_recommendations, recommendations_csv};
 pub use samples::{sample_file, write_samples};

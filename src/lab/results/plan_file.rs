@@ -9,6 +9,8 @@ use serde_json::Value;
 use crate::plan::{Plan, absolute, project_folder};
 
 use super::files::read_text;
+use super::git::git;
+use super::samples::is_image_file;
 use super::{BlockRow, CellInfo, FORMAT_VERSION, PlanFile, ResultsError, value};
 
 /// Returns `plan.json` of a plan without cells and columns, which are added from the runs.
@@ -111,16 +113,29 @@ struct Version {
     format_version: u64,
 }
 
+/// The last `plan.json` of a folder that can be read: the file, else the version that git has of it.
+pub fn last_plan(folder: &Path) -> Option<PlanFile> {
+    let path = folder.join("plan.json");
+    let committed = || {
+        let text = git(folder, ["show", "HEAD:./plan.json"]).ok()?;
+        parse_plan(&path, &text).ok()
+    };
+    read_plan(&path).ok().or_else(committed)
+}
+
 /// Parses `plan.json` after its version.
 pub(crate) fn read_plan(path: &Path) -> Result<PlanFile, ResultsError> {
-    let text = read_text(path)?;
+    parse_plan(path, &read_text(path)?)
+}
+
+fn parse_plan(path: &Path, text: &str) -> Result<PlanFile, ResultsError> {
     let damaged = |error: serde_json::Error| {
         let place = format!("line {}, column {}", error.line(), error.column());
         let text = error.to_string();
         let end = format!(" at line {} column {}", error.line(), error.column());
         ResultsError::damaged(path, place, text.strip_suffix(&end).unwrap_or(&text))
     };
-    let version: Version = serde_json::from_str(&text).map_err(damaged)?;
+    let version: Version = serde_json::from_str(text).map_err(damaged)?;
     if version.format_version != u64::from(FORMAT_VERSION) {
         return Err(ResultsError::Version {
             path: path.to_owned(),
@@ -128,17 +143,28 @@ pub(crate) fn read_plan(path: &Path) -> Result<PlanFile, ResultsError> {
             expected: FORMAT_VERSION,
         });
     }
-    let plan: PlanFile = serde_json::from_str(&text).map_err(damaged)?;
-    let expected = plan.axes.len();
-    match plan.cells.iter().find(|cell| cell.axes.len() != expected) {
+    let plan: PlanFile = serde_json::from_str(text).map_err(damaged)?;
+    let wrong = plan
+        .cells
+        .iter()
+        .find_map(|cell| Some((cell, wrong(cell, &plan)?)));
+    match wrong {
         None => Ok(plan),
-        Some(cell) => {
-            let reason = format!("expected {expected} axis values, found {}", cell.axes.len());
-            Err(ResultsError::damaged(
-                path,
-                format!("cell `{}`", cell.key),
-                reason,
-            ))
+        Some((cell, reason)) => {
+            let place = format!("cell `{}`", cell.key);
+            Err(ResultsError::damaged(path, place, reason))
         }
     }
+}
+
+/// What is wrong with a cell of a plan.
+fn wrong(cell: &CellInfo, plan: &PlanFile) -> Option<String> {
+    let (expected, found) = (plan.axes.len(), cell.axes.len());
+    if found != expected {
+        return Some(format!("expected {expected} axis values, found {found}"));
+    }
+    // The file may come from elsewhere, and `run` writes images under these names.
+    let mut samples = cell.samples.iter();
+    let sample = samples.find(|sample| !is_image_file(&sample.file))?;
+    Some(format!("`{}` is no name of an image", sample.file))
 }

@@ -13,6 +13,12 @@ pub fn sample_file(key: &str, seed: u64, name: &str) -> String {
     format!("{cell}-seed{seed}-{}.png", plain(name))
 }
 
+/// Whether `name` can be the name of an image: it leads to no other folder.
+pub(super) fn is_image_file(name: &str) -> bool {
+    let ending = Path::new(name).extension();
+    ending.is_some_and(|ending| ending == "png") && plain(name) == name
+}
+
 /// Writes every image of `results` that `bytes_of` returns, and removes images in `folder` that belong to no row.
 ///
 /// An image that `bytes_of` does not return (a clone has no store) is left unchanged.
@@ -58,6 +64,10 @@ mod tests {
         assert!(names[0].starts_with("a-b-") && names[0].ends_with("-seed1-x-y.png"));
         assert_ne!(names[0], names[1]);
         assert!(sample_file(&"long,".repeat(100), 1, "ddim").len() < 255);
+        assert!(names.iter().all(|name| is_image_file(name)));
+        for name in ["../x.png", "/x.png", "x", "..", ""] {
+            assert!(!is_image_file(name), "{name}");
+        }
     }
 
     #[test]

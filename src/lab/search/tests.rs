@@ -53,7 +53,7 @@ fn plan(sets: &[&str]) -> Plan {
 
 fn conditions() -> RunConditions {
     RunConditions {
-        env_id: "m".into(),
+        env_id: "5f3a9c01".into(),
         jobs: 1,
         cores: 2,
         classes: HashMap::new(),

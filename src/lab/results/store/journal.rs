@@ -5,7 +5,8 @@
 //! ```
 //! A line is written whole, flushed and synced before the run counts as stored. A crash or a full disk in the middle of a
 //! line leaves an incomplete last line; the next start cuts it off and repeats that run. Each line contains everything that
-//! the store keeps of a run, so a journal can be copied to another machine alone.
+//! the store keeps of a run, so a journal can be copied to another machine alone. A line that was changed on the way, or that
+//! is no run, is skipped: the shard does its run again and appends it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -15,13 +16,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
+use crate::base::hash::Digest;
 use crate::event::Profile;
-use crate::results::{Environment, Share};
+use crate::results::{Environment, Share, from_here};
 
-use super::{StoreError, StoredRun, entries};
+use super::checksum::{is_sealed, seal, unseal};
+use super::files::entries;
+use super::samples::is_image_digest;
+use super::{Place, StoreError, StoredRun};
 
 /// Version of the journal's line format.
 const JOURNAL_VERSION: u32 = 1;
@@ -52,6 +59,23 @@ pub struct Entry {
     /// Its images in base64, by digest.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) images: BTreeMap<String, String>,
+}
+
+impl Entry {
+    /// Its images, by digest.
+    pub(super) fn images(&self) -> impl Iterator<Item = (&str, Vec<u8>)> {
+        let images = self.images.iter();
+        images.map(|(digest, text)| (&**digest, STANDARD.decode(text).unwrap_or_default()))
+    }
+
+    /// Whether its IDs and the digests of its images are what they say: they become names of files.
+    fn is_sound(&self) -> bool {
+        let mut images = self.images();
+        self.run.is_sound()
+            && images.all(|(digest, bytes)| {
+                is_image_digest(digest) && Digest::new().with(&bytes).short() == digest
+            })
+    }
 }
 
 /// Data of the run that is appended next.
@@ -149,7 +173,7 @@ impl Journal {
     }
 
     fn write(&mut self, entry: &Entry) -> io::Result<()> {
-        let mut line = serde_json::to_vec(entry)?;
+        let mut line = seal(serde_json::to_vec(entry)?);
         line.push(b'\n');
         self.file.write_all(&line)?;
         self.file.sync_data()?;
@@ -177,7 +201,7 @@ impl Journal {
     }
 }
 
-/// Iterates over the complete lines of a journal. A line that is not a run is skipped, and its number recorded.
+/// Iterates over the complete lines of a journal. A damaged line is skipped, and its number recorded.
 #[derive(Debug)]
 pub struct Entries {
     lines: BufReader<File>,
@@ -185,7 +209,9 @@ pub struct Entries {
     line: usize,
     /// Bytes of the complete lines so far.
     whole_bytes: u64,
-    /// Numbers, from 1, of skipped lines that are not runs.
+    /// Whether the last line had a checksum.
+    is_checked: bool,
+    /// Numbers, from 1, of skipped lines: they are no runs, have a wrong checksum, or IDs that are no digests.
     pub damaged: Vec<usize>,
     /// Whether the last line is incomplete: it is being written, or its writer was killed.
     pub is_torn: bool,
@@ -203,9 +229,19 @@ impl Entries {
             path: path.to_owned(),
             line: 0,
             whole_bytes: 0,
+            is_checked: false,
             damaged: Vec::new(),
             is_torn: false,
         })
+    }
+
+    /// Where the last entry stands.
+    pub fn place(&self) -> Place {
+        let path = from_here(&self.path);
+        Place {
+            name: format!("{}:{}", path.display(), self.line),
+            is_checked: self.is_checked,
+        }
     }
 
     fn read(&mut self) -> Result<Option<Entry>, StoreError> {
@@ -219,11 +255,26 @@ impl Entries {
             }
             self.line += 1;
             self.whole_bytes += line.len() as u64;
-            match serde_json::from_slice::<Entry>(&line) {
-                Ok(entry) if entry.journal == JOURNAL_VERSION => return Ok(Some(entry)),
-                _ => check_version(&self.path, &line)?,
+            line.pop();
+            self.is_checked = is_sealed(&line);
+            if let Some(entry) = self.entry(line)? {
+                return Ok(Some(entry));
             }
             self.damaged.push(self.line);
+        }
+    }
+
+    /// The entry of a line without its end; `None` if the line is damaged.
+    fn entry(&self, line: Vec<u8>) -> Result<Option<Entry>, StoreError> {
+        // A line whose checksum is wrong says nothing of its version either.
+        let Some(json) = unseal(line) else {
+            return Ok(None);
+        };
+        match serde_json::from_slice::<Entry>(&json) {
+            Ok(entry) if entry.journal == JOURNAL_VERSION => {
+                Ok(Some(entry).filter(Entry::is_sound))
+            }
+            _ => check_version(&self.path, &json).map(|()| None),
         }
     }
 }

@@ -6,6 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::hash::Digest;
 
+/// Hexadecimal digits of a cell hash.
+const CELL_HASH: usize = 32;
+
+/// Hexadecimal digits of a code hash.
+const CODE_HASH: usize = 16;
+
+/// Hexadecimal digits of an `env_id`.
+const ENV_ID: usize = 8;
+
 /// Identifies a stored run. Its facts count if cell, code and numeric class match; its times also need matching conditions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunKeys {
@@ -88,6 +97,13 @@ impl RunKeys {
             && self.block == other.block
     }
 
+    /// Whether the IDs are digests. They become names of files, and journals come from other machines.
+    pub(super) fn are_sound(&self) -> bool {
+        is_digest(&self.cell_hash, CELL_HASH)
+            && is_digest(&self.code_hash, CODE_HASH)
+            && is_digest(&self.conditions.env_id, ENV_ID)
+    }
+
     /// Path of the run's file below the store folder `part`.
     pub(super) fn path(&self, part: &str) -> PathBuf {
         let conditions = serde_json::to_vec(&self.conditions).unwrap_or_default();
@@ -102,9 +118,23 @@ impl RunKeys {
     }
 }
 
+/// Whether `text` consists of this many hexadecimal digits in lower case.
+pub(super) fn is_digest(text: &str, digits: usize) -> bool {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    text.len() == digits && text.bytes().all(is_digit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_digits_of_the_exact_number_are_an_id() {
+        assert!(is_digest("0a9f", 4));
+        for text in ["", "0a9", "0a9ff", "0A9f", "../a", "0a\u{e9}", "0a9/"] {
+            assert!(!is_digest(text, 4), "{text}");
+        }
+    }
 
     #[test]
     fn times_measured_alone_serve_in_company_and_not_the_other_way() {

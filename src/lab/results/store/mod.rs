@@ -10,15 +10,20 @@
 //! .store/samples/<digest>.png                   images of costly evaluations, by digest of their content
 //! .store/codes/<code hash>.json                 the parts of a code hash, for `plan --explain`
 //! .store/environments/<env id>.json
+//! .store/damaged/                               files that could not be read, or whose checksum was wrong: for a person to look at
 //! .store/tmp/                                   temporary files; emptied at every start
 //! shards/<i>-of-<n>.jsonl                       outside `.store`: finished runs of the shares of a plan (`journal`)
 //! ```
-//! A run is written to `tmp/` and renamed, so that a file is complete or absent, even after a crash.
+//! A run is written to `tmp/` and renamed, so that a file is complete or absent, even after a crash. A file whose content
+//! is changed later does not count: its `checksum` is wrong then, and its run is done again.
 
+mod checksum;
+mod files;
 mod journal;
 mod keys;
 mod lock;
 mod neighbours;
+mod place;
 mod profiles;
 mod run_conditions;
 mod samples;
@@ -28,22 +33,21 @@ mod stored_run;
 pub use journal::{Entries, Entry, JournalFile, journal_path, journals};
 pub use keys::{Conditions, RunKeys};
 pub use lock::Lock;
+pub use place::Place;
 pub use run_conditions::{RunConditions, code_parts};
 pub use shard::Taken;
 pub use stored_run::{StoredRun, StoredSample};
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::event::StepRow;
 
 use super::Environment;
+use files::entries;
 
 /// Version of the store's layout and of its files.
 const STORE_VERSION: u32 = 1;
@@ -105,7 +109,7 @@ impl StoreError {
 
 impl Store {
     /// Opens the store of `results` for writing: creates it if absent, locks it, removes temporary files of an earlier
-    /// program, and reads every run.
+    /// program, reads every run, and moves damaged files to `.store/damaged/`.
     ///
     /// # Errors
     /// [`StoreError`]; nothing has changed then, except that missing folders may have been created.
@@ -128,6 +132,7 @@ impl Store {
         let is_new = !check_version(&folder)?;
         remove_temporaries(results);
         let mut store = Self::load(folder)?;
+        store.set_damaged_aside();
         if is_new {
             store.write_atomically("format", format!("{STORE_VERSION}\n").as_bytes())?;
         }
@@ -177,7 +182,7 @@ impl Store {
         &self.environments
     }
 
-    /// Unreadable run files; they are treated as absent.
+    /// Damaged files, as `path`, and damaged lines of journals, as `path:line`; they are treated as absent.
     pub fn damaged(&self) -> &[PathBuf] {
         &self.damaged
     }
@@ -267,88 +272,31 @@ impl Store {
             journal: None,
             folder,
         };
-        store.codes = store.read_all("codes")?.into_iter().collect();
-        store.environments = store.read_all("environments")?.into_iter().collect();
+        let codes = store.read_all("codes")?.into_iter();
+        store.codes = codes.map(|(path, code)| (stem(&path), code)).collect();
+        let environments = store.read_all("environments")?.into_iter();
+        store.environments = environments
+            .map(|(path, environment)| (stem(&path), environment))
+            .collect();
         for cell in entries(&store.folder.join("runs"))? {
             let name = Path::new("runs").join(cell.file_name().unwrap_or_default());
-            for (_, run) in store.read_all::<StoredRun>(&name)? {
-                let cell = run.keys.cell_hash.clone();
-                store.runs.entry(cell).or_default().push(run);
+            for (path, run) in store.read_all::<StoredRun>(&name)? {
+                if run.is_sound() {
+                    let cell = run.keys.cell_hash.clone();
+                    store.runs.entry(cell).or_default().push(run);
+                } else {
+                    store.damaged.push(path);
+                }
             }
         }
         Ok(store)
     }
+}
 
-    /// Every JSON file of a folder with its file stem.
-    fn read_all<T: DeserializeOwned>(
-        &mut self,
-        name: impl AsRef<Path>,
-    ) -> Result<Vec<(String, T)>, StoreError> {
-        let mut all = Vec::new();
-        for path in entries(&self.folder.join(name))? {
-            let bytes = fs::read(&path).map_err(StoreError::system("read", &path))?;
-            match serde_json::from_slice(&bytes) {
-                Ok(value) => {
-                    let stem = path.file_stem().unwrap_or_default();
-                    all.push((stem.to_string_lossy().into_owned(), value));
-                }
-                Err(_) => self.damaged.push(path),
-            }
-        }
-        Ok(all)
-    }
-
-    /// Writes a file that belongs to no single run; a shard has it in its journal.
-    fn write_shared(
-        &self,
-        part: &str,
-        name: &str,
-        value: &impl Serialize,
-    ) -> Result<(), StoreError> {
-        if self.is_shard() {
-            return Ok(());
-        }
-        self.write_json(&Path::new(part).join(format!("{name}.json")), value)
-    }
-
-    fn write_of_run(
-        &self,
-        keys: &RunKeys,
-        part: &str,
-        value: &impl Serialize,
-    ) -> Result<(), StoreError> {
-        let folder = self.folder.join(part).join(&keys.cell_hash);
-        fs::create_dir_all(&folder).map_err(StoreError::system("create", &folder))?;
-        self.write_json(&keys.path(part), value)
-    }
-
-    /// Reads one of a run's files; `None` if it was never stored or cannot be read.
-    fn read_of_run<T: DeserializeOwned>(&self, keys: &RunKeys, part: &str) -> Option<T> {
-        let bytes = fs::read(self.folder.join(keys.path(part))).ok()?;
-        serde_json::from_slice(&bytes).ok()
-    }
-
-    fn write_json(&self, name: &Path, value: &impl Serialize) -> Result<(), StoreError> {
-        let path = self.folder.join(name);
-        let bytes = serde_json::to_vec(value)
-            .map_err(|error| StoreError::system("write", &path)(io::Error::other(error)))?;
-        self.write_atomically(name, &bytes)
-    }
-
-    fn write_atomically(&self, name: impl AsRef<Path>, bytes: &[u8]) -> Result<(), StoreError> {
-        let path = self.folder.join(name);
-        let write = || {
-            let mut file = tempfile::Builder::new();
-            // Temporary files are private by default; other users of a shared folder must be able to read results.
-            #[cfg(unix)]
-            file.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-            let mut file = file.tempfile_in(self.folder.join("tmp"))?;
-            file.write_all(bytes)?;
-            file.persist(&path)?;
-            Ok(())
-        };
-        write().map_err(StoreError::system("write", &path))
-    }
+/// The name of a file without its ending.
+fn stem(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
 }
 
 /// Whether a store of this version exists; another version is refused.
@@ -363,18 +311,6 @@ fn check_version(folder: &Path) -> Result<bool, StoreError> {
         folder: folder.to_owned(),
         found: found.trim().to_owned(),
     })
-}
-
-/// Entries of a folder, sorted by name; none if it does not exist.
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let list = match fs::read_dir(folder) {
-        Ok(list) => list,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(StoreError::system("read", folder)(error)),
-    };
-    let mut paths: Vec<PathBuf> = list.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    Ok(paths)
 }
 
 /// Removes temporary files that a killed program left. Only the holder of the lock may call this.

@@ -10,7 +10,11 @@ use base64::engine::general_purpose::STANDARD;
 use crate::base::hash::Digest;
 use crate::event::Sample;
 
+use super::keys::is_digest;
 use super::{Store, StoreError};
+
+/// Hexadecimal digits of the digest of an image.
+const DIGITS: usize = 16;
 
 impl Store {
     /// Where workers write images before they are stored; emptied at every start.
@@ -44,10 +48,18 @@ impl Store {
         Ok(())
     }
 
-    /// The content of an image; `None` if it was never stored or cannot be read.
+    /// The content of an image; `None` if it was never stored, cannot be read or is damaged.
     pub fn sample(&self, digest: &str) -> Option<Vec<u8>> {
-        fs::read(self.folder.join(sample_path(digest))).ok()
+        // It may stand in a `plan.json` that comes from elsewhere.
+        let path = is_image_digest(digest).then(|| sample_path(digest))?;
+        let bytes = fs::read(self.folder.join(path)).ok()?;
+        (Digest::new().with(&bytes).short() == digest).then_some(bytes)
     }
+}
+
+/// Whether `text` is the digest of an image, so that it can be the name of its file.
+pub(in crate::results) fn is_image_digest(text: &str) -> bool {
+    is_digest(text, DIGITS)
 }
 
 /// Path of an image relative to the store's folder.

@@ -9,6 +9,7 @@ use crate::plan::{LimitsSpec, PlannedCell};
 use crate::results::{BlockRow, SampleInfo, sample_file};
 
 use super::RunKeys;
+use super::samples::is_image_digest;
 
 /// One finished run: its keys, how it ended, its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,7 +31,8 @@ pub struct StoredRun {
     pub status: Status,
     /// One line; empty for `done`.
     pub reason: String,
-    /// The facts.
+    /// The facts. Those of a timeout, with epochs and samples, are those of an earlier run under the same keys, which a timeout
+    /// does not replace.
     pub facts: Option<RunFacts>,
     /// The times.
     pub times: Option<RunTimes>,
@@ -78,10 +80,27 @@ impl StoredRun {
         parts.collect()
     }
 
+    /// Whether its IDs are digests, so that they can be names of files.
+    pub(super) fn is_sound(&self) -> bool {
+        let mut samples = self.samples.iter();
+        self.keys.are_sound() && samples.all(|sample| is_image_digest(&sample.digest))
+    }
+
     /// Moves the steps out of the epochs.
     pub(super) fn take_steps(&mut self) -> Vec<Vec<StepRow>> {
         let steps = |epoch: &mut EpochRow| std::mem::take(&mut epoch.steps);
         self.epochs.iter_mut().map(steps).collect()
+    }
+
+    /// Status and reason of the run that its facts come from: they stand in `runs.csv`, its own in `blocks.csv`.
+    pub fn end_of_facts(&self) -> (Status, &str) {
+        match &self.facts {
+            Some(facts) if self.status == Status::Timeout => {
+                let diverged = facts.diverged.as_deref();
+                diverged.map_or((Status::Done, ""), |reason| (Status::Diverged, reason))
+            }
+            _ => (self.status, &self.reason),
+        }
     }
 
     /// Whether the run would end with the same status under `limits`.

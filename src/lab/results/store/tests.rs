@@ -1,15 +1,20 @@
 use super::*;
 use crate::results::Status;
 
+pub(super) const A: &str = "a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0";
+pub(super) const B: &str = "b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0";
+pub(super) const CODE: &str = "c0dec0dec0dec0de";
+pub(super) const MACHINE: &str = "5f3a9c01";
+
 pub(super) fn run(cell_hash: &str, seed: u64) -> StoredRun {
     StoredRun {
         key: "model=mlp".into(),
         keys: RunKeys {
             cell_hash: cell_hash.into(),
-            code_hash: "code".into(),
+            code_hash: CODE.into(),
             numeric_class: "class".into(),
             conditions: Conditions {
-                env_id: "e".into(),
+                env_id: MACHINE.into(),
                 threads: 2,
                 is_exclusive: true,
                 warmup_steps: 3,
@@ -43,13 +48,13 @@ pub(super) fn run(cell_hash: &str, seed: u64) -> StoredRun {
 fn what_was_put_is_there_after_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(folder.path()).unwrap();
-    store.put(run("a", 1)).unwrap();
-    store.put(run("a", 2)).unwrap();
-    store.put(run("a", 2)).unwrap();
+    store.put(run(A, 1)).unwrap();
+    store.put(run(A, 2)).unwrap();
+    store.put(run(A, 2)).unwrap();
     drop(store);
     let store = Store::open(folder.path()).unwrap();
-    assert_eq!(store.runs_of("a"), [run("a", 1), run("a", 2)]);
-    assert!(store.runs_of("b").is_empty());
+    assert_eq!(store.runs_of(A), [run(A, 1), run(A, 2)]);
+    assert!(store.runs_of(B).is_empty());
 }
 
 #[test]
@@ -60,15 +65,15 @@ fn steps_are_kept_apart() {
         loss: Some(0.5),
         step_ms: 2.0,
     }];
-    let mut with_steps = run("a", 1);
+    let mut with_steps = run(A, 1);
     with_steps.epochs.push(crate::event::EpochRow {
         steps: steps.clone(),
         ..crate::event::EpochRow::default()
     });
     store.put(with_steps).unwrap();
-    assert!(store.runs_of("a")[0].epochs[0].steps.is_empty());
-    assert_eq!(store.steps_of(&run("a", 1).keys), [steps]);
-    assert!(store.steps_of(&run("a", 2).keys).is_empty());
+    assert!(store.runs_of(A)[0].epochs[0].steps.is_empty());
+    assert_eq!(store.steps_of(&run(A, 1).keys), [steps]);
+    assert!(store.steps_of(&run(A, 2).keys).is_empty());
 }
 
 #[test]
@@ -109,15 +114,136 @@ fn temporary_files_of_a_killed_program_are_removed() {
 fn a_damaged_file_is_treated_as_absent_and_listed() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = Store::open(folder.path()).unwrap();
-    store.put(run("a", 1)).unwrap();
+    store.put(run(A, 1)).unwrap();
     drop(store);
-    let file = entries(&folder.path().join(".store/runs/a"))
+    let file = entries(&folder.path().join(".store/runs").join(A))
         .unwrap()
         .remove(0);
     fs::write(&file, "{").unwrap();
+    let read = Store::read(folder.path()).unwrap();
+    assert_eq!(read.damaged(), [file.as_path()]);
+    assert!(file.exists(), "who only reads moves nothing");
     let store = Store::open(folder.path()).unwrap();
-    assert!(store.runs_of("a").is_empty());
-    assert_eq!(store.damaged(), [file]);
+    assert!(store.runs_of(A).is_empty());
+    assert_eq!(store.damaged(), [file.as_path()]);
+    assert_eq!(damaged_files(folder.path()), 1);
+    drop(store);
+    assert!(Store::open(folder.path()).unwrap().damaged().is_empty());
+}
+
+/// Number of files that were set aside.
+fn damaged_files(results: &Path) -> usize {
+    entries(&results.join(".store/damaged")).unwrap().len()
+}
+
+/// The only stored run of a results folder.
+fn file_of_run(results: &Path) -> PathBuf {
+    let cell = entries(&results.join(".store/runs")).unwrap().remove(0);
+    entries(&cell).unwrap().remove(0)
+}
+
+/// Replaces a text that occurs once in a file.
+fn replace(path: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(path).unwrap();
+    assert_eq!(text.matches(from).count(), 1, "{from} in {text}");
+    fs::write(path, text.replace(from, to)).unwrap();
+}
+
+#[test]
+fn one_changed_digit_of_a_record_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    let parts: BTreeMap<String, String> = [("ops".to_owned(), "1".to_owned())].into();
+    store.put(run(A, 1)).unwrap();
+    store.put_code(CODE, parts.clone()).unwrap();
+    store
+        .put_environment(MACHINE, Environment::default())
+        .unwrap();
+    drop(store);
+    let file = file_of_run(folder.path());
+    replace(&file, "\"wall_s\":1.0", "\"wall_s\":7.0");
+    let code = folder.path().join(format!(".store/codes/{CODE}.json"));
+    replace(&code, "\"ops\":\"1\"", "\"ops\":\"2\"");
+    let mut store = Store::open(folder.path()).unwrap();
+    assert!(store.runs_of(A).is_empty() && store.code_parts(CODE).is_none());
+    assert_eq!(store.damaged(), [code, file]);
+    assert_eq!(damaged_files(folder.path()), 2);
+    // Both are stored again as if they had never been there.
+    store.put(run(A, 1)).unwrap();
+    store.put_code(CODE, parts.clone()).unwrap();
+    drop(store);
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(store.runs_of(A), [run(A, 1)]);
+    assert_eq!(store.code_parts(CODE), Some(&parts));
+    assert!(store.environments().contains_key(MACHINE));
+}
+
+#[cfg(unix)]
+#[test]
+fn those_who_may_read_the_results_folder_may_read_the_store() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for (of_folder, of_file) in [(0o750, 0o640), (0o775, 0o644), (0o700, 0o600)] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(of_folder)).unwrap();
+        Store::open(folder.path()).unwrap().put(run(A, 1)).unwrap();
+        assert_eq!(mode(&file_of_run(folder.path())), of_file);
+    }
+}
+
+#[test]
+fn records_without_a_checksum_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    Store::open(folder.path()).unwrap().put(run(A, 1)).unwrap();
+    let file = file_of_run(folder.path());
+    fs::write(&file, serde_json::to_vec(&run(A, 1)).unwrap()).unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(store.runs_of(A), [run(A, 1)]);
+    assert!(store.damaged().is_empty());
+}
+
+#[test]
+fn a_run_whose_ids_are_no_digests_is_damaged() {
+    let above = "../../../../a";
+    let wrong: [fn(&mut StoredRun, &str); 4] = [
+        |run, id| run.keys.cell_hash = id.into(),
+        |run, id| run.keys.code_hash = id.into(),
+        |run, id| run.keys.conditions.env_id = id.into(),
+        |run, id| {
+            run.samples.push(StoredSample {
+                name: "x".into(),
+                caption: String::new(),
+                digest: id.into(),
+            });
+        },
+    ];
+    for wrong in wrong {
+        let folder = tempfile::tempdir().unwrap();
+        Store::open(folder.path()).unwrap().put(run(A, 1)).unwrap();
+        let mut forged = run(A, 1);
+        wrong(&mut forged, above);
+        let file = file_of_run(folder.path());
+        fs::write(&file, serde_json::to_vec(&forged).unwrap()).unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        assert_eq!(store.runs().count(), 0);
+        assert_eq!(store.damaged(), [file]);
+    }
+}
+
+#[test]
+fn an_image_is_found_by_a_digest_and_by_no_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    fs::write(folder.path().join("secret.png"), b"png").unwrap();
+    assert_eq!(store.sample("../../secret"), None);
+    // Bytes that are not those of the name: the image is damaged.
+    let digest = "0123456789abcdef";
+    fs::write(
+        folder.path().join(format!(".store/samples/{digest}.png")),
+        b"png",
+    )
+    .unwrap();
+    assert_eq!(store.sample(digest), None);
 }
 
 #[test]
@@ -127,35 +253,35 @@ fn a_pruned_run_is_stored_beside_the_complete_one() {
     let until = |epochs: usize, reason: &str| StoredRun {
         keys: RunKeys {
             until: Some(epochs),
-            ..run("a", 1).keys
+            ..run(A, 1).keys
         },
         status: Status::Pruned,
         reason: reason.into(),
-        ..run("a", 1)
+        ..run(A, 1)
     };
     let measured_elsewhere = StoredRun {
         keys: RunKeys {
             conditions: Conditions {
                 threads: 9,
-                ..run("a", 1).keys.conditions
+                ..run(A, 1).keys.conditions
             },
-            ..run("a", 1).keys
+            ..run(A, 1).keys
         },
-        ..run("a", 1)
+        ..run(A, 1)
     };
     for run in [
         until(2, "first"),
-        run("a", 1),
+        run(A, 1),
         until(4, "longer"),
         until(2, "again"),
         measured_elsewhere.clone(),
-        run("a", 2),
+        run(A, 2),
     ] {
         store.put(run).unwrap();
     }
     drop(store);
     let store = Store::open(folder.path()).unwrap();
-    let asked = run("a", 1).keys;
+    let asked = run(A, 1).keys;
     let found: Vec<(Option<usize>, &str)> = store
         .runs_sharing(&asked)
         .into_iter()
@@ -168,14 +294,14 @@ fn a_pruned_run_is_stored_beside_the_complete_one() {
         (Some(2), "again"),
     ];
     assert_eq!(found, expected);
-    let wholes = store.runs_of("a").iter();
+    let wholes = store.runs_of(A).iter();
     let wholes = wholes.filter(|run| run.keys.share_facts(&asked));
     assert_eq!(wholes.count(), 2);
 }
 
 #[test]
 fn a_whole_run_is_written_as_it_always_was() {
-    let keys = run("a", 1).keys;
+    let keys = run(A, 1).keys;
     let json = serde_json::to_value(&keys).unwrap();
     assert!(json.get("until").is_none());
     assert_eq!(serde_json::from_value::<RunKeys>(json).unwrap(), keys);

@@ -1,9 +1,11 @@
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use super::super::tests::run;
+use super::super::tests::{A, B, CODE, MACHINE, run};
 use super::super::{Conditions, journal_path};
 use super::*;
+use crate::base::hash::Digest;
 use crate::event::{EpochRow, Profile, RunFacts, Sample, Span, StepRow};
 use crate::results::Environment;
 
@@ -69,14 +71,14 @@ fn without_steps(mut run: StoredRun) -> StoredRun {
 fn runs_of_a_shard_are_read_again_at_the_next_start_and_are_only_in_its_journal() {
     let lab = Lab::new();
     let mut shard = lab.shard("1/2");
-    shard.put(full("a", 1, "s", 0.5)).unwrap();
-    shard.put(run("a", 2)).unwrap();
+    shard.put(full(A, 1, "s", 0.5)).unwrap();
+    shard.put(run(A, 2)).unwrap();
     drop(shard);
     assert_eq!(
-        lab.shard("1/2").runs_of("a"),
-        [without_steps(full("a", 1, "s", 0.5)), run("a", 2)]
+        lab.shard("1/2").runs_of(A),
+        [without_steps(full(A, 1, "s", 0.5)), run(A, 2)]
     );
-    assert!(lab.shard("2/2").runs_of("a").is_empty());
+    assert!(lab.shard("2/2").runs_of(A).is_empty());
     assert!(!lab.0.path().join(".store").exists());
     assert_eq!(lab.lines("1/2"), 2);
 }
@@ -85,9 +87,9 @@ fn runs_of_a_shard_are_read_again_at_the_next_start_and_are_only_in_its_journal(
 fn a_torn_last_line_is_cut_off_and_the_next_run_follows_the_last_whole_one() {
     let lab = Lab::new();
     let mut shard = lab.shard("1/1");
-    shard.put(run("a", 1)).unwrap();
+    shard.put(run(A, 1)).unwrap();
     let whole = fs::read(lab.journal("1/1")).unwrap();
-    shard.put(run("a", 2)).unwrap();
+    shard.put(run(A, 2)).unwrap();
     drop(shard);
     let all = fs::read(lab.journal("1/1")).unwrap();
     // Every position at which a kill may have cut the second line.
@@ -101,8 +103,8 @@ fn a_torn_last_line_is_cut_off_and_the_next_run_follows_the_last_whole_one() {
         assert_eq!(entries.by_ref().count(), 1);
         assert!(entries.is_torn);
         let mut shard = lab.shard("1/1");
-        assert_eq!(shard.runs_of("a"), [run("a", 1)]);
-        shard.put(run("a", 2)).unwrap();
+        assert_eq!(shard.runs_of(A), [run(A, 1)]);
+        shard.put(run(A, 2)).unwrap();
         assert_eq!(fs::read(lab.journal("1/1")).unwrap(), all);
     }
 }
@@ -111,8 +113,8 @@ fn a_torn_last_line_is_cut_off_and_the_next_run_follows_the_last_whole_one() {
 fn a_line_that_is_not_a_run_is_listed_and_skipped() {
     let lab = Lab::new();
     let mut shard = lab.shard("1/1");
-    shard.put(run("a", 1)).unwrap();
-    shard.put(run("a", 2)).unwrap();
+    shard.put(run(A, 1)).unwrap();
+    shard.put(run(A, 2)).unwrap();
     drop(shard);
     let text = fs::read_to_string(lab.journal("1/1")).unwrap();
     fs::write(
@@ -121,16 +123,125 @@ fn a_line_that_is_not_a_run_is_listed_and_skipped() {
     )
     .unwrap();
     let shard = lab.shard("1/1");
-    assert_eq!(shard.runs_of("a"), [run("a", 2)]);
+    assert_eq!(shard.runs_of(A), [run(A, 2)]);
     let named = format!("{}:1", lab.journal("1/1").display());
     assert_eq!(shard.damaged(), [PathBuf::from(named)]);
+}
+
+/// Lines without checksum, as earlier versions and other programs write them.
+fn unsealed(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let (entry, _) = line.rsplit_once(",\"checksum\":").unwrap();
+        format!("{entry}}}\n")
+    });
+    lines.collect()
+}
+
+#[test]
+fn a_line_with_one_changed_digit_is_skipped_and_its_run_is_appended_anew() {
+    // A damaged version too: this is no line of another version.
+    let changes = [
+        ("\"best_loss\":0.5", "\"best_loss\":0.6"),
+        ("\"journal\":1", "\"journal\":7"),
+    ];
+    for (from, to) in changes {
+        let lab = Lab::new();
+        let mut shard = lab.shard("1/1");
+        shard.put(full(A, 1, "s", 0.5)).unwrap();
+        shard.put(full(A, 2, "s", 0.5)).unwrap();
+        drop(shard);
+        let whole = fs::read_to_string(lab.journal("1/1")).unwrap();
+        let damaged = whole.replacen(from, to, 1);
+        assert_ne!(damaged, whole);
+        fs::write(lab.journal("1/1"), damaged).unwrap();
+        let mut shard = lab.shard("1/1");
+        assert_eq!(shard.damaged().len(), 1);
+        assert_eq!(shard.runs_of(A), [without_steps(full(A, 2, "s", 0.5))]);
+        shard.put(full(A, 1, "s", 0.5)).unwrap();
+        drop(shard);
+        assert_eq!(lab.lines("1/1"), 3);
+        let mut runs: Vec<StoredRun> = lab.merged().runs().cloned().collect();
+        runs.sort_by_key(|run| run.keys.seed);
+        let expected = [1, 2].map(|seed| without_steps(full(A, seed, "s", 0.5)));
+        assert_eq!(runs, expected);
+    }
+}
+
+#[test]
+fn lines_without_a_checksum_are_read() {
+    let lab = Lab::new();
+    lab.shard("1/1").put(run(A, 1)).unwrap();
+    let text = fs::read_to_string(lab.journal("1/1")).unwrap();
+    fs::write(lab.journal("1/1"), unsealed(&text)).unwrap();
+    assert_eq!(lab.shard("1/1").runs_of(A), [run(A, 1)]);
+}
+
+#[test]
+fn a_line_whose_ids_are_no_digests_is_skipped_and_nothing_is_written_elsewhere() {
+    let lab = Lab::new();
+    let mut shard = lab.shard("1/1");
+    let image = shard.temporary_folder().join("x");
+    fs::write(&image, b"png").unwrap();
+    let digest = Digest::new().with(b"png").short();
+    let sample = Sample {
+        name: "x".into(),
+        caption: "x".into(),
+        path: image,
+        digest: digest.clone(),
+    };
+    shard.put_code(CODE, BTreeMap::new()).unwrap();
+    shard
+        .put_environment(MACHINE, Environment::default())
+        .unwrap();
+    shard.take_sample(&sample).unwrap();
+    shard.put(run(A, 1)).unwrap();
+    drop(shard);
+    let line = unsealed(&fs::read_to_string(lab.journal("1/1")).unwrap());
+    for id in [A, CODE, MACHINE, &digest] {
+        for forged in ["../../outside", &id.to_uppercase(), &id[1..]] {
+            let text = line.replace(id, forged);
+            assert_ne!(text, line);
+            fs::write(lab.journal("1/1"), text).unwrap();
+            let merged = lab.merged();
+            assert_eq!(merged.runs().count(), 0, "{forged}");
+            let shard = lab.shard("1/1");
+            assert_eq!(shard.damaged().len(), 1, "{forged}");
+        }
+    }
+    let mut names: Vec<_> = fs::read_dir(lab.0.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    names.sort();
+    assert_eq!(names, [".store", "shards"]);
+}
+
+#[test]
+fn an_image_that_is_not_what_its_digest_says_makes_its_line_damaged() {
+    let lab = Lab::new();
+    let mut shard = lab.shard("1/1");
+    let image = shard.temporary_folder().join("x");
+    fs::write(&image, b"png").unwrap();
+    let sample = Sample {
+        name: "x".into(),
+        caption: "x".into(),
+        path: image,
+        digest: Digest::new().with(b"png").short(),
+    };
+    shard.take_sample(&sample).unwrap();
+    shard.put(run(A, 1)).unwrap();
+    drop(shard);
+    let line = unsealed(&fs::read_to_string(lab.journal("1/1")).unwrap());
+    fs::write(lab.journal("1/1"), line.replace("\"cG5n\"", "\"cG5m\"")).unwrap();
+    assert_eq!(lab.merged().runs().count(), 0);
+    assert_eq!(lab.shard("1/1").damaged().len(), 1);
 }
 
 #[test]
 fn a_journal_of_another_version_is_refused_with_a_sentence() {
     let lab = Lab::new();
-    lab.shard("1/1").put(run("a", 1)).unwrap();
-    let text = fs::read_to_string(lab.journal("1/1")).unwrap();
+    lab.shard("1/1").put(run(A, 1)).unwrap();
+    let text = unsealed(&fs::read_to_string(lab.journal("1/1")).unwrap());
     fs::write(
         lab.journal("1/1"),
         text.replacen("\"journal\":1", "\"journal\":7", 1),
@@ -167,12 +278,12 @@ fn a_second_program_is_refused_and_another_shard_is_not() {
 #[test]
 fn runs_in_the_store_and_in_shards_of_another_total_count() {
     let lab = Lab::new();
-    Store::open(lab.0.path()).unwrap().put(run("a", 1)).unwrap();
-    lab.shard("1/2").put(run("b", 1)).unwrap();
+    Store::open(lab.0.path()).unwrap().put(run(A, 1)).unwrap();
+    lab.shard("1/2").put(run(B, 1)).unwrap();
     let shard = lab.shard("3/3");
-    assert_eq!((shard.runs_of("a").len(), shard.runs_of("b").len()), (1, 1));
+    assert_eq!((shard.runs_of(A).len(), shard.runs_of(B).len()), (1, 1));
     // Shares with the same total belong to other machines and are not read.
-    assert!(lab.shard("2/2").runs_of("b").is_empty());
+    assert!(lab.shard("2/2").runs_of(B).is_empty());
 }
 
 #[test]
@@ -197,15 +308,15 @@ fn a_journal_contains_all_data_of_its_runs() {
         must_match: [("os".to_owned(), "linux".to_owned())].into(),
         ..Environment::default()
     };
-    let keys = run("a", 1).keys;
+    let keys = run(A, 1).keys;
     shard
-        .put_code("code", [("ops".to_owned(), "1".to_owned())].into())
+        .put_code(CODE, [("ops".to_owned(), "1".to_owned())].into())
         .unwrap();
-    shard.put_environment("e", environment.clone()).unwrap();
+    shard.put_environment(MACHINE, environment.clone()).unwrap();
     shard.take_sample(&sample).unwrap();
     shard.put_profile(&keys, &profile).unwrap();
-    shard.put(full("a", 1, "s", 0.1 + 0.2)).unwrap();
-    shard.put(run("a", 2)).unwrap();
+    shard.put(full(A, 1, "s", 0.1 + 0.2)).unwrap();
+    shard.put(run(A, 2)).unwrap();
     drop(shard);
     assert!(!image.exists());
     let text = fs::read_to_string(lab.journal("1/1")).unwrap();
@@ -217,16 +328,16 @@ fn a_journal_contains_all_data_of_its_runs() {
 
     let store = lab.merged();
     assert_eq!(
-        store.runs_of("a"),
-        [without_steps(full("a", 1, "s", 0.1 + 0.2)), run("a", 2)]
+        store.runs_of(A),
+        [without_steps(full(A, 1, "s", 0.1 + 0.2)), run(A, 2)]
     );
     assert_eq!(
         store.steps_of(&keys),
-        [full("a", 1, "s", 0.0).epochs[0].steps.clone()]
+        [full(A, 1, "s", 0.0).epochs[0].steps.clone()]
     );
     assert_eq!(store.sample(&digest).unwrap(), b"png");
-    assert_eq!(store.environments()["e"], environment);
-    assert_eq!(store.code_parts("code").unwrap()["ops"], "1");
+    assert_eq!(store.environments()[MACHINE], environment);
+    assert_eq!(store.code_parts(CODE).unwrap()["ops"], "1");
     assert_eq!(store.profile_of(&keys).unwrap().steps, 3);
     assert_eq!(store.spans_of(&keys), profile.spans);
 }
@@ -244,23 +355,17 @@ fn of_two_runs_under_the_same_keys_the_measured_one_counts_then_the_later() {
             .unwrap();
         store.take(entry).unwrap()
     };
-    let mut failed = run("a", 1);
+    let mut failed = run(A, 1);
     failed.session = Some("2026-01-03T00:00:00Z".into());
     assert_eq!(take(failed.clone()), Taken::Kept);
-    assert_eq!(take(full("a", 1, "2026-01-02T00:00:00Z", 0.5)), Taken::Kept);
+    assert_eq!(take(full(A, 1, "2026-01-02T00:00:00Z", 0.5)), Taken::Kept);
     assert_eq!(take(failed), Taken::Known, "a failure is no measurement");
-    assert_eq!(
-        take(full("a", 1, "2026-01-02T00:00:00Z", 0.5)),
-        Taken::Known
-    );
-    assert_eq!(take(full("a", 1, "2026-01-04T00:00:00Z", 0.5)), Taken::Kept);
-    assert_eq!(
-        take(full("a", 1, "2026-01-01T00:00:00Z", 0.5)),
-        Taken::Known
-    );
-    let mut elsewhere = full("a", 1, "2026-01-01T00:00:00Z", 0.5);
+    assert_eq!(take(full(A, 1, "2026-01-02T00:00:00Z", 0.5)), Taken::Known);
+    assert_eq!(take(full(A, 1, "2026-01-04T00:00:00Z", 0.5)), Taken::Kept);
+    assert_eq!(take(full(A, 1, "2026-01-01T00:00:00Z", 0.5)), Taken::Known);
+    let mut elsewhere = full(A, 1, "2026-01-01T00:00:00Z", 0.5);
     elsewhere.keys.conditions = Conditions {
-        env_id: "other".into(),
+        env_id: "07e37e37".into(),
         ..elsewhere.keys.conditions
     };
     assert_eq!(
@@ -268,5 +373,5 @@ fn of_two_runs_under_the_same_keys_the_measured_one_counts_then_the_later() {
         Taken::Kept,
         "times of another machine stand beside"
     );
-    assert_eq!(store.runs_of("a").len(), 2);
+    assert_eq!(store.runs_of(A).len(), 2);
 }

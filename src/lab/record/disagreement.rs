@@ -1,0 +1,113 @@
+//! [`Disagreement`]: two runs whose facts must be equal, and are not.
+
+use crate::event::RunFacts;
+use crate::plan::PlannedCell;
+use crate::results::store::{Place, Store, StoredRun};
+
+/// Two runs of one cell, seed, code and numeric class that disagree in a fact.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("`{key}` seed {seed}: blocks {blocks:?} disagree in `{fact}`: {values:?}")]
+pub struct Disagreement {
+    /// Readable key of the cell.
+    pub key: String,
+    /// Seed.
+    pub seed: u64,
+    /// The two blocks.
+    pub blocks: [usize; 2],
+    /// Name of the fact.
+    pub fact: String,
+    /// The two values.
+    pub values: Box<[String; 2]>,
+    /// Another cause than a bug of Fieldtrial, with what to do about it; `None` if nothing else can be the cause.
+    pub other_cause: Option<String>,
+}
+
+/// Compares all finished blocks of a row with the first.
+pub(super) fn check_agreement(
+    cell: &PlannedCell,
+    blocks: &[&StoredRun],
+    store: &Store,
+) -> Result<(), Disagreement> {
+    let mut finished = blocks.iter().filter(|run| run.facts.is_some());
+    let Some(first) = finished.next() else {
+        return Ok(());
+    };
+    // Under the cell's current key.
+    let current = |disagreement| Disagreement {
+        key: cell.spec.key.clone(),
+        ..disagreement
+    };
+    finished.try_for_each(|run| {
+        let places = || [first, run].map(|run| store.place(&run.keys));
+        agree(first, run, places).map_err(current)
+    })
+}
+
+/// Compares two runs of one cell, seed, code and numeric class, which are stored at `places`; a run without facts agrees with
+/// any other.
+///
+/// # Errors
+/// [`Disagreement`] in the first differing fact.
+pub fn agree(
+    first: &StoredRun,
+    other: &StoredRun,
+    places: impl FnOnce() -> [Place; 2],
+) -> Result<(), Disagreement> {
+    let (Some(facts), Some(others)) = (&first.facts, &other.facts) else {
+        return Ok(());
+    };
+    let (facts, others) = (fact_values(facts), fact_values(others));
+    // Values that only one run has are left out: costly evaluation happens only in the first block.
+    let differing = facts.into_iter().find_map(|(fact, value)| {
+        let (_, other) = others.iter().find(|(name, _)| *name == fact)?;
+        (value != *other).then(|| (fact, [value, other.clone()]))
+    });
+    differing.map_or(Ok(()), |(fact, values)| {
+        Err(Disagreement {
+            key: first.key.clone(),
+            seed: first.keys.seed,
+            blocks: [first.keys.block, other.keys.block],
+            fact,
+            values: Box::new(values),
+            other_cause: other_cause([first, other], &places()),
+        })
+    })
+}
+
+/// A changed record, or another machine. A checksum that does not hold is no cause: the record would not have been read.
+fn other_cause(runs: [&StoredRun; 2], places: &[Place; 2]) -> Option<String> {
+    let [first, other] = runs.map(|run| &run.keys.conditions.env_id);
+    let unchecked = places.iter().find(|place| !place.is_checked);
+    let why = match unchecked {
+        Some(Place { name, .. }) => {
+            format!("`{name}` has no checksum, and may have been changed since its run")
+        }
+        None if first != other => {
+            format!("the machine or the build changed between them, from {first} to {other}")
+        }
+        None => return None,
+    };
+    let [first, other] = places.each_ref().map(|place| &place.name);
+    Some(format!(
+        "{why}; remove the wrong one of `{first}` and `{other}`: its run is then done again"
+    ))
+}
+
+/// Facts by name.
+fn fact_values(facts: &RunFacts) -> Vec<(String, String)> {
+    let Ok(serde_json::Value::Object(values)) = serde_json::to_value(facts) else {
+        return Vec::new();
+    };
+    let mut list = Vec::new();
+    for (name, value) in values {
+        match value {
+            serde_json::Value::Null => {}
+            serde_json::Value::Object(metrics) => {
+                let metrics = metrics.into_iter();
+                list.extend(metrics.map(|(name, value)| (name, value.to_string())));
+            }
+            value => list.push((name, value.to_string())),
+        }
+    }
+    list
+}

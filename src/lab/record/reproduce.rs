@@ -1,0 +1,66 @@
+//! [`not_reproduced`]: whether the store alone gives the rows of damaged results files.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::event::Status;
+use crate::plan::PlannedCell;
+use crate::results::store::{RunConditions, Store};
+use crate::results::{CellInfo, PlanFile};
+
+/// The runs of a cell, as its specification in `plan.json` has them.
+#[derive(Debug, Deserialize)]
+struct Measure {
+    repeats: usize,
+    seeds: Vec<u64>,
+}
+
+/// The key of the first cell of `plan` whose measured rows the store does not have for the current code; `None` if the files can
+/// be written without their previous content. A trial of a search, which is no cell of the current plan, counts with the code
+/// that measured it.
+pub fn not_reproduced<'p>(
+    plan: &'p PlanFile,
+    cells: &[PlannedCell],
+    store: &Store,
+    conditions: &RunConditions,
+) -> Option<&'p str> {
+    let planned = cells.iter().map(|cell| (&*cell.spec.key, cell));
+    let planned: BTreeMap<&str, &PlannedCell> = planned.collect();
+    let is_lost = |info: &&CellInfo| {
+        let Some(then) = info.code_hash.clone().zip(info.numeric_class.clone()) else {
+            // It had no measured row.
+            return false;
+        };
+        let now = planned.get(&*info.key).map(|cell| {
+            let keys = conditions.keys(cell, 0, 0);
+            (keys.code_hash, keys.numeric_class)
+        });
+        !has_runs(store, plan, info, now.unwrap_or(then))
+    };
+    plan.cells.iter().find(is_lost).map(|info| &*info.key)
+}
+
+/// Whether the store has every run of a cell, by this code and in this numeric class.
+fn has_runs(store: &Store, plan: &PlanFile, info: &CellInfo, of: (String, String)) -> bool {
+    let measure = plan.section(info, "measure").cloned();
+    let measure = measure.and_then(|measure| serde_json::from_value(measure).ok());
+    let Some(Measure { repeats, seeds }) = measure else {
+        return false;
+    };
+    let (code_hash, numeric_class) = of;
+    let has = |seed: u64, block: usize| {
+        let mut runs = store.runs_of(&info.cell_hash).iter();
+        runs.any(|run| {
+            // A timeout may stand beside a measured row that only the file has.
+            let is_row = run.facts.is_some() || run.status != Status::Timeout;
+            let (keys, place) = (&run.keys, (run.keys.seed, run.keys.block));
+            is_row
+                && place == (seed, block)
+                && keys.code_hash == code_hash
+                && keys.numeric_class == numeric_class
+        })
+    };
+    let mut seeds = seeds.into_iter();
+    seeds.all(|seed| (0..repeats).all(|block| has(seed, block)))
+}

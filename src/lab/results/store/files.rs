@@ -1,0 +1,129 @@
+//! Reading and writing the files of a store.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::checksum::{seal, unseal};
+use super::{RunKeys, Store, StoreError};
+
+impl Store {
+    /// Every JSON file of a folder with its path. Damaged ones are listed in [`Store::damaged`] instead.
+    pub(super) fn read_all<T: DeserializeOwned>(
+        &mut self,
+        name: impl AsRef<Path>,
+    ) -> Result<Vec<(PathBuf, T)>, StoreError> {
+        let mut all = Vec::new();
+        for path in entries(&self.folder.join(name))? {
+            let bytes = fs::read(&path).map_err(StoreError::system("read", &path))?;
+            match parse(bytes) {
+                Some(value) => all.push((path, value)),
+                None => self.damaged.push(path),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Moves damaged files to `damaged/`, where a person can look at them. Only the holder of the lock may call this.
+    pub(super) fn set_damaged_aside(&self) {
+        let folder = self.folder.join("damaged");
+        for path in &self.damaged {
+            let below = path.strip_prefix(&self.folder).unwrap_or(path).iter();
+            let name: Vec<_> = below.map(|part| part.to_string_lossy()).collect();
+            let moved = fs::create_dir_all(&folder);
+            // A file that cannot be moved counts as absent too, and is replaced by the next run under its keys.
+            let _ = moved.and_then(|()| fs::rename(path, folder.join(name.join("-"))));
+        }
+    }
+
+    /// Writes a file that belongs to no single run; a shard has it in its journal.
+    pub(super) fn write_shared(
+        &self,
+        part: &str,
+        name: &str,
+        value: &impl Serialize,
+    ) -> Result<(), StoreError> {
+        if self.is_shard() {
+            return Ok(());
+        }
+        self.write_json(&Path::new(part).join(format!("{name}.json")), value)
+    }
+
+    pub(super) fn write_of_run(
+        &self,
+        keys: &RunKeys,
+        part: &str,
+        value: &impl Serialize,
+    ) -> Result<(), StoreError> {
+        let folder = self.folder.join(part).join(&keys.cell_hash);
+        fs::create_dir_all(&folder).map_err(StoreError::system("create", &folder))?;
+        self.write_json(&keys.path(part), value)
+    }
+
+    /// Reads one of a run's files; `None` if it was never stored, cannot be read or is damaged.
+    pub(super) fn read_of_run<T: DeserializeOwned>(&self, keys: &RunKeys, part: &str) -> Option<T> {
+        parse(fs::read(self.folder.join(keys.path(part))).ok()?)
+    }
+
+    fn write_json(&self, name: &Path, value: &impl Serialize) -> Result<(), StoreError> {
+        let path = self.folder.join(name);
+        let json = serde_json::to_vec(value)
+            .map_err(|error| StoreError::system("write", &path)(io::Error::other(error)))?;
+        self.write_atomically(name, &seal(json))
+    }
+
+    pub(super) fn write_atomically(
+        &self,
+        name: impl AsRef<Path>,
+        bytes: &[u8],
+    ) -> Result<(), StoreError> {
+        let path = self.folder.join(name);
+        let write = || {
+            let mut file = tempfile::Builder::new().tempfile_in(self.folder.join("tmp"))?;
+            file.write_all(bytes)?;
+            self.make_readable(file.as_file())?;
+            file.persist(&path)?;
+            Ok(())
+        };
+        write().map_err(StoreError::system("write", &path))
+    }
+}
+
+#[cfg(unix)]
+impl Store {
+    /// Lets those read a file who may read the results folder: temporary files are private, and a folder may be shared by a
+    /// group.
+    fn make_readable(&self, file: &fs::File) -> io::Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        let results = fs::metadata(self.folder.join(".."))?.permissions().mode();
+        file.set_permissions(fs::Permissions::from_mode(0o600 | (results & 0o044)))
+    }
+}
+
+#[cfg(not(unix))]
+impl Store {
+    #[expect(clippy::unused_self, reason = "the same face on every system")]
+    fn make_readable(&self, _: &fs::File) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The value of a record; `None` if it is damaged.
+fn parse<T: DeserializeOwned>(bytes: Vec<u8>) -> Option<T> {
+    serde_json::from_slice(&unseal(bytes)?).ok()
+}
+
+/// Entries of a folder, sorted by name; none if it does not exist.
+pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let list = match fs::read_dir(folder) {
+        Ok(list) => list,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(StoreError::system("read", folder)(error)),
+    };
+    let mut paths: Vec<PathBuf> = list.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths)
+}

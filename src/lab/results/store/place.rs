@@ -1,0 +1,46 @@
+//! [`Place`]: where a run is stored.
+
+use std::fs;
+use std::path::Path;
+
+use crate::results::from_here;
+
+use super::checksum::is_sealed;
+use super::{Entries, RunKeys, Store, journals};
+
+/// Where a run is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The path of a file of the store, or `path:line` of a journal.
+    pub name: String,
+    /// Whether a checksum shows that the record is as it was written.
+    pub is_checked: bool,
+}
+
+impl Store {
+    /// Where a stored run is: in a file of the store, else in the last line of a journal that contains it.
+    pub fn place(&self, keys: &RunKeys) -> Place {
+        let path = self.folder.join(keys.path("runs"));
+        match fs::read(&path) {
+            Ok(bytes) => Place {
+                name: from_here(&path).display().to_string(),
+                is_checked: is_sealed(&bytes),
+            },
+            Err(_) => self.place_in_journals(keys).unwrap_or_default(),
+        }
+    }
+
+    fn place_in_journals(&self, keys: &RunKeys) -> Option<Place> {
+        let results = self.folder.parent().unwrap_or(Path::new("."));
+        let mut found = None;
+        for journal in journals(results).ok()? {
+            let mut entries = Entries::of(&journal.path).ok()?;
+            while let Some(Ok(entry)) = entries.next() {
+                if entry.run.keys == *keys {
+                    found = Some(entries.place());
+                }
+            }
+        }
+        found
+    }
+}
