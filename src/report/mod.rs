@@ -60,6 +60,7 @@ use std::time::Duration;
 
 use minijinja::value::Value;
 
+use crate::base::text::visible;
 use crate::plan::{COMPARISON, default_template, template_meant};
 use crate::results::{self, PlanFile, ResultSet, ResultsError, remove_stale, write_if_changed};
 
@@ -277,6 +278,11 @@ fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError> {
     remove_stale(folder, Duration::from_mins(1));
     remove_stale(&plots, Duration::from_mins(1));
     for (path, text) in files {
+        // JSON has codes of its own.
+        let is_json = path
+            .extension()
+            .is_some_and(|extension| extension == "json");
+        let text = if is_json { text.into() } else { visible(text) };
         write_if_changed(path, text.as_bytes())?;
     }
     for entry in fs::read_dir(&plots).into_iter().flatten().flatten() {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::base::os::Ended;
+use crate::base::text::one_line;
 use crate::event::{FailedStatus, PANIC_MARK, RunFacts, RunTimes, Status};
 
 /// Why the parent killed a worker.
@@ -35,8 +36,14 @@ const NEAR_LIMIT: f64 = 0.9;
 
 const SIGKILL: i32 = 9;
 
-/// Status and reason. The order of the checks matters: the worker's own events take precedence over its exit status.
+/// Status, and reason in one line.
 pub(super) fn judge(evidence: &Evidence) -> (Status, String) {
+    let (status, reason) = status_and_reason(evidence);
+    (status, one_line(&reason))
+}
+
+/// The order of the checks matters: the worker's own events take precedence over its exit status.
+fn status_and_reason(evidence: &Evidence) -> (Status, String) {
     match &evidence.by_parent {
         Some(EndedByParent::Protocol(fault)) => {
             return (Status::Panicked, format!("protocol: {fault}"));
@@ -64,12 +71,11 @@ pub(super) fn judge(evidence: &Evidence) -> (Status, String) {
 }
 
 fn named_by_worker(status: FailedStatus, reason: &str) -> (Status, String) {
-    let reason = one_line(reason);
     match status {
-        FailedStatus::Error => (Status::Failed, reason),
+        FailedStatus::Error => (Status::Failed, reason.to_owned()),
         FailedStatus::Bug => (Status::Panicked, format!("panicked: {reason}")),
         FailedStatus::Oom => (Status::Oom, format!("oom: {reason}")),
-        FailedStatus::Diverged => (Status::Diverged, reason),
+        FailedStatus::Diverged => (Status::Diverged, reason.to_owned()),
     }
 }
 
@@ -133,7 +139,7 @@ fn panic_message(stderr: &str) -> Option<String> {
     let mut lines = stderr.lines();
     let line = lines.find_map(|line| line.strip_prefix(PANIC_MARK))?;
     let (place, message) = line.split_once(": ")?;
-    Some(format!("{} at {}", one_line(message), short_place(place)))
+    Some(format!("{message} at {}", short_place(place)))
 }
 
 /// A source location without this machine's folders, so that results are equal on all machines.
@@ -145,10 +151,6 @@ fn short_place(place: &str) -> &str {
     below("/registry/src/")
         .or_else(|| below("/rustc/"))
         .unwrap_or(place)
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

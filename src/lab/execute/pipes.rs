@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use serde::Serialize;
 
+use crate::base::text::visible;
 use crate::event::{Job, Order, PROTOCOL_VERSION, ProgramFiles};
 
 /// Longest line that a worker may write; an epoch with a million steps has about 50 MiB.
@@ -70,7 +71,8 @@ pub(super) fn read_lines(child: &mut Child) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// Reads standard error to its end and keeps the last [`STDERR_KEPT`] bytes.
+/// Reads standard error to its end and keeps the last [`STDERR_KEPT`] bytes, as text that can be shown: the line that a
+/// progress bar writes over and over is one line each time.
 pub(super) fn drain(stderr: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     thread::spawn(move || {
         let mut kept = Vec::new();
@@ -85,6 +87,6 @@ pub(super) fn drain(stderr: Option<impl Read + Send + 'static>) -> JoinHandle<St
             }
         }
         let from = kept.len().saturating_sub(STDERR_KEPT);
-        String::from_utf8_lossy(&kept[from..]).into_owned()
+        visible(&String::from_utf8_lossy(&kept[from..]).replace('\r', "\n")).into_owned()
     })
 }

@@ -201,6 +201,29 @@ fn output_of_a_worker_is_read_to_its_end_after_the_worker_has_exited() {
 }
 
 #[test]
+fn what_a_worker_says_is_short_lines_without_control_characters() {
+    let warning = r#"{"event":"warning","message":"a\u001b[2J\nb"}"#;
+    let script = format!(
+        "printf '%s\\n' '{HELLO}' '{warning}'
+        printf '{{\"event\":\"failed\",\"status\":\"error\",\"reason\":\"'
+        head -c 4000000 /dev/zero | tr '\\0' x
+        printf '\"}}\\n'; printf '\\033[31mred\\rover\\n' >&2"
+    );
+    let (outcome, events) = launched(&script, LimitsSpec::default());
+    let is_shown =
+        |event: &Event| matches!(event, Event::Warning { message } if message == "a\\u{1b}[2J b");
+    assert!(events.iter().any(is_shown), "{:?}", &events[..2]);
+    assert_eq!(outcome.status, Status::Failed);
+    assert_eq!(outcome.reason, "x".repeat(299) + "…");
+    assert_eq!(outcome.stderr, "\\u{1b}[31mred\nover\n");
+    // What is no event is quoted.
+    let (_, reason) = end_of(&format!(
+        "echo '{HELLO}'; printf '\\033[2J\\n'; {FOR_A_DAY}"
+    ));
+    assert!(reason.contains(r"`\u{1b}[2J`"), "{reason}");
+}
+
+#[test]
 fn a_flood_on_standard_error_keeps_its_end_only() {
     let (outcome, _) = launched(
         "yes noise | head -c 3000000 >&2; echo end >&2",

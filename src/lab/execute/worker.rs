@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::base::descendants;
 use crate::base::os::{self, Ended};
+use crate::base::text::{one_line, visible};
 use crate::device::DeviceKind;
 use crate::event::{
     EpochRow, Event, Job, PROTOCOL_VERSION, Profile, ProgramFiles, Pruned, Reply, RunOutcome,
@@ -304,11 +305,12 @@ impl WorkerOutput {
 
 /// An event, or a sentence that says what is wrong with the line.
 fn parse_event(line: &[u8], has_said_hello: bool) -> Result<Event, String> {
-    let event: Event = serde_json::from_slice(line).map_err(|_| {
+    let mut event: Event = serde_json::from_slice(line).map_err(|_| {
         let text = String::from_utf8_lossy(line);
         let text: String = text.trim().chars().take(60).collect();
         format!("the worker wrote `{text}`, which is no event")
     })?;
+    make_visible(&mut event);
     match event {
         Event::Hello { protocol, .. } if protocol != PROTOCOL_VERSION => Err(format!(
             "the worker speaks version {protocol}, this program {PROTOCOL_VERSION}"
@@ -316,6 +318,18 @@ fn parse_event(line: &[u8], has_said_hello: bool) -> Result<Event, String> {
         Event::Hello { .. } => Ok(event),
         _ if !has_said_hello => Err("the worker did not begin with its version".into()),
         _ => Ok(event),
+    }
+}
+
+/// Text of a worker can be that of a user's program or of a data file, and goes to terminals, CSV files and pages.
+fn make_visible(event: &mut Event) {
+    match event {
+        Event::Warning { message: text }
+        | Event::Failed { reason: text, .. }
+        | Event::Assessing { what: text, .. } => *text = one_line(text),
+        Event::Finished { facts, .. } => facts.diverged = facts.diverged.as_deref().map(one_line),
+        Event::Sample(sample) => sample.caption = visible(&sample.caption).into_owned(),
+        _ => {}
     }
 }
 

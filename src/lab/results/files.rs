@@ -6,6 +6,8 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use crate::base::text::into_visible;
+
 use super::ResultsError;
 
 /// Writes `bytes` to `path` unless the file already has this content, and returns whether it wrote.
@@ -124,6 +126,14 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ResultsError> {
         let place = format!("line {}", lines.count() + 1);
         ResultsError::damaged(path, place, "this is not UTF-8 text")
     })
+}
+
+/// Reads a CSV file. Others may have written it, so what a terminal would act on stands in it as its code.
+///
+/// # Errors
+/// Those of [`read_text`].
+pub(crate) fn read_csv(path: &Path) -> Result<String, ResultsError> {
+    read_text(path).map(into_visible)
 }
 
 #[cfg(test)]

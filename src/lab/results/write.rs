@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::base::text::one_line;
 use crate::event::Metric;
 
 use super::columns::{
@@ -217,11 +218,6 @@ fn metric_fields<'a>(
         let value = values.and_then(|values| values.get(name));
         value.map(Field::show_fact).unwrap_or_default()
     })
-}
-
-/// A reason is one line, also if a library's message has several.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// CSV by RFC 4180, with LF as line end.
