@@ -124,3 +124,14 @@ fn a_model_that_does_not_fit_into_its_limit_is_out_of_memory() {
         ended.stderr
     );
 }
+
+#[test]
+fn every_run_over_its_memory_limit_has_the_same_reason() {
+    let project = project();
+    let ended = project.run(&["run", "experiments/tiny.toml", "--set", "limits.memory=1"]);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    for row in project.rows_of("tiny", "blocks.csv") {
+        let (status, reason) = (&*row["status"], &*row["reason"]);
+        assert_eq!((status, reason), ("oom", "oom: over the limit of 1 B"));
+    }
+}

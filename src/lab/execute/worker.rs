@@ -117,12 +117,12 @@ impl WorkerProgram {
             cores: share.cores,
         })
     }
+}
 
-    fn memory_bytes(&self, job: &Job) -> Option<u64> {
-        let is_cpu = job.spec.train.device == DeviceKind::Cpu;
-        let limit = job.spec.limits.memory.filter(|_| is_cpu);
-        limit.or(self.machine_bytes)
-    }
+/// The memory limit that a worker sets itself: CUDA runs have none.
+fn memory_limit(job: &Job) -> Option<u64> {
+    let is_cpu = job.spec.train.device == DeviceKind::Cpu;
+    job.spec.limits.memory.filter(|_| is_cpu)
 }
 
 impl Launch for WorkerProgram {
@@ -162,7 +162,8 @@ impl Launch for WorkerProgram {
         let ended = watch.read_until_exit(emit);
         drop(watch.stdin.take());
         let stderr = stderr.join().unwrap_or_default();
-        outcome(watch.heard, ended, stderr, self.memory_bytes(job), began)
+        let memory = (memory_limit(job), self.machine_bytes);
+        outcome(watch.heard, ended, stderr, memory, began)
     }
 }
 
@@ -337,7 +338,7 @@ fn outcome(
     heard: WorkerOutput,
     ended: Ended,
     stderr: String,
-    memory_bytes: Option<u64>,
+    (limit_bytes, machine_bytes): (Option<u64>, Option<u64>),
     began: Instant,
 ) -> RunOutcome {
     let mut evidence = Evidence {
@@ -345,7 +346,8 @@ fn outcome(
         pruned: heard.pruned.as_ref().map(|pruned| pruned.reason.clone()),
         ended,
         stderr,
-        memory_bytes,
+        limit_bytes,
+        machine_bytes,
         ..Evidence::default()
     };
     match heard.last {
