@@ -232,6 +232,24 @@ fn a_flood_on_standard_error_keeps_its_end_only() {
     assert!(outcome.stderr.len() <= 64 << 10 && outcome.stderr.ends_with("end\n"));
 }
 
+#[test]
+fn of_a_flood_of_warnings_a_hundred_are_passed_on_and_the_others_counted() {
+    let warning = r#"{"event":"warning","message":"again"}"#;
+    let script = format!(
+        "echo '{HELLO}'; yes '{warning}' | head -n 20000; echo '{}'",
+        finished()
+    );
+    let (outcome, events) = launched(&script, LimitsSpec::default());
+    assert_eq!(outcome.status, Status::Done);
+    let warnings = events.iter().filter_map(|event| match event {
+        Event::Warning { message } => Some(message.as_str()),
+        _ => None,
+    });
+    let warnings: Vec<&str> = warnings.collect();
+    assert_eq!(warnings.len(), 101);
+    assert_eq!(warnings[100], "not shown: 19900 further warnings");
+}
+
 /// Events of a whole schedule as short strings.
 fn seen(
     source: &mut dyn Source,

@@ -10,14 +10,15 @@ use std::time::{Duration, Instant};
 
 use crate::base::descendants;
 use crate::base::os::{self, Ended};
-use crate::base::text::{one_line, visible};
+use crate::base::text::count;
 use crate::device::DeviceKind;
 use crate::event::{
-    EpochRow, Event, Job, PROTOCOL_VERSION, Profile, ProgramFiles, Pruned, Reply, RunOutcome,
-    RunTimes, Sample, Status, Verdict,
+    EpochRow, Event, Job, Profile, ProgramFiles, Pruned, Reply, RunOutcome, RunTimes, Sample,
+    Status, Verdict,
 };
 use crate::results::{cell_slug, fold_own_times};
 
+use super::line::parse_event;
 use super::outcome::{EndedByParent, Evidence, judge};
 use super::pipes::{drain, feed, read_lines, tell};
 use super::{Launch, Share};
@@ -31,6 +32,9 @@ const FIRST_PAUSE: Duration = Duration::from_micros(100);
 /// How long to wait for the remaining output of a worker that has exited. It is in the pipe already, but on a busy machine
 /// the reader thread may be late.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Warnings of a run that are passed on.
+const MOST_WARNINGS: usize = 100;
 
 /// How long a worker may take to end after its program was killed.
 const WORKER_TIME: Duration = Duration::from_secs(10);
@@ -160,6 +164,7 @@ impl Launch for WorkerProgram {
             heard: WorkerOutput::default(),
         };
         let ended = watch.read_until_exit(emit);
+        watch.count_left_out(emit);
         drop(watch.stdin.take());
         let stderr = stderr.join().unwrap_or_default();
         let memory = (memory_limit(job), self.machine_bytes);
@@ -177,7 +182,7 @@ struct WorkerOutput {
     epochs: Vec<EpochRow>,
     samples: Vec<Sample>,
     profile: Option<Profile>,
-    warnings: Vec<String>,
+    warnings: usize,
     bytes: u64,
 }
 
@@ -232,6 +237,14 @@ impl Watch<'_> {
         }
     }
 
+    /// Says how many warnings were not passed on.
+    fn count_left_out(&self, emit: &mut dyn FnMut(Event) -> Verdict) {
+        if let Some(more @ 1..) = self.heard.warnings.checked_sub(MOST_WARNINGS) {
+            let message = format!("not shown: {}", count(more, "further warning"));
+            emit(Event::Warning { message });
+        }
+    }
+
     fn end_if_due(&mut self) {
         if self.heard.by_parent.is_some() {
             if self.kill_at.is_some_and(|time| Instant::now() >= time) {
@@ -274,6 +287,9 @@ impl Watch<'_> {
                     self.heard.bytes += line.len() as u64;
                 }
                 self.heard.note(&event);
+                if matches!(event, Event::Warning { .. }) && self.heard.warnings > MOST_WARNINGS {
+                    return;
+                }
                 let waits = self.awaits_verdicts && matches!(event, Event::Epoch(_));
                 let verdict = emit(event);
                 if waits {
@@ -297,40 +313,10 @@ impl WorkerOutput {
             Event::Epoch(row) => self.epochs.push(row.as_ref().clone()),
             Event::Sample(sample) => self.samples.push(sample.clone()),
             Event::Profile(profile) => self.profile = Some(profile.as_ref().clone()),
-            Event::Warning { message } => self.warnings.push(message.clone()),
+            Event::Warning { .. } => self.warnings += 1,
             Event::Finished { .. } | Event::Failed { .. } => self.last = Some(event.clone()),
             Event::Started { .. } | Event::Progress { .. } | Event::Assessing { .. } => {}
         }
-    }
-}
-
-/// An event, or a sentence that says what is wrong with the line.
-fn parse_event(line: &[u8], has_said_hello: bool) -> Result<Event, String> {
-    let mut event: Event = serde_json::from_slice(line).map_err(|_| {
-        let text = String::from_utf8_lossy(line);
-        let text: String = text.trim().chars().take(60).collect();
-        format!("the worker wrote `{text}`, which is no event")
-    })?;
-    make_visible(&mut event);
-    match event {
-        Event::Hello { protocol, .. } if protocol != PROTOCOL_VERSION => Err(format!(
-            "the worker speaks version {protocol}, this program {PROTOCOL_VERSION}"
-        )),
-        Event::Hello { .. } => Ok(event),
-        _ if !has_said_hello => Err("the worker did not begin with its version".into()),
-        _ => Ok(event),
-    }
-}
-
-/// Text of a worker can be that of a user's program or of a data file, and goes to terminals, CSV files and pages.
-fn make_visible(event: &mut Event) {
-    match event {
-        Event::Warning { message: text }
-        | Event::Failed { reason: text, .. }
-        | Event::Assessing { what: text, .. } => *text = one_line(text),
-        Event::Finished { facts, .. } => facts.diverged = facts.diverged.as_deref().map(one_line),
-        Event::Sample(sample) => sample.caption = visible(&sample.caption).into_owned(),
-        _ => {}
     }
 }
 
@@ -373,7 +359,6 @@ fn outcome(
         epochs: heard.epochs,
         samples: heard.samples,
         profile: heard.profile,
-        warnings: heard.warnings,
         stderr: evidence.stderr,
         wall_s: began.elapsed().as_secs_f64(),
         peak_rss_bytes: peak,
