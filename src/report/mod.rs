@@ -56,13 +56,13 @@ pub use template::own_templates;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use minijinja::value::Value;
 
+use crate::base::temporary::remove_left;
 use crate::base::text::visible;
 use crate::plan::{COMPARISON, default_template, template_meant};
-use crate::results::{self, PlanFile, ResultSet, ResultsError, remove_stale, write_if_changed};
+use crate::results::{self, PlanFile, ResultSet, ResultsError, write_if_changed};
 
 /// The template that everything is written for as data, too.
 const PROFILING: &str = "profiling";
@@ -274,9 +274,8 @@ fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError> {
         reason: error.to_string(),
     };
     fs::create_dir_all(&plots).map_err(unwritable)?;
-    // Another program may be writing results here just now: only what is surely left over goes.
-    remove_stale(folder, Duration::from_mins(1));
-    remove_stale(&plots, Duration::from_mins(1));
+    remove_left(folder);
+    remove_left(&plots);
     for (path, text) in files {
         // JSON has codes of its own.
         let is_json = path
