@@ -17,10 +17,11 @@ pub use locate::{Mistake, typed};
 pub use node::{Key, Node, Table, Value};
 
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 use std::sync::Arc;
 
 use crate::base::shell;
-use crate::diag::{Failure, Source};
+use crate::diag::{Diagnostic, Failure, Place, Source};
 
 /// Largest manifest that is read, in bytes; a larger file is probably not a manifest.
 const MAX_BYTES: u64 = 16 << 20;
@@ -53,7 +54,8 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Manifest, Failure> {
         let help = format!("`{new}` writes a manifest that trains on it");
         return Err(Failure::plain(title, Some(help)));
     }
-    let text = read(path).map_err(|(title, help)| Failure::plain(title, Some(help)))?;
+    let bytes = read(path).map_err(|(title, help)| Failure::plain(title, Some(help)))?;
+    let text = String::from_utf8(bytes).map_err(|error| not_utf_8(path, &error))?;
     Manifest::new(path, text, sets)
 }
 
@@ -103,13 +105,23 @@ fn sources(path: &Path, text: &str, sets: &[String]) -> Arc<[Source]> {
     std::iter::once(file).chain(overrides).collect()
 }
 
-fn read(path: &Path) -> Result<String, (String, String)> {
+/// The mistake at the first byte that is not UTF-8, drawn in the text with a replacement character there.
+fn not_utf_8(path: &Path, error: &FromUtf8Error) -> Failure {
+    let text = String::from_utf8_lossy(error.as_bytes());
+    let start = error.utf8_error().valid_up_to();
+    let place = Place::new(0, &(start..start + char::REPLACEMENT_CHARACTER.len_utf8()));
+    let mistake = Diagnostic::error(format!("`{}` is not UTF-8 text", path.display()))
+        .at(place, "not a character")
+        .help("save the file in the encoding UTF-8");
+    Failure::new(vec![mistake], sources(path, &text, &[]))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, (String, String)> {
     let shown = path.display();
     let cannot = |error: std::io::Error| {
         let title = match error.kind() {
             std::io::ErrorKind::NotFound => format!("there is no manifest `{shown}`"),
             std::io::ErrorKind::IsADirectory => format!("`{shown}` is a folder, not a manifest"),
-            std::io::ErrorKind::InvalidData => format!("`{shown}` is not UTF-8 text"),
             _ => format!("cannot read `{shown}`: {error}"),
         };
         let help = "a manifest is a TOML file, for example `experiments/quickstart.toml`";
@@ -124,5 +136,5 @@ fn read(path: &Path) -> Result<String, (String, String)> {
         let title = format!("`{shown}` is too large for a manifest ({bytes} bytes)");
         return Err((title, format!("manifests have at most {MAX_BYTES} bytes")));
     }
-    std::fs::read_to_string(path).map_err(cannot)
+    std::fs::read(path).map_err(cannot)
 }
