@@ -149,7 +149,11 @@ pub fn run() -> ExitCode {
     if let Some(name) = std::env::args_os().next() {
         shell::called_as(&name);
     }
-    let outcome = match Arguments::parse().command {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(asked) => return ExitCode::from(code(help_or_mistake(&asked))),
+    };
+    let outcome = match arguments.command {
         Command::New(arguments) => new::new(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),
@@ -173,6 +177,15 @@ pub fn run() -> ExitCode {
         Command::Completions(arguments) => completions::completions(&arguments),
     };
     ExitCode::from(code(outcome))
+}
+
+/// Prints what was asked for (`--help`, `--version`) on standard output, a mistake in the arguments on standard error.
+fn help_or_mistake(error: &clap::Error) -> Outcome {
+    let printed = error.print();
+    if !error.use_stderr() {
+        printed?;
+    }
+    Ok(u8::try_from(error.exit_code()).unwrap_or(exit_code::MISTAKE))
 }
 
 fn code(outcome: Outcome) -> u8 {
