@@ -28,6 +28,7 @@ mod output;
 mod overview;
 mod plan;
 mod probe;
+mod render;
 mod report;
 mod run;
 mod run_arguments;
@@ -55,6 +56,7 @@ use clap::{Parser, Subcommand};
 use crate::base::shell;
 use crate::diag::Failure;
 use crate::plan::probe_devices_by;
+use crate::report::render_apart_by;
 
 /// Declarative training experiments: TOML manifests in, CSV files that diff well and honest reports out.
 #[derive(Debug, Parser)]
@@ -106,6 +108,9 @@ enum Command {
     /// Says what a device is, as its parent reads it
     #[command(hide = true)]
     Probe(probe::ProbeArguments),
+    /// Renders one page by a template of the user, as its parent tells it on standard input
+    #[command(hide = true)]
+    Render(render::RenderArguments),
     /// Does the runs of one side of a comparison, as its parent tells it on standard input
     #[command(hide = true)]
     Side(side::SideArguments),
@@ -140,7 +145,8 @@ type Outcome = Result<u8, Problem>;
 /// Runs the program.
 pub fn run() -> ExitCode {
     if let Ok(program) = std::env::current_exe() {
-        probe_devices_by(program);
+        probe_devices_by(program.clone());
+        render_apart_by(program);
     }
     // A worker gets its order on standard input, and start-up time counts: it parses no other arguments.
     if std::env::args_os().skip(1).eq(["worker"]) {
@@ -161,6 +167,7 @@ pub fn run() -> ExitCode {
         Command::Status(arguments) => status::status(&arguments),
         Command::Worker => worker::worker(),
         Command::Probe(arguments) => probe::probe(&arguments),
+        Command::Render(arguments) => render::render(&arguments),
         Command::Side(arguments) => side::side(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Report(arguments) => report::report(&arguments),

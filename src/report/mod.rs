@@ -6,6 +6,7 @@
 
 mod advice;
 mod answer;
+mod apart;
 mod column;
 mod comparison;
 mod context;
@@ -37,6 +38,7 @@ pub use crate::plan::{Language, TEMPLATES};
 use advice::AdviceFiles;
 pub use advice::{Advice, AdviceItem, RULES, Rule};
 pub use answer::Answer;
+pub use apart::{PAGE_MEMORY, answer_parent, render_apart_by};
 pub use column::{Column, ColumnKind};
 pub use comparison::{
     ComparisonReport, Labels, Part, comparison_answer, comparison_matching, render_comparison,
@@ -143,7 +145,8 @@ fn reports(
     for name in templates {
         let stem = stem(name, first.as_deref());
         for format in template::formats(own, name) {
-            let text = template::render(&engine, &format!("{name}.{format}.j2"), &context)?;
+            let page = format!("{name}.{format}.j2");
+            let text = apart::render(own, &engine, &page, &context)?;
             let text = if format == "md" { tidy(&text) } else { text };
             files.push((folder.join(format!("{stem}.{format}")), text));
         }
@@ -180,10 +183,10 @@ pub fn context(folder: &Path) -> Result<String, ReportError> {
     Ok(serde_json::to_string_pretty(&context).unwrap_or_default() + "\n")
 }
 
-/// `reports/templates` beside the results folder, where it exists.
+/// `reports/templates` beside the results folder, where it has a template that is not a copy of the program's.
 fn templates_beside(folder: &Path) -> Option<PathBuf> {
     let beside = folder.join("..").join("templates");
-    beside.is_dir().then_some(beside)
+    template::has_own(&beside).then_some(beside)
 }
 
 /// The languages that were asked for, else those of the manifest's section `[report]`; those that a later version may
