@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 
 use crate::base::shell;
-use crate::base::text::count;
+use crate::base::text::{count, visible};
 use crate::diag::Failure;
 use crate::event::{Event, Job, RunId, RunOutcome, Status, Verdict};
 use crate::execute::{Launch, Share, WorkerProgram};
@@ -131,7 +131,7 @@ fn run(spec: &CellSpec, seed: u64, seen: &mut Seen) -> std::io::Result<(RunOutco
         .filter_map(|run| std::fs::read_dir(run.path()).ok())
         .flatten()
         .flatten();
-    let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+    let names = files.map(|file| visible(&file.file_name().to_string_lossy()).into_owned());
     Ok((outcome, names.collect()))
 }
 

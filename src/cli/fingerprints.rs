@@ -1,12 +1,13 @@
 //! [`Fingerprints`]: cached digests of data files, so that planning reads a folder only once.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::base::temporary::remove_left;
 use crate::datasets::FingerprintCache;
 use crate::plan::{PlanInputs, results_root};
+use crate::results::{create_folder, write_if_changed};
 
 /// The digests in `reports/.store/fingerprints.json`, shared by all experiments in the same folder.
 pub(super) struct Fingerprints {
@@ -34,19 +35,14 @@ impl Fingerprints {
     /// Writes the cache if it has new digests and a results root. Errors are ignored: they only make planning slower.
     pub(super) fn keep(&self) {
         let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        let folder = self.path.parent();
-        let has_root = folder.and_then(Path::parent).is_some_and(Path::is_dir);
-        if cache.is_changed() && has_root {
-            let _ = folder.map(|folder| self.write(folder, &cache));
+        let Some(folder) = self.path.parent() else {
+            return;
+        };
+        if cache.is_changed() && folder.parent().is_some_and(Path::is_dir) {
+            let _ = create_folder(folder).and_then(|()| {
+                remove_left(folder);
+                write_if_changed(&self.path, &serde_json::to_vec(&*cache).unwrap_or_default())
+            });
         }
-    }
-
-    /// Renames the file into place, so that other commands never see part of it.
-    fn write(&self, folder: &Path, cache: &FingerprintCache) -> io::Result<()> {
-        fs::create_dir_all(folder)?;
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(&serde_json::to_vec(cache)?)?;
-        file.persist(&self.path)?;
-        Ok(())
     }
 }

@@ -28,6 +28,7 @@ mod output;
 mod overview;
 mod plan;
 mod probe;
+mod render;
 mod report;
 mod run;
 mod run_arguments;
@@ -56,6 +57,7 @@ use clap::{Parser, Subcommand};
 use crate::base::shell;
 use crate::diag::Failure;
 use crate::plan::probe_devices_by;
+use crate::report::render_apart_by;
 
 /// Declarative training experiments: TOML manifests in, CSV files that diff well and honest reports out.
 #[derive(Debug, Parser)]
@@ -107,6 +109,9 @@ enum Command {
     /// Says what a device is, as its parent reads it
     #[command(hide = true)]
     Probe(probe::ProbeArguments),
+    /// Renders one page by a template of the user, as its parent tells it on standard input
+    #[command(hide = true)]
+    Render(render::RenderArguments),
     /// Does the runs of one side of a comparison, as its parent tells it on standard input
     #[command(hide = true)]
     Side(side::SideArguments),
@@ -141,7 +146,8 @@ type Outcome = Result<u8, Problem>;
 /// Runs the program.
 pub fn run() -> ExitCode {
     if let Ok(program) = std::env::current_exe() {
-        probe_devices_by(program);
+        probe_devices_by(program.clone());
+        render_apart_by(program);
     }
     #[cfg(unix)]
     survive_file_limit();
@@ -152,7 +158,11 @@ pub fn run() -> ExitCode {
     if let Some(name) = std::env::args_os().next() {
         shell::called_as(&name);
     }
-    let outcome = match Arguments::parse().command {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(asked) => return ExitCode::from(code(help_or_mistake(&asked))),
+    };
+    let outcome = match arguments.command {
         Command::New(arguments) => new::new(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Merge(arguments) => merge::merge(&arguments),
@@ -160,6 +170,7 @@ pub fn run() -> ExitCode {
         Command::Status(arguments) => status::status(&arguments),
         Command::Worker => worker::worker(),
         Command::Probe(arguments) => probe::probe(&arguments),
+        Command::Render(arguments) => render::render(&arguments),
         Command::Side(arguments) => side::side(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Report(arguments) => report::report(&arguments),
@@ -189,6 +200,15 @@ pub fn is_refused_thread(message: &str) -> bool {
 fn survive_file_limit() {
     // Without the handler the process ends as before.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+}
+
+/// Prints what was asked for (`--help`, `--version`) on standard output, a mistake in the arguments on standard error.
+fn help_or_mistake(error: &clap::Error) -> Outcome {
+    let printed = error.print();
+    if !error.use_stderr() {
+        printed?;
+    }
+    Ok(u8::try_from(error.exit_code()).unwrap_or(exit_code::MISTAKE))
 }
 
 fn code(outcome: Outcome) -> u8 {

@@ -112,7 +112,11 @@ impl<W: Write> JsonLines<W> {
 
     pub(super) fn write(&mut self, line: &Line<'_>) {
         let Some(out) = &mut self.out else { return };
-        if write_line(out, line).is_err() {
+        if let Err(error) = write_line(out, line) {
+            // Training goes on, and its results are complete. A reader that has closed the pipe knows what it did.
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                eprintln!("warning: no further events are printed: {error}");
+            }
             self.out = None;
         }
     }

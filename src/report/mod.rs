@@ -6,6 +6,7 @@
 
 mod advice;
 mod answer;
+mod apart;
 mod column;
 mod comparison;
 mod context;
@@ -37,6 +38,7 @@ pub use crate::plan::{Language, TEMPLATES};
 use advice::AdviceFiles;
 pub use advice::{Advice, AdviceItem, RULES, Rule};
 pub use answer::Answer;
+pub use apart::{PAGE_MEMORY, answer_parent, render_apart_by};
 pub use column::{Column, ColumnKind};
 pub use comparison::{
     ComparisonReport, Labels, Part, comparison_answer, comparison_matching, render_comparison,
@@ -56,12 +58,13 @@ pub use template::own_templates;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use minijinja::value::Value;
 
+use crate::base::temporary::remove_left;
+use crate::base::text::visible;
 use crate::plan::{COMPARISON, default_template, template_meant};
-use crate::results::{self, PlanFile, ResultSet, ResultsError, remove_stale, write_if_changed};
+use crate::results::{self, PlanFile, ResultSet, ResultsError, write_if_changed};
 
 /// The template that everything is written for as data, too.
 const PROFILING: &str = "profiling";
@@ -142,7 +145,8 @@ fn reports(
     for name in templates {
         let stem = stem(name, first.as_deref());
         for format in template::formats(own, name) {
-            let text = template::render(&engine, &format!("{name}.{format}.j2"), &context)?;
+            let page = format!("{name}.{format}.j2");
+            let text = apart::render(own, &engine, &page, &context)?;
             let text = if format == "md" { tidy(&text) } else { text };
             files.push((folder.join(format!("{stem}.{format}")), text));
         }
@@ -179,10 +183,10 @@ pub fn context(folder: &Path) -> Result<String, ReportError> {
     Ok(serde_json::to_string_pretty(&context).unwrap_or_default() + "\n")
 }
 
-/// `reports/templates` beside the results folder, where it exists.
+/// `reports/templates` beside the results folder, where it has a template that is not a copy of the program's.
 fn templates_beside(folder: &Path) -> Option<PathBuf> {
     let beside = folder.join("..").join("templates");
-    beside.is_dir().then_some(beside)
+    template::has_own(&beside).then_some(beside)
 }
 
 /// The languages that were asked for, else those of the manifest's section `[report]`; those that a later version may
@@ -273,10 +277,14 @@ fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError> {
         reason: error.to_string(),
     };
     fs::create_dir_all(&plots).map_err(unwritable)?;
-    // Another program may be writing results here just now: only what is surely left over goes.
-    remove_stale(folder, Duration::from_mins(1));
-    remove_stale(&plots, Duration::from_mins(1));
+    remove_left(folder);
+    remove_left(&plots);
     for (path, text) in files {
+        // JSON has codes of its own.
+        let is_json = path
+            .extension()
+            .is_some_and(|extension| extension == "json");
+        let text = if is_json { text.into() } else { visible(text) };
         write_if_changed(path, text.as_bytes())?;
     }
     for entry in fs::read_dir(&plots).into_iter().flatten().flatten() {

@@ -1,6 +1,8 @@
 //! Templates: found by name, rendered strictly, escaped by the format they write.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use minijinja::syntax::SyntaxConfig;
@@ -9,6 +11,7 @@ use minijinja::{AutoEscape, Environment, Output, State, UndefinedBehavior};
 
 use super::plot::STYLE;
 use super::{ReportError, mistake};
+use crate::base::units::human_bytes;
 
 /// Templates with the names of their files.
 macro_rules! embedded {
@@ -32,6 +35,8 @@ const EMBEDDED: [(&str, &str); 11] = embedded! {
     "search.md.j2"
 };
 
+/// Bytes of the largest template.
+const MOST_BYTES: u64 = 4 << 20;
 /// Instructions that one template may run: some ten times what the longest report needs.
 const FUEL: u64 = 30_000_000;
 const MARKDOWN: &str = "markdown";
@@ -66,9 +71,9 @@ pub(crate) fn engine(folder: Option<PathBuf>) -> Environment<'static> {
 
 /// The formats that a template of this name writes; none where there is no such template.
 pub(crate) fn formats(folder: Option<&Path>, name: &str) -> Vec<&'static str> {
-    let is_there = |format: &&str| {
-        load(folder, &format!("{name}.{format}.j2")).is_ok_and(|found| found.is_some())
-    };
+    // One that cannot be read is there: rendering it says why it cannot.
+    let is_there =
+        |format: &&str| !matches!(load(folder, &format!("{name}.{format}.j2")), Ok(None));
     FORMATS.into_iter().filter(is_there).collect()
 }
 
@@ -89,15 +94,10 @@ pub(crate) fn render(
 /// Files that others include (`layout`, `macros`) are none, nor are unchanged copies of the program's.
 pub fn own_templates(folder: &Path) -> Vec<(String, String)> {
     let mut found = BTreeMap::new();
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let file = entry.file_name().to_string_lossy().into_owned();
+    for (file, text) in own_files(folder) {
         let endings = FORMATS.map(|format| format!(".{format}.j2"));
         let name = endings.iter().find_map(|ending| file.strip_suffix(ending));
         if let Some(name) = name.filter(|name| !SHARED.contains(name)) {
-            let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
-            if EMBEDDED.contains(&(&*file, &*text)) {
-                continue;
-            }
             let about: &mut String = found.entry(name.to_owned()).or_default();
             if about.is_empty() {
                 first_comment(&text).clone_into(about);
@@ -105,6 +105,24 @@ pub fn own_templates(folder: &Path) -> Vec<(String, String)> {
         }
     }
     found.into_iter().collect()
+}
+
+/// Whether a folder has templates that are not copies of the program's.
+pub(crate) fn has_own(folder: &Path) -> bool {
+    own_files(folder).next().is_some()
+}
+
+/// The files in `folder` that are named like templates, with their text (empty where they cannot be read), without unchanged
+/// copies of the program's.
+fn own_files(folder: &Path) -> impl Iterator<Item = (String, String)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let is_template = |name: &String| Path::new(name).extension().is_some_and(|end| end == "j2");
+    let files = names.filter(is_template).map(move |name| {
+        let text = read_own(folder, &name).ok().flatten();
+        (name, text.unwrap_or_default())
+    });
+    files.filter(|(name, text)| !EMBEDDED.contains(&(&**name, &**text)))
 }
 
 fn first_comment(text: &str) -> &str {
@@ -123,17 +141,45 @@ fn load(folder: Option<&Path>, name: &str) -> Result<Option<String>, minijinja::
     if !is_plain || name.starts_with('.') {
         return Ok(None);
     }
-    if let Some(own) = folder
-        .map(|folder| folder.join(name))
-        .filter(|path| path.is_file())
-    {
-        return std::fs::read_to_string(&own).map(Some).map_err(|error| {
-            let kind = minijinja::ErrorKind::InvalidOperation;
-            minijinja::Error::new(kind, format!("cannot read `{}`: {error}", own.display()))
-        });
+    let own = folder.map(|folder| read_own(folder, name)).transpose();
+    let own = own.map_err(|reason| {
+        let kind = minijinja::ErrorKind::InvalidOperation;
+        minijinja::Error::new(kind, format!("cannot read `{name}`: {reason}"))
+    })?;
+    let embedded = || EMBEDDED.iter().find(|(known, _)| *known == name);
+    let found = own.flatten();
+    Ok(found.or_else(|| embedded().map(|(_, text)| (*text).to_owned())))
+}
+
+/// The text of a file of the user's; `None` where there is none. A link that leads out of the folder, a pipe or a device is
+/// refused before it is opened: a report must not show other files, nor wait for one.
+///
+/// # Errors
+/// Why it cannot be read, as a sentence.
+fn read_own(folder: &Path, name: &str) -> Result<Option<String>, String> {
+    let said = |error: io::Error| error.to_string();
+    let path = match folder.join(name).canonicalize() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        path => path.map_err(said)?,
+    };
+    if path.parent() != Some(&*folder.canonicalize().map_err(said)?) {
+        return Err("it leads out of its folder".to_owned());
     }
-    let found = EMBEDDED.iter().find(|(known, _)| *known == name);
-    Ok(found.map(|(_, text)| (*text).to_owned()))
+    if !path.metadata().map_err(said)?.is_file() {
+        return Err("it is not a file".to_owned());
+    }
+    let mut text = String::new();
+    let file = File::open(&path).map_err(said)?;
+    file.take(MOST_BYTES + 1)
+        .read_to_string(&mut text)
+        .map_err(said)?;
+    if text.len() as u64 > MOST_BYTES {
+        return Err(format!(
+            "a template has at most {}",
+            human_bytes(MOST_BYTES)
+        ));
+    }
+    Ok(Some(text))
 }
 
 /// Writes a value: escaped for Markdown where the template is one, by the library's own rules elsewhere.
@@ -195,5 +241,40 @@ mod tests {
                 "{name}"
             );
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn no_link_leads_out_and_only_files_are_read() {
+        use std::os::unix::fs::symlink;
+        let root = tempfile::tempdir().expect("a folder");
+        let folder = root.path().join("templates");
+        std::fs::create_dir_all(folder.join("folder.md.j2")).expect("folders");
+        std::fs::write(root.path().join("secret"), "secret").expect("a file");
+        std::fs::write(folder.join("good.md.j2"), "good").expect("a file");
+        std::fs::write(folder.join("large.md.j2"), "x".repeat((4 << 20) + 1)).expect("a file");
+        symlink("../secret", folder.join("out.md.j2")).expect("a link");
+        symlink("/dev/zero", folder.join("endless.md.j2")).expect("a link");
+        symlink("good.md.j2", folder.join("inside.md.j2")).expect("a link");
+        let pipe = std::process::Command::new("mkfifo")
+            .arg(folder.join("pipe.md.j2"))
+            .status();
+        assert!(pipe.expect("mkfifo").success());
+        let loaded = |name: &str| load(Some(&folder), name).map_err(|error| error.to_string());
+        assert_eq!(loaded("inside.md.j2"), Ok(Some("good".to_owned())));
+        assert_eq!(loaded("none.md.j2"), Ok(None));
+        for (name, reason) in [
+            ("out", "it leads out of its folder"),
+            ("endless", "it leads out of its folder"),
+            ("folder", "it is not a file"),
+            ("pipe", "it is not a file"),
+            ("large", "a template has at most 4.00 MiB"),
+        ] {
+            let said = loaded(&format!("{name}.md.j2")).expect_err(name);
+            assert!(said.ends_with(reason), "{said}");
+            assert_eq!(formats(Some(&folder), name), ["md"], "its mistake is shown");
+        }
+        // They are listed, as one cannot tell what they say.
+        assert_eq!(own_templates(&folder).len(), 7);
     }
 }

@@ -77,6 +77,30 @@ fn the_same_results_give_the_same_bytes_and_touch_no_file() {
 }
 
 #[test]
+fn no_page_has_a_control_character_or_a_reason_of_megabytes() {
+    let (_root, folder) = results();
+    let runs = text(&folder.join("runs.csv"));
+    let hostile = format!("\u{1b}[2J{}", "x".repeat(4 << 20));
+    fs::write(
+        folder.join("runs.csv"),
+        runs.replace("device `cuda`", &hostile),
+    )
+    .expect("writes");
+    let env = text(&folder.join("env.toml"));
+    fs::write(
+        folder.join("env.toml"),
+        env.replace(" = \"", " = \"\\u001b[31m"),
+    )
+    .expect("writes");
+    for page in render(&folder, &ReportOptions::default()).expect("renders") {
+        let text = text(&page);
+        let is_hidden = |letter: char| letter.is_control() && letter != '\n';
+        assert!(!text.contains(is_hidden), "{}", page.display());
+        assert!(text.len() < 2 << 20, "{}: {}", page.display(), text.len());
+    }
+}
+
+#[test]
 fn a_report_from_files_is_the_report_from_memory() {
     let (_root, folder) = results();
     let from_files = Report::of(&results::read(&folder).expect("reads"));

@@ -121,6 +121,24 @@ fn an_end_without_a_declared_metric_has_failed() {
 }
 
 #[test]
+fn nothing_that_a_program_says_reaches_the_terminal_as_a_control_character() {
+    let script =
+        "printf '{\"event\": \"warning\", \"message\": \"\\\\u001b[2J\"}\\n' >> $FIELDTRIAL_EVENTS
+        printf '\\033[31mred\\007\\n' >&2
+        exit 3\n";
+    let (project, ended) = ran(script, "");
+    let reason = "exit code 3: \\u{1b}[31mred\\u{7}";
+    is(&status(&project, &ended), "failed", reason);
+    assert!(
+        ended.stderr.contains("warning: \\u{1b}[2J"),
+        "{}",
+        ended.stderr
+    );
+    let all = ended.stderr + &project.read("reports/mine/runs.csv");
+    assert!(!all.contains(['\u{1b}', '\u{7}']), "{all}");
+}
+
+#[test]
 fn code_that_changes_meanwhile_has_failed() {
     let found = told("echo '# changed' >> script.sh\n", "");
     is(&found, "failed", "code changed while it ran: `script.sh`");

@@ -57,7 +57,20 @@ fn a_worker_whose_parent_was_killed_ends_itself_and_the_next_start_cleans_up() {
     parent.wait().unwrap();
     wait_until("the worker ends", || !is_alive(worker));
     project.write("reports/tiny/.store/tmp/.tmpLeft", "half a run");
-    project.write("reports/tiny/.tmpLeft", "half a file");
+    for folder in [
+        "",
+        "plots/",
+        "samples/",
+        "slurm/",
+        "trace/",
+        "tensorboard/a/b/",
+        "checkpoints/a/",
+    ] {
+        let left = format!("reports/tiny/{folder}.writing-Left");
+        let path = project.path(&left);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        project.write(&left, "half a file");
+    }
     let ended = project.run(&["run", "experiments/tiny.toml", "--only", "train.epochs=1"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert_eq!(status_of(&project, "1"), "done");
@@ -123,4 +136,15 @@ fn a_model_that_does_not_fit_into_its_limit_is_out_of_memory() {
         "{}",
         ended.stderr
     );
+}
+
+#[test]
+fn every_run_over_its_memory_limit_has_the_same_reason() {
+    let project = project();
+    let ended = project.run(&["run", "experiments/tiny.toml", "--set", "limits.memory=1"]);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    for row in project.rows_of("tiny", "blocks.csv") {
+        let (status, reason) = (&*row["status"], &*row["reason"]);
+        assert_eq!((status, reason), ("oom", "oom: over the limit of 1 B"));
+    }
 }

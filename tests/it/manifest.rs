@@ -112,17 +112,17 @@ fn a_missing_manifest_is_named() {
 #[test]
 fn text_that_is_not_utf_8_is_refused() {
     let project = Project::new();
-    std::fs::write(project.path("x.toml"), [b'n', 0xff, 0xfe]).expect("a file");
+    let text = b"name = \"x\"\ntitle = \"M\xfcll\"\n";
+    std::fs::write(project.path("x.toml"), text).expect("a file");
     let ended = project.run(&["plan", "x.toml"]);
-    assert_eq!(
-        (
-            ended.code,
-            ended.stderr.contains("`x.toml` is not UTF-8 text")
-        ),
-        (2, true),
-        "{}",
-        ended.stderr
-    );
+    assert_eq!(ended.code, 2);
+    for line in [
+        "error: `x.toml` is not UTF-8 text\n",
+        " --> x.toml:2:11\n",
+        "2 | title = \"M\u{fffd}ll\"\n",
+    ] {
+        assert!(ended.stderr.contains(line), "{line}: {}", ended.stderr);
+    }
 }
 
 #[test]

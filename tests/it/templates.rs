@@ -93,3 +93,63 @@ fn a_first_template_of_one_format_leaves_no_page_of_another_beside_it() {
     assert!(!project.path("reports/ddpm/report.html").exists());
     assert!(project.path("reports/ddpm/report-profiling.html").is_file());
 }
+
+#[test]
+fn a_template_that_changes_nothing_gives_the_same_pages() {
+    let copied = |format: &str| {
+        let name = format!("reports/templates/analysis.{format}.j2");
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name))
+            .expect("a template")
+    };
+    let project = project("Mine: {{ report.name }}\n");
+    std::fs::remove_dir_all(project.path("reports/templates")).expect("a folder");
+    let pages = |project: &Project| {
+        assert_eq!(project.run(&["report", "ddpm"]).code, 0);
+        ["md", "html"].map(|format| project.read(&format!("reports/ddpm/report.{format}")))
+    };
+    let before = pages(&project);
+    let mut project = project;
+    for format in ["md", "html"] {
+        let text = copied(format) + "{# It is a user's now: a process of its own renders it. #}";
+        project = project.file(&format!("reports/templates/analysis.{format}.j2"), &text);
+    }
+    assert!(
+        before == pages(&project),
+        "rendered apart, the pages differ"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_template_that_would_take_all_memory_is_a_mistake() {
+    let doubled = "{% set ns = namespace(s='x') %}{% for i in range(40) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}{{ ns.s|length }}";
+    for bomb in [
+        doubled,
+        "{{ 'x'|indent(99999999999) }}",
+        "{{ '%99999999999d'|format(1) }}",
+    ] {
+        let project = project(bomb);
+        let ended = project.run(&["report", "ddpm", "--template", "mine"]);
+        assert_eq!(ended.code, 2, "{bomb}: {}", ended.stderr);
+        let sentence = "reports/templates/mine.md.j2: needs more than 1.00 GiB of memory";
+        assert!(ended.stderr.contains(sentence), "{bomb}: {}", ended.stderr);
+        assert!(
+            !project.path("reports/ddpm/report-mine.md").exists(),
+            "{bomb}"
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_out_of_the_folder_of_templates_shows_no_other_file() {
+    let project = project("{% include 'linked.md.j2' %}").file("secret", "a secret");
+    let link = project.path("reports/templates/linked.md.j2");
+    std::os::unix::fs::symlink(project.path("secret"), link).expect("a link");
+    for name in ["linked", "mine"] {
+        let ended = project.run(&["report", "ddpm", "--template", name]);
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        let sentence = "cannot read `linked.md.j2`: it leads out of its folder";
+        assert!(ended.stderr.contains(sentence), "{}", ended.stderr);
+    }
+}

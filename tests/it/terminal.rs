@@ -52,6 +52,64 @@ fn a_pipe_that_nobody_reads_is_no_panic_and_no_failure() {
     assert!(project.statuses().values().all(|status| status == "done"));
 }
 
+/// A device whose every write fails as on a full disk.
+#[cfg(target_os = "linux")]
+fn full() -> std::fs::File {
+    let device = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    device.expect("/dev/full")
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_standard_error_changes_no_exit_code() {
+    let project = project();
+    for (words, code) in [
+        ("run experiments/tiny.toml", 0),
+        ("run experiments/tiny.toml --fresh --verbose", 0),
+        ("report tiny", 0),
+        ("plan nowhere.toml", 2),
+        ("plan --no-such-option", 2),
+    ] {
+        let mut command = fieldtrial();
+        command.args(words.split(' ')).current_dir(project.path(""));
+        let ended = command.stderr(full()).output().expect("the program");
+        assert_eq!(ended.status.code(), Some(code), "{words}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_standard_output_is_said_and_no_panic() {
+    let project = project();
+    for words in [
+        "plan experiments/tiny.toml",
+        "list models",
+        "--help",
+        "run --help",
+        "--version",
+    ] {
+        let (code, said) = onto_full(&project, words);
+        assert_eq!(code, Some(2), "{words}: {said}");
+        let sentence = "error: cannot write: No space left on device";
+        assert!(said.contains(sentence), "{words}: {said}");
+    }
+    // A run loses its events, not its results.
+    let (code, said) = onto_full(&project, "run experiments/tiny.toml --format json");
+    let sentence = "warning: no further events are printed: No space left on device";
+    assert!(said.contains(sentence), "{said}");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(project.statuses().values().all(|status| status == "done"));
+}
+
+#[cfg(target_os = "linux")]
+fn onto_full(project: &Project, words: &str) -> (Option<i32>, String) {
+    let mut command = fieldtrial();
+    command.args(words.split(' ')).current_dir(project.path(""));
+    let ended = command.stdout(full()).output().expect("the program");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    (ended.status.code(), said)
+}
+
 #[test]
 fn a_mistake_that_nobody_reads_is_still_a_mistake() {
     let status = fieldtrial()

@@ -5,19 +5,22 @@ use std::fmt::{self, Write};
 use std::io::IsTerminal;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Diagnostic, Source, render::render};
 
 /// Most mistakes that are drawn.
 const DRAWN: usize = 100;
 
 /// All mistakes of one input, in file order, each once, with the texts that they point into.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The mistakes.
     pub diagnostics: Vec<Diagnostic>,
     /// The texts; the first is the input's own.
     pub sources: Arc<[Source]>,
-    /// What did not happen because of them: "nothing was run".
+    /// What did not happen because of them: "nothing was run"; left out in JSON.
+    #[serde(skip)]
     pub consequence: &'static str,
 }
 

@@ -13,8 +13,10 @@ pub use failure::Failure;
 pub use place::{Place, Source};
 pub use suggest::{did_you_mean, list, nearest};
 
+use serde::{Deserialize, Serialize};
+
 /// One mistake, or one warning.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
     /// A lower-case fragment that stands alone, literals in backticks, no full stop.
     pub title: String,
@@ -29,7 +31,7 @@ pub struct Diagnostic {
 }
 
 /// A place with its label.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {
     /// The place.
     pub place: Place,
@@ -40,7 +42,7 @@ pub struct Label {
 }
 
 /// How bad a diagnostic is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Severity {
     /// Nothing is run.
     Error,

@@ -1,7 +1,11 @@
 //! [`Place`] and [`Source`]: texts and positions in them.
 
+use serde::{Deserialize, Serialize};
+
 /// A range of bytes in one of the sources of an input. Small, because every node of a manifest has one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 pub struct Place {
     /// Index of the source: 0 is the file, then one for each `--set`.
     pub source: u32,
@@ -48,7 +52,7 @@ impl Place {
 }
 
 /// A text that diagnostics point into.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// Its name in messages: the file's path as the user gave it, or `--set`.
     pub path: String,

@@ -1,8 +1,13 @@
 //! Renders diagnostics as text; no other module does.
+//!
+//! What they quote can come from anywhere, so characters that a terminal acts on are shown as their codes.
+
+use std::borrow::Cow;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::{Diagnostic, Severity, Source};
+use crate::base::text::visible;
 
 /// Draws one diagnostic, without a final line break.
 pub(super) fn render(diagnostic: &Diagnostic, sources: &[Source], is_coloured: bool) -> String {
@@ -10,17 +15,18 @@ pub(super) fn render(diagnostic: &Diagnostic, sources: &[Source], is_coloured: b
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let mut group = Group::with_title(level.primary_title(diagnostic.title.as_str()));
+    let texts: Vec<Cow<'_, str>> = sources.iter().map(drawable).collect();
+    let mut group = Group::with_title(level.primary_title(visible(&diagnostic.title)));
     for (number, source) in sources.iter().enumerate() {
-        if let Some(snippet) = snippet(diagnostic, number, source) {
+        if let Some(snippet) = snippet(diagnostic, number, &source.path, &texts[number]) {
             group = group.element(snippet);
         }
     }
     for line in &diagnostic.help {
-        group = group.element(Level::HELP.message(line.as_str()));
+        group = group.element(Level::HELP.message(visible(line)));
     }
     for line in &diagnostic.note {
-        group = group.element(Level::NOTE.message(line.as_str()));
+        group = group.element(Level::NOTE.message(visible(line)));
     }
     let renderer = if is_coloured {
         Renderer::styled()
@@ -33,7 +39,8 @@ pub(super) fn render(diagnostic: &Diagnostic, sources: &[Source], is_coloured: b
 fn snippet<'a>(
     diagnostic: &'a Diagnostic,
     number: usize,
-    source: &'a Source,
+    path: &'a str,
+    text: &'a str,
 ) -> Option<Snippet<'a, annotate_snippets::Annotation<'a>>> {
     let mut labels = diagnostic
         .labels
@@ -41,21 +48,32 @@ fn snippet<'a>(
         .filter(|label| label.place.source as usize == number)
         .peekable();
     labels.peek()?;
-    let mut snippet = Snippet::source(source.text.as_str()).path(source.path.as_str());
+    let mut snippet = Snippet::source(text).path(visible(path));
     for label in labels {
         let kind = if label.is_primary {
             AnnotationKind::Primary
         } else {
             AnnotationKind::Context
         };
-        let annotation = kind.span(within(label.place.span(), &source.text));
+        let annotation = kind.span(within(label.place.span(), text));
         snippet = snippet.annotation(if label.text.is_empty() {
             annotation
         } else {
-            annotation.label(label.text.as_str())
+            annotation.label(visible(&label.text))
         });
     }
     Some(snippet)
+}
+
+/// The text with other characters in place of those that the renderer does not replace itself: as many bytes, so that every
+/// place stays where it is.
+fn drawable(source: &Source) -> Cow<'_, str> {
+    let is_late_control = |letter: char| matches!(letter, '\u{80}'..='\u{9f}');
+    if source.text.contains(is_late_control) {
+        Cow::Owned(source.text.replace(is_late_control, "·"))
+    } else {
+        Cow::Borrowed(&source.text)
+    }
 }
 
 /// The span, clipped to the text and to character boundaries, so that rendering cannot fail.
@@ -69,4 +87,31 @@ fn within(span: std::ops::Range<usize>, text: &str) -> std::ops::Range<usize> {
         end += 1;
     }
     start..end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::Place;
+
+    #[test]
+    fn nothing_that_a_terminal_acts_on_is_drawn() {
+        let source = Source {
+            path: "a\u{1b}[2J.toml".to_owned(),
+            text: "x = \"\u{1b}[2J\u{9b}2J\u{202e}\"\n".to_owned(),
+        };
+        let hostile = "\u{1b}[31m\u{9b}2J";
+        let diagnostic = Diagnostic::error(hostile)
+            .at(Place::new(0, &(0..1)), hostile)
+            .help(hostile)
+            .note(hostile);
+        let drawn = render(&diagnostic, &[source], false);
+        let is_line_end = |letter: char| letter == '\n';
+        let mut letters = drawn.chars().filter(|letter| !is_line_end(*letter));
+        assert!(
+            letters.all(|letter| visible(&letter.to_string()).len() == letter.len_utf8()),
+            "{drawn}"
+        );
+        assert!(drawn.contains("error: \\u{1b}[31m\\u{9b}2J"), "{drawn}");
+    }
 }

@@ -21,8 +21,6 @@ pub struct RunOutcome {
     pub samples: Vec<Sample>,
     /// Where the time of its profiled steps went.
     pub profile: Option<Profile>,
-    /// Its warnings.
-    pub warnings: Vec<String>,
     /// The end of its standard error.
     pub stderr: String,
     /// Seconds from start to end, as the parent saw it.

@@ -18,10 +18,11 @@ pub use node::{Key, Node, Table, Value};
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 use std::sync::Arc;
 
 use crate::base::{file, shell};
-use crate::diag::{Failure, Source};
+use crate::diag::{Diagnostic, Failure, Place, Source};
 
 /// Largest manifest that is read, in bytes; a larger file is probably not a manifest.
 pub(crate) const MAX_BYTES: u64 = 64 << 20;
@@ -54,7 +55,8 @@ pub fn load(path: &Path, sets: &[String]) -> Result<Manifest, Failure> {
         let help = format!("`{new}` writes a manifest that trains on it");
         return Err(Failure::plain(title, Some(help)));
     }
-    let text = read(path).map_err(|(title, help)| Failure::plain(title, Some(help)))?;
+    let bytes = read(path).map_err(|(title, help)| Failure::plain(title, Some(help)))?;
+    let text = String::from_utf8(bytes).map_err(|error| not_utf_8(path, &error))?;
     Manifest::new(path, text, sets)
 }
 
@@ -104,19 +106,28 @@ fn sources(path: &Path, text: &str, sets: &[String]) -> Arc<[Source]> {
     std::iter::once(file).chain(overrides).collect()
 }
 
-fn read(path: &Path) -> Result<String, (String, String)> {
+/// The mistake at the first byte that is not UTF-8, drawn in the text with a replacement character there.
+fn not_utf_8(path: &Path, error: &FromUtf8Error) -> Failure {
+    let text = String::from_utf8_lossy(error.as_bytes());
+    let start = error.utf8_error().valid_up_to();
+    let place = Place::new(0, &(start..start + char::REPLACEMENT_CHARACTER.len_utf8()));
+    let mistake = Diagnostic::error(format!("`{}` is not UTF-8 text", path.display()))
+        .at(place, "not a character")
+        .help("save the file in the encoding UTF-8");
+    Failure::new(vec![mistake], sources(path, &text, &[]))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, (String, String)> {
     let shown = path.display();
     let cannot = |error: std::io::Error| {
         let title = match error.kind() {
             ErrorKind::NotFound => format!("there is no manifest `{shown}`"),
             ErrorKind::IsADirectory => format!("`{shown}` is a folder, not a manifest"),
-            ErrorKind::InvalidData => format!("`{shown}` is not UTF-8 text"),
             ErrorKind::FileTooLarge => format!("`{shown}` is too large for a manifest: {error}"),
             _ => format!("cannot read `{shown}`: {error}"),
         };
         let help = "a manifest is a TOML file, for example `experiments/quickstart.toml`";
         (title, help.to_owned())
     };
-    let bytes = file::read_at_most(path, MAX_BYTES).map_err(cannot)?;
-    String::from_utf8(bytes).map_err(|_| cannot(ErrorKind::InvalidData.into()))
+    file::read_at_most(path, MAX_BYTES).map_err(cannot)
 }

@@ -1,5 +1,6 @@
 //! Checks that types cannot express: whether model, data, loss, batch and device fit together.
 
+use crate::base::text::one_line;
 use crate::datasets::{DatasetFacts, DatasetSpec};
 use crate::device::{DeviceFacts, DeviceKind};
 use crate::loader::LoaderSpec;
@@ -18,6 +19,17 @@ pub enum Feasibility {
     Infeasible(String),
     /// It needs a device or a precision that this machine or build lacks, and why.
     Skipped(String),
+}
+
+impl Feasibility {
+    /// With the reason in one line: it can quote files of data.
+    pub(super) fn in_one_line(self) -> Self {
+        match self {
+            Self::Runs => Self::Runs,
+            Self::Infeasible(reason) => Self::Infeasible(one_line(&reason)),
+            Self::Skipped(reason) => Self::Skipped(one_line(&reason)),
+        }
+    }
 }
 
 /// Why `loader.cache-file` has nothing to keep; `None` if it has.

@@ -1,5 +1,6 @@
 //! Readable keys: how axis values are written in `model=unet,batch-size=8`.
 
+use crate::base::text::into_visible;
 use crate::manifest::{Node, Value};
 
 /// Key of the only cell of a plan without axes.
@@ -47,7 +48,8 @@ fn string(text: &str) -> String {
     if !text.is_empty() && text.chars().all(is_plain) && !is_literal {
         text.to_owned()
     } else {
-        serde_json::Value::from(text).to_string()
+        // JSON has codes only for the oldest control characters.
+        into_visible(serde_json::Value::from(text).to_string())
     }
 }
 
@@ -71,5 +73,11 @@ mod tests {
             .map(string)
             .collect();
         assert_eq!(texts, ["cuda:1", "\"a,b\"", "\"x=1\"", "\"8\"", "\"\""]);
+    }
+
+    #[test]
+    fn no_key_has_a_character_that_a_terminal_acts_on() {
+        assert_eq!(string("a\u{1b}[2J"), r#""a\u001b[2J""#);
+        assert_eq!(string("a\u{9b}\u{7f}"), r#""a\u{9b}\u{7f}""#);
     }
 }

@@ -153,6 +153,11 @@ impl<'a> Resolver<'a> {
 
     /// The program of a command, and whether the cell can run.
     fn feasibility(&self, cell: &Resolved) -> (Option<Program>, Feasibility) {
+        let (program, feasibility) = self.program_and_feasibility(cell);
+        (program, feasibility.in_one_line())
+    }
+
+    fn program_and_feasibility(&self, cell: &Resolved) -> (Option<Program>, Feasibility) {
         let Some(spec) = cell.model.value.command() else {
             return (None, self.own_feasibility(cell));
         };

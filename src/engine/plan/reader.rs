@@ -271,12 +271,14 @@ impl<'a> Reader<'a> {
 
     fn nothing_chosen(self, what: &str, kinds: &[&str]) -> Diagnostic {
         let section = plural(what);
-        let table = self.plan.written.root.table(&section);
+        let root = &self.plan.written.root;
+        let table = root.table(&section);
         let names: Vec<&str> = table.into_iter().flat_map(Table::names).collect();
         if names.is_empty() {
             let kind = kinds.first().copied().unwrap_or_default();
             let all = shell::command(&format!("list {section}"));
             return Diagnostic::error(format!("the manifest has no {what}"))
+                .at(Place::default(), format!("`[{section}.NAME]` is missing"))
                 .help(format!(
                     "add one: `[{section}.NAME]` with `kind = \"{kind}\"`"
                 ))
@@ -285,6 +287,7 @@ impl<'a> Reader<'a> {
         let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
         let (shown, quoted) = (list(names), quoted.join(", "));
         Diagnostic::error(format!("no {what} is chosen"))
+            .at(root.place_of("train"), format!("`{what}` is missing"))
             .help(format!(
                 "there are {shown}: add `{what} = [{quoted}]` to `[matrix]`"
             ))

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::text::visible;
 use crate::diag::Diagnostic;
 use crate::manifest::Table;
 
@@ -29,7 +30,7 @@ pub(super) fn text(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> 
         let expected = format!("`{name}`: expected a string");
         mistakes.push(node.unexpected(&expected, "expected a string"));
     }
-    node.as_str().map(str::to_owned)
+    node.as_str().map(|text| visible(text).into_owned())
 }
 
 /// A text, or one for each language.

@@ -10,6 +10,7 @@ mod output;
 mod process;
 mod report;
 
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use crate::event::{Event, FailedStatus, Order, PROTOCOL_VERSION, Reply, numeric_class};
@@ -121,8 +122,8 @@ impl Run<'_> {
             emit(Event::Warning { message });
         }
         if !printed.tail.is_empty() {
-            // The parent keeps the end of it for a run that failed.
-            eprint!("{}", printed.tail);
+            // The parent keeps the end of it for a run that failed. Where the parent is gone, nobody reads it.
+            let _ = std::io::stderr().write_all(printed.tail.as_bytes());
         }
         if is_ended_by_parent {
             return Ok(None);

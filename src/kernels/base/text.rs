@@ -1,4 +1,9 @@
-//! Text helpers: cases, plurals, line breaks.
+//! Text helpers: cases, plurals, line breaks, text of others made safe to show.
+
+use std::borrow::Cow;
+
+/// Longest reason or warning, in characters.
+const LONGEST: usize = 300;
 
 /// Returns `name` as a CSV column: every run of characters other than letters and digits becomes one `_`.
 ///
@@ -95,6 +100,79 @@ pub fn wrapped(line: &str, width: usize, indent: usize) -> String {
     text
 }
 
+/// Whether a terminal acts on the character instead of showing it: control characters, and those that change the direction of
+/// writing.
+fn is_hidden(letter: char) -> bool {
+    letter.is_control() || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The character, or its code where it is hidden: `\u{1b}`.
+fn shown(letter: char) -> impl Iterator<Item = char> {
+    let is_hidden = is_hidden(letter);
+    let code = is_hidden.then(|| letter.escape_unicode());
+    let plain = (!is_hidden).then_some(letter);
+    plain.into_iter().chain(code.into_iter().flatten())
+}
+
+/// The text of another program or person with every character that a terminal would act on written as its code, so that it
+/// can neither move the cursor nor hide what stands beside it. Line ends and tabs stay.
+///
+/// # Example
+/// ```
+/// use fieldtrial_kernels::base::text::visible;
+/// assert_eq!(visible("a\u{1b}[2Jb\n"), "a\\u{1b}[2Jb\n");
+/// ```
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let is_plain = |letter: char| !is_hidden(letter) || matches!(letter, '\n' | '\t');
+    if text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut letters = text.chars().peekable();
+    let mut out = String::with_capacity(text.len());
+    while let Some(letter) = letters.next() {
+        // Files from Windows have it before every line end.
+        let ends_line = letter == '\r' && letters.peek() == Some(&'\n');
+        if is_plain(letter) || ends_line {
+            out.push(letter);
+        } else {
+            out.extend(shown(letter));
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// [`visible`] for a text that is not needed otherwise.
+pub fn into_visible(text: String) -> String {
+    let changed = match visible(&text) {
+        Cow::Owned(changed) => Some(changed),
+        Cow::Borrowed(_) => None,
+    };
+    changed.unwrap_or(text)
+}
+
+/// A reason or a warning as tables and terminals show it: one line of at most 300 characters, cut with `…`, without
+/// characters that a terminal acts on.
+///
+/// # Example
+/// ```
+/// use fieldtrial_kernels::base::text::one_line;
+/// assert_eq!(one_line("no\n\u{7}  data"), "no \\u{7} data");
+/// ```
+pub fn one_line(text: &str) -> String {
+    let words = text.split_whitespace().enumerate();
+    let letters = words.flat_map(|(number, word)| {
+        let joint = (number > 0).then_some(' ');
+        joint.into_iter().chain(word.chars())
+    });
+    let mut letters = letters.flat_map(shown);
+    let mut line: String = letters.by_ref().take(LONGEST).collect();
+    if letters.next().is_some() {
+        line.pop();
+        line.push('…');
+    }
+    line
+}
+
 /// Columns that a text takes on a terminal, without ANSI colour codes.
 fn columns(text: &str) -> usize {
     let mut is_escape = false;
@@ -125,6 +203,27 @@ mod tests {
         assert_eq!(wrapped("toolongaword  b", 5, 1), "toolongaword\n b");
         let coloured = "\u{1b}[32m✓\u{1b}[0m ab  cd";
         assert_eq!(wrapped(coloured, 8, 2), coloured);
+    }
+
+    #[test]
+    fn what_a_terminal_acts_on_is_shown_as_its_code() {
+        assert!(matches!(visible("plain\ttext\n"), Cow::Borrowed(_)));
+        assert_eq!(visible("a\r\nb\rc"), "a\r\nb\\u{d}c");
+        assert_eq!(
+            visible("\u{9b}2J\u{202e}\u{7f}"),
+            "\\u{9b}2J\\u{202e}\\u{7f}"
+        );
+        assert_eq!(one_line(" \u{1b}]0;x\u{7} \r\n y "), "\\u{1b}]0;x\\u{7} y");
+    }
+
+    #[test]
+    fn a_reason_of_megabytes_is_cut() {
+        let long = one_line(&"ä".repeat(4 << 20));
+        assert_eq!(long.chars().count(), LONGEST);
+        assert!(long.ends_with("ä…"), "{long}");
+        let fits = "x".repeat(LONGEST);
+        assert_eq!(one_line(&fits), fits);
+        assert_eq!(one_line(""), "");
     }
 
     #[test]

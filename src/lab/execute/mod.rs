@@ -5,6 +5,7 @@
 //! writes no files: the caller of [`run`] passes a closure that receives every event.
 
 mod estimate;
+mod line;
 mod order;
 mod outcome;
 mod pipes;

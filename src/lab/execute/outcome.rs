@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use crate::base::os::Ended;
+use crate::base::text::one_line;
+use crate::base::units::human_bytes;
 use crate::event::{FailedStatus, PANIC_MARK, RunFacts, RunTimes, Status};
 
 /// Why the parent killed a worker.
@@ -28,8 +30,10 @@ pub(super) struct Evidence {
     pub(super) failed: Option<(FailedStatus, String)>,
     pub(super) ended: Ended,
     pub(super) stderr: String,
-    /// Memory available to the run in bytes: `limits.memory`, else the machine's.
-    pub(super) memory_bytes: Option<u64>,
+    /// `limits.memory`, where it was in force.
+    pub(super) limit_bytes: Option<u64>,
+    /// The machine's memory, if it is known.
+    pub(super) machine_bytes: Option<u64>,
 }
 
 /// A run killed by SIGKILL above this fraction of its memory ran out of memory.
@@ -37,8 +41,14 @@ const NEAR_LIMIT: f64 = 0.9;
 
 const SIGKILL: i32 = 9;
 
-/// Status and reason. The order of the checks matters: the worker's own events take precedence over its exit status.
+/// Status, and reason in one line.
 pub(super) fn judge(evidence: &Evidence) -> (Status, String) {
+    let (status, reason) = status_and_reason(evidence);
+    (status, one_line(&reason))
+}
+
+/// The order of the checks matters: the worker's own events take precedence over its exit status.
+fn status_and_reason(evidence: &Evidence) -> (Status, String) {
     match &evidence.by_parent {
         Some(EndedByParent::Protocol(fault)) => {
             return (Status::Panicked, format!("protocol: {fault}"));
@@ -73,30 +83,26 @@ pub(super) fn judge(evidence: &Evidence) -> (Status, String) {
 }
 
 fn named_by_worker(status: FailedStatus, reason: &str) -> (Status, String) {
-    let reason = one_line(reason);
     match status {
-        FailedStatus::Error => (Status::Failed, reason),
+        FailedStatus::Error => (Status::Failed, reason.to_owned()),
         FailedStatus::Bug => (Status::Panicked, format!("panicked: {reason}")),
         FailedStatus::Oom => (Status::Oom, format!("oom: {reason}")),
-        FailedStatus::Diverged => (Status::Diverged, reason),
+        FailedStatus::Diverged => (Status::Diverged, reason.to_owned()),
     }
 }
 
 fn by_process(evidence: &Evidence) -> (Status, String) {
     let ended = &evidence.ended;
+    let limit = evidence.limit_bytes;
     if let Some(bytes) = failed_allocation(&evidence.stderr) {
-        let limit = limit_text(evidence.memory_bytes);
-        let reason = format!("oom: an allocation of {bytes} bytes failed{limit}");
-        return (Status::Oom, reason);
+        return out_of_memory(limit, &format!("an allocation of {bytes} bytes failed"));
     }
     if let Some(message) = panic_message(&evidence.stderr) {
-        return panicked(&message, evidence.memory_bytes);
+        return panicked(&message, limit);
     }
     match (ended.signal, ended.code) {
-        (Some(SIGKILL), _) if is_near_limit(ended, evidence.memory_bytes) => {
-            let peak = ended.peak_rss_bytes.unwrap_or_default();
-            let limit = limit_text(evidence.memory_bytes);
-            (Status::Oom, format!("oom: killed at {peak} bytes{limit}"))
+        (Some(SIGKILL), _) if is_near_limit(ended, limit.or(evidence.machine_bytes)) => {
+            out_of_memory(limit, "killed when the machine's memory was full")
         }
         (Some(signal), _) => (Status::Killed, format!("killed: signal {signal}")),
         (None, Some(0)) => (Status::Panicked, "panicked: ended without a result".into()),
@@ -106,7 +112,7 @@ fn by_process(evidence: &Evidence) -> (Status, String) {
 }
 
 /// A panic because memory ran out (a thread could not be created) is `oom` as well.
-fn panicked(message: &str, memory_bytes: Option<u64>) -> (Status, String) {
+fn panicked(message: &str, limit_bytes: Option<u64>) -> (Status, String) {
     let no_memory = [
         "Cannot allocate memory",
         "os error 12",
@@ -114,14 +120,19 @@ fn panicked(message: &str, memory_bytes: Option<u64>) -> (Status, String) {
         "os error 11",
     ];
     if no_memory.iter().any(|words| message.contains(words)) {
-        let limit = limit_text(memory_bytes);
-        return (Status::Oom, format!("oom: {message}{limit}"));
+        return out_of_memory(limit_bytes, message);
     }
     (Status::Panicked, format!("panicked: {message}"))
 }
 
-fn limit_text(bytes: Option<u64>) -> String {
-    bytes.map_or_else(String::new, |bytes| format!(", limit {bytes} bytes"))
+/// Names the limit and nothing that was measured: which allocation meets it first changes from run to run, and the reason is
+/// in `runs.csv`.
+fn out_of_memory(limit_bytes: Option<u64>, without_limit: &str) -> (Status, String) {
+    let reason = match limit_bytes {
+        Some(limit) => format!("oom: over the limit of {}", human_bytes(limit)),
+        None => format!("oom: {without_limit}"),
+    };
+    (Status::Oom, reason)
 }
 
 fn is_near_limit(ended: &Ended, limit: Option<u64>) -> bool {
@@ -142,7 +153,7 @@ fn panic_message(stderr: &str) -> Option<String> {
     let mut lines = stderr.lines();
     let line = lines.find_map(|line| line.strip_prefix(PANIC_MARK))?;
     let (place, message) = line.split_once(": ")?;
-    Some(format!("{} at {}", one_line(message), short_place(place)))
+    Some(format!("{message} at {}", short_place(place)))
 }
 
 /// A source location without this machine's folders, so that results are equal on all machines.
@@ -156,10 +167,6 @@ fn short_place(place: &str) -> &str {
         .unwrap_or(place)
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,7 +178,7 @@ mod tests {
                 peak_rss_bytes: Some(80),
                 ..Ended::default()
             },
-            memory_bytes: Some(100),
+            machine_bytes: Some(100),
             ..Evidence::default()
         }
     }
@@ -186,7 +193,7 @@ mod tests {
         let mut evidence = by_signal(9);
         assert_eq!(judged(&evidence), (Status::Killed, "killed: signal 9"));
         evidence.ended.peak_rss_bytes = Some(95);
-        let expected = "oom: killed at 95 bytes, limit 100 bytes";
+        let expected = "oom: killed when the machine's memory was full";
         assert_eq!(judged(&evidence), (Status::Oom, expected));
     }
 
@@ -194,8 +201,29 @@ mod tests {
     fn rusts_allocation_message_is_out_of_memory() {
         let mut evidence = by_signal(6);
         evidence.stderr = "note\nmemory allocation of 4096 bytes failed\n".into();
-        let expected = "oom: an allocation of 4096 bytes failed, limit 100 bytes";
+        let expected = "oom: an allocation of 4096 bytes failed";
         assert_eq!(judged(&evidence), (Status::Oom, expected));
+    }
+
+    #[test]
+    fn whatever_meets_a_memory_limit_first_the_reason_is_the_same() {
+        let said = |signal, stderr: &str| Evidence {
+            limit_bytes: Some(100),
+            stderr: stderr.to_owned(),
+            ..by_signal(signal)
+        };
+        let mut killed = said(9, "");
+        killed.ended.peak_rss_bytes = Some(95);
+        let panic = format!("{PANIC_MARK}src/lib.rs:7: no thread: os error 11");
+        for evidence in [
+            said(6, "memory allocation of 4096 bytes failed\n"),
+            said(6, "memory allocation of 8 bytes failed\n"),
+            said(6, &panic),
+            killed,
+        ] {
+            let expected = "oom: over the limit of 100 B";
+            assert_eq!(judged(&evidence), (Status::Oom, expected));
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::base::text::visible;
 use crate::event::{Job, Order, PROTOCOL_VERSION, ProgramFiles};
 
 /// Longest line that a worker may write; an epoch with a million steps has about 50 MiB.
@@ -94,7 +95,8 @@ pub(super) fn read_lines(child: &mut Child) -> Receiver<Vec<u8>> {
     receiver
 }
 
-/// The last [`STDERR_KEPT`] bytes of a worker's standard error.
+/// The last [`STDERR_KEPT`] bytes of a worker's standard error, as text that can be shown: the line that a progress bar writes
+/// over and over is one line each time.
 pub(super) struct Stderr {
     kept: Arc<Mutex<Vec<u8>>>,
     /// Closes at the end of the stream.
@@ -129,6 +131,6 @@ impl Stderr {
         let _ = self.end.recv_timeout(time);
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let from = kept.len().saturating_sub(STDERR_KEPT);
-        String::from_utf8_lossy(&kept[from..]).into_owned()
+        visible(&String::from_utf8_lossy(&kept[from..]).replace('\r', "\n")).into_owned()
     }
 }

@@ -201,12 +201,53 @@ fn output_of_a_worker_is_read_to_its_end_after_the_worker_has_exited() {
 }
 
 #[test]
+fn what_a_worker_says_is_short_lines_without_control_characters() {
+    let warning = r#"{"event":"warning","message":"a\u001b[2J\nb"}"#;
+    let script = format!(
+        "printf '%s\\n' '{HELLO}' '{warning}'
+        printf '{{\"event\":\"failed\",\"status\":\"error\",\"reason\":\"'
+        head -c 4000000 /dev/zero | tr '\\0' x
+        printf '\"}}\\n'; printf '\\033[31mred\\rover\\n' >&2"
+    );
+    let (outcome, events) = launched(&script, LimitsSpec::default());
+    let is_shown =
+        |event: &Event| matches!(event, Event::Warning { message } if message == "a\\u{1b}[2J b");
+    assert!(events.iter().any(is_shown), "{:?}", &events[..2]);
+    assert_eq!(outcome.status, Status::Failed);
+    assert_eq!(outcome.reason, "x".repeat(299) + "…");
+    assert_eq!(outcome.stderr, "\\u{1b}[31mred\nover\n");
+    // What is no event is quoted.
+    let (_, reason) = end_of(&format!(
+        "echo '{HELLO}'; printf '\\033[2J\\n'; {FOR_A_DAY}"
+    ));
+    assert!(reason.contains(r"`\u{1b}[2J`"), "{reason}");
+}
+
+#[test]
 fn a_flood_on_standard_error_keeps_its_end_only() {
     let (outcome, _) = launched(
         "yes noise | head -c 3000000 >&2; echo end >&2",
         LimitsSpec::default(),
     );
     assert!(outcome.stderr.len() <= 64 << 10 && outcome.stderr.ends_with("end\n"));
+}
+
+#[test]
+fn of_a_flood_of_warnings_a_hundred_are_passed_on_and_the_others_counted() {
+    let warning = r#"{"event":"warning","message":"again"}"#;
+    let script = format!(
+        "echo '{HELLO}'; yes '{warning}' | head -n 20000; echo '{}'",
+        finished()
+    );
+    let (outcome, events) = launched(&script, LimitsSpec::default());
+    assert_eq!(outcome.status, Status::Done);
+    let warnings = events.iter().filter_map(|event| match event {
+        Event::Warning { message } => Some(message.as_str()),
+        _ => None,
+    });
+    let warnings: Vec<&str> = warnings.collect();
+    assert_eq!(warnings.len(), 101);
+    assert_eq!(warnings[100], "not shown: 19900 further warnings");
 }
 
 /// Events of a whole schedule as short strings.

@@ -10,13 +10,15 @@ use std::time::{Duration, Instant};
 
 use crate::base::descendants;
 use crate::base::os::{self, Ended};
+use crate::base::text::count;
 use crate::device::DeviceKind;
 use crate::event::{
-    EpochRow, Event, Job, PROTOCOL_VERSION, Profile, ProgramFiles, Pruned, Reply, RunOutcome,
-    RunTimes, Sample, Status, Verdict,
+    EpochRow, Event, Job, Profile, ProgramFiles, Pruned, Reply, RunOutcome, RunTimes, Sample,
+    Status, Verdict,
 };
 use crate::results::{cell_slug, fold_own_times};
 
+use super::line::parse_event;
 use super::outcome::{EndedByParent, Evidence, judge};
 use super::pipes::{Replies, Stderr, feed, read_lines};
 use super::{Launch, Share};
@@ -33,6 +35,8 @@ const OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long the remaining output is read at most: a process that the worker left may write without end.
 const ALL_OUTPUT_TIMEOUT: Duration = Duration::from_mins(1);
+/// Warnings of a run that are passed on.
+const MOST_WARNINGS: usize = 100;
 
 /// How long a worker may take to end after its program was killed.
 const WORKER_TIME: Duration = Duration::from_secs(10);
@@ -119,12 +123,12 @@ impl WorkerProgram {
             cores: share.cores,
         })
     }
+}
 
-    fn memory_bytes(&self, job: &Job) -> Option<u64> {
-        let is_cpu = job.spec.train.device == DeviceKind::Cpu;
-        let limit = job.spec.limits.memory.filter(|_| is_cpu);
-        limit.or(self.machine_bytes)
-    }
+/// The memory limit that a worker sets itself: CUDA runs have none.
+fn memory_limit(job: &Job) -> Option<u64> {
+    let is_cpu = job.spec.train.device == DeviceKind::Cpu;
+    job.spec.limits.memory.filter(|_| is_cpu)
 }
 
 impl Launch for WorkerProgram {
@@ -163,9 +167,11 @@ impl Launch for WorkerProgram {
             heard: WorkerOutput::default(),
         };
         let ended = watch.read_until_exit(emit);
+        watch.count_left_out(emit);
         drop(watch.replies.take());
         let stderr = stderr.text(OUTPUT_TIMEOUT);
-        outcome(watch.heard, ended, stderr, self.memory_bytes(job), began)
+        let memory = (memory_limit(job), self.machine_bytes);
+        outcome(watch.heard, ended, stderr, memory, began)
     }
 }
 
@@ -179,7 +185,7 @@ struct WorkerOutput {
     epochs: Vec<EpochRow>,
     samples: Vec<Sample>,
     profile: Option<Profile>,
-    warnings: Vec<String>,
+    warnings: usize,
     bytes: u64,
 }
 
@@ -242,6 +248,14 @@ impl Watch<'_> {
         descendants::end_group_of(self.child.id());
     }
 
+    /// Says how many warnings were not passed on.
+    fn count_left_out(&self, emit: &mut dyn FnMut(Event) -> Verdict) {
+        if let Some(more @ 1..) = self.heard.warnings.checked_sub(MOST_WARNINGS) {
+            let message = format!("not shown: {}", count(more, "further warning"));
+            emit(Event::Warning { message });
+        }
+    }
+
     fn end_if_due(&mut self) {
         if self.heard.by_parent.is_some() {
             if self.kill_at.is_some_and(|time| Instant::now() >= time) {
@@ -291,6 +305,9 @@ impl Watch<'_> {
                     self.heard.bytes += line.len() as u64;
                 }
                 self.heard.note(&event);
+                if matches!(event, Event::Warning { .. }) && self.heard.warnings > MOST_WARNINGS {
+                    return;
+                }
                 let waits = self.awaits_verdicts && matches!(event, Event::Epoch(_));
                 let verdict = emit(event);
                 if waits {
@@ -314,7 +331,7 @@ impl WorkerOutput {
             Event::Epoch(row) => self.epochs.push(row.as_ref().clone()),
             Event::Sample(sample) => self.samples.push(sample.clone()),
             Event::Profile(profile) => self.profile = Some(profile.as_ref().clone()),
-            Event::Warning { message } => self.warnings.push(message.clone()),
+            Event::Warning { .. } => self.warnings += 1,
             Event::Finished { .. } | Event::Failed { .. } => self.last = Some(event.clone()),
             Event::Started { .. }
             | Event::Progress { .. }
@@ -324,28 +341,11 @@ impl WorkerOutput {
     }
 }
 
-/// An event, or a sentence that says what is wrong with the line.
-fn parse_event(line: &[u8], has_said_hello: bool) -> Result<Event, String> {
-    let event: Event = serde_json::from_slice(line).map_err(|_| {
-        let text = String::from_utf8_lossy(line);
-        let text: String = text.trim().chars().take(60).collect();
-        format!("the worker wrote `{text}`, which is no event")
-    })?;
-    match event {
-        Event::Hello { protocol, .. } if protocol != PROTOCOL_VERSION => Err(format!(
-            "the worker speaks version {protocol}, this program {PROTOCOL_VERSION}"
-        )),
-        Event::Hello { .. } | Event::Alive => Ok(event),
-        _ if !has_said_hello => Err("the worker did not begin with its version".into()),
-        _ => Ok(event),
-    }
-}
-
 fn outcome(
     heard: WorkerOutput,
     ended: Ended,
     stderr: String,
-    memory_bytes: Option<u64>,
+    (limit_bytes, machine_bytes): (Option<u64>, Option<u64>),
     began: Instant,
 ) -> RunOutcome {
     let mut evidence = Evidence {
@@ -353,7 +353,8 @@ fn outcome(
         pruned: heard.pruned.as_ref().map(|pruned| pruned.reason.clone()),
         ended,
         stderr,
-        memory_bytes,
+        limit_bytes,
+        machine_bytes,
         ..Evidence::default()
     };
     match heard.last {
@@ -379,7 +380,6 @@ fn outcome(
         epochs: heard.epochs,
         samples: heard.samples,
         profile: heard.profile,
-        warnings: heard.warnings,
         stderr: evidence.stderr,
         wall_s: began.elapsed().as_secs_f64(),
         peak_rss_bytes: peak,

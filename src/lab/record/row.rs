@@ -1,5 +1,6 @@
 //! One row of `runs.csv` from the runs of its blocks.
 
+use crate::base::text::one_line;
 use crate::event::{EpochRow, Status};
 use crate::plan::{CellSpec, PlannedCell};
 use crate::results::store::StoredRun;
@@ -28,7 +29,7 @@ pub(super) fn empty_row(cell: &PlannedCell, seed: u64, status: Status, reason: &
         seed,
         axes: cell.axis_texts(),
         status,
-        reason: reason.to_owned(),
+        reason: one_line(reason),
         facts: None,
     }
 }

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::base::temporary::remove_left;
+
 use super::ResultsError;
-use super::files::{remove_stale, write_if_changed};
+use super::files::write_if_changed;
 use super::write::csv_of;
 
 /// Folder of the checkpoints inside a results folder.
@@ -37,7 +38,7 @@ pub struct CheckpointRow {
 /// [`ResultsError::Unwritable`].
 pub fn write_checkpoint_index(folder: &Path, rows: &[CheckpointRow]) -> Result<(), ResultsError> {
     let folder = folder.join(FOLDER);
-    remove_stale(&folder, Duration::ZERO);
+    remove_left(&folder);
     let path = folder.join("index.csv");
     if rows.is_empty() {
         // Usually there is no index.

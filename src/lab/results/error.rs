@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::base::shell;
+use crate::base::text::one_line;
 
 /// A results folder that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -69,11 +70,16 @@ impl ResultsError {
         }
     }
 
-    pub(crate) fn damaged(path: &Path, place: String, reason: impl Into<String>) -> Self {
+    pub(crate) fn damaged(
+        path: &Path,
+        place: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> Self {
         Self::Damaged {
             path: path.to_owned(),
-            place,
-            reason: reason.into(),
+            // Both can quote a field of any length.
+            place: one_line(&place.into()),
+            reason: one_line(&reason.into()),
         }
     }
 }

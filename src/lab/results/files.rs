@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+
+use crate::base::temporary::{PREFIX, mark};
+use crate::base::text::into_visible;
 
 use super::ResultsError;
 use crate::base::file;
@@ -24,9 +26,6 @@ pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, ResultsError>
     Ok(true)
 }
 
-/// Prefix of the names of temporary files.
-const TEMPORARY: &str = ".writing-";
-
 /// Replaces `path` atomically by what `write` writes.
 pub(super) fn replace(
     path: &Path,
@@ -35,8 +34,9 @@ pub(super) fn replace(
     let whole = || {
         let folder = path.parent().unwrap_or(Path::new("."));
         let mut file = tempfile::Builder::new()
-            .prefix(TEMPORARY)
+            .prefix(PREFIX)
             .tempfile_in(folder)?;
+        mark(file.as_file());
         write(file.as_file_mut())?;
         // A full disk is detected here at the latest, before the old file is replaced.
         file.as_file().sync_all()?;
@@ -90,21 +90,6 @@ fn make_readable(_: &fs::File) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes temporary files older than `age` that a killed program left in `folder`.
-///
-/// A failure is ignored: a file that stays has no effect.
-pub fn remove_stale(folder: &Path, age: Duration) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let is_temporary = entry.file_name().to_string_lossy().starts_with(TEMPORARY);
-        let modified = entry.metadata().and_then(|data| data.modified());
-        let passed = modified.map(|time| SystemTime::now().duration_since(time));
-        let is_old = passed.is_ok_and(|passed| passed.is_ok_and(|passed| passed >= age));
-        if is_temporary && is_old {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
 /// Reads a file as UTF-8 text.
 ///
 /// # Errors
@@ -125,6 +110,14 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ResultsError> {
         let place = format!("line {}", lines.count() + 1);
         ResultsError::damaged(path, place, "this is not UTF-8 text")
     })
+}
+
+/// Reads a CSV file. Others may have written it, so what a terminal would act on stands in it as its code.
+///
+/// # Errors
+/// Those of [`read_text`].
+pub(crate) fn read_csv(path: &Path) -> Result<String, ResultsError> {
+    read_text(path).map(into_visible)
 }
 
 #[cfg(test)]
@@ -151,15 +144,5 @@ mod tests {
         write_if_changed(&path, b"x").expect("writes");
         let mode = fs::metadata(&path).expect("exists").permissions().mode();
         assert_eq!(mode & 0o777, 0o644);
-    }
-
-    #[test]
-    fn what_a_killed_writer_left_is_removed() {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        fs::write(folder.path().join(".writing-abc"), "half").expect("writes");
-        remove_stale(folder.path(), Duration::from_mins(1));
-        assert_eq!(fs::read_dir(folder.path()).expect("lists").count(), 1);
-        remove_stale(folder.path(), Duration::ZERO);
-        assert_eq!(fs::read_dir(folder.path()).expect("lists").count(), 0);
     }
 }

@@ -45,7 +45,7 @@ pub use command_columns::{declared_column, fold_own_times, timed_columns};
 pub use comparison_csv::{ComparisonRow, comparison_csv, comparison_number};
 pub use error::ResultsError;
 pub(crate) use files::remove_others;
-pub use files::{create_folder, remove_stale, write_if_changed};
+pub use files::{create_folder, write_if_changed};
 pub(crate) use folder::nearest_or_all;
 pub use folder::{from_here, has_results, names_below, no_results, results_folder};
 pub(crate) use intervals::bootstrap_stream;

@@ -6,7 +6,7 @@ use crate::base::units::round_significant;
 
 use super::ResultsError;
 use super::field::Field;
-use super::files::read_text;
+use super::files::read_csv;
 use super::write::csv_text;
 
 /// Digits of times and ratios.
@@ -72,7 +72,7 @@ pub fn read_noise(folder: &Path) -> Result<Vec<NoiseRow>, ResultsError> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let text = read_text(&path)?;
+    let text = read_csv(&path)?;
     let damaged = |(line, reason)| ResultsError::damaged(&path, format!("line {line}"), reason);
     parse_noise(&text).map_err(damaged)
 }

@@ -1,11 +1,13 @@
 //! `plan.json`: one line per cell, so that a new cell is a new line in a diff.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::base::text::{into_visible, visible};
 use crate::plan::{Plan, absolute, project_folder};
 
 use super::files::read_text;
@@ -143,7 +145,14 @@ fn parse_plan(path: &Path, text: &str) -> Result<PlanFile, ResultsError> {
             expected: FORMAT_VERSION,
         });
     }
-    let plan: PlanFile = serde_json::from_str(text).map_err(damaged)?;
+    let plan = if has_codes(text) {
+        let mut value = serde_json::from_str(text).map_err(damaged)?;
+        make_visible(&mut value);
+        serde_json::from_value(value)
+    } else {
+        serde_json::from_str(text)
+    };
+    let plan: PlanFile = plan.map_err(damaged)?;
     let wrong = plan
         .cells
         .iter()
@@ -167,4 +176,29 @@ fn wrong(cell: &CellInfo, plan: &PlanFile) -> Option<String> {
     let mut samples = cell.samples.iter();
     let sample = samples.find(|sample| !is_image_file(&sample.file))?;
     Some(format!("`{}` is no name of an image", sample.file))
+}
+
+/// Whether texts of a JSON file may contain what a terminal would act on: codes, or such characters themselves.
+fn has_codes(json: &str) -> bool {
+    let codes = ["\\u", "\\b", "\\f", "\\r"];
+    codes.iter().any(|code| json.contains(code)) || matches!(visible(json), Cow::Owned(_))
+}
+
+/// Others may have written the file: what a terminal would act on is written as its code, as in the CSV files, so that keys
+/// still agree.
+fn make_visible(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = visible(text).into_owned(),
+        Value::Array(values) => values.iter_mut().for_each(make_visible),
+        Value::Object(map) => {
+            let entries = std::mem::take(map).into_iter();
+            *map = entries
+                .map(|(name, mut value)| {
+                    make_visible(&mut value);
+                    (into_visible(name), value)
+                })
+                .collect();
+        }
+        _ => {}
+    }
 }

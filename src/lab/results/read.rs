@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use crate::base::text::{one_line, visible};
 use crate::event::{EpochRow, Metric, RunFacts, RunTimes};
 
 use super::columns::{EPOCHS, FACTS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMES};
@@ -88,7 +89,7 @@ fn run_row(
         seed,
         axes: axes.collect::<Result<_, _>>()?,
         status: cursor.next()?,
-        reason: cursor.next()?,
+        reason: one_line(&cursor.next::<String>()?),
         facts: None,
     };
     if !cursor.is_empty_for(FACTS.len() + table.metrics().len()) {
@@ -147,6 +148,7 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
         };
         cursor.skip(plan.axes.len());
         let mut row = cursor.next_group(RUN_ENDS, row, false)?;
+        row.reason = one_line(&row.reason);
         if cursor.is_empty_for(times) {
             cursor.skip(times);
         } else {
@@ -200,10 +202,23 @@ fn read_timings(path: &Path, plan: &PlanFile) -> Result<Vec<TimingRow>, ResultsE
 
 fn read_environments(path: &Path) -> Result<BTreeMap<String, Environment>, ResultsError> {
     let text = read_text(path)?;
-    toml::from_str(&text).map_err(|error: toml::de::Error| {
+    let read = toml::from_str(&text);
+    let mut all: BTreeMap<String, Environment> = read.map_err(|error: toml::de::Error| {
         let start = error.span().map_or(0, |span| span.start);
         let before = text.get(..start).unwrap_or(&text);
         let line = before.matches('\n').count() + 1;
         ResultsError::damaged(path, format!("line {line}"), error.message())
-    })
+    })?;
+    for environment in all.values_mut() {
+        let Environment {
+            must_match,
+            warn,
+            info,
+        } = environment;
+        let fields = [must_match, warn, info];
+        for text in fields.into_iter().flat_map(BTreeMap::values_mut) {
+            *text = visible(text).into_owned();
+        }
+    }
+    Ok(all)
 }

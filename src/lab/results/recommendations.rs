@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::base::units::{round_significant, shortest};
 
 use super::ResultsError;
-use super::files::read_text;
+use super::files::read_csv;
 use super::write::csv_of;
 
 /// Digits of predicted and measured ratios.
@@ -81,7 +81,7 @@ pub fn read_recommendations(folder: &Path) -> Result<Vec<RecommendationRow>, Res
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let text = read_text(&path)?;
+    let text = read_csv(&path)?;
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let rows = reader.records().zip(2..).map(|(record, line)| {
         let damaged = |reason| ResultsError::damaged(&path, format!("line {line}"), reason);

@@ -1,9 +1,10 @@
 //! `samples/`: the images of costly evaluations. Like the CSV files, they are generated from the store.
 
 use std::path::Path;
-use std::time::Duration;
 
-use super::files::{create_folder, remove_others, remove_stale, write_if_changed};
+use crate::base::temporary::remove_left;
+
+use super::files::{create_folder, remove_others, write_if_changed};
 use super::slug::{cell_slug, plain};
 use super::{ResultSet, ResultsError, SampleInfo};
 
@@ -41,7 +42,7 @@ pub fn write_samples(
             write_if_changed(&folder.join(&sample.file), &bytes)?;
         }
     }
-    remove_stale(&folder, Duration::ZERO);
+    remove_left(&folder);
     let known = samples.iter().map(|sample| folder.join(&sample.file));
     remove_others(&folder, "png", &known.collect());
     Ok(())

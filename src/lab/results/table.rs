@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::ResultsError;
 use super::columns::{Column, is_added_column};
 use super::field::Field;
-use super::files::read_text;
+use super::files::read_csv;
 
 /// A CSV file with a valid header.
 pub(crate) struct Table {
@@ -24,7 +24,7 @@ impl Table {
         expected: &[String],
         has_metrics: bool,
     ) -> Result<Self, ResultsError> {
-        let text = read_text(path)?;
+        let text = read_csv(path)?;
         let mut reader = csv::ReaderBuilder::new()
             .flexible(true)
             .from_reader(text.as_bytes());

@@ -94,6 +94,44 @@ fn the_same_results_again_change_no_file() {
 }
 
 #[test]
+fn files_of_others_are_read_without_what_a_terminal_acts_on() {
+    let folder = written();
+    let change = |name: &str, from: &str, to: &str| {
+        let old = text(folder.path(), name);
+        assert!(old.contains(from), "{from} is not in {name}");
+        fs::write(folder.path().join(name), old.replace(from, to)).expect("writes");
+    };
+    let long = "x".repeat(4 << 20);
+    change("runs.csv", "device `cuda`", &format!("\u{1b}[2J {long}"));
+    change("blocks.csv", "out of memory", "\u{9b}2J");
+    change("plan.json", "loader workers\"", "\\u001b]0;x\\u0007\"");
+    // A key stands in all files.
+    for name in ["plan.json", "runs.csv"] {
+        let key = "device=cuda,batch-size=8,workers=0";
+        change(name, key, "device=cuda\u{7f},batch-size=8,workers=0");
+    }
+    let back = read(folder.path()).expect("reads");
+    assert_eq!(back.plan.title, "DDPM: batch size and \\u{1b}]0;x\\u{7}");
+    let skipped = back.runs.iter().find(|row| row.status == Status::Skipped);
+    let skipped = skipped.expect("a skipped row");
+    assert_eq!(skipped.reason.chars().count(), 300);
+    assert!(skipped.reason.starts_with("\\u{1b}[2J xxx"));
+    assert!(back.plan.cells.iter().any(|cell| cell.key == skipped.key));
+    assert!(skipped.key.contains("cuda\\u{7f}"));
+    let reasons = back.blocks.iter().map(|row| &row.reason);
+    assert_eq!(
+        reasons
+            .filter(|reason| reason.starts_with("\\u{9b}2J"))
+            .count(),
+        3
+    );
+    // What is quoted of a damaged file is short too.
+    change("runs.csv", ",skipped,", &format!(",{long},"));
+    let error = read(folder.path()).expect_err("the damage is seen");
+    assert!(error.to_string().len() < 500);
+}
+
+#[test]
 fn what_was_read_is_written_to_the_same_bytes() {
     let folder = written();
     let back = read(folder.path()).expect("reads");

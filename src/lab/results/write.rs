@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter::once;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::base::temporary::remove_left;
+use crate::base::text::one_line;
 use crate::event::Metric;
 
 use super::columns::{
@@ -14,7 +15,7 @@ use super::columns::{
 };
 use super::command_columns::{own_times, show_fact, show_time, timed_columns};
 use super::field::Field;
-use super::files::{create_folder, remove_stale, write_if_changed};
+use super::files::{create_folder, write_if_changed};
 use super::plan_file::plan_json;
 use super::{EpochRecord, IntervalKind, PlanFile, ResultSet, ResultsError};
 
@@ -26,7 +27,7 @@ use super::{EpochRecord, IntervalKind, PlanFile, ResultSet, ResultsError};
 /// [`ResultsError::Unwritable`]; each file has its old or its new content then.
 pub fn write(folder: &Path, results: &ResultSet) -> Result<Vec<PathBuf>, ResultsError> {
     create_folder(folder)?;
-    remove_stale(folder, Duration::ZERO);
+    remove_left(folder);
     let order = Order::of(&results.plan);
     let files = [
         ("plan.json", plan_json(&results.plan).into_bytes()),
@@ -217,11 +218,6 @@ fn metric_fields<'a>(
         let value = values.and_then(|values| values.get(name));
         value.map(Field::show_fact).unwrap_or_default()
     })
-}
-
-/// A reason is one line, also if a library's message has several.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// CSV by RFC 4180, with LF as line end.

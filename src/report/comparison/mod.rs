@@ -25,7 +25,7 @@ use crate::plan::COMPARISON;
 use crate::results::{ResultSet, read_noise};
 
 use super::language::{Language, Words};
-use super::{ReportError, plot, template, tidy};
+use super::{ReportError, apart, plot, template, tidy};
 
 pub(super) use account::search::best_over_time;
 pub(super) use account::spread;
@@ -77,7 +77,7 @@ pub(super) fn files(
         let context = Value::from(minijinja::value::Serde(&report));
         for format in template::formats(own, COMPARISON) {
             let name = format!("{COMPARISON}.{format}.j2");
-            let text = template::render(&engine, &name, &context)?;
+            let text = apart::render(own, &engine, &name, &context)?;
             let text = if format == "md" { tidy(&text) } else { text };
             let file = format!("{COMPARISON}.{}.{format}", language.code());
             pages.push((folder.join(file), text));

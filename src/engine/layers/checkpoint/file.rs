@@ -8,6 +8,7 @@ use std::path::Path;
 use safetensors::{Dtype, SafeTensors, View};
 
 use super::{CheckpointError, Metadata, Mismatch, Tensor};
+use crate::base::temporary::{PREFIX, mark};
 
 /// Writes tensors to a safetensors file, with `metadata` in its header; atomically, by a temporary file in the same folder
 /// and a rename. The same values give the same bytes.
@@ -26,9 +27,10 @@ pub fn write(path: &Path, tensors: &[Tensor], metadata: &Metadata) -> Result<(),
     };
     let io = |source| CheckpointError::io(path, source);
     let mut file = tempfile::Builder::new()
-        .prefix(".writing-")
+        .prefix(PREFIX)
         .tempfile_in(folder)
         .map_err(io)?;
+    mark(file.as_file());
     file.write_all(&header).map_err(io)?;
     file.write_all(data).map_err(io)?;
     file.as_file().sync_all().map_err(io)?;

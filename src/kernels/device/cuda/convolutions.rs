@@ -3,6 +3,7 @@
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ffi::c_int;
+use std::io::{self, Write};
 use std::rc::Rc;
 use std::sync::{Once, OnceLock};
 
@@ -91,7 +92,9 @@ impl Convolutions {
 fn warn(what: &str, reason: &str) {
     static SAID: Once = Once::new();
     SAID.call_once(|| {
-        eprintln!(
+        // Standard error may be closed.
+        let _ = writeln!(
+            io::stderr(),
             "warning: cuDNN: {what}: {reason}; matrix products are used in its place, here and where else it refuses \
              (column `convolutions` of blocks.csv)"
         );

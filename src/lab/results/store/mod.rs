@@ -44,6 +44,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::base::temporary::remove_left;
 use crate::event::StepRow;
 
 use super::Environment;
@@ -315,18 +316,16 @@ fn check_version(folder: &Path) -> Result<bool, StoreError> {
 
 /// Removes temporary files that a killed program left. Only the holder of the lock may call this.
 fn remove_temporaries(results: &Path) {
-    let list = |folder: &Path| entries(folder).unwrap_or_default().into_iter();
-    let begins = |path: &PathBuf, with: &str| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with(with)
-    };
-    let unfinished = list(&results.join(".store/tmp"));
-    let beside = list(results).filter(|path| begins(path, ".tmp") && path.is_file());
-    let weights = list(&results.join("checkpoints")).flat_map(|folder| list(&folder));
-    let weights = weights.filter(|path| begins(path, ".writing-"));
-    for path in unfinished.chain(beside).chain(weights) {
+    let list = |name: &str| entries(&results.join(name)).unwrap_or_default().into_iter();
+    for path in list(".store/tmp") {
         // Failure is ignored: the next start tries again.
         let _ = fs::remove_file(path);
+    }
+    let flat = ["", "plots", "samples", "slurm", "trace", "checkpoints"];
+    let flat = flat.into_iter().map(|name| results.join(name));
+    let events = list("tensorboard").flat_map(|cell| entries(&cell).unwrap_or_default());
+    for folder in flat.chain(list("checkpoints")).chain(events) {
+        remove_left(&folder);
     }
 }
 

@@ -102,8 +102,16 @@ fn another_version_is_refused_with_a_sentence() {
 fn temporary_files_of_a_killed_program_are_removed() {
     let folder = tempfile::tempdir().unwrap();
     drop(Store::open(folder.path()).unwrap());
-    let left = [".store/tmp/.tmpAbc", ".tmpXyz"].map(|name| folder.path().join(name));
+    let left = [
+        ".store/tmp/.tmpAbc",
+        ".writing-Xyz",
+        "plots/.writing-Xyz",
+        "checkpoints/a/.writing-Xyz",
+        "tensorboard/a/b/.writing-Xyz",
+    ];
+    let left = left.map(|name| folder.path().join(name));
     for path in &left {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "half").unwrap();
     }
     drop(Store::open(folder.path()).unwrap());

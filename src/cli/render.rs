@@ -1,0 +1,27 @@
+//! `fieldtrial render` (hidden): one page by a user's template, in a process of its own (`report::render_apart_by`).
+
+use std::io;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::base::os;
+use crate::report;
+
+use super::{Outcome, exit_code};
+
+#[derive(Debug, Args)]
+pub(super) struct RenderArguments {
+    /// Folder of the templates
+    folder: PathBuf,
+    /// File name of the template
+    name: String,
+}
+
+pub(super) fn render(arguments: &RenderArguments) -> Outcome {
+    // The system refuses only where a lower limit is in force.
+    let _ = os::limit_memory(report::PAGE_MEMORY);
+    let (folder, name) = (&arguments.folder, &arguments.name);
+    report::answer_parent(folder, name, io::stdin(), io::stdout())?;
+    Ok(exit_code::GOOD)
+}

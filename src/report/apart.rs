@@ -1,0 +1,206 @@
+//! Users' templates are rendered by a process of their own: the engine bounds the steps of a template, but not its memory
+//! (`{% set ns.s = ns.s ~ ns.s %}` doubles a text), and an allocation that fails ends the process.
+//!
+//! The parent calls [`render`], the child [`answer_parent`]. The child limits its memory before that (Linux; other systems have no
+//! such limit); the parent bounds its time and its page.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use minijinja::Environment;
+use minijinja::value::Value;
+use serde::{Deserialize, Serialize};
+
+use super::{ReportError, template};
+use crate::base::units::{human_bytes, human_seconds};
+use crate::diag::Failure;
+
+/// Memory of the process that renders a page, in bytes: some fifty times what the longest report needs.
+pub const PAGE_MEMORY: u64 = 1 << 30;
+
+/// Bytes of the longest answer of the child.
+const LONGEST: u64 = 64 << 20;
+
+/// How long a page may take.
+const TIME: Duration = Duration::from_mins(1);
+
+/// Signal of a process that aborted, as Rust's runtime does when an allocation fails.
+const SIGABRT: i32 = 6;
+
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// Makes reports render users' templates by `program render FOLDER NAME`; without this call, this process renders them.
+pub fn render_apart_by(program: PathBuf) {
+    // The first call wins: it is made once, by the program itself.
+    let _ = PROGRAM.set(program);
+}
+
+/// What the child writes.
+#[derive(Debug, Serialize, Deserialize)]
+enum Answer {
+    Page(String),
+    Mistake(Failure),
+}
+
+/// Renders a template as [`template::render`] does, with `engine` unless it can be a user's: one in `own`.
+pub(super) fn render(
+    own: Option<&Path>,
+    engine: &Environment<'_>,
+    name: &str,
+    context: &Value,
+) -> Result<String, ReportError> {
+    let (Some(folder), Some(program)) = (own, PROGRAM.get()) else {
+        return template::render(engine, name, context);
+    };
+    let mut command = Command::new(program);
+    command.arg("render").arg(folder).arg(name);
+    // A context of strings, numbers and lists has nothing that JSON lacks.
+    let context = serde_json::to_vec(context).unwrap_or_default();
+    let failure = match ask(command, context, TIME) {
+        Ok(Answer::Page(page)) => return Ok(page),
+        Ok(Answer::Mistake(failure)) => failure,
+        Err(reason) => Failure::plain(format!("reports/templates/{name}: {reason}"), None),
+    };
+    let failure = failure.so("no report was written");
+    Err(ReportError::Template(Box::new(failure)))
+}
+
+/// Renders the template `name` in `folder` with the context in `input`, and writes the page, or what is wrong with the
+/// template. The caller has limited the memory of this process.
+///
+/// # Errors
+/// A context that cannot be read; an answer that cannot be written.
+pub fn answer_parent(
+    folder: &Path,
+    name: &str,
+    input: impl Read,
+    mut output: impl Write,
+) -> io::Result<()> {
+    let context: Value = serde_json::from_reader(io::BufReader::new(input))?;
+    let engine = template::engine(Some(folder.to_owned()));
+    let answer = match template::render(&engine, name, &context) {
+        Ok(page) => Answer::Page(page),
+        Err(error) => Answer::Mistake(error.into_failure()),
+    };
+    serde_json::to_writer(&mut output, &answer)?;
+    output.flush()
+}
+
+/// The answer of a child, or a sentence without a subject that says why there is none.
+fn ask(mut command: Command, context: Vec<u8>, time: Duration) -> Result<Answer, String> {
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let cannot = |error: io::Error| format!("cannot be rendered: {error}");
+    let mut child = command.spawn().map_err(cannot)?;
+    let said = listen(&mut child, context).recv_timeout(time);
+    let is_cut = said.as_ref().is_ok_and(|said| said.len() as u64 > LONGEST);
+    if said.is_err() || is_cut {
+        let _ = child.kill();
+    }
+    let status = child.wait().map_err(cannot)?;
+    let Ok(said) = said else {
+        return Err(format!(
+            "takes more than {}",
+            human_seconds(time.as_secs_f64())
+        ));
+    };
+    if is_cut {
+        return Err(format!(
+            "makes a page of more than {}",
+            human_bytes(LONGEST)
+        ));
+    }
+    serde_json::from_slice(&said).map_err(|_| end(status))
+}
+
+/// Sends the context, and reads the answer, in threads: a child that does neither must not block this process.
+fn listen(child: &mut Child, context: Vec<u8>) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    thread::spawn(move || {
+        // A child that has ended says why by its status.
+        stdin.map(|mut stdin| stdin.write_all(&context))
+    });
+    thread::spawn(move || {
+        let mut said = Vec::new();
+        if let Some(stdout) = stdout {
+            let _ = stdout.take(LONGEST + 1).read_to_end(&mut said);
+        }
+        sender.send(said)
+    });
+    receiver
+}
+
+fn end(status: ExitStatus) -> String {
+    #[cfg(unix)]
+    if std::os::unix::process::ExitStatusExt::signal(&status) == Some(SIGABRT) {
+        return format!("needs more than {} of memory", human_bytes(PAGE_MEMORY));
+    }
+    format!("cannot be rendered: the process ended with {status}")
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn asked(script: &str, time: Duration) -> Result<Answer, String> {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        ask(command, b"{}".to_vec(), time)
+    }
+
+    #[test]
+    fn whatever_the_child_does_its_parent_has_a_sentence() {
+        let long = Duration::from_hours(1);
+        for (script, reason) in [
+            ("kill -ABRT $$", "needs more than 1.00 GiB of memory"),
+            (
+                "exit 70",
+                "cannot be rendered: the process ended with exit status: 70",
+            ),
+            (
+                "echo nonsense",
+                "cannot be rendered: the process ended with exit status: 0",
+            ),
+            ("exec cat /dev/zero", "makes a page of more than 64.0 MiB"),
+        ] {
+            assert_eq!(asked(script, long).expect_err(script), reason);
+        }
+        let late = asked("exec sleep 86400", Duration::from_millis(50));
+        assert_eq!(late.expect_err("it is killed"), "takes more than 50.0 ms");
+    }
+
+    #[test]
+    fn a_page_and_a_mistake_come_back_as_they_were() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let template = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).expect("a template");
+        };
+        template("good.md.j2", "{{ report.x }} {{ report.list|length }}");
+        template("bad.md.j2", "{{ report.y }}");
+        let said = |name: &str| {
+            let (mut out, context) = (Vec::new(), &br#"{"x": 0.1, "list": [1, 2]}"#[..]);
+            answer_parent(folder.path(), name, context, &mut out).expect("an answer");
+            serde_json::from_slice(&out).expect("JSON")
+        };
+        let Answer::Page(page) = said("good.md.j2") else {
+            panic!("a page");
+        };
+        assert_eq!(page, "0.1 2");
+        let Answer::Mistake(failure) = said("bad.md.j2") else {
+            panic!("a mistake");
+        };
+        let drawn = failure.render(false);
+        assert!(
+            drawn.contains("reports/templates/bad.md.j2:1:11"),
+            "{drawn}"
+        );
+    }
+}
