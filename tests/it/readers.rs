@@ -83,7 +83,7 @@ impl Edit {
                 bytes.splice(place(at)..place(at), piece);
             }
             Self::Insert(at, token) => {
-                drop(bytes.splice(place(at)..place(at), TOKENS[token].iter().copied()))
+                drop(bytes.splice(place(at)..place(at), TOKENS[token].iter().copied()));
             }
             Self::Truncate(at) => bytes.truncate(place(at)),
             Self::Swap(one, other, count) => {
@@ -114,7 +114,9 @@ fn try_mutants(format: &str, is_over: impl Fn(u32) -> bool) -> u32 {
     while !is_over(count) {
         let (seed, edits) = mutant.new_tree(&mut runner).expect("a mutant").current();
         let mut bytes = seeds[seed].clone();
-        edits.iter().for_each(|edit| edit.apply(&mut bytes));
+        for edit in &edits {
+            edit.apply(&mut bytes);
+        }
         read(format, &bytes);
         count += 1;
     }
