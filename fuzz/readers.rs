@@ -174,7 +174,7 @@ fn result(file: &str, bytes: &[u8], folder: &Path) -> bool {
 }
 
 fn stored_run(bytes: &[u8], folder: &Path) -> bool {
-    let cell = folder.join(".store/runs").join("c".repeat(64));
+    let cell = folder.join(".store/runs").join("c".repeat(32));
     fs::create_dir_all(&cell).expect("folders");
     fs::write(folder.join(".store/format"), "1\n").expect("a file");
     fs::write(cell.join("42-0-x.json"), bytes).expect("a file");
@@ -204,7 +204,7 @@ fn entry(block: usize) -> Vec<u8> {
 
 fn run() -> StoredRun {
     let conditions = Conditions {
-        env_id: "e".repeat(16),
+        env_id: "e".repeat(8),
         threads: 2,
         is_exclusive: true,
         warmup_steps: 3,
@@ -213,8 +213,8 @@ fn run() -> StoredRun {
     StoredRun {
         key: "model=mlp".to_owned(),
         keys: RunKeys {
-            cell_hash: "c".repeat(64),
-            code_hash: "d".repeat(64),
+            cell_hash: "c".repeat(32),
+            code_hash: "d".repeat(16),
             numeric_class: "x86_64-avx2".to_owned(),
             conditions,
             seed: 42,

@@ -31,7 +31,6 @@ const ORPHANED: i32 = 1;
 /// Reads the order, trains, and sends events. The status of the run is in the events, not in the exit code.
 pub(super) fn worker() -> Outcome {
     os::keep_freed_memory();
-    os::end_with_parent();
     let events = Arc::new(Mutex::new(EventWriter::new(os::take_stdout()?)));
     panic::set_hook(Box::new(tell_panic));
     let mut line = String::new();
@@ -63,6 +62,8 @@ pub(super) fn worker() -> Outcome {
                 }
                 program::run(&order, &mut || replies.try_recv().ok(), &mut emit);
             } else {
+                // The worker of a command ends its program first, when its stdin closes.
+                os::end_with_parent();
                 train::run(order, &mut emit);
             }
         }

@@ -65,6 +65,18 @@ fn results_are_regular_files() {
 }
 
 #[test]
+fn a_pipe_in_the_store_is_set_aside() {
+    let project = project();
+    assert_eq!(project.run(&RUN).code, 0);
+    let runs = project.path("reports/tiny/.store/runs");
+    let cell = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap();
+    pipe(&cell.path().join("0-0-pipe.json"));
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(ended.stderr.contains("0-0-pipe.json"), "{}", ended.stderr);
+}
+
+#[test]
 fn runs_are_counted_before_they_are_made() {
     let seeds: Vec<String> = (0..1000).map(|seed: u32| seed.to_string()).collect();
     let seeds = format!("measure.seeds=[{}]", seeds.join(", "));

@@ -1,7 +1,7 @@
 //! Reading and writing the files of a store.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::checksum::{seal, unseal};
 use super::{RunKeys, Store, StoreError};
+use crate::base::file;
 
 impl Store {
     /// Every JSON file of a folder with its path. Damaged ones are listed in [`Store::damaged`] instead.
@@ -18,8 +19,12 @@ impl Store {
     ) -> Result<Vec<(PathBuf, T)>, StoreError> {
         let mut all = Vec::new();
         for path in entries(&self.folder.join(name))? {
-            let bytes = fs::read(&path).map_err(StoreError::system("read", &path))?;
-            match parse(bytes) {
+            let value = match file::read(&path) {
+                Ok(bytes) => parse(bytes),
+                Err(error) if is_no_file(&error) => None,
+                Err(error) => return Err(StoreError::system("read", &path)(error)),
+            };
+            match value {
                 Some(value) => all.push((path, value)),
                 None => self.damaged.push(path),
             }
@@ -65,7 +70,7 @@ impl Store {
 
     /// Reads one of a run's files; `None` if it was never stored, cannot be read or is damaged.
     pub(super) fn read_of_run<T: DeserializeOwned>(&self, keys: &RunKeys, part: &str) -> Option<T> {
-        parse(fs::read(self.folder.join(keys.path(part))).ok()?)
+        parse(file::read(&self.folder.join(keys.path(part))).ok()?)
     }
 
     fn write_json(&self, name: &Path, value: &impl Serialize) -> Result<(), StoreError> {
@@ -109,6 +114,14 @@ impl Store {
     fn make_readable(&self, _: &fs::File) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Whether a folder, a pipe or a device has the name of a file.
+fn is_no_file(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::IsADirectory | ErrorKind::InvalidInput
+    )
 }
 
 /// The value of a record; `None` if it is damaged.

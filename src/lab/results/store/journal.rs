@@ -21,6 +21,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
+use crate::base::file;
 use crate::base::hash::Digest;
 use crate::event::Profile;
 use crate::results::{Environment, Share, from_here};
@@ -223,7 +224,7 @@ impl Entries {
     /// # Errors
     /// [`StoreError::System`].
     pub fn of(path: &Path) -> Result<Self, StoreError> {
-        let file = File::open(path).map_err(StoreError::system("read", path))?;
+        let file = file::open(path).map_err(StoreError::system("read", path))?;
         Ok(Self {
             lines: BufReader::with_capacity(1 << 16, file),
             path: path.to_owned(),

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::hash::Digest;
 
-/// Hexadecimal digits of a cell hash.
-const CELL_HASH: usize = 32;
+/// Hexadecimal digits of a cell hash, and of that of a search's ensemble, a digest over its members.
+const CELL_HASHES: [usize; 2] = [32, 16];
 
 /// Hexadecimal digits of a code hash.
 const CODE_HASH: usize = 16;
@@ -99,7 +99,8 @@ impl RunKeys {
 
     /// Whether the IDs are digests. They become names of files, and journals come from other machines.
     pub(super) fn are_sound(&self) -> bool {
-        is_digest(&self.cell_hash, CELL_HASH)
+        let is_cell = |digits: &usize| is_digest(&self.cell_hash, *digits);
+        CELL_HASHES.iter().any(is_cell)
             && is_digest(&self.code_hash, CODE_HASH)
             && is_digest(&self.conditions.env_id, ENV_ID)
     }

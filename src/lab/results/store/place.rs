@@ -1,8 +1,8 @@
 //! [`Place`]: where a run is stored.
 
-use std::fs;
 use std::path::Path;
 
+use crate::base::file;
 use crate::results::from_here;
 
 use super::checksum::is_sealed;
@@ -21,7 +21,7 @@ impl Store {
     /// Where a stored run is: in a file of the store, else in the last line of a journal that contains it.
     pub fn place(&self, keys: &RunKeys) -> Place {
         let path = self.folder.join(keys.path("runs"));
-        match fs::read(&path) {
+        match file::read(&path) {
             Ok(bytes) => Place {
                 name: from_here(&path).display().to_string(),
                 is_checked: is_sealed(&bytes),
