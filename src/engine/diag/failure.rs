@@ -66,7 +66,7 @@ impl Failure {
         text
     }
 
-    /// Draws every mistake, each followed by an empty line; beyond [`DRAWN`] they are only counted.
+    /// Draws every mistake, each followed by an empty line; more than a hundred are only counted.
     pub fn render_each(&self, is_coloured: bool) -> String {
         let drawn = self.diagnostics.iter().take(DRAWN);
         let mut text: String = drawn

@@ -133,7 +133,7 @@ fn parse<T: DeserializeOwned>(bytes: Vec<u8>) -> Option<T> {
 pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let list = match fs::read_dir(folder) {
         Ok(list) => list,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(StoreError::system("read", folder)(error)),
     };
     let mut paths: Vec<PathBuf> = list.flatten().map(|entry| entry.path()).collect();
