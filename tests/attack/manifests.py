@@ -1,0 +1,63 @@
+"""Mutants of every shipped manifest: `plan` shows them, or refuses them at their places, and writes nothing."""
+
+import shutil
+
+import properties
+from harness import Violation
+from mutate import change_bytes, change_text
+from projects import REPOSITORY
+
+# Refusals that have no place within the manifest: the file itself, or the plan as a whole, cannot be used.
+PLACELESS = (
+    "is not UTF-8 text", "cannot read", "is too large for a manifest", "the plan has too many", "has no cells",
+    "every cell is infeasible", "no cell can run", "the manifest has no", "is chosen",
+)
+
+
+def shared_project(folder):
+    """What the shipped manifests name, without the manifests: two of one name in a folder would be a warning."""
+    manifests = shutil.ignore_patterns("*.toml")
+    shutil.copytree(REPOSITORY / "experiments", folder / "above/home/project/experiments", ignore=manifests)
+
+
+def mutant(case):
+    """The bytes of a manifest with one to four changes."""
+    random = case.random
+    path = random.choice(sorted((REPOSITORY / "experiments").glob("*.toml")))
+    case.note(f"a mutant of {path.name}")
+    text = path.read_text()
+    for _ in range(random.choice([1, 1, 1, 2, 3, 4])):
+        text = change_text(random, text)
+    content = text.encode()
+    if random.random() < 0.15:
+        for _ in range(random.choice([1, 1, 3, 10])):
+            content = change_bytes(random, content)
+    return content
+
+
+def check_places(ended):
+    """A refusal names the place of a mistake, unless the file as a whole is refused."""
+    said = ended.stderr.decode("utf-8", "replace")
+    if ended.code == 2 and not any(reason in said for reason in PLACELESS):
+        properties.shows_places(ended)
+
+
+def case(case):
+    """Plans one mutant."""
+    # A folder of all cases: making one for each would take longer than planning.
+    root = case.shared("manifests", shared_project)
+    project = root / "above/home/project"
+    manifest = project / "experiments" / "mutant.toml"
+    manifest.write_bytes(mutant(case))
+    if case.options.case is not None:
+        case.write("experiments/mutant.toml", manifest.read_bytes())
+    explain = case.random.choice([[], [], ["--explain"], ["--format", "csv"], ["--format", "json"]])
+    before = properties.tree(root)
+    ended = case.run("plan", "experiments/mutant.toml", *explain, cwd=project, seconds=60)
+    properties.ends_well(ended, codes=(0, 2))
+    check_places(ended)
+    try:
+        properties.is_untouched(before, properties.tree(root), root)
+    except Violation:
+        shutil.rmtree(root)
+        raise
