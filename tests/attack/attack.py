@@ -2,7 +2,8 @@
 
 Cases are drawn from a seed: `--seed S --only ATTACK --case K` repeats exactly one, shows what it does, and keeps its
 folder. What depends on time (moments of signals, times in stored files) is as near as it can be: the folder of a
-violation is kept with the state before its commands (`before`) and what was done (`notes`). The exit code is 1 where a property did not hold.
+violation is kept with the state before its commands (`before`) and what was done (`notes`). The exit code is 1 where
+a property did not hold.
 """
 
 import argparse
@@ -114,7 +115,6 @@ def one_case(options, name, number, workspace, tallies):
     tally = tallies[name]
     began = time.monotonic()
     try:
-        case.open()
         ATTACKS[name][0](case)
     except Violation as violation:
         tally.violations.append((violation, number))
@@ -125,7 +125,7 @@ def one_case(options, name, number, workspace, tallies):
     finally:
         case.close()
     if options.case is not None:
-        print("\n".join([*case.notes, f"its folder: {case.project}"]))
+        print("\n".join([*case.notes, f"its folder: {case.base}"]))
     tally.cases += 1
     tally.signals += case.signals
     tally.seconds += time.monotonic() - began
@@ -136,6 +136,7 @@ def tell(options, case, violation):
     print(f"VIOLATION {case.attack}: {violation}")
     kept = f", in {case.base}" if case.is_kept else ""
     print(f"  just attack --seed {options.seed} --only {case.attack} --case {case.number}{kept}", flush=True)
+    case.base.mkdir(exist_ok=True)
     case.base.joinpath("notes").write_text("\n".join(case.notes) + "\n")
 
 

@@ -6,13 +6,18 @@ import shutil
 
 from mutate import change_bytes
 
+# Names of a second copy of a file.
+COPIES = ["1-of-1.jsonl", "3-of-2.jsonl", "0-of-0.jsonl", "42-7-0000000000000000.json", "x.json", "copy.csv"]
 NUMBER = re.compile(rb"\d")
 TEXT = re.compile(rb'"((?:[^"\\\n]|\\.)*)"')
 # What a string of a stored file is replaced by.
 WORDS = [
-    b"../../../../outside", b"/tmp/fieldtrial-attack-outside", b"..", b".", b"", b"a/b", b"\\u0000", b"\\u001b[31mred", b"NaN",
-    b"done", b"failed", b"x" * 5000, b"\\u202e", b"<script>alert(7)</script>", b"0", "ä漢".encode(), b"-", b"--help", b"\\ud800",
+    b"../../../../outside", b"/tmp/fieldtrial-attack-outside", b"..", b".", b"", b"a/b", b"\\u0000",
+    b"\\u001b[31mred", b"NaN", b"done", b"failed", b"x" * 5000, b"\\u202e", b"<script>alert(7)</script>", b"0",
+    "ä漢".encode(), b"-", b"--help", b"\\ud800",
 ]
+# Files that are damaged more often.
+DECISIVE = ("runs.csv", "plan.json", "epochs.csv", "blocks.csv")
 # What any value of a stored file is replaced by.
 VALUES = [b"null", b"-1", b"1e999", b"18446744073709551616", b"[]", b"{}", b'""', b"true", b"0", b"[" * 3000, b"NaN", b"1e308"]
 
@@ -25,7 +30,7 @@ def files_of(results):
         for name in sorted(names):
             path = results.__class__(folder) / name
             inner = str(path.relative_to(results))
-            decides = inner.startswith((".store/runs", "shards/")) or inner in ("runs.csv", "plan.json", "epochs.csv", "blocks.csv")
+            decides = inner.startswith((".store/runs", "shards/")) or inner in DECISIVE
             if inner != ".store/lock":
                 found += [path] * (5 if decides else 1)
     return found
@@ -106,8 +111,7 @@ def swap(random, path, results):
 def double(random, path, _results):
     """The file is there again under another name, or its lines are there twice."""
     if random.random() < 0.5:
-        name = random.choice(["1-of-1.jsonl", "3-of-2.jsonl", "0-of-0.jsonl", "42-7-0000000000000000.json", "x.json", "copy.csv"])
-        shutil.copyfile(path, path.with_name(name))
+        shutil.copyfile(path, path.with_name(random.choice(COPIES)))
     else:
         lines = path.read_bytes().splitlines(keepends=True) or [b""]
         at = int(random.random() * len(lines))
@@ -144,8 +148,8 @@ def make_link(random, path, results):
 
 
 DAMAGES = [
-    flip_digit, flip_digit, flip_digit, flip_byte, flip_byte, change_word, change_word, change_key_part, change_key_part,
-    change_value, cut, lose, lose_folder, swap, double, shuffle, make_folder, make_pipe, make_link,
+    flip_digit, flip_digit, flip_digit, flip_byte, flip_byte, change_word, change_word, change_key_part,
+    change_key_part, change_value, cut, lose, lose_folder, swap, double, shuffle, make_folder, make_pipe, make_link,
 ]
 
 

@@ -44,9 +44,9 @@ def table(rows=40):
 
 # Fields of a table that are no usual number.
 FIELDS = [
-    "", "nan", "NaN", "inf", "-inf", "1e999", "-1e999", "1e-999", "9" * 400, '"1"', '"', '""""', '"a\nb"', "\0", "\x1b[31m", "ä漢",
-    "\u202e", "1,2", " 1 ", "0x10", "1_000", "1e38", "3.5e38", "-0", "true", "=1+1", "1;2", "1\t2", "\r", "\x85", "x" * 100_000,
-    "<script>alert(7)</script>", "|", "`", "1e5", "+1", ".5", "5.", "١",
+    "", "nan", "NaN", "inf", "-inf", "1e999", "-1e999", "1e-999", "9" * 400, '"1"', '"', '""""', '"a\nb"', "\0",
+    "\x1b[31m", "ä漢", "\u202e", "1,2", " 1 ", "0x10", "1_000", "1e38", "3.5e38", "-0", "true", "=1+1", "1;2", "1\t2",
+    "\r", "\x85", "x" * 100_000, "<script>alert(7)</script>", "|", "`", "1e5", "+1", ".5", "5.", "١",
 ]
 
 
@@ -75,7 +75,10 @@ def csv(case):
     elif shape in (5, 6):
         content = change_bytes(random, change_bytes(random, table().encode()))
     elif shape == 7:
-        content = random.choice([b"", b"\n", b"\n\n\n", b"y", b"a,b,y", b"y,y,y\n1,2,3\n", b"\0" * 5000, b'"' * 99, b"a,b,y\n\"" + b"1" * 300_000])
+        content = random.choice([
+            b"", b"\n", b"\n\n\n", b"y", b"a,b,y", b"y,y,y\n1,2,3\n", b"\0" * 5000, b'"' * 99,
+            b"a,b,y\n\"" + b"1" * 300_000,
+        ])
     case.write("experiments/own.csv", content)
     more = random.choice(["", "", "\nclasses = true", "\nnormalise = false", "\ntest = 0.0\nvalidation = 0.0"])
     manifest(case, 'kind = "csv"\npath = "own.csv"\ntarget = "y"' + more)
@@ -91,11 +94,14 @@ def wide(columns):
 def images(case):
     """A folder of images: damaged, huge by their headers, of other formats, no files at all."""
     random = case.random
+    edge = random.choice([0, 1, 7, 2**16, 2**31 - 1, 2**32 - 1])
+    generated = '\ngenerate = { kind = "surface-textures", normal = 3, abnormal = 3, size = 8, seed = 1 }'
     hostile = [
-        formats.png(8, 8, claimed=(random.choice([0, 1, 7, 2**16, 2**31 - 1, 2**32 - 1]), random.choice([8, 0, 30_000, 2**31]))),
+        formats.png(8, 8, claimed=(edge, random.choice([8, 0, 30_000, 2**31]))),
         formats.png(30_000, 2_000, body=bytes(60_000_000)), formats.png(8, 8, color=random.choice([0, 3, 4, 5, 6])),
-        formats.jpeg(random.choice([0, 1, 8, 65_535]), random.choice([0, 8, 65_535])), formats.png(1, 1), formats.png(2000, 1),
-        b"", b"\x89PNG\r\n\x1a\n", b"GIF89a" + bytes(100), b"<svg xmlns='http://www.w3.org/2000/svg'/>", random.randbytes(3000),
+        formats.jpeg(random.choice([0, 1, 8, 65_535]), random.choice([0, 8, 65_535])), formats.png(1, 1),
+        formats.png(2000, 1), b"", b"\x89PNG\r\n\x1a\n", b"GIF89a" + bytes(100),
+        b"<svg xmlns='http://www.w3.org/2000/svg'/>", random.randbytes(3000),
     ]
     for label in ("a", "b"):
         for index in range(random.choice([1, 4, 8])):
@@ -104,11 +110,14 @@ def images(case):
         content = random.choice(hostile) if random.random() < 0.6 else formats.png(8, 8)
         for _ in range(random.choice([0, 1, 3])):
             content = change_bytes(random, content)
-        name = random.choice(["0.png", "1.png", f"x{index}.png", f"x{index}.jpg", f"x{index}.jpeg", "\x1b[31m.png", "a\nb.png", ".png", "x.txt"])
+        name = random.choice([
+            "0.png", "1.png", f"x{index}.png", f"x{index}.jpg", f"x{index}.jpeg", "\x1b[31m.png", "a\nb.png", ".png",
+            "x.txt",
+        ])
         case.write(f"data/own/{random.choice('ab')}/{name}", content)
     strange(case, "data/own")
     size = random.choice([8, 8, 8, 1, 64])
-    generate = random.choice([""] * 9 + ['\ngenerate = { kind = "surface-textures", normal = 3, abnormal = 3, size = 8, seed = 1 }'])
+    generate = random.choice([""] * 9 + [generated])
     manifest(case, f'kind = "image-folder"\npath = "../data/own"\nsize = {size}{generate}')
 
 
@@ -140,22 +149,31 @@ def idx(case):
         files[f"{part}-images-idx3-ubyte"] = formats.idx_images(number)
         files[f"{part}-labels-idx1-ubyte"] = formats.idx_labels(number)
     for name in random.sample(sorted(files), random.choice([1, 1, 2])):
-        is_images = "images" in name
-        huge = random.choice([0, 1, 19, 21, 2**16, 2**31 - 1, 2**32 - 1])
-        edge = random.choice([8, 0, 1, 2**16, 2**32 - 1])
-        wrong = [
-            lambda: change_bytes(random, files[name]),
-            lambda: formats.idx_images(20, magic=random.choice([2049, 0, 2**32 - 1])) if is_images else formats.idx_labels(20, magic=2051),
-            lambda: formats.idx_images(20, claimed=(huge, edge, edge)) if is_images else formats.idx_labels(20, claimed=huge),
-            lambda: formats.idx_images(20, bytes_left=random.choice([1, 700])) if is_images else formats.idx_labels(20, largest=250),
-            lambda: b"", lambda: files[name] + bytes(random.choice([1, 10**7])), lambda: None,
-        ]
-        content = random.choice(wrong)()
-        del files[name]
-        packed(case, files, name, content)
+        right = files.pop(name)
+        packed(case, files, name, wrong_idx(random, right, "images" in name))
     for name, content in files.items():
         case.write(f"data/own/{name}", content)
     manifest(case, 'kind = "mnist"\npath = "../data/own"')
+
+
+def wrong_idx(random, right, is_images):
+    """An IDX file that is wrong in one respect; `None` for an absent one."""
+    huge = random.choice([0, 1, 19, 21, 2**16, 2**31 - 1, 2**32 - 1])
+    edge = random.choice([8, 0, 1, 2**16, 2**32 - 1])
+    images = [
+        lambda: formats.idx_images(20, magic=random.choice([2049, 0, 2**32 - 1])),
+        lambda: formats.idx_images(20, claimed=(huge, edge, edge)),
+        lambda: formats.idx_images(20, bytes_left=random.choice([1, 700])),
+    ]
+    labels = [
+        lambda: formats.idx_labels(20, magic=2051),
+        lambda: formats.idx_labels(20, claimed=huge),
+        lambda: formats.idx_labels(20, largest=250),
+    ]
+    any_file = [
+        lambda: change_bytes(random, right), lambda: b"", lambda: right + bytes(random.choice([1, 10**7])), lambda: None,
+    ]
+    return random.choice([*any_file, *(images if is_images else labels)])()
 
 
 def packed(case, files, name, content):
@@ -192,13 +210,20 @@ def weights(case):
         lambda: formats.safetensors(tensors, header=json.dumps(right).encode()),
         lambda: formats.safetensors(tensors, header=b"[" * random.choice([100, 10**6])),
         lambda: formats.safetensors(tensors, header=b'{"a":' * random.choice([100, 10**5])),
-        lambda: formats.safetensors({**tensors, name: (random.choice(["F64", "I64", "BOOL", "F8_E5M2", "U128", "", "F16"]), shape, content)}),
-        lambda: formats.safetensors({**tensors, name: (kind, random.choice([[], [0], [2**32, 2**32], [-1], [2**63, 2], [1] * 5000]), content)}),
+        lambda: formats.safetensors({**tensors, name: (random.choice([
+            "F64", "I64", "BOOL", "F8_E5M2", "U128", "", "F16",
+        ]), shape, content)}),
+        lambda: formats.safetensors({**tensors, name: (kind, random.choice([
+            [], [0], [2**32, 2**32], [-1], [2**63, 2], [1] * 5000,
+        ]), content)}),
         lambda: formats.safetensors({**tensors, name: (kind, shape, struct.pack("<f", float("nan")) * (len(content) // 4))}),
         lambda: formats.safetensors({key: value for key, value in tensors.items() if key != name}),
-        lambda: formats.safetensors({**tensors, random.choice(["\x1b[31m", "ä", "x" * 100_000, "", "a\nb"]): (kind, shape, content)}),
+        lambda: formats.safetensors({**tensors, random.choice([
+            "\x1b[31m", "ä", "x" * 100_000, "", "a\nb",
+        ]): (kind, shape, content)}),
         lambda: formats.safetensors({**tensors, **{f"extra.{index}": ("F32", [1], b"abcd") for index in range(5000)}}),
-        lambda: whole + bytes(random.choice([1, 10**6])), lambda: b"", lambda: bytes(7), lambda: whole[: random.randrange(len(whole))],
+        lambda: whole + bytes(random.choice([1, 10**6])), lambda: b"", lambda: bytes(7),
+        lambda: whole[: random.randrange(len(whole))],
     ]
     case.write("experiments/first.safetensors", random.choice(choices)())
     case.write("experiments/own.csv", table())
@@ -249,6 +274,7 @@ KINDS = [csv, csv, csv, images, images, images, idx, idx, weights, weights, weig
 
 def case(case):
     """Makes one hostile dataset and runs a manifest on it."""
+    case.open()
     kind = case.random.choice(KINDS)
     case.note(kind.__name__)
     kind(case)

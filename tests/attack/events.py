@@ -16,24 +16,35 @@ code = ["script.sh"]
 metrics = { val_loss = { better = "lower" }, speed = { better = "higher", time = true } }
 SCRAPE
 [limits]
-time = 8
+time = 4
 grace = 0.2
 
 [measure]
 repeats = 2
 """
 
-SCRAPES = ["", "", "", "[models.mine.scrape]\nval_loss = 'loss ([^ ]*)'\nspeed = 'speed (.*)'\n", "[models.mine.scrape]\nval_loss = '(a*)*b ?(\\\\S*)'\n"]
+SCRAPES = [
+    "", "", "", "[models.mine.scrape]\nval_loss = 'loss ([^ ]*)'\nspeed = 'speed (.*)'\n",
+    "[models.mine.scrape]\nval_loss = '(a*)*b ?(\\\\S*)'\n",
+]
 NUMBERS = [
-    "0", "1", "-1", "0.5", "NaN", "Infinity", "-Infinity", "1e999", "-1e308", "1e-320", "9" * 400, "18446744073709551616", "-9223372036854775809", "null",
-    "true", '"1"', '"\\u001b[31m"', "[]", "{}", "[1]", '{"a": 1}', "01", "1.", ".5", "+1", "0x1", "1_0", '""', '"' + "x" * 100_000 + '"',
+    "0", "1", "-1", "0.5", "NaN", "Infinity", "-Infinity", "1e999", "-1e308", "1e-320", "9" * 400,
+    "18446744073709551616", "-9223372036854775809", "null", "true", '"1"', '"\\u001b[31m"', "[]", "{}", "[1]",
+    '{"a": 1}', "01", "1.", ".5", "+1", "0x1", "1_0", '""', '"' + "x" * 100_000 + '"',
 ]
 NAMES = [
-    "val_loss", "val_loss", "speed", "train_loss", "epoch", "step", "loss", "lr", "epochs", "steps_per_epoch", "parameters", "steps", "samples", "metrics",
-    "message", "event", "val_los", "\\u001b[31m", "", "ä", "x" * 5000, "key", "a,b", "=1+1", "a\\nb", "__proto__",
+    "val_loss", "val_loss", "speed", "train_loss", "epoch", "step", "loss", "lr", "epochs", "steps_per_epoch",
+    "parameters", "steps", "samples", "metrics", "message", "event", "val_los", "\\u001b[31m", "", "ä", "x" * 5000,
+    "key", "a,b", "=1+1", "a\\nb", "__proto__",
 ]
-KINDS = ["started", "progress", "epoch", "epoch", "epoch", "finished", "finished", "warning", "epok", "", "\\u001b[2J", "x" * 5000, "EPOCH"]
-MESSAGES = ["hello", "\\u001b[31mred", "\\u0000", "\\u202e", "a\\nb\\r\\tc", "x" * 200_000, "<script>alert(7)</script>", "=1+1", "\\ud800", "\\u009b31m", "|`*"]
+KINDS = [
+    "started", "progress", "epoch", "epoch", "epoch", "finished", "finished", "warning", "epok", "", "\\u001b[2J",
+    "x" * 5000, "EPOCH",
+]
+MESSAGES = [
+    "hello", "\\u001b[31mred", "\\u0000", "\\u202e", "a\\nb\\r\\tc", "x" * 200_000, "<script>alert(7)</script>",
+    "=1+1", "\\ud800", "\\u009b31m", "|`*",
+]
 
 
 def event(random):
@@ -41,14 +52,18 @@ def event(random):
     kind = random.randrange(14)
     if kind == 0:
         return random.choice([
-            b"", b"hello", b"null", b"[]", b"1", b'"x"', b"{", b"}", b"{}", b"\0", b"\x1b[31mred", b"\xff\xfe", b"\r", b" ", b'{"event"}', b"# x", b"nan",
-            b"{'event': 'epoch'}", b"=1+1", "ä漢🦀".encode(), b"\xef\xbb\xbf{}", b'{"event": "epoch"} {"event": "epoch"}', b'{"event": "epoch",}', b'"', b"\\",
+            b"", b"hello", b"null", b"[]", b"1", b'"x"', b"{", b"}", b"{}", b"\0", b"\x1b[31mred", b"\xff\xfe", b"\r",
+            b" ", b'{"event"}', b"# x", b"nan", b"{'event': 'epoch'}", b"=1+1", "ä漢🦀".encode(), b"\xef\xbb\xbf{}",
+            b'{"event": "epoch"} {"event": "epoch"}', b'{"event": "epoch",}', b'"', b"\\",
         ])
     if kind == 1:
         depth = random.choice([100, 128, 5000, 300_000])
-        return random.choice([b"[" * depth, b'{"a":' * depth, b'{"event": "epoch", "val_loss": ' + b"[" * depth + b"]" * depth + b"}"])
+        within = b'{"event": "epoch", "val_loss": ' + b"[" * depth + b"]" * depth + b"}"
+        return random.choice([b"[" * depth, b'{"a":' * depth, within])
     if kind == 2:
-        return random.choice([b"x", b'{"event": "warning", "message": "', b" ", b"\0"]) * random.choice([1000, 100_000, 3_000_000])
+        return random.choice([
+            b"x", b'{"event": "warning", "message": "', b" ", b"\0",
+        ]) * random.choice([1000, 100_000, 3_000_000])
     if kind == 3:
         return f'{{"event": "warning", "message": "{random.choice(MESSAGES)}"}}'.encode()
     if kind in (4, 5, 6):
@@ -72,21 +87,29 @@ def payload(random):
 
 # What the script does with the payload; each may end as it likes.
 DEEDS = [
-    'cat payload >> "$FIELDTRIAL_EVENTS"', 'cat payload >> "$FIELDTRIAL_EVENTS"', 'cat payload >> "$FIELDTRIAL_EVENTS"',
-    'cat payload > "$FIELDTRIAL_EVENTS"; : > "$FIELDTRIAL_EVENTS"; cat payload >> "$FIELDTRIAL_EVENTS"', "cat payload", "cat payload >&2",
-    'head -c 20 payload >> "$FIELDTRIAL_EVENTS"; sleep 0.1; tail -c +21 payload >> "$FIELDTRIAL_EVENTS"', 'rm "$FIELDTRIAL_EVENTS"',
-    'rm "$FIELDTRIAL_EVENTS"; mkdir "$FIELDTRIAL_EVENTS"', 'rm "$FIELDTRIAL_EVENTS"; mkfifo "$FIELDTRIAL_EVENTS"',
-    'ln -sf /dev/zero "$FIELDTRIAL_EVENTS"', 'ln -sf /dev/null "$FIELDTRIAL_EVENTS"', 'chmod 0 "$FIELDTRIAL_EVENTS"; cat payload >> "$FIELDTRIAL_EVENTS"',
-    'rm -rf "$(dirname "$FIELDTRIAL_EVENTS")"', 'rm "$FIELDTRIAL_ORDER"', 'truncate -s 300000000 "$FIELDTRIAL_EVENTS"',
-    'head -c 100000000 /dev/zero | tr "\\0" "\\n" >> "$FIELDTRIAL_EVENTS"', "head -c 200000000 /dev/zero", "yes loss 1 | head -n 500000",
-    'yes \'{"event": "epoch", "val_loss": 1}\' | head -n 100000 >> "$FIELDTRIAL_EVENTS"', 'yes >> "$FIELDTRIAL_EVENTS"', "kill -9 $$", "kill -STOP $$",
-    "exec >&- 2>&-", "sleep 1000 & setsid sleep 1000 &", "exit 255", "printf 'loss \\033[31m\\nspeed 1\\n'", "printf 'loss nan\\nspeed -1e999\\n'",
-    "(trap '' TERM; sleep 1000) &", "trap '' TERM INT; sleep 1000", "ulimit -n 3; cat payload", "printf 'loss 1\\r\\nloss 2\\0loss 3\\n'",
+    'cat payload >> "$FIELDTRIAL_EVENTS"', 'cat payload >> "$FIELDTRIAL_EVENTS"',
+    'cat payload >> "$FIELDTRIAL_EVENTS"',
+    'cat payload > "$FIELDTRIAL_EVENTS"; : > "$FIELDTRIAL_EVENTS"; cat payload >> "$FIELDTRIAL_EVENTS"',
+    "cat payload", "cat payload >&2",
+    'head -c 20 payload >> "$FIELDTRIAL_EVENTS"; sleep 0.1; tail -c +21 payload >> "$FIELDTRIAL_EVENTS"',
+    'rm "$FIELDTRIAL_EVENTS"', 'rm "$FIELDTRIAL_EVENTS"; mkdir "$FIELDTRIAL_EVENTS"',
+    'rm "$FIELDTRIAL_EVENTS"; mkfifo "$FIELDTRIAL_EVENTS"', 'ln -sf /dev/zero "$FIELDTRIAL_EVENTS"',
+    'ln -sf /dev/null "$FIELDTRIAL_EVENTS"', 'chmod 0 "$FIELDTRIAL_EVENTS"; cat payload >> "$FIELDTRIAL_EVENTS"',
+    'rm -rf "$(dirname "$FIELDTRIAL_EVENTS")"', 'rm "$FIELDTRIAL_ORDER"',
+    'truncate -s 300000000 "$FIELDTRIAL_EVENTS"',
+    'head -c 30000000 /dev/zero | tr "\\0" "\\n" >> "$FIELDTRIAL_EVENTS"', "head -c 60000000 /dev/zero",
+    "yes loss 1 | head -n 500000",
+    'yes \'{"event": "epoch", "val_loss": 1}\' | head -n 100000 >> "$FIELDTRIAL_EVENTS"',
+    'yes >> "$FIELDTRIAL_EVENTS"', "kill -9 $$", "kill -STOP $$", "exec >&- 2>&-", "sleep 1000 & setsid sleep 1000 &",
+    "exit 255", "printf 'loss \\033[31m\\nspeed 1\\n'", "printf 'loss nan\\nspeed -1e999\\n'",
+    "(trap '' TERM; sleep 1000) &", "trap '' TERM INT; sleep 1000", "ulimit -n 3; cat payload",
+    "printf 'loss 1\\r\\nloss 2\\0loss 3\\n'",
 ]
 
 
 def case(case):
     """Runs a program that misbehaves, twice by its repeats."""
+    case.open()
     random = case.random
     case.write("experiments/payload", payload(random))
     deeds = [random.choice(DEEDS) for _ in range(random.choice([1, 1, 1, 2]))]

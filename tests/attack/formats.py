@@ -36,7 +36,8 @@ def idx_images(count, size=8, magic=2051, claimed=None, bytes_left=0):
 
 def idx_labels(count, magic=2049, claimed=None, largest=2):
     """An IDX file of labels."""
-    return struct.pack(">II", magic, claimed if claimed is not None else count) + bytes(index % (largest + 1) for index in range(count))
+    header = struct.pack(">II", magic, claimed if claimed is not None else count)
+    return header + bytes(index % (largest + 1) for index in range(count))
 
 
 def bomb(megabytes, start=b""):

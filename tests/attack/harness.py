@@ -6,7 +6,6 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import dataclass
@@ -122,7 +121,7 @@ class Case:
     """A numbered case of an attack. Its random numbers depend on seed, attack and number alone.
 
     The program runs in `project`, some folders below `root`, so that a path such as `../../x` leads to a place that is
-    watched. `outputs` is beside `root` and is not.
+    watched.
     """
 
     def __init__(self, options, attack, number, workspace):
@@ -135,7 +134,8 @@ class Case:
         self.base = workspace / f"{attack}-{number}"
         self.root = self.base / "root"
         self.project = self.root / "above" / "home" / "project"
-        self.outputs = self.base / "outputs"
+        # Outputs are files without a name.
+        self.outputs = workspace
         self.notes = []
         self.is_kept = options.case is not None
         # Signals that have met a process.
@@ -143,7 +143,7 @@ class Case:
 
     def open(self):
         """Makes the folders."""
-        for folder in (self.project / "experiments", self.outputs, self.root / "tmp"):
+        for folder in (self.project / "experiments", self.root / "tmp"):
             folder.mkdir(parents=True)
 
     def close(self):
@@ -180,9 +180,8 @@ class Case:
 
     def environment(self, more=None):
         """The environment of the program: nothing of the user's, and the marker."""
-        python = os.path.dirname(sys.executable)
         return {
-            "PATH": f"{python}:/usr/local/bin:/usr/bin:/bin",
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
             "HOME": str(self.root / "above" / "home"),
             "TMPDIR": str(self.root / "tmp"),
             "FIELDTRIAL_CACHE": str(self.base / "cache"),

@@ -14,14 +14,11 @@ WIDER = SLOW.replace("hidden = 8", "hidden = 12")
 
 # What is disturbed: name of the project, arguments of the run, and where its facts are.
 RUNS = [
-    ("slow", ("run", MANIFEST, "--no-report"), 3),
-    ("slow", ("run", MANIFEST), 1),
+    ("slow", ("run", MANIFEST, "--no-report"), 3), ("slow", ("run", MANIFEST), 1),
     ("slow", ("run", MANIFEST, "--no-report", "--jobs", "2"), 3),
     ("slow-search", ("run", MANIFEST, "--no-report", "--jobs", "2"), 3),
-    ("slow", ("run", MANIFEST, "--shard", "1/2"), 2),
-    ("command", ("run", MANIFEST, "--no-report"), 3),
-    ("command", ("run", MANIFEST, "--no-report", "--jobs", "2"), 2),
-    ("ab", AB, 1),
+    ("slow", ("run", MANIFEST, "--shard", "1/2"), 2), ("command", ("run", MANIFEST, "--no-report"), 3),
+    ("command", ("run", MANIFEST, "--no-report", "--jobs", "2"), 2), ("ab", AB, 1),
 ]
 
 
@@ -128,6 +125,7 @@ def finish(case, arguments):
 
 def case(case):
     """Disturbs a run one to three times, then finishes it and holds its facts against the undisturbed ones."""
+    case.open()
     random = case.random
     name, arguments, _ = random.choices(RUNS, weights=[share for _, _, share in RUNS])[0]
     folder, seconds = undisturbed(case, name, arguments)

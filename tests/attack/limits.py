@@ -13,11 +13,14 @@ RUN = ("run", MANIFEST, "--no-report")
 RESULTS = "reports/tiny"
 # Commands with any output, on a project that has results.
 COMMANDS = [
-    RUN, ("run", MANIFEST), ("run", MANIFEST, "--format", "json"), ("plan", MANIFEST), ("plan", MANIFEST, "--format", "json"),
-    ("report", RESULTS), ("report", RESULTS, "--context"), ("compare", RESULTS, RESULTS), ("status", RESULTS), ("list",),
-    ("list", "sections"), ("list", "models", "--format", "json"), ("schema",), ("completions", "bash"), ("--help",), ("doctor",),
-    ("textconv", f"{RESULTS}/runs.csv"), ("helper", "python"), ("merge", MANIFEST), ("run", MANIFEST, "--dry-run"), ("plan", "absent.toml"),
+    RUN, ("run", MANIFEST), ("run", MANIFEST, "--format", "json"), ("plan", MANIFEST),
+    ("plan", MANIFEST, "--format", "json"), ("report", RESULTS), ("report", RESULTS, "--context"),
+    ("compare", RESULTS, RESULTS), ("status", RESULTS), ("list",), ("list", "sections"),
+    ("list", "models", "--format", "json"), ("schema",), ("completions", "bash"), ("--help",), ("doctor",),
+    ("textconv", f"{RESULTS}/runs.csv"), ("helper", "python"), ("merge", MANIFEST), ("run", MANIFEST, "--dry-run"),
+    ("plan", "absent.toml"),
 ]
+FAKETIME = ("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib64/faketime/libfaketime.so.1")
 ALL_CODES = (0, 1, 2, 3, 4)
 
 
@@ -29,7 +32,9 @@ def outputs(case):
         shutil.rmtree(case.project / "reports")
     command = random.choice(COMMANDS)
     full, closed = "/dev/full", "-"
-    one, two = random.choice([(full, None), (None, full), (full, full), (closed, None), (None, closed), (closed, closed), (full, closed)])
+    one, two = random.choice([
+        (full, None), (None, full), (full, full), (closed, None), (None, closed), (closed, closed), (full, closed),
+    ])
     case.note(f"stdout {one}, stderr {two}")
     redirect = "".join(f" {number}>{'&-' if to == closed else to}" for number, to in ((1, one), (2, two)) if to)
     ended = case.run(*command, before=("sh", "-c", f'exec "$0" "$@"{redirect}'))
@@ -57,8 +62,9 @@ def files(case):
     put(case, "tiny")
     size = case.random.choice([0, 1, 100, 512, 2000, 4096, 20_000, 100_000])
     case.note(f"files of at most {size} bytes")
-    # The outputs of the case are files too; a full pipe's end is not.
-    ended = case.run(*case.random.choice([RUN, ("run", MANIFEST)]), limits=[(resource.RLIMIT_FSIZE, size)], stderr=subprocess.DEVNULL)
+    # Standard error is a file of the case, to which the limit would apply too.
+    limits = [(resource.RLIMIT_FSIZE, size)]
+    ended = case.run(*case.random.choice([RUN, ("run", MANIFEST)]), limits=limits, stderr=subprocess.DEVNULL)
     check_without_outputs(ended, False)
 
 
@@ -99,11 +105,13 @@ def surroundings(case):
     """Strange environments: folders that are not there, sizes of terminals, names that are no text."""
     put(case, "tiny")
     strange = [
-        {"TMPDIR": "/nonexistent"}, {"TMPDIR": "/dev/null"}, {"HOME": ""}, {"HOME": "/nonexistent"}, {"PATH": ""}, {"COLUMNS": "0"},
-        {"COLUMNS": "1"}, {"COLUMNS": "99999999999"}, {"COLUMNS": "-1"}, {"TERM": "\x1b[31m"}, {"NO_COLOR": ""}, {"CLICOLOR_FORCE": "1"},
-        {"RAYON_NUM_THREADS": "0"}, {"RAYON_NUM_THREADS": "100000"}, {"RAYON_NUM_THREADS": "x"}, {"LANG": "\udcff"}, {"TZ": "\udcff/../x"},
-        {"FIELDTRIAL_CACHE": "/dev/null/x"}, {"FIELDTRIAL_ORDER": "/dev/zero"}, {"RUST_BACKTRACE": "full"}, {"RUST_LOG": "trace"},
-        {"OMP_NUM_THREADS": "-1"}, {"CUDA_VISIBLE_DEVICES": "x" * 100_000}, {"MALLOC_ARENA_MAX": "0"}, {"RUST_MIN_STACK": "1"},
+        {"TMPDIR": "/nonexistent"}, {"TMPDIR": "/dev/null"}, {"HOME": ""}, {"HOME": "/nonexistent"}, {"PATH": ""},
+        {"COLUMNS": "0"}, {"COLUMNS": "1"}, {"COLUMNS": "99999999999"}, {"COLUMNS": "-1"}, {"TERM": "\x1b[31m"},
+        {"NO_COLOR": ""}, {"CLICOLOR_FORCE": "1"}, {"RAYON_NUM_THREADS": "0"}, {"RAYON_NUM_THREADS": "100000"},
+        {"RAYON_NUM_THREADS": "x"}, {"LANG": "\udcff"}, {"TZ": "\udcff/../x"}, {"FIELDTRIAL_CACHE": "/dev/null/x"},
+        {"FIELDTRIAL_ORDER": "/dev/zero"}, {"RUST_BACKTRACE": "full"}, {"RUST_LOG": "trace"},
+        {"OMP_NUM_THREADS": "-1"}, {"CUDA_VISIBLE_DEVICES": "x" * 100_000}, {"MALLOC_ARENA_MAX": "0"},
+        {"RUST_MIN_STACK": "1"},
     ]
     variables = case.random.choice(strange)
     case.note(ascii(str(variables)[:100]))
@@ -158,11 +166,14 @@ def later_runs(ended):
 
 def clock(case):
     """The clock jumps, with libfaketime."""
-    library = next((path for path in ("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib64/faketime/libfaketime.so.1") if os.path.exists(path)), None)
+    library = next((path for path in FAKETIME if os.path.exists(path)), None)
     if library is None:
         raise Skipped("libfaketime is not installed")
     put(case, case.random.choice(["tiny", "search"]))
-    moment = case.random.choice(["@1970-01-01 00:00:01", "@2038-01-19 03:14:05", "@2100-01-01 00:00:00", "+0 x1000", "-100d", "@1960-01-01 00:00:00"])
+    moment = case.random.choice([
+        "@1970-01-01 00:00:01", "@2038-01-19 03:14:05", "@2100-01-01 00:00:00", "+0 x1000", "-100d",
+        "@1960-01-01 00:00:00",
+    ])
     case.note(moment)
     properties.ends_well(case.run(*RUN, env={"LD_PRELOAD": library, "FAKETIME": moment}))
 
@@ -177,13 +188,14 @@ def strange_places(case):
 
 
 KINDS = [
-    outputs, outputs, outputs, pipe, files, files, descriptors, descriptors, memory, memory, threads, surroundings, surroundings,
-    disk, disk, read_only, clock, strange_places,
+    outputs, outputs, outputs, pipe, files, files, descriptors, descriptors, memory, memory, threads, surroundings,
+    surroundings, disk, disk, read_only, clock, strange_places,
 ]
 
 
 def case(case):
     """Runs under one hard condition, then in good ones."""
+    case.open()
     kind = case.random.choice(KINDS)
     case.note(kind.__name__)
     kind(case)

@@ -1,6 +1,7 @@
 """Mutants of every shipped manifest: `plan` shows them, or refuses them at their places, and writes nothing."""
 
 import shutil
+import sys
 
 import properties
 from harness import Violation
@@ -16,6 +17,7 @@ PLACELESS = (
 
 def shared_project(folder):
     """What the shipped manifests name, without the manifests: two of one name in a folder would be a warning."""
+    (folder / "tmp").mkdir()
     manifests = shutil.ignore_patterns("*.toml")
     shutil.copytree(REPOSITORY / "experiments", folder / "above/home/project/experiments", ignore=manifests)
 
@@ -42,22 +44,28 @@ def check_places(ended):
         properties.shows_places(ended)
 
 
-def case(case):
-    """Plans one mutant."""
-    # A folder of all cases: making one for each would take longer than planning.
-    root = case.shared("manifests", shared_project)
-    project = root / "above/home/project"
-    manifest = project / "experiments" / "mutant.toml"
-    manifest.write_bytes(mutant(case))
-    if case.options.case is not None:
-        case.write("experiments/mutant.toml", manifest.read_bytes())
+def check(case, content):
+    """Plans a mutant in a folder of all cases: making one for each would take longer than planning."""
+    case.root = case.shared("manifests", shared_project)
+    case.project = case.root / "above/home/project"
+    case.write("experiments/mutant.toml", content)
     explain = case.random.choice([[], [], ["--explain"], ["--format", "csv"], ["--format", "json"]])
-    before = properties.tree(root)
-    ended = case.run("plan", "experiments/mutant.toml", *explain, cwd=project, seconds=60)
+    before = properties.tree(case.root)
+    ended = case.run("plan", "experiments/mutant.toml", *explain, seconds=60)
     properties.ends_well(ended, codes=(0, 2))
     check_places(ended)
+    properties.is_untouched(before, properties.tree(case.root), case.root)
+
+
+def case(case):
+    """Plans one mutant, and keeps it where a property does not hold."""
+    content = mutant(case)
     try:
-        properties.is_untouched(before, properties.tree(root), root)
+        check(case, content)
     except Violation:
-        shutil.rmtree(root)
+        shutil.rmtree(case.root)
         raise
+    finally:
+        if case.options.case is not None or sys.exc_info()[0]:
+            case.base.mkdir(exist_ok=True)
+            case.base.joinpath("mutant.toml").write_bytes(content)

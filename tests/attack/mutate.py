@@ -17,10 +17,11 @@ VALUES = [
 
 # Expressions of declared layers.
 EXPRESSIONS = [
-    "1 / 0", "0 * width", "-width", "width - 1000000", "9223372036854775807 + 1", "9223372036854775807 * 9223372036854775807",
-    "width * width * width * width", "((((width))))", "(" * 200 + "1" + ")" * 200, "(" * 20000, "1" + " + 1" * 5000,
-    "here.features / 3", "here.nothing", "width.width", "width %", "* 2", "", " ", "1e400", "0.1", "-9223372036854775808 / -1",
-    "classes * 1000000007", "breadth", "w" * 5000, "1 2", "ä", "\u202e1", "2 ** 64", "--1", "min(1, 2)", "here", "depth / depth",
+    "1 / 0", "0 * width", "-width", "width - 1000000", "9223372036854775807 + 1",
+    "9223372036854775807 * 9223372036854775807", "width * width * width * width", "((((width))))",
+    "(" * 200 + "1" + ")" * 200, "(" * 20000, "1" + " + 1" * 5000, "here.features / 3", "here.nothing", "width.width",
+    "width %", "* 2", "", " ", "1e400", "0.1", "-9223372036854775808 / -1", "classes * 1000000007", "breadth",
+    "w" * 5000, "1 2", "ä", "\u202e1", "2 ** 64", "--1", "min(1, 2)", "here", "depth / depth",
 ]
 
 VALUE = re.compile(r"""(?<==\s)(?:"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|\[[^\]\n]*\]|\{[^}\n]*\}|[^\s,#\]}]+)""")
@@ -43,12 +44,10 @@ def mistyped(random, word):
     """A word with a slip: letters swapped, dropped, doubled, another one, or something stranger."""
     at = random.randrange(len(word) or 1)
     return random.choice([
-        word[:at] + word[at + 1 :],
-        word[:at] + word[at : at + 1] * 2 + word[at + 1 :],
+        word[:at] + word[at + 1 :], word[:at] + word[at : at + 1] * 2 + word[at + 1 :],
         word[:at] + word[at + 1 : at + 2] + word[at : at + 1] + word[at + 2 :],
-        word[:at] + random.choice("qzx_-9") + word[at:],
-        word.upper(), f'"{word}.{word}"', f"{word}.a.b", "ä", '""', f'"{word * random.choice([2, 500])}"',
-        r'"\u001b[2J"', r'"\u0000"', r'"a\nb"', "a.b.c.d.e",
+        word[:at] + random.choice("qzx_-9") + word[at:], word.upper(), f'"{word}.{word}"', f"{word}.a.b", "ä", '""',
+        f'"{word * random.choice([2, 500])}"', r'"\u001b[2J"', r'"\u0000"', r'"a\nb"', "a.b.c.d.e",
     ])
 
 
@@ -64,7 +63,8 @@ def value(random, old, others):
         depth = random.choice([3, 60, 2000])
         return "{ a = " * depth + "1" + " }" * depth
     if kind == 3:
-        return "[" + ", ".join(str(random.choice([number, number // 2, -number])) for number in range(random.choice([3, 2000]))) + "]"
+        numbers = [random.choice([number, number // 2, -number]) for number in range(random.choice([3, 2000]))]
+        return "[" + ", ".join(map(str, numbers)) + "]"
     if kind == 4:
         return "[" + old + ", " + random.choice([old, "1", '"x"']) + "]"
     if kind in (5, 6, 7) and others:
@@ -146,7 +146,7 @@ def change_expression(random, text):
 def add_lines(random, text):
     """Adds keys or sections, few or many, somewhere."""
     lines = text.split("\n")
-    number = random.choice([1, 1, 5, 5, 30, 30, 150, 150, 150, 3000])
+    number = random.choice([1, 1, 5, 5, 30, 30, 30, 150, 150, 150] * 3 + [3000])
     shape = random.choice([
         "wrong-{} = 1", "[wrong.s{}]", "[models.m{}]\nkind = \"mlp\"", "[[matrices]]\nname = \"m{}\"", "a{} = [",
         "[variants.v{}]\n\"train.epochs\" = -1", "\"train.x{}\" = [1, 2]", "[datasets.d{}]\nkind = \"digits\"",

@@ -10,12 +10,14 @@ from projects import MANIFEST, TINY, copy, finished
 SCRIPT = "<script>alert(7)</script>"
 # Names with characters that HTML, Markdown, CSV, spreadsheets, terminals, shells and file systems interpret.
 NAMES = [
-    SCRIPT, "<img src=x onerror=alert(7)>", "\"><svg onload=alert(7)>", "'", '"', '""', "a,b", "a\nb", "a\r\nb", "\t", "\x1b[31mred", "\x1b]0;title\x07",
-    "\x9b31m", "\0", "\x7f", "=1+1", "+1", "-1", "@SUM(A1)", "=cmd|' /C calc'!A0", "|", "||", "a|b", "`", "```", "*x*", "_x_", "[x](javascript:alert(7))",
-    "![x](http://127.0.0.1/x)", "# x", "- x", "1. x", "> x", "\\", "\\n", "&lt;", "&amp;", "&", "../../x", "..", ".", "/", "/tmp/fieldtrial-attack-outside",
-    "~", "$HOME", "$(id)", "`id`", ";id", "*", "?", "{}", "{{ report }}", "{% raw %}", "%s%n", "-", "--help", "--", "", " ", "  x  ", "ä漢🦀", "e\u0301",
-    "\u202egpj.exe", "\u2066x\u2069", "\ufeff", "\u2028", "\u00a0", "x" * 300, "x" * 5000, "ä" * 200, "a=b", "a=1,b=2", "model=mlp", "CON", "nul", "a:b",
-    "</details>", "</table>", "<!--", "]]>", "</script>", "</style>", "<!-- x -->", "\U0010ffff", "\u0085", "templates", "bench", ".store", "runs.csv",
+    SCRIPT, "<img src=x onerror=alert(7)>", "\"><svg onload=alert(7)>", "'", '"', '""', "a,b", "a\nb", "a\r\nb", "\t",
+    "\x1b[31mred", "\x1b]0;title\x07", "\x9b31m", "\0", "\x7f", "=1+1", "+1", "-1", "@SUM(A1)", "=cmd|' /C calc'!A0",
+    "|", "||", "a|b", "`", "```", "*x*", "_x_", "[x](javascript:alert(7))", "![x](http://127.0.0.1/x)", "# x", "- x",
+    "1. x", "> x", "\\", "\\n", "&lt;", "&amp;", "&", "../../x", "..", ".", "/", "/tmp/fieldtrial-attack-outside",
+    "~", "$HOME", "$(id)", "`id`", ";id", "*", "?", "{}", "{{ report }}", "{% raw %}", "%s%n", "-", "--help", "--",
+    "", " ", "  x  ", "ä漢🦀", "e\u0301", "\u202egpj.exe", "\u2066x\u2069", "\ufeff", "\u2028", "\u00a0", "x" * 300,
+    "x" * 5000, "ä" * 200, "a=b", "a=1,b=2", "model=mlp", "CON", "nul", "a:b", "</details>", "</table>", "<!--",
+    "]]>", "</script>", "</style>", "<!-- x -->", "\U0010ffff", "\u0085", "templates", "bench", ".store", "runs.csv",
 ]
 
 
@@ -36,7 +38,10 @@ def manifest(case):
     text = TINY
     for _ in range(random.choice([1, 1, 2, 3])):
         name = random.choice(NAMES)
-        place = random.choice(["title", "question", "name", "model", "dataset", "variant", "axis", "value", "unit", "report", "compare", "save", "key", "matrices"])
+        place = random.choice([
+            "title", "question", "name", "model", "dataset", "variant", "axis", "value", "unit", "report", "compare",
+            "save", "key", "matrices",
+        ])
         case.note(f"{place} {ascii(name[:60])}")
         text = named(random, text, place, quoted(name))
     return text
@@ -54,9 +59,11 @@ def named(random, text, place, name):
         return text.replace("[datasets.plane]", f"[datasets.{name}]").replace('dataset = ["plane"]', f"dataset = [{name}]")
     if place == "variant":
         variants = f'\n[variants.{name}]\n"train.clip" = 1.0\n[variants.other]\n"train.clip" = 2.0\n'
-        return text.replace("batch-size = [8, 16]", f"variant = [{name}, \"other\"]\nbatch-size = [8]") + variants + '\n[compare]\ntreatment = "variant"\n'
+        text = text.replace("batch-size = [8, 16]", f'variant = [{name}, "other"]\nbatch-size = [8]')
+        return text + variants + '\n[compare]\ntreatment = "variant"\n'
     more = {
-        "axis": f"\n[matrix.zip]\n{name} = [1, 2]\n", "value": f'\n[losses.{name}]\nkind = "mse"\n', "key": f"\n[limits]\n{name} = 1\n",
+        "axis": f"\n[matrix.zip]\n{name} = [1, 2]\n", "value": f'\n[losses.{name}]\nkind = "mse"\n',
+        "key": f"\n[limits]\n{name} = 1\n",
         "unit": f"\n[cost]\ncurrency = {name}\n", "report": f'\n[report]\ntemplates = ["analysis", {name}]\n',
         "compare": f"\n[compare]\ntreatment = {name}\n",
     }
@@ -73,7 +80,9 @@ def in_manifest(case):
     ended = case.run("run", MANIFEST, *case.random.choice([[], ["--verbose"], ["--format", "json"]]))
     properties.ends_well(ended)
     for results in sorted((case.project / "reports").glob("*")):
-        for command in (["plan", MANIFEST], ["report", str(results), "--template", "profiling"], ["compare", str(results), str(results), "--out", str(results / "out")]):
+        for command in (["plan", MANIFEST], [
+            "report", str(results), "--template", "profiling",
+        ], ["compare", str(results), str(results), "--out", str(results / "out")]):
             properties.ends_well(case.run(*command), codes=(0, 1, 2, 3, 4))
         for folder in (results, results / "out"):
             properties.files_are_plain(folder)
@@ -87,14 +96,19 @@ def in_arguments(case):
     name = argument(random.choice(NAMES))
     case.note(ascii(name[:60]))
     command = random.choice([
-        ["run", MANIFEST, f"--as={name}"], ["run", MANIFEST, f"--only={name}"], ["run", MANIFEST, f"--only=batch-size={name}"],
-        ["run", MANIFEST, f"--set={name}"], ["run", MANIFEST, f"--set={name}=1"], ["run", MANIFEST, f"--set=title={name}"],
-        ["run", MANIFEST, f"--set=models.mlp.hidden={name}"], ["run", name], ["run", MANIFEST, f"--jobs={name}"], ["run", MANIFEST, f"--shard={name}"],
-        ["plan", name], ["plan", MANIFEST, f"--explain={name}"], ["plan", MANIFEST, f"--only={name}"], ["report", name], ["report", "tiny", f"--template={name}"],
-        ["report", "tiny", f"--lang={name}", "--template=comparison"], ["compare", name], ["compare", "tiny", name], ["compare", "tiny", f"--along={name}"],
-        ["compare", "tiny", "--along=batch-size", f"--before={name}"], ["merge", name], ["status", name], ["list", name], ["list", "model", MANIFEST, name],
-        ["new", name], ["new", "x", f"--data={name}"], ["completions", name], ["helper", name], ["textconv", name], ["verify", name, "--model=x", "--reference=y"],
-        ["verify", MANIFEST, f"--model={name}", f"--reference={name}"], ["check-command", MANIFEST, f"--model={name}"], ["ab", name, MANIFEST], ["schema", name], [name],
+        ["run", MANIFEST, f"--as={name}"], ["run", MANIFEST, f"--only={name}"],
+        ["run", MANIFEST, f"--only=batch-size={name}"], ["run", MANIFEST, f"--set={name}"],
+        ["run", MANIFEST, f"--set={name}=1"], ["run", MANIFEST, f"--set=title={name}"],
+        ["run", MANIFEST, f"--set=models.mlp.hidden={name}"], ["run", name], ["run", MANIFEST, f"--jobs={name}"],
+        ["run", MANIFEST, f"--shard={name}"], ["plan", name], ["plan", MANIFEST, f"--explain={name}"],
+        ["plan", MANIFEST, f"--only={name}"], ["report", name], ["report", "tiny", f"--template={name}"],
+        ["report", "tiny", f"--lang={name}", "--template=comparison"], ["compare", name], ["compare", "tiny", name],
+        ["compare", "tiny", f"--along={name}"], ["compare", "tiny", "--along=batch-size", f"--before={name}"],
+        ["merge", name], ["status", name], ["list", name], ["list", "model", MANIFEST, name], ["new", name],
+        ["new", "x", f"--data={name}"], ["completions", name], ["helper", name], ["textconv", name],
+        ["verify", name, "--model=x", "--reference=y"],
+        ["verify", MANIFEST, f"--model={name}", f"--reference={name}"],
+        ["check-command", MANIFEST, f"--model={name}"], ["ab", name, MANIFEST], ["schema", name], [name],
         ["submit", name], ["run", MANIFEST, f"--max-failures={name}"], ["compare", "tiny", "tiny", f"--only={name}"],
     ])
     ended = case.run(*command)
@@ -115,6 +129,7 @@ def pages_are_escaped(results):
 
 def case(case):
     """One manifest or one command with hostile names."""
+    case.open()
     before = properties.tree(case.root)
     if case.random.random() < 0.5:
         in_manifest(case)
