@@ -74,6 +74,12 @@ test-slurm *ARGS:
 test-search-kill:
     cargo test --release --test it -- search_kill:: --ignored --nocapture
 
+# Hostile manifests, results, data, templates, names and programs, signals and limits, ten minutes long: docs/architecture.md
+[group('test')]
+attack *ARGS:
+    cargo build --release
+    python3 tests/attack/attack.py "$@"
+
 # The CUDA path on its stand-in, which computes on the CPU: every operation, and the whole program
 [group('test')]
 test-cuda *ARGS:
