@@ -1,9 +1,9 @@
 //! [`Fingerprints`]: cached digests of data files, so that planning reads a folder only once.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::base::file;
 use crate::base::temporary::remove_left;
 use crate::datasets::FingerprintCache;
 use crate::plan::{PlanInputs, results_root};
@@ -19,7 +19,7 @@ impl Fingerprints {
     /// The cache in the manifest's results root; empty if the file is missing or cannot be read.
     pub(super) fn beside(manifest: &Path) -> Self {
         let path = results_root(manifest).join(".store/fingerprints.json");
-        let text = fs::read(&path).unwrap_or_default();
+        let text = file::read(&path).unwrap_or_default();
         let cache: FingerprintCache = serde_json::from_slice(&text).unwrap_or_default();
         Self {
             path,

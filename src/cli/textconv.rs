@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::base::file;
 use crate::base::text::visible;
 use crate::diag::Failure;
 use crate::results;
@@ -27,7 +28,7 @@ pub(super) struct TextconvArguments {
 }
 
 pub(super) fn textconv(arguments: &TextconvArguments) -> Outcome {
-    let bytes = std::fs::read(&arguments.file).map_err(|error| {
+    let bytes = file::read(&arguments.file).map_err(|error| {
         let title = format!("cannot read `{}`: {error}", arguments.file.display());
         Failure::plain(title, None)
     })?;

@@ -11,6 +11,7 @@ use minijinja::{AutoEscape, Environment, Output, State, UndefinedBehavior};
 
 use super::plot::STYLE;
 use super::{ReportError, mistake};
+use crate::base::text::{one_line, visible};
 use crate::base::units::human_bytes;
 
 /// Templates with the names of their files.
@@ -98,9 +99,9 @@ pub fn own_templates(folder: &Path) -> Vec<(String, String)> {
         let endings = FORMATS.map(|format| format!(".{format}.j2"));
         let name = endings.iter().find_map(|ending| file.strip_suffix(ending));
         if let Some(name) = name.filter(|name| !SHARED.contains(name)) {
-            let about: &mut String = found.entry(name.to_owned()).or_default();
+            let about: &mut String = found.entry(visible(name).into_owned()).or_default();
             if about.is_empty() {
-                first_comment(&text).clone_into(about);
+                *about = one_line(first_comment(&text));
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::base::text::visible;
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Node, Table};
 
@@ -51,7 +52,7 @@ pub(super) fn read(
                     .help("it is the first part of the cells' keys"),
             );
         }
-        matrix.name = Some(name.unwrap_or_default().into());
+        matrix.name = Some(visible(name.unwrap_or_default()).into());
         places.push(place);
         read.push(matrix);
     }

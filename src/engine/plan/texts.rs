@@ -30,7 +30,8 @@ pub(super) fn text(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> 
         let expected = format!("`{name}`: expected a string");
         mistakes.push(node.unexpected(&expected, "expected a string"));
     }
-    node.as_str().map(|text| visible(text).into_owned())
+    let text = node.as_str()?.replace("\r\n", "\n");
+    Some(visible(&text).into_owned())
 }
 
 /// A text, or one for each language.

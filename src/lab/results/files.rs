@@ -19,7 +19,7 @@ use crate::base::file;
 /// # Errors
 /// [`ResultsError::Unwritable`]; the old content is unchanged then.
 pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, ResultsError> {
-    if fs::read(path).is_ok_and(|old| old == bytes) {
+    if file::read(path).is_ok_and(|old| old == bytes) {
         return Ok(false);
     }
     replace(path, |file| file.write_all(bytes))?;

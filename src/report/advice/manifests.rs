@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use crate::base::file;
 use crate::plan::{toml_key, toml_text};
 use crate::report::ReportError;
 use crate::report::view::{Cell, View};
@@ -34,7 +35,8 @@ pub(super) struct OwnFile {
 impl OwnFile {
     /// Writes it and returns its path. Without content it goes, but for a file of the user's own.
     pub(super) fn write(self) -> Result<Option<PathBuf>, ReportError> {
-        let is_ours = fs::read_to_string(&self.path).is_ok_and(|text| text.starts_with(self.mark));
+        let is_ours =
+            file::read(&self.path).is_ok_and(|text| text.starts_with(self.mark.as_bytes()));
         match self.text {
             Some(text) if is_ours || !self.path.exists() => {
                 write_if_changed(&self.path, text.as_bytes())?;

@@ -1,12 +1,12 @@
 //! Images that costly evaluations made.
 
-use std::fs;
 use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
+use crate::base::file;
 use crate::base::png;
 use crate::base::text::count;
 use crate::report::section::Section;
@@ -64,12 +64,12 @@ fn embed(image: &mut SampleContext, folder: Option<&Path>) {
     let path = folder
         .filter(|_| is_plain)
         .map(|folder| folder.join("samples").join(&image.file));
-    let Some(file) = path.and_then(|path| fs::read(path).ok()) else {
+    let Some(bytes) = path.and_then(|path| file::read(&path).ok()) else {
         return;
     };
-    if let Some((width, height)) = png::size(&file) {
+    if let Some((width, height)) = png::size(&bytes) {
         (image.width, image.height) = (width, height);
-        image.base64 = STANDARD.encode(&file);
+        image.base64 = STANDARD.encode(&bytes);
     }
 }
 

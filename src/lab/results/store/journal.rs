@@ -300,7 +300,7 @@ pub struct JournalFile {
 impl JournalFile {
     /// Whether a program is writing to it; `false` also if the file system has no locks.
     pub fn is_in_use(&self) -> bool {
-        let file = File::open(&self.path);
+        let file = file::open(&self.path);
         file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 }

@@ -44,6 +44,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::base::file;
 use crate::base::temporary::remove_left;
 use crate::event::StepRow;
 
@@ -302,7 +303,8 @@ fn stem(path: &Path) -> String {
 
 /// Whether a store of this version exists; another version is refused.
 fn check_version(folder: &Path) -> Result<bool, StoreError> {
-    let Ok(found) = fs::read_to_string(folder.join("format")) else {
+    let found = file::read(&folder.join("format"));
+    let Some(found) = found.ok().and_then(|text| String::from_utf8(text).ok()) else {
         return Ok(false);
     };
     if found.trim() == STORE_VERSION.to_string() {

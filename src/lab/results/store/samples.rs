@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::base::file;
 use crate::base::hash::Digest;
 use crate::event::Sample;
 
@@ -31,7 +32,7 @@ impl Store {
     /// [`StoreError::System`], also if the file's digest is not the one that the worker reported.
     pub fn take_sample(&self, sample: &Sample) -> Result<(), StoreError> {
         let wrong = StoreError::system("read", &sample.path);
-        let bytes = match fs::read(&sample.path) {
+        let bytes = match file::read(&sample.path) {
             Ok(bytes) if Digest::new().with(&bytes).short() == sample.digest => bytes,
             Ok(_) => return Err(wrong(io::Error::other("it is not what the worker wrote"))),
             Err(error) => return Err(wrong(error)),
@@ -52,7 +53,7 @@ impl Store {
     pub fn sample(&self, digest: &str) -> Option<Vec<u8>> {
         // It may stand in a `plan.json` that comes from elsewhere.
         let path = is_image_digest(digest).then(|| sample_path(digest))?;
-        let bytes = fs::read(self.folder.join(path)).ok()?;
+        let bytes = file::read(&self.folder.join(path)).ok()?;
         (Digest::new().with(&bytes).short() == digest).then_some(bytes)
     }
 }
