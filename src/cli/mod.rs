@@ -55,6 +55,7 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 
 use crate::base::shell;
+use crate::base::text::into_visible;
 use crate::diag::Failure;
 use crate::plan::probe_devices_by;
 use crate::report::render_apart_by;
@@ -204,9 +205,16 @@ fn survive_file_limit() {
 
 /// Prints what was asked for (`--help`, `--version`) on standard output, a mistake in the arguments on standard error.
 fn help_or_mistake(error: &clap::Error) -> Outcome {
-    let printed = error.print();
-    if !error.use_stderr() {
-        printed?;
+    let text = error.render().to_string();
+    let shown = into_visible(text.replace("\r\n", "\n"));
+    if shown == text {
+        let printed = error.print();
+        if !error.use_stderr() {
+            printed?;
+        }
+    } else {
+        // An argument has characters that a terminal acts on.
+        eprint!("{shown}");
     }
     Ok(u8::try_from(error.exit_code()).unwrap_or(exit_code::MISTAKE))
 }

@@ -135,6 +135,16 @@ fn threads_have_a_bound_and_a_warning_below_it() {
 }
 
 #[test]
+fn mistakes_in_arguments_show_no_control_characters() {
+    for argument in ["\u{9b}31m", "a\r\nb", "\u{1b}[31m"] {
+        let ended = project().run(&["list", argument]);
+        assert_eq!(ended.code, 2, "{}", ended.stderr);
+        let is_shown = |letter: char| !letter.is_control() || letter == '\n';
+        assert!(ended.stderr.chars().all(is_shown), "{:?}", ended.stderr);
+    }
+}
+
+#[test]
 fn weights_are_saved_below_the_results_only() {
     for name in ["/tmp/x", "../../../../experiments/tiny", "a/b", "..", ""] {
         let manifest = with("epochs = 2", &format!("epochs = 2\nsave-to = {name:?}"));

@@ -143,8 +143,8 @@ impl Launch for WorkerProgram {
         let mut child = match self.spawn(share.threads) {
             Ok(child) => child,
             Err(error) => {
-                let reason = format!("panicked: cannot start a worker: {error}");
-                return RunOutcome::empty(Status::Panicked, reason);
+                let reason = format!("cannot start a worker: {error}");
+                return RunOutcome::empty(Status::Failed, reason);
             }
         };
         let grace = Duration::try_from_secs_f64(job.spec.limits.grace).unwrap_or_default();
