@@ -34,14 +34,14 @@ KEPT = 20
 # Each attack with its share of the time. With these, 30 minutes on two idle cores are more than 10,000 mutants, 1,000
 # damaged stores and 200 kills.
 ATTACKS = {
-    "manifests": (manifests.case, 6),
-    "stores": (stores.case, 5),
-    "kills": (kills.case, 6),
+    "manifests": (manifests.case, 7),
+    "stores": (stores.case, 7),
+    "kills": (kills.case, 5),
     "limits": (limits.case, 2),
-    "data": (data.case, 4),
+    "data": (data.case, 3),
     "templates": (templates.case, 2),
     "names": (names.case, 2),
-    "events": (events.case, 3),
+    "events": (events.case, 2),
 }
 
 
