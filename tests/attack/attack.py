@@ -15,6 +15,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
 from pathlib import Path
 
@@ -34,7 +35,7 @@ KEPT = 20
 # Each attack with its share of the time. With these, 30 minutes on two idle cores are more than 10,000 mutants, 1,000
 # damaged stores and 200 kills.
 ATTACKS = {
-    "manifests": (manifests.case, 7),
+    "manifests": (manifests.case, 9),
     "stores": (stores.case, 7),
     "kills": (kills.case, 5),
     "limits": (limits.case, 2),
@@ -122,6 +123,11 @@ def one_case(options, name, number, workspace, tallies):
         tell(options, case, violation)
     except Skipped as reason:
         tally.skipped[str(reason)] += 1
+    except Exception:
+        # A mistake of the suite ends neither the other cases nor unnoticed.
+        violation = Violation("suite", traceback.format_exc())
+        tally.violations.append((violation, number))
+        tell(options, case, violation)
     finally:
         case.close()
     if options.case is not None:
