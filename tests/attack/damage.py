@@ -101,7 +101,7 @@ def lose_folder(_random, path, results):
 
 def swap(random, path, results):
     """Two files of a kind have each other's content."""
-    alike = [other for other in files_of(results) if other.suffix == path.suffix and other.is_file()]
+    alike = [other for other in regular_files(results) if other.suffix == path.suffix]
     other = pick(random, alike or [path])
     one, two = path.read_bytes(), other.read_bytes()
     path.write_bytes(two)
@@ -153,9 +153,14 @@ DAMAGES = [
 ]
 
 
+def regular_files(results):
+    """The files of `files_of` that have not been replaced by a link, a pipe or a folder."""
+    return [path for path in files_of(results) if path.is_file() and not path.is_symlink()]
+
+
 def damage(random, results):
     """Damages one file, and returns what was done to which, in words."""
-    files = [path for path in files_of(results) if path.is_file() and not path.is_symlink()]
+    files = regular_files(results)
     if not files:
         return "nothing is left to damage"
     path = pick(random, files)

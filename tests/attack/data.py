@@ -67,7 +67,7 @@ def csv(case):
     elif shape == 1:
         content = content.decode().encode(random.choice(["utf-16", "utf-8-sig", "utf-32"]))
     elif shape == 2:
-        content = wide(random.choice([1, 2, 3000, 100_000]))
+        content = wide(random.choice([1, 2, 3000, 100_000, 1_000_000]))
     elif shape == 3:
         content = b"y\n" + b"1\n2\n" * random.choice([1, 30])
     elif shape == 4:

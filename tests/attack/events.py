@@ -4,7 +4,7 @@ import json
 import os
 
 import properties
-from harness import Violation
+from harness import OUTPUT, Violation
 from projects import MANIFEST
 
 HEAD = """name = "tiny"
@@ -138,8 +138,8 @@ def healthy(ended, results):
 
 
 def json_lines(ended, format):
-    """With `--format json`, every line of standard output is JSON."""
-    if format == ["--format", "json"]:
+    """With `--format json`, every line of standard output is JSON; of a very long output the end was not read."""
+    if format == ["--format", "json"] and len(ended.stdout) < OUTPUT:
         for line in ended.stdout.splitlines():
             try:
                 json.loads(line)

@@ -225,11 +225,14 @@ def processes(marker):
 
 
 def children(pid):
-    """IDs of a process's children, from `/proc`."""
-    try:
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
+    """IDs of the children that any thread of a process has started, from `/proc`."""
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += [int(child) for child in path.read_text().split()]
+        except OSError:
+            pass
+    return found
 
 
 def descendants(pid):
