@@ -22,10 +22,13 @@ pub struct Mistake {
     pub path: Vec<String>,
 }
 
+/// Most mistakes that are looked for in a section: each takes a few readings of the whole section.
+const MOST: usize = 1000;
+
 /// Reads a section as `T`.
 ///
 /// # Errors
-/// Every mistake in it: after each, the wrong key is left out and the rest is read again.
+/// Every mistake in it, at most a thousand: after each, the wrong key is left out and the rest is read again.
 pub fn typed<T: DeserializeOwned>(section: &Node) -> Result<T, Vec<Mistake>> {
     let first = match T::deserialize(section) {
         Ok(value) => return Ok(value),
@@ -38,7 +41,7 @@ pub fn typed<T: DeserializeOwned>(section: &Node) -> Result<T, Vec<Mistake>> {
         let found = locate::<T>(&rest, complaint);
         let is_last = matches!(found.mistake.complaint, Complaint::Missing { .. });
         mistakes.push(found.mistake);
-        if is_last || !remove(&mut rest, &found.entry) {
+        if is_last || mistakes.len() == MOST || !remove(&mut rest, &found.entry) {
             break;
         }
         next = T::deserialize(&rest).err();

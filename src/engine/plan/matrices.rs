@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::base::text::visible;
+use crate::base::text::one_line;
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Node, Table};
 
@@ -52,7 +52,7 @@ pub(super) fn read(
                     .help("it is the first part of the cells' keys"),
             );
         }
-        matrix.name = Some(visible(name.unwrap_or_default()).into());
+        matrix.name = Some(one_line(name.unwrap_or_default()).into());
         places.push(place);
         read.push(matrix);
     }

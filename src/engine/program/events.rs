@@ -20,6 +20,8 @@ pub(super) struct EventFile {
     path: PathBuf,
     position: u64,
     unread: Vec<u8>,
+    /// Where the next line begins in `unread`.
+    start: usize,
     line: usize,
 }
 
@@ -29,6 +31,7 @@ impl EventFile {
             path,
             position: 0,
             unread: Vec::new(),
+            start: 0,
             line: 0,
         }
     }
@@ -44,16 +47,17 @@ impl EventFile {
     /// A line without end, as a sentence.
     pub(super) fn next_line(&mut self) -> Result<Option<String>, String> {
         loop {
-            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.unread.drain(..=end).collect();
+            let rest = &self.unread[self.start..];
+            if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                let text = String::from_utf8_lossy(&rest[..end]).trim().to_owned();
+                self.start += end + 1;
                 self.line += 1;
-                let text = String::from_utf8_lossy(&line);
-                if text.trim().is_empty() {
+                if text.is_empty() {
                     continue;
                 }
-                return Ok(Some(text.trim().to_owned()));
+                return Ok(Some(text));
             }
-            if self.unread.len() > LONGEST_LINE {
+            if rest.len() > LONGEST_LINE {
                 return Err(format!(
                     "event {}: a line of more than {LONGEST_LINE} bytes",
                     self.line + 1
@@ -74,13 +78,15 @@ impl EventFile {
         });
         let count = read.unwrap_or(0);
         self.position += count as u64;
+        self.unread.drain(..self.start);
+        self.start = 0;
         self.unread.extend_from_slice(&piece[..count]);
         count > 0
     }
 
     /// The beginning of a line that has no end.
     pub(super) fn half_line(&self) -> Option<String> {
-        let text = String::from_utf8_lossy(&self.unread);
+        let text = String::from_utf8_lossy(&self.unread[self.start..]);
         let text: String = text.trim().chars().take(60).collect();
         (!text.is_empty()).then_some(text)
     }
