@@ -86,10 +86,10 @@ test-cuda *ARGS:
     [ $# -gt 0 ] || set -- device:: ops:: layers:: models:: losses:: optim:: tasks:: train:: verify::; cargo test --package fieldtrial-kernels --package fieldtrial-engine --features cuda-stand-in --lib -- "$@"
     cargo test --features cuda-stand-in --test it -- cuda::
 
-# Mutants of valid inputs for every reader, as many seconds for each format
+# Mutants of valid inputs for every reader: `FIELDTRIAL_FUZZ_SECONDS=600 just fuzz` for as long in each format
 [group('test')]
-fuzz SECONDS="60":
-    FIELDTRIAL_FUZZ_SECONDS="$1" cargo test --release --test it -- readers:: --ignored --nocapture
+fuzz *ARGS:
+    cargo test --release --test it -- readers:: --ignored --nocapture "$@"
 
 # AddressSanitizer over kernels and loader, ThreadSanitizer over loader and processes (Linux, x86-64; builds everything anew)
 [group('test')]
