@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::file;
-use crate::base::temporary::{PREFIX, mark};
+use crate::base::{file, temporary};
 
 const VERSION: u32 = 1;
 
@@ -121,10 +120,7 @@ impl Jobs {
         let write = || -> io::Result<()> {
             let folder = slurm_folder(results);
             fs::create_dir_all(&folder)?;
-            let mut file = tempfile::Builder::new()
-                .prefix(PREFIX)
-                .tempfile_in(&folder)?;
-            mark(file.as_file());
+            let mut file = temporary::create(&folder)?;
             file.write_all(&serde_json::to_vec_pretty(self)?)?;
             file.write_all(b"\n")?;
             file.as_file().sync_all()?;

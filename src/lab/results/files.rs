@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use crate::base::temporary::{PREFIX, mark};
+use crate::base::temporary;
 use crate::base::text::into_visible;
 
 use super::ResultsError;
@@ -33,10 +33,7 @@ pub(super) fn replace(
 ) -> Result<(), ResultsError> {
     let whole = || {
         let folder = path.parent().unwrap_or(Path::new("."));
-        let mut file = tempfile::Builder::new()
-            .prefix(PREFIX)
-            .tempfile_in(folder)?;
-        mark(file.as_file());
+        let mut file = temporary::create(folder)?;
         write(file.as_file_mut())?;
         // A full disk is detected here at the latest, before the old file is replaced.
         file.as_file().sync_all()?;

@@ -20,7 +20,7 @@ use rayon::prelude::*;
 use super::super::DatasetError;
 use super::decode::decode;
 use super::pixels::Rgb;
-use crate::base::temporary::{PREFIX, mark, remove_left};
+use crate::base::temporary::{self, remove_left};
 use crate::base::{file, os};
 
 const MAGIC: [u8; 16] = *b"fieldtrial px 1\n";
@@ -77,10 +77,7 @@ impl PixelFile {
         let unwritable = |error: io::Error| DatasetError::unwritable(&path, &error);
         fs::create_dir_all(folder).map_err(unwritable)?;
         remove_left(folder);
-        let mut file = tempfile::Builder::new();
-        let file = file.prefix(PREFIX).tempfile_in(folder);
-        let mut file = file.map_err(unwritable)?;
-        mark(file.as_file());
+        let mut file = temporary::create(folder).map_err(unwritable)?;
         write(file.as_file_mut(), &source, files, size).map_err(unwritable)?;
         let bytes = os::map_file(file.as_file()).map_err(unwritable)?;
         if is_settled {

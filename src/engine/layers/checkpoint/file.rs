@@ -8,7 +8,7 @@ use std::path::Path;
 use safetensors::{Dtype, SafeTensors, View};
 
 use super::{CheckpointError, Metadata, Mismatch, Tensor};
-use crate::base::temporary::{PREFIX, mark};
+use crate::base::temporary;
 
 /// Writes tensors to a safetensors file, with `metadata` in its header; atomically, by a temporary file in the same folder
 /// and a rename. The same values give the same bytes.
@@ -26,11 +26,7 @@ pub fn write(path: &Path, tensors: &[Tensor], metadata: &Metadata) -> Result<(),
         _ => Path::new("."),
     };
     let io = |source| CheckpointError::io(path, source);
-    let mut file = tempfile::Builder::new()
-        .prefix(PREFIX)
-        .tempfile_in(folder)
-        .map_err(io)?;
-    mark(file.as_file());
+    let mut file = temporary::create(folder).map_err(io)?;
     file.write_all(&header).map_err(io)?;
     file.write_all(data).map_err(io)?;
     file.as_file().sync_all().map_err(io)?;
