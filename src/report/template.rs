@@ -1,8 +1,7 @@
 //! Templates: found by name, rendered strictly, escaped by the format they write.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use minijinja::syntax::SyntaxConfig;
@@ -11,6 +10,7 @@ use minijinja::{AutoEscape, Environment, Output, State, UndefinedBehavior};
 
 use super::plot::STYLE;
 use super::{ReportError, mistake};
+use crate::base::file;
 use crate::base::text::{one_line, visible};
 use crate::base::units::human_bytes;
 
@@ -153,34 +153,27 @@ fn load(folder: Option<&Path>, name: &str) -> Result<Option<String>, minijinja::
 }
 
 /// The text of a file of the user's; `None` where there is none. A link that leads out of the folder, a pipe or a device is
-/// refused before it is opened: a report must not show other files, nor wait for one.
+/// refused: a report must not show other files, nor wait for one.
 ///
 /// # Errors
 /// Why it cannot be read, as a sentence.
 fn read_own(folder: &Path, name: &str) -> Result<Option<String>, String> {
     let said = |error: io::Error| error.to_string();
     let path = match folder.join(name).canonicalize() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         path => path.map_err(said)?,
     };
     if path.parent() != Some(&*folder.canonicalize().map_err(said)?) {
         return Err("it leads out of its folder".to_owned());
     }
-    if !path.metadata().map_err(said)?.is_file() {
-        return Err("it is not a file".to_owned());
-    }
-    let mut text = String::new();
-    let file = File::open(&path).map_err(said)?;
-    file.take(MOST_BYTES + 1)
-        .read_to_string(&mut text)
-        .map_err(said)?;
-    if text.len() as u64 > MOST_BYTES {
-        return Err(format!(
-            "a template has at most {}",
-            human_bytes(MOST_BYTES)
-        ));
-    }
-    Ok(Some(text))
+    let bytes = file::read_at_most(&path, MOST_BYTES).map_err(|error| match error.kind() {
+        ErrorKind::IsADirectory | ErrorKind::InvalidInput => "it is not a file".to_owned(),
+        ErrorKind::FileTooLarge => format!("a template has at most {}", human_bytes(MOST_BYTES)),
+        _ => said(error),
+    })?;
+    let text = String::from_utf8(bytes);
+    text.map(Some)
+        .map_err(|_| "stream did not contain valid UTF-8".to_owned())
 }
 
 /// Writes a value: escaped for Markdown where the template is one, by the library's own rules elsewhere.
