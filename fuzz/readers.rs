@@ -3,8 +3,10 @@
 //! None of them may panic, hang, or use memory out of proportion to its input; what they return does not matter. `cargo
 //! test` mutates the valid inputs (`tests/it/readers.rs`), cargo-fuzz looks for new ones (`fuzz/fuzz_targets/`).
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fieldtrial::base::Seed;
 use fieldtrial::datasets::{DatasetSpec, FingerprintCache, SampleMut};
@@ -211,7 +213,7 @@ fn run() -> StoredRun {
         phase_steps: 5,
     };
     StoredRun {
-        key: "model=mlp".to_owned(),
+        key: "model=mlp".into(),
         keys: RunKeys {
             cell_hash: "c".repeat(32),
             code_hash: "d".repeat(16),
@@ -221,22 +223,22 @@ fn run() -> StoredRun {
             block: 0,
             until: None,
         },
-        hash_parts: [("model".to_owned(), "a".repeat(64))].into(),
-        work_signature: "w".to_owned(),
-        kind: "k".to_owned(),
+        hash_parts: BTreeMap::from([("model".to_owned(), "a".repeat(64))]).into(),
+        work_signature: "w".into(),
+        kind: "k".into(),
         limits: serde_json::from_value(json!({})).expect("limits"),
         status: Status::Failed,
         reason: "a reason".to_owned(),
         facts: None,
         times: None,
-        epochs: Vec::new(),
+        epochs: Arc::default(),
         samples: Vec::new(),
         wall_s: 1.5,
         peak_rss_bytes: Some(1 << 20),
         cpu_s: Some(1.0),
         is_profiled: false,
         estimated_s: None,
-        session: Some("2026-01-01T00:00:00Z".to_owned()),
+        session: Some("2026-01-01T00:00:00Z".into()),
         start_s: Some(0.5),
     }
 }

@@ -39,9 +39,7 @@ pub fn everything(plan: &Plan) -> Result<Store, StoreError> {
     for journal in journals(&plan.results_folder)? {
         for entry in Entries::of(&journal.path)? {
             let mut run = entry?.run;
-            for epoch in &mut run.epochs {
-                epoch.steps = Vec::new();
-            }
+            run.take_steps();
             store.see(run);
         }
     }

@@ -139,7 +139,7 @@ impl Measure {
         }
         let row = cell.runs.iter().find(|row| row.seed == run.seed)?;
         let wall_s = run.wall_s.unwrap_or(f64::NAN);
-        let (facts, times) = (row.facts.as_ref()?, run.times.as_ref());
+        let (facts, times) = (row.facts.as_ref()?, run.times.as_deref());
         objective::value(&self.column, facts, times, wall_s, &[], None)
     }
 

@@ -220,7 +220,7 @@ impl<'a> Cell<'a> {
 
     /// The times of the runs that count.
     pub(crate) fn times(&self) -> impl Iterator<Item = &'a RunTimes> {
-        self.counted.iter().filter_map(|run| run.times.as_ref())
+        self.counted.iter().filter_map(|run| run.times.as_deref())
     }
 
     /// Why this cell has no values in a table.

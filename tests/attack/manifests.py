@@ -15,9 +15,18 @@ PLACELESS = (
 )
 
 
+# What the shipped manifests' `requires` run. Here they do nothing: with the words of a mutant, `xz` removes its input.
+PROGRAMS = ("bzip2", "gzip", "xz")
+
+
 def shared_project(folder):
     """What the shipped manifests name, without the manifests: two of one name in a folder would be a warning."""
     (folder / "tmp").mkdir()
+    (folder / "programs").mkdir()
+    for name in PROGRAMS:
+        program = folder / "programs" / name
+        program.write_text("#!/bin/sh\n")
+        program.chmod(0o755)
     manifests = shutil.ignore_patterns("*.toml")
     shutil.copytree(REPOSITORY / "experiments", folder / "above/home/project/experiments", ignore=manifests)
 
@@ -51,7 +60,8 @@ def check(case, content):
     case.write("experiments/mutant.toml", content)
     explain = case.random.choice([[], [], ["--explain"], ["--format", "csv"], ["--format", "json"]])
     before = properties.tree(case.root)
-    ended = case.run("plan", "experiments/mutant.toml", *explain, seconds=60)
+    path = {"PATH": str(case.root / "programs")}
+    ended = case.run("plan", "experiments/mutant.toml", *explain, env=path, seconds=60)
     properties.ends_well(ended, codes=(0, 2))
     check_places(ended)
     properties.is_untouched(before, properties.tree(case.root), case.root)

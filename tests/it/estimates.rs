@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use fieldtrial::event::{RunFacts, RunId, RunTimes, Status};
 use fieldtrial::execute::{Basis, Decision, Estimator, Expected, Why};
 use fieldtrial::manifest::Manifest;
-use fieldtrial::plan::{LimitsSpec, Plan, PlanInputs, PlanOptions, PlannedCell};
+use fieldtrial::plan::{Plan, PlanInputs, PlanOptions, PlannedCell};
 use fieldtrial::results::store::{RunConditions, Store, StoredRun};
 
 const MANIFEST: &str = r#"
@@ -59,27 +60,27 @@ fn run(cell: &PlannedCell, block: usize, conditions: &RunConditions) -> StoredRu
     let samples = samples(cell);
     let assessment_s = (block == 0).then_some(1.5);
     StoredRun {
-        key: cell.spec.key.clone(),
+        key: cell.spec.key.as_str().into(),
         keys: conditions.keys(cell, 42, block),
-        hash_parts: StoredRun::parts_of(cell),
-        work_signature: cell.work_signature.to_string(),
-        kind: cell.spec.kind(),
-        limits: LimitsSpec::default(),
+        hash_parts: StoredRun::parts_of(cell).into(),
+        work_signature: cell.work_signature.to_string().into(),
+        kind: cell.spec.kind().into(),
+        limits: Arc::default(),
         status: Status::Done,
         reason: String::new(),
-        facts: Some(RunFacts {
+        facts: Some(Arc::new(RunFacts {
             samples: samples as u64,
             steps: (samples / 10.0).ceil() as u64,
             flops_forward_per_sample: cell.flops_per_sample.expect("a formula"),
             ..RunFacts::default()
-        }),
-        times: Some(RunTimes {
+        })),
+        times: Some(Arc::new(RunTimes {
             train_s: 1.0,
             validation_s: 1.0,
             assessment_s,
             ..RunTimes::default()
-        }),
-        epochs: Vec::new(),
+        })),
+        epochs: Arc::default(),
         samples: Vec::new(),
         wall_s: 2.5 + assessment_s.unwrap_or(0.0),
         peak_rss_bytes: None,

@@ -126,7 +126,7 @@ fn offered(arguments: &SideArguments, setup: Setup<'_>, store: &Store) -> Vec<Of
         OfferedRun {
             name: RunName::of(&cell.spec.key, id),
             estimated_s: estimator.run(cell, id.block).map(|one| one.seconds),
-            kept_in: kept.and_then(|run| run.session.clone()),
+            kept_in: kept.and_then(|run| run.session.as_deref().map(str::to_owned)),
         }
     };
     let selected = selected(setup.plan, cells);

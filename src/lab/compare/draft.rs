@@ -154,7 +154,7 @@ fn are_the_same(before: &[&BlockRow], after: &[&BlockRow]) -> bool {
 
 /// The thread counts of the runs: `2`, or `2, 4`.
 fn threads(runs: &[&BlockRow]) -> String {
-    let counts = runs.iter().filter_map(|run| run.times.as_ref());
+    let counts = runs.iter().filter_map(|run| run.times.as_deref());
     let counts: BTreeSet<usize> = counts.map(|times| times.threads).collect();
     let texts: Vec<String> = counts.iter().map(ToString::to_string).collect();
     texts.join(", ")

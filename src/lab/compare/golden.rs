@@ -123,8 +123,8 @@ pub fn repeated(salt: f64, factor: fn(&str) -> f64) -> ResultSet {
                     start_s: Some(30.0 * (block * 10 + cell) as f64 + salt),
                     times: row
                         .times
-                        .as_ref()
-                        .map(|t| scaled(t, factor * drift * noise)),
+                        .as_deref()
+                        .map(|t| scaled(t, factor * drift * noise).into()),
                     ..row.clone()
                 }
             })
@@ -232,7 +232,7 @@ fn add_cell(set: &mut ResultSet) {
     let blocks: Vec<BlockRow> = blocks
         .map(|row| BlockRow {
             key: NEW.into(),
-            times: row.times.as_ref().map(|times| scaled(times, 4.0)),
+            times: row.times.as_deref().map(|times| scaled(times, 4.0).into()),
             ..row.clone()
         })
         .collect();

@@ -193,7 +193,7 @@ fn threads_and_exclusive_runs_must_agree() {
     let mut after = again();
     for row in &mut after.set.blocks {
         row.exclusive = false;
-        if let Some(times) = &mut row.times {
+        if let Some(times) = row.times_mut() {
             times.threads = 4;
         }
     }

@@ -148,7 +148,7 @@ struct Cost {
 
 impl Cost {
     fn of(run: &StoredRun) -> Option<Self> {
-        let (facts, times) = (run.facts.as_ref()?, run.times.as_ref()?);
+        let (facts, times) = (run.facts.as_ref()?, run.times.as_deref()?);
         let work_s = times.train_s + times.validation_s;
         let assessment_s = times.assessment_s.unwrap_or(0.0);
         let samples = facts.samples as f64;
@@ -188,11 +188,11 @@ impl Costs {
             let index = costs.all.len();
             costs.all.push(cost);
             for (basis, name) in [
-                (Basis::SameCell, &run.keys.cell_hash),
-                (Basis::SameWork, &run.work_signature),
-                (Basis::SameKind, &run.kind),
+                (Basis::SameCell, &*run.keys.cell_hash),
+                (Basis::SameWork, &*run.work_signature),
+                (Basis::SameKind, &*run.kind),
             ] {
-                let known = costs.known.entry((basis, name.clone()));
+                let known = costs.known.entry((basis, name.to_owned()));
                 known.or_default().push(index);
             }
         }

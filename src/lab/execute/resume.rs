@@ -112,7 +112,7 @@ type ByKey<'a> = HashMap<&'a str, Vec<&'a StoredRun>>;
 fn by_key(store: &Store) -> ByKey<'_> {
     let mut by_key = ByKey::new();
     for run in store.runs() {
-        by_key.entry(run.key.as_str()).or_default().push(run);
+        by_key.entry(&*run.key).or_default().push(run);
     }
     by_key
 }

@@ -93,8 +93,8 @@ impl View<'_> {
                 let scalars = RunScalars {
                     epochs: &run.epochs,
                     steps: &self.store.steps_of(&run.keys),
-                    facts: run.facts.as_ref(),
-                    times: run.times.as_ref(),
+                    facts: run.facts.as_deref(),
+                    times: run.times.as_deref(),
                 };
                 write_events(&path, scalars)?;
             }

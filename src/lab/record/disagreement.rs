@@ -64,7 +64,7 @@ pub fn agree(
     });
     differing.map_or(Ok(()), |(fact, values)| {
         Err(Disagreement {
-            key: first.key.clone(),
+            key: first.key.to_string(),
             seed: first.keys.seed,
             blocks: [first.keys.block, other.keys.block],
             fact,

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::event::{Job, RunEvent, RunId, RunOutcome, Sample, Status};
@@ -246,21 +247,22 @@ impl<'a> Recorder<'a> {
             }
             _ => {
                 let samples = self.keep_samples(outcome)?;
-                (outcome.facts.clone(), outcome.epochs.clone(), samples)
+                let facts = outcome.facts.clone().map(Arc::new);
+                (facts, outcome.epochs.clone().into(), samples)
             }
         };
         let is_profiled = self.keep_profile(&keys, &cell.spec, outcome)?;
         self.store.put(StoredRun {
-            key: cell.spec.key.clone(),
+            key: cell.spec.key.as_str().into(),
             keys,
-            hash_parts: StoredRun::parts_of(cell),
-            work_signature: cell.work_signature.to_string(),
-            kind: cell.spec.kind(),
-            limits: cell.spec.limits.as_ref().clone(),
+            hash_parts: StoredRun::parts_of(cell).into(),
+            work_signature: cell.work_signature.to_string().into(),
+            kind: cell.spec.kind().into(),
+            limits: cell.spec.limits.clone(),
             status: outcome.status,
             reason: outcome.reason.clone(),
             facts,
-            times: outcome.times.clone(),
+            times: outcome.times.clone().map(Arc::new),
             epochs,
             samples,
             wall_s: outcome.wall_s,
@@ -268,7 +270,7 @@ impl<'a> Recorder<'a> {
             cpu_s: outcome.cpu_s,
             is_profiled,
             estimated_s: job.estimated_s,
-            session: Some(self.session.id().to_owned()),
+            session: Some(self.session.id().into()),
             start_s: self.starts.remove(&job.id),
         })?;
         self.is_behind = true;

@@ -17,7 +17,7 @@ pub(super) fn leading<'a>(blocks: &[&'a StoredRun]) -> Option<&'a StoredRun> {
 pub(super) fn run_row(cell: &PlannedCell, run: &StoredRun) -> RunRow {
     let (status, reason) = run.end_of_facts();
     RunRow {
-        facts: run.facts.clone(),
+        facts: run.facts.as_deref().cloned(),
         ..empty_row(cell, run.keys.seed, status, reason)
     }
 }

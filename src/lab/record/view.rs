@@ -94,7 +94,7 @@ impl View<'_> {
 
     /// Adds the columns of times that commands told.
     fn add_times(&self, all: &mut ResultSet) {
-        let times = all.blocks.iter().filter_map(|block| block.times.as_ref());
+        let times = all.blocks.iter().filter_map(|block| block.times.as_deref());
         let names: BTreeSet<&String> = times.flat_map(|times| times.own.keys()).collect();
         let columns = names.into_iter().filter_map(|name| self.declared(name));
         let columns: Vec<ColumnInfo> = columns.collect();

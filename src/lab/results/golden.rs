@@ -182,7 +182,7 @@ fn add_cell(set: &mut ResultSet, cell: &Cell) {
         reason: reason.into(),
         env_id: ENV.into(),
         exclusive: true,
-        times: is_done.then(|| times(cell, block)),
+        times: is_done.then(|| times(cell, block).into()),
         peak_rss_bytes: is_done.then(|| 500_000_000 + 24_000_000 * u64::from(cell.batch)),
         cpu_s: is_done.then_some(61.25),
         wall_s: Some(if is_done { 31.5 } else { 3.25 }),

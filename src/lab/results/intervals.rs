@@ -38,7 +38,7 @@ fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
     let counted = counted_runs(blocks);
     let first = counted.first()?;
     let mut values = BTreeMap::new();
-    let own = counted.iter().filter_map(|block| block.times.as_ref());
+    let own = counted.iter().filter_map(|block| block.times.as_deref());
     let own: BTreeSet<&str> = own
         .flat_map(|times| times.own.keys())
         .map(|name| &**name)
@@ -66,7 +66,7 @@ fn timing_row(key: &str, blocks: &[&BlockRow]) -> Option<TimingRow> {
 /// most such runs; if some of these ran alone on the machine, only those.
 pub fn counted_runs<'a>(blocks: &[&'a BlockRow]) -> Vec<&'a BlockRow> {
     let measured = |block: &&&'a BlockRow| {
-        block.status == Status::Done && block.times.as_ref().is_some_and(RunTimes::are_measured)
+        block.status == Status::Done && block.times.as_deref().is_some_and(RunTimes::are_measured)
     };
     let mut runs: Vec<&BlockRow> = blocks.iter().filter(measured).copied().collect();
     if runs.iter().any(|run| run.exclusive) {
@@ -89,7 +89,7 @@ pub fn value(block: &BlockRow, column: &str) -> Option<f64> {
     if let Some(found) = of_parent.find(|known| known.name == column) {
         return (found.show)(block).parse().ok();
     }
-    let times = block.times.as_ref()?;
+    let times = block.times.as_deref()?;
     match TIMES.iter().find(|known| known.name == column) {
         Some(found) => show_time(found, times).parse().ok(),
         None => times.own.get(column)?.show_measured().parse().ok(),
@@ -141,6 +141,11 @@ mod tests {
     use crate::event::RunTimes;
 
     fn run(block: usize, step_ms: f64, env_id: &str) -> BlockRow {
+        let times = RunTimes {
+            measured_steps: Some(5),
+            step_ms,
+            ..RunTimes::default()
+        };
         BlockRow {
             key: "a".into(),
             seed: 1,
@@ -149,11 +154,7 @@ mod tests {
             reason: String::new(),
             env_id: env_id.into(),
             exclusive: true,
-            times: Some(RunTimes {
-                measured_steps: Some(5),
-                step_ms,
-                ..RunTimes::default()
-            }),
+            times: Some(times.into()),
             peak_rss_bytes: None,
             cpu_s: None,
             wall_s: None,

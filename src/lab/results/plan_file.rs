@@ -79,7 +79,7 @@ impl PlanFile {
         let time = if let Some(step) = value(run, "step_ms") {
             step / self.samples_per_step(cell)? as f64
         } else {
-            run.times.as_ref().filter(|times| times.is_of_command())?;
+            run.times.as_deref().filter(|times| times.is_of_command())?;
             1e3 * value(run, "total_s")?
         };
         (time > 0.0).then_some(time)
@@ -102,11 +102,28 @@ pub fn with_cells<C: Serialize>(frame: &impl Serialize, cells: &[C]) -> String {
     let line = |cell: &C| format!("    {}", serde_json::to_string(cell).unwrap_or_default());
     let lines: Vec<String> = cells.iter().map(line).collect();
     if lines.is_empty() {
-        return frame + "\n";
+        return escaped(frame + "\n");
     }
     // Only one key of this name is indented by two spaces, and strings contain no line breaks.
     let cells = format!("\n  \"cells\": [\n{}\n  ]", lines.join(",\n"));
-    frame.replacen("\n  \"cells\": []", &cells, 1) + "\n"
+    escaped(frame.replacen("\n  \"cells\": []", &cells, 1) + "\n")
+}
+
+/// JSON without the control characters that it allows in strings, U+007F to U+009F: a terminal acts on them too.
+fn escaped(json: String) -> String {
+    let is_control = |letter: char| matches!(letter, '\u{7f}'..='\u{9f}');
+    if !json.contains(is_control) {
+        return json;
+    }
+    let mut text = String::with_capacity(json.len());
+    for letter in json.chars() {
+        if is_control(letter) {
+            text += &format!("\\u{:04x}", u32::from(letter));
+        } else {
+            text.push(letter);
+        }
+    }
+    text
 }
 
 /// The part that every version has.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::base::text::{one_line, visible};
 use crate::event::{EpochRow, Metric, RunFacts, RunTimes};
@@ -153,13 +154,14 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
             cursor.skip(times);
         } else {
             let is_partial = cursor.is_empty_at(TIMES, "measured_steps");
-            row.times = Some(cursor.next_group(TIMES, RunTimes::default(), is_partial)?);
+            let read = cursor.next_group(TIMES, RunTimes::default(), is_partial)?;
+            row.times = Some(Arc::new(read));
         }
         row = cursor.next_group(RUN_COSTS, row, false)?;
         row = cursor.next_group(SESSIONS, row, false)?;
         for name in own_times(plan) {
             let value: Option<f64> = cursor.next()?;
-            if let (Some(times), Some(value)) = (&mut row.times, value) {
+            if let (Some(times), Some(value)) = (row.times_mut(), value) {
                 times.own.insert(name.to_owned(), value);
             }
         }

@@ -1,6 +1,7 @@
 //! The rows of the results files, as Rust values.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -195,7 +196,7 @@ pub struct BlockRow {
     /// Whether no other run ran at the same time.
     pub exclusive: bool,
     /// The times; `None` if none were measured.
-    pub times: Option<RunTimes>,
+    pub times: Option<Arc<RunTimes>>,
     /// Peak memory of the process as the parent measured it (`wait4`), in bytes.
     pub peak_rss_bytes: Option<u64>,
     /// CPU seconds of the process (user + system), from `wait4`.
@@ -208,6 +209,13 @@ pub struct BlockRow {
     pub session: Option<String>,
     /// Seconds from the start of the session to the start of the run.
     pub start_s: Option<f64>,
+}
+
+impl BlockRow {
+    /// The times, to change them; the stored run that they come from stays as it is.
+    pub fn times_mut(&mut self) -> Option<&mut RunTimes> {
+        self.times.as_mut().map(Arc::make_mut)
+    }
 }
 
 /// A row of `ops.csv`: an operation of a layer in the profiled steps of a run, or the rest of a phase.

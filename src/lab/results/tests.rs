@@ -69,7 +69,7 @@ fn results_from_before_a_column_are_read_without_it() {
         fs::write(folder.path().join(file), short).expect("writes");
     }
     let back = read(folder.path()).expect("reads");
-    let times = back.blocks.iter().find_map(|row| row.times.as_ref());
+    let times = back.blocks.iter().find_map(|row| row.times.as_deref());
     assert_eq!(times.expect("a measured run").improvement_per_s, None);
     let timing = &back.timings[0].values;
     assert!(timing.contains_key("peak_rss_bytes") && !timing.contains_key("improvement_per_s"));
@@ -91,6 +91,16 @@ fn the_same_results_again_change_no_file() {
     assert_eq!(write(folder.path(), &ddpm()).expect("compares").len(), 0);
     let names = fs::read_dir(folder.path()).expect("lists").count();
     assert_eq!(names, FILES.len());
+}
+
+#[test]
+fn plan_json_has_no_control_characters() {
+    let mut results = ddpm();
+    results.plan.title = "\u{7f}a\u{9b}31m".into();
+    let folder = tempfile::tempdir().expect("a folder");
+    write(folder.path(), &results).expect("writes");
+    let json = text(folder.path(), "plan.json");
+    assert!(json.contains(r#""title": "\u007fa\u009b31m""#), "{json}");
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn blocks_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
     let fields = rows.into_iter().map(|row| {
         let mut fields = order.identity(&row.key, row.seed);
         fields.extend(group(RUN_ENDS, Some(row)).map(|field| one_line(&field)));
-        let times = row.times.as_ref();
+        let times = row.times.as_deref();
         let show = |column| times.map_or_else(String::new, |times| show_time(column, times));
         fields.extend(TIMES.iter().map(show));
         fields.extend(group(RUN_COSTS, Some(row)));

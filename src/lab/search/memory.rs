@@ -25,7 +25,7 @@ pub(super) struct Memory {
     reader: Arc<Reader>,
     runs: HashMap<String, Vec<Known>>,
     /// Seconds from start to last end of each earlier invocation.
-    sessions: BTreeMap<String, f64>,
+    sessions: BTreeMap<Arc<str>, f64>,
     used: Used,
     cores: usize,
 }
@@ -71,12 +71,12 @@ impl Memory {
             if retry && run.status.is_failure() {
                 continue;
             }
-            let (facts, times) = (run.facts.as_ref(), run.times.as_ref());
+            let (facts, times) = (run.facts.as_deref(), run.times.as_deref());
             self.insert(Known {
                 keys: run.keys.clone(),
                 status: run.status,
                 reason: run.reason.clone(),
-                limits: run.limits.clone(),
+                limits: run.limits.as_ref().clone(),
                 values: self.reader.values(facts, times, run.wall_s, &run.epochs),
                 epochs: self.reader.replayed(&run.epochs),
             });

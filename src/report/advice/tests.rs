@@ -15,7 +15,7 @@ fn set(baseline: &Value, change: impl Fn(&mut RunTimes, f64, f64)) -> ResultSet 
     set.plan.report = json!({"templates": ["analysis"], "baseline": baseline});
     for block in &mut set.blocks {
         let (batch, workers) = axes(block);
-        if let Some(times) = &mut block.times {
+        if let Some(times) = block.times_mut() {
             change(times, batch, workers);
         }
     }

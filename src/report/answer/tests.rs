@@ -30,7 +30,7 @@ fn timed(cells: usize, runs: usize, ms: impl Fn(usize) -> f64) -> ResultSet {
         for block in 0..runs {
             let mut run = golden.clone();
             (run.key, run.block) = (key.clone(), block);
-            let times = run.times.as_mut().expect("a measured run");
+            let times = run.times_mut().expect("a measured run");
             times.step_ms = ms(cell) * (1.0 + 0.001 * block as f64 + 0.0001 * cell as f64);
             times.samples_per_s = 8000.0 / times.step_ms;
             times.epoch_s = None;
@@ -158,7 +158,7 @@ fn several_measures_have_a_pareto_front_and_no_best() {
     set.plan.report = json!({"answer": ["val_accuracy", "samples_per_s"]});
     for run in &mut set.blocks {
         let is_first = run.key == set.plan.cells[0].key;
-        let times = run.times.as_mut().expect("a measured run");
+        let times = run.times_mut().expect("a measured run");
         times.samples_per_s = if is_first { 200.0 } else { 100.0 };
     }
     set.timings = results::timings(&set.blocks);

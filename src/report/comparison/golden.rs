@@ -62,7 +62,7 @@ pub(crate) fn comparison() -> Comparison {
 fn changed(before: &ResultSet) -> ResultSet {
     let mut after = before.clone();
     for run in &mut after.blocks {
-        if let Some(times) = &mut run.times {
+        if let Some(times) = run.times_mut() {
             change(times);
         }
     }

@@ -196,7 +196,7 @@ fn is_the_step(subject: &Subject<'_>, key: &str) -> bool {
         .filter(|run| run.key == key)
         .collect();
     let counted = counted_runs(&blocks);
-    let mut times = counted.iter().filter_map(|run| run.times.as_ref());
+    let mut times = counted.iter().filter_map(|run| run.times.as_deref());
     times.all(|times| {
         let p = &times.phases;
         let sum = p.data_wait_ms + p.transfer_ms + p.forward_ms + p.loss_ms + p.backward_ms;

@@ -229,7 +229,7 @@ pub(super) fn r15(subject: &Subject<'_>) -> Vec<String> {
         return Vec::new();
     }
     let seconds = shared.iter();
-    let seconds = seconds.filter_map(|(_, run)| Some(run.times.as_ref()?.total_s));
+    let seconds = seconds.filter_map(|(_, run)| Some(run.times.as_deref()?.total_s));
     let sum = crate::base::units::human_seconds(seconds.sum());
     let expected = [
         format!(

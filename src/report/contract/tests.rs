@@ -108,7 +108,7 @@ fn a_section_of_one_format_only_is_found() {
 }
 
 fn first_times(set: &mut ResultSet) -> &mut crate::event::RunTimes {
-    set.blocks[0].times.as_mut().expect("a measured run")
+    set.blocks[0].times_mut().expect("a measured run")
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn r1_provenance() {
     });
     // The runs say that their peaks come from the manifest: such a column is not measured.
     let mut set = ddpm();
-    for times in set.blocks.iter_mut().filter_map(|run| run.times.as_mut()) {
+    for times in set.blocks.iter_mut().filter_map(|run| run.times_mut()) {
         times.memory_source = "limits.memory of the manifest".into();
     }
     assert!(!broken("R1", &Subject::of(&set)).is_empty());
@@ -175,7 +175,7 @@ fn r2_plausible_ranges() {
     told(clock, "of environment 5f3a9c01 is unknown: clock");
     told(
         |set| {
-            for times in set.blocks.iter_mut().filter_map(|run| run.times.as_mut()) {
+            for times in set.blocks.iter_mut().filter_map(|run| run.times_mut()) {
                 times.step_ms = -5.0;
             }
             set.timings = results::timings(&set.blocks);

@@ -34,7 +34,11 @@ impl Spared {
         let planned = usize::try_from(train.get("epochs")?.as_u64()?).ok()?;
         let step = trial.info.pruned.as_ref().map(|pruned| pruned.step + 1);
         let epochs = trial.epochs().or(step)?;
-        let times = trial.cell.blocks.iter().find_map(|run| run.times.as_ref());
+        let times = trial
+            .cell
+            .blocks
+            .iter()
+            .find_map(|run| run.times.as_deref());
         let inside = times.map(|times| times.train_s + times.validation_s);
         let seconds = inside.or_else(|| trial.wall_s());
         let left = planned.saturating_sub(epochs);

@@ -37,7 +37,7 @@ pub(crate) type Execution<'r> = (&'r Option<String>, [Option<u64>; 3], u64, usiz
 
 /// The execution that a row is about.
 pub(crate) fn execution(run: &BlockRow) -> Execution<'_> {
-    let total_s = run.times.as_ref().map(|times| times.total_s);
+    let total_s = run.times.as_deref().map(|times| times.total_s);
     let seconds = [run.start_s, run.wall_s, total_s].map(|seconds| seconds.map(f64::to_bits));
     (&run.session, seconds, run.seed, run.block)
 }

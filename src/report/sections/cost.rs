@@ -204,7 +204,7 @@ pub(crate) fn hours(view: &View<'_>, cell: &Cell<'_>) -> Hours {
 /// Seconds of a run; the worker's own where results of earlier versions have no other.
 pub(crate) fn wall_s(run: &BlockRow) -> Option<f64> {
     let inside = || {
-        let times = run.times.as_ref()?;
+        let times = run.times.as_deref()?;
         Some(times.total_s + times.assessment_s.unwrap_or(0.0))
     };
     run.wall_s.or_else(inside)
@@ -218,7 +218,7 @@ pub(crate) fn cores(view: &View<'_>, cell: &Cell<'_>, run: &BlockRow) -> Option<
     }
     // A run that failed has no times; it had the threads of the cell's other runs.
     let mut known = std::iter::once(run).chain(cell.blocks.iter().copied());
-    let threads = known.find_map(|run| Some(run.times.as_ref()?.threads as f64))?;
+    let threads = known.find_map(|run| Some(run.times.as_deref()?.threads as f64))?;
     Some(all.map_or(threads, |all| cores_of(view, run, threads, all)))
 }
 
@@ -286,7 +286,7 @@ mod tests {
                 run.exclusive = false;
                 run.wall_s = (run.status == Status::Done).then_some(3600.0);
                 run.start_s = None;
-                if let Some(times) = &mut run.times {
+                if let Some(times) = run.times_mut() {
                     times.threads = 1;
                 }
             }
@@ -307,7 +307,7 @@ mod tests {
                 // An hour of 24 runs side by side, on 2 cores.
                 (run.exclusive, run.start_s) = (false, Some(0.001 * place as f64));
                 run.wall_s = Some(3600.0);
-                if let Some(times) = &mut run.times {
+                if let Some(times) = run.times_mut() {
                     times.threads = 2;
                 }
             }

@@ -106,7 +106,7 @@ fn state(view: &View<'_>, cell: &Cell<'_>) -> &'static str {
 fn median(cell: &Cell<'_>, value: impl Fn(&GpuTimes) -> Option<f64>) -> Option<Interval> {
     let runs = cell.counted.iter();
     let values: Vec<f64> = runs
-        .filter_map(|run| value(&run.times.as_ref()?.gpu))
+        .filter_map(|run| value(&run.times.as_deref()?.gpu))
         .collect();
     interval_over_runs(&cell.info.key, &values)
 }
@@ -148,7 +148,7 @@ mod tests {
         let first = set.plan.cells[0].key.clone();
         let runs = set.blocks.iter_mut().filter(|run| run.key == first);
         for (run, busy) in runs.zip([80.0, 90.0, 85.0]) {
-            let Some(times) = &mut run.times else {
+            let Some(times) = run.times_mut() else {
                 continue;
             };
             times.gpu = GpuTimes {

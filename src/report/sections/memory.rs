@@ -36,10 +36,10 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let sources = sources(view);
     let mut fields = vec![
         peaks("peak, training", &sources, |run| {
-            run.times.as_ref()?.peak_train_bytes
+            run.times.as_deref()?.peak_train_bytes
         }),
         peaks("peak, validation", &sources, |run| {
-            run.times.as_ref()?.peak_validation_bytes
+            run.times.as_deref()?.peak_validation_bytes
         }),
         peaks("peak, process", "wait4", |run| run.peak_rss_bytes),
     ];
@@ -94,11 +94,11 @@ fn peaks<'f, 'a>(heading: &str, source: &str, get: fn(&BlockRow) -> Option<u64>)
 
 /// The computed parts of the first run that counts.
 fn parts<'c>(cell: &'c Cell<'_>) -> Option<&'c MemoryParts> {
-    Some(&cell.counted.first()?.times.as_ref()?.memory)
+    Some(&cell.counted.first()?.times.as_deref()?.memory)
 }
 
 fn device_memory(run: &BlockRow) -> Option<&DeviceMemoryTimes> {
-    Some(&run.times.as_ref()?.device_memory)
+    Some(&run.times.as_deref()?.device_memory)
 }
 
 /// Whether a cell ran on a device that has memory of its own.
@@ -139,7 +139,11 @@ fn peak(cell: &Cell<'_>, get: fn(&BlockRow) -> Option<u64>) -> Entry {
 
 /// The sources that the runs name.
 pub(crate) fn sources(view: &View<'_>) -> String {
-    let times = view.set.blocks.iter().filter_map(|run| run.times.as_ref());
+    let times = view
+        .set
+        .blocks
+        .iter()
+        .filter_map(|run| run.times.as_deref());
     let names = times.map(|times: &RunTimes| &*times.memory_source);
     let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
     if names.is_empty() {

@@ -74,7 +74,11 @@ fn steps(view: &View<'_>) -> Option<String> {
 }
 
 fn phases(view: &View<'_>) -> String {
-    let mut times = view.set.blocks.iter().filter_map(|run| run.times.as_ref());
+    let mut times = view
+        .set
+        .blocks
+        .iter()
+        .filter_map(|run| run.times.as_deref());
     if times.any(|times| times.observer_ratio.is_some()) {
         "Throughput comes from ordinary steps; phases on devices that run asynchronously come from extra synchronised \
          steps (the observer ratio in timings.csv says what that costs)."
@@ -87,7 +91,7 @@ fn phases(view: &View<'_>) -> String {
 /// What runs that shared the machine took, in sum and by the clock; `None` where each had it alone.
 fn side_by_side(view: &View<'_>, runs: &[&BlockRow]) -> Option<String> {
     let shared: Vec<&BlockRow> = runs.iter().copied().filter(|run| !run.exclusive).collect();
-    let times = shared.iter().filter_map(|run| run.times.as_ref());
+    let times = shared.iter().filter_map(|run| run.times.as_deref());
     let seconds: f64 = times.map(|times| times.total_s).sum();
     let sum = human_seconds(seconds);
     let sessions = parallel::sessions(view, shared.iter().copied());
@@ -141,7 +145,7 @@ fn held_out(view: &View<'_>) -> Option<String> {
 
 /// What costly evaluation took; `None` where there was none.
 fn assessment(runs: &[&BlockRow]) -> Option<String> {
-    let times = runs.iter().filter_map(|run| run.times.as_ref());
+    let times = runs.iter().filter_map(|run| run.times.as_deref());
     let seconds: Vec<f64> = times.filter_map(|times| times.assessment_s).collect();
     if seconds.is_empty() {
         return None;
@@ -156,7 +160,11 @@ fn assessment(runs: &[&BlockRow]) -> Option<String> {
 
 /// The different values of a run's property, in order; `None` where no run has it.
 fn distinct(view: &View<'_>, get: fn(&RunTimes) -> String) -> Option<String> {
-    let times = view.set.blocks.iter().filter_map(|run| run.times.as_ref());
+    let times = view
+        .set
+        .blocks
+        .iter()
+        .filter_map(|run| run.times.as_deref());
     let mut values: Vec<String> = times.map(get).filter(|text| !text.is_empty()).collect();
     values.sort_by_key(|text| (text.parse::<u64>().unwrap_or(u64::MAX), text.clone()));
     values.dedup();

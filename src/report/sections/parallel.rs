@@ -75,7 +75,7 @@ struct Span<'a> {
 impl<'a> Span<'a> {
     fn of(run: &'a BlockRow) -> Option<(&'a str, Self)> {
         let start = run.start_s?;
-        let threads = run.times.as_ref().map_or(1, |times| times.threads.max(1));
+        let threads = run.times.as_deref().map_or(1, |times| times.threads.max(1));
         let span = Self {
             run,
             start,
@@ -211,7 +211,7 @@ mod tests {
                 (run.block, run.exclusive) = (block, false);
                 (run.session, run.start_s, run.wall_s) =
                     (Some((*session).into()), Some(*start), Some(*wall));
-                run.times.as_mut().expect("a measured run").threads = 1;
+                run.times_mut().expect("a measured run").threads = 1;
                 run
             });
         set.blocks = runs.collect();

@@ -197,7 +197,7 @@ impl Target {
     pub(crate) fn seconds(&self, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {
         let until = self.epochs(cell, run.seed)? as f64;
         let epochs = facts_of(cell, run.seed)?.epochs as f64;
-        Some(run.times.as_ref()?.train_s * until / epochs)
+        Some(run.times.as_deref()?.train_s * until / epochs)
     }
 
     /// Of two values the better one is less.

@@ -175,7 +175,7 @@ fn figure(view: &View<'_>, cell: &Cell<'_>, column: &str) -> Option<(Interval, u
         (_, "memory_share", _) => headroom::share_interval(view, cell),
         (_, _, phase) => {
             let of_run = |run: &&BlockRow| match phase {
-                Some(phase) => share(run.times.as_ref()?, phase),
+                Some(phase) => share(run.times.as_deref()?, phase),
                 None => value(run, column),
             };
             let values: Option<Vec<f64>> = runs.map(of_run).collect();
@@ -288,7 +288,7 @@ mod tests {
     fn every_column_that_a_manifest_may_name_has_a_figure() {
         let mut set = ddpm();
         for run in &mut set.blocks {
-            if let Some(times) = &mut run.times {
+            if let Some(times) = run.times_mut() {
                 times.observer_ratio = Some(1.01);
                 times.assessment_s = Some(1.0);
                 times.checkpoint_bytes = Some(1);

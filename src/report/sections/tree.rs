@@ -67,7 +67,7 @@ fn table(view: &View<'_>, cell: &Cell<'_>, parts: &[Part], number: usize) -> Tab
 /// The runs that count, with their times.
 fn timed<'a>(cell: &Cell<'a>) -> impl Iterator<Item = (&'a BlockRow, &'a RunTimes)> {
     let runs = cell.counted.iter();
-    let times = runs.filter_map(|run| Some((*run, run.times.as_ref()?)));
+    let times = runs.filter_map(|run| Some((*run, run.times.as_deref()?)));
     // A command's time has no parts that are known.
     times.filter(|(_, times)| !times.is_of_command())
 }

@@ -117,7 +117,7 @@ mod tests {
         assert!(!about.contains("left out where"), "{about}");
         // The worker's own seconds lack profiled steps: 2.17 of 2 cores.
         for run in &mut set.blocks {
-            run.cpu_s = run.times.as_ref().map(|times| times.total_s * 2.17);
+            run.cpu_s = run.times.as_deref().map(|times| times.total_s * 2.17);
             run.wall_s = None;
         }
         let (fields, about) = first_row(&set);
@@ -125,7 +125,7 @@ mod tests {
         assert!(about.contains("left out where"), "{about}");
         // Nor do wall seconds count that cannot contain so many.
         for run in &mut set.blocks {
-            run.wall_s = run.times.as_ref().map(|times| times.total_s);
+            run.wall_s = run.times.as_deref().map(|times| times.total_s);
         }
         assert_eq!(first_row(&set).0, ["–", "–"]);
     }

@@ -26,7 +26,7 @@ fn with_accuracies(curves: [[f64; 4]; 2]) -> ResultSet {
             row.epoch.validation.insert("val_accuracy".into(), value);
         }
         for run in set.blocks.iter_mut().filter(|run| run.key == info.key) {
-            run.times.as_mut().expect("a measured run").train_s = 8.0;
+            run.times_mut().expect("a measured run").train_s = 8.0;
         }
     }
     set.timings = results::timings(&set.blocks);
@@ -135,7 +135,7 @@ fn a_treatment_stands_beside_everything_that_differs() {
 fn growth_of_memory_has_its_sign_and_zero_has_none() {
     let mut set = ddpm();
     for (index, run) in set.blocks.iter_mut().enumerate() {
-        if let Some(times) = &mut run.times {
+        if let Some(times) = run.times_mut() {
             times.memory_growth_bytes = Some(if index < 3 { -5 * 4096 } else { 0 });
         }
     }

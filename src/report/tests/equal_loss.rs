@@ -16,7 +16,7 @@ fn two_cells() -> results::ResultSet {
             row.epoch.validation.insert("val_loss".into(), loss);
         }
         for run in set.blocks.iter_mut().filter(|run| run.key == info.key) {
-            run.times.as_mut().expect("a measured run").train_s = seconds;
+            run.times_mut().expect("a measured run").train_s = seconds;
         }
     }
     set.timings = results::timings(&set.blocks);

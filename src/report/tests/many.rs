@@ -92,7 +92,7 @@ fn add(set: &mut ResultSet, golden: &ResultSet, number: usize) {
         if !is_done {
             (block.status, block.times) = (results::Status::Oom, None);
         }
-        if let Some(times) = &mut block.times {
+        if let Some(times) = block.times_mut() {
             times.samples_per_s *= speed * (batch as f64).sqrt();
             times.train_s *= samples as f64 / speed;
         }

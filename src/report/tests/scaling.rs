@@ -19,7 +19,7 @@ pub(in crate::report) fn sizes() -> results::ResultSet {
         let key = info.key.clone();
         let seconds = 0.01 * f64::from(samples).powf(0.8) * [1.02, 0.97, 1.0, 1.03, 0.99][index];
         for run in set.blocks.iter_mut().filter(|run| run.key == key) {
-            let times = run.times.as_mut().expect("a measured run");
+            let times = run.times_mut().expect("a measured run");
             (times.train_s, times.epoch_s) = (seconds, None);
         }
     }

@@ -70,7 +70,7 @@ fn d2_a_columns_unit_is_its_values_unit() {
     let mut set = set;
     let first = set.plan.cells[0].key.clone();
     for run in set.blocks.iter_mut().filter(|run| run.key == first) {
-        run.times.as_mut().expect("a measured run").epoch_s = None;
+        run.times_mut().expect("a measured run").epoch_s = None;
     }
     set.timings = results::timings(&set.blocks);
     let report = Report::of(&set);
@@ -115,7 +115,7 @@ fn d6_numerator_and_denominator_of_a_rate_cover_the_same_window() {
         json!({ "targets": [{ "name": "cores", "column": "core_share", "min": 0.8 }] });
     // CPU seconds with profiled steps, of a run whose seconds lack them: 2.17 of 2 cores.
     for run in &mut set.blocks {
-        run.cpu_s = run.times.as_ref().map(|times| times.total_s * 2.17);
+        run.cpu_s = run.times.as_deref().map(|times| times.total_s * 2.17);
         run.wall_s = None;
     }
     let report = Report::of(&set);
@@ -125,7 +125,7 @@ fn d6_numerator_and_denominator_of_a_rate_cover_the_same_window() {
     assert!(target.is_some_and(|why| why.starts_with("not measured")));
     // The seconds of the whole process contain both.
     for run in &mut set.blocks {
-        run.wall_s = run.times.as_ref().map(|times| times.total_s * 1.2);
+        run.wall_s = run.times.as_deref().map(|times| times.total_s * 1.2);
     }
     let report = Report::of(&set);
     let busy = texts(report.shown("utilisation"), "cores busy");
@@ -141,7 +141,7 @@ fn sizes_of_other_epochs() -> ResultSet {
         }
         let seconds = 0.01 * f64::from(1 << index) * [1.01, 0.99, 1.0, 1.02, 0.98][index];
         for run in set.blocks.iter_mut().filter(|run| run.key == info.key) {
-            run.times.as_mut().expect("a measured run").epoch_s = Some(seconds);
+            run.times_mut().expect("a measured run").epoch_s = Some(seconds);
         }
     }
     set.timings = results::timings(&set.blocks);
@@ -168,12 +168,14 @@ fn d7_a_ratio_has_one_definition_in_the_ranking_and_beside_its_prediction() {
     let planted = [[8.1, 10.3, 9.5], [10.07, 9.99, 9.1]];
     let keys: Vec<String> = set.plan.cells.iter().map(|cell| cell.key.clone()).collect();
     for run in &mut set.blocks {
-        let Some(times) = &mut run.times else {
+        let place = keys[..2].iter().position(|key| *key == run.key);
+        let block = run.block;
+        let Some(times) = run.times_mut() else {
             continue;
         };
         times.epoch_s = None;
-        if let Some(place) = keys[..2].iter().position(|key| *key == run.key) {
-            times.samples_per_s = planted[place][run.block];
+        if let Some(place) = place {
+            times.samples_per_s = planted[place][block];
         }
     }
     set.timings = results::timings(&set.blocks);
@@ -349,7 +351,7 @@ fn d17_the_time_of_an_epoch_that_was_cut_short_is_extrapolated_and_marked() {
         info.spec["train"]["steps-per-epoch"] = 6.into();
         info.whole_epoch_steps = Some(82);
     }
-    for times in set.blocks.iter_mut().filter_map(|run| run.times.as_mut()) {
+    for times in set.blocks.iter_mut().filter_map(|run| run.times_mut()) {
         times.epoch_s = None;
     }
     set.timings = results::timings(&set.blocks);

@@ -218,7 +218,7 @@ impl Store {
     fn insert(&mut self, run: StoredRun) {
         let runs = self.runs.entry(run.keys.cell_hash.clone()).or_default();
         runs.retain(|other| other.keys != run.keys);
-        runs.push(run);
+        push(runs, run);
     }
 
     /// The steps of a stored run, by epoch; empty if they were never stored or cannot be read.
@@ -285,7 +285,7 @@ impl Store {
             for (path, run) in store.read_all::<StoredRun>(&name)? {
                 if run.is_sound() {
                     let cell = run.keys.cell_hash.clone();
-                    store.runs.entry(cell).or_default().push(run);
+                    push(store.runs.entry(cell).or_default(), run);
                 } else {
                     store.damaged.push(path);
                 }
@@ -293,6 +293,14 @@ impl Store {
         }
         Ok(store)
     }
+}
+
+/// Adds a run to those of its cell; a long plan has a hundred thousand runs in memory.
+fn push(runs: &mut Vec<StoredRun>, mut run: StoredRun) {
+    if let Some(last) = runs.last() {
+        run.share_with(last);
+    }
+    runs.push(run);
 }
 
 /// The name of a file without its ending.

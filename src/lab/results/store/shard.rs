@@ -100,8 +100,8 @@ impl Store {
 }
 
 fn supersedes(new: &StoredRun, old: &StoredRun) -> bool {
-    fn rank(run: &StoredRun) -> (bool, Option<&String>, Option<f64>) {
-        (run.facts.is_some(), run.session.as_ref(), run.start_s)
+    fn rank(run: &StoredRun) -> (bool, Option<&str>, Option<f64>) {
+        (run.facts.is_some(), run.session.as_deref(), run.start_s)
     }
     rank(new) > rank(old)
 }

@@ -1,6 +1,7 @@
 //! [`StoredRun`]: one finished run as stored.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -15,29 +16,29 @@ use super::samples::is_image_digest;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredRun {
     /// Readable key of the cell at the time of the run.
-    pub key: String,
+    pub key: Arc<str>,
     /// What must match for the run to count.
     pub keys: RunKeys,
     /// The parts of the cell hash by name, for `plan --explain`.
-    pub hash_parts: BTreeMap<String, String>,
+    pub hash_parts: Arc<BTreeMap<String, String>>,
     /// Work signature (equal for the same arithmetic per sample), for estimates.
-    pub work_signature: String,
+    pub work_signature: Arc<str>,
     /// Kind signature, for estimates of similar cells: kinds of model, data and loss, algorithm, device.
     #[serde(default)]
-    pub kind: String,
+    pub kind: Arc<str>,
     /// The limits in force; a timeout no longer counts when they change.
-    pub limits: LimitsSpec,
+    pub limits: Arc<LimitsSpec>,
     /// How the run ended.
     pub status: Status,
     /// One line; empty for `done`.
     pub reason: String,
     /// The facts. Those of a timeout, with epochs and samples, are those of an earlier run under the same keys, which a timeout
     /// does not replace.
-    pub facts: Option<RunFacts>,
+    pub facts: Option<Arc<RunFacts>>,
     /// The times.
-    pub times: Option<RunTimes>,
+    pub times: Option<Arc<RunTimes>>,
     /// The epochs; their steps are stored separately.
-    pub epochs: Vec<EpochRow>,
+    pub epochs: Arc<Vec<EpochRow>>,
     /// Images of its costly evaluation, stored by digest.
     #[serde(default)]
     pub samples: Vec<StoredSample>,
@@ -55,7 +56,7 @@ pub struct StoredRun {
     pub estimated_s: Option<f64>,
     /// The session that ran it, named by its UTC start.
     #[serde(default)]
-    pub session: Option<String>,
+    pub session: Option<Arc<str>>,
     /// Seconds from the start of the session to the start of the run.
     #[serde(default)]
     pub start_s: Option<f64>,
@@ -87,9 +88,28 @@ impl StoredRun {
     }
 
     /// Moves the steps out of the epochs.
-    pub(super) fn take_steps(&mut self) -> Vec<Vec<StepRow>> {
+    pub fn take_steps(&mut self) -> Vec<Vec<StepRow>> {
         let steps = |epoch: &mut EpochRow| std::mem::take(&mut epoch.steps);
-        self.epochs.iter_mut().map(steps).collect()
+        Arc::make_mut(&mut self.epochs)
+            .iter_mut()
+            .map(steps)
+            .collect()
+    }
+
+    /// Shares with another run of its cell what both have: a repeated run has the facts of the first.
+    pub(super) fn share_with(&mut self, other: &Self) {
+        share(&mut self.key, &other.key);
+        share(&mut self.work_signature, &other.work_signature);
+        share(&mut self.kind, &other.kind);
+        share(&mut self.hash_parts, &other.hash_parts);
+        share(&mut self.limits, &other.limits);
+        share(&mut self.epochs, &other.epochs);
+        if let (Some(facts), Some(same)) = (&mut self.facts, &other.facts) {
+            share(facts, same);
+        }
+        if let (Some(session), Some(same)) = (&mut self.session, &other.session) {
+            share(session, same);
+        }
     }
 
     /// Status and reason of the run that its facts come from: they stand in `runs.csv`, its own in `blocks.csv`.
@@ -141,8 +161,14 @@ impl StoredRun {
             cpu_s: self.cpu_s,
             wall_s: Some(self.wall_s),
             estimated_s: self.estimated_s,
-            session: self.session.clone(),
+            session: self.session.as_deref().map(str::to_owned),
             start_s: self.start_s,
         }
+    }
+}
+
+fn share<T: PartialEq + ?Sized>(own: &mut Arc<T>, other: &Arc<T>) {
+    if own == other {
+        own.clone_from(other);
     }
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::*;
 use crate::results::Status;
 
@@ -24,15 +26,15 @@ pub(super) fn run(cell_hash: &str, seed: u64) -> StoredRun {
             block: 0,
             until: None,
         },
-        hash_parts: BTreeMap::new(),
-        work_signature: String::new(),
-        kind: String::new(),
-        limits: crate::plan::LimitsSpec::default(),
+        hash_parts: Arc::default(),
+        work_signature: "".into(),
+        kind: "".into(),
+        limits: Arc::default(),
         status: Status::Done,
         reason: String::new(),
         facts: None,
         times: None,
-        epochs: Vec::new(),
+        epochs: Arc::default(),
         samples: Vec::new(),
         wall_s: 1.0,
         peak_rss_bytes: None,
@@ -66,7 +68,7 @@ fn steps_are_kept_apart() {
         step_ms: 2.0,
     }];
     let mut with_steps = run(A, 1);
-    with_steps.epochs.push(crate::event::EpochRow {
+    Arc::make_mut(&mut with_steps.epochs).push(crate::event::EpochRow {
         steps: steps.clone(),
         ..crate::event::EpochRow::default()
     });
@@ -320,4 +322,26 @@ fn a_whole_run_is_written_as_it_always_was() {
     let (whole, cut_off) = (keys.path("runs"), cut_off.path("runs"));
     let stem = whole.to_string_lossy().replace(".json", "");
     assert_eq!(cut_off.to_string_lossy(), format!("{stem}-until-3.json"));
+}
+
+#[test]
+fn runs_of_a_cell_share_what_is_equal() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = Store::open(folder.path()).unwrap();
+    for block in 0..2 {
+        let mut run = run(A, 1);
+        run.keys.block = block;
+        run.facts = Some(Arc::default());
+        run.session = Some(format!("session {block}").into());
+        store.put(run).unwrap();
+    }
+    let [one, other] = store.runs_of(A) else {
+        panic!("two runs")
+    };
+    assert!(Arc::ptr_eq(&one.limits, &other.limits));
+    assert!(Arc::ptr_eq(
+        one.facts.as_ref().unwrap(),
+        other.facts.as_ref().unwrap()
+    ));
+    assert_ne!(one.session, other.session);
 }

@@ -91,7 +91,7 @@ messages! {
 impl Figure {
     /// Its value in a run; `None` where it has none.
     fn of_run(self, at: At<'_, '_>, run: &BlockRow) -> Option<f64> {
-        let times = run.times.as_ref()?;
+        let times = run.times.as_deref()?;
         let found = match self {
             Self::SampleTime => at.view.set.plan.sample_ms(at.cell.info, run),
             Self::Validation => (passes::of(at, run.seed)? > 0.0).then_some(times.validation_s),

@@ -2,6 +2,7 @@
 //! which are measured alone.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -180,7 +181,7 @@ fn run(variant: &Variant, block: usize) -> BlockRow {
         reason: String::new(),
         env_id: "5f3a9c01".into(),
         exclusive: true,
-        times: Some(RunTimes {
+        times: Some(Arc::new(RunTimes {
             warmup_steps: 3,
             measured_steps: Some(97),
             step_ms: variant.1 * drift,
@@ -201,7 +202,7 @@ fn run(variant: &Variant, block: usize) -> BlockRow {
             checkpoint_bytes: mebibytes(variant.1),
             log_bytes: Some(50_000),
             ..RunTimes::default()
-        }),
+        })),
         peak_rss_bytes: mebibytes(variant.1 * 10.0 + 8.0),
         cpu_s: Some(total_s * 1.8),
         wall_s: Some(total_s + assessment_s.unwrap_or(0.0)),

@@ -34,5 +34,5 @@ pub(crate) fn batches(at: At<'_, '_>) -> Option<f64> {
 
 /// Seconds of one validation: those of the run ÷ its validations. The fixed batch's two evaluations are in them.
 pub(crate) fn seconds(at: At<'_, '_>, run: &BlockRow) -> Option<f64> {
-    Some(run.times.as_ref()?.validation_s / of(at, run.seed)?)
+    Some(run.times.as_deref()?.validation_s / of(at, run.seed)?)
 }

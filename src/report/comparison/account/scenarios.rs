@@ -86,7 +86,7 @@ fn by_threads<'v, 'a>(at: At<'v, 'a>) -> Points<'v, 'a> {
 
 /// Threads that a cell's runs computed with.
 fn threads(at: At<'_, '_>) -> Option<f64> {
-    Some(at.cell.counted.first()?.times.as_ref()?.threads as f64)
+    Some(at.cell.counted.first()?.times.as_deref()?.threads as f64)
 }
 
 /// `time = serial + parallel ÷ threads`, from three values on.

@@ -264,7 +264,7 @@ fn memory_and_disk_have_their_ratio_and_direction() {
 fn what_was_not_measured_says_why_and_how_to_measure_it() {
     let mut set = results();
     for run in &mut set.blocks {
-        if let Some(times) = &mut run.times {
+        if let Some(times) = run.times_mut() {
             times.checkpoint_bytes = None;
             times.assessment_s = None;
             times.peak_validation_bytes = None;

@@ -71,7 +71,7 @@ fn cut_short(set: &mut ResultSet) {
         info.spec["train"]["steps-per-epoch"] = 6.into();
         info.whole_epoch_steps = Some(652_u64.div_ceil(size));
     }
-    for times in set.blocks.iter_mut().filter_map(|run| run.times.as_mut()) {
+    for times in set.blocks.iter_mut().filter_map(|run| run.times_mut()) {
         times.epoch_s = None;
     }
     set.timings = results::timings(&set.blocks);

@@ -99,7 +99,7 @@ impl<'v, 'a> Profiled<'v, 'a> {
         let first = self.records.first()?;
         let mut blocks = self.cell.blocks.iter();
         let block = blocks.find(|row| (row.seed, row.block) == (first.seed, first.block))?;
-        let step_ms = block.times.as_ref()?.step_mean_ms;
+        let step_ms = block.times.as_deref()?.step_mean_ms;
         (step_ms > 0.0).then_some(step_ms)
     }
 

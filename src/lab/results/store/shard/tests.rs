@@ -47,18 +47,20 @@ impl Lab {
 fn full(hash: &str, seed: u64, session: &str, loss: f64) -> StoredRun {
     let mut run = run(hash, seed);
     run.session = Some(session.into());
-    run.facts = Some(RunFacts {
+    let facts = RunFacts {
         best_loss: Some(loss),
         ..RunFacts::default()
-    });
-    run.epochs.push(EpochRow {
+    };
+    run.facts = Some(facts.into());
+    let epoch = EpochRow {
         train_loss: Some(0.1 + 0.2),
         steps: vec![StepRow {
             loss: Some(1.0 / 3.0),
             step_ms: 2.5,
         }],
         ..EpochRow::default()
-    });
+    };
+    run.epochs = vec![epoch].into();
     run
 }
 

@@ -133,7 +133,7 @@ fn noisy() -> ResultSet {
         .iter_mut()
         .filter(|run| run.key == "variant=after");
     for (place, run) in after.enumerate() {
-        let times = run.times.as_mut().expect("measured");
+        let times = run.times_mut().expect("measured");
         let factor = if place % 2 == 0 {
             0.6
         } else {
