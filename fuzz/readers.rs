@@ -218,7 +218,7 @@ fn run() -> StoredRun {
             cell_hash: "c".repeat(32),
             code_hash: "d".repeat(16),
             numeric_class: "x86_64-avx2".to_owned(),
-            conditions,
+            conditions: conditions.into(),
             seed: 42,
             block: 0,
             until: None,

@@ -1,6 +1,7 @@
 //! [`RunKeys`]: what must match for a stored run to count.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +26,7 @@ pub struct RunKeys {
     /// Architecture, vector level, device.
     pub numeric_class: String,
     /// Measurement conditions.
-    pub conditions: Conditions,
+    pub conditions: Arc<Conditions>,
     /// Seed.
     pub seed: u64,
     /// Block, from 0.

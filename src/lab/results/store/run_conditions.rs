@@ -1,6 +1,7 @@
 //! [`RunConditions`]: machine, build and run settings, from which the keys of new runs are made.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use crate::build_info::{self, Arithmetic};
 use crate::device::DeviceKind;
@@ -39,13 +40,13 @@ impl RunConditions {
             cell_hash: cell.cell_hash.clone(),
             code_hash: code_hash(&cell.spec),
             numeric_class: elsewhere.unwrap_or_else(here),
-            conditions: Conditions {
+            conditions: Arc::new(Conditions {
                 env_id: self.env_id.clone(),
                 threads: self.threads(&cell.spec),
                 is_exclusive: self.jobs <= 1,
                 warmup_steps: measure.warmup_steps,
                 phase_steps: measure.phase_steps,
-            },
+            }),
             seed,
             block,
             until: None,

@@ -98,6 +98,7 @@ impl StoredRun {
 
     /// Shares with another run of its cell what both have: a repeated run has the facts of the first.
     pub(super) fn share_with(&mut self, other: &Self) {
+        share(&mut self.keys.conditions, &other.keys.conditions);
         share(&mut self.key, &other.key);
         share(&mut self.work_signature, &other.work_signature);
         share(&mut self.kind, &other.kind);

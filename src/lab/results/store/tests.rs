@@ -15,13 +15,13 @@ pub(super) fn run(cell_hash: &str, seed: u64) -> StoredRun {
             cell_hash: cell_hash.into(),
             code_hash: CODE.into(),
             numeric_class: "class".into(),
-            conditions: Conditions {
+            conditions: Arc::new(Conditions {
                 env_id: MACHINE.into(),
                 threads: 2,
                 is_exclusive: true,
                 warmup_steps: 3,
                 phase_steps: 5,
-            },
+            }),
             seed,
             block: 0,
             until: None,
@@ -218,7 +218,7 @@ fn a_run_whose_ids_are_no_digests_is_damaged() {
     let wrong: [fn(&mut StoredRun, &str); 4] = [
         |run, id| run.keys.cell_hash = id.into(),
         |run, id| run.keys.code_hash = id.into(),
-        |run, id| run.keys.conditions.env_id = id.into(),
+        |run, id| Arc::make_mut(&mut run.keys.conditions).env_id = id.into(),
         |run, id| {
             run.samples.push(StoredSample {
                 name: "x".into(),
@@ -271,10 +271,10 @@ fn a_pruned_run_is_stored_beside_the_complete_one() {
     };
     let measured_elsewhere = StoredRun {
         keys: RunKeys {
-            conditions: Conditions {
+            conditions: Arc::new(Conditions {
                 threads: 9,
-                ..run(A, 1).keys.conditions
-            },
+                ..(*run(A, 1).keys.conditions).clone()
+            }),
             ..run(A, 1).keys
         },
         ..run(A, 1)

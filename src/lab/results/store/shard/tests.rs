@@ -1,9 +1,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use super::super::journal_path;
 use super::super::tests::{A, B, CODE, MACHINE, run};
-use super::super::{Conditions, journal_path};
 use super::*;
 use crate::base::hash::Digest;
 use crate::event::{EpochRow, Profile, RunFacts, Sample, Span, StepRow};
@@ -366,10 +367,7 @@ fn of_two_runs_under_the_same_keys_the_measured_one_counts_then_the_later() {
     assert_eq!(take(full(A, 1, "2026-01-04T00:00:00Z", 0.5)), Taken::Kept);
     assert_eq!(take(full(A, 1, "2026-01-01T00:00:00Z", 0.5)), Taken::Known);
     let mut elsewhere = full(A, 1, "2026-01-01T00:00:00Z", 0.5);
-    elsewhere.keys.conditions = Conditions {
-        env_id: "07e37e37".into(),
-        ..elsewhere.keys.conditions
-    };
+    Arc::make_mut(&mut elsewhere.keys.conditions).env_id = "07e37e37".into();
     assert_eq!(
         take(elsewhere),
         Taken::Kept,
