@@ -87,7 +87,7 @@ pub use euler::{EulerInputs, EulerKernel, EulerSize, Field, euler_maruyama};
 pub use fixed_point::{
     AttentionBlock, Damping, FixedPoint, FixedPointKernel, Nudging, Solution, fixed_point,
 };
-pub use group_norm::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize, group_norm};
+pub use group_norm::{GroupNormInputs, GroupNormKernel, GroupNormSize, group_norm};
 pub use held::Held;
 pub use layer_norm::{LayerNormKernel, layer_norm};
 pub use layout::Layout;
