@@ -69,7 +69,7 @@ pub use activation::Activation;
 pub use add::{AddKernel, add, add_silu, add_tanh};
 pub use attention::{AttentionKernel, AttentionOptions, AttentionSize, attention};
 pub use batch_norm::{
-    BatchMoments, BatchNormKernel, BatchNormSize, BatchNormValues, batch_norm, batch_norm_frozen,
+    BatchMoments, BatchNormInputs, BatchNormKernel, BatchNormSize, batch_norm, batch_norm_frozen,
 };
 pub use blend::{BlendKernel, blend, distance};
 pub use broadcast::{BroadcastKernel, Combine, broadcast, mean_positions};

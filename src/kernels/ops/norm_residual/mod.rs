@@ -93,7 +93,7 @@ pub fn norm_residual<D: Kernels>(
     pass.finish_owned(op, data, x.shape(), move |slots, grad_output| {
         let [x, gamma, beta] = &vars;
         let input = GroupNormInputs::new([x, gamma, beta], None, size, Activation::Identity);
-                let inputs = ([x, &last], &mut *slots);
+        let inputs = ([x, &last], &mut *slots);
         let sums = device.norm_residual_backward(&input, &statistics, grad_output, mask, inputs)?;
         device.group_norm_collect(&sums, size, [Some(gamma), Some(beta), None], slots)
     })
