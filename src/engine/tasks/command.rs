@@ -1,9 +1,7 @@
 //! A command trains in its own program: it has no task of ours.
 
-use std::collections::BTreeMap;
-
-use super::workload::Workload;
-use super::{ReferenceInputs, Task, TaskError, TaskParts};
+use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
+use super::{TaskError, TaskParts};
 use crate::datasets::{DatasetFacts, DatasetSpec, Features, Target};
 use crate::losses::LossSpec;
 use crate::models::CommandSpec;
@@ -22,20 +20,11 @@ impl Workload for CommandSpec {
         None
     }
 
-    fn reference_form(
-        &self,
-        _loss: &LossSpec,
-        _inputs: &ReferenceInputs,
-        _weights: &BTreeMap<&str, &[usize]>,
-    ) -> Result<Option<(Features, Target)>, String> {
+    fn reference_form(&self, _files: &ReferenceFiles<'_>) -> ReferenceForm {
         Err("a command has no layers that could be verified".to_owned())
     }
 
-    fn build<D: Kernels>(
-        &self,
-        _device: &D,
-        _parts: TaskParts<'_>,
-    ) -> Result<Box<dyn Task<D>>, TaskError> {
+    fn build<D: Kernels>(&self, _device: &D, _parts: TaskParts<'_>) -> BuiltTask<D> {
         Err(TaskError::Misfit(
             "a command trains in its own program".to_owned(),
         ))

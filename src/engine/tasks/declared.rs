@@ -1,13 +1,11 @@
 //! The task of a model that a manifest describes layer by layer: supervised learning.
 
-use std::collections::BTreeMap;
-
 use super::classification::Classes;
 use super::regression::Values;
 use super::supervised::{Predictor, supervised, wrong_loss};
 use super::tokens::NextToken;
-use super::workload::Workload;
-use super::{ReferenceInputs, Task, TaskError, TaskParts};
+use super::workload::{BuiltTask, Workload};
+use super::{TaskError, TaskParts};
 use crate::base::Purpose;
 use crate::datasets::{DatasetFacts, Features, Target};
 use crate::layers::Init;
@@ -41,21 +39,7 @@ impl Workload for LayersSpec {
         Some(layers.iter().map(Layer::forward_flops).sum())
     }
 
-    /// Sizes follow from the dataset, not from files.
-    fn reference_form(
-        &self,
-        _loss: &LossSpec,
-        _inputs: &ReferenceInputs,
-        _weights: &BTreeMap<&str, &[usize]>,
-    ) -> Result<Option<(Features, Target)>, String> {
-        Ok(None)
-    }
-
-    fn build<D: Kernels>(
-        &self,
-        device: &D,
-        parts: TaskParts<'_>,
-    ) -> Result<Box<dyn Task<D>>, TaskError> {
+    fn build<D: Kernels>(&self, device: &D, parts: TaskParts<'_>) -> BuiltTask<D> {
         let layers = self.expand(parts.features, parts.target);
         let layers = layers.map_err(|mistakes| {
             let all: Vec<String> = mistakes.into_iter().map(|one| one.message).collect();

@@ -2,8 +2,6 @@
 //!
 //! Noise, times and dropped labels are drawn on the host; this time counts as the step's residual, `other`.
 
-use std::collections::BTreeMap;
-
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
@@ -11,9 +9,8 @@ use rand_distr::StandardNormal;
 use super::backprop::{Backprop, Draw, Objective};
 use super::classification::indices;
 use super::noise_schedule::NoiseSchedule;
-use super::reference::rows_of;
-use super::workload::Workload;
-use super::{Assess, Assessment, Meaning, ReferenceInputs, Task, TaskError, TaskParts};
+use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
+use super::{Assess, Assessment, Meaning, ReferenceInputs, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
 use crate::datasets::{DatasetFacts, DatasetSpec, Features, Target};
 use crate::layers::Init;
@@ -240,17 +237,12 @@ impl Workload for DdpmUnetSpec {
         }
     }
 
-    fn reference_form(
-        &self,
-        _loss: &LossSpec,
-        inputs: &ReferenceInputs,
-        weights: &BTreeMap<&str, &[usize]>,
-    ) -> Result<Option<(Features, Target)>, String> {
-        let shape = inputs.shape_of("x_t")?;
+    fn reference_form(&self, files: &ReferenceFiles<'_>) -> ReferenceForm {
+        let shape = files.inputs.shape_of("x_t")?;
         let &[_, channels, height, width] = shape else {
             return Err(format!("`x_t` has shape {shape:?}, expected (B, C, H, W)"));
         };
-        let classes = rows_of(weights, "class_embed.weight")?.saturating_sub(1);
+        let classes = files.rows_of("class_embed.weight")?.saturating_sub(1);
         let image = Features::Image {
             height,
             width,
@@ -259,11 +251,7 @@ impl Workload for DdpmUnetSpec {
         Ok(Some((image, Target::Class { classes })))
     }
 
-    fn build<D: Kernels>(
-        &self,
-        device: &D,
-        parts: TaskParts<'_>,
-    ) -> Result<Box<dyn Task<D>>, TaskError> {
+    fn build<D: Kernels>(&self, device: &D, parts: TaskParts<'_>) -> BuiltTask<D> {
         let (LossSpec::NoiseMse(loss), Target::Class { classes }) = (parts.loss, parts.target)
         else {
             return Err(TaskError::misfit(parts));

@@ -37,7 +37,7 @@ pub use outputs::{Meaning, Outputs};
 pub use reference::{ReferenceInputs, ReferenceTensor, ReferenceValues};
 pub use sampling::{SamplerKind, SamplingSpec};
 pub use score::Score;
-pub use workload::Workload;
+pub use workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
 
 use crate::base::Seed;
 use crate::datasets::{Features, Target};
@@ -183,6 +183,6 @@ pub struct TaskParts<'a> {
 ///
 /// # Errors
 /// [`TaskError::Misfit`] when they do not fit each other, [`TaskError::Op`] when the device fails.
-pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> Result<Box<dyn Task<D>>, TaskError> {
+pub fn build<D: Kernels>(device: &D, parts: TaskParts<'_>) -> BuiltTask<D> {
     Workload::build(parts.model, device, parts)
 }

@@ -3,15 +3,13 @@
 //! Only the size of a dataset batch is used: generators read noise, and the loss takes its real paths from the whole
 //! split. Noise is drawn on the host; this time counts as the step's residual, `other`.
 
-use std::collections::BTreeMap;
-
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::StandardNormal;
 
 use super::backprop::{Backprop, Draw, Objective};
-use super::workload::Workload;
-use super::{Meaning, ReferenceInputs, Task, TaskError, TaskParts};
+use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
+use super::{Meaning, ReferenceInputs, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
 use crate::datasets::{DatasetFacts, DatasetSpec, Features, PathProcess, Target};
 use crate::layers::Init;
@@ -275,24 +273,15 @@ impl<S: GeneratorSpec> Workload for S {
         }
     }
 
-    fn reference_form(
-        &self,
-        _loss: &LossSpec,
-        inputs: &ReferenceInputs,
-        _weights: &BTreeMap<&str, &[usize]>,
-    ) -> Result<Option<(Features, Target)>, String> {
-        let shape = inputs.shape_of("real")?;
+    fn reference_form(&self, files: &ReferenceFiles<'_>) -> ReferenceForm {
+        let shape = files.inputs.shape_of("real")?;
         let &[_, 2, points @ 2..=usize::MAX] = shape else {
             return Err(format!("`real` has shape {shape:?}, expected (R, 2, T)"));
         };
         Ok(Some((Features::Path { points }, Target::None)))
     }
 
-    fn build<D: Kernels>(
-        &self,
-        device: &D,
-        parts: TaskParts<'_>,
-    ) -> Result<Box<dyn Task<D>>, TaskError> {
+    fn build<D: Kernels>(&self, device: &D, parts: TaskParts<'_>) -> BuiltTask<D> {
         let (Features::Path { points }, Target::None) = (parts.features, parts.target) else {
             return Err(TaskError::misfit(parts));
         };

@@ -144,16 +144,6 @@ impl ReferenceInputs {
     }
 }
 
-/// Rows of the weight `name`: the outputs of a layer.
-///
-/// # Errors
-/// A sentence if there is no such weight.
-pub(super) fn rows_of(weights: &BTreeMap<&str, &[usize]>, name: &str) -> Result<usize, String> {
-    let rows = weights.get(name).and_then(|shape| shape.first());
-    rows.copied()
-        .ok_or_else(|| format!("`weights.safetensors` has no `{name}`"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

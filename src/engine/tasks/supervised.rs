@@ -2,13 +2,10 @@
 //!
 //! Owns [`Supervised`], generic over the model ([`Predictor`]) and over targets, loss and metrics ([`Goal`]).
 
-use std::collections::BTreeMap;
-
 use super::backprop::{Backprop, Draw, Objective};
 use super::classification::Classes;
-use super::reference::rows_of;
 use super::regression::Values;
-use super::workload::{ONE_CLASS, Workload};
+use super::workload::{BuiltTask, ONE_CLASS, ReferenceFiles, ReferenceForm, Workload};
 use super::{Meaning, ReferenceInputs, Score, Task, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
 use crate::datasets::{DatasetFacts, Features, Target};
@@ -264,26 +261,17 @@ impl Workload for MlpSpec {
         Some(self.forward_flops(features.len(), outputs))
     }
 
-    fn reference_form(
-        &self,
-        loss: &LossSpec,
-        inputs: &ReferenceInputs,
-        weights: &BTreeMap<&str, &[usize]>,
-    ) -> Result<Option<(Features, Target)>, String> {
-        let len = inputs.len_of("x")?;
-        let outputs = rows_of(weights, &format!("layers.{}.weight", 2 * self.depth))?;
-        let target = match loss {
+    fn reference_form(&self, files: &ReferenceFiles<'_>) -> ReferenceForm {
+        let len = files.inputs.len_of("x")?;
+        let outputs = files.rows_of(&format!("layers.{}.weight", 2 * self.depth))?;
+        let target = match files.loss {
             LossSpec::CrossEntropy(_) => Target::Class { classes: outputs },
             _ => Target::Values { len: outputs },
         };
         Ok(Some((Features::Vector { len }, target)))
     }
 
-    fn build<D: Kernels>(
-        &self,
-        device: &D,
-        parts: TaskParts<'_>,
-    ) -> Result<Box<dyn Task<D>>, TaskError> {
+    fn build<D: Kernels>(&self, device: &D, parts: TaskParts<'_>) -> BuiltTask<D> {
         let mut init = Init::new(device, parts.seed.stream(Purpose::Weights));
         let (len, seed) = (parts.features.len(), parts.seed);
         let row = Features::Vector { len };

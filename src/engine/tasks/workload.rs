@@ -8,6 +8,32 @@ use crate::losses::{CrossEntropySpec, LossSpec, MseSpec};
 use crate::models::{ModelSpec, each_model};
 use crate::ops::Kernels;
 
+/// The form of samples and targets, if files decide it.
+pub type ReferenceForm = Result<Option<(Features, Target)>, String>;
+
+/// A task with its model, or why there is none.
+pub type BuiltTask<D> = Result<Box<dyn Task<D>>, TaskError>;
+
+/// What reference files and the manifest say about a reference step.
+#[derive(Debug)]
+pub struct ReferenceFiles<'a> {
+    /// The loss.
+    pub loss: &'a LossSpec,
+    /// The inputs.
+    pub inputs: &'a ReferenceInputs,
+    /// Shapes of the weights by name.
+    pub weights: BTreeMap<&'a str, &'a [usize]>,
+}
+
+impl ReferenceFiles<'_> {
+    /// Rows of a weight.
+    pub(super) fn rows_of(&self, name: &str) -> Result<usize, String> {
+        let rows = self.weights.get(name).and_then(|shape| shape.first());
+        rows.copied()
+            .ok_or_else(|| format!("`weights.safetensors` has no `{name}`"))
+    }
+}
+
 /// A family of models: on what it is trained and by which losses, its cost, its task.
 ///
 /// Implemented for the `Spec` of every model, next to its task, and for [`ModelSpec`].
@@ -32,27 +58,19 @@ pub trait Workload {
     /// Floating-point operations of a forward pass of one sample, by formula; `None` if the data do not fit the model.
     fn forward_flops(&self, features: Features, target: Target) -> Option<f64>;
 
-    /// The form of samples and targets that reference files imply: `inputs`, and the shapes of `weights` by name; `None` if
-    /// the manifest's dataset decides.
+    /// The form of samples and targets that reference files imply; `None` if the manifest's dataset decides.
     ///
     /// # Errors
     /// A sentence about the missing tensor.
-    fn reference_form(
-        &self,
-        loss: &LossSpec,
-        inputs: &ReferenceInputs,
-        weights: &BTreeMap<&str, &[usize]>,
-    ) -> Result<Option<(Features, Target)>, String>;
+    fn reference_form(&self, _files: &ReferenceFiles<'_>) -> ReferenceForm {
+        Ok(None)
+    }
 
     /// The task, its model with initial weights.
     ///
     /// # Errors
     /// [`TaskError::Misfit`] when model, loss and data do not fit each other, [`TaskError::Op`] when the device fails.
-    fn build<D: Kernels>(
-        &self,
-        device: &D,
-        parts: TaskParts<'_>,
-    ) -> Result<Box<dyn Task<D>>, TaskError>;
+    fn build<D: Kernels>(&self, device: &D, parts: TaskParts<'_>) -> BuiltTask<D>;
 }
 
 impl Workload for ModelSpec {
@@ -72,20 +90,11 @@ impl Workload for ModelSpec {
         each_model!(self, spec => Workload::forward_flops(spec, features, target))
     }
 
-    fn reference_form(
-        &self,
-        loss: &LossSpec,
-        inputs: &ReferenceInputs,
-        weights: &BTreeMap<&str, &[usize]>,
-    ) -> Result<Option<(Features, Target)>, String> {
-        each_model!(self, spec => spec.reference_form(loss, inputs, weights))
+    fn reference_form(&self, files: &ReferenceFiles<'_>) -> ReferenceForm {
+        each_model!(self, spec => spec.reference_form(files))
     }
 
-    fn build<D: Kernels>(
-        &self,
-        device: &D,
-        parts: TaskParts<'_>,
-    ) -> Result<Box<dyn Task<D>>, TaskError> {
+    fn build<D: Kernels>(&self, device: &D, parts: TaskParts<'_>) -> BuiltTask<D> {
         if !self.is_trained_by(parts.algorithm) {
             return Err(TaskError::misfit(parts));
         }

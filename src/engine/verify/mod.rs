@@ -18,7 +18,7 @@ use crate::layers::checkpoint::{self, CheckpointError, Tensor};
 use crate::ops::{self, DeviceJob, Grads, Kernels, Module, OpError, Path as Name, Result};
 use crate::optim::clip;
 use crate::plan::CellSpec;
-use crate::tasks::{self, ReferenceInputs, Task, TaskError, TaskParts, Workload};
+use crate::tasks::{self, ReferenceFiles, ReferenceInputs, Task, TaskError, TaskParts, Workload};
 use compare::Outcome;
 use files::Reference;
 
@@ -123,9 +123,13 @@ impl Job<'_> {
     /// The task whose shapes the reference files imply.
     fn build<D: Kernels>(&self, device: &D) -> Result<Box<dyn Task<D>>, VerifyError> {
         let (model, loss) = (&*self.cell.model, &*self.cell.loss);
-        let inputs = &self.reference.inputs;
+        let files = ReferenceFiles {
+            loss,
+            inputs: &self.reference.inputs,
+            weights: self.reference.shapes(),
+        };
         let (features, target) = model
-            .reference_form(loss, inputs, &self.reference.shapes())
+            .reference_form(&files)
             .map_err(|error| VerifyError::one(&error))?
             .map_or_else(|| self.form_of_data(), Ok)?;
         let parts = TaskParts {

@@ -196,42 +196,19 @@ impl Activate for Identity {
 
 /// Evaluates an expression with the type of an [`Activation`] bound to a name: one compiled loop for each.
 macro_rules! activated {
-    ($activation:expr, |$name:ident| $body:expr) => {{
-        use $crate::ops::activation as kinds;
+        ($activation:expr, |$name:ident| $body:expr) => {
+        activated!(
+            $activation, |$name| $body,
+            Identity Silu Relu Tanh Gelu Sigmoid LeakyRelu Softplus
+        )
+    };
+    ($activation:expr, |$name:ident| $body:expr, $($kind:ident)*) => {
         match $activation {
-            $crate::ops::Activation::Identity => {
-                let $name = kinds::Identity;
+            $($crate::ops::Activation::$kind => {
+                let $name = $crate::ops::activation::$kind;
                 $body
-            }
-            $crate::ops::Activation::Silu => {
-                let $name = kinds::Silu;
-                $body
-            }
-            $crate::ops::Activation::Relu => {
-                let $name = kinds::Relu;
-                $body
-            }
-            $crate::ops::Activation::Tanh => {
-                let $name = kinds::Tanh;
-                $body
-            }
-            $crate::ops::Activation::Gelu => {
-                let $name = kinds::Gelu;
-                $body
-            }
-            $crate::ops::Activation::Sigmoid => {
-                let $name = kinds::Sigmoid;
-                $body
-            }
-            $crate::ops::Activation::LeakyRelu => {
-                let $name = kinds::LeakyRelu;
-                $body
-            }
-            $crate::ops::Activation::Softplus => {
-                let $name = kinds::Softplus;
-                $body
-            }
+            })*
         }
-    }};
+    };
 }
 pub(super) use activated;

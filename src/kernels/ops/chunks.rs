@@ -51,6 +51,41 @@ pub fn sum_row(row: &[f32], term: impl Fn(f32) -> f32) -> f32 {
     sums.iter().sum::<f32>() + rest
 }
 
+/// Sum of products in sixteen lanes, as [`sum_row`].
+#[inline(always)]
+pub fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let mut sums = [0.0_f32; 16];
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<16>(), b.as_chunks::<16>());
+    for (a, b) in a.iter().zip(b) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += a * b;
+        }
+    }
+    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    if a.is_empty() {
+        return rest;
+    }
+    sums.iter().sum::<f32>() + rest
+}
+
+/// `Σ (a − b)²` in eight lanes, in double precision but for the differences.
+#[inline(always)]
+pub fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
+    let mut sums = [0.0_f64; 8];
+    let ((groups, rest), (other_groups, other_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    for (a, b) in groups.iter().zip(other_groups) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            let difference = f64::from(a - b);
+            *sum += difference * difference;
+        }
+    }
+    for ((sum, a), b) in sums.iter_mut().zip(rest).zip(other_rest) {
+        let difference = f64::from(a - b);
+        *sum += difference * difference;
+    }
+    sums.iter().sum()
+}
+
 /// Adds up `partial` over the chunks of `0..len`, in index order.
 pub fn sum_chunks(len: usize, partial: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
     // Not `sum`, whose empty sum is -0.

@@ -69,7 +69,7 @@ pub use activation::Activation;
 pub use add::{AddKernel, add, add_silu, add_tanh};
 pub use attention::{AttentionKernel, AttentionOptions, AttentionSize, attention};
 pub use batch_norm::{
-    BatchMoments, BatchNormKernel, BatchNormSize, BatchNormValues, batch_norm, batch_norm_frozen,
+    BatchMoments, BatchNormInputs, BatchNormKernel, BatchNormSize, batch_norm, batch_norm_frozen,
 };
 pub use blend::{BlendKernel, blend, distance};
 pub use broadcast::{BroadcastKernel, Combine, broadcast, mean_positions};
@@ -87,7 +87,7 @@ pub use euler::{EulerInputs, EulerKernel, EulerSize, Field, euler_maruyama};
 pub use fixed_point::{
     AttentionBlock, Damping, FixedPoint, FixedPointKernel, Nudging, Solution, fixed_point,
 };
-pub use group_norm::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize, group_norm};
+pub use group_norm::{GroupNormInputs, GroupNormKernel, GroupNormSize, group_norm};
 pub use held::Held;
 pub use layer_norm::{LayerNormKernel, layer_norm};
 pub use layout::Layout;

@@ -12,15 +12,13 @@ mod voxels;
 pub use selection::SelectionSpec;
 pub use verification::VerificationSpec;
 
-use std::collections::BTreeMap;
-
 use rand::Rng;
 use rand_distr::StandardNormal;
 
 use super::backprop::{Backprop, Draw, Objective};
 use super::noise_schedule::NoiseSchedule;
-use super::workload::Workload;
-use super::{Assess, Assessment, Meaning, ReferenceInputs, Task, TaskError, TaskParts};
+use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
+use super::{Assess, Assessment, Meaning, ReferenceInputs, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
 use crate::datasets::{DatasetFacts, DatasetSpec, Features, Target};
 use crate::layers::Init;
@@ -205,20 +203,15 @@ macro_rules! denoiser {
                 Some(self.forward_flops(features.len(), target.values_len()))
             }
 
-            fn reference_form(
-                &self,
-                _loss: &LossSpec,
-                inputs: &ReferenceInputs,
-                _weights: &BTreeMap<&str, &[usize]>,
-            ) -> Result<Option<(Features, Target)>, String> {
-                reference_form(inputs)
+            fn reference_form(&self, files: &ReferenceFiles<'_>) -> ReferenceForm {
+                let (phi, x) = (files.inputs.len_of("phi")?, files.inputs.len_of("x_t")?);
+                Ok(Some((
+                    Features::Vector { len: phi },
+                    Target::Values { len: x },
+                )))
             }
 
-            fn build<D: Kernels>(
-                &self,
-                device: &D,
-                parts: TaskParts<'_>,
-            ) -> Result<Box<dyn Task<D>>, TaskError> {
+            fn build<D: Kernels>(&self, device: &D, parts: TaskParts<'_>) -> BuiltTask<D> {
                 build(device, parts, |init, size| {
                     Ok($model(Box::new(self.build(init, size)?)))
                 })
@@ -247,19 +240,11 @@ fn misfit(kind: &str, own: Vec<String>, facts: &DatasetFacts, loss: &LossSpec) -
     }
 }
 
-fn reference_form(inputs: &ReferenceInputs) -> Result<Option<(Features, Target)>, String> {
-    let (phi, x) = (inputs.len_of("phi")?, inputs.len_of("x_t")?);
-    Ok(Some((
-        Features::Vector { len: phi },
-        Target::Values { len: x },
-    )))
-}
-
 fn build<D: Kernels>(
     device: &D,
     parts: TaskParts<'_>,
     model: impl FnOnce(&mut Init<'_, D>, DenoiserSize) -> Result<Denoiser<D>>,
-) -> Result<Box<dyn Task<D>>, TaskError> {
+) -> BuiltTask<D> {
     let (LossSpec::DetectorNoise(loss), Target::Values { len }) = (parts.loss, parts.target) else {
         return Err(TaskError::misfit(parts));
     };

@@ -10,14 +10,11 @@ mod propagation;
 mod tests;
 mod unrolled;
 
-use std::collections::BTreeMap;
-
 use self::memory::Memory;
 use self::propagation::Propagation;
 use self::unrolled::Unrolled;
 use super::classification::indices;
-use super::reference::rows_of;
-use super::workload::{ONE_CLASS, Workload};
+use super::workload::{BuiltTask, ONE_CLASS, ReferenceFiles, ReferenceForm, Workload};
 use super::{
     Algorithm, Meaning, Micro, Outputs, Place, ReferenceInputs, Score, Task, TaskError, TaskParts,
 };
@@ -63,22 +60,13 @@ impl Workload for EquilibriumSpec {
         }
     }
 
-    fn reference_form(
-        &self,
-        _loss: &LossSpec,
-        inputs: &ReferenceInputs,
-        weights: &BTreeMap<&str, &[usize]>,
-    ) -> Result<Option<(Features, Target)>, String> {
-        let len = inputs.len_of("x")?;
-        let classes = rows_of(weights, "head.weight")?;
+    fn reference_form(&self, files: &ReferenceFiles<'_>) -> ReferenceForm {
+        let len = files.inputs.len_of("x")?;
+        let classes = files.rows_of("head.weight")?;
         Ok(Some((Features::Vector { len }, Target::Class { classes })))
     }
 
-    fn build<D: Kernels>(
-        &self,
-        device: &D,
-        parts: TaskParts<'_>,
-    ) -> Result<Box<dyn Task<D>>, TaskError> {
+    fn build<D: Kernels>(&self, device: &D, parts: TaskParts<'_>) -> BuiltTask<D> {
         let (LossSpec::CrossEntropy(_), Target::Class { classes }) = (parts.loss, parts.target)
         else {
             return Err(TaskError::misfit(parts));

@@ -77,6 +77,13 @@ impl Product {
         self
     }
 
+    /// Multiplies the product by a factor.
+    #[must_use]
+    pub fn scaled(mut self, scale: f32) -> Self {
+        self.scale = scale;
+        self
+    }
+
     /// Makes it a batch of so many products, each of the next matrices (see `strides`).
     #[must_use]
     pub fn batched(mut self, batches: usize) -> Self {

@@ -9,9 +9,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{
-    Activation, GradSlots, Held, Kernels, LinearKernel, Op, OpError, Pass, Result, Var, Work,
-};
+use super::{Activation, GradSlots, Held, Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Sums on one device.
@@ -34,22 +32,7 @@ pub trait AddKernel: Backend {
         activation: Activation,
         inputs: [&Var<Self>; 2],
         slots: &mut GradSlots<'_, Self>,
-    ) -> Result<()>
-    where
-        Self: LinearKernel,
-    {
-        let owned = match before {
-            Some(before) => Some(self.activation_backward(before, &grad_output, activation)?),
-            None => None,
-        };
-        let grad = owned.as_ref().unwrap_or(&grad_output);
-        for input in inputs {
-            if input.needs_grad() {
-                self.accumulate(grad, slots.of(input)?)?;
-            }
-        }
-        Ok(())
-    }
+    ) -> Result<()>;
 
     /// `grad += values`.
     fn accumulate(&self, values: &Buffer<Self>, grad: &mut Buffer<Self>) -> Result<()>;

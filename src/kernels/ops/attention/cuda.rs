@@ -31,10 +31,7 @@ impl AttentionKernel for Cuda {
         let source = apart.as_ref().unwrap_or(qkv);
         let [q, k, v] = [0, 1, 2].map(|part| (source, places.part(part, 3)));
         let mut p = self.zeros_buffer(places.count * t * t)?;
-        let scores = Product {
-            scale: size.scale(),
-            ..Product::new(t, t, d).transposed_b()
-        };
+        let scores = Product::new(t, t, d).transposed_b().scaled(size.scale());
         places.multiply(scores, q, k, (&mut p, places.scores()))?;
         let launch = places.over_rows("attention_softmax").arg(&mut p);
         launch.args((t, size.causal)).run()?;

@@ -2,7 +2,7 @@
 
 use dfdx::tensor::Cpu;
 
-use super::{BatchNormKernel, BatchNormSize, BatchNormValues};
+use super::{BatchNormInputs, BatchNormKernel, BatchNormSize};
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
 use crate::ops::chunks::{for_rows, for_rows_beside, map_chunks, rows_per_chunk};
@@ -55,44 +55,38 @@ impl BatchNormKernel for Cpu {
         Ok(self.upload(variance.iter().map(inverse).collect())?)
     }
 
-    fn batch_norm(
-        &self,
-        x: &Buffer<Self>,
-        values: &BatchNormValues<'_, Self>,
-        shift: Option<&Buffer<Self>>,
-        activation: Activation,
-        BatchNormSize { channels, .. }: BatchNormSize,
-    ) -> Result<Buffer<Self>> {
-        let mut y = self.spare_buffer(x.len())?;
-        let affine = Affine::new(values);
+    fn batch_norm(&self, inputs: &BatchNormInputs<'_, Self>) -> Result<Buffer<Self>> {
+        let channels = inputs.size.channels;
+        let mut y = self.spare_buffer(inputs.x.len())?;
+        let affine = Affine::new(inputs);
         for_rows(&mut y, channels, |first, y| {
             let start = first * channels;
-            let x = &x[start..start + y.len()];
-            let shift = shift.map(|shift| &shift[start..start + y.len()]);
-            activated!(activation, |act| simd!(forward(y, x, &affine, shift, act)));
+            let x = &inputs.x[start..start + y.len()];
+            let shift = inputs.shift.map(|shift| &shift[start..start + y.len()]);
+            activated!(inputs.activation, |act| simd!(forward(
+                y, x, &affine, shift, act
+            )));
         });
         Ok(y)
     }
 
     fn batch_norm_sums(
         &self,
-        grad: &mut Buffer<Self>,
-        x: &Buffer<Self>,
+        inputs: &BatchNormInputs<'_, Self>,
         y: Option<&Buffer<Self>>,
-        values: &BatchNormValues<'_, Self>,
-        shift: Option<&Buffer<Self>>,
-        activation: Activation,
-        BatchNormSize { rows, channels }: BatchNormSize,
+        grad: &mut Buffer<Self>,
     ) -> Result<[Buffer<Self>; 2]> {
+        let (BatchNormSize { rows, channels }, activation) = (inputs.size, inputs.activation);
         let chunk = rows_per_chunk(channels);
-        let affine = Affine::new(values);
+        let affine = Affine::new(inputs);
         // Of every chunk Σ dz, then Σ dz (x − m).
         let mut partial = vec![0.0; 2 * channels * rows.div_ceil(chunk)];
         let beside = (partial.as_mut_slice(), 2 * channels);
         for_rows_beside(grad, (chunk, channels), beside, |first, grad, sums| {
             let start = first * channels;
             let part = start..start + grad.len();
-            let (own, shift) = (&x[part.clone()], shift.map(|shift| &shift[part.clone()]));
+            let own = &inputs.x[part.clone()];
+            let shift = inputs.shift.map(|shift| &shift[part.clone()]);
             let y = y.map(|y| &y[part.clone()]);
             activated!(activation, |act| simd!({
                 before_activation(grad, own, y, &affine, shift, act, activation);
@@ -106,31 +100,30 @@ impl BatchNormKernel for Cpu {
                 parts.map(|sums| f64::from(sums[offset + channel])).sum()
             };
             of_beta[channel] = total(0) as f32;
-            of_gamma[channel] = (total(channels) * f64::from(values.rstd[channel])) as f32;
+            of_gamma[channel] = (total(channels) * f64::from(inputs.rstd[channel])) as f32;
         }
         Ok([self.upload(of_beta)?, self.upload(of_gamma)?])
     }
 
     fn batch_norm_backward(
         &self,
+        inputs: &BatchNormInputs<'_, Self>,
+        sums: Option<&[Buffer<Self>; 2]>,
         grad: &mut Buffer<Self>,
         into: Option<&mut Buffer<Self>>,
-        x: &Buffer<Self>,
-        values: &BatchNormValues<'_, Self>,
-        sums: Option<&[Buffer<Self>; 2]>,
-        BatchNormSize { rows, channels }: BatchNormSize,
     ) -> Result<()> {
+        let (BatchNormSize { rows, channels }, x) = (inputs.size, inputs.x);
         // dx = a dz + b + k (x − m), channel by channel.
-        let a = factors(values);
+        let a = factors(inputs);
         let share = 1.0 / rows as f32;
         let (mut b, mut k) = (vec![0.0; channels], vec![0.0; channels]);
         if let Some([of_beta, of_gamma]) = sums {
             for channel in 0..channels {
                 b[channel] = -a[channel] * of_beta[channel] * share;
-                k[channel] = -a[channel] * values.rstd[channel] * of_gamma[channel] * share;
+                k[channel] = -a[channel] * inputs.rstd[channel] * of_gamma[channel] * share;
             }
         }
-        let wide = [&a, &b, &k, values.mean].map(|values| repeated(values));
+        let wide = [&a, &b, &k, inputs.mean].map(|values| repeated(values));
         let len = rows_per_chunk(channels) * channels;
         match into {
             None => for_each_chunk(grad, len, |start, grad| {
@@ -145,8 +138,8 @@ impl BatchNormKernel for Cpu {
 }
 
 /// `γ / √(v + ε)`.
-fn factors(values: &BatchNormValues<'_, Cpu>) -> Vec<f32> {
-    let pairs = values.gamma.iter().zip(values.rstd.iter());
+fn factors(inputs: &BatchNormInputs<'_, Cpu>) -> Vec<f32> {
+    let pairs = inputs.gamma.iter().zip(inputs.rstd.iter());
     pairs.map(|(gamma, rstd)| gamma * rstd).collect()
 }
 
@@ -175,11 +168,11 @@ struct Affine {
 }
 
 impl Affine {
-    fn new(values: &BatchNormValues<'_, Cpu>) -> Self {
+    fn new(inputs: &BatchNormInputs<'_, Cpu>) -> Self {
         Self {
-            mean: repeated(values.mean),
-            factors: repeated(&factors(values)),
-            beta: repeated(values.beta),
+            mean: repeated(inputs.mean),
+            factors: repeated(&factors(inputs)),
+            beta: repeated(inputs.beta),
         }
     }
 

@@ -2,10 +2,10 @@
 
 use dfdx::tensor::Cuda;
 
-use super::{BatchNormKernel, BatchNormSize, BatchNormValues};
+use super::{BatchNormInputs, BatchNormKernel, BatchNormSize};
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
-use crate::ops::{Activation, Result};
+use crate::ops::Result;
 
 /// Fewest rows of a piece, and most pieces.
 const PIECE: usize = 32;
@@ -51,48 +51,39 @@ impl BatchNormKernel for Cuda {
         Ok(rstd)
     }
 
-    fn batch_norm(
-        &self,
-        x: &Buffer<Self>,
-        values: &BatchNormValues<'_, Self>,
-        shift: Option<&Buffer<Self>>,
-        activation: Activation,
-        BatchNormSize { channels, .. }: BatchNormSize,
-    ) -> Result<Buffer<Self>> {
-        let n = self.buffer_len(x);
+    fn batch_norm(&self, inputs: &BatchNormInputs<'_, Self>) -> Result<Buffer<Self>> {
+        let n = self.buffer_len(inputs.x);
         let mut y = self.zeros_buffer(n)?;
         Launch::new("batch_norm_forward")
             .over_tiles(n)
-            .args((x, values.mean, values.rstd, values.gamma, values.beta))
-            .args((shift, &mut y, n, channels, activation))
+            .args((inputs.x, inputs.mean, inputs.rstd, inputs.gamma))
+            .args((inputs.beta, inputs.shift, &mut y, n))
+            .args((inputs.size.channels, inputs.activation))
             .run()?;
         Ok(y)
     }
 
     fn batch_norm_sums(
         &self,
-        grad: &mut Buffer<Self>,
-        x: &Buffer<Self>,
+        inputs: &BatchNormInputs<'_, Self>,
         y: Option<&Buffer<Self>>,
-        values: &BatchNormValues<'_, Self>,
-        shift: Option<&Buffer<Self>>,
-        activation: Activation,
-        BatchNormSize { rows, channels }: BatchNormSize,
+        grad: &mut Buffer<Self>,
     ) -> Result<[Buffer<Self>; 2]> {
+        let BatchNormSize { rows, channels } = inputs.size;
         let piece = piece(rows);
         let pieces = rows.div_ceil(piece);
         let mut partial = self.zeros_buffer(2 * pieces * channels)?;
         Launch::new("batch_norm_partial_sums")
             .over(pieces * channels)
-            .args((grad, x, y, values.mean, values.rstd, values.gamma))
-            .args((values.beta, shift, &mut partial, rows, channels))
-            .args((piece, pieces, activation))
+            .args((grad, inputs.x, y, inputs.mean, inputs.rstd, inputs.gamma))
+            .args((inputs.beta, inputs.shift, &mut partial, rows, channels))
+            .args((piece, pieces, inputs.activation))
             .run()?;
         let mut of_beta = self.zeros_buffer(channels)?;
         let mut of_gamma = self.zeros_buffer(channels)?;
         Launch::new("batch_norm_sums")
             .over(channels)
-            .args((&partial, values.rstd, &mut of_beta, &mut of_gamma))
+            .args((&partial, inputs.rstd, &mut of_beta, &mut of_gamma))
             .args((channels, pieces))
             .run()?;
         Ok([of_beta, of_gamma])
@@ -100,17 +91,16 @@ impl BatchNormKernel for Cuda {
 
     fn batch_norm_backward(
         &self,
+        inputs: &BatchNormInputs<'_, Self>,
+        sums: Option<&[Buffer<Self>; 2]>,
         grad: &mut Buffer<Self>,
         into: Option<&mut Buffer<Self>>,
-        x: &Buffer<Self>,
-        values: &BatchNormValues<'_, Self>,
-        sums: Option<&[Buffer<Self>; 2]>,
-        BatchNormSize { rows, channels }: BatchNormSize,
     ) -> Result<()> {
-        let n = self.buffer_len(x);
+        let BatchNormSize { rows, channels } = inputs.size;
+        let n = self.buffer_len(inputs.x);
         Ok(Launch::new("batch_norm_backward")
             .over_tiles(n)
-            .args((grad, into, x, values.mean, values.rstd, values.gamma))
+            .args((grad, into, inputs.x, inputs.mean, inputs.rstd, inputs.gamma))
             .arg(sums.map(|[of_beta, _]| of_beta))
             .args((sums.map(|[_, of_gamma]| of_gamma), n, rows, channels))
             .run()?)

@@ -25,9 +25,11 @@ pub struct BatchNormSize {
     pub channels: usize,
 }
 
-/// One value per channel of each: mean, `1 / √(variance + ε)`, weight, bias.
+/// What a batch norm is computed from; mean, `1 / √(variance + ε)`, weight and bias have one value per channel.
 #[derive(Debug)]
-pub struct BatchNormValues<'a, D: Backend> {
+pub struct BatchNormInputs<'a, D: Backend> {
+    /// x.
+    pub x: &'a Buffer<D>,
     /// m.
     pub mean: &'a Buffer<D>,
     /// `1 / √(v + ε)`.
@@ -36,6 +38,32 @@ pub struct BatchNormValues<'a, D: Backend> {
     pub gamma: &'a Buffer<D>,
     /// β.
     pub beta: &'a Buffer<D>,
+    /// Added before the activation.
+    pub shift: Option<&'a Buffer<D>>,
+    /// Applied to the result.
+    pub activation: Activation,
+    /// The sizes.
+    pub size: BatchNormSize,
+}
+
+impl<'a, D: Backend> BatchNormInputs<'a, D> {
+    fn new(
+        [x, gamma, beta]: [&'a Var<D>; 3],
+        [mean, rstd]: [&'a Buffer<D>; 2],
+        shift: Option<&'a Var<D>>,
+        activation: Activation,
+    ) -> Self {
+        Self {
+            x: x.data(),
+            mean,
+            rstd,
+            gamma: gamma.data(),
+            beta: beta.data(),
+            shift: shift.map(Var::data),
+            activation,
+            size: sizes(x),
+        }
+    }
 }
 
 /// Moments of a batch, for running statistics.
@@ -61,38 +89,23 @@ pub trait BatchNormKernel: Backend {
     fn inverse_deviation(&self, variance: &Buffer<Self>, eps: f32) -> Result<Buffer<Self>>;
 
     /// `act(norm(x) + shift)`.
-    fn batch_norm(
-        &self,
-        x: &Buffer<Self>,
-        values: &BatchNormValues<'_, Self>,
-        shift: Option<&Buffer<Self>>,
-        activation: Activation,
-        size: BatchNormSize,
-    ) -> Result<Buffer<Self>>;
-
-    #[expect(clippy::too_many_arguments, reason = "those of the formula")]
+    fn batch_norm(&self, inputs: &BatchNormInputs<'_, Self>) -> Result<Buffer<Self>>;
     /// Makes `grad`, the gradient of the result, that before the activation, and returns dβ and dγ. `y` is the result where the
     /// activation's derivative follows from it, else `None`.
     fn batch_norm_sums(
         &self,
-        grad: &mut Buffer<Self>,
-        x: &Buffer<Self>,
+        inputs: &BatchNormInputs<'_, Self>,
         y: Option<&Buffer<Self>>,
-        values: &BatchNormValues<'_, Self>,
-        shift: Option<&Buffer<Self>>,
-        activation: Activation,
-        size: BatchNormSize,
+        grad: &mut Buffer<Self>,
     ) -> Result<[Buffer<Self>; 2]>;
 
     /// dx from `grad`, dz, in its memory, or in `into`; `sums` are dβ and dγ, `None` with given statistics.
     fn batch_norm_backward(
         &self,
+        inputs: &BatchNormInputs<'_, Self>,
+        sums: Option<&[Buffer<Self>; 2]>,
         grad: &mut Buffer<Self>,
         into: Option<&mut Buffer<Self>>,
-        x: &Buffer<Self>,
-        values: &BatchNormValues<'_, Self>,
-        sums: Option<&[Buffer<Self>; 2]>,
-        size: BatchNormSize,
     ) -> Result<()>;
 }
 
@@ -164,10 +177,6 @@ pub fn batch_norm_frozen<D: Kernels>(
     normalised(pass, x, given, [gamma, beta], None, activation, true)
 }
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "one operation: its forward pass, and the gradients of all of its inputs"
-)]
 fn normalised<D: Kernels>(
     pass: &mut Pass<D>,
     x: &Var<D>,
@@ -177,15 +186,8 @@ fn normalised<D: Kernels>(
     activation: Activation,
     is_frozen: bool,
 ) -> Result<Var<D>> {
-    let size = sizes(x);
-    let values = BatchNormValues {
-        mean: &mean,
-        rstd: &rstd,
-        gamma: gamma.data(),
-        beta: beta.data(),
-    };
-    let device = pass.device().clone();
-    let data = device.batch_norm(x.data(), &values, shift.map(Var::data), activation, size)?;
+    let values = BatchNormInputs::new([x, gamma, beta], [&mean, &rstd], shift, activation);
+    let data = pass.device().batch_norm(&values)?;
     let (forward, backward) = activation.flop();
     let (n, more) = (x.shape().len(), usize::from(shift.is_some()));
     let work = Work::new((8 + more + forward) * n, (10 + more + backward) * n);
@@ -197,50 +199,20 @@ fn normalised<D: Kernels>(
         let x = x.clone();
         move |slots, mut grad| {
             let device = slots.device().clone();
-            let values = BatchNormValues {
-                mean: &mean,
-                rstd: &rstd,
-                gamma: gamma.data(),
-                beta: beta.data(),
-            };
-            let result = y.as_ref().map(Var::data);
-            // Only a derivative that is computed anew needs the residual's values.
-            let residual = shift.as_ref().map(Var::data);
-            let sums = device.batch_norm_sums(
-                &mut grad,
-                x.data(),
-                result,
-                &values,
-                residual,
-                activation,
-                size,
-            )?;
+            let (own, shift) = ([&x, &gamma, &beta], shift.as_ref());
+            let values = BatchNormInputs::new(own, [&mean, &rstd], shift, activation);
+            let sums = device.batch_norm_sums(&values, y.as_ref().map(Var::data), &mut grad)?;
             let of_batch = (!is_frozen).then_some(&sums);
-            match shift.as_ref().filter(|shift| shift.needs_grad()) {
+            match shift.filter(|shift| shift.needs_grad()) {
                 Some(shift) if x.needs_grad() => {
                     let mut dx = device.spare_buffer(device.buffer_len(&grad))?;
-                    let into = Some(&mut dx);
-                    device.batch_norm_backward(
-                        &mut grad,
-                        into,
-                        x.data(),
-                        &values,
-                        of_batch,
-                        size,
-                    )?;
+                    device.batch_norm_backward(&values, of_batch, &mut grad, Some(&mut dx))?;
                     slots.put(&x, dx)?;
                     slots.put(shift, grad)?;
                 }
                 Some(shift) => slots.put(shift, grad)?,
                 None if x.needs_grad() => {
-                    device.batch_norm_backward(
-                        &mut grad,
-                        None,
-                        x.data(),
-                        &values,
-                        of_batch,
-                        size,
-                    )?;
+                    device.batch_norm_backward(&values, of_batch, &mut grad, None)?;
                     slots.put(&x, grad)?;
                 }
                 None => {}
@@ -252,7 +224,7 @@ fn normalised<D: Kernels>(
     })
 }
 
-fn sizes<D: Kernels>(x: &Var<D>) -> BatchNormSize {
+fn sizes<D: Backend>(x: &Var<D>) -> BatchNormSize {
     BatchNormSize {
         rows: x.shape().rows(),
         channels: x.shape().last(),

@@ -5,7 +5,7 @@ use dfdx::tensor::Cpu;
 use super::BlendKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
-use crate::ops::chunks::sum_chunks;
+use crate::ops::chunks::{squared_distance, sum_chunks};
 use crate::ops::parallel::{CHUNK, for_each_chunk};
 use crate::ops::simd::simd;
 
@@ -26,20 +26,8 @@ impl BlendKernel for Cpu {
 
     fn distance(&self, x: &Buffer<Self>, z: &Buffer<Self>) -> Result<f64> {
         let squares = sum_chunks(x.len(), |range| {
-            simd!(squares(&x[range.clone()], &z[range.clone()]))
+            simd!(squared_distance(&x[range.clone()], &z[range.clone()]))
         });
         Ok(squares.sqrt())
     }
-}
-
-#[inline(always)]
-fn squares(x: &[f32], z: &[f32]) -> f64 {
-    let mut sums = [0.0_f64; 8];
-    for (x, z) in x.chunks(8).zip(z.chunks(8)) {
-        for ((sum, x), z) in sums.iter_mut().zip(x).zip(z) {
-            let difference = f64::from(x - z);
-            *sum += difference * difference;
-        }
-    }
-    sums.iter().sum()
 }

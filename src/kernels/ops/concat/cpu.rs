@@ -5,8 +5,9 @@ use dfdx::tensor::Cpu;
 use super::ConcatKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
+use crate::ops::chunks::{for_rows, rows_per_chunk};
 use crate::ops::gemm::Accumulate;
-use crate::ops::parallel::{CHUNK, for_each_chunk};
+use crate::ops::parallel::for_each_chunk;
 use crate::ops::simd::simd;
 
 impl ConcatKernel for Cpu {
@@ -18,8 +19,7 @@ impl ConcatKernel for Cpu {
     ) -> Result<Buffer<Self>> {
         let total = wa + wb;
         let mut y = self.spare_buffer(a.len() + b.len())?;
-        for_each_chunk(&mut y, rows_of(total) * total, |start, y| {
-            let first = start / total;
+        for_rows(&mut y, total, |first, y| {
             let rows = a[first * wa..]
                 .chunks_exact(wa)
                 .zip(b[first * wb..].chunks_exact(wb));
@@ -39,7 +39,7 @@ impl ConcatKernel for Cpu {
         width: usize,
         (grad, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
-        for_each_chunk(grad, rows_of(total) * width, |start, grad| {
+        for_each_chunk(grad, rows_per_chunk(total) * width, |start, grad| {
             let first = start / width;
             let rows = grad_output[first * total..].chunks_exact(total);
             simd!({
@@ -54,9 +54,4 @@ impl ConcatKernel for Cpu {
         });
         Ok(())
     }
-}
-
-/// Number of rows of `width` values in a chunk.
-fn rows_of(width: usize) -> usize {
-    (CHUNK / width.max(1)).max(1)
 }

@@ -30,9 +30,7 @@ pub(super) struct Gradients<'a> {
 impl CrossAttentionKernel for Cpu {
     fn cross_attention(
         &self,
-        q: &Buffer<Self>,
-        k: &Buffer<Self>,
-        v: &Buffer<Self>,
+        [q, k, v]: [&Buffer<Self>; 3],
         size: CrossAttentionSize,
     ) -> Result<Buffer<Self>> {
         let mut y = vec![0.0; q.len()];
@@ -45,14 +43,14 @@ impl CrossAttentionKernel for Cpu {
             let first = start / len;
             if size.sums_keys_first() {
                 for (offset, y) in y.chunks_exact_mut(len).enumerate() {
-                    long::forward(sequence(&q, &k, v, size, first + offset), size, y);
+                    long::forward(sequence([&q, &k, v], size, first + offset), size, y);
                 }
                 return;
             }
             with_scratch(size.keys, |scratch| {
                 simd!({
                     for (offset, y) in y.chunks_exact_mut(len).enumerate() {
-                        let sequence = sequence(&q, &k, v, size, first + offset);
+                        let sequence = sequence([&q, &k, v], size, first + offset);
                         short::forward(sequence, size, y, scratch);
                     }
                 });
@@ -63,9 +61,7 @@ impl CrossAttentionKernel for Cpu {
 
     fn cross_attention_backward(
         &self,
-        q: &Buffer<Self>,
-        k: &Buffer<Self>,
-        v: &Buffer<Self>,
+        [q, k, v]: [&Buffer<Self>; 3],
         size: CrossAttentionSize,
         grad_output: &Buffer<Self>,
     ) -> Result<[Buffer<Self>; 3]> {
@@ -73,7 +69,7 @@ impl CrossAttentionKernel for Cpu {
         let mut grads = [vec![0.0; q.len()], vec![0.0; k.len()], vec![0.0; v.len()]];
         let (q_features, k_features) = (features(q, size.kind), features(k, size.kind));
         let one = |index: usize, grads: &mut Gradients<'_>| {
-            let sequence = sequence(&q_features, &k_features, v, size, index);
+            let sequence = sequence([&q_features, &k_features, v], size, index);
             let dy = &grad_output[index * query_len..][..query_len];
             if size.sums_keys_first() {
                 long::backward(sequence, size, dy, grads);
@@ -102,13 +98,7 @@ impl CrossAttentionKernel for Cpu {
     }
 }
 
-fn sequence<'a>(
-    q: &'a [f32],
-    k: &'a [f32],
-    v: &'a [f32],
-    size: CrossAttentionSize,
-    index: usize,
-) -> Sequence<'a> {
+fn sequence([q, k, v]: [&[f32]; 3], size: CrossAttentionSize, index: usize) -> Sequence<'_> {
     let (query_len, key_len) = (size.queries * size.features, size.keys * size.features);
     Sequence {
         q: &q[index * query_len..][..query_len],

@@ -9,12 +9,7 @@ use super::{AttentionKind, CrossAttentionKernel, CrossAttentionSize, LINEAR_EPS}
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
-
-/// Rows per block of 128 threads, one warp each.
-const ROWS: usize = 4;
-
-/// Largest number of blocks; each loops over rows.
-const MOST_BLOCKS: usize = 1 << 16;
+use crate::ops::layer_norm::cuda::{ROWS, over_rows};
 
 /// Largest number of position pairs of one head that a warp computes instead of a matrix product.
 const SHORT: usize = 256;
@@ -22,15 +17,13 @@ const SHORT: usize = 256;
 impl CrossAttentionKernel for Cuda {
     fn cross_attention(
         &self,
-        q: &Buffer<Self>,
-        k: &Buffer<Self>,
-        v: &Buffer<Self>,
+        inputs @ [q, k, v]: [&Buffer<Self>; 3],
         size: CrossAttentionSize,
     ) -> Result<Buffer<Self>> {
         if !is_short(size) {
             return match size.kind {
-                AttentionKind::Softmax => softmax::forward(self, [q, k, v], size),
-                AttentionKind::Linear => linear::forward(self, [q, k, v], size),
+                AttentionKind::Softmax => softmax::forward(self, inputs, size),
+                AttentionKind::Linear => linear::forward(self, inputs, size),
             };
         }
         let mut y = self.zeros_buffer(self.buffer_len(q))?;
@@ -44,19 +37,17 @@ impl CrossAttentionKernel for Cuda {
 
     fn cross_attention_backward(
         &self,
-        q: &Buffer<Self>,
-        k: &Buffer<Self>,
-        v: &Buffer<Self>,
+        inputs @ [q, k, v]: [&Buffer<Self>; 3],
         size: CrossAttentionSize,
         grad_output: &Buffer<Self>,
     ) -> Result<[Buffer<Self>; 3]> {
         if !is_short(size) {
             return match size.kind {
-                AttentionKind::Softmax => softmax::backward(self, [q, k, v], size, grad_output),
-                AttentionKind::Linear => linear::backward(self, [q, k, v], size, grad_output),
+                AttentionKind::Softmax => softmax::backward(self, inputs, size, grad_output),
+                AttentionKind::Linear => linear::backward(self, inputs, size, grad_output),
             };
         }
-        let [mut dq, mut dk, mut dv] = zeros_like(self, [q, k, v])?;
+        let [mut dq, mut dk, mut dv] = zeros_like(self, inputs)?;
         let rows = size.batch * size.heads;
         let launch = over_rows("cross_attention_short_backward", rows)
             .shared(2 * ROWS * size.keys * size_of::<f32>())
@@ -69,12 +60,6 @@ impl CrossAttentionKernel for Cuda {
 /// Whether one warp computes a whole head, because its positions are too few for the launch of a matrix product.
 fn is_short(size: CrossAttentionSize) -> bool {
     size.queries * size.keys <= SHORT
-}
-
-fn over_rows(name: &'static str, rows: usize) -> Launch {
-    Launch::new(name)
-        .threads(32 * ROWS)
-        .blocks(rows.div_ceil(ROWS).clamp(1, MOST_BLOCKS))
 }
 
 fn with_size(launch: Launch, rows: usize, size: CrossAttentionSize) -> Launch {

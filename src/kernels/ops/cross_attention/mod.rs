@@ -44,6 +44,12 @@ impl CrossAttentionSize {
         self.features / self.heads
     }
 
+    /// Factor of the scores of softmax attention: `1 / √d`.
+    #[inline(always)]
+    pub fn scale(self) -> f32 {
+        1.0 / (self.head_width() as f32).sqrt()
+    }
+
     /// Whether linear attention computes `φ(q) (φ(k)ᵀ v)`, whose cost grows with `N + M`, instead of `(φ(q) φ(k)ᵀ) v`, with
     /// `N M`: the order with fewer operations.
     pub fn sums_keys_first(self) -> bool {
@@ -75,18 +81,14 @@ pub trait CrossAttentionKernel: Backend {
     /// The result, `(B, N, C)`.
     fn cross_attention(
         &self,
-        q: &Buffer<Self>,
-        k: &Buffer<Self>,
-        v: &Buffer<Self>,
+        inputs: [&Buffer<Self>; 3],
         size: CrossAttentionSize,
     ) -> Result<Buffer<Self>>;
 
     /// The gradients of q, k and v.
     fn cross_attention_backward(
         &self,
-        q: &Buffer<Self>,
-        k: &Buffer<Self>,
-        v: &Buffer<Self>,
+        inputs: [&Buffer<Self>; 3],
         size: CrossAttentionSize,
         grad_output: &Buffer<Self>,
     ) -> Result<[Buffer<Self>; 3]>;
@@ -114,16 +116,14 @@ pub fn cross_attention<D: Kernels>(
     kind: AttentionKind,
 ) -> Result<Var<D>> {
     let size = check(q, k, v, heads, kind)?;
-    let y = pass
-        .device()
-        .cross_attention(q.data(), k.data(), v.data(), size)?;
+    let data = [q, k, v].map(Var::data);
+    let y = pass.device().cross_attention(data, size)?;
     let inputs = [q.clone(), k.clone(), v.clone()];
     let op = Op::new("cross_attention", size.work(), [q, k, v]);
     pass.finish(op, y, q.shape(), move |slots, grad_output| {
         let device = slots.device().clone();
-        let [q, k, v] = &inputs;
-        let (q_data, k_data, v_data) = (q.data(), k.data(), v.data());
-        let grads = device.cross_attention_backward(q_data, k_data, v_data, size, grad_output)?;
+        let data = inputs.each_ref().map(Var::data);
+        let grads = device.cross_attention_backward(data, size, grad_output)?;
         for (input, grad) in inputs.iter().zip(&grads) {
             if input.needs_grad() {
                 device.accumulate(grad, slots.of(input)?)?;

@@ -3,6 +3,7 @@
 
 use super::cpu::{Gradients, Sequence};
 use super::{AttentionKind, CrossAttentionSize, LINEAR_EPS};
+use crate::ops::chunks::dot;
 use crate::ops::math;
 
 /// Adds the result of one sequence to `y`; `scratch` holds M values.
@@ -53,7 +54,7 @@ fn backward_row(
     grads: &mut Gradients<'_>,
     scratch: &mut [f32],
 ) {
-    let (c, d) = (size.features, size.head_width());
+    let (c, d, scale) = (size.features, size.head_width(), size.scale());
     let (weights, slopes) = scratch.split_at_mut(size.keys);
     let (q, dq) = (
         &sequence.q[query * c..][..c],
@@ -69,7 +70,7 @@ fn backward_row(
         center(slopes, weights, size.kind, sum);
         for (slope, weight) in slopes.iter_mut().zip(&*weights) {
             *slope *= match size.kind {
-                AttentionKind::Softmax => weight * scale(d),
+                AttentionKind::Softmax => weight * scale,
                 AttentionKind::Linear => 1.0 / sum,
             };
         }
@@ -120,9 +121,10 @@ fn weigh(
     let sum = match size.kind {
         AttentionKind::Linear => weights.iter().sum::<f32>() + LINEAR_EPS,
         AttentionKind::Softmax => {
+            let scale = size.scale();
             let highest = weights.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             for weight in weights.iter_mut() {
-                *weight = math::exp((*weight - highest) * scale(d));
+                *weight = math::exp((*weight - highest) * scale);
             }
             weights.iter().sum()
         }
@@ -133,33 +135,9 @@ fn weigh(
     sum
 }
 
-/// Factor of the scores of softmax attention.
-#[inline(always)]
-fn scale(width: usize) -> f32 {
-    1.0 / (width as f32).sqrt()
-}
-
 #[inline(always)]
 fn add_scaled(y: &mut [f32], factor: f32, x: &[f32]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += factor * x;
     }
-}
-
-/// Sum of products in sixteen lanes: a fixed order that vectorises.
-#[inline(always)]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0.0_f32; 16];
-    let (a_blocks, b_blocks) = (a.chunks_exact(16), b.chunks_exact(16));
-    let rest = a_blocks.remainder().iter().zip(b_blocks.remainder());
-    let rest: f32 = rest.map(|(a, b)| a * b).sum();
-    for (a, b) in a_blocks.zip(b_blocks) {
-        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum += a * b;
-        }
-    }
-    if a.len() < 16 {
-        return rest;
-    }
-    sums.iter().sum::<f32>() + rest
 }

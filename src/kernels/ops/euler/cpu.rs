@@ -6,7 +6,7 @@ use dfdx::tensor::Cpu;
 
 use super::{EulerInputs, EulerKernel, EulerSize, Field};
 use crate::device::{Backend, Buffer};
-use crate::ops::chunks::map_chunks;
+use crate::ops::chunks::{dot, map_chunks};
 use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product, transposed_product};
 use crate::ops::math::tanh;
 use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP};
@@ -21,12 +21,11 @@ type Slices<'a> = Field<&'a [f32]>;
 impl EulerKernel for Cpu {
     fn euler_maruyama(
         &self,
-        start: &Buffer<Self>,
-        noise: &Buffer<Self>,
-        fields: [Field<&Buffer<Self>>; 2],
+        inputs: &EulerInputs<Self>,
         size: EulerSize,
     ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)> {
-        let fields = slices(fields);
+        let (start, noise) = (inputs.start.data(), inputs.noise.data());
+        let fields = slices(inputs.fields());
         let groups = each_group(size, |group| {
             let noise = &noise[group.start * size.steps..group.end * size.steps];
             Group::new(&fields, noise, group.len(), size).simulate(&start[group])
@@ -301,21 +300,6 @@ fn inner_layer(
         *by_x += x * *slope;
         *bias += *slope;
     }
-}
-
-/// A dot product in sixteen lanes: a fixed order that vectorises.
-#[inline(always)]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut sums = [0.0_f32; 16];
-    let (a, a_rest) = a.as_chunks::<16>();
-    let (b, b_rest) = b.as_chunks::<16>();
-    for (a, b) in a.iter().zip(b) {
-        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum += a * b;
-        }
-    }
-    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f32>() + rest
 }
 
 /// `run` of every group of samples, in order; on several threads if the work is large enough.

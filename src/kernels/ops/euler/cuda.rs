@@ -4,7 +4,7 @@
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
-use super::{EulerInputs, EulerKernel, EulerSize, Field};
+use super::{EulerInputs, EulerKernel, EulerSize};
 use crate::device::cuda::{Launch, Product, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::{GradSlots, Result};
@@ -15,17 +15,16 @@ const NARROW: usize = 64;
 impl EulerKernel for Cuda {
     fn euler_maruyama(
         &self,
-        start: &Buffer<Self>,
-        noise: &Buffer<Self>,
-        fields: [Field<&Buffer<Self>>; 2],
+        inputs: &EulerInputs<Self>,
         size: EulerSize,
     ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)> {
         let rows = size.batch * size.steps;
         let mut path = self.zeros_buffer(rows)?;
         let mut before = self.zeros_buffer(rows)?;
         let mut hidden = self.zeros_buffer(4 * rows * size.hidden)?;
-        let launch = launch("euler_forward", "euler_forward_wide", size).args((start, noise));
-        let parameters = fields.into_iter().flatten();
+        let launch = launch("euler_forward", "euler_forward_wide", size)
+            .args((inputs.start.data(), inputs.noise.data()));
+        let parameters = inputs.fields().into_iter().flatten();
         parameters
             .fold(launch, Launch::arg)
             .args((&mut path, &mut before, &mut hidden, size.steps, size.hidden))

@@ -67,7 +67,8 @@ impl<D: Backend> EulerInputs<D> {
 
     /// The values of the fields' parameters.
     pub fn fields(&self) -> [Field<&Buffer<D>>; 2] {
-        data(&self.fields)
+        let fields = self.fields.each_ref();
+        fields.map(|field| field.each_ref().map(Var::data))
     }
 }
 
@@ -76,9 +77,7 @@ pub trait EulerKernel: Backend {
     /// The path, and what backward needs.
     fn euler_maruyama(
         &self,
-        start: &Buffer<Self>,
-        noise: &Buffer<Self>,
-        fields: [Field<&Buffer<Self>>; 2],
+        inputs: &EulerInputs<Self>,
         size: EulerSize,
     ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)>;
 
@@ -104,13 +103,12 @@ pub fn euler_maruyama<D: Kernels>(
     fields: &[Field<Var<D>>; 2],
 ) -> Result<Var<D>> {
     let size = check(start, noise, fields)?;
-    let device = pass.device().clone();
-    let (path, saved) = device.euler_maruyama(start.data(), noise.data(), data(fields), size)?;
     let inputs = EulerInputs {
         start: start.clone(),
         noise: noise.clone(),
         fields: fields.clone(),
     };
+    let (path, saved) = pass.device().euler_maruyama(&inputs, size)?;
     let differentiable: Vec<&Var<D>> = std::iter::once(start)
         .chain(fields.iter().flatten())
         .collect();
@@ -123,12 +121,6 @@ pub fn euler_maruyama<D: Kernels>(
         let device = slots.device().clone();
         device.euler_maruyama_backward(&inputs, &saved, size, grad, slots)
     })
-}
-
-fn data<D: Backend>(fields: &[Field<Var<D>>; 2]) -> [Field<&Buffer<D>>; 2] {
-    fields
-        .each_ref()
-        .map(|field| field.each_ref().map(Var::data))
 }
 
 fn check<D: Backend>(

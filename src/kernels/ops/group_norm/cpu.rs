@@ -8,28 +8,27 @@ use super::moments::{MOMENTS, part_count, part_rows};
 use super::sample::{
     Channels, SUMS, add_parts, combine_rows, measure, with_channels, with_factors,
 };
-use super::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize};
+use super::{GroupNormInputs, GroupNormKernel, GroupNormSize};
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
 use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_zipped};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
-use crate::ops::{Activation, GradSlots, Result, Var};
+use crate::ops::{GradSlots, Result, Var};
 
 impl GroupNormKernel for Cpu {
     fn group_norm(
         &self,
-        input: &GroupNormSaved<'_, Self>,
-        size: GroupNormSize,
-        activation: Activation,
+        input: &GroupNormInputs<'_, Self>,
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
+        let size = input.size;
         let mut y = self.spare_buffer(input.x.len())?;
         let mut moments = self.zeros_buffer(size.batch * MOMENTS * size.groups)?;
         each_sample(size, &mut y, &mut moments, |b, y, moments| {
             let x = sample_of(input.x, b, size);
             measure(x, size, moments);
-            with_channels(input, b, size, moments, |channels| {
-                activated!(activation, |act| simd!(apply(x, y, channels, act)));
+            with_channels(input, b, moments, |channels| {
+                activated!(input.activation, |act| simd!(apply(x, y, channels, act)));
             });
         });
         Ok((y, moments))
@@ -37,23 +36,20 @@ impl GroupNormKernel for Cpu {
 
     fn group_norm_backward(
         &self,
-        input: &GroupNormSaved<'_, Self>,
+        input: &GroupNormInputs<'_, Self>,
         moments: &Buffer<Self>,
-        grad_output: Buffer<Self>,
-        size: GroupNormSize,
-        activation: Activation,
+        mut grad: Buffer<Self>,
         (x, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
     ) -> Result<Buffer<Self>> {
-        let mut grad = grad_output;
+        let size = input.size;
         let mut sums = self.zeros_buffer(size.batch * 2 * size.channels)?;
         each_sample(size, &mut grad, &mut sums, |b, grad, sums| {
             let sample = Sample {
                 input,
                 b,
-                size,
                 moments: &moments[b * MOMENTS * size.groups..][..MOMENTS * size.groups],
             };
-            activated!(activation, |act| sample.backward(
+            activated!(input.activation, |act| sample.backward(
                 grad,
                 act,
                 sums,
@@ -72,18 +68,21 @@ impl GroupNormKernel for Cpu {
         &self,
         sums: &Buffer<Self>,
         size: GroupNormSize,
-        part: GroupNormPart,
-        grad: &mut Buffer<Self>,
+        [gamma, beta, shift]: [Option<&Var<Self>>; 3],
+        slots: &mut GradSlots<'_, Self>,
     ) -> Result<()> {
         let c = size.channels;
-        for (b, sums) in sums.chunks_exact(2 * c).enumerate() {
-            let (values, grad) = match part {
-                GroupNormPart::Gamma => (&sums[c..], &mut grad[..]),
-                GroupNormPart::Beta => (&sums[..c], &mut grad[..]),
-                GroupNormPart::Shift => (&sums[..c], &mut grad[b * c..(b + 1) * c]),
+        // The first of a sample's sums to add, and the distance between the gradients of two samples.
+        for (var, first, distance) in [(gamma, c, 0), (beta, 0, 0), (shift, 0, c)] {
+            let Some(var) = var.filter(|var| var.needs_grad()) else {
+                continue;
             };
-            for (g, v) in grad.iter_mut().zip(values) {
-                *g += v;
+            let grad = slots.of(var)?;
+            for (b, sums) in sums.chunks_exact(2 * c).enumerate() {
+                let grad = &mut grad[b * distance..][..c];
+                for (g, v) in grad.iter_mut().zip(&sums[first..]) {
+                    *g += v;
+                }
             }
         }
         Ok(())
@@ -127,9 +126,8 @@ fn apply(x: &[f32], y: &mut [f32], channels: &Channels<'_>, act: impl Activate) 
 }
 
 struct Sample<'a> {
-    input: &'a GroupNormSaved<'a, Cpu>,
+    input: &'a GroupNormInputs<'a, Cpu>,
     b: usize,
-    size: GroupNormSize,
     moments: &'a [f32],
 }
 
@@ -137,10 +135,10 @@ impl Sample<'_> {
     /// Turns the gradient of the result in place into `dz = grad · act'(z)`, z being the activation's input, writes the sums
     /// of `dz` and `dz · x̂` to `sums`, and then, if needed, turns `dz` into the gradient of x.
     fn backward(&self, grad: &mut [f32], act: impl Activate, sums: &mut [f32], wanted: bool) {
-        let size = self.size;
+        let size = self.input.size;
         let c = size.channels;
         let x = sample_of(self.input.x, self.b, size);
-        with_channels(self.input, self.b, size, self.moments, |channels| {
+        with_channels(self.input, self.b, self.moments, |channels| {
             with_scratch(SUMS * part_count(size) * c, |parts| {
                 let rows = part_rows(c) * c;
                 simd!({

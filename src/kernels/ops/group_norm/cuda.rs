@@ -3,10 +3,10 @@
 
 use dfdx::tensor::Cuda;
 
-use super::{GroupNormKernel, GroupNormPart, GroupNormSaved, GroupNormSize};
+use super::{GroupNormInputs, GroupNormKernel, GroupNormSize};
 use crate::device::cuda::{Launch, scratch};
 use crate::device::{Backend, Buffer};
-use crate::ops::{Activation, GradSlots, Result, Var};
+use crate::ops::{GradSlots, Result, Var};
 
 /// Number of values of a group that a block's cache holds.
 const CACHED: usize = 65_536;
@@ -62,10 +62,9 @@ fn sized(launch: Launch, size: GroupNormSize) -> Launch {
 impl GroupNormKernel for Cuda {
     fn group_norm(
         &self,
-        input: &GroupNormSaved<'_, Self>,
-        size: GroupNormSize,
-        activation: Activation,
+        input: &GroupNormInputs<'_, Self>,
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
+        let (size, activation) = (input.size, input.activation);
         let grid = Grid::new(size);
         let mut y = self.zeros_buffer(self.buffer_len(input.x))?;
         let mut statistics = self.zeros_buffer(2 * grid.groups)?;
@@ -91,13 +90,12 @@ impl GroupNormKernel for Cuda {
 
     fn group_norm_backward(
         &self,
-        input: &GroupNormSaved<'_, Self>,
+        input: &GroupNormInputs<'_, Self>,
         statistics: &Buffer<Self>,
         grad_output: Buffer<Self>,
-        size: GroupNormSize,
-        activation: Activation,
         (x, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
     ) -> Result<Buffer<Self>> {
+        let (size, activation) = (input.size, input.activation);
         let grad_x = x.needs_grad().then(|| slots.of(x)).transpose()?;
         let grid = Grid::new(size);
         let read = |name| {
@@ -118,22 +116,8 @@ impl GroupNormKernel for Cuda {
         Ok(sums)
     }
 
+    // Eight channels per block, about eight samples per thread.
     fn group_norm_collect(
-        &self,
-        sums: &Buffer<Self>,
-        size: GroupNormSize,
-        part: GroupNormPart,
-        grad: &mut Buffer<Self>,
-    ) -> Result<()> {
-        let mut launch = Launch::new("group_norm_collect").arg(sums);
-        let mut grad = Some(grad);
-        for own in GroupNormPart::ALL {
-            launch = launch.arg(if own == part { grad.take() } else { None });
-        }
-        collect(launch, size)
-    }
-
-    fn group_norm_collect_all(
         &self,
         sums: &Buffer<Self>,
         size: GroupNormSize,
@@ -148,22 +132,17 @@ impl GroupNormKernel for Cuda {
             };
             launch = launch.arg(grad);
         }
-        collect(launch, size)
+        let width = size.channels.min(8);
+        let lanes = size.batch.div_ceil(8).clamp(4, 1024 / width);
+        Ok(launch
+            .blocks(size.channels.div_ceil(width))
+            .threads((lanes * width).next_multiple_of(32).min(1024))
+            .args((size.batch, size.channels, width))
+            .run()?)
     }
 }
 
 /// γ, β and the shift: the arguments of every kernel after its images.
-fn given(launch: Launch, input: &GroupNormSaved<'_, Cuda>) -> Launch {
+fn given(launch: Launch, input: &GroupNormInputs<'_, Cuda>) -> Launch {
     launch.args((input.gamma, input.beta, input.shift))
-}
-
-/// Runs `group_norm_collect` on the given arrays: eight channels per block, about eight samples per thread.
-fn collect(launch: Launch, size: GroupNormSize) -> Result<()> {
-    let width = size.channels.min(8);
-    let lanes = size.batch.div_ceil(8).clamp(4, 1024 / width);
-    Ok(launch
-        .blocks(size.channels.div_ceil(width))
-        .threads((lanes * width).next_multiple_of(32).min(1024))
-        .args((size.batch, size.channels, width))
-        .run()?)
 }

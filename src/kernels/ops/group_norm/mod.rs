@@ -32,9 +32,9 @@ pub struct GroupNormSize {
     pub groups: usize,
 }
 
-/// Inputs of a group norm and its statistics, for backward.
+/// Inputs of a group norm.
 #[derive(Debug)]
-pub struct GroupNormSaved<'a, D: Backend> {
+pub struct GroupNormInputs<'a, D: Backend> {
     /// The input.
     pub x: &'a Buffer<D>,
     /// Factor per channel.
@@ -43,69 +43,54 @@ pub struct GroupNormSaved<'a, D: Backend> {
     pub beta: &'a Buffer<D>,
     /// Summand per sample and channel.
     pub shift: Option<&'a Buffer<D>>,
+    /// The sizes.
+    pub size: GroupNormSize,
+    /// Applied to the result.
+    pub activation: Activation,
 }
 
-/// A gradient that is a sum over positions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GroupNormPart {
-    /// Of γ.
-    Gamma,
-    /// Of β.
-    Beta,
-    /// Of the shift.
-    Shift,
-}
-
-impl GroupNormPart {
-    const ALL: [Self; 3] = [Self::Gamma, Self::Beta, Self::Shift];
+impl<'a, D: Backend> GroupNormInputs<'a, D> {
+    pub(in crate::ops) fn new(
+        [x, gamma, beta]: [&'a Var<D>; 3],
+        shift: Option<&'a Var<D>>,
+        size: GroupNormSize,
+        activation: Activation,
+    ) -> Self {
+        Self {
+            x: x.data(),
+            gamma: gamma.data(),
+            beta: beta.data(),
+            shift: shift.map(Var::data),
+            size,
+            activation,
+        }
+    }
 }
 
 /// Group norm on one device.
 pub trait GroupNormKernel: Backend {
     /// The result and the statistics of each sample and group, for [`GroupNormKernel::group_norm_backward`].
-    fn group_norm(
-        &self,
-        input: &GroupNormSaved<'_, Self>,
-        size: GroupNormSize,
-        activation: Activation,
-    ) -> Result<(Buffer<Self>, Buffer<Self>)>;
+    fn group_norm(&self, input: &GroupNormInputs<'_, Self>)
+    -> Result<(Buffer<Self>, Buffer<Self>)>;
 
     /// Adds the gradient of x, which may be computed in the memory of `grad_output`, to its slot where x needs one, and
     /// returns the sums for [`GroupNormKernel::group_norm_collect`].
     fn group_norm_backward(
         &self,
-        input: &GroupNormSaved<'_, Self>,
+        input: &GroupNormInputs<'_, Self>,
         statistics: &Buffer<Self>,
         grad_output: Buffer<Self>,
-        size: GroupNormSize,
-        activation: Activation,
         slot: (&Var<Self>, &mut GradSlots<'_, Self>),
     ) -> Result<Buffer<Self>>;
 
-    /// Adds the gradient of `part`, computed from `sums`, to `grad`.
+    /// Adds the gradients of γ, β and the shift, computed from `sums`, to the slots of those that need one.
     fn group_norm_collect(
-        &self,
-        sums: &Buffer<Self>,
-        size: GroupNormSize,
-        part: GroupNormPart,
-        grad: &mut Buffer<Self>,
-    ) -> Result<()>;
-
-    /// [`GroupNormKernel::group_norm_collect`] for γ, β and the shift, if they need a gradient.
-    fn group_norm_collect_all(
         &self,
         sums: &Buffer<Self>,
         size: GroupNormSize,
         vars: [Option<&Var<Self>>; 3],
         slots: &mut GradSlots<'_, Self>,
-    ) -> Result<()> {
-        for (var, part) in vars.into_iter().zip(GroupNormPart::ALL) {
-            if let Some(var) = var.filter(|var| var.needs_grad()) {
-                self.group_norm_collect(sums, size, part, slots.of(var)?)?;
-            }
-        }
-        Ok(())
-    }
+    ) -> Result<()>;
 }
 
 /// `act(norm(x) · gamma + beta + shift)`; see the module.
@@ -123,14 +108,8 @@ pub fn group_norm<D: Kernels>(
 ) -> Result<Var<D>> {
     let size = check(x, gamma, beta, groups, shift)?;
     let device = pass.device().clone();
-    let shift_data = shift.map(Var::data);
-    let input = GroupNormSaved {
-        x: x.data(),
-        gamma: gamma.data(),
-        beta: beta.data(),
-        shift: shift_data,
-    };
-    let (data, statistics) = device.group_norm(&input, size, activation)?;
+    let input = GroupNormInputs::new([x, gamma, beta], shift, size, activation);
+    let (data, statistics) = device.group_norm(&input)?;
     let statistics = Held::<D>::new(statistics);
     let (n, extra) = (x.shape().len(), usize::from(shift.is_some()));
     let (forward, backward) = activation.flop();
@@ -139,23 +118,10 @@ pub fn group_norm<D: Kernels>(
     let (x, gamma, beta, shift) = (x.clone(), gamma.clone(), beta.clone(), shift.cloned());
     let op = Op::new("group_norm", work, &inputs);
     pass.finish_owned(op, data, x.shape(), move |slots, grad_output| {
-        let shift_data = shift.as_ref().map(Var::data);
-        let input = GroupNormSaved {
-            x: x.data(),
-            gamma: gamma.data(),
-            beta: beta.data(),
-            shift: shift_data,
-        };
-        let sums = device.group_norm_backward(
-            &input,
-            &statistics,
-            grad_output,
-            size,
-            activation,
-            (&x, slots),
-        )?;
+        let input = GroupNormInputs::new([&x, &gamma, &beta], shift.as_ref(), size, activation);
+        let sums = device.group_norm_backward(&input, &statistics, grad_output, (&x, slots))?;
         let vars = [Some(&gamma), Some(&beta), shift.as_ref()];
-        device.group_norm_collect_all(&sums, size, vars, slots)
+        device.group_norm_collect(&sums, size, vars, slots)
     })
 }
 

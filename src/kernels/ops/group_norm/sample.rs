@@ -3,7 +3,7 @@
 use dfdx::tensor::Cpu;
 
 use super::moments::{FOUND, MOMENTS, combine, measure_part, part_count, part_rows};
-use super::{GroupNormSaved, GroupNormSize};
+use super::{GroupNormInputs, GroupNormSize};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 
@@ -42,13 +42,13 @@ pub(in crate::ops) fn measure(x: &[f32], size: GroupNormSize, moments: &mut [f32
 
 /// Calls `work` with the [`Channels`] of sample `b`.
 pub(in crate::ops) fn with_channels<R>(
-    input: &GroupNormSaved<'_, Cpu>,
+    input: &GroupNormInputs<'_, Cpu>,
     b: usize,
-    size: GroupNormSize,
     moments: &[f32],
     work: impl FnOnce(&Channels<'_>) -> R,
 ) -> R {
-    let (channels, width) = (size.channels, size.channels / size.groups);
+    let channels = input.size.channels;
+    let width = channels / input.size.groups;
     with_scratch(3 * channels, |memory| {
         let (means, rest) = memory.split_at_mut(channels);
         let (scale, offset) = rest.split_at_mut(channels);

@@ -8,7 +8,7 @@ use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 
 /// Rows per block of 128 threads.
-const ROWS: usize = 4;
+pub(in crate::ops) const ROWS: usize = 4;
 
 /// Largest number of blocks; each loops over rows.
 const MOST_BLOCKS: usize = 1 << 16;

@@ -81,25 +81,6 @@ impl LinearKernel for Cpu {
         Ok(self.upload(y)?)
     }
 
-    fn activation_backward(
-        &self,
-        before: &Buffer<Self>,
-        grad_output: &Buffer<Self>,
-        activation: Activation,
-    ) -> Result<Buffer<Self>> {
-        let mut grad = vec![0.0; before.len()];
-        for_each_chunk(&mut grad, CHUNK, |start, grad| {
-            let range = start..start + grad.len();
-            let (before, grad_output) = (&before[range.clone()], &grad_output[range]);
-            activated!(activation, |act| simd!({
-                for ((grad, before), grad_output) in grad.iter_mut().zip(before).zip(grad_output) {
-                    *grad = grad_output * act.slope(*before);
-                }
-            }));
-        });
-        Ok(self.upload(grad)?)
-    }
-
     fn linear_before(
         &self,
         slopes: &Buffer<Self>,
@@ -146,22 +127,18 @@ impl LinearKernel for Cpu {
         x: &Buffer<Self>,
         grad: &Buffer<Self>,
         size: LinearSize,
-        grad_weight: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<()> {
-        weight_gradient(x, grad, size, grad_weight, |_, _| ());
-        Ok(())
-    }
-
-    fn linear_backward_weight_squares(
-        &self,
-        x: &Buffer<Self>,
-        grad: &Buffer<Self>,
-        size: LinearSize,
-        grad_weight: (&mut Buffer<Self>, Accumulate),
+        (grad_weight, accumulate): (&mut Buffer<Self>, Accumulate),
+        wants_squares: bool,
     ) -> Result<Option<f64>> {
+        let x = Matrix::new(x, size.rows, size.inputs);
+        let grad = Matrix::new(grad, size.rows, size.outputs);
+        if !wants_squares {
+            tall_product(grad_weight, accumulate, x, grad, |_, _| ());
+            return Ok(None);
+        }
         // One sum per chunk, indexed by its first row: written by threads, then added in order.
         let sums: Vec<_> = (0..size.inputs).map(|_| AtomicU64::new(0)).collect();
-        weight_gradient(x, grad, size, grad_weight, |first, rows| {
+        tall_product(grad_weight, accumulate, x, grad, |first, rows| {
             sums[first].store(squares(rows).to_bits(), Ordering::Relaxed);
         });
         let sums = sums.into_iter().map(|sum| f64::from_bits(sum.into_inner()));
@@ -184,19 +161,6 @@ impl LinearKernel for Cpu {
         });
         Ok(())
     }
-}
-
-/// `xᵀ · grad`; `finish` as [`tall_product`] calls it.
-fn weight_gradient(
-    x: &[f32],
-    grad: &[f32],
-    size: LinearSize,
-    (grad_weight, accumulate): (&mut Buffer<Cpu>, Accumulate),
-    finish: impl Fn(usize, &mut [f32]) + Sync,
-) {
-    let x = Matrix::new(x, size.rows, size.inputs);
-    let grad = Matrix::new(grad, size.rows, size.outputs);
-    tall_product(grad_weight, accumulate, x, grad, finish);
 }
 
 fn activate_all(values: &mut [f32], activation: Activation) {

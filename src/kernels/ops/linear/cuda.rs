@@ -65,18 +65,26 @@ impl LinearKernel for Cuda {
         Ok(y)
     }
 
-    fn activation_backward(
+    fn linear_before(
         &self,
         before: &Buffer<Self>,
-        grad_output: &Buffer<Self>,
+        grad_output: Buffer<Self>,
         activation: Activation,
+        grad_bias: Option<&mut Buffer<Self>>,
     ) -> Result<Buffer<Self>> {
         let n = self.buffer_len(before);
         let mut grad = self.zeros_buffer(n)?;
-        Launch::new("linear_activation_backward")
-            .over_tiles(n)
-            .args((before, grad_output, &mut grad, n, activation))
-            .run()?;
+        if let Some(grad_bias) = grad_bias {
+            let columns = self.buffer_len(grad_bias);
+            let rows = n / columns.max(1);
+            let fused = Some((before, &mut grad, activation));
+            Sums { rows, columns }.add(&grad_output, fused, grad_bias)?;
+        } else {
+            Launch::new("linear_activation_backward")
+                .over_tiles(n)
+                .args((before, &grad_output, &mut grad, n, activation))
+                .run()?;
+        }
         Ok(grad)
     }
 
@@ -99,32 +107,19 @@ impl LinearKernel for Cuda {
         grad: &Buffer<Self>,
         size: LinearSize,
         (grad_weight, _): (&mut Buffer<Self>, Accumulate),
-    ) -> Result<()> {
-        Ok(Product::new(size.inputs, size.outputs, size.rows)
+        _: bool,
+    ) -> Result<Option<f64>> {
+        Product::new(size.inputs, size.outputs, size.rows)
             .transposed_a()
             .adding()
-            .run(x, grad, grad_weight)?)
+            .run(x, grad, grad_weight)?;
+        Ok(None)
     }
 
     fn bias_backward(&self, grad: &Buffer<Self>, grad_bias: &mut Buffer<Self>) -> Result<()> {
         let columns = self.buffer_len(grad_bias);
         let rows = self.buffer_len(grad) / columns.max(1);
         Sums { rows, columns }.add(grad, None, grad_bias)
-    }
-
-    fn activation_bias_backward(
-        &self,
-        before: &Buffer<Self>,
-        grad_output: &Buffer<Self>,
-        activation: Activation,
-        grad_bias: &mut Buffer<Self>,
-    ) -> Result<Buffer<Self>> {
-        let (n, columns) = (self.buffer_len(before), self.buffer_len(grad_bias));
-        let mut grad = self.zeros_buffer(n)?;
-        let rows = n / columns.max(1);
-        let fused = Some((before, &mut grad, activation));
-        Sums { rows, columns }.add(grad_output, fused, grad_bias)?;
-        Ok(grad)
     }
 }
 

@@ -57,41 +57,15 @@ pub trait LinearKernel: Backend {
         size: LinearSize,
     ) -> Result<Buffer<Self>>;
 
-    /// The gradient before the activation: `grad_output · act'(before)`.
-    fn activation_backward(
-        &self,
-        before: &Buffer<Self>,
-        grad_output: &Buffer<Self>,
-        activation: Activation,
-    ) -> Result<Buffer<Self>>;
-
-    /// [`LinearKernel::activation_backward`], then [`LinearKernel::bias_backward`] on its result.
-    fn activation_bias_backward(
-        &self,
-        before: &Buffer<Self>,
-        grad_output: &Buffer<Self>,
-        activation: Activation,
-        grad_bias: &mut Buffer<Self>,
-    ) -> Result<Buffer<Self>> {
-        let grad = self.activation_backward(before, grad_output, activation)?;
-        self.bias_backward(&grad, grad_bias)?;
-        Ok(grad)
-    }
-
     /// The gradient before the activation, in the memory of `grad_output` where the device can; `kept` is what
-    /// [`LinearKernel::linear`] kept. With a bias as [`LinearKernel::activation_bias_backward`].
+    /// [`LinearKernel::linear`] kept. With a bias also [`LinearKernel::bias_backward`] on its result.
     fn linear_before(
         &self,
         kept: &Buffer<Self>,
         grad_output: Buffer<Self>,
         activation: Activation,
         grad_bias: Option<&mut Buffer<Self>>,
-    ) -> Result<Buffer<Self>> {
-        match grad_bias {
-            None => self.activation_backward(kept, &grad_output, activation),
-            Some(bias) => self.activation_bias_backward(kept, &grad_output, activation, bias),
-        }
-    }
+    ) -> Result<Buffer<Self>>;
 
     /// `grad_x += grad · Wᵀ`, or `grad_x = grad · Wᵀ` where the device can.
     fn linear_backward_x(
@@ -102,27 +76,16 @@ pub trait LinearKernel: Backend {
         grad_x: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
 
-    /// `grad_weight += xᵀ · grad`, or `grad_weight = xᵀ · grad` where the device can.
+    /// `grad_weight += xᵀ · grad`, or `grad_weight = xᵀ · grad` where the device can. Where `wants_squares`, returns the sum of
+    /// squares of the new `grad_weight` if the device computes it in the same pass.
     fn linear_backward_weight(
         &self,
         x: &Buffer<Self>,
         grad: &Buffer<Self>,
         size: LinearSize,
         grad_weight: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<()>;
-
-    /// As [`LinearKernel::linear_backward_weight`]; also returns the sum of squares of the new `grad_weight` if the device
-    /// computes it in the same pass.
-    fn linear_backward_weight_squares(
-        &self,
-        x: &Buffer<Self>,
-        grad: &Buffer<Self>,
-        size: LinearSize,
-        grad_weight: (&mut Buffer<Self>, Accumulate),
-    ) -> Result<Option<f64>> {
-        self.linear_backward_weight(x, grad, size, grad_weight)?;
-        Ok(None)
-    }
+        wants_squares: bool,
+    ) -> Result<Option<f64>>;
 
     /// `grad_bias[k] += Σ_rows grad[row, k]`; convolutions use it too.
     fn bias_backward(&self, grad: &Buffer<Self>, grad_bias: &mut Buffer<Self>) -> Result<()>;
@@ -171,14 +134,10 @@ pub fn linear<D: Kernels>(
         let grad = Held::<D>::new(grad);
         if saved_weight.needs_grad() {
             let (x, wants_squares) = (saved_x.data(), slots.wants_squares());
-            let grad_weight = slots.entry(&saved_weight)?;
-            if wants_squares {
-                let found = device.linear_backward_weight_squares(x, &grad, size, grad_weight)?;
-                if let Some(squares) = found {
-                    slots.note_squares(&saved_weight, squares);
-                }
-            } else {
-                device.linear_backward_weight(x, &grad, size, grad_weight)?;
+            let slot = slots.entry(&saved_weight)?;
+            let found = device.linear_backward_weight(x, &grad, size, slot, wants_squares)?;
+            if let Some(squares) = found {
+                slots.note_squares(&saved_weight, squares);
             }
         }
         if saved_x.needs_grad() {

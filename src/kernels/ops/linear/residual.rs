@@ -42,7 +42,7 @@ pub fn linear_residual<D: Kernels>(
             device.bias_backward(grad, slots.of(&bias)?)?;
         }
         if weight.needs_grad() {
-            device.linear_backward_weight(x.data(), grad, size, slots.entry(&weight)?)?;
+            device.linear_backward_weight(x.data(), grad, size, slots.entry(&weight)?, false)?;
         }
         if x.needs_grad() {
             device.linear_backward_x(grad, weight.data(), size, slots.entry(&x)?)?;

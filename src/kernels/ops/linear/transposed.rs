@@ -47,7 +47,7 @@ pub fn linear_transposed<D: Kernels>(
         }
         if weight.needs_grad() {
             // As in a layer from F_in to F_out with input `grad` and output gradient `x`.
-            device.linear_backward_weight(grad, x.data(), size, slots.entry(&weight)?)?;
+            device.linear_backward_weight(grad, x.data(), size, slots.entry(&weight)?, false)?;
         }
         if x.needs_grad() {
             let identity = super::Activation::Identity;

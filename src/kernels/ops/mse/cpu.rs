@@ -5,7 +5,7 @@ use dfdx::tensor::Cpu;
 use super::MseKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
-use crate::ops::chunks::sum_chunks;
+use crate::ops::chunks::{squared_distance, sum_chunks};
 use crate::ops::gemm::Accumulate;
 use crate::ops::parallel::{CHUNK, for_each_chunk};
 use crate::ops::simd::simd;
@@ -13,7 +13,7 @@ use crate::ops::simd::simd;
 impl MseKernel for Cpu {
     fn mse(&self, x: &Buffer<Self>, target: &Buffer<Self>) -> Result<Buffer<Self>> {
         let sum = sum_chunks(x.len(), |range| {
-            simd!(squares(&x[range.clone()], &target[range.clone()]))
+            simd!(squared_distance(&x[range.clone()], &target[range.clone()]))
         });
         Ok(self.upload(vec![(sum / x.len() as f64) as f32])?)
     }
@@ -35,25 +35,6 @@ impl MseKernel for Cpu {
         });
         Ok(())
     }
-}
-
-#[inline(always)]
-fn squares(x: &[f32], target: &[f32]) -> f64 {
-    let mut sums = [0.0_f64; 8];
-    // Whole groups separately: an inner loop of unknown length would not be vectorised.
-    let ((groups, rest), (target_groups, target_rest)) =
-        (x.as_chunks::<8>(), target.as_chunks::<8>());
-    for (x, target) in groups.iter().zip(target_groups) {
-        for ((sum, x), target) in sums.iter_mut().zip(x).zip(target) {
-            let difference = f64::from(x - target);
-            *sum += difference * difference;
-        }
-    }
-    for ((sum, x), target) in sums.iter_mut().zip(rest).zip(target_rest) {
-        let difference = f64::from(x - target);
-        *sum += difference * difference;
-    }
-    sums.iter().sum()
 }
 
 #[inline(always)]

@@ -15,25 +15,25 @@ use crate::ops::group_norm::sample::{
 use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_zipped};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
-use crate::ops::{GradSlots, GroupNormSaved, GroupNormSize, Result, Var};
+use crate::ops::{GradSlots, GroupNormInputs, GroupNormSize, Result, Var};
 
 impl NormResidualKernel for Cpu {
     const FUSES: bool = true;
 
     fn norm_residual(
         &self,
-        input: &GroupNormSaved<'_, Self>,
+        input: &GroupNormInputs<'_, Self>,
         residual: &Buffer<Self>,
         mask: Option<Mask>,
-        size: GroupNormSize,
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
+        let size = input.size;
         let mut y = self.spare_buffer(input.x.len())?;
         let mut moments = self.zeros_buffer(size.batch * MOMENTS * size.groups)?;
         each_sample(size, &mut y, &mut moments, |b, y, moments| {
             let (x, residual) = (sample_of(input.x, b, size), sample_of(residual, b, size));
             measure(x, size, moments);
             let first = b * y.len();
-            with_channels(input, b, size, moments, |channels| {
+            with_channels(input, b, moments, |channels| {
                 in_parts(size, mask, |part, factors| {
                     simd!({
                         let range = part..x.len().min(part + factors.len());
@@ -50,28 +50,16 @@ impl NormResidualKernel for Cpu {
 
     fn norm_residual_backward(
         &self,
-        input: &GroupNormSaved<'_, Self>,
+        input: &GroupNormInputs<'_, Self>,
         moments: &Buffer<Self>,
         mut grad_output: Buffer<Self>,
         mask: Option<Mask>,
-        size: GroupNormSize,
         ([x, residual], slots): ([&Var<Self>; 2], &mut GradSlots<'_, Self>),
     ) -> Result<Buffer<Self>> {
+        let size = input.size;
         let mut sums = self.zeros_buffer(size.batch * 2 * size.channels)?;
         let mut grad_x = self.spare_buffer(grad_output.len())?;
         let len = size.positions * size.channels;
-        let task = |b: usize, grad: &mut [f32], grad_x: &mut [f32], sums: &mut [f32]| {
-            let moments = &moments[b * MOMENTS * size.groups..][..MOMENTS * size.groups];
-            let sample = Sample {
-                input,
-                residual: sample_of(residual.data(), b, size),
-                b,
-                size,
-                moments,
-                mask,
-            };
-            sample.backward(grad, grad_x, sums);
-        };
         let large = grad_output.len() >= ELEMENTWISE_LEN;
         let outputs = [
             (grad_output.as_mut_slice(), len),
@@ -79,7 +67,14 @@ impl NormResidualKernel for Cpu {
             (sums.as_mut_slice(), 2 * size.channels),
         ];
         for_each_zipped(large, outputs, |b, [grad, grad_x, sums]| {
-            task(b, grad, grad_x, sums);
+            let sample = Sample {
+                input,
+                residual: sample_of(residual.data(), b, size),
+                b,
+                moments: &moments[b * MOMENTS * size.groups..][..MOMENTS * size.groups],
+                mask,
+            };
+            sample.backward(grad, grad_x, sums);
         });
         for (var, mut grad) in [(x, grad_x), (residual, grad_output)] {
             if var.needs_grad() {
@@ -130,10 +125,9 @@ fn apply([x, residual, factors]: [&[f32]; 3], y: &mut [f32], channels: &Channels
 }
 
 struct Sample<'a> {
-    input: &'a GroupNormSaved<'a, Cpu>,
+    input: &'a GroupNormInputs<'a, Cpu>,
     residual: &'a [f32],
     b: usize,
-    size: GroupNormSize,
     moments: &'a [f32],
     mask: Option<Mask>,
 }
@@ -141,11 +135,11 @@ struct Sample<'a> {
 impl Sample<'_> {
     /// Turns the gradient of the result into that of the residual, `grad · silu'(z)`, and computes that of x from it.
     fn backward(&self, grad: &mut [f32], grad_x: &mut [f32], sums: &mut [f32]) {
-        let (size, mask) = (self.size, self.mask);
+        let (size, mask) = (self.input.size, self.mask);
         let c = size.channels;
         let (x, residual) = (sample_of(self.input.x, self.b, size), self.residual);
         let first = self.b * x.len();
-        with_channels(self.input, self.b, size, self.moments, |channels| {
+        with_channels(self.input, self.b, self.moments, |channels| {
             with_scratch(SUMS * part_count(size) * c, |parts| {
                 let mut found = parts.chunks_exact_mut(SUMS * c);
                 in_parts(size, mask, |part, factors| {

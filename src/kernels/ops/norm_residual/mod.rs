@@ -18,8 +18,8 @@ mod tests;
 use super::dropout::{Mask, check_probability};
 use super::group_norm::check;
 use super::{
-    Activation, GradSlots, GroupNormKernel, GroupNormSaved, GroupNormSize, Held, Kernels, Op,
-    OpError, Pass, Result, Var, Work, add_silu, dropout, group_norm,
+    Activation, GradSlots, GroupNormInputs, GroupNormKernel, Held, Kernels, Op, OpError, Pass,
+    Result, Var, Work, add_silu, dropout, group_norm,
 };
 use crate::device::Buffer;
 
@@ -31,10 +31,9 @@ pub trait NormResidualKernel: GroupNormKernel {
     /// The result and the statistics of the norm.
     fn norm_residual(
         &self,
-        _input: &GroupNormSaved<'_, Self>,
+        _input: &GroupNormInputs<'_, Self>,
         _residual: &Buffer<Self>,
         _mask: Option<Mask>,
-        _size: GroupNormSize,
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         Err(OpError::unsupported::<Self>("norm_residual"))
     }
@@ -43,11 +42,10 @@ pub trait NormResidualKernel: GroupNormKernel {
     /// [`GroupNormKernel::group_norm_collect`].
     fn norm_residual_backward(
         &self,
-        _input: &GroupNormSaved<'_, Self>,
+        _input: &GroupNormInputs<'_, Self>,
         _statistics: &Buffer<Self>,
         _grad_output: Buffer<Self>,
         _mask: Option<Mask>,
-        _size: GroupNormSize,
         _inputs: ([&Var<Self>; 2], &mut GradSlots<'_, Self>),
     ) -> Result<Buffer<Self>> {
         Err(OpError::unsupported::<Self>("norm_residual"))
@@ -84,8 +82,8 @@ pub fn norm_residual<D: Kernels>(
         return Err(OpError::shape("norm_residual", message));
     }
     let (device, mask) = (pass.device().clone(), Mask::draw(pass, p));
-    let (data, statistics) =
-        device.norm_residual(&saved([x, gamma, beta]), residual.data(), mask, size)?;
+    let input = GroupNormInputs::new([x, gamma, beta], None, size, Activation::Identity);
+    let (data, statistics) = device.norm_residual(&input, residual.data(), mask)?;
     let statistics = Held::<D>::new(statistics);
     let (n, masked) = (x.shape().len(), usize::from(mask.is_some()));
     let work = Work::new((11 + masked) * n, (20 + masked) * n);
@@ -94,23 +92,9 @@ pub fn norm_residual<D: Kernels>(
     let op = Op::new("norm_residual", work, [x, gamma, beta, residual]);
     pass.finish_owned(op, data, x.shape(), move |slots, grad_output| {
         let [x, gamma, beta] = &vars;
-        let sums = device.norm_residual_backward(
-            &saved([x, gamma, beta]),
-            &statistics,
-            grad_output,
-            mask,
-            size,
-            ([x, &last], slots),
-        )?;
-        device.group_norm_collect_all(&sums, size, [Some(gamma), Some(beta), None], slots)
+        let input = GroupNormInputs::new([x, gamma, beta], None, size, Activation::Identity);
+        let inputs = ([x, &last], &mut *slots);
+        let sums = device.norm_residual_backward(&input, &statistics, grad_output, mask, inputs)?;
+        device.group_norm_collect(&sums, size, [Some(gamma), Some(beta), None], slots)
     })
-}
-
-fn saved<D: Kernels>([x, gamma, beta]: [&Var<D>; 3]) -> GroupNormSaved<'_, D> {
-    GroupNormSaved {
-        x: x.data(),
-        gamma: gamma.data(),
-        beta: beta.data(),
-        shift: None,
-    }
 }

@@ -1,12 +1,27 @@
 //! Paths in time on CUDA.
 
+use std::cell::OnceCell;
+use std::rc::Rc;
+
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
 use super::PathBatch;
 use crate::device::Buffer;
-use crate::device::cuda::{Launch, scratch};
+use crate::device::cuda::{Launch, scratch, uploaded};
 use crate::ops::Result;
+
+/// The values `known` on the device, copied there at the first call.
+pub(in crate::ops) fn kept_on_device(
+    known: &OnceCell<Rc<CudaSlice<f64>>>,
+    values: impl FnOnce() -> Vec<f64>,
+) -> Result<Rc<CudaSlice<f64>>> {
+    if let Some(known) = known.get() {
+        return Ok(Rc::clone(known));
+    }
+    let values = Rc::new(uploaded(&values())?);
+    Ok(Rc::clone(known.get_or_init(|| values)))
+}
 
 /// `(count, points, 2)`: [`PathBatch::generated`], then [`PathBatch::first`], on the device.
 pub(in crate::ops) fn generated(

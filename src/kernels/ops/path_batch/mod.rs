@@ -5,7 +5,7 @@ mod cuda;
 
 use super::{OpError, Result, Shape};
 #[cfg(feature = "cuda")]
-pub(super) use cuda::generated;
+pub(super) use cuda::{generated, kept_on_device};
 
 /// Paths of one length in double precision; each point is a pair of time and value.
 #[derive(Debug, Clone, PartialEq, Default)]

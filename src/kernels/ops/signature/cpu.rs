@@ -28,16 +28,14 @@ pub(super) struct GroupGrads {
 impl SignatureKernel for Cpu {
     fn signature_projection(
         &self,
-        path: &Buffer<Self>,
-        weight: &Buffer<Self>,
-        bias: &Buffer<Self>,
+        inputs: &ProjectionInputs<Self>,
         size: SignatureSize,
     ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)> {
         let groups = map_chunks(size.batch, lanes(), size.values(), |group| {
             simd_vectors(Project {
-                path,
-                weight,
-                bias: bias[0],
+                path: inputs.path.data(),
+                weight: inputs.weight.data(),
+                bias: inputs.bias.data()[0],
                 size,
                 group,
             })

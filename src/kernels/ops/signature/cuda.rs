@@ -18,9 +18,7 @@ const INCREMENTS: usize = 2048;
 impl SignatureKernel for Cuda {
     fn signature_projection(
         &self,
-        path: &Buffer<Self>,
-        weight: &Buffer<Self>,
-        bias: &Buffer<Self>,
+        inputs: &ProjectionInputs<Self>,
         size: SignatureSize,
     ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)> {
         let (chunk, entries) = (chunk(size), size.entries());
@@ -30,7 +28,8 @@ impl SignatureKernel for Cuda {
             .blocks(size.batch)
             .threads(threads(entries))
             .shared(shared(chunk * size.channels + 2 * entries)?)
-            .args((path, weight, bias, &mut signatures, &mut y))
+            .args((inputs.path.data(), inputs.weight.data()))
+            .args((inputs.bias.data(), &mut signatures, &mut y))
             .args((size.points, size.channels, entries, chunk))
             .run()?;
         Ok((y, vec![signatures]))

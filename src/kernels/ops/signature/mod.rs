@@ -84,9 +84,7 @@ pub trait SignatureKernel: Backend {
     /// The projected signatures of all prefixes, and what backward needs.
     fn signature_projection(
         &self,
-        path: &Buffer<Self>,
-        weight: &Buffer<Self>,
-        bias: &Buffer<Self>,
+        inputs: &ProjectionInputs<Self>,
         size: SignatureSize,
     ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)>;
 
@@ -114,14 +112,12 @@ pub fn signature_projection<D: Kernels>(
     depth: usize,
 ) -> Result<Var<D>> {
     let size = check(path, weight, bias, depth)?;
-    let device = pass.device().clone();
-    let (data, saved) =
-        device.signature_projection(path.data(), weight.data(), bias.data(), size)?;
     let inputs = ProjectionInputs {
         path: path.clone(),
         weight: weight.clone(),
         bias: bias.clone(),
     };
+    let (data, saved) = pass.device().signature_projection(&inputs, size)?;
     let op = Op::new(
         "signature_projection",
         Work::new(size.forward_flop(), size.backward_flop()),

@@ -222,11 +222,12 @@ fn large_and_small_signatures_are_those_of_the_cpu() {
             |pass, v| signature_projection(pass, &v[0], &v[1], &v[2], depth),
         );
         let cpu = dfdx::tensor::Cpu::open(0).unwrap();
-        let up = |values: &[f32]| cpu.upload(values.to_vec()).unwrap();
-        let (path, weight) = (up(&path), up(&weight));
-        let (expected, saved) = cpu
-            .signature_projection(&path, &weight, &up(&[0.5]), size)
-            .unwrap();
+        let inputs = ProjectionInputs {
+            path: Var::constant(&cpu, path.clone(), [batch, points, channels]).unwrap(),
+            weight: Var::constant(&cpu, weight.clone(), [size.entries(), 1]).unwrap(),
+            bias: Var::constant(&cpu, vec![0.5], [1]).unwrap(),
+        };
+        let (expected, saved) = cpu.signature_projection(&inputs, size).unwrap();
         let found = cpu::gradients(&path, &weight, &saved, size, &slopes);
         assert_close(&y, &expected, 1e-4);
         assert_close(&grads[0], &found.path, 2e-4);

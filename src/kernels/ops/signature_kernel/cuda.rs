@@ -7,10 +7,10 @@ use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cuda;
 
 use super::{KernelLoss, PathKernelKernel};
-use crate::device::cuda::{Launch, scratch, uploaded};
+use crate::device::cuda::{Launch, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
-use crate::ops::path_batch::generated;
+use crate::ops::path_batch::{generated, kept_on_device};
 
 /// Largest number of threads of a block, as in `kernels.cu`: enough for 50 points at order 4, limited by registers.
 const MOST_THREADS: usize = 800;
@@ -73,11 +73,7 @@ impl PathKernelKernel for Cuda {
 impl KernelLoss {
     /// The real paths `(count, points, 2)` on the device.
     fn real_on_device(&self) -> Result<Rc<CudaSlice<f64>>> {
-        if let Some(known) = self.on_device.get() {
-            return Ok(Rc::clone(known));
-        }
-        let real = Rc::new(uploaded(self.real.values())?);
-        Ok(Rc::clone(self.on_device.get_or_init(|| real)))
+        kept_on_device(&self.on_device, || self.real.values().to_vec())
     }
 }
 

@@ -8,10 +8,10 @@ use dfdx::tensor::Cuda;
 
 use super::rbf::{FLOOR, Rbf};
 use super::{Kind, RbfStatistic, SignatureLoss, SignatureLossKernel};
-use crate::device::cuda::{Launch, THREADS, scratch, uploaded};
+use crate::device::cuda::{Launch, THREADS, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
-use crate::ops::path_batch::generated;
+use crate::ops::path_batch::{generated, kept_on_device};
 
 /// Rows of signatures by entry: a word's number in `kernels.cu`.
 const WORDS: usize = 32;
@@ -106,16 +106,11 @@ impl SignatureLossKernel for Cuda {
 impl SignatureLoss {
     /// Data of the real paths on the device: signatures by entry, or their normalised mean, by word.
     fn real_on_device(&self) -> Result<Rc<CudaSlice<f64>>> {
-        if let Some(known) = self.on_device.get() {
-            return Ok(Rc::clone(known));
-        }
         // The first words have no entries: number 0 does not exist, and 1 is the scalar.
-        let values = match &self.kind {
+        kept_on_device(&self.on_device, || match &self.kind {
             Kind::TStatistic(mean) => [&[0.0][..], mean].concat(),
-            Kind::Rbf(rbf) => [&vec![0.0; 2 * self.count], rbf.real_columns()].concat(),
-        };
-        let real = Rc::new(uploaded(&values)?);
-        Ok(Rc::clone(self.on_device.get_or_init(|| real)))
+            Kind::Rbf(rbf) => [&vec![0.0; 2 * self.count], &rbf.real.values[..]].concat(),
+        })
     }
 }
 
@@ -135,8 +130,8 @@ impl Saved {
         let (own_pairs, cross_pairs, real_pairs) = rbf.pairs(batch);
         let blocks = [own_pairs, cross_pairs, real_pairs].map(|pairs| pairs.div_ceil(THREADS));
         let [own_blocks, cross_blocks, real_blocks] = blocks;
-        let (r, statistic, sigma) = (cross_pairs / batch, rbf.statistic(), rbf.sigma());
-        let real_count = rbf.real_columns().len() / (WORDS - 2);
+        let (r, statistic, sigma) = (cross_pairs / batch, rbf.statistic, rbf.sigma);
+        let real_count = rbf.real.count;
         let mut own = (own_pairs > 0).then(|| scratch(own_pairs)).transpose()?;
         let mut cross = scratch(cross_pairs)?;
         let mut parts = scratch::<f64>(blocks.iter().sum())?;

@@ -22,16 +22,16 @@ const LANES: usize = 8;
 /// A rule with the real paths' signatures.
 #[derive(Debug, Clone)]
 pub(super) struct Rbf {
-    statistic: RbfStatistic,
-    sigma: f64,
-    real: Columns,
+    pub(super) statistic: RbfStatistic,
+    pub(super) sigma: f64,
+    pub(super) real: Columns,
 }
 
 /// Signatures by entry: `(30, count)`, so that loops over paths are contiguous.
 #[derive(Debug, Clone)]
-struct Columns {
-    count: usize,
-    values: Vec<f64>,
+pub(super) struct Columns {
+    pub(super) count: usize,
+    pub(super) values: Vec<f64>,
 }
 
 /// The kernels of a batch and their means.
@@ -56,23 +56,6 @@ impl Rbf {
             sigma,
             real: Columns::of(real),
         }
-    }
-
-    #[cfg(feature = "cuda")]
-    pub(super) fn statistic(&self) -> RbfStatistic {
-        self.statistic
-    }
-
-    /// σ.
-    #[cfg(feature = "cuda")]
-    pub(super) fn sigma(&self) -> f64 {
-        self.sigma
-    }
-
-    /// The real paths' signatures, `(30, count)`.
-    #[cfg(feature = "cuda")]
-    pub(super) fn real_columns(&self) -> &[f64] {
-        &self.real.values
     }
 
     /// Numbers of pairs of a batch: generated–generated, generated–real, real–real.

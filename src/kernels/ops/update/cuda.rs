@@ -74,8 +74,13 @@ impl UpdateKernel for Cuda {
         let Some(launch) = placed.launch("update_adam_many") else {
             return Ok(());
         };
-        let launch = with_control(launch, control).args((corrections.flatten().as_ref(), decay));
-        with_factors(launch, Factors::new(step)).run()?;
+        let factors = Factors::new(step);
+        with_control(launch, control)
+            .args((corrections.flatten().as_ref(), decay))
+            .args((factors.keep, factors.towards, factors.beta2))
+            .args((factors.one_minus_beta2, factors.correction2))
+            .args((factors.eps, factors.size))
+            .run()?;
         Ok(())
     }
 
@@ -107,8 +112,11 @@ impl UpdateKernel for Cuda {
         let Some(launch) = placed.launch("update_sgd_many") else {
             return Ok(());
         };
-        let launch = with_control(launch, control).arg(has_momentum);
-        with_settings(launch, step).run()?;
+        with_control(launch, control)
+            .arg(has_momentum)
+            .args((step.lr as f32, step.weight_decay as f32))
+            .args((step.momentum as f32, step.nesterov))
+            .run()?;
         Ok(())
     }
 
@@ -139,17 +147,4 @@ impl UpdateKernel for Cuda {
 
 fn parts(control: Option<&Control>) -> &[usize] {
     control.map_or(&[], Control::parts)
-}
-
-fn with_factors(launch: Launch, factors: Factors) -> Launch {
-    launch
-        .args((factors.keep, factors.towards, factors.beta2))
-        .args((factors.one_minus_beta2, factors.correction2))
-        .args((factors.eps, factors.size))
-}
-
-fn with_settings(launch: Launch, step: SgdStep) -> Launch {
-    launch
-        .args((step.lr as f32, step.weight_decay as f32))
-        .args((step.momentum as f32, step.nesterov))
 }

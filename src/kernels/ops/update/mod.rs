@@ -39,16 +39,12 @@ pub struct AdamStep {
     pub eps: f64,
     /// Decoupled: `p -= lr · weight_decay · p` before the step.
     pub weight_decay: f64,
-    /// `1 - beta1ⁿ` in step n = 1, 2, ….
-    pub bias_correction1: f64,
-    /// `1 - beta2ⁿ`.
-    pub bias_correction2: f64,
-    /// n.
+    /// n = 1, 2, ….
     pub number: u64,
 }
 
 impl AdamStep {
-    /// Step `number`, counted from 1, with its bias corrections.
+    /// Step `number`, counted from 1.
     pub fn new(
         lr: f64,
         (beta1, beta2): (f64, f64),
@@ -56,16 +52,12 @@ impl AdamStep {
         weight_decay: f64,
         number: u64,
     ) -> Self {
-        let power = |beta: f64| 1.0 - beta.powf(number as f64);
-        let (bias_correction1, bias_correction2) = (power(beta1), power(beta2));
         Self {
             lr,
             beta1,
             beta2,
             eps,
             weight_decay,
-            bias_correction1,
-            bias_correction2,
             number,
         }
     }
@@ -195,14 +187,15 @@ struct Factors {
 
 impl Factors {
     fn new(step: AdamStep) -> Self {
+        let bias_correction = |beta: f64| 1.0 - beta.powf(step.number as f64);
         Self {
             keep: (1.0 - step.lr * step.weight_decay) as f32,
             towards: (1.0 - step.beta1) as f32,
             beta2: step.beta2 as f32,
             one_minus_beta2: (1.0 - step.beta2) as f32,
-            correction2: step.bias_correction2.sqrt() as f32,
+            correction2: bias_correction(step.beta2).sqrt() as f32,
             eps: step.eps as f32,
-            size: (-step.lr / step.bias_correction1) as f32,
+            size: (-step.lr / bias_correction(step.beta1)) as f32,
         }
     }
 }

@@ -7,10 +7,11 @@
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
-use super::{CrossAttentionSize, LINEAR_EPS, over_rows, zeros_like};
+use super::{CrossAttentionSize, LINEAR_EPS, zeros_like};
 use crate::device::cuda::{Launch, Product, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
+use crate::ops::layer_norm::cuda::over_rows;
 
 pub(super) fn forward(
     device: &Cuda,

@@ -6,10 +6,11 @@
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
-use super::{CrossAttentionSize, over_rows, zeros_like};
+use super::{CrossAttentionSize, zeros_like};
 use crate::device::cuda::{Product, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
+use crate::ops::layer_norm::cuda::over_rows;
 
 pub(super) fn forward(
     device: &Cuda,
@@ -58,11 +59,11 @@ pub(super) fn backward(
         let (pairs, column) = (views.pairs(head), views.column(head));
         views
             .product([Of::Pairs, Of::Keys, Of::Queries], Form::Plain)
-            .scaled(size)
+            .scaled(size.scale())
             .run_at((&slopes, pairs), (k, column), (&mut dq, column))?;
         views
             .product([Of::Pairs, Of::Queries, Of::Keys], Form::TransposedA)
-            .scaled(size)
+            .scaled(size.scale())
             .run_at((&slopes, pairs), (q, column), (&mut dk, column))?;
     }
     Ok([dq, dk, dv])
@@ -75,7 +76,7 @@ fn weights(q: &Buffer<Cuda>, k: &Buffer<Cuda>, views: Views) -> Result<CudaSlice
         let column = views.column(head);
         views
             .product([Of::Queries, Of::Keys, Of::Pairs], Form::TransposedB)
-            .scaled(views.0)
+            .scaled(views.0.scale())
             .run_at((q, column), (k, column), (&mut scores, views.pairs(head)))?;
     }
     over_rows("cross_attention_softmax", views.rows())
@@ -156,17 +157,5 @@ impl Views {
             Of::Keys => (m, d),
             Of::Pairs => (n, m),
         }
-    }
-}
-
-/// Adds the factor of scores.
-trait Scaled {
-    fn scaled(self, size: CrossAttentionSize) -> Self;
-}
-
-impl Scaled for Product {
-    fn scaled(mut self, size: CrossAttentionSize) -> Self {
-        self.scale = 1.0 / (size.head_width() as f32).sqrt();
-        self
     }
 }
