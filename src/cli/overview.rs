@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use crate::cluster::{self, Deal, Jobs, Slurm, SlurmError, Standing, Task, TrialShare, changed};
+use crate::cluster::{self, Deal, Jobs, SlurmError, Standing, Task, TrialShare, changed, slurm};
 use crate::device::DeviceKind;
 use crate::event::{RunId, Status};
 use crate::execute::Decision;
@@ -38,7 +38,7 @@ impl Overview {
         let shards = shards.unwrap_or(chosen.plan.slurm.shards);
         let known: Vec<&str> = jobs.as_ref().map(Jobs::ids).unwrap_or_default();
         // Slurm before the journals: the journal of an ended task is complete.
-        let (tasks, slurm_error) = match Slurm.tasks(&known) {
+        let (tasks, slurm_error) = match slurm::tasks(&known) {
             Ok(tasks) => (tasks, None),
             Err(error) => (Vec::new(), Some(error)),
         };

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::base::shell;
 use crate::base::text::count;
 use crate::cluster::{
-    self, Array, Jobs, Scripts, Slurm, SlurmError, Standing, array_text, slurm_folder,
+    self, Array, Jobs, Scripts, SlurmError, Standing, array_text, slurm, slurm_folder,
 };
 use crate::diag::Failure;
 use crate::plan::project_folder;
@@ -78,7 +78,7 @@ fn refuse(overview: &Overview, shards: usize, is_dry: bool) -> Result<(), Proble
         let help = format!("wait for them or `scancel` them before you divide into {shards}");
         return Err(Failure::plain(title, Some(help)).into());
     }
-    let largest = Slurm.largest_task().filter(|largest| shards > *largest);
+    let largest = slurm::largest_task().filter(|largest| shards > *largest);
     if let Some(largest) = largest.filter(|_| !is_dry) {
         let title = format!("this cluster takes arrays of up to {largest} tasks, not {shards}");
         let help = "fewer shards do more runs each; `--shards N` says how many";
@@ -114,7 +114,7 @@ impl Submission<'_> {
             return Ok(exit_code::GOOD);
         }
         let mut jobs = self.remembered()?;
-        let job = Slurm.submit(&array, &shard_script).map_err(mistake)?;
+        let job = slurm::submit(&array, &shard_script).map_err(mistake)?;
         let what = count(wanted.len(), "shard");
         jobs.arrays.push(Array {
             job: job.clone(),
@@ -185,7 +185,7 @@ impl Submission<'_> {
     fn submit_merge(&self, jobs: &mut Jobs, script: &Path) -> Result<(), Problem> {
         if let Some(task) = self.overview.merging()
             && task.phase.is_active()
-            && let Err(error) = Slurm.cancel(&task.job)
+            && let Err(error) = slurm::cancel(&task.job)
         {
             eprintln!("warning: job {} merges too early: {error}", task.job);
         }
@@ -196,7 +196,7 @@ impl Submission<'_> {
         };
         let after = jobs.arrays.iter().filter(goes_on);
         let after: Vec<&str> = after.map(|array| &*array.job).collect();
-        match Slurm.submit(&merge_options(&after.join(":")), script) {
+        match slurm::submit(&merge_options(&after.join(":")), script) {
             Ok(job) => {
                 eprintln!("submitted job {job}: merges when they have ended");
                 jobs.merge = Some(job);

@@ -1,4 +1,4 @@
-//! [`Slurm`]: calls the programs of the batch system, with argument lists (no shell).
+//! Calls the programs of the batch system of this machine, Slurm, with argument lists (no shell).
 
 use std::ffi::OsStr;
 use std::io;
@@ -12,10 +12,6 @@ use super::answers::{
 
 /// Prefixes of environment variables that would change the output of Slurm's programs.
 const CHANGES_ANSWERS: [&str; 3] = ["SQUEUE_", "SACCT_", "SCONTROL_"];
-
-/// The batch system of this machine.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Slurm;
 
 /// Why a call of Slurm failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,56 +32,54 @@ pub enum SlurmError {
     },
 }
 
-impl Slurm {
-    /// The states of `jobs`: from the queue, then of recently ended jobs, then from the accounting database. The last two
-    /// may be unavailable and then add nothing.
-    ///
-    /// # Errors
-    /// [`SlurmError`], if the queue cannot be read.
-    pub fn tasks(self, jobs: &[&str]) -> Result<Vec<Task>, SlurmError> {
-        if jobs.is_empty() {
-            return Ok(Vec::new());
-        }
-        let list = jobs.join(",");
-        let mut tasks = queue(&list)?;
-        for job in jobs {
-            let shown = call("scontrol", ["--oneliner", "show", "job", *job]);
-            add(&mut tasks, parse_scontrol(&shown.unwrap_or_default()));
-        }
-        let format = format!("--format={SACCT_FORMAT}");
-        let jobs = format!("--jobs={list}");
-        let options = ["--noheader", "--parsable2", "--allocations", &format, &jobs];
-        let on_record = call("sacct", options).unwrap_or_default();
-        add(&mut tasks, parse_sacct(&on_record));
-        Ok(tasks)
+/// The states of `jobs`: from the queue, then of recently ended jobs, then from the accounting database. The last two
+/// may be unavailable and then add nothing.
+///
+/// # Errors
+/// [`SlurmError`], if the queue cannot be read.
+pub fn tasks(jobs: &[&str]) -> Result<Vec<Task>, SlurmError> {
+    if jobs.is_empty() {
+        return Ok(Vec::new());
     }
+    let list = jobs.join(",");
+    let mut tasks = queue(&list)?;
+    for job in jobs {
+        let shown = call("scontrol", ["--oneliner", "show", "job", *job]);
+        add(&mut tasks, parse_scontrol(&shown.unwrap_or_default()));
+    }
+    let format = format!("--format={SACCT_FORMAT}");
+    let jobs = format!("--jobs={list}");
+    let options = ["--noheader", "--parsable2", "--allocations", &format, &jobs];
+    let on_record = call("sacct", options).unwrap_or_default();
+    add(&mut tasks, parse_sacct(&on_record));
+    Ok(tasks)
+}
 
-    /// The largest number of an array's task; `None` if unknown.
-    pub fn largest_task(self) -> Option<usize> {
-        let config = call("scontrol", ["show", "config"]).ok()?;
-        parse_largest_task(&config)
-    }
+/// The largest number of an array's task; `None` if unknown.
+pub fn largest_task() -> Option<usize> {
+    let config = call("scontrol", ["show", "config"]).ok()?;
+    parse_largest_task(&config)
+}
 
-    /// Submits a script, and returns the job id.
-    ///
-    /// # Errors
-    /// [`SlurmError`].
-    pub fn submit(self, options: &[String], script: &Path) -> Result<String, SlurmError> {
-        let options = options.iter().map(OsStr::new);
-        let text = call("sbatch", options.chain([script.as_os_str()]))?;
-        parse_submitted(&text).ok_or_else(|| SlurmError::Refused {
-            program: "sbatch".to_owned(),
-            reason: text.trim().to_owned(),
-        })
-    }
+/// Submits a script, and returns the job id.
+///
+/// # Errors
+/// [`SlurmError`].
+pub fn submit(options: &[String], script: &Path) -> Result<String, SlurmError> {
+    let options = options.iter().map(OsStr::new);
+    let text = call("sbatch", options.chain([script.as_os_str()]))?;
+    parse_submitted(&text).ok_or_else(|| SlurmError::Refused {
+        program: "sbatch".to_owned(),
+        reason: text.trim().to_owned(),
+    })
+}
 
-    /// Cancels a job.
-    ///
-    /// # Errors
-    /// [`SlurmError`].
-    pub fn cancel(self, job: &str) -> Result<(), SlurmError> {
-        call("scancel", [job]).map(|_| ())
-    }
+/// Cancels a job.
+///
+/// # Errors
+/// [`SlurmError`].
+pub fn cancel(job: &str) -> Result<(), SlurmError> {
+    call("scancel", [job]).map(|_| ())
 }
 
 fn queue(list: &str) -> Result<Vec<Task>, SlurmError> {

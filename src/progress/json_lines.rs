@@ -10,6 +10,8 @@ use crate::event::{
     Event, PROTOCOL_VERSION, RunEvent, RunFacts, RunId, RunTimes, Status, StopReason,
 };
 
+use super::pairs::RunName;
+
 /// Version of the format; a reader refuses one that it does not support.
 pub const EVENTS_VERSION: u32 = 1;
 
@@ -26,16 +28,16 @@ pub(super) enum Line<'a> {
         slots: usize,
     },
     RunStarted {
-        run: Run<'a>,
+        run: RunName,
         slot: usize,
         estimated_s: Option<f64>,
     },
     Worker {
-        run: Run<'a>,
+        run: RunName,
         said: &'a Event,
     },
     RunEnded {
-        run: Run<'a>,
+        run: RunName,
         status: Status,
         reason: &'a str,
         wall_s: f64,
@@ -44,7 +46,7 @@ pub(super) enum Line<'a> {
         times: Option<&'a RunTimes>,
     },
     Kept {
-        run: Run<'a>,
+        run: RunName,
         status: Status,
         reason: &'a str,
     },
@@ -64,19 +66,6 @@ pub(super) enum Line<'a> {
         report: Option<&'a Path>,
         answer: &'a [String],
     },
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Run<'a> {
-    key: &'a str,
-    seed: u64,
-    block: usize,
-}
-
-impl<'a> Run<'a> {
-    fn of(key: &'a str, RunId { seed, block, .. }: RunId) -> Self {
-        Self { key, seed, block }
-    }
 }
 
 #[derive(Debug)]
@@ -130,7 +119,7 @@ impl<W: Write> JsonLines<W> {
             RunEvent::RunStarted { job, slot } => {
                 self.keys.insert(job.id, job.spec.key.clone());
                 self.write(&Line::RunStarted {
-                    run: Run::of(&job.spec.key, job.id),
+                    run: RunName::of(&job.spec.key, job.id),
                     slot: *slot,
                     estimated_s: job.estimated_s,
                 });
@@ -139,7 +128,7 @@ impl<W: Write> JsonLines<W> {
             RunEvent::RunEnded { job, outcome } => {
                 self.keys.remove(&job.id);
                 self.write(&Line::RunEnded {
-                    run: Run::of(&job.spec.key, job.id),
+                    run: RunName::of(&job.spec.key, job.id),
                     status: outcome.status,
                     reason: &outcome.reason,
                     wall_s: outcome.wall_s,
@@ -154,7 +143,7 @@ impl<W: Write> JsonLines<W> {
                 reason,
                 ..
             } => self.write(&Line::Kept {
-                run: Run::of(&job.spec.key, job.id),
+                run: RunName::of(&job.spec.key, job.id),
                 status: *status,
                 reason,
             }),
@@ -181,8 +170,8 @@ impl<W: Write> JsonLines<W> {
                 | Event::Sample(_)
                 | Event::Warning { .. }
         );
-        if is_told && let Some(key) = self.keys.get(&id).cloned() {
-            let run = Run::of(&key, id);
+        if is_told && let Some(key) = self.keys.get(&id) {
+            let run = RunName::of(key, id);
             self.write(&Line::Worker { run, said });
         }
     }

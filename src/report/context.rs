@@ -14,7 +14,7 @@ use super::sections::cells::summary;
 use super::sections::environment::{EnvironmentContext, environments};
 use super::sections::findings::{self, Finding};
 use super::table::Table;
-use super::themes::{Source, themes};
+use super::themes::themes;
 use super::view::View;
 
 /// What a template sees, under the name `report`.
@@ -64,14 +64,13 @@ impl Report {
         folder: Option<&Path>,
         advise: impl FnOnce(&View<'_>) -> (Advice, T) + Send,
     ) -> (Self, T) {
-        let view = &View::of(set);
-        let source = Source { view, folder };
+        let view = &View::within(set, folder);
         // They know nothing of each other; those of ten thousand cells are seconds of work.
         let ((advice, beside), (themes, answers)) = rayon::join(
             || advise(view),
             || {
-                let found = || (Answer::of(view, folder), findings::found(view));
-                rayon::join(|| themes(&source), found)
+                let found = || (Answer::of(view), findings::found(view));
+                rayon::join(|| themes(view), found)
             },
         );
         let mut report = Self::with(view, advice, themes, answers);

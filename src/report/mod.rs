@@ -121,8 +121,8 @@ pub fn render(folder: &Path, options: &ReportOptions) -> Result<Vec<PathBuf>, Re
 
 /// What the results say about their question, in the sentences of the report's answer.
 pub fn answer(set: &ResultSet, folder: &Path) -> Vec<String> {
-    let view = view::View::of(set);
-    let mut answer = Answer::of(&view, Some(folder));
+    let view = view::View::within(set, Some(folder));
+    let mut answer = Answer::of(&view);
     answer.follow(&Advice::of(&view));
     answer.sentences
 }

@@ -1,7 +1,5 @@
 //! Every section of a report, by theme: the one list in which a section has its place.
 
-use std::path::Path;
-
 use rayon::prelude::*;
 
 use crate::plan::toml_text;
@@ -18,71 +16,53 @@ use super::sections::{
 };
 use super::view::{Cell, View};
 
-/// What sections are made from.
-pub(super) struct Source<'s, 'a> {
-    /// The results.
-    pub(super) view: &'s View<'a>,
-    /// Their folder, for what lies in it and beside it; `None` for results in memory.
-    pub(super) folder: Option<&'s Path>,
-}
-
-type Make = fn(&Source<'_, '_>) -> Vec<Section>;
+type Make = fn(&View<'_>) -> Vec<Section>;
 
 /// The themes with their headings, in the order of a page.
 const THEMES: [(&str, &str, Make); 15] = [
-    ("search", "Search", |from| {
-        search::sections(from.view, from.folder)
-    }),
-    ("speed", "Speed", |from| of_speed(from.view)),
+    ("search", "Search", search::sections),
+    ("speed", "Speed", of_speed),
     ("quality", "Quality and curves", of_quality),
-    ("treatments", "Variants and treatments", |from| {
-        of_treatments(from.view)
+    ("treatments", "Variants and treatments", of_treatments),
+    ("phases", "Where the time goes", of_phases),
+    ("operations", "Operations", ops::sections),
+    ("settings", "Batch size and workers", |view| {
+        vec![batch_curve::judged(view), worker_curve::judged(view)]
     }),
-    ("phases", "Where the time goes", |from| of_phases(from.view)),
-    ("operations", "Operations", |from| ops::sections(from.view)),
-    ("settings", "Batch size and workers", |from| {
-        vec![
-            batch_curve::judged(from.view),
-            worker_curve::judged(from.view),
-        ]
-    }),
-    ("memory", "Memory", |from| of_memory(from.view)),
+    ("memory", "Memory", of_memory),
     (
         "complexity",
         "Parameters, FLOPs and use of the machine",
-        |from| {
-            let complexity = Section::table(complexity::table(from.view));
-            vec![complexity, utilisation::judged(from.view)]
+        |view| {
+            let complexity = Section::table(complexity::table(view));
+            vec![complexity, utilisation::judged(view)]
         },
     ),
-    ("cost", "Cost and estimate", |from| {
-        let estimate = estimate::table(from.view).map(Section::table);
-        cost::judged(from.view)
-            .into_iter()
-            .chain(estimate)
-            .collect()
+    ("cost", "Cost and estimate", |view| {
+        let estimate = estimate::table(view).map(Section::table);
+        cost::judged(view).into_iter().chain(estimate).collect()
     }),
-    ("failures", "Cells and runs without a result", |from| {
-        vec![cells::without_result(from.view), cells::failed(from.view)]
+    ("failures", "Cells and runs without a result", |view| {
+        vec![cells::without_result(view), cells::failed(view)]
     }),
-    ("method", "Method", |from| of_method(from.view)),
-    ("environment", "Environment", |from| {
-        environment::sections(from.view)
-    }),
-    ("configuration", "Configuration of the cells", |from| {
-        configuration::sections(from.view)
-    }),
-    ("manifest", "Manifest", |from| of_manifest(from.view)),
+    ("method", "Method", of_method),
+    ("environment", "Environment", environment::sections),
+    (
+        "configuration",
+        "Configuration of the cells",
+        configuration::sections,
+    ),
+    ("manifest", "Manifest", of_manifest),
 ];
 
 /// The themes that have something to show.
-pub(super) fn themes(source: &Source<'_, '_>) -> Vec<Theme> {
+pub(super) fn themes(view: &View<'_>) -> Vec<Theme> {
     // Sections know nothing of each other; those of ten thousand cells are a second of work.
-    let cells: Vec<&Cell<'_>> = source.view.cells.iter().collect();
+    let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
     let has_commands = cells.iter().any(|cell| cell.is_of_command);
     let are_all_commands = are_of_commands(&cells);
     let made = THEMES.par_iter().map(|(id, title, make)| {
-        let mut sections = make(source);
+        let mut sections = make(view);
         for section in &mut sections {
             if has_commands {
                 let tables = section.tables.iter_mut();
@@ -123,8 +103,7 @@ fn of_speed(view: &View<'_>) -> Vec<Section> {
     all
 }
 
-fn of_quality(source: &Source<'_, '_>) -> Vec<Section> {
-    let view = source.view;
+fn of_quality(view: &View<'_>) -> Vec<Section> {
     let all: Vec<&Cell<'_>> = view.cells.iter().collect();
     let measure = Measure::of_plan(&view.set.plan, &quality::column(view, &all));
     let mut plots = over_axis::plots(view, &measure);
@@ -137,7 +116,7 @@ fn of_quality(source: &Source<'_, '_>) -> Vec<Section> {
     sections.extend(reach::tables(view).into_iter().map(Section::table));
     sections.extend(classes::table(view).map(Section::table));
     sections.extend(ranking::by_efficiency(view));
-    sections.push(samples::section(view, source.folder));
+    sections.push(samples::section(view));
     sections
 }
 

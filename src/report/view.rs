@@ -1,6 +1,7 @@
 //! [`View`]: a result set by cell, with everything that belongs to a cell beside it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -17,6 +18,8 @@ use super::table::Column;
 pub struct View<'a> {
     /// What was read.
     pub set: &'a ResultSet,
+    /// Where from, for what lies in the folder and beside it; `None` for results in memory.
+    pub(crate) folder: Option<&'a Path>,
     /// Every cell of the plan.
     pub cells: Vec<Cell<'a>>,
     /// Places of the axes that have more than one value among the cells.
@@ -54,6 +57,11 @@ pub struct Cell<'a> {
 impl<'a> View<'a> {
     /// Sorts the rows of `set` to their cells. Rows of cells that the plan does not have are left out.
     pub fn of(set: &'a ResultSet) -> Self {
+        Self::within(set, None)
+    }
+
+    /// The same for results that lie in `folder`.
+    pub(crate) fn within(set: &'a ResultSet, folder: Option<&'a Path>) -> Self {
         let runs = by_key(&set.runs, |row| &row.key);
         let epochs = by_key(&set.epochs, |row| &row.key);
         let blocks = by_key(&set.blocks, |row| &row.key);
@@ -86,6 +94,7 @@ impl<'a> View<'a> {
         let varying = varying(set, &set.plan.cells.iter().collect::<Vec<_>>());
         Self {
             set,
+            folder,
             grouping: Grouping::of(&set.plan, &varying),
             varying,
             telling,

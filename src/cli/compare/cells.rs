@@ -2,12 +2,10 @@
 
 use std::fmt::Write;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
-
 use crate::base::text::{capitalised, count};
 use crate::compare::{CellPair, Comparison, Verdict, Work};
 
+use super::super::table::table;
 use super::summary::{across, times};
 use super::words::{ratio, verdict, wrapped};
 
@@ -24,34 +22,17 @@ pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
     }
     pairs.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
     let left_out = pairs.split_off(pairs.len().min(ROWS));
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header([
+    let header = [
         "cell",
         "before",
         "after",
         "after ÷ before",
         "time per sample",
-    ]);
+    ];
     let mut reasons: Vec<String> = Vec::new();
-    for pair in &pairs {
-        table.add_row(row(comparison, pair, &mut reasons, is_coloured));
-    }
-    for column in [1, 2] {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    if let Some(column) = table.column_mut(0) {
-        column.set_padding((0, 1));
-    }
-    let mut text = "\n".to_owned();
-    for line in table.to_string().lines() {
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
+    let rows = pairs.iter();
+    let rows = rows.map(|pair| row(comparison, pair, &mut reasons, is_coloured));
+    let mut text = format!("\n{}", table(header, rows, [1, 2]));
     if !left_out.is_empty() {
         let _ = writeln!(text, "… {} more", count(left_out.len(), "cell"));
     }

@@ -12,8 +12,6 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
-
 use serde::Serialize;
 
 use super::advice::Advice;
@@ -46,10 +44,10 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The answer of a result that lies in `folder`.
-    pub(super) fn of(view: &View<'_>, folder: Option<&Path>) -> Self {
+    /// The answer of a result.
+    pub(super) fn of(view: &View<'_>) -> Self {
         let mut answer = nothing(view)
-            .or_else(|| of_search::answer(view, folder))
+            .or_else(|| of_search::answer(view))
             .unwrap_or_else(|| of_cells(view));
         answer.not_run = not_run(view);
         answer

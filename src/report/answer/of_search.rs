@@ -1,7 +1,5 @@
 //! The answer of a search: its best trial, or of several objectives its Pareto front.
 
-use std::path::Path;
-
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
 use crate::report::comparison::best_over_time;
@@ -23,13 +21,13 @@ const ROWS: usize = 10;
 /// See [`ROWS`].
 const COLUMNS: usize = 8;
 
-/// The answer of a search whose results lie in `folder`; `None` where the manifest has none.
-pub(super) fn answer(view: &View<'_>, folder: Option<&Path>) -> Option<Answer> {
+/// The answer of a search; `None` where the manifest has none.
+pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
     let search = Search::of(view)?;
     let names: Vec<&str> = search.objectives.iter().map(|one| &*one.name).collect();
     let names = names.join(", ");
     let is_one = search.objectives.len() == 1;
-    let sequential = beside(view, folder, "sequential");
+    let sequential = beside(view, "sequential");
     let sequential = sequential.as_ref().map(View::of);
     let other = sequential.as_ref().and_then(Search::of);
     let told = other.as_ref().and_then(|other| speed_up(&search, other));

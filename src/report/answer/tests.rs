@@ -10,7 +10,7 @@ use crate::results::golden::ddpm;
 use crate::results::{self, ResultSet, Status};
 
 fn answer(set: &ResultSet) -> Answer {
-    Answer::of(&View::of(set), None)
+    Answer::of(&View::of(set))
 }
 
 fn text(set: &ResultSet) -> String {

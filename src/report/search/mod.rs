@@ -21,8 +21,6 @@ mod tests;
 mod time;
 mod trials;
 
-use std::path::Path;
-
 use crate::base::text::count;
 use crate::results::{self, ResultSet};
 
@@ -37,13 +35,12 @@ pub(crate) use progress::plots as progress_plots;
 pub(crate) use time::{speed_up, whole};
 pub(crate) use trials::{Ending, Search, Study, Trial, entry, short_name};
 
-/// The sections of a search; none where the manifest has none. `folder` is that of the results, beside which those of the
-/// final training lie.
-pub(crate) fn sections(view: &View<'_>, folder: Option<&Path>) -> Vec<Section> {
+/// The sections of a search; none where the manifest has none.
+pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
     let Some(search) = &Search::of(view) else {
         return Vec::new();
     };
-    let name = folder.map_or_else(
+    let name = view.folder.map_or_else(
         || view.set.plan.name.clone(),
         |folder| super::advice::name_of(folder, view.set),
     );
@@ -77,20 +74,20 @@ pub(crate) fn sections(view: &View<'_>, folder: Option<&Path>) -> Vec<Section> {
     all.extend(importances::judged(search));
     all.extend(ledger::judged(search));
     all.extend(regret(search));
-    let sequential = beside(view, folder, "sequential");
+    let sequential = beside(view, "sequential");
     let sequential = sequential.as_ref().map(View::of);
     let sequential = sequential.as_ref().and_then(Search::of);
     all.push(time::judged(search, sequential.as_ref()));
     all.extend(ends::ensemble(search));
-    let best = beside(view, folder, "best");
+    let best = beside(view, "best");
     all.push(ends::best_model(search, &name, best.as_ref()));
     all.extend([settings::table(search), settings::space(search)].map(Section::table));
     all
 }
 
-/// Results that go with those of a search by their name, and lie beside its `folder`: `best`, `sequential`.
-pub(crate) fn beside(view: &View<'_>, folder: Option<&Path>, what: &str) -> Option<ResultSet> {
-    let folder = folder?;
+/// Results that go with those of a search by their name, and lie beside its folder: `best`, `sequential`.
+pub(crate) fn beside(view: &View<'_>, what: &str) -> Option<ResultSet> {
+    let folder = view.folder?;
     let name = format!("{}-{what}", super::advice::name_of(folder, view.set));
     let set = results::read(&folder.join("..").join(&name)).ok()?;
     (set.plan.name == name).then_some(set)

@@ -33,8 +33,8 @@ pub struct SampleContext {
     pub base64: String,
 }
 
-/// The images that the results name, with their bytes where `folder` has them.
-pub(crate) fn section(view: &View<'_>, folder: Option<&Path>) -> Section {
+/// The images that the results name, with their bytes where the results' folder has them.
+pub(crate) fn section(view: &View<'_>) -> Section {
     let cells = view.cells.iter();
     let all = cells.flat_map(|cell| {
         let samples = cell.info.samples.iter();
@@ -44,7 +44,7 @@ pub(crate) fn section(view: &View<'_>, folder: Option<&Path>) -> Section {
     let n = images.len();
     images.truncate(MOST);
     for image in &mut images {
-        embed(image, folder);
+        embed(image, view.folder);
     }
     let cut = || {
         let all = count(n, "image");
