@@ -12,8 +12,6 @@ impl Backend for Cpu {
     const NAME: &'static str = "cpu";
     const IS_ASYNCHRONOUS: bool = false;
 
-    const REPLACES: bool = true;
-
     const REUSED_LEN: usize = pool::SHORTEST;
 
     fn open(_ordinal: usize) -> Result<Self, DeviceError> {

@@ -133,9 +133,6 @@ pub trait Backend:
         })
     }
 
-    /// Whether kernels can overwrite a gradient; other devices get zeros to add to.
-    const REPLACES: bool = false;
-
     /// Buffers of at least this many values are reused after [`Backend::recycle`].
     const REUSED_LEN: usize = usize::MAX;
 

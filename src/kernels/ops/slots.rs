@@ -3,12 +3,16 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+#[cfg(feature = "cuda")]
+use dfdx::tensor::Cuda;
 use dfdx::tensor::{Gradients, Storage};
 
 use super::gemm::Accumulate;
 use super::squares::Squares;
 use super::var::Token;
 use super::{AddKernel, Parameter, Result, UpdateKernel, Var};
+#[cfg(feature = "cuda")]
+use crate::device::cuda::{Argument, Value};
 use crate::device::{Backend, Buffer, DeviceError};
 
 /// The keys of gradients whose memory is returned to the device when the gradients are dropped.
@@ -46,17 +50,11 @@ impl<D: Backend> GradSlots<'_, D> {
 
     /// The gradient of `var`, and whether to add to it or to replace it: [`Accumulate::Replace`] when nothing was written
     /// yet; the memory then holds arbitrary values, which must all be overwritten.
-    ///
-    /// A device whose kernels only add gets zeros and [`Accumulate::Add`] (see [`Backend::REPLACES`]).
     pub fn entry(&mut self, var: &Var<D>) -> Result<(&mut Buffer<D>, Accumulate)> {
         self.squares.forget(var.token());
         let (device, len) = (self.device, var.shape().len());
         let slot = found(self.gradients, var.token())?;
         if device.buffer_len(slot) == len {
-            return Ok((slot, Accumulate::Add));
-        }
-        if !D::REPLACES {
-            *slot = device.zeros_buffer(len)?;
             return Ok((slot, Accumulate::Add));
         }
         *slot = device.spare_buffer(len)?;
@@ -99,6 +97,18 @@ impl<D: Backend> GradSlots<'_, D> {
     /// Records the sum of squares of the gradient of `var`, as just written by an operation.
     pub fn note_squares(&self, var: &Var<D>, squares: f64) {
         self.squares.note(var.token(), squares);
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl GradSlots<'_, Cuda> {
+    /// As [`GradSlots::entry`], for a kernel: the array, null if `var` is missing or needs no gradient.
+    pub fn target(&mut self, var: Option<&Var<Cuda>>) -> Result<(Value, Accumulate)> {
+        let Some(var) = var.filter(|var| var.needs_grad()) else {
+            return Ok((Value::NULL, Accumulate::Add));
+        };
+        let (grad, accumulate) = self.entry(var)?;
+        Ok((grad.value(), accumulate))
     }
 }
 

@@ -1,9 +1,15 @@
 //! Runs on a GPU or its stand-in.
 
+use std::sync::Mutex;
+
 use super::super::error::TrainError;
 use super::*;
+use crate::device::cuda::operations;
 use crate::device::{Backend, DeviceKind};
 use crate::event::FailedStatus;
+use crate::losses::NoiseMseSpec;
+use crate::models::DdpmUnetSpec;
+use crate::plan::Precision;
 
 fn on_gpu(change: impl FnOnce(&mut CellSpec)) -> CellSpec {
     let mut cell = with(|train| train.device = DeviceKind::Cuda(0));
@@ -109,4 +115,46 @@ fn more_than_a_gpu_has_is_out_of_memory_with_what_was_tried() {
         "{reason}"
     );
     assert!(device.zeros_buffer(8).is_ok());
+}
+
+/// Kernels, fills, copies, products and convolutions of one step of the U-Net, in which every block has the operations of the
+/// paper's size.
+fn step_of_the_unet(precision: Precision) -> [u64; 5] {
+    let queued = |steps| {
+        let mut cell = on_gpu(|cell| {
+            let train = Arc::make_mut(&mut cell.train);
+            (train.epochs, train.batch_size, train.steps_per_epoch) = (1, 4, Some(steps));
+            (train.precision, train.clip) = (precision, Some(1.0));
+        });
+        cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
+        cell.loss = Arc::new(LossSpec::NoiseMse(NoiseMseSpec::default()));
+        cell.model = Arc::new(ModelSpec::DdpmUnet(DdpmUnetSpec {
+            base_channels: 8,
+            embed: 8,
+            heads: 2,
+            groups: 2,
+            ..DdpmUnetSpec::default()
+        }));
+        Arc::make_mut(&mut cell.measure).phase_steps = 0;
+        Arc::make_mut(&mut cell.validation).fraction = Some(0.02);
+        // The run has a thread of its own, which has queued nothing before.
+        let seen = Mutex::new([0; 5]);
+        let seen_by = |_: &EpochRow| {
+            let queued = operations();
+            let [kernels, fills, copies] = queued.of_driver;
+            *seen.lock().unwrap() = [kernels, fills, copies, queued.products, queued.convolutions];
+            Reply::GoOn
+        };
+        told_and_answered(order(cell), seen_by).finished();
+        seen.into_inner().unwrap()
+    };
+    let (two, three) = (queued(2), queued(3));
+    std::array::from_fn(|kind| three[kind] - two[kind])
+}
+
+#[test]
+fn a_step_of_the_unet_queues_few_operations() {
+    for precision in [Precision::F32, Precision::Amp] {
+        println!("{precision:?}: {:?}", step_of_the_unet(precision));
+    }
 }

@@ -92,4 +92,18 @@ library! { Driver:
 library! { Driver:
     /// Whether blocks and threads run in reverse order, on this thread.
     set_backwards = "stand_in_set_backwards"(value: c_int);
+    /// Kernels, fills and copies that this thread has queued.
+    done = "stand_in_done"(counts: *mut u64);
+}
+
+#[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
+library! { Blas:
+    /// Matrix products that this thread has queued.
+    products = "stand_in_products"(count: *mut u64);
+}
+
+#[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
+library! { Dnn:
+    /// Convolutions that this thread has queued.
+    convolutions = "stand_in_convolutions"(count: *mut u64);
 }

@@ -55,6 +55,9 @@ DEVICE double warp_xor_double(double value, int lane) { return __shfl_xor_sync(0
     for (i64 start = (i64)blockIdx.x * blockDim.x * TILE + threadIdx.x; start < (n);                                   \
          start += (i64)gridDim.x * blockDim.x * TILE)
 
+// `value` instead of what stands at `place`, or added to it. What is replaced is not read: it may be no number.
+#define WRITE(adds, place, value) (place) = (adds) ? (place) + (value) : (value)
+
 // All indices below `n`, each by one thread of the block.
 #define FOR_EACH_IN_BLOCK(i, n) for (i64 i = threadIdx.x; i < (n); i += blockDim.x)
 

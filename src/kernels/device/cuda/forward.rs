@@ -20,6 +20,7 @@
 )]
 #![allow(non_snake_case, reason = "the names are NVIDIA's")]
 
+use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
@@ -73,6 +74,19 @@ unsafe fn is_empty(address: *mut u64, bytes: usize) -> bool {
     bytes == 0
 }
 
+thread_local! {
+    /// Whether memory is to stay as it is where it would be filled with zeros.
+    static IS_UNFILLED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls `allocate`, whose memory stays uninitialised: dfdx fills all that it allocates with zeros.
+pub(super) fn unfilled<R>(allocate: impl FnOnce() -> R) -> R {
+    let before = IS_UNFILLED.replace(true);
+    let result = allocate();
+    IS_UNFILLED.set(before);
+    result
+}
+
 macro_rules! forward {
     ($code:ident, unless $nothing_to_do:expr; $($name:ident($($argument:ident: $kind:ty),*);)+) => {$(
         #[unsafe(no_mangle)]
@@ -123,6 +137,9 @@ forward! { driver_code, unless bytes == 0;
     cuMemcpyDtoHAsync_v2(to: Pointer, from: u64, bytes: usize, stream: Pointer);
     cuMemcpyHtoD_v2(to: u64, from: *const c_void, bytes: usize);
     cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, stream: Pointer);
+}
+
+forward! { driver_code, unless bytes == 0 || IS_UNFILLED.get();
     cuMemsetD8_v2(address: u64, value: c_uchar, bytes: usize);
     cuMemsetD8Async(address: u64, value: c_uchar, bytes: usize, stream: Pointer);
 }

@@ -100,7 +100,7 @@ impl Backend for Cuda {
     }
 
     fn upload(&self, values: Vec<f32>) -> Result<Buffer<Self>, DeviceError> {
-        let mut buffer = self.zeros_buffer(values.len())?;
+        let mut buffer = self.spare_buffer(values.len())?;
         let address = *buffer.device_ptr_mut();
         let context = Context::current()?;
         // SAFETY: the buffer was allocated just above with this number of values; memory is freed in stream order.
@@ -121,7 +121,7 @@ impl Backend for Cuda {
 
     fn download_firsts(&self, buffers: &[&Buffer<Self>]) -> Result<Vec<f32>, DeviceError> {
         let addresses: Vec<u64> = buffers.iter().map(|buffer| *buffer.device_ptr()).collect();
-        let mut values = self.zeros_buffer(addresses.len())?;
+        let mut values = self.spare_buffer(addresses.len())?;
         Launch::new("device_gather_firsts")
             .over(addresses.len())
             .args((&uploaded(&addresses)?, &mut values, addresses.len()))
@@ -162,8 +162,12 @@ impl Backend for Cuda {
         )
     }
 
+    fn spare_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
+        forward::unfilled(|| self.zeros_buffer(len))
+    }
+
     fn full_buffer(&self, len: usize, value: f32) -> Result<Buffer<Self>, DeviceError> {
-        let mut buffer = self.zeros_buffer(len)?;
+        let mut buffer = self.spare_buffer(len)?;
         Launch::new("device_fill")
             .over(len)
             .args((&mut buffer, value, len))
@@ -204,6 +208,36 @@ pub fn downloaded<T: DeviceRepr + Copy + Default>(
         .device
         .dtoh_sync_copy(values)
         .map_err(driver_error)
+}
+
+/// Operations that a thread has queued on the device.
+#[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Operations {
+    /// Kernels, fills with zeros, and copies.
+    pub of_driver: [u64; 3],
+    /// Matrix products of cuBLAS.
+    pub products: u64,
+    /// Convolutions of cuDNN.
+    pub convolutions: u64,
+}
+
+/// What this thread has queued on the stand-in so far.
+#[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
+pub fn operations() -> Operations {
+    let mut of_driver = [0; 3];
+    let (mut products, mut convolutions) = (0, 0);
+    // SAFETY: functions of the stand-in, which write three numbers and one each.
+    unsafe {
+        call::done(of_driver.as_mut_ptr());
+        call::products(&raw mut products);
+        call::convolutions(&raw mut convolutions);
+    }
+    Operations {
+        of_driver,
+        products,
+        convolutions,
+    }
 }
 
 /// Makes the stand-in run this thread's launches in reverse order of blocks and threads: a missing barrier changes bits.

@@ -53,7 +53,7 @@ impl Partials {
     /// # Errors
     /// Errors of the driver.
     pub fn total(self, device: &Cuda, factor: f64) -> Result<Buffer<Cuda>, DeviceError> {
-        let mut total = device.zeros_buffer(1)?;
+        let mut total = device.spare_buffer(1)?;
         Launch::new("device_total")
             .args((&self.values, self.blocks, factor, &mut total))
             .run()?;

@@ -70,10 +70,10 @@ impl Product {
         self
     }
 
-    /// Adds to C instead of overwriting it.
+    /// Whether to add to C instead of overwriting it.
     #[must_use]
-    pub fn adding(mut self) -> Self {
-        self.adds = true;
+    pub fn adding(mut self, adds: bool) -> Self {
+        self.adds = adds;
         self
     }
 

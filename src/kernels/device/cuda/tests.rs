@@ -262,7 +262,7 @@ fn products_of_all_layouts_are_those_of_the_definition() {
         let product = Product {
             a_is_transposed,
             b_is_transposed,
-            ..Product::new(m, n, k).batched(2).adding()
+            ..Product::new(m, n, k).batched(2).adding(true)
         };
         let [a, b] = [&a, &b].map(|values| device.upload(values.clone()).unwrap());
         for (arithmetic, tolerance) in [

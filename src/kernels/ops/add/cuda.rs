@@ -16,8 +16,8 @@ impl AddKernel for Cuda {
         keep: bool,
     ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)> {
         let n = self.buffer_len(a);
-        let mut y = self.zeros_buffer(n)?;
-        let mut before = keep.then(|| self.zeros_buffer(n)).transpose()?;
+        let mut y = self.spare_buffer(n)?;
+        let mut before = keep.then(|| self.spare_buffer(n)).transpose()?;
         Launch::new("add_forward")
             .over_tiles(n)
             .args((a, b, before.as_mut(), &mut y, n, activation))
@@ -38,7 +38,7 @@ impl AddKernel for Cuda {
             .over_tiles(n)
             .args((before, &grad_output));
         for input in inputs {
-            launch = launch.arg(slots.of_needed(input)?);
+            launch = launch.args(slots.target(Some(input))?);
         }
         Ok(launch.args((n, activation)).run()?)
     }

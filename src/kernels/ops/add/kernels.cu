@@ -17,10 +17,10 @@ KERNEL add_forward(const float *restrict a, const float *restrict b, float *rest
     }
 }
 
-// Adds `grad_output * act'(before)` to the gradients that are not null; both may be one array. Without `before` the
-// derivative is 1.
-KERNEL add_backward(const float *restrict before, const float *restrict grad_output, float *grad_a, float *grad_b,
-                    i64 n, int activation) {
+// Writes or adds `grad_output * act'(before)` to the gradients that are not null; both may be one array, to which
+// `adds_a` applies. Without `before` the derivative is 1.
+KERNEL add_backward(const float *restrict before, const float *restrict grad_output, float *grad_a, int adds_a,
+                    float *grad_b, int adds_b, i64 n, int activation) {
     int is_one = grad_a == grad_b;
     FOR_EACH_TILE(start, n) {
         float grad[TILE], a[TILE], b[TILE];
@@ -28,8 +28,8 @@ KERNEL add_backward(const float *restrict before, const float *restrict grad_out
             i64 i = start + (i64)j * blockDim.x;
             grad[j] = i < n ? grad_output[i] : 0.0f;
             if (before && i < n) grad[j] *= activate_slope(activation, before[i]);
-            a[j] = grad_a && i < n ? grad_a[i] : 0.0f;
-            b[j] = grad_b && !is_one && i < n ? grad_b[i] : 0.0f;
+            a[j] = grad_a && adds_a && i < n ? grad_a[i] : 0.0f;
+            b[j] = grad_b && adds_b && !is_one && i < n ? grad_b[i] : 0.0f;
         }
         for (int j = 0; j < TILE; j++) {
             i64 i = start + (i64)j * blockDim.x;

@@ -30,13 +30,13 @@ impl AttentionKernel for Cuda {
             .transpose()?;
         let source = apart.as_ref().unwrap_or(qkv);
         let [q, k, v] = [0, 1, 2].map(|part| (source, places.part(part, 3)));
-        let mut p = self.zeros_buffer(places.count * t * t)?;
+        let mut p = self.spare_buffer(places.count * t * t)?;
         let scores = Product::new(t, t, d).transposed_b().scaled(size.scale());
         places.multiply(scores, q, k, (&mut p, places.scores()))?;
         let launch = places.over_rows("attention_softmax").arg(&mut p);
         launch.args((t, size.causal)).run()?;
         let dropped = mask.map(|mask| dropped(&p, mask)).transpose()?;
-        let mut y = self.zeros_buffer(places.part_len())?;
+        let mut y = self.spare_buffer(places.part_len())?;
         let (product, probabilities) = (
             Product::new(t, d, t),
             (dropped.as_ref().unwrap_or(&p), places.scores()),
@@ -58,13 +58,13 @@ impl AttentionKernel for Cuda {
         size: AttentionSize,
         mask: Option<Mask>,
         grad_output: &Buffer<Self>,
-        // The CUDA kernels only add.
-        (grad_qkv, _): (&mut Buffer<Self>, Accumulate),
+        (grad_qkv, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let places = Places::new(size);
+        let adds = accumulate == Accumulate::Add;
         if !places.is_split {
             let dy = (&**grad_output, places.part(0, 1));
-            return gradients(&places, qkv, (probabilities, mask), dy, (grad_qkv, true));
+            return gradients(&places, qkv, (probabilities, mask), dy, (grad_qkv, adds));
         }
         let apart = places.split(qkv, Some(grad_output))?;
         let mut grads = scratch(3 * places.part_len())?;
@@ -76,7 +76,7 @@ impl AttentionKernel for Cuda {
             dy,
             (&mut grads, false),
         )?;
-        places.join(&grads, 3, true, grad_qkv)
+        places.join(&grads, 3, adds, grad_qkv)
     }
 }
 

@@ -25,14 +25,14 @@ impl BatchNormKernel for Cuda {
     ) -> Result<[Buffer<Self>; 3]> {
         let piece = piece(rows);
         let pieces = rows.div_ceil(piece);
-        let mut partial = self.zeros_buffer(2 * pieces * channels)?;
+        let mut partial = self.spare_buffer(2 * pieces * channels)?;
         Launch::new("batch_norm_partial_moments")
             .over(pieces * channels)
             .args((x, &mut partial, rows, channels, piece, pieces))
             .run()?;
-        let mut mean = self.zeros_buffer(channels)?;
-        let mut rstd = self.zeros_buffer(channels)?;
-        let mut variance = self.zeros_buffer(channels)?;
+        let mut mean = self.spare_buffer(channels)?;
+        let mut rstd = self.spare_buffer(channels)?;
+        let mut variance = self.spare_buffer(channels)?;
         Launch::new("batch_norm_moments")
             .over(channels)
             .args((&partial, &mut mean, &mut rstd, &mut variance, rows))
@@ -43,7 +43,7 @@ impl BatchNormKernel for Cuda {
 
     fn inverse_deviation(&self, variance: &Buffer<Self>, eps: f32) -> Result<Buffer<Self>> {
         let n = self.buffer_len(variance);
-        let mut rstd = self.zeros_buffer(n)?;
+        let mut rstd = self.spare_buffer(n)?;
         Launch::new("batch_norm_rstd")
             .over(n)
             .args((variance, &mut rstd, n, eps))
@@ -53,7 +53,7 @@ impl BatchNormKernel for Cuda {
 
     fn batch_norm(&self, inputs: &BatchNormInputs<'_, Self>) -> Result<Buffer<Self>> {
         let n = self.buffer_len(inputs.x);
-        let mut y = self.zeros_buffer(n)?;
+        let mut y = self.spare_buffer(n)?;
         Launch::new("batch_norm_forward")
             .over_tiles(n)
             .args((inputs.x, inputs.mean, inputs.rstd, inputs.gamma))
@@ -72,15 +72,15 @@ impl BatchNormKernel for Cuda {
         let BatchNormSize { rows, channels } = inputs.size;
         let piece = piece(rows);
         let pieces = rows.div_ceil(piece);
-        let mut partial = self.zeros_buffer(2 * pieces * channels)?;
+        let mut partial = self.spare_buffer(2 * pieces * channels)?;
         Launch::new("batch_norm_partial_sums")
             .over(pieces * channels)
             .args((grad, inputs.x, y, inputs.mean, inputs.rstd, inputs.gamma))
             .args((inputs.beta, inputs.shift, &mut partial, rows, channels))
             .args((piece, pieces, inputs.activation))
             .run()?;
-        let mut of_beta = self.zeros_buffer(channels)?;
-        let mut of_gamma = self.zeros_buffer(channels)?;
+        let mut of_beta = self.spare_buffer(channels)?;
+        let mut of_gamma = self.spare_buffer(channels)?;
         Launch::new("batch_norm_sums")
             .over(channels)
             .args((&partial, inputs.rstd, &mut of_beta, &mut of_gamma))

@@ -16,7 +16,7 @@ impl ConcatKernel for Cuda {
         (wa, wb): (usize, usize),
     ) -> Result<Buffer<Self>> {
         let n = self.buffer_len(a) + self.buffer_len(b);
-        let mut y = self.zeros_buffer(n)?;
+        let mut y = self.spare_buffer(n)?;
         Launch::new("concat_forward")
             .over_tiles(n)
             .args((a, b, &mut y, n, wa, wb))
@@ -30,13 +30,12 @@ impl ConcatKernel for Cuda {
         total: usize,
         offset: usize,
         width: usize,
-        // The CUDA kernels only add.
-        (grad, _): (&mut Buffer<Self>, Accumulate),
+        (grad, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let n = self.buffer_len(grad);
         Ok(Launch::new("concat_backward")
             .over_tiles(n)
-            .args((grad_output, grad, n, total, offset, width))
+            .args((grad_output, grad, n, total, offset, width, accumulate))
             .run()?)
     }
 }

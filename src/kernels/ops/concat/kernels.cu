@@ -19,16 +19,17 @@ KERNEL concat_forward(const float *restrict a, const float *restrict b, float *r
     }
 }
 
-// Adds the columns of `grad_output`, rows of `total` values, from `offset` on to `grad`, rows of `width` values.
+// Writes or adds the columns of `grad_output`, rows of `total` values, from `offset` on to `grad`, rows of `width` values.
 KERNEL concat_backward(const float *restrict grad_output, float *restrict grad, i64 n, u32 total, u32 offset,
-                       u32 width) {
+                       u32 width, int adds) {
     FOR_EACH_TILE(start, n) {
         float sums[TILE];
         for (int j = 0; j < TILE; j++) {
             i64 i = start + (i64)j * blockDim.x;
             i64 row = quotient_of(i, width);
             u32 column = (u32)(i - row * width);
-            sums[j] = i < n ? grad[i] + grad_output[row * total + offset + column] : 0.0f;
+            sums[j] = i < n ? grad_output[row * total + offset + column] : 0.0f;
+            if (adds && i < n) sums[j] += grad[i];
         }
         for (int j = 0; j < TILE; j++) {
             i64 i = start + (i64)j * blockDim.x;

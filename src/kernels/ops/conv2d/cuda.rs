@@ -22,7 +22,7 @@ impl Conv2dKernel for Cuda {
         bias: Option<&Buffer<Self>>,
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>> {
-        let mut y = self.zeros_buffer(size.output_shape().len())?;
+        let mut y = self.spare_buffer(size.output_shape().len())?;
         if size.is_depthwise() {
             depthwise::forward(x, weight, bias, size, &mut y)?;
         } else if !library::forward(x, weight, bias, size, &mut y)? {
@@ -37,11 +37,12 @@ impl Conv2dKernel for Cuda {
         grad_output: &Buffer<Self>,
         weight: &Buffer<Self>,
         size: &Conv2dSize,
-        (grad_x, _): (&mut Buffer<Self>, Accumulate),
+        (grad_x, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
+        let grad_x = (grad_x, accumulate == Accumulate::Add);
         if size.is_depthwise() {
             depthwise::backward_x(grad_output, weight, size, grad_x)?;
-        } else if !library::backward_x(grad_output, weight, size, grad_x)? {
+        } else if !library::backward_x(grad_output, weight, size, (&mut *grad_x.0, grad_x.1))? {
             windows::backward_x(grad_output, weight, size, grad_x, MOST_VALUES)?;
         }
         Ok(())
@@ -52,12 +53,13 @@ impl Conv2dKernel for Cuda {
         x: &Buffer<Self>,
         grad_output: &Buffer<Self>,
         size: &Conv2dSize,
-        (grad_weight, _): (&mut Buffer<Self>, Accumulate),
+        (grad_weight, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
+        let grad = (grad_weight, accumulate == Accumulate::Add);
         if size.is_depthwise() {
-            depthwise::backward_weight(x, grad_output, size, grad_weight)?;
-        } else if !library::backward_weight(x, grad_output, size, grad_weight)? {
-            windows::backward_weight(x, grad_output, size, grad_weight, MOST_VALUES)?;
+            depthwise::backward_weight(x, grad_output, size, grad)?;
+        } else if !library::backward_weight(x, grad_output, size, (&mut *grad.0, grad.1))? {
+            windows::backward_weight(x, grad_output, size, grad, MOST_VALUES)?;
         }
         Ok(())
     }

@@ -23,11 +23,11 @@ KERNEL conv2d_windows(const float *restrict x, float *restrict windows, int heig
     }
 }
 
-// Adds to the pixels of input row `blockIdx.x` what all windows that they lie in have for them, in the order of the
-// windows' rows and columns. `grad_x` begins at the first image whose windows these are.
+// Writes or adds to the pixels of input row `blockIdx.x` what all windows that they lie in have for them, in the order of
+// the windows' rows and columns. `grad_x` begins at the first image whose windows these are.
 KERNEL conv2d_gather(const float *restrict windows, float *restrict grad_x, i64 first_image, int height, int width,
                      int channels, int out_height, int out_width, int kernel_height, int kernel_width, int stride,
-                     int padding, int dilation, int groups) {
+                     int padding, int dilation, int groups, int adds) {
     int image = blockIdx.x / height, y = blockIdx.x % height;
     i64 window = (i64)kernel_height * kernel_width * channels;
     float *row = grad_x + ((first_image + image) * height + y) * width * channels;
@@ -45,7 +45,7 @@ KERNEL conv2d_gather(const float *restrict windows, float *restrict grad_x, i64 
                 sum += from[j * window + s * each];
             }
         }
-        row[n] += sum;
+        WRITE(adds, row[n], sum);
     }
 }
 
@@ -76,10 +76,10 @@ KERNEL conv2d_depthwise(const float *restrict x, const float *restrict weight, c
     }
 }
 
-// Adds the gradients of the pixels of row `blockIdx.x` of all images.
+// Writes or adds the gradients of the pixels of row `blockIdx.x` of all images.
 KERNEL conv2d_depthwise_x(const float *restrict grad, const float *restrict weight, float *restrict grad_x, int height,
                           int width, int channels, int out_height, int out_width, int kernel_height, int kernel_width,
-                          int stride, int padding, int dilation, int outputs) {
+                          int stride, int padding, int dilation, int outputs, int adds) {
     int image = blockIdx.x / height, y = blockIdx.x % height, each = outputs / channels;
     const float *images = grad + (i64)image * out_height * out_width * outputs;
     float *row = grad_x + (i64)blockIdx.x * width * channels;
@@ -97,7 +97,7 @@ KERNEL conv2d_depthwise_x(const float *restrict grad, const float *restrict weig
                 for (int k = 0; k < each; k++) sum += from[k] * taps[k];
             }
         }
-        row[n] += sum;
+        WRITE(adds, row[n], sum);
     }
 }
 
@@ -129,12 +129,12 @@ KERNEL conv2d_depthwise_weight(const float *restrict x, const float *restrict gr
     partials[((i64)blockIdx.x * gridDim.z + blockIdx.z) * outputs + k] = sum;
 }
 
-// Adds `pieces` partial gradients of `n` values each.
-KERNEL conv2d_depthwise_sum(const float *restrict partials, float *restrict grad_weight, i64 n, int pieces) {
+// The sum of `pieces` partial gradients of `n` values each.
+KERNEL conv2d_depthwise_sum(const float *restrict partials, float *restrict grad_weight, i64 n, int pieces, int adds) {
     FOR_EACH(i, n) {
         float sum = 0.0f;
         for (int piece = 0; piece < pieces; piece++) sum += partials[piece * n + i];
-        grad_weight[i] += sum;
+        WRITE(adds, grad_weight[i], sum);
     }
 }
 
@@ -194,32 +194,32 @@ KERNEL conv2d_filter_half(const float *restrict weight, half_t *restrict filter,
     }
 }
 
-// The inverse transform for the gradient of such weights, which is added to the gradient in our layout.
+// The inverse transform for the gradient of such weights, which replaces the gradient in our layout or is added to it.
 DEVICE void conv2d_store_weight(const float *tile, float *grad_weight, int channels, int outputs, int padded_channels,
-                                int rows) {
+                                int rows, int adds) {
     block_wait();
     int k = blockIdx.y * 32 + threadIdx.x % 32;
     for (int i = threadIdx.x / 32; i < 32; i += 8) {
         int row = blockIdx.x * 32 + i;
         int tap = row / padded_channels, c = row - tap * padded_channels;
         if (row < rows && c < channels && k < outputs)
-            grad_weight[((i64)tap * channels + c) * outputs + k] += tile[(threadIdx.x % 32) * 33 + i];
+            WRITE(adds, grad_weight[((i64)tap * channels + c) * outputs + k], tile[(threadIdx.x % 32) * 33 + i]);
     }
 }
 
 KERNEL conv2d_add_filter(const float *restrict grad, float *restrict grad_weight, int channels, int outputs,
-                         int rows) {
+                         int rows, int adds) {
     SHARED(float, tile, [32 * 33]);
     int row = blockIdx.x * 32 + threadIdx.x % 32;
     for (int i = threadIdx.x / 32; i < 32; i += 8) {
         int k = blockIdx.y * 32 + i;
         tile[i * 33 + threadIdx.x % 32] = k < outputs && row < rows ? grad[(i64)k * rows + row] : 0.0f;
     }
-    conv2d_store_weight(tile, grad_weight, channels, outputs, channels, rows);
+    conv2d_store_weight(tile, grad_weight, channels, outputs, channels, rows, adds);
 }
 
 KERNEL conv2d_add_filter_half(const half_t *restrict grad, float *restrict grad_weight, int channels, int outputs,
-                              int padded_channels, int rows) {
+                              int padded_channels, int rows, int adds) {
     SHARED(float, tile, [32 * 33]);
     int row = blockIdx.x * 32 + threadIdx.x % 32;
     for (int i = threadIdx.x / 32; i < 32; i += 8) {
@@ -227,7 +227,7 @@ KERNEL conv2d_add_filter_half(const half_t *restrict grad, float *restrict grad_
         tile[i * 33 + threadIdx.x % 32] =
             k < outputs && row < rows ? half_to_float(grad[(i64)k * rows + row]) : 0.0f;
     }
-    conv2d_store_weight(tile, grad_weight, channels, outputs, padded_channels, rows);
+    conv2d_store_weight(tile, grad_weight, channels, outputs, padded_channels, rows, adds);
 }
 
 // Pixels rounded to `f16`, with zeros for channels from `channels` to `padded`; `n` values of the result.

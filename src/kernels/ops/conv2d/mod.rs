@@ -203,7 +203,7 @@ pub fn conv2d_by<D: Kernels>(
     pass.finish(op, data, size.output_shape(), move |slots, grad_output| {
         let device = slots.device().clone();
         if let Some(bias) = saved_bias.as_ref().filter(|bias| bias.needs_grad()) {
-            device.bias_backward(grad_output, slots.of(bias)?)?;
+            device.bias_backward(grad_output, slots.entry(bias)?)?;
         }
         if saved_weight.needs_grad() {
             let slot = slots.entry(&saved_weight)?;

@@ -26,7 +26,7 @@ impl CrossAttentionKernel for Cuda {
                 AttentionKind::Linear => linear::forward(self, inputs, size),
             };
         }
-        let mut y = self.zeros_buffer(self.buffer_len(q))?;
+        let mut y = self.spare_buffer(self.buffer_len(q))?;
         let rows = size.batch * size.queries * size.heads;
         let launch = over_rows("cross_attention_short", rows)
             .shared(ROWS * size.keys * size_of::<f32>())

@@ -18,7 +18,7 @@ impl CrossEntropyKernel for Cuda {
         classes: usize,
         labels: &[usize],
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
-        let mut probabilities = self.zeros_buffer(self.buffer_len(logits))?;
+        let mut probabilities = self.spare_buffer(self.buffer_len(logits))?;
         let mut partials = Partials::new(labels.len(), ROWS)?;
         Launch::new("cross_entropy_forward")
             .threads(32 * ROWS)

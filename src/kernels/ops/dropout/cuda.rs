@@ -7,6 +7,7 @@ use super::philox::BLOCK;
 use super::{DropoutKernel, Mask};
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
+use crate::ops::gemm::Accumulate;
 use crate::ops::{GradSlots, Result, Var};
 
 /// Random words per counter.
@@ -14,8 +15,8 @@ const WORDS: usize = 4;
 
 impl DropoutKernel for Cuda {
     fn dropout(&self, x: &Buffer<Self>, mask: Mask) -> Result<Buffer<Self>> {
-        let mut y = self.zeros_buffer(self.buffer_len(x))?;
-        dropout_add(self, x, &mut y, mask)?;
+        let mut y = self.spare_buffer(self.buffer_len(x))?;
+        drop_some(Some(x), &mut y, mask)?;
         Ok(y)
     }
 
@@ -25,7 +26,10 @@ impl DropoutKernel for Cuda {
         dy: Buffer<Self>,
         (input, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
     ) -> Result<()> {
-        dropout_add(self, &dy, slots.of(input)?, mask)
+        match slots.entry(input)? {
+            (grad, Accumulate::Replace) => drop_some(Some(&dy), grad, mask),
+            (grad, Accumulate::Add) => dropout_add(self, &dy, grad, mask),
+        }
     }
 }
 

@@ -19,7 +19,7 @@ impl EmbeddingKernel for Cuda {
         features: usize,
         indices: &[usize],
     ) -> Result<Buffer<Self>> {
-        let mut y = self.zeros_buffer(indices.len() * features)?;
+        let mut y = self.spare_buffer(indices.len() * features)?;
         let on_device: Vec<u32> = indices.iter().map(|&index| index as u32).collect();
         Launch::new("embedding_forward")
             .threads(threads(features))

@@ -19,9 +19,9 @@ impl EulerKernel for Cuda {
         size: EulerSize,
     ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)> {
         let rows = size.batch * size.steps;
-        let mut path = self.zeros_buffer(rows)?;
-        let mut before = self.zeros_buffer(rows)?;
-        let mut hidden = self.zeros_buffer(4 * rows * size.hidden)?;
+        let mut path = self.spare_buffer(rows)?;
+        let mut before = self.spare_buffer(rows)?;
+        let mut hidden = self.spare_buffer(4 * rows * size.hidden)?;
         let launch = launch("euler_forward", "euler_forward_wide", size)
             .args((inputs.start.data(), inputs.noise.data()));
         let parameters = inputs.fields().into_iter().flatten();
@@ -80,7 +80,7 @@ fn add_square_gradients(
     let layer = rows * size.hidden;
     let product = Product::new(size.hidden, size.hidden, rows)
         .transposed_a()
-        .adding();
+        .adding(true);
     for (index, [_, _, weight, ..]) in inputs.fields.iter().enumerate() {
         if weight.needs_grad() {
             let target = slots.of(weight)?;

@@ -147,6 +147,14 @@ pub enum Accumulate {
     Add,
 }
 
+/// As the argument `adds` of kernels.
+#[cfg(feature = "cuda")]
+impl From<Accumulate> for crate::device::cuda::Value {
+    fn from(accumulate: Accumulate) -> Self {
+        (accumulate == Accumulate::Add).into()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};

@@ -66,8 +66,8 @@ impl GroupNormKernel for Cuda {
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let (size, activation) = (input.size, input.activation);
         let grid = Grid::new(size);
-        let mut y = self.zeros_buffer(self.buffer_len(input.x))?;
-        let mut statistics = self.zeros_buffer(2 * grid.groups)?;
+        let mut y = self.spare_buffer(self.buffer_len(input.x))?;
+        let mut statistics = self.spare_buffer(2 * grid.groups)?;
         if grid.pieces == 1 {
             let launch = given(grid.launch("group_norm_forward").arg(input.x), input)
                 .args((&mut statistics, &mut y));
@@ -96,22 +96,23 @@ impl GroupNormKernel for Cuda {
         (x, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
     ) -> Result<Buffer<Self>> {
         let (size, activation) = (input.size, input.activation);
-        let grad_x = x.needs_grad().then(|| slots.of(x)).transpose()?;
+        let (grad_x, accumulate) = slots.target(Some(x))?;
         let grid = Grid::new(size);
         let read = |name| {
             let launch = grid.launch(name).args((input.x, &grad_output));
             given(launch, input).arg(statistics)
         };
-        let mut sums = self.zeros_buffer(2 * size.batch * size.channels)?;
+        let mut sums = self.spare_buffer(2 * size.batch * size.channels)?;
         if grid.pieces == 1 {
-            let launch = read("group_norm_backward").args((&mut sums, grad_x));
+            let launch = read("group_norm_backward").args((&mut sums, grad_x, accumulate));
             sized(launch, size).arg(activation).run()?;
             return Ok(sums);
         }
         let mut parts = scratch::<f32>(2 * size.batch * size.channels * grid.pieces)?;
         let launch = read("group_norm_backward_measure").arg(&mut parts);
         sized(launch, size).args((grid.piece, activation)).run()?;
-        let launch = read("group_norm_backward_apply").args((&parts, &mut sums, grad_x));
+        let launch = read("group_norm_backward_apply");
+        let launch = launch.args((&parts, &mut sums, grad_x, accumulate));
         sized(launch, size).args((grid.piece, activation)).run()?;
         Ok(sums)
     }
@@ -121,16 +122,13 @@ impl GroupNormKernel for Cuda {
         &self,
         sums: &Buffer<Self>,
         size: GroupNormSize,
-        vars: [Option<&Var<Self>>; 3],
+        [gamma, beta, shift]: [Option<&Var<Self>>; 3],
         slots: &mut GradSlots<'_, Self>,
     ) -> Result<()> {
         let mut launch = Launch::new("group_norm_collect").arg(sums);
-        for var in vars {
-            let grad = match var {
-                Some(var) => slots.of_needed(var)?,
-                None => None,
-            };
-            launch = launch.arg(grad);
+        // In the order in which the kernel writes them: only the first use of an array may replace its content.
+        for var in [shift, gamma, beta] {
+            launch = launch.args(slots.target(var)?);
         }
         let width = size.channels.min(8);
         let lanes = size.batch.div_ceil(8).clamp(4, 1024 / width);

@@ -202,10 +202,10 @@ DEVICE void group_norm_add_lanes(group_norm_share own, float *plain, float *alon
     *along = along_scratch[threadIdx.x];
 }
 
-// `grad_x += rstd * (gamma dz - plain - (x - mean) rstd along)` for a thread's values, where plain and along are means
+// `grad_x = rstd * (gamma dz - plain - (x - mean) rstd along)` for a thread's values, or added to it; plain and along are means
 // over the group of `gamma dz` and of `gamma dz (x - mean) rstd`.
 DEVICE void group_norm_write_grad(group_norm_group at, group_norm_share own, float plain, float along,
-                                  float *restrict grad_x) {
+                                  float *restrict grad_x, int adds) {
     for (int c = own.column; c < at.width; c += own.columns) {
         float scale = at.gamma[c] * at.rstd, offset = at.shift ? at.beta[c] + at.shift[c] : at.beta[c];
         ROLLED
@@ -216,7 +216,7 @@ DEVICE void group_norm_write_grad(group_norm_group at, group_norm_share own, flo
                 i64 i = (i64)q * at.channels + c;
                 x[j] = q < own.end ? at.x[i] - at.mean : 0.0f;
                 dy[j] = q < own.end ? at.dy[i] : 0.0f;
-                grad[j] = q < own.end ? grad_x[i] : 0.0f;
+                grad[j] = adds && q < own.end ? grad_x[i] : 0.0f;
             }
             for (int j = 0; j < GROUP_NORM_AHEAD; j++) {
                 int q = p + j * own.lanes;
@@ -239,8 +239,8 @@ DEVICE i64 group_norm_sum_place(int channels, int width, int c) {
 KERNEL BLOCK_OF(1024)
 group_norm_backward(const float *restrict x, const float *restrict dy, const float *restrict gamma,
                     const float *restrict beta, const float *restrict shift, const float *restrict statistics,
-                    float *restrict sums, float *restrict grad_x, int positions, int channels, int width,
-                    int activation) {
+                    float *restrict sums, float *restrict grad_x, int adds, int positions, int channels,
+                    int width, int activation) {
     SHARED(float, scratch, [32]);
     SHARED(float, plain_scratch, [1024]);
     SHARED(float, along_scratch, [1024]);
@@ -262,7 +262,7 @@ group_norm_backward(const float *restrict x, const float *restrict dy, const flo
     if (!grad_x) return;
     float count = (float)positions * (float)width;
     float plain = block_sum(plain_sum, scratch) / count, along = block_sum(along_sum, scratch) / count;
-    group_norm_write_grad(at, own, plain, along, grad_x + group_norm_start(positions, channels, width));
+    group_norm_write_grad(at, own, plain, along, grad_x + group_norm_start(positions, channels, width), adds);
 }
 
 // For groups in pieces: the sums of each piece into `parts`, (batch groups, pieces, 2, width).
@@ -290,8 +290,8 @@ group_norm_backward_measure(const float *restrict x, const float *restrict dy, c
 KERNEL BLOCK_OF(1024)
 group_norm_backward_apply(const float *restrict x, const float *restrict dy, const float *restrict gamma,
                           const float *restrict beta, const float *restrict shift, const float *restrict statistics,
-                          const float *restrict parts, float *restrict sums, float *restrict grad_x, int positions,
-                          int channels, int width, int piece, int activation) {
+                          const float *restrict parts, float *restrict sums, float *restrict grad_x, int adds,
+                          int positions, int channels, int width, int piece, int activation) {
     SHARED(float, scratch, [32]);
     SHARED(float, plain_scratch, [1024]);
     SHARED(float, along_scratch, [1024]);
@@ -320,15 +320,15 @@ group_norm_backward_apply(const float *restrict x, const float *restrict dy, con
     if (!grad_x) return;
     float count = (float)positions * (float)width;
     float plain = block_sum(plain_sum, scratch) / count, along = block_sum(along_sum, scratch) / count;
-    group_norm_write_grad(at, own, plain, along, grad_x + group_norm_start(positions, channels, width));
+    group_norm_write_grad(at, own, plain, along, grad_x + group_norm_start(positions, channels, width), adds);
 }
 
-// Adds what `sums`, (batch, 2, channels), say of the gradients that are not null: of gamma and beta sums over the batch,
-// of the shift the sums of dz themselves. A block has `width` channels; all of a channel is added by one thread, as two
-// of the gradients may be one array.
+// Writes or adds what `sums`, (batch, 2, channels), say of the gradients that are not null: of gamma and beta sums over the batch,
+// of the shift the sums of dz themselves. A block has `width` channels; one thread does all of a channel, first the shift,
+// then gamma, then beta, as two of the gradients may be one array.
 KERNEL BLOCK_OF(1024)
-group_norm_collect(const float *restrict sums, float *gamma, float *beta, float *shift, int batch, int channels,
-                   int width) {
+group_norm_collect(const float *restrict sums, float *shift, int adds_shift, float *gamma, int adds_gamma, float *beta,
+                   int adds_beta, int batch, int channels, int width) {
     SHARED(float, plain_scratch, [1024]);
     SHARED(float, along_scratch, [1024]);
     group_norm_share own;
@@ -341,10 +341,10 @@ group_norm_collect(const float *restrict sums, float *gamma, float *beta, float 
         const float *from = sums + (i64)b * 2 * channels + c;
         plain += from[0];
         along += from[channels];
-        if (shift) shift[(i64)b * channels + c] += from[0];
+        if (shift) WRITE(adds_shift, shift[(i64)b * channels + c], from[0]);
     }
     group_norm_add_lanes(own, &plain, &along, plain_scratch, along_scratch);
     if (own.lane > 0 || c >= channels) return;
-    if (gamma) gamma[c] += along;
-    if (beta) beta[c] += plain;
+    if (gamma) WRITE(adds_gamma, gamma[c], along);
+    if (beta) WRITE(adds_beta, beta[c], plain);
 }

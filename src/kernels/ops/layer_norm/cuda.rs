@@ -29,8 +29,8 @@ impl LayerNormKernel for Cuda {
     ) -> Result<(Buffer<Self>, Saved<Self>)> {
         let features = self.buffer_len(gamma);
         let rows = self.buffer_len(x) / features;
-        let mut y = self.zeros_buffer(rows * features)?;
-        let (mut mean, mut rstd) = (self.zeros_buffer(rows)?, self.zeros_buffer(rows)?);
+        let mut y = self.spare_buffer(rows * features)?;
+        let (mut mean, mut rstd) = (self.spare_buffer(rows)?, self.spare_buffer(rows)?);
         over_rows("layer_norm_forward", rows)
             .args((x, gamma, beta, &mut y, &mut mean, &mut rstd, rows))
             .args((features, eps))

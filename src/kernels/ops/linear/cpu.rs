@@ -86,9 +86,9 @@ impl LinearKernel for Cpu {
         slopes: &Buffer<Self>,
         mut grad: Buffer<Self>,
         _activation: Activation,
-        grad_bias: Option<&mut Buffer<Self>>,
+        grad_bias: Option<(&mut Buffer<Self>, Accumulate)>,
     ) -> Result<Buffer<Self>> {
-        let Some(grad_bias) = grad_bias else {
+        let Some(grad_bias) = grad_bias.map(to_add) else {
             for_each_chunk(&mut grad, CHUNK, |start, grad| {
                 simd!(multiply(grad, &slopes[start..]));
             });
@@ -145,7 +145,12 @@ impl LinearKernel for Cpu {
         Ok(Some(sums.sum()))
     }
 
-    fn bias_backward(&self, grad: &Buffer<Self>, grad_bias: &mut Buffer<Self>) -> Result<()> {
+    fn bias_backward(
+        &self,
+        grad: &Buffer<Self>,
+        grad_bias: (&mut Buffer<Self>, Accumulate),
+    ) -> Result<()> {
+        let grad_bias = to_add(grad_bias);
         let columns = grad_bias.len();
         let chunk = SUM_ROWS * columns;
         with_scratch(grad.len().div_ceil(chunk.max(1)) * columns, |partials| {
@@ -161,6 +166,14 @@ impl LinearKernel for Cpu {
         });
         Ok(())
     }
+}
+
+/// A gradient to add to: zeros where it is to be replaced.
+fn to_add((grad, accumulate): (&mut Buffer<Cpu>, Accumulate)) -> &mut Buffer<Cpu> {
+    if accumulate == Accumulate::Replace {
+        grad.fill(0.0);
+    }
+    grad
 }
 
 fn activate_all(values: &mut [f32], activation: Activation) {

@@ -1,9 +1,11 @@
 //! Linear layers on CUDA: products by cuBLAS; bias and activation in one pass after them; sums over rows in one launch,
 //! or in two where rows are many.
 
+use cudarc::driver::DeviceSlice;
 use dfdx::tensor::Cuda;
 
 use super::{LinearKernel, LinearSize};
+
 use crate::device::cuda::{Argument, Launch, Product, THREADS, Value, scratch};
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::ops::gemm::Accumulate;
@@ -26,10 +28,10 @@ impl LinearKernel for Cuda {
         keep: bool,
     ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)> {
         let n = size.rows * size.outputs;
-        let mut product = self.zeros_buffer(n)?;
+        let mut product = self.spare_buffer(n)?;
         Product::new(size.rows, size.outputs, size.inputs).run(x, weight, &mut product)?;
         if keep {
-            let mut y = self.zeros_buffer(n)?;
+            let mut y = self.spare_buffer(n)?;
             Launch::new("linear_finish_keeping")
                 .over_tiles(n)
                 .args((bias, &mut product, &mut y, n, size.outputs, activation))
@@ -54,13 +56,13 @@ impl LinearKernel for Cuda {
         size: LinearSize,
     ) -> Result<Buffer<Self>> {
         let n = size.rows * size.outputs;
-        let mut y = self.zeros_buffer(n)?;
+        let mut y = self.spare_buffer(n)?;
         Launch::new("linear_start")
             .over_tiles(n)
             .args((residual, bias, &mut y, n, size.outputs))
             .run()?;
         Product::new(size.rows, size.outputs, size.inputs)
-            .adding()
+            .adding(true)
             .run(x, weight, &mut y)?;
         Ok(y)
     }
@@ -70,15 +72,14 @@ impl LinearKernel for Cuda {
         before: &Buffer<Self>,
         grad_output: Buffer<Self>,
         activation: Activation,
-        grad_bias: Option<&mut Buffer<Self>>,
+        grad_bias: Option<(&mut Buffer<Self>, Accumulate)>,
     ) -> Result<Buffer<Self>> {
         let n = self.buffer_len(before);
-        let mut grad = self.zeros_buffer(n)?;
+        let mut grad = self.spare_buffer(n)?;
         if let Some(grad_bias) = grad_bias {
-            let columns = self.buffer_len(grad_bias);
-            let rows = n / columns.max(1);
+            let sums = Sums::of(n, grad_bias.0);
             let fused = Some((before, &mut grad, activation));
-            Sums { rows, columns }.add(&grad_output, fused, grad_bias)?;
+            sums.write(&grad_output, fused, grad_bias)?;
         } else {
             Launch::new("linear_activation_backward")
                 .over_tiles(n)
@@ -93,11 +94,11 @@ impl LinearKernel for Cuda {
         grad: &Buffer<Self>,
         weight: &Buffer<Self>,
         size: LinearSize,
-        (grad_x, _): (&mut Buffer<Self>, Accumulate),
+        (grad_x, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         Ok(Product::new(size.rows, size.inputs, size.outputs)
             .transposed_b()
-            .adding()
+            .adding(accumulate == Accumulate::Add)
             .run(grad, weight, grad_x)?)
     }
 
@@ -106,20 +107,22 @@ impl LinearKernel for Cuda {
         x: &Buffer<Self>,
         grad: &Buffer<Self>,
         size: LinearSize,
-        (grad_weight, _): (&mut Buffer<Self>, Accumulate),
+        (grad_weight, accumulate): (&mut Buffer<Self>, Accumulate),
         _: bool,
     ) -> Result<Option<f64>> {
         Product::new(size.inputs, size.outputs, size.rows)
             .transposed_a()
-            .adding()
+            .adding(accumulate == Accumulate::Add)
             .run(x, grad, grad_weight)?;
         Ok(None)
     }
 
-    fn bias_backward(&self, grad: &Buffer<Self>, grad_bias: &mut Buffer<Self>) -> Result<()> {
-        let columns = self.buffer_len(grad_bias);
-        let rows = self.buffer_len(grad) / columns.max(1);
-        Sums { rows, columns }.add(grad, None, grad_bias)
+    fn bias_backward(
+        &self,
+        grad: &Buffer<Self>,
+        grad_bias: (&mut Buffer<Self>, Accumulate),
+    ) -> Result<()> {
+        Sums::of(self.buffer_len(grad), grad_bias.0).write(grad, None, grad_bias)
     }
 }
 
@@ -133,8 +136,21 @@ struct Sums {
 }
 
 impl Sums {
-    /// Adds the sums of `values` to `to`.
-    fn add(&self, values: &Buffer<Cuda>, fused: Fused<'_>, to: &mut Buffer<Cuda>) -> Result<()> {
+    /// Of the columns of `values` values, for as many sums as `to` has.
+    fn of(values: usize, to: &Buffer<Cuda>) -> Self {
+        let columns = to.len();
+        let rows = values / columns.max(1);
+        Self { rows, columns }
+    }
+
+    /// Writes the sums of `values` to an array, or adds them.
+    fn write(
+        &self,
+        values: &Buffer<Cuda>,
+        fused: Fused<'_>,
+        (to, accumulate): (&mut Buffer<Cuda>, Accumulate),
+    ) -> Result<()> {
+        let to = (to.value(), accumulate);
         if self.rows <= MANY_ROWS {
             return Ok(self.in_one(values.value(), fused, to)?);
         }
@@ -148,8 +164,8 @@ impl Sums {
             launch,
             values.value(),
             fused,
-            Argument::value(&mut partial),
-            [width, piece, 0],
+            (Argument::value(&mut partial), Accumulate::Replace),
+            [width, piece],
         )?;
         let pieces = Self {
             rows: pieces,
@@ -158,13 +174,13 @@ impl Sums {
         Ok(pieces.in_one(Argument::value(&partial), None, to)?)
     }
 
-    /// Adds in one launch: tiles of eight columns, the smallest that uses a whole memory transaction, for the largest
+    /// In one launch: tiles of eight columns, the smallest that uses a whole memory transaction, for the largest
     /// number of blocks.
     fn in_one(
         &self,
         values: Value,
         fused: Fused<'_>,
-        to: &mut Buffer<Cuda>,
+        to: (Value, Accumulate),
     ) -> Result<(), DeviceError> {
         let width = self.columns.min(8);
         // About eight values per thread, up to the largest block.
@@ -172,7 +188,7 @@ impl Sums {
         let launch = Launch::new("linear_column_sums")
             .blocks(self.columns.div_ceil(width))
             .threads((lanes * width).next_multiple_of(32).min(1024));
-        self.run(launch, values, fused, to.value(), [width, self.rows, 1])
+        self.run(launch, values, fused, to, [width, self.rows])
     }
 
     fn run(
@@ -180,8 +196,8 @@ impl Sums {
         launch: Launch,
         values: Value,
         fused: Fused<'_>,
-        to: Value,
-        [width, piece, adds]: [usize; 3],
+        (to, accumulate): (Value, Accumulate),
+        [width, piece]: [usize; 2],
     ) -> Result<(), DeviceError> {
         let (before, grad, activation) = match fused {
             Some((before, grad, activation)) => (Some(before), Some(grad), activation),
@@ -189,7 +205,7 @@ impl Sums {
         };
         launch
             .args((values, before, grad, to, self.rows, self.columns))
-            .args((width, piece, adds, activation))
+            .args((width, piece, accumulate, activation))
             .run()
     }
 }

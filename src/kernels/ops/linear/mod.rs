@@ -64,10 +64,10 @@ pub trait LinearKernel: Backend {
         kept: &Buffer<Self>,
         grad_output: Buffer<Self>,
         activation: Activation,
-        grad_bias: Option<&mut Buffer<Self>>,
+        grad_bias: Option<(&mut Buffer<Self>, Accumulate)>,
     ) -> Result<Buffer<Self>>;
 
-    /// `grad_x += grad · Wᵀ`, or `grad_x = grad · Wᵀ` where the device can.
+    /// `grad_x = grad · Wᵀ`, or added to it.
     fn linear_backward_x(
         &self,
         grad: &Buffer<Self>,
@@ -76,8 +76,8 @@ pub trait LinearKernel: Backend {
         grad_x: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
 
-    /// `grad_weight += xᵀ · grad`, or `grad_weight = xᵀ · grad` where the device can. Where `wants_squares`, returns the sum of
-    /// squares of the new `grad_weight` if the device computes it in the same pass.
+    /// `grad_weight = xᵀ · grad`, or added to it. Where `wants_squares`, returns the sum of squares of the new `grad_weight` if
+    /// the device computes it in the same pass.
     fn linear_backward_weight(
         &self,
         x: &Buffer<Self>,
@@ -87,8 +87,12 @@ pub trait LinearKernel: Backend {
         wants_squares: bool,
     ) -> Result<Option<f64>>;
 
-    /// `grad_bias[k] += Σ_rows grad[row, k]`; convolutions use it too.
-    fn bias_backward(&self, grad: &Buffer<Self>, grad_bias: &mut Buffer<Self>) -> Result<()>;
+    /// `grad_bias[k] = Σ_rows grad[row, k]`, or added to it; convolutions use it too.
+    fn bias_backward(
+        &self,
+        grad: &Buffer<Self>,
+        grad_bias: (&mut Buffer<Self>, Accumulate),
+    ) -> Result<()>;
 }
 
 /// `act(x · weight + bias)`; see the module.
@@ -122,7 +126,7 @@ pub fn linear<D: Kernels>(
     let op = Op::new("linear", work(size, &inputs, activation), &inputs);
     pass.finish_owned(op, data, shape, move |slots, grad_output| {
         let bias = saved_bias.as_ref().filter(|bias| bias.needs_grad());
-        let grad_bias = bias.map(|bias| slots.of(bias)).transpose()?;
+        let grad_bias = bias.map(|bias| slots.entry(bias)).transpose()?;
         let grad = match (&kept, grad_bias) {
             (Some(kept), bias) => device.linear_before(kept, grad_output, activation, bias)?,
             (None, Some(bias)) => {

@@ -39,7 +39,7 @@ pub fn linear_residual<D: Kernels>(
             device.accumulate(grad, slots.of(&residual)?)?;
         }
         if bias.needs_grad() {
-            device.bias_backward(grad, slots.of(&bias)?)?;
+            device.bias_backward(grad, slots.entry(&bias)?)?;
         }
         if weight.needs_grad() {
             device.linear_backward_weight(x.data(), grad, size, slots.entry(&weight)?, false)?;

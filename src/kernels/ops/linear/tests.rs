@@ -108,7 +108,10 @@ fn sums_over_rows_are_those_of_the_host() {
         let grad = testing::filled(rows * columns, 1);
         let mut sums = device.upload(vec![1.5; columns]).unwrap();
         device
-            .bias_backward(&device.upload(grad.clone()).unwrap(), &mut sums)
+            .bias_backward(
+                &device.upload(grad.clone()).unwrap(),
+                (&mut sums, Accumulate::Add),
+            )
             .unwrap();
         let column = |c| grad.iter().skip(c).step_by(columns);
         let expected = |c| 1.5 + column(c).map(|v| f64::from(*v)).sum::<f64>();

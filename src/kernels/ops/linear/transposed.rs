@@ -27,8 +27,7 @@ pub fn linear_transposed<D: Kernels>(
     let device = pass.device().clone();
     let (mut y, accumulate) = match residual {
         Some(residual) => (residual.data().clone(), Accumulate::Add),
-        None if D::REPLACES => (device.spare_buffer(shape.len())?, Accumulate::Replace),
-        None => (device.zeros_buffer(shape.len())?, Accumulate::Add),
+        None => (device.spare_buffer(shape.len())?, Accumulate::Replace),
     };
     device.linear_backward_x(x.data(), weight.data(), size, (&mut y, accumulate))?;
     let inputs: Vec<&Var<D>> = [x, weight].into_iter().chain(residual).collect();

@@ -24,12 +24,12 @@ impl MseKernel for Cuda {
         x: &Buffer<Self>,
         target: &Buffer<Self>,
         dy: &Buffer<Self>,
-        (dx, _): (&mut Buffer<Self>, Accumulate),
+        (dx, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let n = self.buffer_len(x);
         Launch::new("mse_backward")
             .over(n)
-            .args((x, target, dy, dx, n))
+            .args((x, target, dy, dx, n, accumulate))
             .run()?;
         Ok(())
     }

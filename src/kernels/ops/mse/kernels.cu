@@ -11,7 +11,7 @@ KERNEL mse_forward(const float *restrict x, const float *restrict target, double
 }
 
 KERNEL mse_backward(const float *restrict x, const float *restrict target, const float *restrict dy,
-                    float *restrict dx, i64 n) {
+                    float *restrict dx, i64 n, int adds) {
     float scale = 2.0f * dy[0] / (float)n;
-    FOR_EACH(i, n) dx[i] += scale * (x[i] - target[i]);
+    FOR_EACH(i, n) WRITE(adds, dx[i], scale * (x[i] - target[i]));
 }

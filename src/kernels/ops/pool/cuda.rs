@@ -17,8 +17,8 @@ impl PoolKernel for Cuda {
         keep: bool,
     ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)> {
         let n = size.output().len();
-        let mut y = self.zeros_buffer(n)?;
-        let mut places = keep.then(|| self.zeros_buffer(n)).transpose()?;
+        let mut y = self.spare_buffer(n)?;
+        let mut places = keep.then(|| self.spare_buffer(n)).transpose()?;
         let launch = Launch::new("pool_forward")
             .over(n)
             .args((x, &mut y, places.as_mut(), n));
@@ -31,14 +31,13 @@ impl PoolKernel for Cuda {
         dy: &Buffer<Self>,
         places: Option<&Buffer<Self>>,
         size: &PoolSize,
-        // The CUDA kernels only add.
-        (dx, _): (&mut Buffer<Self>, Accumulate),
+        (dx, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let n = self.buffer_len(dx);
         let launch = Launch::new("pool_backward")
             .over(n)
             .args((dy, places, dx, n));
-        Ok(sizes(launch, size).run()?)
+        Ok(sizes(launch, size).arg(accumulate).run()?)
     }
 }
 

@@ -31,9 +31,10 @@ KERNEL pool_forward(const float *restrict x, float *restrict y, float *restrict 
     }
 }
 
-// One thread for each input, which adds the gradients of the windows that cover it, in their order.
+// One thread for each input, which gets the gradients of the windows that cover it, in their order.
 KERNEL pool_backward(const float *restrict dy, const float *restrict places, float *restrict dx, i64 n, u32 height,
-                     u32 width, u32 channels, u32 down, u32 across, u32 kernel, u32 stride, u32 padding) {
+                     u32 width, u32 channels, u32 down, u32 across, u32 kernel, u32 stride, u32 padding,
+                     int adds) {
     FOR_EACH(i, n) {
         i64 pixel = quotient_of(i, channels), row_of_all = quotient_of(pixel, width);
         i64 image = quotient_of(row_of_all, height);
@@ -50,6 +51,6 @@ KERNEL pool_backward(const float *restrict dy, const float *restrict places, flo
                 }
             }
         }
-        dx[i] += sum;
+        WRITE(adds, dx[i], sum);
     }
 }

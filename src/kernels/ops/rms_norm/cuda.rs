@@ -17,8 +17,8 @@ impl RmsNormKernel for Cuda {
         let features = self.buffer_len(gamma);
         let rows = self.buffer_len(x) / features;
         let (mut y, mut rstd) = (
-            self.zeros_buffer(rows * features)?,
-            self.zeros_buffer(rows)?,
+            self.spare_buffer(rows * features)?,
+            self.spare_buffer(rows)?,
         );
         over_rows("rms_norm_forward", rows)
             .args((x, gamma, &mut y, &mut rstd, rows, features, eps))

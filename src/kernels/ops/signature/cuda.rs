@@ -22,8 +22,8 @@ impl SignatureKernel for Cuda {
         size: SignatureSize,
     ) -> Result<(Buffer<Self>, Vec<Buffer<Self>>)> {
         let (chunk, entries) = (chunk(size), size.entries());
-        let mut signatures = self.zeros_buffer(size.values())?;
-        let mut y = self.zeros_buffer(size.batch * (size.points - 1))?;
+        let mut signatures = self.spare_buffer(size.values())?;
+        let mut y = self.spare_buffer(size.batch * (size.points - 1))?;
         Launch::new("signature_forward")
             .blocks(size.batch)
             .threads(threads(entries))

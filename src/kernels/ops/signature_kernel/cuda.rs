@@ -43,7 +43,7 @@ impl PathKernelKernel for Cuda {
     ) -> Result<Buffer<Self>> {
         let pairs = Pairs::new(output, steps, loss)?;
         let values = pairs.values()?;
-        let mut value = self.zeros_buffer(1)?;
+        let mut value = self.spare_buffer(1)?;
         Launch::new("signature_kernel_loss")
             .args((&values, &mut value, pairs.b, pairs.r))
             .args((pairs.own_weight, pairs.cross_weight))

@@ -62,7 +62,7 @@ impl SignatureLossKernel for Cuda {
             .threads(64)
             .args((&paths, &mut columns, batch, points))
             .run()?;
-        let mut value = self.zeros_buffer(1)?;
+        let mut value = self.spare_buffer(1)?;
         let mut saved = Saved {
             real,
             paths,

@@ -15,7 +15,7 @@ impl UpsampleKernel for Cuda {
         x: &Buffer<Self>,
         (b, h, w, c): (usize, usize, usize, usize),
     ) -> Result<Buffer<Self>> {
-        let mut y = self.zeros_buffer(4 * b * h * w * c)?;
+        let mut y = self.spare_buffer(4 * b * h * w * c)?;
         Launch::new("upsample_forward")
             .grid([2 * b * h, (2 * w * c).div_ceil(THREADS), 1])
             .args((x, &mut y, h, w, c))
@@ -27,12 +27,11 @@ impl UpsampleKernel for Cuda {
         &self,
         (b, h, w, c): (usize, usize, usize, usize),
         dy: &Buffer<Self>,
-        // The CUDA kernels only add.
-        (dx, _): (&mut Buffer<Self>, Accumulate),
+        (dx, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         Ok(Launch::new("upsample_backward")
             .grid([b * h, (w * c).div_ceil(THREADS), 1])
-            .args((dy, dx, h, w, c))
+            .args((dy, dx, h, w, c, accumulate))
             .run()?)
     }
 
@@ -43,7 +42,7 @@ impl UpsampleKernel for Cuda {
         factor: usize,
     ) -> Result<Buffer<Self>> {
         let n = factor * factor * self.buffer_len(x);
-        let mut y = self.zeros_buffer(n)?;
+        let mut y = self.spare_buffer(n)?;
         Launch::new("upsample_nearest_forward")
             .over(n)
             .args((x, &mut y, n, w, c, factor))
@@ -56,13 +55,12 @@ impl UpsampleKernel for Cuda {
         (_, _, w, c): (usize, usize, usize, usize),
         factor: usize,
         dy: &Buffer<Self>,
-        // The CUDA kernels only add.
-        (dx, _): (&mut Buffer<Self>, Accumulate),
+        (dx, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let n = self.buffer_len(dx);
         Ok(Launch::new("upsample_nearest_backward")
             .over(n)
-            .args((dy, dx, n, w, c, factor))
+            .args((dy, dx, n, w, c, factor, accumulate))
             .run()?)
     }
 }

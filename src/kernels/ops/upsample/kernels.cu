@@ -33,7 +33,7 @@ KERNEL upsample_forward(const float *restrict x, float *restrict y, u32 h, u32 w
 
 // Block (x, y) computes a piece of input row x of all images. Input r enters outputs 2r - 2 to 2r + 3 at most, as
 // outputs lie less than 1/2 apart, and output o at no less than o (1/2 - 1/(4 size - 2)).
-KERNEL upsample_backward(const float *restrict dy, float *restrict dx, u32 h, u32 w, u32 c) {
+KERNEL upsample_backward(const float *restrict dy, float *restrict dx, u32 h, u32 w, u32 c, int adds) {
     enum { REACH = 6 };
     u32 i = blockIdx.y * blockDim.x + threadIdx.x;
     if (i >= w * c) return;
@@ -51,7 +51,7 @@ KERNEL upsample_backward(const float *restrict dy, float *restrict dx, u32 h, u3
         for (u32 k = 0; k < REACH; k++)
             if (shares[k] != 0.0f) sum += share * shares[k] * from[k * c];
     }
-    dx[(i64)blockIdx.x * (w * c) + i] += sum;
+    WRITE(adds, dx[(i64)blockIdx.x * (w * c) + i], sum);
 }
 
 // Every pixel repeated `factor` times in height and width. One thread for each output; as heights are multiples, rows of
@@ -64,8 +64,9 @@ KERNEL upsample_nearest_forward(const float *restrict x, float *restrict y, i64 
     }
 }
 
-// One thread for each input, which adds the gradients of its outputs row by row.
-KERNEL upsample_nearest_backward(const float *restrict dy, float *restrict dx, i64 n, u32 w, u32 c, u32 factor) {
+// One thread for each input, which gets the gradients of its outputs row by row.
+KERNEL upsample_nearest_backward(const float *restrict dy, float *restrict dx, i64 n, u32 w, u32 c, u32 factor,
+                                 int adds) {
     FOR_EACH(i, n) {
         i64 pixel = quotient_of(i, c), row = quotient_of(pixel, w);
         u32 channel = (u32)(i - pixel * c), column = (u32)(pixel - row * w);
@@ -74,6 +75,6 @@ KERNEL upsample_nearest_backward(const float *restrict dy, float *restrict dx, i
             const float *from = dy + ((row * factor + v) * (factor * w) + column * factor) * c + channel;
             for (u32 h = 0; h < factor; h++) sum += from[h * c];
         }
-        dx[i] += sum;
+        WRITE(adds, dx[i], sum);
     }
 }

@@ -14,6 +14,10 @@ static __thread int opened;
 
 int cublasCreate_v2(void **handle) { return *handle = malloc(1), opened++, 0; }
 int stand_in_opened(int *count) { return *count = opened, 0; }
+
+// Products of this thread.
+static __thread uint64_t done;
+int stand_in_products(uint64_t *count) { return *count = done, 0; }
 int cublasDestroy_v2(void *handle) { return free(handle), 0; }
 int cublasSetStream_v2(void *handle, void *stream) { return (void)handle, (void)stream, 0; }
 int cublasSetMathMode(void *handle, int mode) { return (void)handle, (void)mode, 0; }
@@ -39,6 +43,7 @@ int cublasGemmStridedBatchedEx(void *handle, int trans_a, int trans_b, int m, in
                                int ldb, long long stride_b, const void *beta, void *c, int type_c, int ldc,
                                long long stride_c, int batches, int compute, int algorithm) {
     (void)handle, (void)algorithm;
+    done++;
     if (m < 0 || n < 0 || k < 0 || batches < 0 || type_a != type_b || !is_type(type_a) || !is_type(type_c)) return 7;
     if (lda < (trans_a ? k : m) || ldb < (trans_b ? n : k) || ldc < m) return 7;
     if (compute != COMPUTE_32F && compute != COMPUTE_TF32 && compute != COMPUTE_64F) return 15;

@@ -34,12 +34,12 @@ pub(super) fn forward(
     sized(launch, size, size.channels.1).run()
 }
 
-/// Adds the gradient of the input.
+/// Writes or adds the gradient of the input.
 pub(super) fn backward_x(
     grad: &Buffer<Cuda>,
     weight: &Buffer<Cuda>,
     size: &Conv2dSize,
-    grad_x: &mut Buffer<Cuda>,
+    (grad_x, adds): (&mut Buffer<Cuda>, bool),
 ) -> Result<(), DeviceError> {
     let launch = Launch::new("conv2d_depthwise_x")
         .grid(rows_of(
@@ -47,15 +47,15 @@ pub(super) fn backward_x(
             size.input.1 * size.channels.0,
         ))
         .args((grad, weight, grad_x));
-    sized(launch, size, size.channels.1).run()
+    sized(launch, size, size.channels.1).arg(adds).run()
 }
 
-/// Adds the gradient of the weight.
+/// Writes or adds the gradient of the weight.
 pub(super) fn backward_weight(
     x: &Buffer<Cuda>,
     grad: &Buffer<Cuda>,
     size: &Conv2dSize,
-    grad_weight: &mut Buffer<Cuda>,
+    (grad_weight, adds): (&mut Buffer<Cuda>, bool),
 ) -> Result<(), DeviceError> {
     let (rows, k) = (size.batch * size.output.0, size.channels.1);
     let taps = size.kernel.0 * size.kernel.1;
@@ -68,7 +68,7 @@ pub(super) fn backward_weight(
     sized(launch, size, size.channels.1).run()?;
     Launch::new("conv2d_depthwise_sum")
         .over(taps * k)
-        .args((&partials, grad_weight, taps * k, pieces))
+        .args((&partials, grad_weight, taps * k, pieces, adds))
         .run()
 }
 

@@ -50,13 +50,13 @@ pub(super) fn backward_x(
     grad: &Buffer<Cuda>,
     weight: &Buffer<Cuda>,
     size: &Conv2dSize,
-    grad_x: &mut Buffer<Cuda>,
+    (grad_x, adds): (&mut Buffer<Cuda>, bool),
 ) -> Result<bool, DeviceError> {
     let Some(plan) = convolution(size).plan(Direction::BackwardX)? else {
         return Ok(false);
     };
     if !plan.is_half() {
-        return plan.run::<f32, _, _, _>(&filter(weight, &plan, size)?, grad, grad_x, true);
+        return plan.run::<f32, _, _, _>(&filter(weight, &plan, size)?, grad, grad_x, adds);
     }
     let (c, k) = plan.channels;
     let filter = filter_half(weight, &plan, size)?;
@@ -64,7 +64,7 @@ pub(super) fn backward_x(
     let mut half = scratch::<u16>(pixels(size) * c)?;
     Ok(
         plan.run::<u16, _, _, _>(&filter, &grad, &mut half, false)? && {
-            widen(&half, None, grad_x, (size.channels.0, c), true)?;
+            widen(&half, None, grad_x, (size.channels.0, c), adds)?;
             true
         },
     )
@@ -74,7 +74,7 @@ pub(super) fn backward_weight(
     x: &Buffer<Cuda>,
     grad: &Buffer<Cuda>,
     size: &Conv2dSize,
-    grad_weight: &mut Buffer<Cuda>,
+    (grad_weight, adds): (&mut Buffer<Cuda>, bool),
 ) -> Result<bool, DeviceError> {
     let Some(plan) = convolution(size).plan(Direction::BackwardWeight)? else {
         return Ok(false);
@@ -84,7 +84,7 @@ pub(super) fn backward_weight(
         let mut filter = scratch::<f32>(rows(&plan, size) * k)?;
         return Ok(plan.run::<f32, _, _, _>(x, grad, &mut filter, false)? && {
             tiled("conv2d_add_filter", &filter, grad_weight, &plan, size)
-                .arg(rows(&plan, size))
+                .args((rows(&plan, size), adds))
                 .run()?;
             true
         });
@@ -95,7 +95,7 @@ pub(super) fn backward_weight(
     Ok(
         plan.run::<u16, _, _, _>(&x, &grad, &mut filter, false)? && {
             tiled("conv2d_add_filter_half", &filter, grad_weight, &plan, size)
-                .args((c / size.options.groups, rows(&plan, size)))
+                .args((c / size.options.groups, rows(&plan, size), adds))
                 .run()?;
             true
         },

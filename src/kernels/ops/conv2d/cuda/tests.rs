@@ -204,7 +204,7 @@ fn parts_of_a_batch_give_the_whole() {
     let upload = |len, seed| device.upload(testing::filled(len, seed)).unwrap();
     let (x, weight, grad) = (upload(pixels, 1), upload(weights, 2), upload(y.len(), 3));
     let mut own = [
-        device.zeros_buffer(y.len()).unwrap(),
+        device.spare_buffer(y.len()).unwrap(),
         upload(pixels, 5),
         upload(weights, 6),
     ];
@@ -212,8 +212,8 @@ fn parts_of_a_batch_give_the_whole() {
     let most = 2 * y.len() / (5 * 12) * 25 * 9;
     windows::forward(&x, &weight, &size, &mut own[0], most).unwrap();
     add_bias(Some(&upload(12, 4)), &size, &mut own[0]).unwrap();
-    windows::backward_x(&grad, &weight, &size, &mut own[1], most).unwrap();
-    windows::backward_weight(&x, &grad, &size, &mut own[2], most).unwrap();
+    windows::backward_x(&grad, &weight, &size, (&mut own[1], true), most).unwrap();
+    windows::backward_weight(&x, &grad, &size, (&mut own[2], true), most).unwrap();
     for (own, expected) in own.iter().zip([y, grad_x, grad_weight]) {
         assert!(distance(&device.download(own).unwrap(), &expected) < 1e-6);
     }

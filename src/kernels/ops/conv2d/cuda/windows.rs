@@ -3,7 +3,7 @@
 //!
 //! The columns of each group of channels are contiguous, and groups are a batch of products.
 //!
-//! `Y = windows · W`, `∇W += windowsᵀ · ∇Y`, and `∇windows = ∇Y · Wᵀ`, from which every pixel gathers its gradient.
+//! `Y = windows · W`, `∇W = windowsᵀ · ∇Y` (or added to it), and `∇windows = ∇Y · Wᵀ`, from which every pixel gathers its gradient.
 //! Parts depend on shapes only and run in sequence, so that the order of sums is fixed.
 
 use cudarc::driver::CudaSlice;
@@ -49,7 +49,7 @@ pub(super) fn backward_weight(
     x: &Buffer<Cuda>,
     grad: &Buffer<Cuda>,
     size: &Conv2dSize,
-    grad_weight: &mut Buffer<Cuda>,
+    (grad_weight, adds): (&mut Buffer<Cuda>, bool),
     most_values: usize,
 ) -> Result<(), DeviceError> {
     let (row, k, groups) = (row_len(size), size.channels.1, size.options.groups);
@@ -65,7 +65,7 @@ pub(super) fn backward_weight(
         }
         .batched(groups)
         .transposed_a()
-        .adding()
+        .adding(adds || first > 0)
         .run_at((&windows, 0), (grad, start), (grad_weight, 0))?;
     }
     Ok(())
@@ -75,7 +75,7 @@ pub(super) fn backward_x(
     grad: &Buffer<Cuda>,
     weight: &Buffer<Cuda>,
     size: &Conv2dSize,
-    grad_x: &mut Buffer<Cuda>,
+    (grad_x, adds): (&mut Buffer<Cuda>, bool),
     most_values: usize,
 ) -> Result<(), DeviceError> {
     let (row, k, groups) = (row_len(size), size.channels.1, size.options.groups);
@@ -96,7 +96,8 @@ pub(super) fn backward_x(
         let launch = Launch::new("conv2d_gather")
             .grid([images * height, across.min(MOST_BLOCKS), 1])
             .args((&windows, &mut *grad_x, first));
-        sized(launch, size, size.options.groups).run()?;
+        let launch = sized(launch, size, size.options.groups);
+        launch.arg(adds).run()?;
     }
     Ok(())
 }

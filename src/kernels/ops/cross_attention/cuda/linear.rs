@@ -20,7 +20,7 @@ pub(super) fn forward(
 ) -> Result<Buffer<Cuda>> {
     let sums = Sums::new(device, [q, k, v], size)?;
     let rows = size.batch * size.queries * size.heads;
-    let mut y = device.zeros_buffer(device.buffer_len(q))?;
+    let mut y = device.spare_buffer(device.buffer_len(q))?;
     over_rows("cross_attention_divide", rows)
         .args((&sums.quotients, &mut y, rows, size.head_width(), LINEAR_EPS))
         .run()?;

@@ -19,7 +19,7 @@ pub(super) fn forward(
 ) -> Result<Buffer<Cuda>> {
     let views = Views(size);
     let weights = weights(q, k, views)?;
-    let mut y = device.zeros_buffer(device.buffer_len(q))?;
+    let mut y = device.spare_buffer(device.buffer_len(q))?;
     for head in 0..size.heads {
         views
             .product([Of::Pairs, Of::Keys, Of::Queries], Form::Plain)
