@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fieldtrial::base::Seed;
-use fieldtrial::datasets::{DatasetSpec, FingerprintCache, SampleMut};
+use fieldtrial::datasets::{CsvGuess, DatasetSpec, FingerprintCache, SampleMut};
 use fieldtrial::event::{Event, Order, Status};
 use fieldtrial::layers::checkpoint;
 use fieldtrial::manifest::Manifest;
@@ -276,6 +276,7 @@ fn table(bytes: &[u8], folder: &Path) -> bool {
         open(json!({ "kind": "csv", "path": path, "target": "y", "classes": classes }))
     };
     let of_numbers = read(false);
+    drop(CsvGuess::of(&path));
     read(true) || of_numbers
 }
 

@@ -4,9 +4,11 @@ use std::io::{self, Write};
 use std::panic;
 use std::process::ExitCode;
 
+use fieldtrial::base::os;
 use fieldtrial::cli;
 
 fn main() -> ExitCode {
+    os::keep_whole_stacks();
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         if !info.payload_as_str().is_some_and(cli::is_refused_thread) {

@@ -170,3 +170,16 @@ fn a_limit_of_the_size_of_files_is_told_like_a_full_disk() {
     assert!(matches!(output.status.code(), Some(1 | 2)), "{said}");
     assert!(said.contains("File too large"), "{said}");
 }
+
+#[test]
+fn a_small_stack_of_threads_is_ignored() {
+    let project = project();
+    let output = Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
+        .args(["run", "experiments/tiny.toml"])
+        .current_dir(project.path(""))
+        .env("RUST_MIN_STACK", "1")
+        .output()
+        .expect("the program");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}

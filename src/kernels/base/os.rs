@@ -223,6 +223,15 @@ pub fn keep_freed_memory() {
     }
 }
 
+/// Ignores a `RUST_MIN_STACK` below the standard library's 2 MiB, here and in workers: code that recurses needs them.
+pub fn keep_whole_stacks() {
+    let asked = std::env::var("RUST_MIN_STACK").ok();
+    if asked.is_some_and(|bytes| bytes.parse().is_ok_and(|bytes: usize| bytes < 2 << 20)) {
+        // SAFETY: called before other threads exist.
+        unsafe { std::env::remove_var("RUST_MIN_STACK") };
+    }
+}
+
 /// Returns the real standard output and redirects descriptor 1 to standard error, where the output of libraries then goes.
 ///
 /// # Errors
