@@ -67,6 +67,9 @@ impl Plan {
     }
 }
 
+/// Mistakes after which no further combination is tried: each may find them all again, and a hundred are drawn.
+pub(super) const MANY: usize = 10_000;
+
 /// Tries every unit of the cells with every combination of the values that affect it.
 pub(super) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     if plan.search.is_some() {
@@ -76,11 +79,15 @@ pub(super) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         let reader = Reader::new(plan, matrix);
         for unit in Unit::ALL {
             let axes = reader.axes_of(&[unit]);
-            let found = |choices: Vec<Vec<u32>>| -> Vec<Diagnostic> {
-                let choices = choices.iter();
-                choices
-                    .flat_map(|choice| reader.at(choice).mistakes(unit))
-                    .collect()
+            let found = |choices: Vec<Vec<u32>>| {
+                let mut all = Vec::new();
+                for choice in choices {
+                    all.extend(reader.at(&choice).mistakes(unit));
+                    if all.len() >= MANY {
+                        break;
+                    }
+                }
+                all
             };
             let mut all = found(tries(matrix, &axes, Axis::telling));
             if !all.is_empty() {

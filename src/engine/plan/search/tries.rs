@@ -10,7 +10,7 @@ use super::super::assign;
 use super::super::homes::Unit;
 use super::super::matrix::{Axis, AxisValue, Matrix};
 use super::super::reader::Reader;
-use super::super::validate::{in_axis, is_always_excluded, prefixed, with};
+use super::super::validate::{MANY, in_axis, is_always_excluded, prefixed, with};
 use super::written::OnAxis;
 use super::{Condition, Domain, Written};
 
@@ -38,6 +38,9 @@ pub(in crate::plan) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
             for choice in tried.choices(&axes) {
                 let found = reader.at(&choice).mistakes(unit);
                 mistakes.extend(found.into_iter().map(|one| tried.placed(one)));
+                if mistakes.len() >= MANY {
+                    return;
+                }
             }
         }
     }
