@@ -91,13 +91,13 @@ test-cuda *ARGS:
 fuzz *ARGS:
     cargo test --release --test it -- readers:: --ignored --nocapture "$@"
 
-# AddressSanitizer over kernels and loader, ThreadSanitizer over loader and processes (Linux, x86-64; builds everything anew)
+# AddressSanitizer over kernels and loader, ThreadSanitizer over loader and processes (Linux, x86-64; `rustup component add rust-src`; builds everything anew)
 [group('test')]
 sanitize:
     RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo test --target x86_64-unknown-linux-gnu --target-dir target/asan --package fieldtrial-kernels --lib
     RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo test --target x86_64-unknown-linux-gnu --target-dir target/asan --package fieldtrial-engine --lib -- loader:: datasets::
-    RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" cargo test --target x86_64-unknown-linux-gnu --target-dir target/tsan --package fieldtrial-engine --lib -- loader::
-    RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer" cargo test --target x86_64-unknown-linux-gnu --target-dir target/tsan --package fieldtrial-lab --lib -- execute::
+    RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=thread cargo test -Zbuild-std --target x86_64-unknown-linux-gnu --target-dir target/tsan --package fieldtrial-engine --lib -- loader::
+    RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=thread cargo test -Zbuild-std --target x86_64-unknown-linux-gnu --target-dir target/tsan --package fieldtrial-lab --lib -- execute::
 
 # Review and accept changed snapshots
 [group('test')]
