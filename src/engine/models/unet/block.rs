@@ -3,7 +3,7 @@
 use super::embedding::Conditioning;
 use crate::device::Backend;
 use crate::layers::{Conv2d, GroupNorm, Init, Linear};
-use crate::ops::{self, Activation, Kernels, Module, Parameter, Pass, Path, Result, Var};
+use crate::ops::{Activation, Kernels, Module, Parameter, Pass, Path, Result, Var};
 
 /// `silu(drop(norm2(conv2(silu(norm1(conv1(x)) + time + class)))) + shortcut(x))`.
 #[derive(Debug)]
@@ -61,10 +61,9 @@ impl<D: Kernels> ResBlock<D> {
         let time = self
             .time_proj
             .forward(pass, &conditioning.time, Activation::Identity)?;
-        let class = self
+        let shift = self
             .class_proj
-            .forward(pass, &conditioning.class, Activation::Identity)?;
-        let shift = ops::add(pass, &time, &class)?; // (B, outputs)
+            .forward_onto(pass, &time, &conditioning.class)?; // (B, outputs)
         let h = self.conv1.forward(pass, x)?;
         let h = self
             .norm1

@@ -33,13 +33,17 @@ impl DropoutKernel for Cuda {
     }
 }
 
+/// Counters of the random words of `n` values, each of which a thread makes.
+pub(in crate::ops) fn counters(n: usize) -> usize {
+    n.div_ceil(BLOCK) * (BLOCK / WORDS)
+}
+
 /// Adds the kept values of `x`, scaled, to `y`.
 fn dropout_add(device: &Cuda, x: &Buffer<Cuda>, y: &mut Buffer<Cuda>, mask: Mask) -> Result<()> {
     let n = device.buffer_len(x);
-    let counters = n.div_ceil(BLOCK) * (BLOCK / WORDS);
     Launch::new("dropout_add")
-        .over(counters)
-        .args((x, y, mask.key, mask.threshold, mask.scale, counters, n))
+        .over(counters(n))
+        .args((x, y, mask.key, mask.threshold, mask.scale, counters(n), n))
         .run()?;
     Ok(())
 }
@@ -51,11 +55,10 @@ pub(in crate::ops) fn drop_some(
     mask: Mask,
 ) -> Result<()> {
     let n = dropped.len();
-    let counters = n.div_ceil(BLOCK) * (BLOCK / WORDS);
     Launch::new("dropout_replace")
-        .over(counters)
+        .over(counters(n))
         .args((values, dropped, mask.key, mask.threshold, mask.scale))
-        .args((counters, n))
+        .args((counters(n), n))
         .run()?;
     Ok(())
 }

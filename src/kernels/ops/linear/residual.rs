@@ -34,19 +34,20 @@ pub fn linear_residual<D: Kernels>(
     let inputs = [residual, x, weight, bias];
     let [residual, x, weight, bias] = inputs.map(Var::clone);
     let op = Op::new("linear_residual", count, &inputs);
-    pass.finish(op, data, shape, move |slots, grad| {
-        if residual.needs_grad() {
-            device.accumulate(grad, slots.of(&residual)?)?;
-        }
+    pass.finish_owned(op, data, shape, move |slots, mut grad| {
         if bias.needs_grad() {
-            device.bias_backward(grad, slots.entry(&bias)?)?;
+            device.bias_backward(&grad, slots.entry(&bias)?)?;
         }
         if weight.needs_grad() {
-            device.linear_backward_weight(x.data(), grad, size, slots.entry(&weight)?, false)?;
+            device.linear_backward_weight(x.data(), &grad, size, slots.entry(&weight)?, false)?;
         }
         if x.needs_grad() {
-            device.linear_backward_x(grad, weight.data(), size, slots.entry(&x)?)?;
+            device.linear_backward_x(&grad, weight.data(), size, slots.entry(&x)?)?;
         }
+        if residual.needs_grad() {
+            return slots.put(&residual, grad);
+        }
+        D::recycle(&mut grad);
         Ok(())
     })
 }

@@ -18,14 +18,13 @@ use crate::ops::simd::simd;
 use crate::ops::{GradSlots, GroupNormInputs, GroupNormSize, Result, Var};
 
 impl NormResidualKernel for Cpu {
-    const FUSES: bool = true;
-
     fn norm_residual(
         &self,
         input: &GroupNormInputs<'_, Self>,
         residual: &Buffer<Self>,
         mask: Option<Mask>,
-    ) -> Result<(Buffer<Self>, Buffer<Self>)> {
+        _keep: bool,
+    ) -> Result<(Buffer<Self>, Buffer<Self>, Option<Buffer<Self>>)> {
         let size = input.size;
         let mut y = self.spare_buffer(input.x.len())?;
         let mut moments = self.zeros_buffer(size.batch * MOMENTS * size.groups)?;
@@ -45,13 +44,13 @@ impl NormResidualKernel for Cpu {
                 });
             });
         });
-        Ok((y, moments))
+        Ok((y, moments, None))
     }
 
     fn norm_residual_backward(
         &self,
         input: &GroupNormInputs<'_, Self>,
-        moments: &Buffer<Self>,
+        (moments, _): (&Buffer<Self>, Option<&Buffer<Self>>),
         mut grad_output: Buffer<Self>,
         mask: Option<Mask>,
         ([x, residual], slots): ([&Var<Self>; 2], &mut GradSlots<'_, Self>),

@@ -1,8 +1,8 @@
 //! The end of a residual block as one operation: `silu(drop(norm(x)) + residual)`, with the group norm of
 //! [`super::group_norm()`] and the mask of [`super::dropout()`].
 //!
-//! No intermediate is saved: backward recomputes the norm and the mask from x, the preceding convolution's result.
-//! Without a fused kernel it is composed of [`super::group_norm()`], [`super::dropout()`] and [`super::add_silu`].
+//! On the CPU no intermediate is saved: backward recomputes the norm and the mask from x, the preceding convolution's
+//! result. On CUDA the values before the activation are.
 //!
 //! # Shapes
 //! `x: (B, positions…, C)`, `gamma, beta: (C)`, `residual` and result as x.
@@ -12,6 +12,8 @@
 //! PyTorch `F.silu(F.dropout(F.group_norm(x, groups, gamma, beta), p) + residual)`, with other random numbers.
 
 mod cpu;
+#[cfg(feature = "cuda")]
+mod cuda;
 #[cfg(test)]
 mod tests;
 
@@ -19,41 +21,32 @@ use super::dropout::{Mask, check_probability};
 use super::group_norm::check;
 use super::{
     Activation, GradSlots, GroupNormInputs, GroupNormKernel, Held, Kernels, Op, OpError, Pass,
-    Result, Var, Work, add_silu, dropout, group_norm,
+    Result, Var, Work,
 };
 use crate::device::Buffer;
 
 /// The fused end of a residual block on one device.
 pub trait NormResidualKernel: GroupNormKernel {
-    /// Whether this device has it; elsewhere its parts run one after another.
-    const FUSES: bool = false;
-
-    /// The result and the statistics of the norm.
+    /// The result, the statistics of the norm, and with `keep` what else backward needs, if anything.
     fn norm_residual(
         &self,
-        _input: &GroupNormInputs<'_, Self>,
-        _residual: &Buffer<Self>,
-        _mask: Option<Mask>,
-    ) -> Result<(Buffer<Self>, Buffer<Self>)> {
-        Err(OpError::unsupported::<Self>("norm_residual"))
-    }
+        input: &GroupNormInputs<'_, Self>,
+        residual: &Buffer<Self>,
+        mask: Option<Mask>,
+        keep: bool,
+    ) -> Result<(Buffer<Self>, Buffer<Self>, Option<Buffer<Self>>)>;
 
-    /// Gives x and the residual their gradients, in this order, where they need one; returns the sums for
-    /// [`GroupNormKernel::group_norm_collect`].
+    /// Gives x and the residual their gradients where they need one; `kept` are the statistics and the rest that
+    /// [`NormResidualKernel::norm_residual`] returned. Returns the sums for [`GroupNormKernel::group_norm_collect`].
     fn norm_residual_backward(
         &self,
-        _input: &GroupNormInputs<'_, Self>,
-        _statistics: &Buffer<Self>,
-        _grad_output: Buffer<Self>,
-        _mask: Option<Mask>,
-        _inputs: ([&Var<Self>; 2], &mut GradSlots<'_, Self>),
-    ) -> Result<Buffer<Self>> {
-        Err(OpError::unsupported::<Self>("norm_residual"))
-    }
+        input: &GroupNormInputs<'_, Self>,
+        kept: (&Buffer<Self>, Option<&Buffer<Self>>),
+        grad_output: Buffer<Self>,
+        mask: Option<Mask>,
+        inputs: ([&Var<Self>; 2], &mut GradSlots<'_, Self>),
+    ) -> Result<Buffer<Self>>;
 }
-
-#[cfg(feature = "cuda")]
-impl NormResidualKernel for dfdx::tensor::Cuda {}
 
 /// `silu(drop(norm(x) · gamma + beta) + residual)`, where a value is dropped with probability `p`; see the module.
 ///
@@ -66,11 +59,6 @@ pub fn norm_residual<D: Kernels>(
     residual: &Var<D>,
     p: f32,
 ) -> Result<Var<D>> {
-    if !D::FUSES {
-        let h = group_norm(pass, x, gamma, beta, groups, None, Activation::Identity)?;
-        let h = dropout(pass, &h, p)?;
-        return add_silu(pass, &h, residual);
-    }
     let size = check(x, gamma, beta, groups, None)?;
     check_probability(p)?;
     if x.shape() != residual.shape() {
@@ -83,18 +71,21 @@ pub fn norm_residual<D: Kernels>(
     }
     let (device, mask) = (pass.device().clone(), Mask::draw(pass, p));
     let input = GroupNormInputs::new([x, gamma, beta], None, size, Activation::Identity);
-    let (data, statistics) = device.norm_residual(&input, residual.data(), mask)?;
-    let statistics = Held::<D>::new(statistics);
+    let inputs = [x, gamma, beta, residual];
+    let keep = pass.is_recording() && inputs.iter().any(|var| var.needs_grad());
+    let (data, statistics, kept) = device.norm_residual(&input, residual.data(), mask, keep)?;
+    let (statistics, kept) = (Held::<D>::new(statistics), kept.map(Held::<D>::new));
     let (n, masked) = (x.shape().len(), usize::from(mask.is_some()));
     let work = Work::new((11 + masked) * n, (20 + masked) * n);
     let vars = [x, gamma, beta].map(Var::clone);
     let last = residual.clone();
-    let op = Op::new("norm_residual", work, [x, gamma, beta, residual]);
+    let op = Op::new("norm_residual", work, inputs);
     pass.finish_owned(op, data, x.shape(), move |slots, grad_output| {
         let [x, gamma, beta] = &vars;
         let input = GroupNormInputs::new([x, gamma, beta], None, size, Activation::Identity);
         let inputs = ([x, &last], &mut *slots);
-        let sums = device.norm_residual_backward(&input, &statistics, grad_output, mask, inputs)?;
+        let kept = (&*statistics, kept.as_deref());
+        let sums = device.norm_residual_backward(&input, kept, grad_output, mask, inputs)?;
         device.group_norm_collect(&sums, size, [Some(gamma), Some(beta), None], slots)
     })
 }

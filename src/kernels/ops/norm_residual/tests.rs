@@ -2,8 +2,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::ops::Shape;
 use crate::ops::testing::{self, TestDevice};
+use crate::ops::{Shape, add_silu, dropout, group_norm};
 
 type Made = Result<Var<TestDevice>>;
 

@@ -1,0 +1,55 @@
+//! The end of a residual block on CUDA: a group norm, and one pass over the values for everything after it.
+
+use dfdx::tensor::Cuda;
+
+use super::NormResidualKernel;
+use crate::device::cuda::Launch;
+use crate::device::{Backend, Buffer};
+use crate::ops::dropout::Mask;
+use crate::ops::dropout::cuda::counters;
+use crate::ops::{GradSlots, GroupNormInputs, GroupNormKernel, OpError, Result, Var};
+
+impl NormResidualKernel for Cuda {
+    fn norm_residual(
+        &self,
+        input: &GroupNormInputs<'_, Self>,
+        residual: &Buffer<Self>,
+        mask: Option<Mask>,
+        keep: bool,
+    ) -> Result<(Buffer<Self>, Buffer<Self>, Option<Buffer<Self>>)> {
+        let (h, statistics) = self.group_norm(input)?;
+        let n = self.buffer_len(residual);
+        let mut before = keep.then(|| self.spare_buffer(n)).transpose()?;
+        let mut y = self.spare_buffer(n)?;
+        let launch = Launch::new("norm_residual_forward").over(counters(n));
+        let launch = launch.args((&h, residual, before.as_mut(), &mut y));
+        masked(launch, mask, n).run()?;
+        Ok((y, statistics, before))
+    }
+
+    fn norm_residual_backward(
+        &self,
+        input: &GroupNormInputs<'_, Self>,
+        (statistics, before): (&Buffer<Self>, Option<&Buffer<Self>>),
+        grad_output: Buffer<Self>,
+        mask: Option<Mask>,
+        ([x, residual], slots): ([&Var<Self>; 2], &mut GradSlots<'_, Self>),
+    ) -> Result<Buffer<Self>> {
+        let before = before.ok_or(OpError::NotRecorded)?;
+        let n = self.buffer_len(before);
+        let mut grad_h = self.spare_buffer(n)?;
+        let (grad_residual, accumulate) = slots.target(Some(residual))?;
+        let launch = Launch::new("norm_residual_backward").over(counters(n));
+        let launch = launch.args((before, &grad_output, &mut grad_h));
+        let launch = launch.args((grad_residual, accumulate));
+        masked(launch, mask, n).run()?;
+        drop(grad_output);
+        self.group_norm_backward(input, statistics, grad_h, (x, slots))
+    }
+}
+
+fn masked(launch: Launch, mask: Option<Mask>, n: usize) -> Launch {
+    let (key, threshold, scale) =
+        mask.map_or((0, 0, 1.0), |mask| (mask.key, mask.threshold, mask.scale));
+    launch.args((key, threshold, scale, counters(n), n))
+}

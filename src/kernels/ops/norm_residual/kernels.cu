@@ -1,0 +1,45 @@
+// The end of a residual block beside its group norm. A thread has the four values of one counter of the mask, as in
+// dropout; a threshold of 0 keeps all values.
+
+// `before = drop(h) + residual` where that is kept, `y = silu(drop(h) + residual)`.
+KERNEL norm_residual_forward(const float *restrict h, const float *restrict residual, float *restrict before,
+                             float *restrict y, u64 key, u32 threshold, float scale, i64 counters, i64 n) {
+    FOR_EACH(counter, counters) {
+        u32 words[4] = {0, 0, 0, 0};
+        if (threshold) dropout_words(key, (u64)counter, words);
+        i64 first = counter / 16 * 64 + counter % 16;
+        float sums[4];
+        for (int word = 0; word < 4; word++) {
+            i64 i = first + 16 * word;
+            sums[word] = i < n ? (words[word] >= threshold ? h[i] * scale : 0.0f) + residual[i] : 0.0f;
+        }
+        for (int word = 0; word < 4; word++) {
+            i64 i = first + 16 * word;
+            if (i >= n) continue;
+            if (before) before[i] = sums[word];
+            y[i] = activate(SILU, sums[word]);
+        }
+    }
+}
+
+// With `dz = grad_output * silu'(before)`: the gradient of h, `drop(dz)`, and that of the residual where it is not null.
+KERNEL norm_residual_backward(const float *restrict before, const float *restrict grad_output, float *restrict grad_h,
+                              float *restrict grad_residual, int adds, u64 key, u32 threshold, float scale,
+                              i64 counters, i64 n) {
+    FOR_EACH(counter, counters) {
+        u32 words[4] = {0, 0, 0, 0};
+        if (threshold) dropout_words(key, (u64)counter, words);
+        i64 first = counter / 16 * 64 + counter % 16;
+        float dz[4];
+        for (int word = 0; word < 4; word++) {
+            i64 i = first + 16 * word;
+            dz[word] = i < n ? grad_output[i] * activate_slope(SILU, before[i]) : 0.0f;
+        }
+        for (int word = 0; word < 4; word++) {
+            i64 i = first + 16 * word;
+            if (i >= n) continue;
+            grad_h[i] = words[word] >= threshold ? dz[word] * scale : 0.0f;
+            if (grad_residual) WRITE(adds, grad_residual[i], dz[word]);
+        }
+    }
+}
