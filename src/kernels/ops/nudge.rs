@@ -36,8 +36,9 @@ pub fn nudge<D: Kernels>(
     )?;
     let (_, probabilities) = device.cross_entropy(&logits, size.outputs, labels)?;
     let (seed, values) = (device.upload(vec![-strength])?, size.rows * size.outputs);
-    let mut slope = device.zeros_buffer(values)?;
-    device.cross_entropy_backward(&probabilities, size.outputs, labels, &seed, &mut slope)?;
+    let mut slope = device.spare_buffer(values)?;
+    let slot = (&mut slope, Accumulate::Replace);
+    device.cross_entropy_backward(&probabilities, size.outputs, labels, &seed, slot)?;
     let mut nudged = f_data.clone();
     device.linear_backward_x(&slope, weight_data, size, (&mut nudged, Accumulate::Add))?;
     let work = Work::new(4 * values * size.inputs + 9 * values + f.shape().len(), 0);

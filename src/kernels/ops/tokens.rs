@@ -34,8 +34,8 @@ pub fn slice<D: Kernels>(
         (tokens - end) * features,
     );
     // What concatenation gives back to one of its inputs is a slice.
-    let mut y = device.zeros_buffer(batch * own)?;
-    let slot = (&mut y, super::gemm::Accumulate::Add);
+    let mut y = device.spare_buffer(batch * own)?;
+    let slot = (&mut y, super::gemm::Accumulate::Replace);
     device.concat_backward(x.data(), tokens * features, before, own, slot)?;
     let input = x.clone();
     let op = Op::new("slice", Work::new(0, x.shape().len()), [x]);

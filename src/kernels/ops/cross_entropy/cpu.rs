@@ -1,5 +1,6 @@
 //! Softmax cross-entropy on the CPU: exponentials of whole chunks of rows at once, since rows are short.
 
+use crate::ops::gemm::{Accumulate, to_add};
 use dfdx::tensor::Cpu;
 
 use super::CrossEntropyKernel;
@@ -44,8 +45,9 @@ impl CrossEntropyKernel for Cpu {
         classes: usize,
         labels: &[usize],
         dy: &Buffer<Self>,
-        dlogits: &mut Buffer<Self>,
+        dlogits: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
+        let dlogits = to_add(dlogits);
         let scale = dy[0] / labels.len() as f32;
         for_rows(dlogits, classes, |first, chunk| {
             let probabilities = &probabilities[first * classes..];

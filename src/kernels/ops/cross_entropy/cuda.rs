@@ -1,5 +1,6 @@
 //! Softmax cross-entropy on CUDA: one warp per row; nothing is copied to the host.
 
+use crate::ops::gemm::Accumulate;
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
@@ -36,12 +37,12 @@ impl CrossEntropyKernel for Cuda {
         classes: usize,
         labels: &[usize],
         dy: &Buffer<Self>,
-        dlogits: &mut Buffer<Self>,
+        (dlogits, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         Launch::new("cross_entropy_backward")
             .over(labels.len() * classes)
             .args((probabilities, &on_device(labels)?, dy, dlogits))
-            .args((labels.len(), classes))
+            .args((labels.len(), classes, accumulate))
             .run()?;
         Ok(())
     }

@@ -27,11 +27,12 @@ KERNEL cross_entropy_forward(const float *restrict logits, const u32 *restrict l
 }
 
 KERNEL cross_entropy_backward(const float *restrict probabilities, const u32 *restrict labels,
-                              const float *restrict dy, float *restrict dlogits, i64 rows, int classes) {
+                              const float *restrict dy, float *restrict dlogits, i64 rows, int classes,
+                              int adds) {
     float scale = dy[0] / (float)rows;
     FOR_EACH(i, rows * classes) {
         i64 row = i / classes;
         float hit = i - row * classes == labels[row] ? 1.0f : 0.0f;
-        dlogits[i] += scale * (probabilities[i] - hit);
+        WRITE(adds, dlogits[i], scale * (probabilities[i] - hit));
     }
 }

@@ -6,6 +6,7 @@ mod cuda;
 
 use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
+use crate::ops::gemm::Accumulate;
 
 /// Kernels of [`cross_entropy`] on one device.
 pub trait CrossEntropyKernel: Backend {
@@ -24,7 +25,7 @@ pub trait CrossEntropyKernel: Backend {
         classes: usize,
         labels: &[usize],
         dy: &Buffer<Self>,
-        dlogits: &mut Buffer<Self>,
+        dlogits: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
 }
 
@@ -64,7 +65,7 @@ pub fn cross_entropy<D: Kernels>(
     let op = Op::new("cross_entropy", Work::new(5 * values, 3 * values), [logits]);
     pass.finish(op, loss, [1], move |grads, dy| {
         let device = grads.device().clone();
-        device.cross_entropy_backward(&probabilities, classes, &labels, dy, grads.of(&input)?)
+        device.cross_entropy_backward(&probabilities, classes, &labels, dy, grads.entry(&input)?)
     })
 }
 

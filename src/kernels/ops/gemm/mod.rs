@@ -13,6 +13,10 @@ mod dots;
 mod small;
 mod tile;
 
+use dfdx::tensor::Cpu;
+
+use crate::device::Buffer;
+
 pub(super) use cpu::{even_chunk, sum_partials};
 pub use cpu::{product, rows_product, tall_product, transposed_product};
 
@@ -145,6 +149,14 @@ pub enum Accumulate {
     Replace,
     /// `C += A · B`.
     Add,
+}
+
+/// A gradient to add to, on the CPU: zeros where it is to be replaced.
+pub(super) fn to_add((grad, accumulate): (&mut Buffer<Cpu>, Accumulate)) -> &mut Buffer<Cpu> {
+    if accumulate == Accumulate::Replace {
+        grad.fill(0.0);
+    }
+    grad
 }
 
 /// As the argument `adds` of kernels.

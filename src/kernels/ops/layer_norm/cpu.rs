@@ -1,5 +1,6 @@
 //! Layer norm on the CPU: rows in parallel; gradients of scale and offset as partial sums of fixed groups of rows.
 
+use crate::ops::gemm::{Accumulate, to_add};
 use dfdx::tensor::Cpu;
 
 use super::{LayerNormKernel, Saved};
@@ -23,7 +24,7 @@ impl LayerNormKernel for Cpu {
             rows.map(|row| simd!(moments(row, eps))).collect::<Vec<_>>()
         })
         .concat();
-        let mut y = self.zeros_buffer(x.len())?;
+        let mut y = self.spare_buffer(x.len())?;
         for_rows(&mut y, features, |first, chunk| {
             let rows = chunk
                 .chunks_exact_mut(features)
@@ -48,8 +49,9 @@ impl LayerNormKernel for Cpu {
         gamma: &Buffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
-        dx: &mut Buffer<Self>,
+        dx: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
+        let dx = to_add(dx);
         let features = gamma.len();
         for_rows(dx, features, |first, chunk| {
             for (offset, dx) in chunk.chunks_exact_mut(features).enumerate() {
@@ -74,8 +76,9 @@ impl LayerNormKernel for Cpu {
         x: &Buffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
-        dgamma: &mut Buffer<Self>,
+        dgamma: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
+        let dgamma = to_add(dgamma);
         let features = dgamma.len();
         add_row_sums(dgamma, dy, |row, sums, dy| {
             let x = &x[row * features..(row + 1) * features];
@@ -90,8 +93,12 @@ impl LayerNormKernel for Cpu {
         Ok(())
     }
 
-    fn layer_norm_backward_beta(&self, dy: &Buffer<Self>, dbeta: &mut Buffer<Self>) -> Result<()> {
-        add_row_sums(dbeta, dy, |_, sums, dy| {
+    fn layer_norm_backward_beta(
+        &self,
+        dy: &Buffer<Self>,
+        dbeta: (&mut Buffer<Self>, Accumulate),
+    ) -> Result<()> {
+        add_row_sums(to_add(dbeta), dy, |_, sums, dy| {
             sums.iter_mut().zip(dy).for_each(|(sum, dy)| *sum += dy);
         });
         Ok(())

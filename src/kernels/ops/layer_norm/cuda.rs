@@ -1,5 +1,6 @@
 //! Layer norm on CUDA: one warp per row; gradients of scale and offset as partial sums of groups of rows.
 
+use crate::ops::gemm::Accumulate;
 use dfdx::tensor::Cuda;
 
 use super::{LayerNormKernel, Saved};
@@ -44,12 +45,13 @@ impl LayerNormKernel for Cuda {
         gamma: &Buffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
-        dx: &mut Buffer<Self>,
+        (dx, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let features = self.buffer_len(gamma);
         let rows = self.buffer_len(x) / features;
         over_rows("layer_norm_backward_x", rows)
             .args((x, gamma, &saved.mean, &saved.rstd, dy, dx, rows, features))
+            .arg(accumulate)
             .run()?;
         Ok(())
     }
@@ -59,12 +61,16 @@ impl LayerNormKernel for Cuda {
         x: &Buffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
-        dgamma: &mut Buffer<Self>,
+        dgamma: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         add_columns(self, Some((x, Some(&saved.mean), &saved.rstd)), dy, dgamma)
     }
 
-    fn layer_norm_backward_beta(&self, dy: &Buffer<Self>, dbeta: &mut Buffer<Self>) -> Result<()> {
+    fn layer_norm_backward_beta(
+        &self,
+        dy: &Buffer<Self>,
+        dbeta: (&mut Buffer<Self>, Accumulate),
+    ) -> Result<()> {
         add_columns(self, None, dy, dbeta)
     }
 }
@@ -79,12 +85,12 @@ pub(in crate::ops) fn over_rows(name: &'static str, rows: usize) -> Launch {
 /// An input with the means, if it has any, and the factors by which its rows were normalised.
 type Normalised<'a> = (&'a Buffer<Cuda>, Option<&'a Buffer<Cuda>>, &'a Buffer<Cuda>);
 
-/// Adds to `grad` the sum over rows of `dy` or, if the input is given, of `dy` times the normalised input.
+/// Writes to `grad`, or adds, the sum over rows of `dy` or, if the input is given, of `dy` times the normalised input.
 pub(in crate::ops) fn add_columns(
     device: &Cuda,
     input: Option<Normalised<'_>>,
     dy: &Buffer<Cuda>,
-    grad: &mut Buffer<Cuda>,
+    (grad, accumulate): (&mut Buffer<Cuda>, Accumulate),
 ) -> Result<()> {
     let features = device.buffer_len(grad);
     let rows = device.buffer_len(dy) / features;
@@ -95,12 +101,12 @@ pub(in crate::ops) fn add_columns(
         .arg(input.map(|(x, ..)| x))
         .arg(input.and_then(|(_, mean, _)| mean))
         .args((input.map(|(.., rstd)| rstd), dy, &mut partials, &mut *grad))
-        .args((rows, rows.div_ceil(groups), features))
+        .args((rows, rows.div_ceil(groups), features, accumulate))
         .run()?;
     if groups > 1 {
         Launch::new("layer_norm_add_groups")
             .over(features)
-            .args((&partials, grad, groups, features))
+            .args((&partials, grad, groups, features, accumulate))
             .run()?;
     }
     Ok(())

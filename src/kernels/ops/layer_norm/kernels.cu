@@ -20,7 +20,7 @@ KERNEL layer_norm_forward(const float *restrict x, const float *restrict gamma, 
 
 KERNEL layer_norm_backward_x(const float *restrict x, const float *restrict gamma, const float *restrict mean,
                              const float *restrict rstd, const float *restrict dy, float *restrict dx, i64 rows,
-                             int features) {
+                             int features, int adds) {
     int lane = threadIdx.x % 32;
     i64 warps = blockDim.x / 32;
     for (i64 row = blockIdx.x * warps + threadIdx.x / 32; row < rows; row += gridDim.x * warps) {
@@ -35,15 +35,15 @@ KERNEL layer_norm_backward_x(const float *restrict x, const float *restrict gamm
         sum = warp_sum(sum) / (float)features;
         product = warp_sum(product) / (float)features;
         for (int i = lane; i < features; i += 32)
-            result[i] += factor * (slope[i] * gamma[i] - sum - (own[i] - centre) * factor * product);
+            WRITE(adds, result[i], factor * (slope[i] * gamma[i] - sum - (own[i] - centre) * factor * product));
     }
 }
 
 // Sums over rows, of `dy` or with `x` of `dy` times the normalised values: a block for 32 columns and a group of rows,
-// eight rows at a time. One group adds to the gradient by itself; several leave partial sums. RMS norm has no `mean`.
+// eight rows at a time. One group writes the gradient by itself; several leave partial sums. RMS norm has no `mean`.
 KERNEL layer_norm_columns(const float *restrict x, const float *restrict mean, const float *restrict rstd,
                           const float *restrict dy, float *restrict partials, float *restrict grad, i64 rows,
-                          i64 group_rows, int features) {
+                          i64 group_rows, int features, int adds) {
     SHARED(float, scratch, [256]);
     int column = blockIdx.x * 32 + threadIdx.x % 32;
     i64 first = blockIdx.y * group_rows;
@@ -59,15 +59,16 @@ KERNEL layer_norm_columns(const float *restrict x, const float *restrict mean, c
     if (threadIdx.x < 32 && column < features) {
         float total = 0.0f;
         for (int i = 0; i < 8; i++) total += scratch[32 * i + threadIdx.x];
-        if (gridDim.y == 1) grad[column] += total;
+        if (gridDim.y == 1) WRITE(adds, grad[column], total);
         else partials[(i64)blockIdx.y * features + column] = total;
     }
 }
 
-KERNEL layer_norm_add_groups(const float *restrict partials, float *restrict grad, i64 groups, i64 features) {
+KERNEL layer_norm_add_groups(const float *restrict partials, float *restrict grad, i64 groups, i64 features,
+                             int adds) {
     FOR_EACH(column, features) {
         float sum = 0.0f;
         for (i64 group = 0; group < groups; group++) sum += partials[group * features + column];
-        grad[column] += sum;
+        WRITE(adds, grad[column], sum);
     }
 }

@@ -6,6 +6,7 @@ pub(super) mod cuda;
 
 use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
+use crate::ops::gemm::Accumulate;
 
 /// What backward needs in addition to the input, one value per row.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ pub trait LayerNormKernel: Backend {
         gamma: &Buffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
-        dx: &mut Buffer<Self>,
+        dx: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
 
     /// Adds the gradient of the scale to `dgamma`.
@@ -43,11 +44,15 @@ pub trait LayerNormKernel: Backend {
         x: &Buffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
-        dgamma: &mut Buffer<Self>,
+        dgamma: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
 
     /// Adds the gradient of the offset to `dbeta`.
-    fn layer_norm_backward_beta(&self, dy: &Buffer<Self>, dbeta: &mut Buffer<Self>) -> Result<()>;
+    fn layer_norm_backward_beta(
+        &self,
+        dy: &Buffer<Self>,
+        dbeta: (&mut Buffer<Self>, Accumulate),
+    ) -> Result<()>;
 }
 
 /// Normalises every row, then scales and shifts it: `y = (x - mean) / sqrt(var + eps) · gamma + beta`, with mean and
@@ -95,13 +100,13 @@ pub fn layer_norm<D: Kernels>(
         let (x, gamma, beta) = inputs;
         let device = grads.device().clone();
         if x.needs_grad() {
-            device.layer_norm_backward_x(x.data(), gamma.data(), &saved, dy, grads.of(&x)?)?;
+            device.layer_norm_backward_x(x.data(), gamma.data(), &saved, dy, grads.entry(&x)?)?;
         }
         if gamma.needs_grad() {
-            device.layer_norm_backward_gamma(x.data(), &saved, dy, grads.of(&gamma)?)?;
+            device.layer_norm_backward_gamma(x.data(), &saved, dy, grads.entry(&gamma)?)?;
         }
         if beta.needs_grad() {
-            device.layer_norm_backward_beta(dy, grads.of(&beta)?)?;
+            device.layer_norm_backward_beta(dy, grads.entry(&beta)?)?;
         }
         Ok(())
     })

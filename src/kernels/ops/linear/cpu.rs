@@ -9,7 +9,7 @@ use super::{LinearKernel, LinearSize};
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
 use crate::ops::chunks::rows_per_chunk;
-use crate::ops::gemm::{Accumulate, Matrix, rows_product, tall_product};
+use crate::ops::gemm::{Accumulate, Matrix, rows_product, tall_product, to_add};
 use crate::ops::parallel::{
     CHUNK, ELEMENTWISE_LEN, add_assign, for_each_chunk, for_each_chunk_pair, for_each_zipped,
 };
@@ -166,14 +166,6 @@ impl LinearKernel for Cpu {
         });
         Ok(())
     }
-}
-
-/// A gradient to add to: zeros where it is to be replaced.
-fn to_add((grad, accumulate): (&mut Buffer<Cpu>, Accumulate)) -> &mut Buffer<Cpu> {
-    if accumulate == Accumulate::Replace {
-        grad.fill(0.0);
-    }
-    grad
 }
 
 fn activate_all(values: &mut [f32], activation: Activation) {

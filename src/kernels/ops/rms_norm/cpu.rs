@@ -1,6 +1,7 @@
 //! RMS norm on the CPU: rows in parallel, each read once from memory; the gradient of the scale as partial sums of fixed
 //! groups of rows.
 
+use crate::ops::gemm::{Accumulate, to_add};
 use dfdx::tensor::Cpu;
 
 use super::RmsNormKernel;
@@ -42,7 +43,7 @@ impl RmsNormKernel for Cpu {
         gamma: &Buffer<Self>,
         rstd: &Buffer<Self>,
         grad: &mut Buffer<Self>,
-        grad_gamma: Option<&mut Buffer<Self>>,
+        grad_gamma: Option<(&mut Buffer<Self>, Accumulate)>,
     ) -> Result<()> {
         let features = gamma.len();
         let rows = rows_per_chunk(features).max(rstd.len().div_ceil(MOST_GROUPS));
@@ -58,7 +59,7 @@ impl RmsNormKernel for Cpu {
                 simd!(backward(grad, x, gamma, rstd, sums));
             },
         );
-        if let Some(grad_gamma) = grad_gamma {
+        if let Some(grad_gamma) = grad_gamma.map(to_add) {
             for sums in partials.chunks_exact(features) {
                 add_assign(grad_gamma, sums);
             }

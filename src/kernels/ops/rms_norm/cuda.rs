@@ -1,5 +1,6 @@
 //! RMS norm on CUDA: one warp per row; the gradient of the scale by the sums over rows of layer norm.
 
+use crate::ops::gemm::Accumulate;
 use dfdx::tensor::Cuda;
 
 use super::RmsNormKernel;
@@ -32,7 +33,7 @@ impl RmsNormKernel for Cuda {
         gamma: &Buffer<Self>,
         rstd: &Buffer<Self>,
         grad: &mut Buffer<Self>,
-        grad_gamma: Option<&mut Buffer<Self>>,
+        grad_gamma: Option<(&mut Buffer<Self>, Accumulate)>,
     ) -> Result<()> {
         if let Some(grad_gamma) = grad_gamma {
             add_columns(self, Some((x, None, rstd)), grad, grad_gamma)?;

@@ -6,6 +6,7 @@ mod cuda;
 
 use super::{Held, Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
+use crate::ops::gemm::Accumulate;
 
 /// Kernels of [`rms_norm`] on one device.
 pub trait RmsNormKernel: Backend {
@@ -17,14 +18,14 @@ pub trait RmsNormKernel: Backend {
         eps: f32,
     ) -> Result<(Buffer<Self>, Buffer<Self>)>;
 
-    /// Makes of `grad`, the gradient of the result, that of the input, and adds the gradient of the scale to `grad_gamma`.
+    /// Makes of `grad`, the gradient of the result, that of the input, and writes the gradient of the scale to `grad_gamma`, or adds it.
     fn rms_norm_backward(
         &self,
         x: &Buffer<Self>,
         gamma: &Buffer<Self>,
         rstd: &Buffer<Self>,
         grad: &mut Buffer<Self>,
-        grad_gamma: Option<&mut Buffer<Self>>,
+        grad_gamma: Option<(&mut Buffer<Self>, Accumulate)>,
     ) -> Result<()>;
 }
 
@@ -59,7 +60,10 @@ pub fn rms_norm<D: Kernels>(
     pass.finish_owned(op, y, shape, move |slots, mut grad| {
         let (x, gamma) = (saved_x, saved_gamma);
         let device = slots.device().clone();
-        let needed = gamma.needs_grad().then(|| slots.of(&gamma)).transpose()?;
+        let needed = gamma
+            .needs_grad()
+            .then(|| slots.entry(&gamma))
+            .transpose()?;
         device.rms_norm_backward(x.data(), gamma.data(), &rstd, &mut grad, needed)?;
         if x.needs_grad() {
             slots.put(&x, grad)?;
