@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::plan::{Claim, PredictedColumn};
+use crate::report::sections::difference::part;
 use crate::report::sections::machine;
 use crate::report::sections::ranking::{is_baseline, not_comparable};
 use crate::report::sections::speed::timing_value;
@@ -71,9 +72,7 @@ impl<'v, 'a> Study<'v, 'a> {
 
     /// The value of a setting by its long path; null where there is none.
     pub(super) fn setting(&self, cell: &Cell<'a>, path: &str) -> &'a Value {
-        let (section, key) = path.split_once('.').unwrap_or((path, ""));
-        let found = self.view.section(cell, section).and_then(|at| at.get(key));
-        found.unwrap_or(&Value::Null)
+        part(self.view, cell, path).unwrap_or(&Value::Null)
     }
 
     /// The same as a number.
