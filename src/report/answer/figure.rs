@@ -63,11 +63,9 @@ fn front(
                     interval: one.ends(cell.cell),
                     about: format!("{name}: {} at {}", y.shown(), x.shown()),
                     link: row_id(&table::id(number), place),
-                    label: if wanted && count <= LABELS {
-                        name
-                    } else {
-                        String::new()
-                    },
+                    label: (wanted && count <= LABELS)
+                        .then_some(name)
+                        .unwrap_or_default(),
                     ..Point::default()
                 }
             });

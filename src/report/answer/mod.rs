@@ -204,11 +204,8 @@ fn alone(view: &View<'_>) -> Answer {
     let cells: Vec<&Cell<'_>> = cells.copied().filter(|cell| cell.is_measured()).collect();
     let is_one = cells.len() == 1;
     let first = cells.iter().take(NAMED).filter_map(|cell| {
-        let name = if is_one {
-            String::new()
-        } else {
-            format!("{}, ", view.name(cell, None))
-        };
+        let name = (!is_one).then(|| format!("{}, ", view.name(cell, None)));
+        let name = name.unwrap_or_default();
         Some(format!("{name}{}", in_short(view, cell)?))
     });
     let first = first.collect::<Vec<_>>().join("; ");

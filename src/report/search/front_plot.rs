@@ -33,11 +33,9 @@ fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option
             Some(Point {
                 x,
                 y,
-                label: if labelled {
-                    trial.info.number.to_string()
-                } else {
-                    String::new()
-                },
+                label: labelled
+                    .then(|| trial.info.number.to_string())
+                    .unwrap_or_default(),
                 about: format!(
                     "{name}: {} {other_y}, {} {first_y}",
                     other.column, first.column
