@@ -2,7 +2,7 @@
 
 use crate::compare::{QualityChange, QualityVerdict};
 use crate::event::RunFacts;
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{At, Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::{Number, Provenance};
 use crate::report::section::Section;
@@ -10,8 +10,7 @@ use crate::report::sections::quality::{arrowed, over_seeds};
 use crate::report::table::{Column, Entry};
 use crate::results::{ColumnInfo, Direction, fixed_column, metric_column, objective};
 
-use super::figure::At;
-use super::rows::{Line, over_pairs, sides};
+use super::rows::{Line, over_pairs};
 
 /// Losses of a run's facts.
 const LOSSES: [&str; 5] = [
@@ -45,11 +44,11 @@ messages! {
 /// The section; `None` where no run has facts.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    let seeds = scene.duos().map(|duo| duo.after.runs.len()).max();
+    let seeds = scene.duos().map(|duo| duo.both[1].cell.runs.len()).max();
     let about = words.qualities_about(seeds_in_words(words, seeds?));
     let naming = ("qualities", words.qualities_title(), about);
     over_pairs(scene, naming, columns(words), |duo| {
-        let [before, after] = sides(scene, duo);
+        let [before, after] = duo.both;
         let columns = columns_of(before, after);
         let lines = columns
             .iter()

@@ -1,13 +1,13 @@
 //! Validation: fewer samples told apart from faster ones.
 
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{At, Duo, Scene};
 use crate::report::language::messages;
 use crate::report::section::Section;
 use crate::report::table::Entry;
 
-use super::figure::{At, Figure};
+use super::figure::Figure;
 use super::passes;
-use super::rows::{Line, Measure, columns, line, over_pairs, plain, sides};
+use super::rows::{Line, Measure, columns, line, over_pairs, plain};
 use super::spread::{over_blocks, quotient};
 
 messages! {
@@ -39,7 +39,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
 
 fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Line> {
     let words = scene.words;
-    let both = sides(scene, duo);
+    let both = duo.both;
     if both
         .iter()
         .all(|at| Figure::Validation.runs(*at).is_empty())
@@ -70,7 +70,7 @@ fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Line> {
 /// many it sees.
 fn sentence(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     let words = scene.words;
-    let both = sides(scene, duo);
+    let both = duo.both;
     let [before, after] = both.map(|at: At<'_, '_>| passes::samples(at));
     let amount = after? / before?;
     let label = format!("{} per sample", duo.pair.after);

@@ -9,7 +9,7 @@ use crate::report::comparison::account::figure::{Figure, Kind};
 use crate::report::comparison::account::goal::Goal;
 use crate::report::comparison::account::qualities;
 use crate::report::comparison::account::rows::{
-    Held, Measure, Shown, direction, interval, is_comparable, sides,
+    Held, Measure, Shown, direction, interval, is_comparable,
 };
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
@@ -143,12 +143,12 @@ fn of_matrix(scene: &Scene<'_>, matrix: &MatrixJudgement) -> String {
 fn rows(scene: &Scene<'_>) -> Vec<Row> {
     let mut rows: Vec<Row> = time(scene).into_iter().collect();
     rows.extend(FIGURES.iter().filter_map(|figure| {
-        let found = scene.duos().map(|duo| Held::of(scene, &duo, figure));
+        let found = scene.duos().map(|duo| Held::of(&duo, figure));
         of_figure(scene, figure, &found.collect::<Vec<_>>())
     }));
     if let (Some(duo), true) = (scene.duos().next(), is_one(scene)) {
-        let goal = Goal::equal_loss(sides(scene, &duo));
-        rows.extend(goal.and_then(|goal| of_figure(scene, &goal, &[Held::of(scene, &duo, &goal)])));
+        let goal = Goal::equal_loss(duo.both);
+        rows.extend(goal.and_then(|goal| of_figure(scene, &goal, &[Held::of(&duo, &goal)])));
     }
     let columns = scene.after.set.plan.columns.iter();
     let metrics = columns.filter(|column| column.direction != Direction::None);
@@ -173,10 +173,7 @@ fn time(scene: &Scene<'_>) -> Option<Row> {
     let words = scene.words;
     let figure = Figure::SampleTime;
     let duos: Vec<Duo<'_, '_>> = scene.duos().collect();
-    let found: Vec<Held> = duos
-        .iter()
-        .map(|duo| Held::of(scene, duo, &figure))
-        .collect();
+    let found: Vec<Held> = duos.iter().map(|duo| Held::of(duo, &figure)).collect();
     let change = match (&scene.comparison.matrix, duos.as_slice()) {
         (_, [only]) => {
             let judgement = &only.pair.judgement;
