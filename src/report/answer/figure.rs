@@ -63,9 +63,11 @@ fn front(
                     interval: one.ends(cell.cell),
                     about: format!("{name}: {} at {}", y.shown(), x.shown()),
                     link: row_id(&table::id(number), place),
-                    label: (wanted && count <= LABELS)
-                        .then_some(name)
-                        .unwrap_or_default(),
+                    label: if wanted && count <= LABELS {
+                        name
+                    } else {
+                        String::new()
+                    },
                     ..Point::default()
                 }
             });

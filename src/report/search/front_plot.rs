@@ -33,9 +33,11 @@ fn plot(search: &Search<'_, '_>, first: &Objective, other: &Objective) -> Option
             Some(Point {
                 x,
                 y,
-                label: labelled
-                    .then(|| trial.info.number.to_string())
-                    .unwrap_or_default(),
+                label: if labelled {
+                    trial.info.number.to_string()
+                } else {
+                    String::new()
+                },
                 about: format!(
                     "{name}: {} {other_y}, {} {first_y}",
                     other.column, first.column

@@ -7,9 +7,11 @@ use crate::report::language::{Words, messages};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Factor(usize);
 
+type Name = fn(Words) -> String;
+
 /// Name in a manifest's variant, the beginnings of its dotted paths in specifications and manifests, and name for people. The
 /// first that fits counts; the last is for all other paths.
-const FACTORS: [(&str, &str, fn(Words) -> String); 14] = [
+const FACTORS: [(&str, &str, Name); 14] = [
     (
         "data",
         "train.dataset datasets dataset_name dataset",

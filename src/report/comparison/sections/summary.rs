@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::base::statistics::geometric_mean;
 use crate::base::text::capitalised;
 use crate::compare::{MatrixJudgement, QualityChange, QualityVerdict, Ratio, Verdict};
 use crate::report::comparison::Words;
@@ -313,10 +314,8 @@ fn counted(words: Words, found: &[&QualityChange]) -> String {
 /// The geometric means of both sides; `None` for no values, or where one is not positive.
 fn means(values: &[[f64; 2]]) -> Option<[f64; 2]> {
     let mean = |side: usize| {
-        let logs: f64 = values.iter().map(|both| both[side].ln()).sum();
-        let mean = (logs / values.len() as f64).exp();
-        // ln of zero is −∞ and of less is NaN; of no values 0 ÷ 0.
-        (mean.is_finite() && mean > 0.0).then_some(mean)
+        let values: Vec<f64> = values.iter().map(|both| both[side]).collect();
+        geometric_mean(&values).filter(|mean| mean.is_finite())
     };
     Some([mean(0)?, mean(1)?])
 }
