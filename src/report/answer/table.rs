@@ -137,7 +137,7 @@ fn is_base(one: &Ranked<'_, '_>, base: Option<&str>) -> bool {
 
 fn labels(view: &View<'_>, cell: &Cell<'_>) -> Vec<Entry> {
     if is_short(view) {
-        view.labels(cell).into_iter().map(Entry::text).collect()
+        view.labels(cell)
     } else {
         vec![Entry::text(view.name(cell, None))]
     }
