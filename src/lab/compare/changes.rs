@@ -101,13 +101,16 @@ fn texts((plan, cell): (&PlanFile, &CellInfo)) -> BTreeMap<String, String> {
         let path = home.map_or(section.as_str(), |(_, path)| path);
         leaves(path, value, &mut found);
     }
-    let text = |value: &Value| {
-        value
-            .as_str()
-            .map_or_else(|| toml_text(value), str::to_owned)
-    };
-    let texts = found.into_iter().map(|(path, value)| (path, text(value)));
+    let found = found.into_iter();
+    let texts = found.map(|(path, value)| (path, setting_text(value)));
     texts.collect()
+}
+
+/// A setting as a manifest would contain it, a string without quotes.
+pub fn setting_text(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| toml_text(value), str::to_owned)
 }
 
 /// Every setting of a table at `path` that is set, by its dotted path; those of a table inside it too.

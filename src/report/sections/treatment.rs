@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::compare::{is_within, setting_changes};
-use crate::plan::toml_text;
+use crate::compare::{is_within, setting_changes, setting_text};
 use crate::report::judged::distinct;
 use crate::report::view::{Cell, View};
 
@@ -37,10 +36,7 @@ pub(crate) fn variants(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
         sets.sort_by_key(|(_, value)| !value.is_string());
         let shown = sets.iter().take(each).map(|(path, value)| {
             let path = path.strip_prefix("train.").unwrap_or(path);
-            let value = value
-                .as_str()
-                .map_or_else(|| toml_text(value), str::to_owned);
-            format!("{path} {value}")
+            format!("{path} {}", setting_text(value))
         });
         let mut words: Vec<String> = shown.collect();
         let left = sets.len() - words.len();
