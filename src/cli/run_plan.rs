@@ -12,9 +12,9 @@ use crate::execute::{self, Decision, Estimate, Estimator, ResumeOptions};
 use crate::manifest::Manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanInputs, PlanOptions, PlannedCell, namesakes};
 use crate::progress::{Detail, counts, fitted};
-use crate::results::{Environment, by_key};
 use crate::results::environment::{self, env_id};
 use crate::results::store::{RunConditions, Store};
+use crate::results::{Environment, by_key};
 
 use super::Problem;
 use super::setup::mistake;

@@ -47,12 +47,11 @@ messages! {
 
 /// The sentences.
 pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
-    let words = scene.words;
     let mut duos = scene.duos();
     let searches = search::sentences(scene);
     let mut all = Vec::new();
     match (duos.next(), duos.next()) {
-        (None, _) => all.push(words.answer_nothing()),
+        (None, _) => all.push(scene.words.answer_nothing()),
         (Some(duo), None) => all.extend(of_one(scene, &duo)),
         _ => all.extend(summary::sentences(scene)),
     }

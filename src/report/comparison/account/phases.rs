@@ -94,8 +94,7 @@ fn step_sizes(duo: &Duo<'_, '_>) -> Option<[f64; 2]> {
 /// The phases that either side has, the residual, and the step.
 fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Line> {
     let words = scene.words;
-    let both = duo.both;
-    let Some((before, after)) = breakdown(both[0].cell).zip(breakdown(both[1].cell)) else {
+    let Some((before, after)) = breakdown(duo.both[0].cell).zip(breakdown(duo.both[1].cell)) else {
         let step = vec![Entry::text(words.phases_step())];
         return vec![(step, Some(words.phases_missing()))];
     };
@@ -130,15 +129,14 @@ fn line(
 ) -> Option<Line> {
     let words = scene.words;
     let sizes = step_sizes(duo).unwrap_or([1.0, 1.0]);
-    let both = duo.both;
     let runs = [0, 1].map(|side: usize| {
-        of_runs(both[side].cell, &|run| {
+        of_runs(duo.both[side].cell, &|run| {
             Some(value(run, column)? / sizes[side])
         })
     });
     let times = |side: usize| {
         let values: Vec<f64> = runs[side].values().copied().collect();
-        let found = interval_over_runs(&both[side].cell.info.key, &values)?;
+        let found = interval_over_runs(&duo.both[side].cell.info.key, &values)?;
         Some(interval(words, Kind::Milliseconds, &found))
     };
     let mut timings = duo.pair.timings.iter();

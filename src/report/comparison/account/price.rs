@@ -60,8 +60,7 @@ fn in_words(words: Words, prices: &Prices) -> String {
 /// above them.
 fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, price: Option<&Prices>) -> Vec<Line> {
     let words = scene.words;
-    let both = duo.both;
-    let sums = both.map(|at| hours(at.view, at.cell));
+    let sums = duo.both.map(|at| hours(at.view, at.cell));
     let runs = sums.each_ref().map(|sum| words.count(sum.runs)).join(" + ");
     let core = sums.map(|sum| (sum.runs > sum.unknown).then_some(sum.core));
     let number = |value: f64| words.number(value, 3);
@@ -80,14 +79,14 @@ fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, price: Option<&Prices>) -> Vec<Li
     let show = |value: f64| format!("{} {}", number(value), price.currency);
     let shown = |value| Entry::shown(value, show);
     let priced = |name, values, from: String| plain(words, name, values, &shown, &from);
-    let run = both.map(|at| cost(price, at, &Figure::CoreSeconds));
+    let run = duo.both.map(|at| cost(price, at, &Figure::CoreSeconds));
     let mut lines = vec![
         time,
         priced(words.price_run(), run, words.price_times_price()),
     ];
-    if let Some(goal) = Goal::equal_loss(both) {
+    if let Some(goal) = Goal::equal_loss(duo.both) {
         let name = words.price_until(goal.condition(words));
-        let until = both.map(|at| cost(price, at, &goal));
+        let until = duo.both.map(|at| cost(price, at, &goal));
         lines.push(priced(name, until, words.price_goal()));
     }
     let all = sums.map(|sum| Some(price.of(sum.core, sum.gpu)));

@@ -48,11 +48,8 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let about = words.qualities_about(seeds_in_words(words, seeds?));
     let naming = ("qualities", words.qualities_title(), about);
     over_pairs(scene, naming, columns(words), |duo| {
-        let [before, after] = duo.both;
-        let columns = columns_of(before, after);
-        let lines = columns
-            .iter()
-            .filter_map(|column| line(words, duo, [before, after], column));
+        let columns = columns_of(duo.both).into_iter();
+        let lines = columns.filter_map(|column| line(words, duo, &column));
         lines.collect()
     })
 }
@@ -78,7 +75,7 @@ fn columns(words: Words) -> Vec<Column> {
 }
 
 /// The losses, then every metric that a run of either side has, by name.
-fn columns_of(before: At<'_, '_>, after: At<'_, '_>) -> Vec<ColumnInfo> {
+fn columns_of([before, after]: [At<'_, '_>; 2]) -> Vec<ColumnInfo> {
     let facts = [before, after].into_iter().flat_map(|at| at.cell.facts());
     let mut names: Vec<&String> = facts.flat_map(|facts| facts.metrics.keys()).collect();
     names.sort();
@@ -98,14 +95,9 @@ fn value_of(at: At<'_, '_>, column: &str) -> Option<Number> {
 }
 
 /// The line of a metric; `None` where neither side has it.
-fn line(
-    words: Words,
-    duo: &Duo<'_, '_>,
-    both: [At<'_, '_>; 2],
-    column: &ColumnInfo,
-) -> Option<Line> {
+fn line(words: Words, duo: &Duo<'_, '_>, column: &ColumnInfo) -> Option<Line> {
     let mut fields = vec![Entry::text(arrowed(&column.name, column.direction))];
-    let (one, other) = match both.map(|at| value_of(at, &column.name)) {
+    let (one, other) = match duo.both.map(|at| value_of(at, &column.name)) {
         [None, None] => return None,
         [None, _] => return Some((fields, Some(words.qualities_missing(words.before())))),
         [_, None] => return Some((fields, Some(words.qualities_missing(words.after())))),

@@ -83,8 +83,7 @@ pub(crate) struct Held {
 impl Held {
     pub(crate) fn of(duo: &Duo<'_, '_>, measure: &dyn Measure) -> Self {
         let pair = duo.pair;
-        let both = duo.both;
-        let runs = both.map(|at| measure.runs(at));
+        let runs = duo.both.map(|at| measure.runs(at));
         let ratio = measure.own_ratio(pair).or_else(|| {
             over_blocks(
                 &format!("{} {}", pair.after, measure.id()),
@@ -100,7 +99,7 @@ impl Held {
             Some(ratio) => shown(ratio, p_value(&runs[0], &runs[1])),
         };
         Self {
-            medians: both.map(|at| measure.over_runs(at)),
+            medians: duo.both.map(|at| measure.over_runs(at)),
             ratio,
             shown,
         }
@@ -178,9 +177,8 @@ pub(crate) fn columns(scene: &Scene<'_>) -> Vec<Column> {
 /// The line of a figure in such a table.
 pub(crate) fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>, measure: &dyn Measure) -> Line {
     let words = scene.words;
-    let both = duo.both;
     let held = Held::of(duo, measure);
-    let why = both.map(|at| measure.why_missing(words, at));
+    let why = duo.both.map(|at| measure.why_missing(words, at));
     let mut fields = vec![Entry::text(measure.name(words))];
     if held.medians == [None, None] && why[0] == why[1] {
         return (fields, Some(why[0].clone()));
@@ -200,7 +198,7 @@ pub(crate) fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>, measure: &dyn Measure) 
         ratio,
         held.shown,
     )));
-    fields.push(Entry::text(measure.source(words, both[1])));
+    fields.push(Entry::text(measure.source(words, duo.both[1])));
     (fields, None)
 }
 

@@ -46,7 +46,9 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
 }
 
 fn goals(duo: &Duo<'_, '_>) -> Vec<Goal> {
-    let both = duo.both;
-    let equal = Goal::equal_loss(both);
-    equal.into_iter().chain(Goal::targets(both[1])).collect()
+    let equal = Goal::equal_loss(duo.both);
+    equal
+        .into_iter()
+        .chain(Goal::targets(duo.both[1]))
+        .collect()
 }

@@ -39,14 +39,16 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
 
 fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Line> {
     let words = scene.words;
-    let both = duo.both;
-    if both
+    if duo
+        .both
         .iter()
         .all(|at| Figure::Validation.runs(*at).is_empty())
     {
         return Vec::new();
     }
-    let passes = both.map(|at| passes::of(at, at.cell.runs.first().map_or(0, |run| run.seed)));
+    let passes = duo
+        .both
+        .map(|at| passes::of(at, at.cell.runs.first().map_or(0, |run| run.seed)));
     let count = |value: f64| words.count(value as usize);
     let dash = |value| Entry::shown(value, count);
     let whole = |value: Option<f64>| match value {
@@ -54,7 +56,7 @@ fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Line> {
         None => Entry::text(words.validation_whole_split()),
     };
     let set = words.validation_set();
-    let (batches, samples) = (both.map(passes::batches), both.map(passes::samples));
+    let (batches, samples) = (duo.both.map(passes::batches), duo.both.map(passes::samples));
     let counted = words.validation_counted();
     vec![
         line(scene, duo, &Figure::Validation),
@@ -70,11 +72,10 @@ fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Line> {
 /// many it sees.
 fn sentence(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     let words = scene.words;
-    let both = duo.both;
-    let [before, after] = both.map(|at: At<'_, '_>| passes::samples(at));
+    let [before, after] = duo.both.map(|at: At<'_, '_>| passes::samples(at));
     let amount = after? / before?;
     let label = format!("{} per sample", duo.pair.after);
-    let runs = both.map(|at| Figure::PassSample.runs(at));
+    let runs = duo.both.map(|at| Figure::PassSample.runs(at));
     let pace = over_blocks(&label, &runs, &quotient)?;
     Some(words.validation_split(
         words.ratio(amount * pace.value),
