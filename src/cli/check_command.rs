@@ -103,7 +103,8 @@ fn run(spec: &CellSpec, seed: u64, seen: &mut Seen) -> std::io::Result<(RunOutco
         estimated_s: None,
         trial: None,
     };
-    let worker = WorkerProgram::this(None)?.keeping_in(folder.path());
+    let mut worker = WorkerProgram::this(None)?;
+    worker.results = Some(folder.path().to_owned());
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let share = Share {
         threads: spec.train.threads.unwrap_or(threads),

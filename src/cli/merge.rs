@@ -51,9 +51,7 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     let setup = Setup::of(&chosen.plan, &chosen.cells, &conditions, &environment);
     let previous = setup.previous(&store)?;
     let mut recorder = setup.recorder(store, previous, Session::begin());
-    if collected.taken > 0 {
-        recorder.has_new_runs();
-    }
+    recorder.has_measured = collected.taken > 0;
     let missing = missing(&chosen, &conditions, &mut recorder)?;
     let results = recorder.finish().map_err(record_problem)?;
     say_files(arguments, &chosen)?;
@@ -136,7 +134,7 @@ fn missing(
         return Ok(missing);
     }
     let deal = Deal::of(&chosen.cells);
-    for (id, decision) in cluster::decisions(plan, &chosen.cells, recorder.store(), conditions) {
+    for (id, decision) in cluster::decisions(plan, &chosen.cells, &recorder.store, conditions) {
         if matches!(decision, Decision::Run(_)) {
             let key = &chosen.cells[id.cell].spec.key;
             let name = format!("{key} seed {} block {}", id.seed, id.block);

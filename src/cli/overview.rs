@@ -31,8 +31,7 @@ impl Overview {
     /// Reads journals and queries Slurm. The number of shards is `shards` of the command line, else that of the submitted
     /// jobs, else the manifest's.
     pub(super) fn of(chosen: &Chosen, shards: Option<usize>) -> Result<Self, Problem> {
-        let results = &chosen.plan.results_folder;
-        let jobs = Jobs::read(results).map_err(mistake)?;
+        let jobs = Jobs::read(&chosen.plan.results_folder).map_err(mistake)?;
         let submitted = jobs.as_ref().map(|jobs| jobs.shards);
         let shards = shards.or(submitted).or(last_number_of_shares(chosen)?);
         let shards = shards.unwrap_or(chosen.plan.slurm.shards);

@@ -151,9 +151,7 @@ impl Invocation<'_> {
         let mut progress = Progress::new(&jobs, arguments.show());
         let launcher = setup.launcher(&store)?;
         let mut recorder = setup.recorder(store, previous, session);
-        if let Some(tree) = tree {
-            recorder.listen_to(tree);
-        }
+        recorder.tree = tree;
         let summary = if jobs.is_empty() {
             progress.see_nothing_to_do(setup.conditions.jobs);
             Summary::default()

@@ -6,16 +6,15 @@ use std::path::Path;
 
 use crate::base::text::count;
 use crate::base::units::human_seconds;
-use crate::datasets::DatasetSpec;
 use crate::diag::Failure;
 use crate::event::RunId;
 use crate::execute::{self, Decision, Estimate, Estimator, ResumeOptions};
 use crate::manifest::Manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanInputs, PlanOptions, PlannedCell, namesakes};
 use crate::progress::{Detail, counts, fitted};
-use crate::results::Environment;
 use crate::results::environment::{self, env_id};
 use crate::results::store::{RunConditions, Store};
+use crate::results::{Environment, by_key};
 
 use super::Problem;
 use super::setup::mistake;
@@ -86,15 +85,11 @@ pub(super) fn say_held_out(plan: &Plan, detail: Detail) {
 
 /// Generates missing data; returns whether it generated any.
 fn prepare_data(plan: &Plan, cells: &[PlannedCell]) -> Result<bool, Problem> {
-    let mut datasets: BTreeMap<&str, Vec<&DatasetSpec>> = BTreeMap::new();
-    for (_, cell) in selected(plan, cells) {
-        if cell.feasibility == Feasibility::Runs {
-            let specs = datasets.entry(&*cell.spec.dataset_name).or_default();
-            specs.push(&cell.spec.dataset);
-        }
-    }
+    let cells = selected(plan, cells).map(|(_, cell)| cell);
+    let cells = cells.filter(|cell| cell.feasibility == Feasibility::Runs);
     let mut has_generated = false;
-    for (name, mut specs) in datasets {
+    for (name, cells) in by_key(cells, |cell| &cell.spec.dataset_name) {
+        let mut specs: Vec<_> = cells.iter().map(|cell| &cell.spec.dataset).collect();
         specs.dedup();
         for spec in specs {
             let made = spec.prepare(&|_, _| {});

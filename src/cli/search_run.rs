@@ -47,7 +47,7 @@ impl SearchRun<'_> {
             let colon = if reason.is_empty() { "" } else { ": " };
             writeln!(out, "{}: keep ({status}{colon}{reason})", job.spec.key)?;
         }
-        for key in search.missing() {
+        for key in &search.missing {
             writeln!(out, "{key}: run, and what follows from it")?;
         }
         self.announce(&format!(", {kept} kept"));
@@ -70,7 +70,7 @@ impl SearchRun<'_> {
         let mut progress = Progress::searching(self.spec, setup.plan.len(), arguments.show());
         let (summary, kept) =
             invocation.execute(&mut search, &launcher, &mut recorder, &mut progress)?;
-        if let Some(why) = search.spent() {
+        if let Some(why) = &search.spent {
             eprintln!("note: {why}: no further trial began");
         }
         let results = recorder.finish().map_err(record_problem)?;

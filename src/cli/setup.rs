@@ -41,9 +41,10 @@ impl<'a> Setup<'a> {
     }
 
     pub(super) fn launcher(&self, store: &Store) -> Result<WorkerProgram, Problem> {
-        let launcher = WorkerProgram::this(memory_bytes(self.environment))?;
-        let launcher = launcher.keeping_in(&std::path::absolute(&self.plan.results_folder)?);
-        Ok(launcher.assessing_into(&std::path::absolute(store.temporary_folder())?))
+        let mut launcher = WorkerProgram::this(memory_bytes(self.environment))?;
+        launcher.results = Some(std::path::absolute(&self.plan.results_folder)?);
+        launcher.assess_into = Some(std::path::absolute(store.temporary_folder())?);
+        Ok(launcher)
     }
 
     pub(super) fn recorder(

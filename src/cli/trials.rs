@@ -54,7 +54,7 @@ impl Replay {
                 })?;
             }
         }
-        replay.find_missing(plan, spec, search.missing());
+        replay.find_missing(plan, spec, &search.missing);
         Ok(replay)
     }
 

@@ -8,7 +8,7 @@ use crate::base::shell;
 use crate::base::text::{count, wrapped};
 use crate::base::units::human_seconds;
 use crate::event::{Status, StopReason};
-use crate::results::{BlockRow, ResultSet};
+use crate::results::{BlockRow, ResultSet, grouped};
 
 use super::fitted;
 use super::json_lines::Line;
@@ -199,16 +199,10 @@ impl Ending<'_> {
 
 /// A line for each reason: the first run with it, and how many more have it.
 fn by_reason<'a>(all: impl Iterator<Item = (String, Status, &'a str)>) -> Vec<String> {
-    let mut lines: Vec<(String, Status, &str, usize)> = Vec::new();
-    for (name, status, reason) in all {
-        let same = |line: &&mut (String, Status, &str, usize)| (line.1, line.2) == (status, reason);
-        match lines.iter_mut().find(same) {
-            Some(line) => line.3 += 1,
-            None => lines.push((name, status, reason, 0)),
-        }
-    }
-    let text = |(name, status, reason, more): &(String, Status, &str, usize)| {
-        let more = (*more > 0).then(|| format!(" and {more} more"));
+    let lines = grouped(all, |(_, status, reason)| (*status, *reason));
+    let text = |same: &Vec<(String, Status, &str)>| {
+        let (name, status, reason) = &same[0];
+        let more = (same.len() > 1).then(|| format!(" and {} more", same.len() - 1));
         let (more, reason) = (more.unwrap_or_default(), without_status(*status, reason));
         fitted(&format!("  {name}{more}  {status}: {reason}"), 4)
     };

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::language::Words;
 use super::number::Provenance;
 
 /// A column of a [`Table`](super::table::Table).
@@ -69,7 +70,7 @@ impl Column {
     pub fn number(heading: &str, unit: &str, provenance: &Provenance) -> Self {
         Self {
             unit: unit.to_owned(),
-            provenance: provenance.to_string(),
+            provenance: Words::default().provenance(provenance),
             is_number: true,
             kind: ColumnKind::Number,
             ..Self::text(heading)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::units::human_integer;
 use crate::plan::AxisKind;
-use crate::results::{CellInfo, PlanFile};
+use crate::results::{CellInfo, PlanFile, grouped};
 
 /// Rows that a table shows at most; where there are more cells, its rows are groups of them.
 pub(super) const ROWS: usize = 200;
@@ -79,34 +79,23 @@ impl Grouping {
             cut.map(|(cut, labels)| labels[&*cell.axes[cut.place]].clone())
                 .collect()
         };
-        let mut groups: Vec<Group> = Vec::new();
-        let mut places: BTreeMap<Vec<String>, usize> = BTreeMap::new();
-        for (index, cell) in plan.cells.iter().enumerate() {
-            let labels = label(cell);
-            let place = *places.entry(labels.clone()).or_insert(groups.len());
-            if place == groups.len() {
-                let cells = Vec::new();
-                groups.push(Group { labels, cells });
-            }
-            groups[place].cells.push(index);
-        }
+        let groups = grouped(0..plan.cells.len(), |&index| label(&plan.cells[index])).into_iter();
+        let groups = groups.map(|cells| Group {
+            labels: label(&plan.cells[cells[0]]),
+            cells,
+        });
         Self {
             axes: cuts.iter().map(|cut| cut.place).collect(),
-            groups,
+            groups: groups.collect(),
         }
     }
 }
 
 impl Cut {
     fn of(plan: &PlanFile, place: usize) -> Self {
-        let mut values: Vec<String> = Vec::new();
         let mut seen = BTreeSet::new();
-        for cell in &plan.cells {
-            let value = &cell.axes[place];
-            if seen.insert(value.clone()) {
-                values.push(value.clone());
-            }
-        }
+        let texts = plan.cells.iter().map(|cell| &cell.axes[place]);
+        let mut values: Vec<String> = texts.filter(|text| seen.insert(*text)).cloned().collect();
         let number = |text: &String| text.parse::<f64>().ok();
         let numbers = values.iter().all(|text| number(text).is_some());
         let is_numeric = numbers && plan.axes[place].kind != AxisKind::Category;

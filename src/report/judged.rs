@@ -13,6 +13,23 @@ pub(super) fn some_of<N: AsRef<str>>(names: &[N], most: usize, between: &str) ->
     }
 }
 
+/// " The first 8 of 12 studies.": what a caption adds where not all are shown.
+pub(crate) fn first_of(most: usize, all: usize, what: &str) -> String {
+    let cut = (all > most).then(|| format!(" The first {most} of {all} {what}."));
+    cut.unwrap_or_default()
+}
+
+/// Each value once, in the order of their first places.
+pub(crate) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for value in values {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}
+
 /// "99.8–100.0", or one number where both ends read the same; empty for no value.
 pub(super) fn span(values: &[f64], show: impl Fn(f64) -> String) -> String {
     let (low, high) =

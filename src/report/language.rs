@@ -14,6 +14,7 @@
 //! `messages!`, and a place that a sentence does not use, or has without a name, does not compile. [`Words`] writes
 //! numbers; nothing else in a page does.
 
+use crate::base::text::capitalised;
 use crate::base::units::{human, human_bytes, human_integer, human_seconds};
 pub(super) use crate::plan::Language;
 use crate::results::IntervalKind;
@@ -89,8 +90,6 @@ messages! {
     none() = "none" | "keine";
     sample_time() = "time per sample" | "Zeit je Sample";
     run_time() = "time of a run" | "Zeit eines Laufs";
-    sample_time_title() = "Time per sample" | "Zeit je Sample";
-    run_time_title() = "Time of a run" | "Zeit eines Laufs";
 }
 
 impl Words {
@@ -111,10 +110,7 @@ impl Words {
 
     /// As [`Self::timed`], at the start of a title.
     pub(crate) fn timed_title(self) -> String {
-        match self.timed {
-            Timed::Sample => self.sample_time_title(),
-            Timed::Run => self.run_time_title(),
-        }
+        capitalised(&self.timed())
     }
 
     /// A number that was written for English readers, as this language writes it.

@@ -56,13 +56,9 @@ impl Measure {
         let Some(declared) = declared.filter(|_| fixed_column(column).is_none()) else {
             return usual;
         };
-        let is_plain = declared.unit == "1";
+        let unit = Some(declared.unit.clone()).filter(|unit| unit != "1");
         Self {
-            unit: if is_plain {
-                String::new()
-            } else {
-                declared.unit.clone()
-            },
+            unit: unit.unwrap_or_default(),
             is_clock: usual.is_clock || declared.is_time,
             declared: match declared.direction {
                 Direction::None => None,

@@ -46,6 +46,7 @@ pub use comparison::{
 };
 pub use context::Report;
 pub use error::ReportError;
+pub(crate) use judged::distinct;
 pub use links::Link;
 pub use number::{Number, Provenance};
 pub use section::{Code, Section, Theme};

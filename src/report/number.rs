@@ -31,16 +31,6 @@ pub enum Provenance {
     Assumed(String),
 }
 
-impl std::fmt::Display for Provenance {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Measured(how) => write!(f, "measured ({how})"),
-            Self::Derived(formula) => write!(f, "derived ({formula})"),
-            Self::Assumed(place) => write!(f, "assumed ({place})"),
-        }
-    }
-}
-
 impl Number {
     /// A timing with its interval, as `timings.csv` has it.
     pub fn timing(interval: &Interval, unit: &str) -> Self {
@@ -60,16 +50,20 @@ impl Number {
 
     /// The number with unit and interval: `10.7 samples/s (10.4–10.9)`.
     pub(crate) fn shown(&self) -> String {
-        let unit = if self.unit.is_empty() {
-            String::new()
-        } else {
-            format!(" {}", self.unit)
-        };
+        let shown = with_unit(&self.text, &self.unit);
         let alone = between(&self.text, &self.text);
         match self.interval.as_ref().filter(|ends| **ends != alone) {
-            Some(ends) => format!("{}{unit} ({ends})", self.text),
-            None => format!("{}{unit}", self.text),
+            Some(ends) => format!("{shown} ({ends})"),
+            None => shown,
         }
+    }
+}
+
+/// A number with its unit, where it has one.
+pub(super) fn with_unit(number: &str, unit: &str) -> String {
+    match unit {
+        "" => number.to_owned(),
+        unit => format!("{number} {unit}"),
     }
 }
 

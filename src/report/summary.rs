@@ -5,6 +5,7 @@ use crate::base::statistics::mean;
 
 use super::number::{fixed, to_hundred};
 use super::table::{Column, Entry};
+use crate::results::grouped;
 
 /// Different words that a field names; beyond, it says how many there are.
 const WORDS: usize = 3;
@@ -82,20 +83,15 @@ fn shares(columns: &[Column], rows: &[Vec<Entry>], fields: &mut [Entry]) {
 
 /// The word that all have, or each with how often it stands there.
 fn words(entries: &[&Entry]) -> Entry {
-    let mut known: Vec<(&str, usize)> = Vec::new();
-    for entry in entries {
-        match known.iter_mut().find(|(text, _)| *text == entry.text) {
-            Some((_, count)) => *count += 1,
-            None => known.push((&entry.text, 1)),
-        }
-        if known.len() > WORDS {
-            return Entry::text("several");
-        }
+    let known = grouped(entries, |entry| &entry.text);
+    if known.len() > WORDS {
+        return Entry::text("several");
     }
-    if let [(text, _)] = known[..] {
-        return Entry::text(text);
+    if let [same] = &known[..] {
+        return Entry::text(&same[0].text);
     }
-    let parts = known.iter().map(|(text, count)| format!("{count} {text}"));
+    let parts = known.iter();
+    let parts = parts.map(|same| format!("{} {}", same.len(), same[0].text));
     Entry::text(parts.collect::<Vec<_>>().join(", "))
 }
 

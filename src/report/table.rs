@@ -10,6 +10,7 @@ use super::groups::{Group, Grouping};
 use super::number::{Number, Provenance, between};
 use super::summary::summed;
 use super::view::{Cell, View};
+use crate::results::grouped;
 
 /// A table, ready to draw.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -263,7 +264,7 @@ fn row_of_cell<'a>(
     fields: &impl Fn(&Cell<'a>) -> Option<Vec<Entry>>,
 ) -> Option<Row> {
     let own = fields(cell)?;
-    let mut all: Vec<Entry> = view.labels(cell).into_iter().map(Entry::text).collect();
+    let mut all = view.labels(cell);
     all.extend(own);
     Some(Row::new(&*cell.info.key, all))
 }
@@ -308,21 +309,16 @@ pub(super) fn spread_entry(values: &[f64], show: impl Fn(f64) -> String) -> Entr
 
 /// Returns the provenances of columns, each once, in column order.
 pub(super) fn sources(columns: &[Column]) -> Vec<Source> {
-    let mut sources: Vec<Source> = Vec::new();
-    for column in columns.iter().filter(|column| column.is_number) {
-        let known = sources
-            .iter_mut()
-            .find(|source| source.provenance == column.provenance);
-        if let Some(source) = known {
-            source.columns.push(column.heading.clone());
-        } else {
-            sources.push(Source {
-                provenance: column.provenance.clone(),
-                columns: vec![column.heading.clone()],
-            });
-        }
-    }
-    sources
+    let numbers = columns.iter().filter(|column| column.is_number);
+    let sources = grouped(numbers, |column| &column.provenance).into_iter();
+    let source = |columns: Vec<&Column>| Source {
+        provenance: columns[0].provenance.clone(),
+        columns: columns
+            .iter()
+            .map(|column| column.heading.clone())
+            .collect(),
+    };
+    sources.map(source).collect()
 }
 
 /// The sentence for a table whose rows are groups.

@@ -12,7 +12,7 @@ use crate::results::{
 
 use super::groups::Grouping;
 use super::sections::parallel::Busy;
-use super::table::Column;
+use super::table::{Column, Entry};
 
 /// A result set by cell, in plan order.
 pub struct View<'a> {
@@ -157,12 +157,12 @@ impl<'a> View<'a> {
     }
 
     /// A cell's values on the axes that vary.
-    pub fn labels(&self, cell: &Cell<'_>) -> Vec<String> {
+    pub fn labels(&self, cell: &Cell<'_>) -> Vec<Entry> {
         if self.shown().is_empty() {
-            return vec![cell.info.key.clone()];
+            return vec![Entry::text(&cell.info.key)];
         }
         let places = self.shown().iter();
-        let text = |value: &String| if value.is_empty() { "–" } else { value }.to_owned();
+        let text = |value: &str| Entry::text(if value.is_empty() { "–" } else { value });
         places.map(|&place| text(&cell.info.axes[place])).collect()
     }
 

@@ -1,6 +1,6 @@
 //! Texts that `ab` prints before and after the pairs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::ab::{AbError, Hello, Score, Side, Turns};
@@ -8,6 +8,7 @@ use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::diag::Failure;
 use crate::progress::counts;
+use crate::results::by_key;
 
 use super::frame::Frame;
 use super::side_source::FIRST;
@@ -79,12 +80,11 @@ fn of_one_side(label: &str, keys: &[String]) -> Vec<String> {
 }
 
 fn idle(hello: &Hello) -> Vec<String> {
-    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
-    for (_, reason) in &hello.idle {
-        *reasons.entry(reason).or_default() += 1;
-    }
-    let line = |(reason, cells)| format!("  {} cannot run: {reason}", count(cells, "cell"));
-    reasons.into_iter().take(LISTED).map(line).collect()
+    let reasons = by_key(&hello.idle, |(_, reason)| reason).into_iter();
+    let line = |(reason, cells): (&str, Vec<_>)| {
+        format!("  {} cannot run: {reason}", count(cells.len(), "cell"))
+    };
+    reasons.take(LISTED).map(line).collect()
 }
 
 pub(super) fn ending(

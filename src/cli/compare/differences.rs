@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use crate::base::text::count;
 use crate::base::units::human;
-use crate::compare::{CellPair, Comparison, FactChange, QualityVerdict, SpecChange};
+use crate::compare::{CellPair, Comparison, FactChange, QualityVerdict};
 use crate::report::comparison_matching;
+use crate::results::grouped;
 
 use super::words::{p_value, percent_change, values_differ, wrapped};
 
@@ -168,19 +169,17 @@ fn quality(comparison: &Comparison) -> Vec<String> {
 
 /// Each changed setting once, with the number of cells that have the change.
 fn settings(cells: &[CellPair]) -> Vec<String> {
-    let mut found: Vec<(&SpecChange, usize)> = Vec::new();
-    for change in cells.iter().flat_map(|cell| &cell.changes) {
-        match found.iter_mut().find(|(known, _)| *known == change) {
-            Some((_, count)) => *count += 1,
-            None => found.push((change, 1)),
-        }
-    }
+    let changes = cells.iter().flat_map(|cell| &cell.changes);
+    let found = grouped(changes, |change| {
+        (&change.path, &change.before, &change.after)
+    });
     let value = |text: &Option<String>| text.clone().unwrap_or_else(|| "–".to_owned());
-    let lines = found.into_iter().map(|(change, in_cells)| {
-        let cells = if in_cells == cells.len() {
+    let lines = found.iter().map(|same| {
+        let change = same[0];
+        let cells = if same.len() == cells.len() {
             "all cells".to_owned()
         } else {
-            count(in_cells, "cell")
+            count(same.len(), "cell")
         };
         let (before, after) = (value(&change.before), value(&change.after));
         format!("{}: {before} → {after} ({cells})", change.path)

@@ -78,15 +78,11 @@ pub(super) fn verdict(
     // Cells share footnotes: these leave out what differs between them.
     let detectable = detectable.filter(|_| *verdict == Verdict::Same);
     let (word, why) = verdict_words(verdict, detectable);
+    let p = p.filter(|_| matches!(verdict, Verdict::Faster | Verdict::Slower));
     match verdict {
-        Verdict::Faster | Verdict::Slower => {
-            let p = p.map(p_value);
-            let parts: Vec<String> = [word].into_iter().chain(p).collect();
-            (parts.join(", "), None)
-        }
-        Verdict::Same | Verdict::TooFewRuns(_) => {
-            let parts: Vec<String> = [word].into_iter().chain(why).collect();
-            (parts.join(", "), None)
+        Verdict::Faster | Verdict::Slower | Verdict::Same | Verdict::TooFewRuns(_) => {
+            let parts = [word].into_iter().chain(p.map(p_value)).chain(why);
+            (parts.collect::<Vec<_>>().join(", "), None)
         }
         Verdict::Unclear(_) | Verdict::NotComparable(_) => (word, Some(why.join("; "))),
     }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::base::statistics::median;
-use crate::results::{BlockRow, CellInfo, PlanFile, ResultSet, RunRow, by_key, counted_runs};
+use crate::results::{
+    BlockRow, CellInfo, PlanFile, ResultSet, RunRow, by_key, counted_runs, grouped,
+};
 
 pub(super) struct Cell<'a> {
     pub(super) info: &'a CellInfo,
@@ -43,20 +45,14 @@ pub(super) fn cells(set: &ResultSet) -> Vec<Cell<'_>> {
 
 /// The code hash of most cells, per numeric class; of equally frequent ones, that of the first cell. Cells of different
 /// classes have different code hashes by construction.
-fn usual_code<'a>(cells: impl Iterator<Item = &'a CellInfo> + Clone) -> BTreeMap<&'a str, &'a str> {
+fn usual_code<'a>(cells: impl Iterator<Item = &'a CellInfo>) -> BTreeMap<&'a str, &'a str> {
     let codes = cells.filter_map(|info| Some((class(info), info.code_hash.as_deref()?)));
-    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for code in codes.clone() {
-        *counts.entry(code).or_default() += 1;
-    }
-    let mut usual = BTreeMap::new();
-    for (class, code) in codes {
-        let known = usual.entry(class).or_insert(code);
-        if counts[&(class, code)] > counts[&(class, *known)] {
-            *known = code;
-        }
-    }
-    usual
+    let classes = grouped(codes, |(class, _)| *class).into_iter();
+    let usual = classes.filter_map(|of_class| {
+        let codes = grouped(of_class, |(_, code)| *code).into_iter();
+        Some(codes.rev().max_by_key(Vec::len)?[0])
+    });
+    usual.collect()
 }
 
 fn class(info: &CellInfo) -> &str {

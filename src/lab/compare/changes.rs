@@ -41,7 +41,7 @@ pub fn setting_changes(
     before: (&PlanFile, &CellInfo),
     after: (&PlanFile, &CellInfo),
 ) -> Vec<SpecChange> {
-    let (old, new) = (leaves(before), leaves(after));
+    let (old, new) = (texts(before), texts(after));
     let paths: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let change = |path: &String| SpecChange {
         path: path.clone(),
@@ -55,7 +55,7 @@ pub fn setting_changes(
 
 /// A change of the cell hash that no changed setting explains.
 fn hidden(before: &Cell<'_>, after: &Cell<'_>, known: &[SpecChange]) -> Option<SpecChange> {
-    let is_changed = |section| known.iter().any(|change| is_at(&change.path, section));
+    let is_changed = |section| known.iter().any(|change| is_within(&change.path, section));
     let has_hashed = known.iter().any(|change| is_hashed(&change.path));
     let (old, new) = (before.info, after.info);
     let (path, old, new) = if old.task_signature != new.task_signature && !is_changed("dataset") {
@@ -78,41 +78,54 @@ fn hidden(before: &Cell<'_>, after: &Cell<'_>, known: &[SpecChange]) -> Option<S
 
 /// Whether a setting is part of the cell hash. Measurement settings, limits (except `limits.max-loss`) and names are not.
 fn is_hashed(path: &str) -> bool {
-    let is_limit = is_at(path, "limits") && path != "limits.max-loss";
+    let is_limit = is_within(path, "limits") && path != "limits.max-loss";
     let is_name = HOMES.iter().any(|(_, home)| *home == path);
-    !is_at(path, "measure") && !is_limit && !is_name
+    !is_within(path, "measure") && !is_limit && !is_name
 }
 
-fn is_at(path: &str, section: &str) -> bool {
+/// Whether a setting is this one or lies in it; `train.clip-by` does not lie in `train.clip`.
+pub fn is_within(path: &str, section: &str) -> bool {
     let rest = path.strip_prefix(section);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Every scalar of a specification as a manifest would contain it, strings without quotes; `null` is left out.
-fn leaves((plan, cell): (&PlanFile, &CellInfo)) -> BTreeMap<String, String> {
+/// Every scalar of a specification as a manifest would contain it, strings without quotes.
+fn texts((plan, cell): (&PlanFile, &CellInfo)) -> BTreeMap<String, String> {
     let sections = |info: &CellInfo| info.spec.as_object().cloned().unwrap_or_default();
     // A cell stores only the sections that differ from the first cell's.
     let mut spec = plan.cells.first().map(sections).unwrap_or_default();
     spec.extend(sections(cell));
     let mut found = BTreeMap::new();
-    for (section, value) in spec {
-        let home = HOMES.iter().find(|(name, _)| *name == section);
+    for (section, value) in &spec {
+        let home = HOMES.iter().find(|(name, _)| *name == section.as_str());
         let path = home.map_or(section.as_str(), |(_, path)| path);
-        collect(path, &value, &mut found);
+        leaves(path, value, &mut found);
     }
-    found
+    let found = found.into_iter();
+    let texts = found.map(|(path, value)| (path, setting_text(value)));
+    texts.collect()
 }
 
-fn collect(path: &str, value: &Value, found: &mut BTreeMap<String, String>) {
+/// A setting as a manifest would contain it, a string without quotes.
+pub fn setting_text(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| toml_text(value), str::to_owned)
+}
+
+/// Every setting of a table at `path` that is set, by its dotted path; those of a table inside it too.
+pub fn leaves<'v>(path: &str, value: &'v Value, found: &mut BTreeMap<String, &'v Value>) {
     match value {
         Value::Null => {}
         Value::Object(fields) => {
             for (name, value) in fields {
-                collect(&format!("{path}.{name}"), value, found);
+                match path {
+                    "" => leaves(name, value, found),
+                    _ => leaves(&format!("{path}.{name}"), value, found),
+                }
             }
         }
-        Value::String(text) => _ = found.insert(path.to_owned(), text.clone()),
-        other => _ = found.insert(path.to_owned(), toml_text(other)),
+        other => _ = found.insert(path.to_owned(), other),
     }
 }
 
@@ -130,7 +143,8 @@ pub(super) fn work(
         return Work::Same;
     }
     let of_work = |change: &&SpecChange| {
-        WORK.iter().any(|start| is_at(&change.path, start)) && (!is_same || is_precision(change))
+        WORK.iter().any(|start| is_within(&change.path, start))
+            && (!is_same || is_precision(change))
     };
     let parts = changes.iter().filter(of_work).map(in_words).collect();
     if is_treatment {

@@ -33,7 +33,7 @@ mod verdict;
 
 pub use best::{against_best, paired_p, runs_to_choose};
 pub use build::{Options, axis_place};
-pub use changes::setting_changes;
+pub use changes::{is_within, leaves, setting_changes, setting_text};
 pub use comparison::{
     Ambiguity, AxisChange, CellPair, Comparison, EnvironmentChange, FactChange, FieldChange,
     FieldClass, MatchedBy, Origin, QualityChange, QualityVerdict, Side, SpecChange, TimingChange,

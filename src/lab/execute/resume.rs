@@ -1,10 +1,11 @@
 //! [`decide`]: which runs of a plan are needed, which are kept, and why.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::event::{RunId, Status};
 use crate::plan::{Feasibility, PlannedCell};
+use crate::results::by_key;
 use crate::results::store::{RunConditions, RunKeys, Store, StoredRun, code_parts};
 
 /// The user's options beside the plan.
@@ -85,7 +86,7 @@ pub fn decide<'a>(
     conditions: &RunConditions,
     options: ResumeOptions,
 ) -> Vec<(RunId, Decision)> {
-    let by_key = by_key(store);
+    let by_key = by_key(store.runs(), |run| &run.key);
     let mut decisions = Vec::new();
     for (row, cell) in cells {
         if cell.feasibility != Feasibility::Runs {
@@ -107,21 +108,11 @@ pub fn decide<'a>(
     decisions
 }
 
-type ByKey<'a> = HashMap<&'a str, Vec<&'a StoredRun>>;
-
-fn by_key(store: &Store) -> ByKey<'_> {
-    let mut by_key = ByKey::new();
-    for run in store.runs() {
-        by_key.entry(&*run.key).or_default().push(run);
-    }
-    by_key
-}
-
 fn decision(
     cell: &PlannedCell,
     keys: &RunKeys,
     store: &Store,
-    by_key: &ByKey<'_>,
+    by_key: &BTreeMap<&str, Vec<&StoredRun>>,
     options: ResumeOptions,
 ) -> Decision {
     if options.fresh {

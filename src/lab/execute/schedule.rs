@@ -237,11 +237,10 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
 
     fn start(&mut self, job: Job, slot: usize) {
         self.running[slot] = Some(job.clone());
-        // The cell's setting, else its share of the cores.
-        let threads = job.spec.train.threads;
         let own = self.options.threads();
         let share = Share {
-            threads: threads.unwrap_or(own),
+            // The cell's setting, else its share of the cores.
+            threads: job.spec.train.threads.unwrap_or(own),
             cores: (self.options.jobs > 1).then_some((slot * own, own)),
         };
         let (launcher, stop, sender) = (self.launcher, self.stop, self.sender.clone());

@@ -1,7 +1,7 @@
 //! [`WorkerProgram`]: spawns a worker, sends its job, reads its events, enforces limits, kills it.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -48,10 +48,10 @@ pub struct WorkerProgram {
     arguments: Vec<String>,
     /// Memory of the machine in bytes, if known: SIGKILL near it counts as `oom`.
     machine_bytes: Option<u64>,
-    /// Where images of costly evaluations are written; without it, costly evaluation is skipped.
-    assess_into: Option<PathBuf>,
-    /// Results folder, in which commands keep their files and what they print.
-    results: Option<PathBuf>,
+    /// Where the runs of the first block write images of costly evaluations (absolute); without it, these are skipped.
+    pub assess_into: Option<PathBuf>,
+    /// Results folder, in which commands keep their files and what they print (absolute).
+    pub results: Option<PathBuf>,
 }
 
 impl WorkerProgram {
@@ -91,20 +91,6 @@ impl WorkerProgram {
             .stderr(Stdio::piped());
         os::in_own_group(&mut command);
         command.spawn()
-    }
-
-    /// Enables costly evaluation in the runs of the first block, which write images into `folder` (absolute).
-    #[must_use]
-    pub fn assessing_into(mut self, folder: &Path) -> Self {
-        self.assess_into = Some(folder.to_owned());
-        self
-    }
-
-    /// Keeps files and output of commands in `folder` (absolute).
-    #[must_use]
-    pub fn keeping_in(mut self, folder: &Path) -> Self {
-        self.results = Some(folder.to_owned());
-        self
     }
 
     /// Where the run of a command keeps its files; `None` for one of our own models.

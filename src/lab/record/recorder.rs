@@ -49,17 +49,20 @@ pub enum RecordError {
 #[derive(Debug)]
 pub struct Recorder<'a> {
     folder: &'a Path,
-    store: Store,
+    /// The store that runs go to.
+    pub store: Store,
     cells: &'a [PlannedCell],
     conditions: &'a RunConditions,
     header: PlanFile,
     environment: Environment,
-    /// The background `git status`, until it has ended.
-    tree: Option<TreeLook>,
+    /// The background `git status`, until it has ended: its result completes the environment. A run that ends before it does
+    /// not wait for it.
+    pub tree: Option<TreeLook>,
     previous: Option<ResultSet>,
     last_write: Instant,
     is_behind: bool,
-    has_measured: bool,
+    /// Whether the store has runs that the files lack: of this recorder, or added by others since they were written.
+    pub has_measured: bool,
     manifest_folder: PathBuf,
     session: Session,
     /// Start time of each running run, in seconds of the session.
@@ -109,21 +112,6 @@ impl<'a> Recorder<'a> {
             known_codes: HashSet::new(),
             has_environment: false,
         }
-    }
-
-    /// The store that runs go to.
-    pub fn store(&self) -> &Store {
-        &self.store
-    }
-
-    /// Completes the environment with the result of `tree` when available; a run that ends before git does not wait for it.
-    pub fn listen_to(&mut self, tree: TreeLook) {
-        self.tree = Some(tree);
-    }
-
-    /// Marks the files as outdated: others have added runs to the store since they were written.
-    pub fn has_new_runs(&mut self) {
-        self.has_measured = true;
     }
 
     /// Handles an event.

@@ -72,15 +72,9 @@ pub fn counted_runs<'a>(blocks: &[&'a BlockRow]) -> Vec<&'a BlockRow> {
     if runs.iter().any(|run| run.exclusive) {
         runs.retain(|run| run.exclusive);
     }
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for run in &runs {
-        *counts.entry(&run.env_id).or_default() += 1;
-    }
     // Two environments with equal numbers of runs: the first name wins, independent of the order of the rows.
-    let chosen = counts.into_iter().rev().max_by_key(|(_, count)| *count);
-    let chosen = chosen.map(|(id, _)| id.to_owned());
-    runs.retain(|run| Some(&run.env_id) == chosen.as_ref());
-    runs
+    let environments = by_key(runs, |run| &run.env_id).into_values().rev();
+    environments.max_by_key(Vec::len).unwrap_or_default()
 }
 
 /// Returns a measured value of a run by its column in `blocks.csv`, rounded as in that file; `None` if it is missing.

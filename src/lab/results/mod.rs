@@ -67,7 +67,7 @@ pub use write::write;
 
 pub use rows::{
     BlockRow, CellInfo, ColumnInfo, Direction, Environment, EpochRecord, Interval, IntervalKind,
-    OpRecord, PlanFile, ResultSet, RunRow, SampleInfo, Status, TimingRow, by_key,
+    OpRecord, PlanFile, ResultSet, RunRow, SampleInfo, Status, TimingRow, by_key, grouped,
 };
 
 /// Version of the results format; a folder of another version is refused with an error message.

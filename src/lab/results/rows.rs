@@ -286,6 +286,23 @@ pub fn by_key<'a, T>(
     cells
 }
 
+/// Things by what `key` says of them, in the order in which the keys first appear.
+pub fn grouped<T, K: Ord + Clone>(
+    things: impl IntoIterator<Item = T>,
+    key: impl Fn(&T) -> K,
+) -> Vec<Vec<T>> {
+    let mut places: BTreeMap<K, usize> = BTreeMap::new();
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    for thing in things {
+        let place = *places.entry(key(&thing)).or_insert_with(|| {
+            groups.push(Vec::new());
+            groups.len() - 1
+        });
+        groups[place].push(thing);
+    }
+    groups
+}
+
 /// Kind of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -17,7 +17,7 @@ use super::command_columns::{own_times, show_fact, show_time, timed_columns};
 use super::field::Field;
 use super::files::{create_folder, write_if_changed};
 use super::plan_file::plan_json;
-use super::{EpochRecord, IntervalKind, PlanFile, ResultSet, ResultsError};
+use super::{EpochRecord, PlanFile, ResultSet, ResultsError};
 
 /// Writes every results file of `folder` whose content would change, and returns the written files.
 ///
@@ -152,7 +152,7 @@ fn epochs_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
     let rows = order.sort(&results.epochs, |row| &row.key, place);
     let fields = rows.into_iter().map(|row| {
         let mut fields = order.identity(&row.key, row.seed);
-        fields.extend(group(EPOCHS, Some(&row.epoch)));
+        fields.extend(group(EPOCHS, &row.epoch));
         fields.extend(metric_fields(&metrics, Some(&row.epoch.validation)));
         fields
     });
@@ -163,12 +163,12 @@ fn blocks_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
     let rows = order.sort(&results.blocks, |row| &row.key, |row| (row.seed, row.block));
     let fields = rows.into_iter().map(|row| {
         let mut fields = order.identity(&row.key, row.seed);
-        fields.extend(group(RUN_ENDS, Some(row)).map(|field| one_line(&field)));
+        fields.extend(group(RUN_ENDS, row).map(|field| one_line(&field)));
         let times = row.times.as_deref();
         let show = |column| times.map_or_else(String::new, |times| show_time(column, times));
         fields.extend(TIMES.iter().map(show));
-        fields.extend(group(RUN_COSTS, Some(row)));
-        fields.extend(group(SESSIONS, Some(row)));
+        fields.extend(group(RUN_COSTS, row));
+        fields.extend(group(SESSIONS, row));
         let own = |name: &str| times.and_then(|times| times.own.get(name)).copied();
         fields.extend(own_times(&results.plan).map(|name| own(name).show_measured()));
         fields
@@ -182,8 +182,8 @@ fn timings_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
         let mut fields = vec![row.key.clone()];
         fields.extend(order.axes(&row.key));
         let kind = row.values.values().next().map(|interval| interval.kind);
-        let kind = kind.map_or("", IntervalKind::text).to_owned();
-        fields.extend([row.n.show(), row.env_id.clone(), kind, row.outliers.show()]);
+        let (n, outliers) = (row.n.show(), row.outliers.show());
+        fields.extend([n, row.env_id.clone(), kind.show(), outliers]);
         fields.extend(timed_columns(&results.plan).flat_map(|name| {
             let interval = row.values.get(name);
             let ends = interval.map(|one| [one.median, one.low, one.high].map(|end| end.show()));
@@ -200,9 +200,8 @@ fn env_toml(results: &ResultSet) -> Vec<u8> {
     text.unwrap_or_default().into_bytes()
 }
 
-fn group<'a, R>(table: &'a [Column<R>], value: Option<&'a R>) -> impl Iterator<Item = String> + 'a {
-    let show = move |column: &Column<R>| value.map(column.show).unwrap_or_default();
-    table.iter().map(show)
+fn group<'a, R>(table: &'a [Column<R>], value: &'a R) -> impl Iterator<Item = String> + 'a {
+    table.iter().map(|column| (column.show)(value))
 }
 
 fn metric_names<'a>(metrics: impl Iterator<Item = &'a Metric>) -> Vec<String> {

@@ -39,11 +39,10 @@ struct Used {
 impl Used {
     /// Charges a run as the report does: all cores of its machine if it ran alone, else its compute threads.
     fn add(&mut self, keys: &RunKeys, wall_s: f64, cores: usize) {
-        let own = keys.conditions.threads;
         let kept = if keys.conditions.is_exclusive {
             cores
         } else {
-            own
+            keys.conditions.threads
         };
         self.core_s += wall_s * kept as f64;
         if keys.numeric_class.contains("cuda") {

@@ -51,9 +51,10 @@ pub struct Search<'a> {
     pub(super) weights: Weights,
     pub(super) opened: Instant,
     pub(super) earlier_s: f64,
-    /// Keys of trials without a stored run, if nothing may run.
-    pub(super) missing: Vec<String>,
-    pub(super) spent: Option<String>,
+    /// Keys of trials without a stored run, if nothing may run; for a search that learns only the first of each study.
+    pub missing: Vec<String>,
+    /// Why no further trial started, if a limit of the search was reached.
+    pub spent: Option<String>,
 }
 
 pub(super) struct Running {
@@ -105,16 +106,6 @@ impl<'a> Search<'a> {
             sampler,
             memory,
         }
-    }
-
-    /// Keys of trials without a stored run, if nothing may run; for a search that learns only the first of each study.
-    pub fn missing(&self) -> &[String] {
-        &self.missing
-    }
-
-    /// Why no further trial started, if a limit of the search was reached.
-    pub fn spent(&self) -> Option<&str> {
-        self.spent.as_deref()
     }
 
     pub(super) fn lag(&self) -> usize {

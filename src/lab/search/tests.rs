@@ -281,11 +281,11 @@ fn with_only_kept_no_trial_runs() {
     };
     let mut search = Search::new(&plan, spec, &store, &conditions, options);
     assert!(search.next().is_none());
-    assert_eq!(search.missing().len(), 1);
+    assert_eq!(search.missing.len(), 1);
     assert!(
-        search.missing()[0].contains("trial=0"),
+        search.missing[0].contains("trial=0"),
         "{:?}",
-        search.missing()
+        search.missing
     );
     assert!(TrialRole::Trial.is_trial());
 }

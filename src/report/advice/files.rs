@@ -37,11 +37,7 @@ pub(crate) fn prepare(folder: &Path, view: &View<'_>) -> (Advice, AdviceFiles) {
         recommendations: &counsel.recommendations,
         tested: &tested,
     };
-    let manifest = if counsel.recommendations.is_empty() {
-        None
-    } else {
-        next.text()
-    };
+    let manifest = counsel.recommendations.first().and_then(|_| next.text());
     let outcomes = outcomes(folder, &name);
     let mut rows = Vec::new();
     let recommended = counsel.recommendations.iter();

@@ -61,9 +61,8 @@ impl Outcome {
 
     /// How many times better the column got; 0 where nothing was measured.
     pub(super) fn gain(&self) -> f64 {
-        let column = self.prediction.column;
-        self.measured
-            .map_or(0.0, |measured| measured.improvement(column)[0])
+        let gain = |measured: Measured| measured.improvement(self.prediction.column)[0];
+        self.measured.map_or(0.0, gain)
     }
 
     /// What later manifests need to know of it; `None` while too few pairs of runs were measured. A change that its test left

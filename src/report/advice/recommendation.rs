@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use crate::base::units::human;
-use crate::plan::{Claim, PredictedColumn, TestedSpec, Verdict, toml_text};
+pub(super) use crate::compare::setting_text as text;
+use crate::plan::{Claim, PredictedColumn, TestedSpec, Verdict};
 use crate::report::number::times;
 
 use super::effect::improvement;
@@ -124,13 +125,6 @@ impl Recommendation {
             }
         }
     }
-}
-
-/// A value as reports show it: text without quotes, `none` for nothing.
-pub(super) fn text(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| toml_text(value), str::to_owned)
 }
 
 /// A ratio with its ends: `1.13× (1.05–1.21)`.

@@ -1,14 +1,14 @@
 //! [`Study`]: one kind of work, the cell that advice starts from, and the cells that can be held against it.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use crate::plan::{Claim, PredictedColumn};
+use crate::report::sections::difference::part;
 use crate::report::sections::machine;
 use crate::report::sections::ranking::{is_baseline, not_comparable};
 use crate::report::sections::speed::timing_value;
 use crate::report::view::{Cell, View};
+use crate::results::by_key;
 
 use super::outcome::Outcome;
 use super::recommendation::{Draft, Predicted};
@@ -35,13 +35,7 @@ impl<'v, 'a> Study<'v, 'a> {
         if view.set.plan.search.is_some() {
             return Vec::new();
         }
-        let mut works: BTreeMap<&str, Vec<&Cell<'_>>> = BTreeMap::new();
-        for cell in view.measured() {
-            works
-                .entry(&cell.info.work_signature)
-                .or_default()
-                .push(cell);
-        }
+        let works = by_key(view.measured(), |cell| &cell.info.work_signature);
         let mut studies: Vec<(bool, f64, Self)> = Vec::new();
         for cells in works.into_values() {
             let declared = cells.iter().copied().find(|cell| is_baseline(view, cell));
@@ -71,9 +65,7 @@ impl<'v, 'a> Study<'v, 'a> {
 
     /// The value of a setting by its long path; null where there is none.
     pub(super) fn setting(&self, cell: &Cell<'a>, path: &str) -> &'a Value {
-        let (section, key) = path.split_once('.').unwrap_or((path, ""));
-        let found = self.view.section(cell, section).and_then(|at| at.get(key));
-        found.unwrap_or(&Value::Null)
+        part(self.view, cell, path).unwrap_or(&Value::Null)
     }
 
     /// The same as a number.

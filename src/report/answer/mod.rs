@@ -22,7 +22,7 @@ use super::sections::tasks::{Task, tasks};
 use super::sections::{components, scaling, targets};
 use super::table::Table;
 use super::view::{Cell, View};
-use crate::results::Status;
+use crate::results::{Status, grouped};
 use choice::Choice;
 
 /// Tasks, cells and reasons that sentences name.
@@ -175,22 +175,17 @@ fn not_run(view: &View<'_>) -> String {
 
 /// `8 skipped (no CUDA device); 1 oom (needed 12 GiB)`: cells by the reason for which they have no result.
 fn reasons<'v, 'a: 'v>(cells: impl Iterator<Item = &'v Cell<'a>>) -> String {
-    let mut reasons: Vec<(String, usize)> = Vec::new();
-    for cell in cells {
-        let why = match cell.status {
-            Status::Done => "done without a measured step".to_owned(),
-            Status::NotRun => "not run yet".to_owned(),
-            status if cell.reason.is_empty() => status.to_string(),
-            status => format!("{status} ({})", cell.reason),
-        };
-        match reasons.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, count)) => *count += 1,
-            None => reasons.push((why, 1)),
-        }
-    }
+    let why = |cell: &Cell<'_>| match cell.status {
+        Status::Done => "done without a measured step".to_owned(),
+        Status::NotRun => "not run yet".to_owned(),
+        status if cell.reason.is_empty() => status.to_string(),
+        status => format!("{status} ({})", cell.reason),
+    };
+    let reasons = grouped(cells.map(why), String::clone);
     let shown = reasons.iter().take(NAMED);
-    let mut shown: Vec<String> = shown.map(|(why, count)| format!("{count} {why}")).collect();
-    let more: usize = reasons.iter().skip(NAMED).map(|(_, count)| count).sum();
+    let shown = shown.map(|cells| format!("{} {}", cells.len(), cells[0]));
+    let mut shown: Vec<String> = shown.collect();
+    let more: usize = reasons.iter().skip(NAMED).map(Vec::len).sum();
     if more > 0 {
         shown.push(format!("{more} for other reasons"));
     }
@@ -204,11 +199,8 @@ fn alone(view: &View<'_>) -> Answer {
     let cells: Vec<&Cell<'_>> = cells.copied().filter(|cell| cell.is_measured()).collect();
     let is_one = cells.len() == 1;
     let first = cells.iter().take(NAMED).filter_map(|cell| {
-        let name = if is_one {
-            String::new()
-        } else {
-            format!("{}, ", view.name(cell, None))
-        };
+        let name = (!is_one).then(|| format!("{}, ", view.name(cell, None)));
+        let name = name.unwrap_or_default();
         Some(format!("{name}{}", in_short(view, cell)?))
     });
     let first = first.collect::<Vec<_>>().join("; ");

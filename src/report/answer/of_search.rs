@@ -4,6 +4,7 @@ use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
 use crate::report::comparison::best_over_time;
 use crate::report::language::Words;
+use crate::report::number::with_unit;
 use crate::report::search::{
     BestSoFar, Ending, Objective, Search, Study, Trial, beside, entry, front_of, front_plots,
     front_verdict, progress_plots, regret, short_name, speed_up, whole,
@@ -129,16 +130,8 @@ fn best(search: &Search<'_, '_>, study: &Study<'_, '_>) -> String {
         let trial = order.get(place)?;
         let point = search.point_in_words(&trial.info.point);
         let shown = objective.show(objective.value(trial)?);
-        let unit = objective.unit();
-        let unit = if unit.is_empty() {
-            String::new()
-        } else {
-            format!(" {unit}")
-        };
-        Some(format!(
-            "{shown}{unit} (trial {}: {point})",
-            trial.info.number
-        ))
+        let shown = with_unit(&shown, objective.unit());
+        Some(format!("{shown} (trial {}: {point})", trial.info.number))
     };
     let trials = count(study.trials.len(), "trial");
     let ended = order.len();

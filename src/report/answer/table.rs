@@ -86,11 +86,8 @@ pub(super) fn id(number: Option<usize>) -> String {
 
 /// The id that templates give the row at a place of a table; empty for rows that the tables of an answer leave out.
 pub(super) fn row_id(table: &str, place: usize) -> String {
-    if place < ROWS {
-        format!("{table}-{}", place + 1)
-    } else {
-        String::new()
-    }
+    let id = (place < ROWS).then(|| format!("{table}-{}", place + 1));
+    id.unwrap_or_default()
 }
 
 /// Cells side by side, in plan order, where nothing decides between them.
@@ -99,7 +96,7 @@ pub(super) fn of_cells(view: &View<'_>, cells: &[&Cell<'_>]) -> Table {
     let mut columns = axis_columns(view);
     columns.extend(measures.iter().map(Measure::heading));
     let rows = cells.iter().take(ROWS).map(|cell| {
-        let mut fields: Vec<Entry> = labels(view, cell).into_iter().map(Entry::text).collect();
+        let mut fields = labels(view, cell);
         fields.extend(measures.iter().map(|measure| measure.entry(cell)));
         Row::new(&*cell.info.key, fields)
     });
@@ -114,11 +111,11 @@ pub(super) fn of_cells(view: &View<'_>, cells: &[&Cell<'_>]) -> Table {
 }
 
 fn axis_columns(view: &View<'_>) -> Vec<Column> {
-    if !is_short(view) {
-        return vec![Column::text("cell")];
+    if is_short(view) {
+        view.axis_columns()
+    } else {
+        vec![Column::text("cell")]
     }
-    let axes = view.telling.iter().map(|&place| &view.set.plan.axes[place]);
-    axes.map(|axis| Column::setting(&axis.name)).collect()
 }
 
 fn is_short(view: &View<'_>) -> bool {
@@ -138,13 +135,12 @@ fn is_base(one: &Ranked<'_, '_>, base: Option<&str>) -> bool {
     base == Some(&*one.cell.info.key)
 }
 
-fn labels(view: &View<'_>, cell: &Cell<'_>) -> Vec<String> {
-    if !is_short(view) {
-        return vec![view.name(cell, None)];
+fn labels(view: &View<'_>, cell: &Cell<'_>) -> Vec<Entry> {
+    if is_short(view) {
+        view.labels(cell)
+    } else {
+        vec![Entry::text(view.name(cell, None))]
     }
-    let text = |value: &String| if value.is_empty() { "–" } else { value }.to_owned();
-    let places = view.telling.iter();
-    places.map(|&place| text(&cell.info.axes[place])).collect()
 }
 
 fn row_of(
@@ -153,10 +149,7 @@ fn row_of(
     one: &Ranked<'_, '_>,
     base: Option<&str>,
 ) -> Row {
-    let mut fields: Vec<Entry> = labels(view, one.cell)
-        .into_iter()
-        .map(Entry::text)
-        .collect();
+    let mut fields = labels(view, one.cell);
     fields.extend(one.numbers.iter().map(|number| Entry::number(Some(number))));
     fields.extend(choice.beside.iter().map(|measure| measure.entry(one.cell)));
     fields.extend(has_phases(choice).then(|| {

@@ -134,11 +134,8 @@ impl Part {
 
     /// Gives every section, table and plot a name that no other of the page and of its folder has.
     fn named(mut self, language: Language) -> Self {
-        let before = if self.id.is_empty() {
-            String::new()
-        } else {
-            format!("{}-", self.id)
-        };
+        let before = (!self.id.is_empty()).then(|| format!("{}-", self.id));
+        let before = before.unwrap_or_default();
         let code = language.code();
         for plot in &mut self.figures {
             plot.id = format!("comparison-{before}{}-{code}", plot.id);

@@ -31,12 +31,16 @@ pub(crate) struct Scene<'a> {
 
 /// A cell of both sides with its rows.
 pub(crate) struct Duo<'s, 'a> {
-    /// What was found.
     pub(crate) pair: &'a CellPair,
-    /// The cell before.
-    pub(crate) before: &'s Cell<'a>,
-    /// The cell after.
-    pub(crate) after: &'s Cell<'a>,
+    /// Before and after.
+    pub(crate) both: [At<'s, 'a>; 2],
+}
+
+/// A cell with the results that it is in.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'v, 'a> {
+    pub(crate) view: &'v View<'a>,
+    pub(crate) cell: &'v Cell<'a>,
 }
 
 /// The time of a run where cells are commands that report no steps.
@@ -88,11 +92,12 @@ impl<'a> Scene<'a> {
     }
 
     fn duo(&self, &(pair, before, after): &(usize, usize, usize)) -> Duo<'_, 'a> {
-        Duo {
-            pair: &self.comparison.cells[pair],
-            before: &self.before.cells[before],
-            after: &self.after.cells[after],
-        }
+        let both = [(&self.before, before), (&self.after, after)].map(|(view, place)| At {
+            view,
+            cell: &view.cells[place],
+        });
+        let pair = &self.comparison.cells[pair];
+        Duo { pair, both }
     }
 
     /// Whether times of environments that must match and do not are held against each other.
@@ -123,11 +128,8 @@ impl<'a> Scene<'a> {
 
     /// What a caption adds where times of different environments are drawn.
     pub(crate) fn across_note(&self) -> String {
-        if self.is_across() {
-            format!(" {}", self.words.across_caption())
-        } else {
-            String::new()
-        }
+        let note = || format!(" {}", self.words.across_caption());
+        self.is_across().then(note).unwrap_or_default()
     }
 
     /// What a pair of cells is called.

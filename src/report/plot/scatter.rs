@@ -75,14 +75,9 @@ impl PointPlot {
 
     /// What its caption must add where points are drawn as one; empty where each has its own.
     pub(crate) fn merged_note(&self) -> String {
-        if self.count() > MOST {
-            format!(
-                " {} points; those that lie on each other are drawn as one.",
-                self.count()
-            )
-        } else {
-            String::new()
-        }
+        let all = self.count();
+        let merged = || format!(" {all} points; those that lie on each other are drawn as one.");
+        (all > MOST).then(merged).unwrap_or_default()
     }
 
     fn sign(&self, index: usize) -> Sign {

@@ -157,11 +157,8 @@ pub(crate) fn text_width(text: &str, size: f64) -> f64 {
 }
 
 fn title(about: &str) -> String {
-    if about.is_empty() {
-        String::new()
-    } else {
-        format!("<title>{}</title>", escape(about))
-    }
+    let title = || format!("<title>{}</title>", escape(about));
+    (!about.is_empty()).then(title).unwrap_or_default()
 }
 
 fn join(points: &[(f64, f64)]) -> String {

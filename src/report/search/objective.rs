@@ -195,10 +195,7 @@ impl Objective {
 
     /// A trial's field in that column.
     pub(crate) fn entry(&self, trial: &Trial<'_, '_>) -> Entry {
-        self.value(trial).map_or_else(
-            || Entry::text("–"),
-            |value| Entry::value(value, self.show(value)),
-        )
+        Entry::shown(self.value(trial), |value| self.show(value))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::base::units::{human_integer, round_significant, shortest};
 use crate::plan::search::{Domain, Parameter, Point, SearchSpec, TrialInfo, TrialRole, Value};
+use crate::report::judged::first_of;
 use crate::report::plot::{self, SERIES, Series};
 use crate::report::sections::cost::wall_s;
 use crate::report::sections::parallel;
@@ -121,12 +122,7 @@ impl<'v, 'a> Search<'v, 'a> {
 
     /// How many studies have no place in a drawing; empty for none.
     pub(super) fn not_drawn(&self) -> String {
-        let all = self.studies.len();
-        if all > SERIES {
-            format!(" The first {SERIES} of {all} studies.")
-        } else {
-            String::new()
-        }
+        first_of(SERIES, self.studies.len(), "studies")
     }
 
     /// A trial as headlines call it: `tep, trial 7`.

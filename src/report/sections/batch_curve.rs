@@ -147,11 +147,8 @@ fn apart(sweep: &Sweep<'_, '_>, found: &Knee<'_, '_>) -> String {
     let size = |cell: &Cell<'_>| cell.info.axes[sweep.axis].clone();
     let names: Vec<String> = found.also.iter().map(|cell| size(cell)).collect();
     let smallest = sweep.cells.first().map(|(cell, _)| size(cell));
-    let own = if found.is_unsure {
-        format!(" At {n} its own interval does not clear the line.")
-    } else {
-        String::new()
-    };
+    let own = || format!(" At {n} its own interval does not clear the line.");
+    let own = found.is_unsure.then(own).unwrap_or_default();
     let others = if smallest == Some(size(found.cell)) {
         " No smaller size was measured.".to_owned()
     } else if !names.is_empty() {

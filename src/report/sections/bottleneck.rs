@@ -130,11 +130,8 @@ fn verdict(
         (1, all) => format!("1 of {all} measured cells is"),
         (n, all) => format!("{n} of {all} measured cells are"),
     };
-    let named = if cells.len() == measured {
-        String::new()
-    } else {
-        format!(" ({})", some_of(&names, NAMED, "; "))
-    };
+    let named = || format!(" ({})", some_of(&names, NAMED, "; "));
+    let named = (cells.len() < measured).then(named).unwrap_or_default();
     let mut components: Vec<&str> = cells.iter().map(|(_, found)| largest(found).0).collect();
     components.sort_unstable();
     components.dedup();

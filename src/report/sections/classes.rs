@@ -8,13 +8,13 @@ use crate::base::units::human;
 use crate::report::number::times;
 use crate::report::table::{Entry, Table, spread_entry};
 use crate::report::view::{Cell, View};
+use crate::results::grouped;
 
 use super::complexity::sample_ms;
 use super::difference;
 use super::field::{self, Field};
 use super::ranking::{measured_apart, not_comparable};
 use super::speed::timing_value;
-use super::tasks::grouped;
 
 /// Cells of one class.
 struct Class<'v, 'a> {

@@ -67,11 +67,10 @@ fn both(facts: &RunFacts) -> f64 {
 /// Milliseconds per sample of each run that counts: its median step by the samples of a step, as comparisons have it.
 pub(crate) fn sample_times(view: &View<'_>, cell: &Cell<'_>) -> Vec<f64> {
     let runs = cell.counted.iter();
-    let plan = &view.set.plan;
     // A command that tells no steps has no samples either.
     let has_steps = |run: &&&BlockRow| value(run, "step_ms").is_some();
     let runs = runs.filter(has_steps);
-    runs.filter_map(|run| plan.sample_ms(cell.info, run))
+    runs.filter_map(|run| view.set.plan.sample_ms(cell.info, run))
         .collect()
 }
 

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::base::units::human_integer;
+use crate::compare;
 use crate::plan::toml_text;
-use crate::report::judged::some_of;
+use crate::report::judged::{distinct, some_of};
 use crate::report::view::{Cell, View};
 
 /// Parts of a specification that decide the arithmetic of a sample, and what a difference in them is called.
@@ -83,14 +84,8 @@ fn differing(
 
 /// The different values of a part among cells, in plan order.
 fn parts_of<'a>(view: &View<'a>, cells: &[&Cell<'a>], path: &str) -> Vec<&'a Value> {
-    let mut found: Vec<&Value> = Vec::new();
-    for cell in cells {
-        let value = part(view, cell, path).unwrap_or(&Value::Null);
-        if !found.contains(&value) {
-            found.push(value);
-        }
-    }
-    found
+    let values = cells.iter().map(|cell| part(view, cell, path));
+    distinct(values.map(|value| value.unwrap_or(&Value::Null)))
 }
 
 /// A section, or a key of one.
@@ -102,18 +97,12 @@ pub(crate) fn part<'a>(view: &View<'a>, cell: &Cell<'a>, path: &str) -> Option<&
 
 /// Kinds of the values, or the values themselves where they have none.
 fn names(values: &[&Value]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for value in values {
-        let name = match value.get("kind").and_then(Value::as_str) {
-            Some(kind) => kind.to_owned(),
-            None if value.is_object() => String::new(),
-            None => plain(value),
-        };
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
+    let name = |value: &&Value| match value.get("kind").and_then(Value::as_str) {
+        Some(kind) => kind.to_owned(),
+        None if value.is_object() => String::new(),
+        None => plain(value),
+    };
+    distinct(values.iter().map(name))
 }
 
 /// The settings whose values differ between two sides: `order 4 vs 0`.
@@ -164,23 +153,7 @@ fn settings_of(values: &[&Value]) -> BTreeMap<String, Vec<String>> {
 /// Every setting of a table that is set, by its dotted path; those of a table inside it too.
 pub(super) fn leaves(value: &Value) -> BTreeMap<String, &Value> {
     let mut found = BTreeMap::new();
-    let mut rest = vec![(String::new(), value)];
-    while let Some((path, value)) = rest.pop() {
-        match value {
-            Value::Null => {}
-            Value::Object(table) => rest.extend(table.iter().map(|(key, value)| {
-                let path = if path.is_empty() {
-                    key.clone()
-                } else {
-                    format!("{path}.{key}")
-                };
-                (path, value)
-            })),
-            other => {
-                found.insert(path, other);
-            }
-        }
-    }
+    compare::leaves("", value, &mut found);
     found
 }
 

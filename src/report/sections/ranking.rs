@@ -289,7 +289,7 @@ impl Ranking<'_, '_> {
         let labels = view.axis_columns().into_iter().enumerate();
         let labels = labels.map(|(place, column)| {
             OfRank::new(column, move |(_, cell, _)| {
-                Entry::text(view.labels(cell).swap_remove(place))
+                view.labels(cell).swap_remove(place)
             })
         });
         let value = OfRank::measured(self.heading, unit, MEDIAN, |(_, cell, _)| {

@@ -8,10 +8,10 @@ use crate::base::units::{human, human_integer, human_seconds};
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry};
 use crate::report::view::{Cell, View};
+use crate::results::grouped;
 
 use super::field::{self, Field};
 use super::speed::timing_value;
-use super::tasks::grouped;
 
 /// Times that are fitted: the column of `timings.csv`, and what the report calls it.
 const TIMES: [(&str, &str); 2] = [("train_s", "training"), ("epoch_s", "epoch")];

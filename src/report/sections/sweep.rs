@@ -6,12 +6,11 @@ use crate::report::judged::{plain, span};
 use crate::report::section::Section;
 use crate::report::table::{Entry, Row, Table};
 use crate::report::view::{Cell, View};
-use crate::results::{Interval, IntervalKind};
+use crate::results::{Interval, IntervalKind, grouped};
 
 use super::field::{self, Field};
 use super::ranking::not_comparable;
 use super::speed::{THROUGHPUT, throughput, timing_value};
-use super::tasks::grouped;
 
 /// Cells that differ in one axis only, in its order.
 pub(crate) struct Sweep<'v, 'a> {
@@ -45,7 +44,7 @@ pub(crate) fn sweeps<'v, 'a>(view: &'v View<'a>, path: &str, idle: &[&str]) -> V
     let swept = swept.filter_map(|cell| Some((cell, cell.info.axes[axis].parse::<f64>().ok()?)));
     let is_zero = |(_, value): &(&Cell<'_>, f64)| has_idle && *value == 0.0;
     let (zeros, rest): (Vec<_>, Vec<_>) = swept.partition(is_zero);
-    let lines = grouped(rest.into_iter(), |(cell, _)| others(cell, true)).into_iter();
+    let lines = grouped(rest, |(cell, _)| others(cell, true)).into_iter();
     let sweeps = lines.map(|line| {
         let first = others(line[0].0, false);
         let zeros = zeros
@@ -115,7 +114,7 @@ pub(super) fn judged<'s, 'v, 'a>(
 ) -> Section {
     let mut columns = view.axis_columns();
     columns.extend(field::columns(fields));
-    let labels = |cell: &Cell<'_>| view.labels(cell).into_iter().map(Entry::text);
+    let labels = |cell: &Cell<'_>| view.labels(cell).into_iter();
     let mut seen = BTreeSet::new();
     let mut rows = Vec::new();
     for sweep in sweeps {

@@ -4,7 +4,7 @@ use crate::base::units::{human, human_bytes};
 use crate::event::{PhaseTimes, RunTimes};
 use crate::plan::TargetSpec;
 use crate::report::measure::Measure;
-use crate::report::number::Provenance;
+use crate::report::number::{Provenance, with_unit};
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::report::view::{Cell, View};
@@ -224,16 +224,8 @@ fn show(column: &str, value: f64) -> String {
     } else if column.ends_with("_bytes") {
         human_bytes(value.max(0.0) as u64)
     } else {
-        format!("{}{}", human(value, 4), unit(column))
-    }
-}
-
-fn unit(column: &str) -> String {
-    let unit = fixed_unit(column);
-    if unit.is_empty() || unit == "1" {
-        String::new()
-    } else {
-        format!(" {unit}")
+        let unit = Some(fixed_unit(column)).filter(|unit| *unit != "1");
+        with_unit(&human(value, 4), unit.unwrap_or_default())
     }
 }
 

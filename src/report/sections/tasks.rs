@@ -1,8 +1,9 @@
 //! The jobs that a plan has: cells of one task signature, and a name that tells them from other jobs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::report::view::{Cell, View};
+use crate::results::grouped;
 
 use super::difference::{part, plain};
 
@@ -33,23 +34,6 @@ pub(super) fn named<'v, 'a, K: Ord + Clone>(
     let names = names(view, &groups);
     let named = groups.into_iter().zip(names);
     named.map(|(cells, name)| Task { name, cells }).collect()
-}
-
-/// Things by what `key` says of them, in the order in which the keys first appear.
-pub(crate) fn grouped<T, K: Ord + Clone>(
-    things: impl Iterator<Item = T>,
-    key: impl Fn(&T) -> K,
-) -> Vec<Vec<T>> {
-    let mut places: BTreeMap<K, usize> = BTreeMap::new();
-    let mut groups: Vec<Vec<T>> = Vec::new();
-    for thing in things {
-        let place = *places.entry(key(&thing)).or_insert_with(|| {
-            groups.push(Vec::new());
-            groups.len() - 1
-        });
-        groups[place].push(thing);
-    }
-    groups
 }
 
 /// A name for each group of cells, from what tells the groups apart; empty for one group.
@@ -97,11 +81,9 @@ fn add(words: &mut [Vec<String>], places: &[usize], text: &dyn Fn(usize) -> Opti
 
 /// Places of groups that have the same words so far.
 fn alike(words: &[Vec<String>]) -> Vec<Vec<usize>> {
-    let mut places: BTreeMap<&[String], Vec<usize>> = BTreeMap::new();
-    for (place, words) in words.iter().enumerate() {
-        places.entry(words).or_default().push(place);
-    }
-    places.into_values().filter(|same| same.len() > 1).collect()
+    let mut places = grouped(0..words.len(), |&place| &words[place]);
+    places.retain(|same| same.len() > 1);
+    places
 }
 
 /// The keys that a section has in some of the groups.

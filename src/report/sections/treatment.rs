@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::compare::setting_changes;
-use crate::plan::toml_text;
+use crate::compare::{is_within, setting_changes, setting_text};
+use crate::report::judged::distinct;
 use crate::report::view::{Cell, View};
 
 /// Sections of a specification that decide neither work nor result.
@@ -26,13 +26,7 @@ pub(crate) fn variants(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     let Some(&place) = axes.find(|&&place| plan.axes[place].is_called("variant")) else {
         return String::new();
     };
-    let mut names: Vec<&str> = Vec::new();
-    for cell in cells {
-        let name = &*cell.info.axes[place];
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let names = distinct(cells.iter().map(|cell| &*cell.info.axes[place]));
     let [most, each] = EXPLAINED;
     let told = names.into_iter().filter_map(|name| {
         let sets = plan.variants.get(name)?.iter();
@@ -42,10 +36,7 @@ pub(crate) fn variants(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
         sets.sort_by_key(|(_, value)| !value.is_string());
         let shown = sets.iter().take(each).map(|(path, value)| {
             let path = path.strip_prefix("train.").unwrap_or(path);
-            let value = value
-                .as_str()
-                .map_or_else(|| toml_text(value), str::to_owned);
-            format!("{path} {value}")
+            format!("{path} {}", setting_text(value))
         });
         let mut words: Vec<String> = shown.collect();
         let left = sets.len() - words.len();
@@ -90,12 +81,6 @@ pub(crate) fn counts(path: &str) -> bool {
 
 /// Whether setting `set` sets the setting at `path`.
 fn covers(set: &str, path: &str) -> bool {
-    let is_within = |inner: &str, outer: &str| {
-        inner == outer
-            || inner
-                .strip_prefix(outer)
-                .is_some_and(|rest| rest.starts_with('.'))
-    };
     let section = path.split('.').next().unwrap_or_default();
     // The name of a section follows from what is chosen for it.
     let section = section.strip_suffix("_name").unwrap_or(section);

@@ -9,6 +9,7 @@ use crate::report::section::Section;
 use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 
+use super::difference::part;
 use super::loader::waited_share;
 use super::speed::{THROUGHPUT, timing_value};
 use super::sweep::{self, At, OfAt, Sweep, in_words, interval, sweeps};
@@ -63,11 +64,9 @@ fn epochs(cell: &Cell<'_>) -> Option<f64> {
 
 /// How often the workers of a run were started: none at all, once, or each epoch.
 fn starts(view: &View<'_>, cell: &Cell<'_>) -> Option<f64> {
-    let loader = view.section(cell, "loader")?;
-    let is_persistent = loader.get("persistent").and_then(Value::as_bool);
-    match loader.get("workers").and_then(Value::as_u64)? {
+    match part(view, cell, "loader.workers")?.as_u64()? {
         0 => Some(0.0),
-        _ if is_persistent == Some(true) => Some(1.0),
+        _ if part(view, cell, "loader.persistent") == Some(&Value::Bool(true)) => Some(1.0),
         _ => epochs(cell),
     }
 }

@@ -1,6 +1,6 @@
 //! [`violations`]: the findings of a comparison that make a gate fail.
 
-use crate::results::{RunRow, Status, by_key};
+use crate::results::{RunRow, Status, by_key, grouped};
 
 use super::{
     CellPair, Comparison, FactChange, MatrixJudgement, QualityChange, QualityVerdict, Ratio,
@@ -144,22 +144,16 @@ fn of_quality(pair: &CellPair, quality: &QualityChange) -> Option<Violation> {
 /// Facts beyond their tolerance, each column once, except those listed as worse over seeds. Only the verdict over seeds
 /// decides whether a changed value is worse: by chance some values get worse.
 fn of_facts(pair: &CellPair, kinds: &[FailOn]) -> Vec<Violation> {
-    let mut columns: Vec<(&str, Vec<FactChange>)> = Vec::new();
-    for fact in pair.facts.iter().filter(|fact| !fact.is_within) {
-        match columns.iter_mut().find(|(name, _)| *name == fact.column) {
-            Some((_, facts)) => facts.push(fact.clone()),
-            None => columns.push((&fact.column, vec![fact.clone()])),
-        }
-    }
     let is_told = |column: &str| {
         let mut quality = pair.quality.iter();
         kinds.contains(&FailOn::Regression)
             && quality.any(|q| q.column == column && q.verdict == QualityVerdict::Worse)
     };
-    columns.retain(|(column, _)| !is_told(column));
-    let of_column =
-        |(_, facts)| violation(FailOn::Change, Some(&pair.after), Finding::OtherFact(facts));
-    columns.into_iter().map(of_column).collect()
+    let facts = pair.facts.iter().filter(|fact| !fact.is_within);
+    let facts = facts.filter(|fact| !is_told(&fact.column)).cloned();
+    let columns = grouped(facts, |fact| fact.column.clone()).into_iter();
+    let of_column = |facts| violation(FailOn::Change, Some(&pair.after), Finding::OtherFact(facts));
+    columns.map(of_column).collect()
 }
 
 /// Rows of a cell whose status changed: a regression if they were done before, otherwise a change.

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use crate::base::units::human_bytes;
 use crate::device::{DeviceFacts, telemetry_library};
 use crate::measure::gpu::{Inventory, ListedGpu, inventory};
+use crate::results::grouped;
 
 /// Field that says whether GPU counters (NVML) can be read.
 pub(super) const COUNTERS: &str = "gpu_counters";
@@ -21,16 +22,10 @@ pub(super) fn here() -> &'static Result<Inventory, String> {
 
 /// Each GPU model with its count: `8 × NVIDIA H200 (140 GiB, capability 9.0)`.
 pub(super) fn names(found: &Inventory) -> Vec<String> {
-    let mut counts: Vec<(String, usize)> = Vec::new();
-    for name in found.gpus.iter().map(name) {
-        match counts.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((name, 1)),
-        }
-    }
-    let told = counts.into_iter().map(|(name, count)| match count {
-        1 => name,
-        count => format!("{count} × {name}"),
+    let models = grouped(found.gpus.iter().map(name), String::clone);
+    let told = models.iter().map(|names| match &names[..] {
+        [name] => name.clone(),
+        names => format!("{} × {}", names.len(), names[0]),
     });
     told.collect()
 }

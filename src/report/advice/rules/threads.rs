@@ -10,7 +10,7 @@ use crate::report::advice::study::Study;
 use crate::report::view::Cell;
 
 use super::Said;
-use super::values::{best_measured, over_runs};
+use super::values::{best_measured, measured_here, over_runs};
 
 pub(super) const ABOUT: &str = "Where two numbers of threads or more were measured: recommends the fastest of them, where \
     it gave 2 % more throughput or better (prediction: that measurement); else all cores, where no cell had so many and \
@@ -90,12 +90,7 @@ fn fewer(study: &Study<'_, '_>, measured: &[(f64, &Cell<'_>)], own: f64) -> Opti
     let ratio = found.ratio;
     Some(Draft {
         claim: Claim::NoWorse,
-        triggers: format!(
-            "Measured here over {} pairs of runs: {}× the {}.",
-            found.pairs,
-            human(ratio.value, 3),
-            COLUMN.words()
-        ),
+        triggers: measured_here(&found, COLUMN),
         formula: "ratio of the medians over these pairs; at least 0.95".to_owned(),
         reasoning: "What the threads do fits on fewer cores, which are then free for other runs."
             .to_owned(),

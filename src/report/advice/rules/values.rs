@@ -4,7 +4,7 @@ use crate::base::statistics::median;
 use crate::base::units::human;
 use crate::event::RunTimes;
 use crate::plan::PredictedColumn;
-use crate::report::advice::effect::paired;
+use crate::report::advice::effect::{Measured, paired};
 use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::Study;
 use crate::report::number::fixed;
@@ -39,6 +39,13 @@ pub(super) fn amdahl(share: f64) -> Predicted {
     Predicted::bound(WORTH, 1.0 / (1.0 - share.min(0.99)))
 }
 
+/// What pairs of runs have shown, as a trigger says it.
+pub(super) fn measured_here(found: &Measured, column: PredictedColumn) -> String {
+    let (pairs, words) = (found.pairs, column.words());
+    let ratio = human(found.ratio.value, 3);
+    format!("Measured here over {pairs} pairs of runs: {ratio}× the {words}.")
+}
+
 /// The change to the cell among `others` that was measured to be the best in `column`, where it is worth while; its
 /// prediction is that measurement.
 pub(super) fn best_measured<'a>(
@@ -55,12 +62,8 @@ pub(super) fn best_measured<'a>(
     let (cell, found, _) = measured
         .filter(|(.., gain)| *gain >= WORTH)
         .max_by(|a, b| a.2.total_cmp(&b.2))?;
-    let (words, shown) = (column.words(), human(found.ratio.value, 3));
     Some(vec![Draft {
-        triggers: format!(
-            "Measured here over {} pairs of runs: {shown}× the {words}.",
-            found.pairs
-        ),
+        triggers: measured_here(&found, column),
         formula: "ratio of the medians over these pairs, with its interval".to_owned(),
         reasoning: reasoning.to_owned(),
         ..study.change(

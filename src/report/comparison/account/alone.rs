@@ -3,13 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::compare::{Comparison, SpecChange, setting_changes};
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{At, Duo};
 use crate::report::sections::treatment::counts;
 use crate::report::view::View;
 
 use super::factor::Factor;
-use super::figure::At;
-use super::rows::sides;
 
 /// Two cells that differ in one factor only.
 #[derive(Clone, Copy)]
@@ -54,12 +52,8 @@ pub(crate) fn factors(duo: &Duo<'_, '_>) -> BTreeSet<Factor> {
 
 /// Finds the cell that changes `factor` alone: added to what was before, or, where there is none, as the last that is
 /// missing to what is after.
-pub(crate) fn find<'v, 'a>(
-    scene: &'v Scene<'a>,
-    duo: &Duo<'v, 'a>,
-    factor: Factor,
-) -> Option<Alone<'v, 'a>> {
-    let [before, after] = sides(scene, duo);
+pub(crate) fn find<'v, 'a>(duo: &Duo<'v, 'a>, factor: Factor) -> Option<Alone<'v, 'a>> {
+    let [before, after] = duo.both;
     let wanted = differing(before, after);
     let wanted: Vec<&SpecChange> = wanted
         .iter()

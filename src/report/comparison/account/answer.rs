@@ -47,12 +47,11 @@ messages! {
 
 /// The sentences.
 pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
-    let words = scene.words;
     let mut duos = scene.duos();
     let searches = search::sentences(scene);
     let mut all = Vec::new();
     match (duos.next(), duos.next()) {
-        (None, _) => all.push(words.answer_nothing()),
+        (None, _) => all.push(scene.words.answer_nothing()),
         (Some(duo), None) => all.extend(of_one(scene, &duo)),
         _ => all.extend(summary::sentences(scene)),
     }
@@ -72,10 +71,9 @@ fn of_one(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let mut all = vec![time(scene, duo)];
     all.extend(memory(scene, duo));
     // Sides of which some run is known not to have learned.
-    let idle = [(duo.before, words.before()), (duo.after, words.after())];
+    let idle = duo.both.into_iter().zip([words.before(), words.after()]);
     let idle: Vec<String> = idle
-        .into_iter()
-        .filter(|(cell, _)| cell.facts().filter_map(has_learned).any(|has| !has))
+        .filter(|(at, _)| at.cell.facts().filter_map(has_learned).any(|has| !has))
         .map(|(_, side)| side)
         .collect();
     if idle.is_empty() {
@@ -119,7 +117,7 @@ fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
 fn memory(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     let words = scene.words;
     let figure = Figure::PeakTraining;
-    let held = Held::of(scene, duo, &figure);
+    let held = Held::of(duo, &figure);
     let ends = words.direction(&held.ratio?);
     let [before, after] = held.medians;
     let [before, after] = [before?, after?].map(|found| words.bytes(found.median));
@@ -182,7 +180,7 @@ pub(crate) fn figure(scene: &Scene<'_>) -> Option<PlotContext> {
 /// The rows of the plot; `None` where no factor was measured alone. Only what a test shows is faster or slower.
 fn forest(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<DotRow>> {
     let words = scene.words;
-    let taken = Taken::of(scene, duo)?;
+    let taken = Taken::of(duo)?;
     let count = taken.measured().count();
     let single = taken.factors.iter().filter_map(|(factor, alone)| {
         let (ratio, shown) = alone.as_ref()?.effect(Figure::SampleTime)?;

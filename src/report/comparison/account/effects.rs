@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use crate::compare::Ratio;
 use crate::plan::toml_text;
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{At, Duo, Scene};
 use crate::report::language::messages;
 use crate::report::section::{Code, Section};
 use crate::report::table::{Column, Entry};
 
 use super::alone::{Alone, factors, find};
 use super::factor::Factor;
-use super::figure::{At, Figure};
+use super::figure::Figure;
 use super::qualities;
-use super::rows::{Held, Line, Measure, Shown, direction, over_pairs, ratio_entry, shown, sides};
+use super::rows::{Held, Line, Measure, Shown, direction, over_pairs, ratio_entry, shown};
 use super::spread::{Runs, over_blocks, p_value, quotient};
 
 /// Figures whose ratios are multiplied.
@@ -53,14 +53,14 @@ pub(crate) struct Taken<'v, 'a> {
 
 impl<'v, 'a> Taken<'v, 'a> {
     /// `None` where at most one factor differs.
-    pub(crate) fn of(scene: &'v Scene<'a>, duo: &Duo<'v, 'a>) -> Option<Self> {
+    pub(crate) fn of(duo: &Duo<'v, 'a>) -> Option<Self> {
         let factors = factors(duo);
         (factors.len() > 1).then(|| Self {
             factors: factors
                 .into_iter()
-                .map(|factor| (factor, find(scene, duo, factor)))
+                .map(|factor| (factor, find(duo, factor)))
                 .collect(),
-            both: sides(scene, duo),
+            both: duo.both,
             key: &duo.pair.after,
         })
     }
@@ -113,11 +113,11 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let first = scene
         .shown()
-        .find_map(|duo| Taken::of(scene, &duo).map(|taken| (duo, taken)));
+        .find_map(|duo| Taken::of(&duo).map(|taken| (duo, taken)));
     let (duo, taken) = first?;
     let naming = ("effects", words.effects_title(), words.effects_about());
     let table = over_pairs(scene, naming, columns(scene), |duo| {
-        Taken::of(scene, duo).map_or_else(Vec::new, |taken| lines(scene, duo, &taken))
+        Taken::of(duo).map_or_else(Vec::new, |taken| lines(scene, duo, &taken))
     });
     let mut section = Section {
         id: "single-factors".to_owned(),
@@ -182,7 +182,7 @@ fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, taken: &Taken<'_, '_>) -> Vec<Lin
         lines.push(line([product, dash()], products, [dash(), dash()]));
         let judgement = &duo.pair.judgement;
         let verdict = words.verdict(&judgement.verdict, judgement.ratio.as_ref());
-        let combined = FIGURES.map(|figure| Held::of(scene, duo, &figure).ratio);
+        let combined = FIGURES.map(|figure| Held::of(duo, &figure).ratio);
         let said = [verdict, qualities::best_loss(words, taken.both)];
         lines.push(line([words.effects_combined(), dash()], combined, said));
         let rests = FIGURES.map(|figure| taken.rest(figure));
@@ -211,7 +211,7 @@ fn manifest_lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, factors: &[Factor]) -> O
         .axes
         .iter()
         .position(|axis| axis.is_called("variant"))?;
-    let [before, after] = [duo.before, duo.after].map(|cell| cell.info.axes.get(place));
+    let [before, after] = duo.both.map(|at| at.cell.info.axes.get(place));
     let (before, after) = (before?, after?);
     let (kept, changed) = (plan.variants.get(before)?, plan.variants.get(after)?);
     let (mut text, mut names) = (String::new(), vec![format!("{before:?}")]);

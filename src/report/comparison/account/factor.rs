@@ -1,28 +1,67 @@
 //! [`Factor`]: what a treatment changes, sorted into the parts of a training run that a person would change one by one.
 
+use crate::compare::is_within;
 use crate::report::language::{Words, messages};
 
 /// A part of a training run that is changed as one: its place in [`FACTORS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Factor(usize);
 
-/// Name in a manifest's variant, and the beginnings of its dotted paths in specifications and manifests. The first that
-/// fits counts; the last is for all other paths.
-const FACTORS: [(&str, &str); 14] = [
-    ("data", "train.dataset datasets dataset_name dataset"),
-    ("network", "train.model models model_name model"),
-    ("loss", "train.loss losses loss_name loss"),
-    ("validation", "validation"),
-    ("loading", "loader"),
-    ("optimizer", "train.optimizer train.schedule"),
-    ("clipping", "train.clip train.clip-by"),
-    ("early-stopping", "train.early-stopping"),
-    ("batch", "train.batch-size train.accumulate train.drop-last"),
-    ("precision", "train.precision"),
-    ("averaging", "train.ema"),
-    ("machine", "train.device train.threads"),
-    ("amount", "train.epochs train.steps-per-epoch measure"),
-    ("training", "train"),
+type Name = fn(Words) -> String;
+
+/// Name in a manifest's variant, the beginnings of its dotted paths in specifications and manifests, and name for people. The
+/// first that fits counts; the last is for all other paths.
+const FACTORS: [(&str, &str, Name); 14] = [
+    (
+        "data",
+        "train.dataset datasets dataset_name dataset",
+        Words::factor_data,
+    ),
+    (
+        "network",
+        "train.model models model_name model",
+        Words::factor_network,
+    ),
+    (
+        "loss",
+        "train.loss losses loss_name loss",
+        Words::factor_loss,
+    ),
+    ("validation", "validation", Words::factor_validation),
+    ("loading", "loader", Words::factor_loading),
+    (
+        "optimizer",
+        "train.optimizer train.schedule",
+        Words::factor_optimizer,
+    ),
+    (
+        "clipping",
+        "train.clip train.clip-by",
+        Words::factor_clipping,
+    ),
+    (
+        "early-stopping",
+        "train.early-stopping",
+        Words::factor_early_stopping,
+    ),
+    (
+        "batch",
+        "train.batch-size train.accumulate train.drop-last",
+        Words::factor_batch,
+    ),
+    ("precision", "train.precision", Words::factor_precision),
+    ("averaging", "train.ema", Words::factor_averaging),
+    (
+        "machine",
+        "train.device train.threads",
+        Words::factor_machine,
+    ),
+    (
+        "amount",
+        "train.epochs train.steps-per-epoch measure",
+        Words::factor_amount,
+    ),
+    ("training", "train", Words::factor_training),
 ];
 
 messages! {
@@ -45,12 +84,9 @@ messages! {
 impl Factor {
     /// The factor that a setting belongs to; `train.clip` is not the beginning of `train.clip-by`.
     pub(crate) fn of(path: &str) -> Self {
-        let is_within = |start: &str| {
-            let rest = path.strip_prefix(start);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-        };
         let mut factors = FACTORS.iter();
-        let found = factors.position(|(_, starts)| starts.split(' ').any(is_within));
+        let found = factors
+            .position(|(_, starts, _)| starts.split(' ').any(|start| is_within(path, start)));
         Self(found.unwrap_or(FACTORS.len() - 1))
     }
 
@@ -61,22 +97,7 @@ impl Factor {
 
     /// Its name for people.
     pub(crate) fn name(self, words: Words) -> String {
-        match self.id() {
-            "data" => words.factor_data(),
-            "network" => words.factor_network(),
-            "loss" => words.factor_loss(),
-            "validation" => words.factor_validation(),
-            "loading" => words.factor_loading(),
-            "optimizer" => words.factor_optimizer(),
-            "clipping" => words.factor_clipping(),
-            "early-stopping" => words.factor_early_stopping(),
-            "batch" => words.factor_batch(),
-            "precision" => words.factor_precision(),
-            "averaging" => words.factor_averaging(),
-            "machine" => words.factor_machine(),
-            "amount" => words.factor_amount(),
-            _ => words.factor_training(),
-        }
+        FACTORS[self.0].2(words)
     }
 }
 

@@ -1,21 +1,14 @@
 //! [`Figure`]: what is held against each other of two runs, with its formula, its unit and its direction.
 
 use crate::compare::{CellPair, Ratio};
+use crate::report::comparison::scene::At;
 use crate::report::language::{Words, messages};
 use crate::report::sections::cost;
-use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, Direction, Interval, interval_over_runs, value};
 
 use super::passes;
 use super::rows::Measure;
 use super::spread::{Runs, of_runs};
-
-/// A cell, with the results that it is of.
-#[derive(Clone, Copy)]
-pub(crate) struct At<'v, 'a> {
-    pub(crate) view: &'v View<'a>,
-    pub(crate) cell: &'v Cell<'a>,
-}
 
 /// A figure that every run has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use crate::compare::{
 };
 use crate::event::{EpochRow, PhaseTimes, RunFacts, RunTimes};
 use crate::plan::{AxisInfo, AxisKind};
+use crate::report::comparison::scene::At;
 use crate::report::view::{Cell, View};
 use crate::results::{
     BlockRow, CellInfo, Direction, EpochRecord, FORMAT_VERSION, IntervalKind, PlanFile, ResultSet,
@@ -19,7 +20,6 @@ use crate::results::{
 };
 
 use super::alone::differing;
-use super::figure::At;
 
 pub(super) const SEED: u64 = 42;
 const BLOCKS: usize = 6;

@@ -1,10 +1,11 @@
 //! [`Goal`]: a value of a metric, and the training time until it is reached.
 
+use crate::report::comparison::scene::At;
 use crate::report::language::{Words, messages};
 use crate::report::sections::reach::Target;
 use crate::report::view::Cell;
 
-use super::figure::{At, Kind};
+use super::figure::Kind;
 use super::rows::Measure;
 use super::spread::{Runs, of_runs};
 

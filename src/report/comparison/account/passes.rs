@@ -2,10 +2,9 @@
 
 use serde_json::Value;
 
+use crate::report::comparison::scene::At;
 use crate::report::sections::difference::part;
 use crate::results::BlockRow;
-
-use super::figure::At;
 
 /// Validations of a run of `seed`: epochs with validation metrics, and one of the mean weights where the manifest asks for
 /// them; `None` where no epoch was validated.

@@ -12,7 +12,7 @@ use crate::results::IntervalKind;
 
 use super::figure::Figure;
 use super::goal::Goal;
-use super::rows::{Line, Measure, over_pairs, sides};
+use super::rows::{Line, Measure, over_pairs};
 use super::spread::over_blocks;
 
 messages! {
@@ -29,7 +29,6 @@ messages! {
     payback_never() = "never: nothing is saved" | "nie: es wird nichts gespart";
     payback_open() = "open: the interval of the saving contains 0" | "nicht bestimmbar: das Intervall der Ersparnis enthält 0";
     payback_whole_run() = "a whole run" | "einem ganzen Lauf";
-    payback_goal(condition) = "training until {condition}" | "Training bis {condition}";
     payback_nothing() = "not measured: no run counts on both sides" | "nicht gemessen: es zählen nicht auf beiden Seiten Läufe";
 }
 
@@ -90,8 +89,8 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     over_pairs(scene, naming, columns, |duo| {
         let whole = words.payback_whole_run();
         let whole = line(scene, duo, (whole, "run"), &Figure::WholeRun);
-        let until = Goal::equal_loss(sides(scene, duo)).map(|goal| {
-            let name = words.payback_goal(goal.condition(words));
+        let until = Goal::equal_loss(duo.both).map(|goal| {
+            let name = words.goal_target(goal.condition(words));
             line(scene, duo, (name, "until"), &goal)
         });
         [whole].into_iter().chain(until).collect()
@@ -105,7 +104,7 @@ fn line(
     measure: &dyn Measure,
 ) -> Line {
     let words = scene.words;
-    let runs = sides(scene, duo).map(|at| measure.runs(at));
+    let runs = duo.both.map(|at| measure.runs(at));
     let label = format!("{} saved {what}", duo.pair.after);
     let saved = over_blocks(&label, &runs, &|medians| medians[0] - medians[1]);
     let spent = spent_s(scene);

@@ -1,6 +1,6 @@
 //! Throughput by phase: where a step's time went before and after, and how much a phase can do for the step (Amdahl).
 
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{At, Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
 use crate::report::section::Section;
@@ -8,8 +8,8 @@ use crate::report::sections::phases::{PHASES, breakdown, column};
 use crate::report::table::{Column, Entry};
 use crate::results::{interval_over_runs, value};
 
-use super::figure::{At, Kind};
-use super::rows::{Line, interval, is_comparable, over_pairs, ratio_entry, sides};
+use super::figure::Kind;
+use super::rows::{Line, interval, is_comparable, over_pairs, ratio_entry};
 use super::spread::{of_runs, over_blocks, quotient};
 
 /// The names of the phases, in the order of their shares.
@@ -51,7 +51,7 @@ messages! {
 /// The section; `None` where no cell stands on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    let is_sample = scene.duos().any(|duo| step_sizes(scene, &duo).is_some());
+    let is_sample = scene.duos().any(|duo| step_sizes(&duo).is_some());
     let of = if is_sample {
         words.phases_per_sample()
     } else {
@@ -84,9 +84,9 @@ fn columns(scene: &Scene<'_>) -> Vec<Column> {
 }
 
 /// Samples of a step of both sides, where they differ.
-fn step_sizes(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<[f64; 2]> {
+fn step_sizes(duo: &Duo<'_, '_>) -> Option<[f64; 2]> {
     let samples = |at: At<'_, '_>| at.view.set.plan.samples_per_step(at.cell.info);
-    let [before, after] = sides(scene, duo).map(samples);
+    let [before, after] = duo.both.map(samples);
     let (before, after) = (before?, after?);
     (before != after).then_some([before as f64, after as f64])
 }
@@ -94,7 +94,7 @@ fn step_sizes(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<[f64; 2]> {
 /// The phases that either side has, the residual, and the step.
 fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Line> {
     let words = scene.words;
-    let Some((before, after)) = breakdown(duo.before).zip(breakdown(duo.after)) else {
+    let Some((before, after)) = breakdown(duo.both[0].cell).zip(breakdown(duo.both[1].cell)) else {
         let step = vec![Entry::text(words.phases_step())];
         return vec![(step, Some(words.phases_missing()))];
     };
@@ -128,16 +128,15 @@ fn line(
     (name, shares): (String, [f64; 2]),
 ) -> Option<Line> {
     let words = scene.words;
-    let sizes = step_sizes(scene, duo).unwrap_or([1.0, 1.0]);
-    let both = sides(scene, duo);
+    let sizes = step_sizes(duo).unwrap_or([1.0, 1.0]);
     let runs = [0, 1].map(|side: usize| {
-        of_runs(both[side].cell, &|run| {
+        of_runs(duo.both[side].cell, &|run| {
             Some(value(run, column)? / sizes[side])
         })
     });
     let times = |side: usize| {
         let values: Vec<f64> = runs[side].values().copied().collect();
-        let found = interval_over_runs(&both[side].cell.info.key, &values)?;
+        let found = interval_over_runs(&duo.both[side].cell.info.key, &values)?;
         Some(interval(words, Kind::Milliseconds, &found))
     };
     let mut timings = duo.pair.timings.iter();

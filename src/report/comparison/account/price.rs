@@ -1,15 +1,15 @@
 //! What both sides cost: measured core-hours and GPU-hours × the manifest's prices, failed and pruned runs included.
 
 use crate::base::units::shortest;
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{At, Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::section::Section;
 use crate::report::sections::cost::{Prices, cores, hours, is_on_gpu, prices};
 use crate::report::table::Entry;
 
-use super::figure::{At, Figure, Kind};
+use super::figure::{Figure, Kind};
 use super::goal::Goal;
-use super::rows::{Line, Measure, columns, line, over_pairs, plain, sides};
+use super::rows::{Line, Measure, columns, line, over_pairs, plain};
 use crate::base::statistics::median;
 
 const SECONDS: f64 = 3600.0;
@@ -60,8 +60,7 @@ fn in_words(words: Words, prices: &Prices) -> String {
 /// above them.
 fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, price: Option<&Prices>) -> Vec<Line> {
     let words = scene.words;
-    let both = sides(scene, duo);
-    let sums = both.map(|at| hours(at.view, at.cell));
+    let sums = duo.both.map(|at| hours(at.view, at.cell));
     let runs = sums.each_ref().map(|sum| words.count(sum.runs)).join(" + ");
     let core = sums.map(|sum| (sum.runs > sum.unknown).then_some(sum.core));
     let number = |value: f64| words.number(value, 3);
@@ -80,14 +79,14 @@ fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, price: Option<&Prices>) -> Vec<Li
     let show = |value: f64| format!("{} {}", number(value), price.currency);
     let shown = |value| Entry::shown(value, show);
     let priced = |name, values, from: String| plain(words, name, values, &shown, &from);
-    let run = both.map(|at| cost(price, at, &Figure::CoreSeconds));
+    let run = duo.both.map(|at| cost(price, at, &Figure::CoreSeconds));
     let mut lines = vec![
         time,
         priced(words.price_run(), run, words.price_times_price()),
     ];
-    if let Some(goal) = Goal::equal_loss(both) {
+    if let Some(goal) = Goal::equal_loss(duo.both) {
         let name = words.price_until(goal.condition(words));
-        let until = both.map(|at| cost(price, at, &goal));
+        let until = duo.both.map(|at| cost(price, at, &goal));
         lines.push(priced(name, until, words.price_goal()));
     }
     let all = sums.map(|sum| Some(price.of(sum.core, sum.gpu)));

@@ -2,7 +2,7 @@
 
 use crate::compare::{QualityChange, QualityVerdict};
 use crate::event::RunFacts;
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{At, Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::{Number, Provenance};
 use crate::report::section::Section;
@@ -10,8 +10,7 @@ use crate::report::sections::quality::{arrowed, over_seeds};
 use crate::report::table::{Column, Entry};
 use crate::results::{ColumnInfo, Direction, fixed_column, metric_column, objective};
 
-use super::figure::At;
-use super::rows::{Line, over_pairs, sides};
+use super::rows::{Line, over_pairs};
 
 /// Losses of a run's facts.
 const LOSSES: [&str; 5] = [
@@ -45,15 +44,12 @@ messages! {
 /// The section; `None` where no run has facts.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    let seeds = scene.duos().map(|duo| duo.after.runs.len()).max();
+    let seeds = scene.duos().map(|duo| duo.both[1].cell.runs.len()).max();
     let about = words.qualities_about(seeds_in_words(words, seeds?));
     let naming = ("qualities", words.qualities_title(), about);
     over_pairs(scene, naming, columns(words), |duo| {
-        let [before, after] = sides(scene, duo);
-        let columns = columns_of(before, after);
-        let lines = columns
-            .iter()
-            .filter_map(|column| line(words, duo, [before, after], column));
+        let columns = columns_of(duo.both).into_iter();
+        let lines = columns.filter_map(|column| line(words, duo, &column));
         lines.collect()
     })
 }
@@ -79,7 +75,7 @@ fn columns(words: Words) -> Vec<Column> {
 }
 
 /// The losses, then every metric that a run of either side has, by name.
-fn columns_of(before: At<'_, '_>, after: At<'_, '_>) -> Vec<ColumnInfo> {
+fn columns_of([before, after]: [At<'_, '_>; 2]) -> Vec<ColumnInfo> {
     let facts = [before, after].into_iter().flat_map(|at| at.cell.facts());
     let mut names: Vec<&String> = facts.flat_map(|facts| facts.metrics.keys()).collect();
     names.sort();
@@ -99,14 +95,9 @@ fn value_of(at: At<'_, '_>, column: &str) -> Option<Number> {
 }
 
 /// The line of a metric; `None` where neither side has it.
-fn line(
-    words: Words,
-    duo: &Duo<'_, '_>,
-    both: [At<'_, '_>; 2],
-    column: &ColumnInfo,
-) -> Option<Line> {
+fn line(words: Words, duo: &Duo<'_, '_>, column: &ColumnInfo) -> Option<Line> {
     let mut fields = vec![Entry::text(arrowed(&column.name, column.direction))];
-    let (one, other) = match both.map(|at| value_of(at, &column.name)) {
+    let (one, other) = match duo.both.map(|at| value_of(at, &column.name)) {
         [None, None] => return None,
         [None, _] => return Some((fields, Some(words.qualities_missing(words.before())))),
         [_, None] => return Some((fields, Some(words.qualities_missing(words.after())))),

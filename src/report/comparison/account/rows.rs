@@ -1,14 +1,14 @@
 //! Tables of figures: before, after, their ratio, and the direction that its test shows.
 
 use crate::compare::{CellPair, Design, Ratio, Verdict};
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{At, Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::results::{Interval, IntervalKind, interval_over_runs};
 
-use super::figure::{At, Kind};
+use super::figure::Kind;
 use super::spread::{Runs, over_blocks, p_value, quotient};
 
 /// Rows of a table at most.
@@ -81,10 +81,9 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    pub(crate) fn of(scene: &Scene<'_>, duo: &Duo<'_, '_>, measure: &dyn Measure) -> Self {
+    pub(crate) fn of(duo: &Duo<'_, '_>, measure: &dyn Measure) -> Self {
         let pair = duo.pair;
-        let both = sides(scene, duo);
-        let runs = both.map(|at| measure.runs(at));
+        let runs = duo.both.map(|at| measure.runs(at));
         let ratio = measure.own_ratio(pair).or_else(|| {
             over_blocks(
                 &format!("{} {}", pair.after, measure.id()),
@@ -100,7 +99,7 @@ impl Held {
             Some(ratio) => shown(ratio, p_value(&runs[0], &runs[1])),
         };
         Self {
-            medians: both.map(|at| measure.over_runs(at)),
+            medians: duo.both.map(|at| measure.over_runs(at)),
             ratio,
             shown,
         }
@@ -178,9 +177,8 @@ pub(crate) fn columns(scene: &Scene<'_>) -> Vec<Column> {
 /// The line of a figure in such a table.
 pub(crate) fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>, measure: &dyn Measure) -> Line {
     let words = scene.words;
-    let both = sides(scene, duo);
-    let held = Held::of(scene, duo, measure);
-    let why = both.map(|at| measure.why_missing(words, at));
+    let held = Held::of(duo, measure);
+    let why = duo.both.map(|at| measure.why_missing(words, at));
     let mut fields = vec![Entry::text(measure.name(words))];
     if held.medians == [None, None] && why[0] == why[1] {
         return (fields, Some(why[0].clone()));
@@ -200,7 +198,7 @@ pub(crate) fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>, measure: &dyn Measure) 
         ratio,
         held.shown,
     )));
-    fields.push(Entry::text(measure.source(words, both[1])));
+    fields.push(Entry::text(measure.source(words, duo.both[1])));
     (fields, None)
 }
 
@@ -222,11 +220,6 @@ pub(crate) fn plain(
     }));
     fields.extend([Entry::text("–"), Entry::text(from)]);
     (fields, None)
-}
-
-/// The two cells of a pair with their results.
-pub(crate) fn sides<'v, 'a>(scene: &'v Scene<'a>, duo: &Duo<'v, 'a>) -> [At<'v, 'a>; 2] {
-    [(&scene.before, duo.before), (&scene.after, duo.after)].map(|(view, cell)| At { view, cell })
 }
 
 /// A ratio with the ends of its interval below it: what they are stands once, below the table.

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use crate::base::statistics::{Line, fit_line};
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{At, Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::sections::difference::part;
 use crate::report::table::{Column, Entry, Row, Table};
 
-use super::figure::{At, Figure, Kind};
-use super::rows::{Measure, interval_or_dash, sides};
+use super::figure::{Figure, Kind};
+use super::rows::{Measure, interval_or_dash};
 
 /// Values of an axis of threads from which on a fit is drawn.
 const LEAST: usize = 3;
@@ -42,7 +42,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let duo = scene.shown().next()?;
     let mut section = Section::titled("scenarios", words.scenarios_title());
-    let points = sides(scene, &duo).map(by_threads);
+    let points = duo.both.map(by_threads);
     if let [Some(before), Some(after)] = points.each_ref().map(|points| fit(points)) {
         section
             .tables

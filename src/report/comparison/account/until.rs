@@ -6,7 +6,7 @@ use crate::report::section::Section;
 
 use super::figure::Figure;
 use super::goal::Goal;
-use super::rows::{Line, columns, line, over_pairs, sides};
+use super::rows::{Line, columns, line, over_pairs};
 use super::search;
 
 messages! {
@@ -36,7 +36,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
         let mut lines: Vec<Line> = Vec::new();
         lines.extend(is_first.then(|| search::line(scene)));
         lines.extend(TIMES.iter().map(|figure| line(scene, duo, figure)));
-        lines.extend(goals(scene, duo).iter().map(|goal| line(scene, duo, goal)));
+        lines.extend(goals(duo).iter().map(|goal| line(scene, duo, goal)));
         lines
     });
     Some(Section {
@@ -45,8 +45,10 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     })
 }
 
-fn goals(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Goal> {
-    let both = sides(scene, duo);
-    let equal = Goal::equal_loss(both);
-    equal.into_iter().chain(Goal::targets(both[1])).collect()
+fn goals(duo: &Duo<'_, '_>) -> Vec<Goal> {
+    let equal = Goal::equal_loss(duo.both);
+    equal
+        .into_iter()
+        .chain(Goal::targets(duo.both[1]))
+        .collect()
 }

@@ -1,13 +1,13 @@
 //! Validation: fewer samples told apart from faster ones.
 
-use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::scene::{At, Duo, Scene};
 use crate::report::language::messages;
 use crate::report::section::Section;
 use crate::report::table::Entry;
 
-use super::figure::{At, Figure};
+use super::figure::Figure;
 use super::passes;
-use super::rows::{Line, Measure, columns, line, over_pairs, plain, sides};
+use super::rows::{Line, Measure, columns, line, over_pairs, plain};
 use super::spread::{over_blocks, quotient};
 
 messages! {
@@ -39,14 +39,16 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
 
 fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Line> {
     let words = scene.words;
-    let both = sides(scene, duo);
-    if both
+    if duo
+        .both
         .iter()
         .all(|at| Figure::Validation.runs(*at).is_empty())
     {
         return Vec::new();
     }
-    let passes = both.map(|at| passes::of(at, at.cell.runs.first().map_or(0, |run| run.seed)));
+    let passes = duo
+        .both
+        .map(|at| passes::of(at, at.cell.runs.first().map_or(0, |run| run.seed)));
     let count = |value: f64| words.count(value as usize);
     let dash = |value| Entry::shown(value, count);
     let whole = |value: Option<f64>| match value {
@@ -54,7 +56,7 @@ fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Line> {
         None => Entry::text(words.validation_whole_split()),
     };
     let set = words.validation_set();
-    let (batches, samples) = (both.map(passes::batches), both.map(passes::samples));
+    let (batches, samples) = (duo.both.map(passes::batches), duo.both.map(passes::samples));
     let counted = words.validation_counted();
     vec![
         line(scene, duo, &Figure::Validation),
@@ -70,11 +72,10 @@ fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Line> {
 /// many it sees.
 fn sentence(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     let words = scene.words;
-    let both = sides(scene, duo);
-    let [before, after] = both.map(|at: At<'_, '_>| passes::samples(at));
+    let [before, after] = duo.both.map(|at: At<'_, '_>| passes::samples(at));
     let amount = after? / before?;
     let label = format!("{} per sample", duo.pair.after);
-    let runs = both.map(|at| Figure::PassSample.runs(at));
+    let runs = duo.both.map(|at| Figure::PassSample.runs(at));
     let pace = over_blocks(&label, &runs, &quotient)?;
     Some(words.validation_split(
         words.ratio(amount * pace.value),

@@ -74,7 +74,7 @@ fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Line {
         _ => words.judgement(judgement),
     };
     let detectable = judgement.detectable.map(|effect| effect * 100.0);
-    let times = Held::of(scene, duo, &Figure::SampleTime).medians;
+    let times = Held::of(duo, &Figure::SampleTime).medians;
     let time = |time: &Option<_>| interval_or_dash(words, Kind::Milliseconds, time.as_ref());
     let mut fields = times.each_ref().map(time).to_vec();
     fields.extend([

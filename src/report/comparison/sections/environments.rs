@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::compare::{FieldClass, Origin, Side};
 use crate::report::comparison::head::short;
 use crate::report::comparison::scene::Scene;
+use crate::report::judged::distinct;
 use crate::report::language::messages;
 use crate::report::section::Section;
 use crate::report::table::Table;
@@ -90,7 +91,7 @@ fn facts(scene: &Scene<'_>, is_before: bool) -> Vec<(String, String)> {
         &comparison.after
     };
     let cells = scene.duos();
-    let cells = cells.map(|duo| if is_before { duo.before } else { duo.after });
+    let cells = cells.map(|duo| duo.both[usize::from(!is_before)].cell);
     let runs: Vec<&BlockRow> = cells.flat_map(|cell| cell.counted.clone()).collect();
     let ids: BTreeSet<&str> = runs.iter().map(|run| &*run.env_id).collect();
     let field = |names: &[&str]| fields(side, &ids, names);
@@ -128,16 +129,15 @@ fn facts(scene: &Scene<'_>, is_before: bool) -> Vec<(String, String)> {
 
 /// Values of some fields, in all environments of a side, each combination once.
 fn fields(side: &Side, ids: &BTreeSet<&str>, names: &[&str]) -> String {
-    let mut found: Vec<String> = Vec::new();
     let known = ids.iter().filter_map(|id| side.set.environments.get(*id));
-    for of in known {
+    let texts = known.map(|of| {
         let all = [&of.must_match, &of.warn, &of.info];
         let value = |name: &&str| all.iter().find_map(|fields| fields.get(*name)).cloned();
-        let values: Vec<String> = names.iter().filter_map(value).collect();
-        let text = values.join(", ");
-        if !text.is_empty() && !found.contains(&text) {
-            found.push(text);
-        }
-    }
-    found.join("; ")
+        names
+            .iter()
+            .filter_map(value)
+            .collect::<Vec<_>>()
+            .join(", ")
+    });
+    distinct(texts.filter(|text| !text.is_empty())).join("; ")
 }

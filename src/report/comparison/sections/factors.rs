@@ -143,8 +143,8 @@ fn settings(scene: &Scene<'_>, changes: &BTreeMap<Change<'_>, usize>) -> String 
 fn both(scene: &Scene<'_>, value: fn(&Cell<'_>) -> Option<String>) -> (Vec<String>, Vec<String>) {
     let (mut before, mut after) = (BTreeSet::new(), BTreeSet::new());
     for duo in scene.duos() {
-        before.extend(value(duo.before));
-        after.extend(value(duo.after));
+        before.extend(value(duo.both[0].cell));
+        after.extend(value(duo.both[1].cell));
     }
     (before.into_iter().collect(), after.into_iter().collect())
 }

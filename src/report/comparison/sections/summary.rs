@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::base::statistics::geometric_mean;
 use crate::base::text::capitalised;
 use crate::compare::{MatrixJudgement, QualityChange, QualityVerdict, Ratio, Verdict};
 use crate::report::comparison::Words;
@@ -9,7 +10,7 @@ use crate::report::comparison::account::figure::{Figure, Kind};
 use crate::report::comparison::account::goal::Goal;
 use crate::report::comparison::account::qualities;
 use crate::report::comparison::account::rows::{
-    Held, Measure, Shown, direction, interval, is_comparable, sides,
+    Held, Measure, Shown, direction, interval, is_comparable,
 };
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
@@ -143,12 +144,12 @@ fn of_matrix(scene: &Scene<'_>, matrix: &MatrixJudgement) -> String {
 fn rows(scene: &Scene<'_>) -> Vec<Row> {
     let mut rows: Vec<Row> = time(scene).into_iter().collect();
     rows.extend(FIGURES.iter().filter_map(|figure| {
-        let found = scene.duos().map(|duo| Held::of(scene, &duo, figure));
+        let found = scene.duos().map(|duo| Held::of(&duo, figure));
         of_figure(scene, figure, &found.collect::<Vec<_>>())
     }));
     if let (Some(duo), true) = (scene.duos().next(), is_one(scene)) {
-        let goal = Goal::equal_loss(sides(scene, &duo));
-        rows.extend(goal.and_then(|goal| of_figure(scene, &goal, &[Held::of(scene, &duo, &goal)])));
+        let goal = Goal::equal_loss(duo.both);
+        rows.extend(goal.and_then(|goal| of_figure(scene, &goal, &[Held::of(&duo, &goal)])));
     }
     let columns = scene.after.set.plan.columns.iter();
     let metrics = columns.filter(|column| column.direction != Direction::None);
@@ -173,10 +174,7 @@ fn time(scene: &Scene<'_>) -> Option<Row> {
     let words = scene.words;
     let figure = Figure::SampleTime;
     let duos: Vec<Duo<'_, '_>> = scene.duos().collect();
-    let found: Vec<Held> = duos
-        .iter()
-        .map(|duo| Held::of(scene, duo, &figure))
-        .collect();
+    let found: Vec<Held> = duos.iter().map(|duo| Held::of(duo, &figure)).collect();
     let change = match (&scene.comparison.matrix, duos.as_slice()) {
         (_, [only]) => {
             let judgement = &only.pair.judgement;
@@ -316,10 +314,8 @@ fn counted(words: Words, found: &[&QualityChange]) -> String {
 /// The geometric means of both sides; `None` for no values, or where one is not positive.
 fn means(values: &[[f64; 2]]) -> Option<[f64; 2]> {
     let mean = |side: usize| {
-        let logs: f64 = values.iter().map(|both| both[side].ln()).sum();
-        let mean = (logs / values.len() as f64).exp();
-        // ln of zero is −∞ and of less is NaN; of no values 0 ÷ 0.
-        (mean.is_finite() && mean > 0.0).then_some(mean)
+        let values: Vec<f64> = values.iter().map(|both| both[side]).collect();
+        geometric_mean(&values).filter(|mean| mean.is_finite())
     };
     Some([mean(0)?, mean(1)?])
 }

@@ -1,6 +1,7 @@
 //! Shares of a profiled step by category of operation: one row, and one bar, per cell.
 
 use crate::base::units::human;
+use crate::report::judged::first_of;
 use crate::report::number::Provenance;
 use crate::report::plot::SERIES;
 use crate::report::sections::plots::PlotContext;
@@ -93,16 +94,9 @@ pub(super) fn plots(view: &View<'_>, all: &[Profiled<'_, '_>]) -> Vec<PlotContex
 
 fn caption(merged: &[usize], bars: usize) -> String {
     let names: Vec<&str> = merged.iter().map(|&place| CATEGORIES[place]).collect();
-    let rest = if names.is_empty() {
-        String::new()
-    } else {
-        format!(" The rest: {}.", names.join(", "))
-    };
-    let cut = if bars > BARS {
-        format!(" The first {BARS} of {bars} profiled cells.")
-    } else {
-        String::new()
-    };
+    let rest = (!names.is_empty()).then(|| format!(" The rest: {}.", names.join(", ")));
+    let rest = rest.unwrap_or_default();
+    let cut = first_of(BARS, bars, "profiled cells");
     format!(
         "Derived: times of the operations of a category, forward and backward, over the profiled step, which stands at \
          the end of the bar.{rest}{cut}"

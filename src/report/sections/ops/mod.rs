@@ -53,14 +53,11 @@ fn note(view: &View<'_>, all: &[Profiled<'_, '_>], shown: usize) -> String {
         "extra step",
     );
     let first_shown = if has_baseline { "baseline" } else { "slowest" };
-    let which = if shown < all.len() {
-        format!(
-            " In detail: the {first_shown} and the fastest of {}; all are in ops.csv.",
-            count(all.len(), "profiled cell")
-        )
-    } else {
-        String::new()
-    };
+    let which = (shown < all.len()).then(|| {
+        let all = count(all.len(), "profiled cell");
+        format!(" In detail: the {first_shown} and the fastest of {all}; all are in ops.csv.")
+    });
+    let which = which.unwrap_or_default();
     format!(
         "Profiled in {steps} after everything else of a first-block run (n = 1), each operation timed by itself. \
          Timing costs something: the ratio of a profiled to an ordinary step of the same run says how much.{which}"

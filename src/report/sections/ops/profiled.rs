@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::report::number::to_hundred;
 use crate::report::sections::shares::Parts;
 use crate::report::view::{Cell, View};
-use crate::results::{OpRecord, RESIDUAL};
+use crate::results::{OpRecord, RESIDUAL, by_key};
 
 /// The profile of a cell: that of its first seed that has one.
 pub(super) struct Profiled<'v, 'a> {
@@ -69,10 +69,7 @@ pub(super) fn category(record: &OpRecord) -> &'static str {
 impl<'v, 'a> Profiled<'v, 'a> {
     /// The profiled cells in plan order. A profile of other code than the cell's rows is of no use here.
     pub(super) fn all(view: &'v View<'a>) -> Vec<Self> {
-        let mut by_key: BTreeMap<&str, Vec<&OpRecord>> = BTreeMap::new();
-        for record in &view.set.ops {
-            by_key.entry(&record.key).or_default().push(record);
-        }
+        let by_key = by_key(&view.set.ops, |record| &record.key);
         let of_cell = |cell: &'v Cell<'a>| {
             let rows = by_key.get(&*cell.info.key)?;
             let code = cell.info.code_hash.as_deref();

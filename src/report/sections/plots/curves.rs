@@ -6,8 +6,8 @@ use crate::base::text::{capitalised, kebab_case};
 use crate::event::EpochRow;
 use crate::report::measure::Measure;
 use crate::report::plot::{Point, PointPlot, SERIES, ScaleKind, Series};
-use crate::report::sections::tasks::grouped;
 use crate::report::view::{Cell, View};
+use crate::results::grouped;
 
 use super::{PlotContext, band};
 

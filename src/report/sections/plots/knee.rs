@@ -4,6 +4,7 @@ use crate::report::plot::SERIES;
 use crate::report::sections::batch_curve::{AXIS, knee, tolerance};
 use crate::report::sections::sweep::{Sweep, sweeps};
 use crate::report::view::View;
+use crate::results::grouped;
 
 /// One guide for each batch size at which some curve has its knee: the smallest within a few percent of its best.
 pub(super) fn guides(view: &View<'_>) -> Vec<(f64, String)> {
@@ -11,26 +12,19 @@ pub(super) fn guides(view: &View<'_>) -> Vec<(f64, String)> {
     shown.retain(Sweep::is_curve);
     shown.truncate(SERIES);
     let is_one = shown.len() == 1;
-    let mut guides: Vec<(f64, Vec<String>)> = Vec::new();
-    for sweep in &shown {
-        let Some(knee) = knee(sweep, tolerance(view)) else {
-            continue;
-        };
+    let knees = shown.iter().filter_map(|sweep| {
+        let knee = knee(sweep, tolerance(view))?;
         let mut cells = sweep.cells.iter();
-        let Some((_, size)) = cells.find(|(cell, _)| cell.info.key == knee.cell.info.key) else {
-            continue;
-        };
-        // The same size in several curves is the same number.
-        match guides.iter_mut().find(|(at, _)| at.total_cmp(size).is_eq()) {
-            Some((_, names)) => names.push(sweep.name(view)),
-            None => guides.push((*size, vec![sweep.name(view)])),
-        }
-    }
-    guides.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let text = |names: &[String]| match names {
-        [name] if !is_one => format!("knee: {name}"),
+        let (_, size) = cells.find(|(cell, _)| cell.info.key == knee.cell.info.key)?;
+        Some((*size, sweep))
+    });
+    // The same size in several curves is the same number.
+    let mut guides = grouped(knees, |(size, _)| size.to_bits());
+    guides.sort_by(|a, b| a[0].0.total_cmp(&b[0].0));
+    let text = |knees: &[(f64, &Sweep<'_, '_>)]| match knees {
+        [(_, sweep)] if !is_one => format!("knee: {}", sweep.name(view)),
         _ => "knee".to_owned(),
     };
-    let guides = guides.into_iter();
-    guides.map(|(size, names)| (size, text(&names))).collect()
+    let guides = guides.iter();
+    guides.map(|knees| (knees[0].0, text(knees))).collect()
 }

@@ -8,8 +8,8 @@ use crate::report::measure::Measure;
 use crate::report::plot::{DotPlot, DotRow, POINTS, Point, PointPlot, SERIES, ScaleKind, Series};
 use crate::report::sections::batch_curve::{AXIS, tolerance};
 use crate::report::sections::speed;
-use crate::report::sections::tasks::grouped;
 use crate::report::view::{Cell, View};
+use crate::results::grouped;
 
 use super::{PlotContext, band, knee};
 

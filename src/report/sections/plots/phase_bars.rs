@@ -1,5 +1,6 @@
 //! Shares of the phases, one stacked bar per cell.
 
+use crate::report::judged::first_of;
 use crate::report::sections::phases::{breakdown, names, present};
 use crate::report::sections::shares;
 use crate::report::view::View;
@@ -23,10 +24,7 @@ pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
     let parts = phases.iter().map(|&place| names[place].to_owned());
     let about = "Shares of the phases of a step by cell";
     let plot = shares::plot(about, "mean step", parts.collect(), bars.collect());
-    let cut = match found.len() {
-        all if all > BARS => format!(" The first {BARS} of {all} cells."),
-        _ => String::new(),
-    };
+    let cut = first_of(BARS, found.len(), "cells");
     vec![PlotContext {
         id: "phases".to_owned(),
         title: "Where a step's time goes".to_owned(),
