@@ -4,7 +4,8 @@ use std::rc::Rc;
 
 use super::LossSpec;
 use crate::ops::{
-    KernelLoss, Kernels, Pass, PathBatch, Result, SignatureLoss, Var, kernel_loss, signature_loss,
+    KernelLoss, Kernels, Pass, PathBatch, RbfStatistic, Result, SignatureLoss, Var, kernel_loss,
+    signature_loss,
 };
 
 /// A loss on paths, with all terms that depend only on the real paths precomputed.
@@ -49,9 +50,11 @@ impl LossSpec {
     pub fn against(&self, real: &PathBatch) -> Option<PathLoss> {
         match self {
             Self::TStatistic(spec) => Some(spec.against(real)),
-            Self::SignatureScoring(spec) => Some(spec.against(real)),
-            Self::TruncatedMmd(spec) => Some(spec.against(real)),
-            Self::SimplifiedScoring(spec) => Some(spec.against(real)),
+            Self::SignatureScoring(spec) => Some(spec.against(RbfStatistic::Scoring, real)),
+            Self::TruncatedMmd(spec) => Some(spec.against(RbfStatistic::TruncatedMmd, real)),
+            Self::SimplifiedScoring(spec) => {
+                Some(spec.against(RbfStatistic::SimplifiedScoring, real))
+            }
             Self::KernelScoring(spec) => Some(spec.against(real)),
             Self::KernelMmd(spec) => Some(spec.against(real)),
             _ => None,
