@@ -26,7 +26,7 @@ pub use digits::DigitsSpec;
 pub use error::DatasetError;
 pub use faults::Faults;
 pub use fingerprint::FingerprintCache;
-pub use form::{DatasetFacts, Features, NoiseFloor, Target};
+pub use form::{DatasetFacts, Features, ImageSize, NoiseFloor, Target};
 pub use image_folder::{AugmentSpec, GenerateSpec, ImageFolderSpec};
 pub use mnist::MnistSpec;
 pub use normalisation::{Normalisation, Scale};

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::split::{take_stratified, validation_rows};
 use super::table::gather;
 use super::{
-    Dataset, DatasetError, DatasetFacts, Features, FingerprintCache, Normalisation, OpenDataset,
-    SampleMut, SamplesMut, Splits, Target,
+    Dataset, DatasetError, DatasetFacts, Features, FingerprintCache, ImageSize, Normalisation,
+    OpenDataset, SampleMut, SamplesMut, Splits, Target,
 };
 use crate::base::Seed;
 
@@ -122,11 +122,11 @@ fn find(folder: &Path, name: &str) -> Result<PathBuf, DatasetError> {
 }
 
 fn form(dimensions: &[usize]) -> Features {
-    Features::Image {
+    Features::Image(ImageSize {
         height: dimensions[1],
         width: dimensions[2],
         channels: 1,
-    }
+    })
 }
 
 fn classes(labels: &[u32]) -> usize {
