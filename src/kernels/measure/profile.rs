@@ -92,12 +92,12 @@ pub(super) struct StepRecord {
 }
 
 pub(super) struct Operation {
-    name: &'static str,
-    layer: String,
+    pub(super) name: &'static str,
+    pub(super) layer: String,
     pub(super) phase: Option<Phase>,
-    forward: (Instant, Instant),
+    pub(super) forward: (Instant, Instant),
     pub(super) backward: Option<(Instant, Instant)>,
-    cost: OpCost,
+    pub(super) cost: OpCost,
     pub(super) retained_bytes: u64,
 }
 
@@ -114,25 +114,6 @@ impl StepRecord {
             start,
             operations: Vec::new(),
             laps: Vec::new(),
-        }
-    }
-}
-
-impl Operation {
-    pub(super) fn forward(
-        name: &'static str,
-        layer: String,
-        forward: (Instant, Instant),
-        cost: OpCost,
-    ) -> Self {
-        Self {
-            name,
-            layer,
-            phase: None,
-            forward,
-            backward: None,
-            cost,
-            retained_bytes: 0,
         }
     }
 }

@@ -97,10 +97,15 @@ impl Profiler {
         let layer = owned.unwrap_or_else(|| state.scope.clone());
         let start = state.free;
         let id = OpId(state.step.operations.len());
-        state
-            .step
-            .operations
-            .push(Operation::forward(name, layer, (start, end), cost));
+        state.step.operations.push(Operation {
+            name,
+            layer,
+            phase: None,
+            forward: (start, end),
+            backward: None,
+            cost,
+            retained_bytes: 0,
+        });
         state.free = Instant::now();
         id
     }
