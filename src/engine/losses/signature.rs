@@ -1,14 +1,9 @@
 //! Rules on a Gaussian kernel of signatures.
 
-use std::rc::Rc;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::PathLoss;
-use crate::ops::{PathBatch, RbfStatistic, SignatureLoss};
-
-/// A rule on `k(u, w) = exp(−‖s(u) − s(w)‖²/(2σ²))` with s the depth-4 signature; [`RbfStatistic`] has the rules.
+/// A rule on `k(u, w) = exp(−‖s(u) − s(w)‖²/(2σ²))` with s the depth-4 signature; [`crate::ops::RbfStatistic`] has the rules.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct SignatureSpec {
@@ -20,13 +15,5 @@ pub struct SignatureSpec {
 impl Default for SignatureSpec {
     fn default() -> Self {
         Self { sigma: 1.0 }
-    }
-}
-
-impl SignatureSpec {
-    /// The loss against `real`, whose signatures are precomputed here.
-    pub fn against(&self, statistic: RbfStatistic, real: &PathBatch) -> PathLoss {
-        let loss = SignatureLoss::rbf(statistic, self.sigma, real);
-        PathLoss::Signature(Rc::new(loss))
     }
 }

@@ -17,11 +17,11 @@ use crate::layers::Init;
 use crate::loader::Batch;
 use crate::losses::{LossSpec, NoiseMseSpec};
 use crate::models::{DdpmUnetSpec, Unet};
-use crate::ops::{Kernels, Module, Pass, Result, Var};
+use crate::ops::{Kernels, Module, Pass, Result, Var, mse};
 
 pub(super) struct Diffusion<D: Kernels> {
     pub(super) model: Unet<D>,
-    loss: NoiseMseSpec,
+    label_dropout: f64,
     pub(super) schedule: NoiseSchedule,
     pub(super) image: ImageSize,
     /// Also the label that stands for "no class".
@@ -58,7 +58,7 @@ impl<D: Kernels> Diffusion<D> {
         let mut init = init.convolving_by(parts.convolution);
         Ok(Self {
             model: model.build(&mut init, image.channels, classes)?,
-            loss: loss.clone(),
+            label_dropout: loss.label_dropout,
             schedule: NoiseSchedule::cosine(loss.timesteps),
             image,
             classes,
@@ -91,7 +91,7 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
             Draw::Training(place) => {
                 let at = [place.epoch, place.step];
                 let rng = self.seed.stream_at(Purpose::Noise, &at);
-                (rng, self.loss.label_dropout)
+                (rng, self.label_dropout)
             }
             Draw::Evaluation(index) => (self.seed.stream_at(Purpose::Evaluation, &[index]), 0.0),
         };
@@ -152,7 +152,7 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
     }
 
     fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, inputs: &Noised<D>) -> Result<Var<D>> {
-        self.loss.loss(pass, output, &inputs.noise)
+        mse(pass, output, &inputs.noise)
     }
 
     fn assess(

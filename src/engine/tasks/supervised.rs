@@ -269,14 +269,11 @@ impl Workload for MlpSpec {
         let row = Features::Vector { len };
         let mut model = |outputs| self.build(&mut init, len, outputs);
         match (parts.loss, parts.target) {
-            (LossSpec::Mse(loss), Target::Values { len }) => {
-                let loss = loss.clone();
-                let goal = Values { loss, len };
-                Ok(supervised(device, model(len)?, goal, row, seed))
+            (LossSpec::Mse(_), Target::Values { len }) => {
+                Ok(supervised(device, model(len)?, Values { len }, row, seed))
             }
-            (LossSpec::CrossEntropy(loss), Target::Class { classes }) => {
-                let loss = loss.clone();
-                let goal = Classes { loss, classes };
+            (LossSpec::CrossEntropy(_), Target::Class { classes }) => {
+                let goal = Classes { classes };
                 Ok(supervised(device, model(classes)?, goal, row, seed))
             }
             _ => Err(TaskError::misfit(parts)),
