@@ -287,7 +287,7 @@ pub trait Dataset: Send + Sync {
         sample: SampleMut<'_>,
     ) -> Result<(), DatasetError>;
 
-    /// Writes `rows` to `samples`, not augmented. Datasets in memory copy them without a call per row.
+    /// Writes `rows` to `samples`, not augmented, by one call for all of them.
     ///
     /// # Errors
     /// As [`Self::read`], for the first row that cannot be read.
