@@ -77,8 +77,8 @@ impl OptimizerSpec {
     /// The optimizer, with empty state.
     pub fn build<D: Kernels>(&self) -> Optimizer<D> {
         match self {
-            Self::Adam(spec) => Optimizer::Adam(adam::Adam::coupled(spec)),
-            Self::AdamW(spec) => Optimizer::Adam(adam::Adam::decoupled(spec)),
+            Self::Adam(spec) => Optimizer::Adam(adam::Adam::new(spec, false)),
+            Self::AdamW(spec) => Optimizer::Adam(adam::Adam::new(spec, true)),
             Self::Sgd(spec) => Optimizer::Sgd(sgd::Sgd::new(spec)),
         }
     }
