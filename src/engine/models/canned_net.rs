@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::too_small;
 use crate::datasets::PathProcess;
 use crate::device::Backend;
 use crate::layers::{Init, Linear, linear_count};
@@ -50,12 +51,7 @@ impl Default for CannedNetSpec {
 impl CannedNetSpec {
     /// Invalid values that the types allow, as sentences about their keys; empty if all are valid.
     pub fn check(&self) -> Vec<String> {
-        let mut mistakes = Vec::new();
-        for (name, value) in [("hidden", self.hidden), ("augment", self.augment)] {
-            if value == 0 {
-                mistakes.push(format!("`{name}` must be at least 1"));
-            }
-        }
+        let mut mistakes = too_small(&[("hidden", self.hidden, 1), ("augment", self.augment, 1)]);
         let deepest = SignatureSize::LARGEST_DEPTH;
         if !(1..=deepest).contains(&self.depth) {
             mistakes.push(format!(

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::too_small;
 use crate::device::Backend;
 use crate::layers::{Init, Linear, linear_count};
 use crate::ops::{
@@ -31,11 +32,7 @@ impl Default for NeuralSdeSpec {
 impl NeuralSdeSpec {
     /// Invalid values that the types allow, as sentences about their keys; empty if all are valid.
     pub fn check(&self) -> Vec<String> {
-        let mut mistakes = Vec::new();
-        if self.hidden == 0 {
-            mistakes.push("`hidden` must be at least 1".to_owned());
-        }
-        mistakes
+        too_small(&[("hidden", self.hidden, 1)])
     }
 
     /// The model with initial values from `init`.

@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DenoiserSize, EMBEDDING_BOUND, concat, dense_flops, swish_flops, too_small};
+use super::{DenoiserSize, EMBEDDING_BOUND, concat, dense_flops, swish_flops};
 use crate::device::Backend;
 use crate::layers::{Embedding, Init, Linear, linear_count};
+use crate::models::too_small;
 use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Result, Var};
 
 /// Units of the layer over the event's numbers.

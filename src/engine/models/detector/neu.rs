@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     DenoiserSize, DenseNorm, EMBEDDING_BOUND, concat, dense_flops, dense_norm_flops, swish_flops,
-    too_small,
 };
 use crate::device::Backend;
 use crate::layers::{Embedding, Init, Linear, linear_count};
+use crate::models::too_small;
 use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Result, Var};
 
 /// The denoiser of detector signals after the work of report 004 ("neu"): layer norms, residual blocks, dropout.

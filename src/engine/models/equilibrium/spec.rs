@@ -3,9 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Solver;
 use crate::layers::linear_count;
-use crate::ops::{Activation, AttentionKind};
+use crate::ops::{Activation, AttentionKind, Damping};
 
 /// A classifier at the fixed point of one weight-tied attention block, found by damped iteration.
 ///
@@ -88,9 +87,9 @@ impl EquilibriumSpec {
         broken.map(|(_, mistake)| mistake.to_owned()).collect()
     }
 
-    /// The solver.
-    pub fn solver(&self) -> Solver {
-        Solver {
+    /// The iteration.
+    pub fn damping(&self) -> Damping {
+        Damping {
             iterations: self.iterations,
             gamma: self.gamma as f32,
             tolerance: self.tolerance,
