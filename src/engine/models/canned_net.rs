@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::too_small;
 use crate::datasets::PathProcess;
 use crate::device::Backend;
-use crate::layers::{Init, Linear, linear_count};
+use crate::layers::{Init, Linear};
 use crate::ops::{
     Kernels, Module, Parameter, Pass, Path, Result, SignatureSize, Var, pointwise_network,
     signature_projection,
@@ -81,14 +81,6 @@ impl CannedNetSpec {
         })
     }
 
-    /// Number of values of all parameters.
-    pub fn parameter_count(&self) -> usize {
-        linear_count(INPUTS, self.hidden)
-            + linear_count(self.hidden, self.hidden)
-            + linear_count(self.hidden, self.augment)
-            + linear_count(self.signature(1, 2).entries(), 1)
-    }
-
     /// Floating-point operations of a forward pass of one path of `points` points, as the operations count them.
     pub fn forward_flops(&self, points: usize) -> f64 {
         let linear = |inputs: usize, outputs: usize| points * (2 * inputs + 1) * outputs;
@@ -146,10 +138,16 @@ impl<D: Backend> Module<D> for CannedNet<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::reference::init;
+    use crate::ops::{count_parameters, testing};
+
+    fn count(spec: &CannedNetSpec) -> usize {
+        count_parameters(&mut spec.build(&mut init(&testing::device())).unwrap())
+    }
 
     #[test]
     fn the_paper_size_has_the_paper_count() {
-        assert_eq!(CannedNetSpec::default().parameter_count(), 199);
+        assert_eq!(count(&CannedNetSpec::default()), 199);
     }
 
     #[test]
@@ -161,7 +159,7 @@ mod tests {
             ..CannedNetSpec::default()
         };
         // 15 + 30 + 6, and 3 + 9 + 27 + 81 entries with a bias.
-        assert_eq!(spec.parameter_count(), 51 + 121);
+        assert_eq!(count(&spec), 51 + 121);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::{
     DenoiserSize, DenseNorm, EMBEDDING_BOUND, concat, dense_flops, dense_norm_flops, swish_flops,
 };
 use crate::device::Backend;
-use crate::layers::{Embedding, Init, Linear, linear_count};
+use crate::layers::{Embedding, Init, Linear};
 use crate::models::too_small;
 use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Result, Var};
 
@@ -85,20 +85,6 @@ impl DetectorNeuSpec {
             out: Linear::xavier(init, hidden, size.voxels)?,
             dropout: self.dropout as f32,
         })
-    }
-
-    /// Number of values of all parameters.
-    pub fn parameter_count(&self, size: DenoiserSize) -> usize {
-        let (hidden, half, time) = (self.hidden, self.hidden / 2, self.time_embedding);
-        let normed = |inputs, outputs| linear_count(inputs, outputs) + 2 * outputs;
-        let blocks = self.block_sizes().into_iter().flatten();
-        size.timesteps * time
-            + 2 * linear_count(time, time)
-            + normed(size.phi, half)
-            + normed(half, half)
-            + normed(size.voxels, hidden)
-            + blocks.map(|(i, o)| normed(i, o)).sum::<usize>()
-            + linear_count(hidden, size.voxels)
     }
 
     /// Floating-point operations of a forward pass of one sample without dropout, as the operations count them.
