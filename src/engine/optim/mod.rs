@@ -46,18 +46,6 @@ impl Default for OptimizerSpec {
 }
 
 impl OptimizerSpec {
-    /// Every kind, in the order in which `fieldtrial list optimizers` shows them.
-    pub const KINDS: [&'static str; 3] = ["adam", "adamw", "sgd"];
-
-    /// The kind, as written in a manifest.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Adam(_) => "adam",
-            Self::AdamW(_) => "adamw",
-            Self::Sgd(_) => "sgd",
-        }
-    }
-
     /// The full learning rate, before the schedule.
     pub fn lr(&self) -> f64 {
         match self {
