@@ -127,10 +127,6 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    pub(super) fn steps(&self) -> usize {
-        self.sums.steps
-    }
-
     pub(super) fn add(&mut self, step: &StepRecord) {
         self.sums.steps += 1;
         let end = step.laps.last().map_or(step.start, |lap| lap.end);

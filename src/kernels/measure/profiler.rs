@@ -61,11 +61,6 @@ impl Profiler {
         }))
     }
 
-    /// Number of steps recorded.
-    pub fn steps(&self) -> usize {
-        self.state().totals.steps()
-    }
-
     /// Enters the submodule `name` of the running module; pass the result to [`Self::leave`].
     pub fn enter(&self, name: impl Display) -> usize {
         let mut state = self.state();
