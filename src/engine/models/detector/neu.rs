@@ -80,7 +80,10 @@ impl DetectorNeuSpec {
             blocks: self
                 .block_sizes()
                 .into_iter()
-                .map(|sizes| layers(init, &sizes))
+                .map(|sizes| {
+                    let layer = |(inputs, outputs)| DenseNorm::new(init, inputs, outputs);
+                    sizes.into_iter().map(layer).collect()
+                })
                 .collect::<Result<_, _>>()?,
             out: Linear::xavier(init, hidden, size.voxels)?,
             dropout: self.dropout as f32,
@@ -110,14 +113,6 @@ impl DetectorNeuSpec {
             .chain(others)
             .collect()
     }
-}
-
-fn layers<D: Kernels>(
-    init: &mut Init<'_, D>,
-    sizes: &[(usize, usize)],
-) -> Result<Vec<DenseNorm<D>>> {
-    let layer = |(inputs, outputs): &(usize, usize)| DenseNorm::new(init, *inputs, *outputs);
-    sizes.iter().map(layer).collect()
 }
 
 /// The new model; see [`DetectorNeuSpec`].
