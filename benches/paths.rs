@@ -15,8 +15,7 @@ use fieldtrial::device::Backend;
 use fieldtrial::layers::Init;
 use fieldtrial::loader::Batch;
 use fieldtrial::losses::{
-    KernelMmdSpec, KernelScoringSpec, LossSpec, SignatureScoringSpec, SimplifiedScoringSpec,
-    TStatisticSpec, TruncatedMmdSpec,
+    KernelMmdSpec, KernelScoringSpec, LossSpec, SignatureSpec, TStatisticSpec,
 };
 use fieldtrial::measure::Stopwatch;
 use fieldtrial::models::{CannedNetSpec, EquilibriumSpec, ModelSpec, NeuralSdeSpec};
@@ -53,7 +52,7 @@ fn real() -> Vec<f32> {
 
 fn loss(id: &str) -> LossSpec {
     match id {
-        "a2" => LossSpec::SignatureScoring(SignatureScoringSpec::default()),
+        "a2" => LossSpec::SignatureScoring(SignatureSpec::default()),
         "a3" => LossSpec::KernelMmd(KernelMmdSpec::default()),
         "b1" => LossSpec::KernelScoring(KernelScoringSpec::default()),
         "b2" => LossSpec::KernelMmd(KernelMmdSpec {
@@ -62,8 +61,8 @@ fn loss(id: &str) -> LossSpec {
             paths: Some(4),
             ..KernelMmdSpec::default()
         }),
-        "b4" => LossSpec::TruncatedMmd(TruncatedMmdSpec::default()),
-        "b5" => LossSpec::SimplifiedScoring(SimplifiedScoringSpec::default()),
+        "b4" => LossSpec::TruncatedMmd(SignatureSpec::default()),
+        "b5" => LossSpec::SimplifiedScoring(SignatureSpec::default()),
         _ => LossSpec::TStatistic(TStatisticSpec::default()),
     }
 }

@@ -1,6 +1,6 @@
 //! Planning inputs without files, so that planning is tested on text alone.
 
-use fieldtrial::datasets::{DatasetError, DatasetFacts, DatasetSpec, Features, Target};
+use fieldtrial::datasets::{DatasetError, DatasetFacts, DatasetSpec, Features, ImageSize, Target};
 use fieldtrial::device::{DeviceFacts, DeviceKind};
 use fieldtrial::plan::{DeviceAnswer, PlanInputs};
 
@@ -21,10 +21,12 @@ pub(crate) fn inputs_of(
 
 #[expect(clippy::too_many_lines, reason = "a list of all kinds")]
 fn facts(dataset: &DatasetSpec, validation_fraction: f64) -> Result<DatasetFacts, DatasetError> {
-    let image = |size| Features::Image {
-        height: size,
-        width: size,
-        channels: 3,
+    let image = |size| {
+        Features::Image(ImageSize {
+            height: size,
+            width: size,
+            channels: 3,
+        })
     };
     let (samples, features, target, fingerprint) = match dataset {
         DatasetSpec::Regression5d(spec) => (

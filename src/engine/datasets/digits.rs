@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use super::split::{take_stratified, validation_rows};
 use super::table::Table;
-use super::{DatasetError, DatasetFacts, Features, Normalisation, OpenDataset, Splits, Target};
+use super::{
+    DatasetError, DatasetFacts, Features, ImageSize, Normalisation, OpenDataset, Splits, Target,
+};
 use crate::base::Seed;
 
 const BYTES: &[u8] = include_bytes!("data/digits.csv.gz");
@@ -21,11 +23,11 @@ const NAME: &str = "digits.csv.gz";
 const SAMPLES: usize = 1797;
 const TEST: usize = 360;
 const CLASSES: usize = 10;
-const FORM: Features = Features::Image {
+const FORM: Features = Features::Image(ImageSize {
     height: 8,
     width: 8,
     channels: 1,
-};
+});
 
 /// The 1,797 embedded 8×8 digits, 10 classes, split 80/20 by class.
 ///

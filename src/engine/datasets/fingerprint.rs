@@ -31,15 +31,15 @@ struct Entry {
 }
 
 /// State of a file; another state means that the file was modified.
-struct State {
-    bytes: u64,
-    modified_ns: u64,
+pub(super) struct State {
+    pub(super) bytes: u64,
+    pub(super) modified_ns: u64,
     /// Whether the file is old enough that any further change shows in its modification time.
-    is_settled: bool,
+    pub(super) is_settled: bool,
 }
 
 impl State {
-    fn of(path: &Path) -> Result<Self, DatasetError> {
+    pub(super) fn of(path: &Path) -> Result<Self, DatasetError> {
         let unreadable = |error| DatasetError::unreadable(path, &error);
         let metadata = fs::metadata(path).map_err(unreadable)?;
         let modified = metadata.modified().map_err(unreadable)?;

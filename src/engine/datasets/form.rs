@@ -2,6 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ops::Shape;
+
+/// The size of an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageSize {
+    /// Height in pixels.
+    pub height: usize,
+    /// Width in pixels.
+    pub width: usize,
+    /// Number of channels.
+    pub channels: usize,
+}
+
+impl ImageSize {
+    /// The shape of a batch in memory, `(B, H, W, C)`.
+    pub fn shape(self, batch: usize) -> Shape {
+        [batch, self.height, self.width, self.channels].into()
+    }
+}
+
 /// The form of one sample's features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -12,14 +32,7 @@ pub enum Features {
         len: usize,
     },
     /// An image, channels last.
-    Image {
-        /// Height in pixels.
-        height: usize,
-        /// Width in pixels.
-        width: usize,
-        /// Number of channels.
-        channels: usize,
-    },
+    Image(ImageSize),
     /// A path in time: a row of times, then a row of values.
     Path {
         /// Points of each row.
@@ -39,11 +52,7 @@ impl Features {
     pub fn len(&self) -> usize {
         match *self {
             Self::Vector { len } => len,
-            Self::Image {
-                height,
-                width,
-                channels,
-            } => height * width * channels,
+            Self::Image(image) => image.shape(1).len(),
             Self::Path { points } => 2 * points,
             Self::Tokens { length, .. } => length + 1,
         }

@@ -26,7 +26,7 @@ pub use digits::DigitsSpec;
 pub use error::DatasetError;
 pub use faults::Faults;
 pub use fingerprint::FingerprintCache;
-pub use form::{DatasetFacts, Features, NoiseFloor, Target};
+pub use form::{DatasetFacts, Features, ImageSize, NoiseFloor, Target};
 pub use image_folder::{AugmentSpec, GenerateSpec, ImageFolderSpec};
 pub use mnist::MnistSpec;
 pub use normalisation::{Normalisation, Scale};
@@ -287,7 +287,7 @@ pub trait Dataset: Send + Sync {
         sample: SampleMut<'_>,
     ) -> Result<(), DatasetError>;
 
-    /// Writes `rows` to `samples`, not augmented. Datasets in memory copy them without a call per row.
+    /// Writes `rows` to `samples`, not augmented, by one call for all of them.
     ///
     /// # Errors
     /// As [`Self::read`], for the first row that cannot be read.

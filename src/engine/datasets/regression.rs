@@ -166,7 +166,7 @@ fn store(drawn: &[f64; COLUMNS], x: &mut [f32]) {
 }
 
 /// Uniform in 0 ≤ u < 1, 53 bits.
-fn uniform(rng: &mut ChaCha8Rng) -> f64 {
+pub(super) fn uniform(rng: &mut ChaCha8Rng) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 

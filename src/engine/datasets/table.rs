@@ -2,7 +2,7 @@
 
 use rand_chacha::ChaCha8Rng;
 
-use super::{Dataset, DatasetError, Features, Normalisation, SampleMut, SamplesMut, Scale, Target};
+use super::{Dataset, DatasetError, Features, Normalisation, SampleMut, Scale, Target};
 
 /// Samples in memory, row-major: used for generators, digits and CSV files.
 #[derive(Debug, Clone)]
@@ -70,41 +70,14 @@ impl Dataset for Table {
         _augmentation: Option<&mut ChaCha8Rng>,
         sample: SampleMut<'_>,
     ) -> Result<(), DatasetError> {
-        self.read_rows(
-            &[row],
-            SamplesMut {
-                features: sample.features,
-                values: sample.values,
-                labels: std::slice::from_mut(sample.label),
-            },
-        )
-    }
-
-    fn read_rows(&self, rows: &[u32], samples: SamplesMut<'_>) -> Result<(), DatasetError> {
-        gather(&self.features, self.form.len(), rows, samples.features);
-        gather(&self.values, self.target.values_len(), rows, samples.values);
-        if self.labels.is_empty() {
-            samples.labels.fill(0);
-        } else {
-            gather(&self.labels, 1, rows, samples.labels);
-        }
+        let row = row as usize;
+        let (features, values) = (sample.features.len(), sample.values.len());
+        let own = &self.features[row * features..][..features];
+        sample.features.copy_from_slice(own);
+        let own = &self.values[row * values..][..values];
+        sample.values.copy_from_slice(own);
+        *sample.label = self.labels.get(row).copied().unwrap_or(0);
         Ok(())
-    }
-}
-
-/// Copies `rows` of a `(…, width)` array to `to`.
-pub(crate) fn gather<T: Copy>(from: &[T], width: usize, rows: &[u32], to: &mut [T]) {
-    if width == 0 {
-        return;
-    }
-    if width == 1 {
-        for (to, &row) in to.iter_mut().zip(rows) {
-            *to = from[row as usize];
-        }
-        return;
-    }
-    for (to, &row) in to.chunks_exact_mut(width).zip(rows) {
-        to.copy_from_slice(&from[row as usize * width..][..width]);
     }
 }
 

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::measure::gpu::GpuTimes;
+
 /// A quality of the trained model, by name; its unit and direction are in the results' columns.
 pub type Metric = BTreeMap<String, Option<f64>>;
 
@@ -136,34 +138,6 @@ pub struct DeviceMemoryTimes {
     pub used_bytes: Option<u64>,
     /// Where they come from.
     pub source: String,
-}
-
-/// State of the GPU during training from its counters (NVML), for the whole device, including other processes. Missing
-/// on the CPU, and where there is no counter.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct GpuTimes {
-    /// Share of the time in which at least one kernel ran, 0 to 100, from the second second of training on.
-    pub busy_share: Option<f64>,
-    /// Mean clock of the multiprocessors.
-    pub clock_mhz: Option<f64>,
-    /// Mean clock of the memory.
-    pub memory_clock_mhz: Option<f64>,
-    /// Highest temperature of the chip.
-    pub temperature_c: Option<f64>,
-    /// Mean power of the board, from the second second of training on.
-    pub power_w: Option<f64>,
-    /// Energy of the board while training: by its counter, else mean power × seconds.
-    pub energy_j: Option<f64>,
-    /// The same by epoch; `None` where an epoch was not whole.
-    pub energy_j_per_epoch: Option<f64>,
-    /// Share of the samples at which the clocks were throttled, 0 to 100.
-    pub throttled_share: Option<f64>,
-    /// The reasons for throttling, separated by blanks: `power-cap thermal`.
-    pub throttle_reasons: String,
-    /// Number of NVML samples.
-    pub readings: Option<u64>,
-    /// Mean milliseconds of a sample, which a separate thread takes.
-    pub reading_ms: Option<f64>,
 }
 
 /// All results of a run from clocks and counters.

@@ -80,10 +80,4 @@ impl Job {
             .as_ref()
             .is_some_and(|trial| trial.awaits_verdicts)
     }
-
-    /// Key, seed and block as messages show them: `model=mlp,batch-size=8 seed 42 block 0`.
-    pub fn name(&self) -> String {
-        let RunId { seed, block, .. } = self.id;
-        format!("{} seed {seed} block {block}", self.spec.key)
-    }
 }

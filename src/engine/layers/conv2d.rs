@@ -59,11 +59,6 @@ impl<D: Kernels> Conv2d<D> {
     }
 }
 
-/// Number of values of a [`Conv2d`] with a kernel of `size × size`.
-pub fn conv2d_count(inputs: usize, outputs: usize, size: usize) -> usize {
-    (inputs * size * size + 1) * outputs
-}
-
 impl<D: Backend> Module<D> for Conv2d<D> {
     fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
         visit(path.join("weight").as_str(), &mut self.weight);

@@ -83,11 +83,6 @@ impl<D: Kernels> Linear<D> {
     }
 }
 
-/// Number of values of a [`Linear`].
-pub fn linear_count(inputs: usize, outputs: usize) -> usize {
-    (inputs + 1) * outputs
-}
-
 impl<D: Backend> Module<D> for Linear<D> {
     fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>)) {
         visit(path.join("weight").as_str(), &mut self.weight);

@@ -11,8 +11,8 @@ mod init;
 mod linear;
 mod norm;
 
-pub use conv2d::{Conv2d, conv2d_count};
+pub use conv2d::Conv2d;
 pub use embedding::Embedding;
 pub use init::Init;
-pub use linear::{Linear, linear_count};
+pub use linear::Linear;
 pub use norm::{GroupNorm, LayerNorm, NORM_EPS};

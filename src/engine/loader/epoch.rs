@@ -33,11 +33,6 @@ impl<'a> Epoch<'a> {
         }
     }
 
-    /// Returns a batch's memory for reuse.
-    pub fn recycle(&self, batch: Batch) {
-        self.loader.recycle(batch);
-    }
-
     fn make(&self) -> Option<Result<Batch, DatasetError>> {
         let loader = self.loader;
         loader.clock.wait(|| match &self.source {

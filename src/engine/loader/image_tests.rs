@@ -54,10 +54,7 @@ fn workers_and_caches_change_no_byte() {
         let loader = loader(&open, options(workers, cache, cache_file));
         [0, 1].map(|epoch| {
             let batches = loader.epoch(epoch).map(Result::unwrap);
-            let kept: Vec<Batch> = batches
-                .inspect(|batch| loader.recycle(batch.clone()))
-                .collect();
-            kept
+            batches.collect::<Vec<Batch>>()
         })
     };
     let here = epochs(0, false, false);
@@ -98,12 +95,7 @@ fn images_per_second() {
         let start = Instant::now();
         let images: usize = (0..5)
             .flat_map(|epoch| loader.epoch(epoch))
-            .map(|batch| {
-                let batch = batch.unwrap();
-                let size = batch.size;
-                loader.recycle(batch);
-                size
-            })
+            .map(|batch| batch.unwrap().size)
             .sum();
         let seconds = start.elapsed().as_secs_f64();
         println!(
@@ -127,9 +119,7 @@ fn milliseconds_of_an_epoch_in_memory() {
         let loader = loader(&open, options);
         let start = Instant::now();
         for epoch in 0..10 {
-            for batch in loader.epoch(epoch) {
-                loader.recycle(batch.unwrap());
-            }
+            loader.epoch(epoch).for_each(|batch| drop(batch.unwrap()));
         }
         let ms = start.elapsed().as_secs_f64() * 100.0;
         println!(

@@ -190,11 +190,6 @@ impl Loader {
         }
     }
 
-    /// Batches of an epoch.
-    pub fn steps_per_epoch(&self) -> usize {
-        self.work.batches()
-    }
-
     /// The batches of epoch `epoch`, in order. Dropping it midway stops the threads (or keeps them idle, if persistent).
     pub fn epoch(&self, epoch: u64) -> Epoch<'_> {
         let plan = Arc::new(self.work.plan(epoch));
@@ -209,11 +204,6 @@ impl Loader {
         });
         pool.begin(Arc::clone(&plan));
         Epoch::new(self, plan, Source::Threads(Some(pool)))
-    }
-
-    /// Returns a batch's memory for reuse.
-    pub fn recycle(&self, batch: Batch) {
-        self.work.recycle(batch);
     }
 
     /// Waiting, working, start and stop times since the loader was made.

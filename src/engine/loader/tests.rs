@@ -90,11 +90,7 @@ fn loader(fake: Fake, options: LoaderOptions) -> Loader {
 }
 
 fn all(loader: &Loader, epoch: u64) -> Vec<Batch> {
-    let batches = loader.epoch(epoch).collect::<Result<Vec<_>, _>>().unwrap();
-    for batch in &batches {
-        loader.recycle(batch.clone());
-    }
-    batches
+    loader.epoch(epoch).collect::<Result<Vec<_>, _>>().unwrap()
 }
 
 #[test]
@@ -182,8 +178,9 @@ fn drop_last_and_the_cap_are_kept() {
         options.drop_last = drop_last;
         options.max_batches = max_batches;
         let loader = loader(Fake::new(30), options);
-        assert_eq!(all(&loader, 0).len(), loader.steps_per_epoch());
-        loader.steps_per_epoch()
+        let (_, announced) = loader.epoch(0).size_hint();
+        assert_eq!(Some(all(&loader, 0).len()), announced);
+        all(&loader, 0).len()
     };
     assert_eq!([steps(false, None), steps(true, None)], [4, 3]);
     assert_eq!([steps(false, Some(2)), steps(false, Some(9))], [2, 4]);
@@ -234,8 +231,7 @@ fn workers_stay_within_the_prefetch_and_stop_at_once() {
     let dataset: Arc<dyn Dataset> = Arc::clone(&fake) as Arc<dyn Dataset>;
     let loader = Loader::new(dataset, (0..10_000).collect(), options).unwrap();
     let mut epoch = loader.epoch(0);
-    let first = epoch.next().unwrap().unwrap();
-    epoch.recycle(first);
+    epoch.next().unwrap().unwrap();
     let has_read = |samples| fake.reads.load(Ordering::Relaxed) >= samples;
     while !has_read(4 * 5) {
         std::thread::sleep(Duration::from_millis(1));

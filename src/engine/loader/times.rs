@@ -1,7 +1,6 @@
 //! [`LoaderTimes`]: how long training waited, and how long workers worked.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// A batch that was made, for a trace.
@@ -34,22 +33,17 @@ pub struct LoaderTimes {
     pub stops: u64,
 }
 
-/// The sums behind [`LoaderTimes`], in nanoseconds.
+/// Sums up [`LoaderTimes`] over all threads.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
-    wait: AtomicU64,
-    work: AtomicU64,
-    start: AtomicU64,
-    stop: AtomicU64,
-    starts: AtomicU64,
-    stops: AtomicU64,
+    times: Mutex<LoaderTimes>,
     /// Every batch, if they are recorded.
     made: Option<Mutex<Vec<MadeBatch>>>,
 }
 
 impl Clock {
     pub(super) fn wait<T>(&self, act: impl FnOnce() -> T) -> T {
-        timed(&self.wait, act)
+        self.timed(|times| &mut times.wait_ms, act)
     }
 
     /// A clock that also records when each batch was made.
@@ -69,7 +63,7 @@ impl Clock {
         let start = Instant::now();
         let result = act();
         let end = Instant::now();
-        add(&self.work, start, end);
+        self.times().work_ms += ms(start, end);
         if let Some(made) = &self.made {
             let mut made = made.lock().unwrap_or_else(PoisonError::into_inner);
             made.push(MadeBatch {
@@ -91,35 +85,31 @@ impl Clock {
     }
 
     pub(super) fn start<T>(&self, act: impl FnOnce() -> T) -> T {
-        self.starts.fetch_add(1, Ordering::Relaxed);
-        timed(&self.start, act)
+        self.times().starts += 1;
+        self.timed(|times| &mut times.start_ms, act)
     }
 
     pub(super) fn stop<T>(&self, act: impl FnOnce() -> T) -> T {
-        self.stops.fetch_add(1, Ordering::Relaxed);
-        timed(&self.stop, act)
+        self.times().stops += 1;
+        self.timed(|times| &mut times.stop_ms, act)
     }
 
     pub(super) fn read(&self) -> LoaderTimes {
-        let ms = |sum: &AtomicU64| sum.load(Ordering::Relaxed) as f64 / 1e6;
-        LoaderTimes {
-            wait_ms: ms(&self.wait),
-            work_ms: ms(&self.work),
-            start_ms: ms(&self.start),
-            stop_ms: ms(&self.stop),
-            starts: self.starts.load(Ordering::Relaxed),
-            stops: self.stops.load(Ordering::Relaxed),
-        }
+        *self.times()
+    }
+
+    fn timed<T>(&self, sum: fn(&mut LoaderTimes) -> &mut f64, act: impl FnOnce() -> T) -> T {
+        let start = Instant::now();
+        let result = act();
+        *sum(&mut self.times()) += ms(start, Instant::now());
+        result
+    }
+
+    fn times(&self) -> MutexGuard<'_, LoaderTimes> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn timed<T>(sum: &AtomicU64, act: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
-    let result = act();
-    add(sum, start, Instant::now());
-    result
-}
-
-fn add(sum: &AtomicU64, start: Instant, end: Instant) {
-    sum.fetch_add((end - start).as_nanos() as u64, Ordering::Relaxed);
+fn ms(start: Instant, end: Instant) -> f64 {
+    (end - start).as_nanos() as f64 / 1e6
 }

@@ -1,6 +1,6 @@
 //! [`Work`]: makes a batch, in any thread.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::{Batch, LoaderOptions, order};
 use crate::base::Purpose;
@@ -11,7 +11,6 @@ pub(super) struct Work {
     pub(super) dataset: Arc<dyn Dataset>,
     pub(super) options: LoaderOptions,
     rows: Vec<u32>,
-    spare: Mutex<Vec<Batch>>,
 }
 
 pub(super) struct Plan {
@@ -26,7 +25,6 @@ impl Work {
             dataset,
             options,
             rows,
-            spare: Mutex::default(),
         }
     }
 
@@ -108,29 +106,16 @@ impl Work {
         Some(Ok(()))
     }
 
-    pub(super) fn recycle(&self, batch: Batch) {
-        let spec = &self.options.spec;
-        let mut spare = self.spare();
-        if spare.len() < 2 + spec.workers * spec.prefetch.max(1) {
-            spare.push(batch);
-        }
-    }
-
-    fn spare(&self) -> std::sync::MutexGuard<'_, Vec<Batch>> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A batch with the shape of `rows`, reusing old memory if there is some; its values must be overwritten.
+    /// A batch of `rows`, all zeros.
     fn buffer(&self, rows: &[u32]) -> Batch {
-        let mut batch = self.spare().pop().unwrap_or_default();
-        batch.size = rows.len();
-        batch.rows.clear();
-        batch.rows.extend_from_slice(rows);
-        batch.labels.resize(rows.len(), 0);
-        let (features, values) = (self.dataset.features(), self.dataset.target());
-        batch.features.resize(rows.len() * features.len(), 0.0);
-        batch.values.resize(rows.len() * values.values_len(), 0.0);
-        batch
+        let (features, target) = (self.dataset.features(), self.dataset.target());
+        Batch {
+            size: rows.len(),
+            features: vec![0.0; rows.len() * features.len()],
+            values: vec![0.0; rows.len() * target.values_len()],
+            labels: vec![0; rows.len()],
+            rows: rows.to_vec(),
+        }
     }
 }
 

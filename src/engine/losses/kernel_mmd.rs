@@ -1,12 +1,7 @@
 //! Unbiased maximum mean discrepancy of the signature kernel.
 
-use std::rc::Rc;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::PathLoss;
-use crate::ops::{KernelLoss, KernelOptions, KernelStatistic, PathBatch};
 
 /// Unbiased squared MMD of the signature kernel: off-diagonal means of `K_GG` and `K_RR`, minus `2 mean K_GR`, with as
 /// many of the first real paths as generated ones.
@@ -37,19 +32,5 @@ impl Default for KernelMmdSpec {
             cut: None,
             paths: None,
         }
-    }
-}
-
-impl KernelMmdSpec {
-    /// The loss against `real`.
-    pub fn against(&self, real: &PathBatch) -> PathLoss {
-        let options = KernelOptions {
-            sigma: self.sigma,
-            order: self.order,
-            points: self.cut.unwrap_or(usize::MAX),
-            paths: self.paths.unwrap_or(usize::MAX),
-        };
-        let loss = KernelLoss::new(KernelStatistic::Mmd, options, real);
-        PathLoss::Kernel(Rc::new(loss))
     }
 }

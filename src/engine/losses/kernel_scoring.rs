@@ -1,12 +1,7 @@
 //! Signature-kernel scoring rule.
 
-use std::rc::Rc;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use super::PathLoss;
-use crate::ops::{KernelLoss, KernelOptions, KernelStatistic, PathBatch};
 
 /// Signature-kernel scoring rule: `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 mean k(gᵢ, y)` with y the first real path.
 ///
@@ -36,19 +31,5 @@ impl Default for KernelScoringSpec {
             cut: Some(50),
             paths: None,
         }
-    }
-}
-
-impl KernelScoringSpec {
-    /// The loss against `real`.
-    pub fn against(&self, real: &PathBatch) -> PathLoss {
-        let options = KernelOptions {
-            sigma: self.sigma,
-            order: self.order,
-            points: self.cut.unwrap_or(usize::MAX),
-            paths: self.paths.unwrap_or(usize::MAX),
-        };
-        let loss = KernelLoss::new(KernelStatistic::Scoring, options, real);
-        PathLoss::Kernel(Rc::new(loss))
     }
 }

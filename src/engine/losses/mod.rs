@@ -10,10 +10,8 @@ mod kernel_scoring;
 mod mse;
 mod noise_mse;
 mod path_loss;
-mod signature_scoring;
-mod simplified_scoring;
+mod signature;
 mod t_statistic;
-mod truncated_mmd;
 
 pub use cross_entropy::CrossEntropySpec;
 pub use detector_noise::{DetectorNoiseSpec, Signals};
@@ -22,10 +20,8 @@ pub use kernel_scoring::KernelScoringSpec;
 pub use mse::MseSpec;
 pub use noise_mse::NoiseMseSpec;
 pub use path_loss::PathLoss;
-pub use signature_scoring::SignatureScoringSpec;
-pub use simplified_scoring::SimplifiedScoringSpec;
+pub use signature::SignatureSpec;
 pub use t_statistic::TStatisticSpec;
-pub use truncated_mmd::TruncatedMmdSpec;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,11 +40,11 @@ pub enum LossSpec {
     TStatistic(TStatisticSpec),
     /// Of generated paths g and real paths r, the scoring rule `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 mean k(gᵢ, rⱼ)`, with a Gaussian
     /// kernel k of depth-4 signatures.
-    SignatureScoring(SignatureScoringSpec),
+    SignatureScoring(SignatureSpec),
     /// Of generated and real paths, the square root of the biased squared MMD, with a Gaussian kernel of depth-4 signatures.
-    TruncatedMmd(TruncatedMmdSpec),
+    TruncatedMmd(SignatureSpec),
     /// Of generated paths g and real paths r, `−ln(mean k(gᵢ, rⱼ) + 1e-8)`, with a Gaussian kernel k of depth-4 signatures.
-    SimplifiedScoring(SimplifiedScoringSpec),
+    SimplifiedScoring(SignatureSpec),
     /// Of generated paths g and one real path y, `Σ_{i≠j} k(gᵢ, gⱼ)/(b(b−1)) − 2 mean k(gᵢ, y)`, with the signature kernel k.
     KernelScoring(KernelScoringSpec),
     /// Of generated and real paths, the unbiased squared MMD with the signature kernel.

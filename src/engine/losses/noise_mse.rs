@@ -3,8 +3,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ops::{Kernels, Pass, Result, Var, mse};
-
 /// Mean squared error of the estimated noise, with the cosine schedule of Nichol & Dhariwal (2021).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -23,20 +21,5 @@ impl Default for NoiseMseSpec {
             timesteps: 1000,
             label_dropout: 0.3,
         }
-    }
-}
-
-impl NoiseMseSpec {
-    /// The mean over all values of `(estimate - noise)²`.
-    ///
-    /// # Shapes
-    /// `(1)` from `estimate` and `noise` of one shape.
-    pub fn loss<D: Kernels>(
-        &self,
-        pass: &mut Pass<D>,
-        estimate: &Var<D>,
-        noise: &Var<D>,
-    ) -> Result<Var<D>> {
-        mse(pass, estimate, noise)
     }
 }

@@ -2,9 +2,10 @@
 
 use std::rc::Rc;
 
-use super::LossSpec;
+use super::{KernelMmdSpec, KernelScoringSpec, LossSpec, SignatureSpec};
 use crate::ops::{
-    KernelLoss, Kernels, Pass, PathBatch, Result, SignatureLoss, Var, kernel_loss, signature_loss,
+    KernelLoss, KernelOptions, KernelStatistic, Kernels, Pass, PathBatch, RbfStatistic, Result,
+    SignatureLoss, Var, kernel_loss, signature_loss,
 };
 
 /// A loss on paths, with all terms that depend only on the real paths precomputed.
@@ -47,15 +48,41 @@ impl LossSpec {
 
     /// The loss against the real paths of the training split; `None` if it is not a loss on paths.
     pub fn against(&self, real: &PathBatch) -> Option<PathLoss> {
-        match self {
-            Self::TStatistic(spec) => Some(spec.against(real)),
-            Self::SignatureScoring(spec) => Some(spec.against(real)),
-            Self::TruncatedMmd(spec) => Some(spec.against(real)),
-            Self::SimplifiedScoring(spec) => Some(spec.against(real)),
-            Self::KernelScoring(spec) => Some(spec.against(real)),
-            Self::KernelMmd(spec) => Some(spec.against(real)),
-            _ => None,
-        }
+        let rbf = |statistic, spec: &SignatureSpec| SignatureLoss::rbf(statistic, spec.sigma, real);
+        let signature = match self {
+            Self::TStatistic(_) => SignatureLoss::t_statistic(real),
+            Self::SignatureScoring(spec) => rbf(RbfStatistic::Scoring, spec),
+            Self::TruncatedMmd(spec) => rbf(RbfStatistic::TruncatedMmd, spec),
+            Self::SimplifiedScoring(spec) => rbf(RbfStatistic::SimplifiedScoring, spec),
+            _ => return self.kernel_against(real),
+        };
+        Some(PathLoss::Signature(Rc::new(signature)))
+    }
+
+    fn kernel_against(&self, real: &PathBatch) -> Option<PathLoss> {
+        let (statistic, sigma, order, cut, paths) = match *self {
+            Self::KernelScoring(KernelScoringSpec {
+                sigma,
+                order,
+                cut,
+                paths,
+            }) => (KernelStatistic::Scoring, sigma, order, cut, paths),
+            Self::KernelMmd(KernelMmdSpec {
+                sigma,
+                order,
+                cut,
+                paths,
+            }) => (KernelStatistic::Mmd, sigma, order, cut, paths),
+            _ => return None,
+        };
+        let options = KernelOptions {
+            sigma,
+            order,
+            points: cut.unwrap_or(usize::MAX),
+            paths: paths.unwrap_or(usize::MAX),
+        };
+        let loss = KernelLoss::new(statistic, options, real);
+        Some(PathLoss::Kernel(Rc::new(loss)))
     }
 
     /// Why a loss on paths does not accept paths of `points` points; `None` if it does.

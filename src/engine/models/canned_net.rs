@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::too_small;
 use crate::datasets::PathProcess;
 use crate::device::Backend;
-use crate::layers::{Init, Linear, linear_count};
+use crate::layers::{Init, Linear};
 use crate::ops::{
     Kernels, Module, Parameter, Pass, Path, Result, SignatureSize, Var, pointwise_network,
     signature_projection,
@@ -50,12 +51,7 @@ impl Default for CannedNetSpec {
 impl CannedNetSpec {
     /// Invalid values that the types allow, as sentences about their keys; empty if all are valid.
     pub fn check(&self) -> Vec<String> {
-        let mut mistakes = Vec::new();
-        for (name, value) in [("hidden", self.hidden), ("augment", self.augment)] {
-            if value == 0 {
-                mistakes.push(format!("`{name}` must be at least 1"));
-            }
-        }
+        let mut mistakes = too_small(&[("hidden", self.hidden, 1), ("augment", self.augment, 1)]);
         let deepest = SignatureSize::LARGEST_DEPTH;
         if !(1..=deepest).contains(&self.depth) {
             mistakes.push(format!(
@@ -83,14 +79,6 @@ impl CannedNetSpec {
             project: Linear::pointwise(init, self.signature(1, 2).entries(), 1)?,
             depth: self.depth,
         })
-    }
-
-    /// Number of values of all parameters.
-    pub fn parameter_count(&self) -> usize {
-        linear_count(INPUTS, self.hidden)
-            + linear_count(self.hidden, self.hidden)
-            + linear_count(self.hidden, self.augment)
-            + linear_count(self.signature(1, 2).entries(), 1)
     }
 
     /// Floating-point operations of a forward pass of one path of `points` points, as the operations count them.
@@ -150,10 +138,16 @@ impl<D: Backend> Module<D> for CannedNet<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::reference::init;
+    use crate::ops::{count_parameters, testing};
+
+    fn count(spec: &CannedNetSpec) -> usize {
+        count_parameters(&mut spec.build(&mut init(&testing::device())).unwrap())
+    }
 
     #[test]
     fn the_paper_size_has_the_paper_count() {
-        assert_eq!(CannedNetSpec::default().parameter_count(), 199);
+        assert_eq!(count(&CannedNetSpec::default()), 199);
     }
 
     #[test]
@@ -165,7 +159,7 @@ mod tests {
             ..CannedNetSpec::default()
         };
         // 15 + 30 + 6, and 3 + 9 + 27 + 81 entries with a bias.
-        assert_eq!(spec.parameter_count(), 51 + 121);
+        assert_eq!(count(&spec), 51 + 121);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::device::Backend;
-use crate::layers::{Init, Linear, linear_count};
+use crate::layers::{Init, Linear};
 use crate::ops::{Activation, Kernels, Module, Parameter, Pass, Path, Result, Var};
 
 /// A multi-layer perceptron: `depth` hidden layers of `hidden` units, then a linear layer to the outputs.
@@ -72,13 +72,6 @@ impl MlpSpec {
             layers: layers.collect::<Result<_, _>>()?,
             activation: self.activation.into(),
         })
-    }
-
-    /// Number of values of all parameters.
-    pub fn parameter_count(&self, inputs: usize, outputs: usize) -> usize {
-        self.sizes(inputs, outputs)
-            .map(|(inputs, outputs)| linear_count(inputs, outputs))
-            .sum()
     }
 
     /// Floating-point operations of a forward pass of one sample, as the operations count them.
@@ -150,11 +143,16 @@ mod tests {
     use super::*;
     use crate::layers::checkpoint;
     use crate::models::reference::{init, loss_and_gradients, norm};
-    use crate::ops::testing;
+    use crate::ops::{count_parameters, testing};
+
+    fn count(spec: &MlpSpec, outputs: usize) -> usize {
+        let device = testing::device();
+        count_parameters(&mut spec.build(&mut init(&device), 5, outputs).unwrap())
+    }
 
     #[test]
     fn the_paper_size_has_the_paper_count() {
-        assert_eq!(MlpSpec::default().parameter_count(5, 1), 8_769);
+        assert_eq!(count(&MlpSpec::default(), 1), 8_769);
     }
 
     /// The formula against the operations' own counts.
@@ -201,7 +199,7 @@ mod tests {
             depth: 0,
             ..MlpSpec::default()
         };
-        assert_eq!(spec.parameter_count(5, 2), 12);
+        assert_eq!(count(&spec, 2), 12);
     }
 
     /// ```python

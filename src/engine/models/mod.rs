@@ -21,7 +21,7 @@ pub use declared::{
     Tensor,
 };
 pub use detector::{Alt, Denoiser, DenoiserSize, DetectorAltSpec, DetectorNeuSpec, Neu};
-pub use equilibrium::{Equilibrium, EquilibriumAttention, EquilibriumSpec, Solved, Solver, Source};
+pub use equilibrium::{Equilibrium, EquilibriumAttention, EquilibriumSpec, Solved, Source};
 pub use mlp::{Mlp, MlpActivation, MlpSpec};
 pub use neural_sde::{NeuralSde, NeuralSdeSpec};
 pub use unet::{DdpmUnetSpec, Unet};
@@ -91,6 +91,14 @@ impl ModelSpec {
             _ => None,
         }
     }
+}
+
+/// Messages about values below their minimum.
+fn too_small(values: &[(&str, usize, usize)]) -> Vec<String> {
+    let wrong = values.iter().filter(|(_, value, least)| value < least);
+    wrong
+        .map(|(key, _, least)| format!("`{key}` must be at least {least}"))
+        .collect()
 }
 
 /// `$then` with the `Spec` inside of `$model`.

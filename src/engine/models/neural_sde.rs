@@ -3,8 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::too_small;
 use crate::device::Backend;
-use crate::layers::{Init, Linear, linear_count};
+use crate::layers::{Init, Linear};
 use crate::ops::{
     Activation, EulerSize, Field, Kernels, Module, OpError, Parameter, Pass, Path, Result, Var,
     euler_maruyama,
@@ -31,11 +32,7 @@ impl Default for NeuralSdeSpec {
 impl NeuralSdeSpec {
     /// Invalid values that the types allow, as sentences about their keys; empty if all are valid.
     pub fn check(&self) -> Vec<String> {
-        let mut mistakes = Vec::new();
-        if self.hidden == 0 {
-            mistakes.push("`hidden` must be at least 1".to_owned());
-        }
-        mistakes
+        too_small(&[("hidden", self.hidden, 1)])
     }
 
     /// The model with initial values from `init`.
@@ -53,14 +50,6 @@ impl NeuralSdeSpec {
             diffusion: field(init)?,
             initial: [Linear::new(init, 1, hidden)?, Linear::new(init, hidden, 1)?],
         })
-    }
-
-    /// Number of values of all parameters.
-    pub fn parameter_count(&self) -> usize {
-        let hidden = self.hidden;
-        let last = linear_count(hidden, 1);
-        let field = linear_count(2, hidden) + linear_count(hidden, hidden) + last;
-        2 * field + linear_count(1, hidden) + last
     }
 
     /// Floating-point operations of a forward pass of one path of `points` points, as the operations count them.
@@ -123,16 +112,22 @@ impl<D: Backend> Module<D> for NeuralSde<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::reference::init;
+    use crate::ops::{count_parameters, testing};
+
+    fn count(spec: &NeuralSdeSpec) -> usize {
+        count_parameters(&mut spec.build(&mut init(&testing::device())).unwrap())
+    }
 
     #[test]
     fn the_paper_size_has_the_paper_count() {
-        assert_eq!(NeuralSdeSpec::default().parameter_count(), 9_027);
+        assert_eq!(count(&NeuralSdeSpec::default()), 9_027);
     }
 
     #[test]
     fn other_sizes_follow_the_formula() {
         // 2 (3 h + h² + h + h + 1) + 2 h + h + 1
-        assert_eq!(NeuralSdeSpec { hidden: 10 }.parameter_count(), 333);
+        assert_eq!(count(&NeuralSdeSpec { hidden: 10 }), 333);
     }
 
     #[test]

@@ -51,17 +51,8 @@ pub struct Adam<D: Kernels> {
 }
 
 impl<D: Kernels> Adam<D> {
-    /// Adam.
-    pub(super) fn coupled(spec: &AdamSpec) -> Self {
-        Self::new(spec, false)
-    }
-
-    /// `AdamW`.
-    pub(super) fn decoupled(spec: &AdamSpec) -> Self {
-        Self::new(spec, true)
-    }
-
-    fn new(spec: &AdamSpec, is_decoupled: bool) -> Self {
+    /// `AdamW` where the decay is decoupled, else Adam.
+    pub(super) fn new(spec: &AdamSpec, is_decoupled: bool) -> Self {
         Self {
             spec: spec.clone(),
             is_decoupled,

@@ -33,7 +33,13 @@ pub fn clip<D: Kernels>(
     by: ClipBy,
 ) -> Result<()> {
     let factors = clip_factors(module, grads, max_norm, by)?;
-    scale(module, grads, &factors)
+    let device = grads.device().clone();
+    for_each_parameter(module, |index, parameter| {
+        if factors[index] < 1.0 {
+            device.scale(grads.of_parameter(parameter)?, factors[index])?;
+        }
+        Ok(())
+    })
 }
 
 /// The factor by which [`clip`] scales the gradient of each parameter, in the order of [`Module::visit`]: at most 1.
@@ -60,20 +66,6 @@ pub fn clip_factors<D: Kernels>(
     })?;
     let factors = (0..count).map(|index| factor(max_norm, squares[part(index)].sqrt()));
     Ok(factors.collect())
-}
-
-fn scale<D: Kernels>(
-    module: &mut dyn Module<D>,
-    grads: &mut Grads<D>,
-    factors: &[f32],
-) -> Result<()> {
-    let device = grads.device().clone();
-    for_each_parameter(module, |index, parameter| {
-        if factors[index] < 1.0 {
-            device.scale(grads.of_parameter(parameter)?, factors[index])?;
-        }
-        Ok(())
-    })
 }
 
 /// The part index of every parameter, in the order of [`Module::visit`]; a part's parameters are contiguous.

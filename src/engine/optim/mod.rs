@@ -46,18 +46,6 @@ impl Default for OptimizerSpec {
 }
 
 impl OptimizerSpec {
-    /// Every kind, in the order in which `fieldtrial list optimizers` shows them.
-    pub const KINDS: [&'static str; 3] = ["adam", "adamw", "sgd"];
-
-    /// The kind, as written in a manifest.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Adam(_) => "adam",
-            Self::AdamW(_) => "adamw",
-            Self::Sgd(_) => "sgd",
-        }
-    }
-
     /// The full learning rate, before the schedule.
     pub fn lr(&self) -> f64 {
         match self {
@@ -77,8 +65,8 @@ impl OptimizerSpec {
     /// The optimizer, with empty state.
     pub fn build<D: Kernels>(&self) -> Optimizer<D> {
         match self {
-            Self::Adam(spec) => Optimizer::Adam(adam::Adam::coupled(spec)),
-            Self::AdamW(spec) => Optimizer::Adam(adam::Adam::decoupled(spec)),
+            Self::Adam(spec) => Optimizer::Adam(adam::Adam::new(spec, false)),
+            Self::AdamW(spec) => Optimizer::Adam(adam::Adam::new(spec, true)),
             Self::Sgd(spec) => Optimizer::Sgd(sgd::Sgd::new(spec)),
         }
     }

@@ -68,17 +68,6 @@ impl Default for WarmUpSpec {
 }
 
 impl ScheduleSpec {
-    /// All kinds.
-    pub const KINDS: [&'static str; 2] = ["constant", "cosine"];
-
-    /// The kind, as written in a manifest.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Constant(_) => "constant",
-            Self::Cosine(_) => "cosine",
-        }
-    }
-
     /// The learning rate of `epoch`, counted from 0, out of `epochs`, where `lr` is the full rate.
     ///
     /// In the warm-up of w epochs from the share f: `lr (f + (1-f) e/w)`. Then, with `s = e - w` and S the epochs of

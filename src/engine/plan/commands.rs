@@ -25,8 +25,8 @@ type Parts = BTreeMap<String, String>;
 /// Answers about programs and files, each asked once.
 #[derive(Debug, Default)]
 pub(super) struct Commands {
-    files: Mutex<HashMap<PathBuf, Result<Arc<Parts>, String>>>,
-    programs: Mutex<HashMap<PathBuf, Result<Arc<Parts>, String>>>,
+    files: Mutex<HashMap<PathBuf, Result<Parts, String>>>,
+    programs: Mutex<HashMap<PathBuf, Result<Parts, String>>>,
     requirements: Mutex<HashMap<Vec<String>, Result<(), String>>>,
     digests: Arc<Mutex<FingerprintCache>>,
 }
@@ -54,12 +54,11 @@ impl Commands {
     /// # Errors
     /// Which file cannot be read, as a sentence.
     pub(super) fn files(&self, folder: &Path, pattern: &str) -> Result<Parts, String> {
-        let found = kept(&self.files, folder.join(pattern), || {
+        kept(&self.files, folder.join(pattern), || {
             let mut digests = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
             let digest = |path: &Path| digests.file(path).map_err(|error| error.to_string());
-            matching(folder, pattern, digest).map(Arc::new)
-        });
-        found.map(|parts| Parts::clone(&parts))
+            matching(folder, pattern, digest)
+        })
     }
 
     /// Digest and version of the program `name`, which is on PATH or a path seen from `folder`.
@@ -67,7 +66,7 @@ impl Commands {
     /// # Errors
     /// That it cannot be started, as a sentence.
     pub(super) fn program(&self, folder: &Path, name: &str) -> Result<Parts, String> {
-        let found = kept(&self.programs, folder.join(name), || {
+        kept(&self.programs, folder.join(name), || {
             let path = located(folder, name).ok_or_else(|| absent(name))?;
             let mut digests = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
             let digest = digests.file(&path).map_err(|error| error.to_string())?;
@@ -79,9 +78,8 @@ impl Commands {
                 let first = output.1.lines().next().unwrap_or_default().to_owned();
                 parts.insert(format!("{name} --version"), first);
             }
-            Ok(Arc::new(parts))
-        });
-        found.map(|parts| Parts::clone(&parts))
+            Ok(parts)
+        })
     }
 
     /// Whether a command of `requires` succeeds.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value as Json};
 
 use crate::base::file;
+use crate::event::Event;
 use crate::models::CommandSpec;
 
 /// Longest line.
@@ -95,19 +96,10 @@ impl EventFile {
 /// An event.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ProgramEvent {
-    Started {
-        parameters: u64,
-        epochs: usize,
-        steps_per_epoch: usize,
-    },
-    Progress {
-        epoch: usize,
-        step: usize,
-        loss: Option<f64>,
-    },
+    /// One that the parent is told as it is.
+    Told(Event),
     Epoch(Values),
     Finished(Values),
-    Warning(String),
 }
 
 /// What an event reports.
@@ -137,12 +129,12 @@ pub(super) fn parse(line: &str, spec: &CommandSpec) -> Result<ProgramEvent, Stri
     let kind = table.remove("event");
     let kind = kind.as_ref().and_then(Json::as_str);
     let told = match kind {
-        Some("started") => ProgramEvent::Started {
+        Some("started") => Event::Started {
             parameters: take(&mut table, "parameters")?.unwrap_or(0),
             epochs: take(&mut table, "epochs")?.unwrap_or(0) as usize,
             steps_per_epoch: take(&mut table, "steps_per_epoch")?.unwrap_or(0) as usize,
         },
-        Some("progress") => ProgramEvent::Progress {
+        Some("progress") => Event::Progress {
             epoch: take(&mut table, "epoch")?.unwrap_or(0) as usize,
             step: take(&mut table, "step")?.unwrap_or(0) as usize,
             loss: table.remove("loss").and_then(|loss| loss.as_f64()),
@@ -158,7 +150,7 @@ pub(super) fn parse(line: &str, spec: &CommandSpec) -> Result<ProgramEvent, Stri
             return values(table, spec).map(ProgramEvent::Finished);
         }
         Some("warning") => match table.remove("message") {
-            Some(Json::String(message)) => ProgramEvent::Warning(message),
+            Some(Json::String(message)) => Event::Warning { message },
             _ => return Err("`warning` needs a `message`".to_owned()),
         },
         Some(other) => return Err(format!("there is no event `{other}`")),
@@ -166,7 +158,7 @@ pub(super) fn parse(line: &str, spec: &CommandSpec) -> Result<ProgramEvent, Stri
     };
     match table.keys().next() {
         Some(key) => Err(format!("`{}` has no `{key}`", kind.unwrap_or_default())),
-        None => Ok(told),
+        None => Ok(ProgramEvent::Told(told)),
     }
 }
 

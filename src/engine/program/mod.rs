@@ -271,37 +271,26 @@ impl Watch<'_> {
     }
 
     fn event(&mut self, line: &str, emit: &mut Emit<'_>) {
-        let number = self.events.line();
-        match events::parse(line, self.run.spec) {
-            Ok(ProgramEvent::Started {
-                parameters,
-                epochs,
-                steps_per_epoch,
-            }) => {
-                self.report.parameters = parameters;
-                emit(Event::Started {
-                    parameters,
-                    epochs,
-                    steps_per_epoch,
-                });
-            }
-            Ok(ProgramEvent::Progress { epoch, step, loss }) => {
-                emit(Event::Progress { epoch, step, loss });
-            }
-            Ok(ProgramEvent::Warning(message)) => {
-                emit(Event::Warning { message });
-            }
-            Ok(ProgramEvent::Epoch(told)) => match self.report.epoch(told) {
-                Ok(row) => self.epoch(row, emit),
-                Err(reason) => self.fault = Some(format!("event {number}: {reason}")),
-            },
-            Ok(ProgramEvent::Finished(told)) => {
-                if let Err(reason) = self.report.finished(told) {
-                    self.fault = Some(format!("event {number}: {reason}"));
-                }
-            }
-            Err(reason) => self.fault = Some(format!("event {number}: {reason}")),
+        if let Err(reason) = self.take(line, emit) {
+            self.fault = Some(format!("event {}: {reason}", self.events.line()));
         }
+    }
+
+    fn take(&mut self, line: &str, emit: &mut Emit<'_>) -> Result<(), String> {
+        match events::parse(line, self.run.spec)? {
+            ProgramEvent::Told(event) => {
+                if let Event::Started { parameters, .. } = event {
+                    self.report.parameters = parameters;
+                }
+                emit(event);
+            }
+            ProgramEvent::Epoch(told) => {
+                let row = self.report.epoch(told)?;
+                self.epoch(row, emit);
+            }
+            ProgramEvent::Finished(told) => self.report.finished(told)?,
+        }
+        Ok(())
     }
 
     fn scraped(&mut self, name: &str, value: f64, emit: &mut Emit<'_>) {

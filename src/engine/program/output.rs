@@ -24,7 +24,7 @@ const LONGEST_LINE: usize = 64 << 10;
 pub(super) struct Output {
     writer: Option<PipeWriter>,
     found: Receiver<(String, f64)>,
-    reader: JoinHandle<Kept>,
+    reader: JoinHandle<Vec<u8>>,
 }
 
 /// What is left of the output at the end.
@@ -75,8 +75,8 @@ impl Output {
     pub(super) fn finish(mut self) -> Printed {
         drop(self.writer.take());
         let kept = self.reader.join().unwrap_or_default();
-        let from = kept.end.len().saturating_sub(TAIL_BYTES);
-        let tail = String::from_utf8_lossy(&kept.end[from..]).into_owned();
+        let from = kept.len().saturating_sub(TAIL_BYTES);
+        let tail = String::from_utf8_lossy(&kept[from..]).into_owned();
         let last_line = tail.lines().rfind(|line| !line.trim().is_empty());
         Printed {
             found: self.found.try_iter().collect(),
@@ -86,24 +86,10 @@ impl Output {
     }
 }
 
-/// The last bytes of an output.
-#[derive(Debug, Default)]
-struct Kept {
-    end: Vec<u8>,
-}
-
-impl Kept {
-    fn push(&mut self, piece: &[u8]) {
-        self.end.extend_from_slice(piece);
-        if self.end.len() > 2 * LOG_BYTES {
-            self.end.drain(..self.end.len() - LOG_BYTES);
-        }
-    }
-}
-
-fn read(mut pipe: PipeReader, log: Option<&Path>, mut lines: Lines) -> Kept {
+/// Writes the log; the last bytes of the output.
+fn read(mut pipe: PipeReader, log: Option<&Path>, mut lines: Lines) -> Vec<u8> {
     let mut piece = vec![0; 64 << 10];
-    let mut kept = Kept::default();
+    let mut kept = Vec::new();
     let mut file: Option<File> = None;
     let mut bytes = 0;
     while let Ok(count @ 1..) = pipe.read(&mut piece) {
@@ -118,17 +104,20 @@ fn read(mut pipe: PipeReader, log: Option<&Path>, mut lines: Lines) -> Kept {
         if let Some(file) = &mut file {
             let _ = file.write_all(&piece[..first]);
         }
-        kept.push(piece);
+        kept.extend_from_slice(piece);
+        if kept.len() > 2 * LOG_BYTES {
+            kept.drain(..kept.len() - LOG_BYTES);
+        }
         bytes += count;
     }
     lines.push(b"\n");
     if let Some(mut file) = file.filter(|_| bytes > LOG_BYTES) {
-        let end = kept.end.len().min(LOG_BYTES).min(bytes - LOG_BYTES);
+        let end = kept.len().min(LOG_BYTES).min(bytes - LOG_BYTES);
         let left_out = bytes - LOG_BYTES - end;
         if left_out > 0 {
             let _ = writeln!(file, "\n… {left_out} bytes are left out …");
         }
-        let _ = file.write_all(&kept.end[kept.end.len() - end..]);
+        let _ = file.write_all(&kept[kept.len() - end..]);
     }
     kept
 }

@@ -3,12 +3,10 @@
 use super::supervised::Goal;
 use super::{Meaning, ReferenceInputs, Score};
 use crate::loader::Batch;
-use crate::losses::CrossEntropySpec;
-use crate::ops::{Kernels, Pass, Result, Var};
+use crate::ops::{Kernels, Pass, Result, Var, cross_entropy};
 
 /// One of `classes` classes per sample.
 pub(super) struct Classes {
-    pub(super) loss: CrossEntropySpec,
     pub(super) classes: usize,
 }
 
@@ -33,7 +31,7 @@ impl<D: Kernels> Goal<D> for Classes {
     }
 
     fn loss(&self, pass: &mut Pass<D>, logits: &Var<D>, labels: &Vec<usize>) -> Result<Var<D>> {
-        self.loss.loss(pass, logits, labels)
+        cross_entropy(pass, logits, labels)
     }
 
     fn score(

@@ -50,23 +50,18 @@ impl Workload for LayersSpec {
         let model = Network::new(&mut init, &layers)?;
         let (features, seed) = (parts.features, parts.seed);
         match (parts.loss, parts.target) {
-            (LossSpec::Mse(loss), Target::Values { len }) => {
-                let loss = loss.clone();
-                let goal = Values { loss, len };
-                Ok(supervised(device, model, goal, features, seed))
+            (LossSpec::Mse(_), Target::Values { len }) => {
+                Ok(supervised(device, model, Values { len }, features, seed))
             }
-            (LossSpec::CrossEntropy(loss), Target::Class { classes }) => {
-                let loss = loss.clone();
-                let goal = Classes { loss, classes };
-                Ok(supervised(device, model, goal, features, seed))
-            }
-            (LossSpec::CrossEntropy(loss), Target::Tokens { length, vocabulary }) => {
-                let loss = loss.clone();
-                let goal = NextToken {
-                    loss,
-                    length,
-                    vocabulary,
-                };
+            (LossSpec::CrossEntropy(_), Target::Class { classes }) => Ok(supervised(
+                device,
+                model,
+                Classes { classes },
+                features,
+                seed,
+            )),
+            (LossSpec::CrossEntropy(_), Target::Tokens { length, vocabulary }) => {
+                let goal = NextToken { length, vocabulary };
                 Ok(supervised(device, model, goal, features, seed))
             }
             _ => Err(TaskError::misfit(parts)),

@@ -12,19 +12,20 @@ use super::noise_schedule::NoiseSchedule;
 use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
 use super::{Assess, Assessment, Meaning, ReferenceInputs, TaskError, TaskParts};
 use crate::base::{Purpose, Seed};
-use crate::datasets::{DatasetFacts, DatasetSpec, Features, Target};
+use crate::datasets::{DatasetFacts, DatasetSpec, Features, ImageSize, Target};
 use crate::layers::Init;
 use crate::loader::Batch;
 use crate::losses::{LossSpec, NoiseMseSpec};
 use crate::models::{DdpmUnetSpec, Unet};
-use crate::ops::{Kernels, Module, Pass, Result, Var};
+use crate::ops::{Kernels, Module, Pass, Result, Var, mse};
 
 pub(super) struct Diffusion<D: Kernels> {
-    model: Unet<D>,
-    loss: NoiseMseSpec,
-    schedule: NoiseSchedule,
-    image: (usize, usize, usize),
-    classes: usize,
+    pub(super) model: Unet<D>,
+    label_dropout: f64,
+    pub(super) schedule: NoiseSchedule,
+    pub(super) image: ImageSize,
+    /// Also the label that stands for "no class".
+    pub(super) classes: usize,
     seed: Seed,
 }
 
@@ -44,47 +45,25 @@ pub(super) struct Drawn {
 }
 
 impl<D: Kernels> Diffusion<D> {
-    /// For images of `height × width × channels` in `classes` classes; label `classes` stands for "no class".
+    /// For images of that size in `classes` classes; label `classes` stands for "no class".
     pub(super) fn new(
         device: &D,
         model: &DdpmUnetSpec,
         loss: &NoiseMseSpec,
         parts: TaskParts<'_>,
-        image: (usize, usize, usize),
+        image: ImageSize,
         classes: usize,
     ) -> Result<Self> {
         let init = Init::new(device, parts.seed.stream(Purpose::Weights));
         let mut init = init.convolving_by(parts.convolution);
         Ok(Self {
-            model: model.build(&mut init, image.2, classes)?,
-            loss: loss.clone(),
+            model: model.build(&mut init, image.channels, classes)?,
+            label_dropout: loss.label_dropout,
             schedule: NoiseSchedule::cosine(loss.timesteps),
             image,
             classes,
             seed: parts.seed,
         })
-    }
-
-    pub(super) fn model(&self) -> &Unet<D> {
-        &self.model
-    }
-
-    pub(super) fn schedule(&self) -> &NoiseSchedule {
-        &self.schedule
-    }
-
-    pub(super) fn timesteps(&self) -> usize {
-        self.schedule.timesteps()
-    }
-
-    /// Height, width, channels.
-    pub(super) fn image(&self) -> (usize, usize, usize) {
-        self.image
-    }
-
-    /// The label that stands for "no class": the number of classes.
-    pub(super) fn no_class(&self) -> usize {
-        self.classes
     }
 
     fn drop_labels(&self, labels: &[u32], probability: f64, rng: &mut ChaCha8Rng) -> Vec<usize> {
@@ -112,7 +91,7 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
             Draw::Training(place) => {
                 let at = [place.epoch, place.step];
                 let rng = self.seed.stream_at(Purpose::Noise, &at);
-                (rng, self.loss.label_dropout)
+                (rng, self.label_dropout)
             }
             Draw::Evaluation(index) => (self.seed.stream_at(Purpose::Evaluation, &[index]), 0.0),
         };
@@ -138,24 +117,23 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
     }
 
     fn reference(&self, inputs: &mut ReferenceInputs) -> Result<Drawn> {
-        let (height, width, channels) = self.image;
-        let sample = [channels, height, width];
+        let (channels, pixels) = (self.image.channels, self.image.height * self.image.width);
+        let sample = [channels, self.image.height, self.image.width];
         let noised = inputs.floats("x_t", &sample);
         let noise = inputs.floats("eps", &sample);
         let times = inputs.indices("t", &[], self.schedule.timesteps());
         let labels = inputs.indices("label_used", &[], self.classes + 1);
         inputs.finish()?;
         Ok(Drawn {
-            noised: channels_last(&noised, channels, height * width),
-            noise: channels_last(&noise, channels, height * width),
+            noised: channels_last(&noised, channels, pixels),
+            noise: channels_last(&noise, channels, pixels),
             times,
             labels,
         })
     }
 
     fn upload(&self, device: &D, drawn: Drawn) -> Result<Noised<D>> {
-        let (height, width, channels) = self.image;
-        let shape = [drawn.times.len(), height, width, channels];
+        let shape = self.image.shape(drawn.times.len());
         Ok(Noised {
             x: Var::constant(device, drawn.noised, shape)?,
             noise: Var::constant(device, drawn.noise, shape)?,
@@ -174,7 +152,7 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
     }
 
     fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, inputs: &Noised<D>) -> Result<Var<D>> {
-        self.loss.loss(pass, output, &inputs.noise)
+        mse(pass, output, &inputs.noise)
     }
 
     fn assess(
@@ -207,7 +185,7 @@ impl Workload for DdpmUnetSpec {
         if let Some(mistake) = self.check().into_iter().next() {
             return Some(mistake);
         }
-        let Features::Image { height, width, .. } = facts.features else {
+        let Features::Image(image) = facts.features else {
             return Some("`ddpm-unet` needs images, the dataset has rows of numbers".to_owned());
         };
         if !matches!(facts.target, Target::Class { .. }) {
@@ -219,7 +197,7 @@ impl Workload for DdpmUnetSpec {
                 loss.kind()
             ));
         }
-        self.check_image(height, width)
+        self.check_image(image.height, image.width)
     }
 
     fn default_loss(&self, _dataset: &DatasetSpec) -> LossSpec {
@@ -228,11 +206,9 @@ impl Workload for DdpmUnetSpec {
 
     fn forward_flops(&self, features: Features, _target: Target) -> Option<f64> {
         match features {
-            Features::Image {
-                height,
-                width,
-                channels,
-            } => Some(self.forward_flops(height, width, channels)),
+            Features::Image(image) => {
+                Some(self.forward_flops(image.height, image.width, image.channels))
+            }
             _ => None,
         }
     }
@@ -243,28 +219,20 @@ impl Workload for DdpmUnetSpec {
             return Err(format!("`x_t` has shape {shape:?}, expected (B, C, H, W)"));
         };
         let classes = files.rows_of("class_embed.weight")?.saturating_sub(1);
-        let image = Features::Image {
+        let image = ImageSize {
             height,
             width,
             channels,
         };
-        Ok(Some((image, Target::Class { classes })))
+        Ok(Some((Features::Image(image), Target::Class { classes })))
     }
 
     fn build<D: Kernels>(&self, device: &D, parts: TaskParts<'_>) -> BuiltTask<D> {
-        let (LossSpec::NoiseMse(loss), Target::Class { classes }) = (parts.loss, parts.target)
+        let (LossSpec::NoiseMse(loss), Target::Class { classes }, Features::Image(image)) =
+            (parts.loss, parts.target, parts.features)
         else {
             return Err(TaskError::misfit(parts));
         };
-        let Features::Image {
-            height,
-            width,
-            channels,
-        } = parts.features
-        else {
-            return Err(TaskError::misfit(parts));
-        };
-        let image = (height, width, channels);
         let objective = Diffusion::new(device, self, loss, parts, image, classes)?;
         Ok(Box::new(Backprop::new(device, objective, parts.seed)))
     }
@@ -292,23 +260,23 @@ pub(super) mod tests {
             timesteps,
             ..NoiseMseSpec::default()
         };
-        let (height, width, channels) = (8, 8, 3);
+        let image = ImageSize {
+            height: 8,
+            width: 8,
+            channels: 3,
+        };
         let parts = TaskParts {
             algorithm: crate::tasks::Algorithm::Backprop,
             beta: 0.1,
             convolution: crate::ops::Convolution::Auto,
             model: &ModelSpec::DdpmUnet(model.clone()),
             loss: &LossSpec::NoiseMse(loss.clone()),
-            features: Features::Image {
-                height,
-                width,
-                channels,
-            },
+            features: Features::Image(image),
             target: Target::Class { classes: 2 },
             training: &[],
             seed: Seed(1),
         };
-        Diffusion::new(&device, &model, &loss, parts, (height, width, channels), 2).unwrap()
+        Diffusion::new(&device, &model, &loss, parts, image, 2).unwrap()
     }
 
     fn batch(size: usize) -> Batch {

@@ -21,7 +21,10 @@ impl<D: Kernels> Diffusion<D> {
         found: &mut Assessment<'_>,
     ) -> Result<()> {
         for &sampler in &spec.samplers {
-            let (places, steps) = (self.places(spec), spec.steps(sampler, self.timesteps()));
+            let (places, steps) = (
+                self.places(spec),
+                spec.steps(sampler, self.schedule.timesteps()),
+            );
             let mut values = Vec::new();
             let mut before = 0;
             for batch in places.chunks(spec.batch_size.max(1)) {
@@ -32,7 +35,7 @@ impl<D: Kernels> Diffusion<D> {
                 values.extend(self.draw_batch(device, assess.seed, spec, sampler, batch, told)?);
                 before += batch.len();
             }
-            let mut image = sheet(&values, spec.per_class, self.image());
+            let mut image = sheet(&values, spec.per_class, self.image);
             sampler.name().clone_into(&mut image.name);
             image.caption = self.caption(spec, sampler, assess.data.dataset.class_names());
             found.add_image(image);
@@ -50,16 +53,15 @@ impl<D: Kernels> Diffusion<D> {
         places: &[Place],
         told: impl FnMut(usize),
     ) -> Result<Vec<f32>> {
-        let steps = spec.steps(sampler, self.timesteps());
-        let denoiser = Denoiser::new(self.schedule(), sampler, steps, Some(RANGE));
+        let steps = spec.steps(sampler, self.schedule.timesteps());
+        let denoiser = Denoiser::new(&self.schedule, sampler, steps, Some(RANGE));
         let stream = |&(class, index): &Place| {
             seed.stream_at(Purpose::Sampling, &[class as u64, index as u64])
         };
         let mut streams: Vec<_> = places.iter().map(stream).collect();
-        let (height, width, channels) = self.image();
         let guidance = spec.guidance as f32;
         let estimate = |x: &[f32], time| self.guided_noise(device, x, time, places, guidance);
-        denoiser.draw(&mut streams, height * width * channels, estimate, told)
+        denoiser.draw(&mut streams, self.image.shape(1).len(), estimate, told)
     }
 
     /// `u + w (c - u)`: u estimated without class, c with it, both in one batch.
@@ -71,14 +73,12 @@ impl<D: Kernels> Diffusion<D> {
         places: &[Place],
         guidance: f32,
     ) -> Result<Vec<f32>> {
-        let (height, width, channels) = self.image();
-        let shape = [2 * places.len(), height, width, channels];
-        let both = Var::constant(device, x.repeat(2), shape)?;
+        let both = Var::constant(device, x.repeat(2), self.image.shape(2 * places.len()))?;
         let mut labels: Vec<usize> = places.iter().map(|(class, _)| *class).collect();
-        labels.resize(2 * places.len(), self.no_class());
+        labels.resize(2 * places.len(), self.classes);
         let times = vec![time; labels.len()];
         let mut pass = Pass::inference(device);
-        let noise = self.model().forward(&mut pass, &both, &times, &labels)?;
+        let noise = self.model.forward(&mut pass, &both, &times, &labels)?;
         let mut noise = noise.to_host(device)?;
         let without = noise.split_off(x.len());
         for (noise, without) in noise.iter_mut().zip(&without) {
@@ -90,7 +90,7 @@ impl<D: Kernels> Diffusion<D> {
     /// Class by class.
     fn places(&self, spec: &SamplingSpec) -> Vec<Place> {
         let of_class = |class| (0..spec.per_class).map(move |index| (class, index));
-        (0..self.no_class()).flat_map(of_class).collect()
+        (0..self.classes).flat_map(of_class).collect()
     }
 
     fn caption(&self, spec: &SamplingSpec, sampler: SamplerKind, classes: &[String]) -> String {
@@ -98,7 +98,7 @@ impl<D: Kernels> Diffusion<D> {
             SamplerKind::Ddim => "DDIM (η = 0)",
             SamplerKind::Ancestral => "Ancestral sampling",
         };
-        let steps = spec.steps(sampler, self.timesteps());
+        let steps = spec.steps(sampler, self.schedule.timesteps());
         format!(
             "{how}, {steps} steps, guidance {}; from the top: {}",
             spec.guidance,

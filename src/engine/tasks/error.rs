@@ -22,11 +22,10 @@ impl TaskError {
     pub(super) fn misfit(parts: TaskParts<'_>) -> Self {
         let features = match parts.features {
             Features::Vector { len } => format!("rows of {len} numbers"),
-            Features::Image {
-                height,
-                width,
-                channels,
-            } => format!("images of {width}×{height} pixels in {channels} colours"),
+            Features::Image(image) => format!(
+                "images of {}×{} pixels in {} colours",
+                image.width, image.height, image.channels
+            ),
             Features::Path { points } => format!("paths of {points} points"),
             Features::Tokens { length, .. } => format!("windows of {length} tokens"),
         };

@@ -3,12 +3,10 @@
 use super::supervised::Goal;
 use super::{Meaning, ReferenceInputs, Score};
 use crate::loader::Batch;
-use crate::losses::MseSpec;
-use crate::ops::{Kernels, Pass, Result, Var};
+use crate::ops::{Kernels, Pass, Result, Var, mse};
 
 /// Target values, `len` per sample.
 pub(super) struct Values {
-    pub(super) loss: MseSpec,
     pub(super) len: usize,
 }
 
@@ -34,7 +32,7 @@ impl<D: Kernels> Goal<D> for Values {
     }
 
     fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, y: &Var<D>) -> Result<Var<D>> {
-        self.loss.loss(pass, output, y)
+        mse(pass, output, y)
     }
 
     fn score(&self, device: &D, output: &Var<D>, y: &Var<D>, score: &mut Score) -> Result<()> {

@@ -159,11 +159,7 @@ fn input<D: Kernels>(
     features: Features,
 ) -> Result<Input<D>> {
     let shape: Shape = match features {
-        Features::Image {
-            height,
-            width,
-            channels,
-        } => [count, height, width, channels].into(),
+        Features::Image(image) => image.shape(count),
         Features::Tokens { length, .. } => {
             // Without the token after the window, which is a target only.
             let windows = values.chunks_exact(length + 1);
@@ -187,13 +183,9 @@ fn input<D: Kernels>(
 /// The features of reference inputs: `x`, images `(B, C, H, W)` as in PyTorch.
 fn features_of(inputs: &mut ReferenceInputs, features: Features) -> Vec<f32> {
     match features {
-        Features::Image {
-            height,
-            width,
-            channels,
-        } => {
-            let x = inputs.floats("x", &[channels, height, width]);
-            channels_last(&x, channels, height * width)
+        Features::Image(image) => {
+            let x = inputs.floats("x", &[image.channels, image.height, image.width]);
+            channels_last(&x, image.channels, image.height * image.width)
         }
         Features::Tokens { length, vocabulary } => {
             let ids = inputs.indices("x", &[length], vocabulary);
@@ -277,14 +269,11 @@ impl Workload for MlpSpec {
         let row = Features::Vector { len };
         let mut model = |outputs| self.build(&mut init, len, outputs);
         match (parts.loss, parts.target) {
-            (LossSpec::Mse(loss), Target::Values { len }) => {
-                let loss = loss.clone();
-                let goal = Values { loss, len };
-                Ok(supervised(device, model(len)?, goal, row, seed))
+            (LossSpec::Mse(_), Target::Values { len }) => {
+                Ok(supervised(device, model(len)?, Values { len }, row, seed))
             }
-            (LossSpec::CrossEntropy(loss), Target::Class { classes }) => {
-                let loss = loss.clone();
-                let goal = Classes { loss, classes };
+            (LossSpec::CrossEntropy(_), Target::Class { classes }) => {
+                let goal = Classes { classes };
                 Ok(supervised(device, model(classes)?, goal, row, seed))
             }
             _ => Err(TaskError::misfit(parts)),

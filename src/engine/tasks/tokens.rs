@@ -3,12 +3,10 @@
 use super::supervised::Goal;
 use super::{Meaning, ReferenceInputs, Score};
 use crate::loader::Batch;
-use crate::losses::CrossEntropySpec;
-use crate::ops::{Kernels, Pass, Result, Var};
+use crate::ops::{Kernels, Pass, Result, Var, cross_entropy};
 
 /// The next token at each of `length` positions, one of `vocabulary`.
 pub(super) struct NextToken {
-    pub(super) loss: CrossEntropySpec,
     pub(super) length: usize,
     pub(super) vocabulary: usize,
 }
@@ -49,7 +47,7 @@ impl<D: Kernels> Goal<D> for NextToken {
 
     fn loss(&self, pass: &mut Pass<D>, logits: &Var<D>, targets: &Targets) -> Result<Var<D>> {
         let rows = logits.reshape([logits.shape().rows(), self.vocabulary])?;
-        self.loss.loss(pass, &rows, &targets.tokens)
+        cross_entropy(pass, &rows, &targets.tokens)
     }
 
     fn score(

@@ -11,7 +11,7 @@ use crate::event::{
     RunFacts, RunTimes,
 };
 use crate::loader;
-use crate::measure::gpu::{GpuMeter, GpuUse};
+use crate::measure::gpu::GpuMeter;
 use crate::measure::{
     DeviceMemory, MemoryGrowth, Pace, PaceSummary, PeakMemory, Peaks, Phase, StepTimes,
 };
@@ -149,10 +149,11 @@ impl Log {
         if !meter.has_counters() {
             return Ok(());
         }
-        let seen = meter.finish()?;
+        self.gpu_times = meter.finish()?;
         let epochs = self.full_epochs_s.len();
         let are_whole = epochs > 0 && epochs == self.facts.epochs;
-        self.gpu_times = gpu_times(&seen, are_whole.then_some(epochs));
+        let energy = self.gpu_times.energy_j.filter(|_| are_whole);
+        self.gpu_times.energy_j_per_epoch = energy.map(|energy| energy / epochs as f64);
         Ok(())
     }
 
@@ -251,24 +252,6 @@ fn device_memory_times(peaks: Peaks, memory: Option<(u64, u64)>) -> DeviceMemory
         peak_validation_bytes: peaks.validation_bytes,
         used_bytes,
         source: used_bytes.map_or_else(String::new, |_| source.to_owned()),
-    }
-}
-
-/// The GPU's samples; energy per epoch where all `epochs` were whole.
-fn gpu_times(seen: &GpuUse, epochs: Option<usize>) -> GpuTimes {
-    let by_epoch = seen.energy_j.zip(epochs);
-    GpuTimes {
-        busy_share: seen.busy_percent,
-        clock_mhz: seen.clock_mhz,
-        memory_clock_mhz: seen.memory_clock_mhz,
-        temperature_c: seen.temperature_c,
-        power_w: seen.power_w,
-        energy_j: seen.energy_j,
-        energy_j_per_epoch: by_epoch.map(|(energy, epochs)| energy / epochs as f64),
-        throttled_share: seen.throttled_percent,
-        throttle_reasons: seen.throttled_by.join(" "),
-        readings: Some(seen.readings),
-        reading_ms: seen.reading_s.map(|seconds| 1e3 * seconds),
     }
 }
 

@@ -94,17 +94,8 @@ pub fn list() -> Vec<u32> {
 
 /// Sum of the resident memory of `processes` in bytes, from `/proc`; shared pages count in each.
 pub fn resident_bytes_of(processes: &[u32]) -> u64 {
-    let pages = processes.iter().filter_map(|process| {
-        let statm = std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?;
-        statm.split(' ').nth(1)?.parse::<u64>().ok()
-    });
-    let pages: u64 = pages.sum();
-    #[cfg(unix)]
-    // SAFETY: `sysconf` takes an integer and touches no memory of ours.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    #[cfg(not(unix))]
-    let page = 4096;
-    pages * u64::try_from(page).unwrap_or(4096)
+    let of = |process: &u32| super::os::resident_bytes_of(&process.to_string());
+    processes.iter().filter_map(of).sum()
 }
 
 /// The largest peak of resident memory, in bytes, of the descendants that have been waited for.

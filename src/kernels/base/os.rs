@@ -133,18 +133,26 @@ fn ended(status: i32, usage: &libc::rusage) -> Ended {
     }
 }
 
-/// This process's resident memory in bytes, from `/proc/self/statm`; `None` on systems without that file.
+/// This process's resident memory in bytes; `None` on systems without `/proc`.
 pub fn resident_bytes() -> Option<u64> {
+    resident_bytes_of("self")
+}
+
+/// The same of another process, from `/proc/PROCESS/statm`.
+pub(super) fn resident_bytes_of(process: &str) -> Option<u64> {
     #[cfg(target_os = "linux")]
     {
-        let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
+        let statm = std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?;
         let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
         // SAFETY: `sysconf` takes an integer and touches no memory of ours.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         Some(pages * u64::try_from(page).ok()?)
     }
     #[cfg(not(target_os = "linux"))]
-    None
+    {
+        let _ = process;
+        None
+    }
 }
 
 /// Peak resident memory of this process, in bytes; `None` if the system does not report it.

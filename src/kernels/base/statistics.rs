@@ -122,9 +122,8 @@ pub struct PowerLaw {
     pub factor: f64,
     /// Standard deviation of `ln y` around the fit; 0 for two points.
     pub residual: f64,
-    n: usize,
-    /// Mean of `ln x`, and the sum of squared deviations from it.
-    ln_x: (f64, f64),
+    /// The line through the logarithms.
+    line: Line,
 }
 
 impl PowerLaw {
@@ -135,10 +134,7 @@ impl PowerLaw {
 
     /// Standard error of `ln y` of a single value at `x`: `s √(1 + 1/n + (ln x − mean)² / spread)`; `None` for two points.
     pub fn prediction_error(&self, x: f64) -> Option<f64> {
-        self.exponent_error?;
-        let (mean, spread) = self.ln_x;
-        let distance = (x.ln() - mean).powi(2) / spread;
-        Some(self.residual * (1.0 + 1.0 / self.n as f64 + distance).sqrt())
+        self.line.prediction_error(x.ln())
     }
 }
 
@@ -153,32 +149,14 @@ pub fn fit_power_law(points: &[(f64, f64)]) -> Option<PowerLaw> {
         return None;
     }
     let logs: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (x.ln(), y.ln())).collect();
-    let n = logs.len() as f64;
-    let mean_x = logs.iter().map(|point| point.0).sum::<f64>() / n;
-    let mean_y = logs.iter().map(|point| point.1).sum::<f64>() / n;
-    let spread: f64 = logs.iter().map(|point| (point.0 - mean_x).powi(2)).sum();
-    if logs.len() < 2 || spread <= f64::EPSILON {
-        return None;
-    }
-    let covariance: f64 = logs
-        .iter()
-        .map(|point| (point.0 - mean_x) * (point.1 - mean_y))
-        .sum();
-    let exponent = covariance / spread;
-    let offset = mean_y - exponent * mean_x;
-    let squares: f64 = logs
-        .iter()
-        .map(|point| (point.1 - offset - exponent * point.0).powi(2))
-        .sum();
-    let freedom = logs.len() - 2;
-    let variance = (freedom > 0).then(|| squares / freedom as f64);
+    let line = least_squares(&logs, |_| f64::EPSILON)?;
+    let (_, spread) = line.x;
     Some(PowerLaw {
-        exponent,
-        exponent_error: variance.map(|variance| (variance / spread).sqrt()),
-        factor: offset.exp(),
-        residual: variance.map_or(0.0, f64::sqrt),
-        n: logs.len(),
-        ln_x: (mean_x, spread),
+        exponent: line.slope,
+        exponent_error: line.variance.map(|variance| (variance / spread).sqrt()),
+        factor: line.offset.exp(),
+        residual: line.residual,
+        line,
     })
 }
 
@@ -191,6 +169,8 @@ pub struct Line {
     pub slope: f64,
     /// Standard deviation of `y` around the line, with `n − 2` degrees of freedom.
     pub residual: f64,
+    /// Its square; `None` for two points.
+    variance: Option<f64>,
     n: usize,
     /// Mean of `x`, and the sum of squared deviations from it.
     x: (f64, f64),
@@ -217,11 +197,16 @@ impl Line {
 /// # Source
 /// `numpy.polyfit(x, y, 1)`.
 pub fn fit_line(points: &[(f64, f64)]) -> Option<Line> {
+    least_squares(points, |mean_x| f64::EPSILON * mean_x.powi(2))
+}
+
+/// The line, if the squared deviations of `x` sum to more than `least` of their mean.
+fn least_squares(points: &[(f64, f64)], least: impl Fn(f64) -> f64) -> Option<Line> {
     let n = points.len() as f64;
     let mean_x = points.iter().map(|point| point.0).sum::<f64>() / n;
     let mean_y = points.iter().map(|point| point.1).sum::<f64>() / n;
     let spread: f64 = points.iter().map(|point| (point.0 - mean_x).powi(2)).sum();
-    if points.len() < 2 || spread <= f64::EPSILON * mean_x.powi(2) {
+    if points.len() < 2 || spread <= least(mean_x) {
         return None;
     }
     let covariance: f64 = points
@@ -235,15 +220,12 @@ pub fn fit_line(points: &[(f64, f64)]) -> Option<Line> {
         .map(|point| (point.1 - offset - slope * point.0).powi(2))
         .sum();
     let freedom = points.len() - 2;
-    let residual = if freedom > 0 {
-        (squares / freedom as f64).sqrt()
-    } else {
-        0.0
-    };
+    let variance = (freedom > 0).then(|| squares / freedom as f64);
     Some(Line {
         offset,
         slope,
-        residual,
+        residual: variance.map_or(0.0, f64::sqrt),
+        variance,
         n: points.len(),
         x: (mean_x, spread),
     })

@@ -75,17 +75,13 @@ impl PeakMemory {
 }
 
 fn raise(peak: &mut Option<u64>) {
-    *peak = (*peak).max(high_water_mark());
+    *peak = (*peak).max(vm_hwm().or_else(os::peak_rss_bytes));
 }
 
 /// Resets the peak to what the process holds now; returns whether the system allowed it.
 fn reset() -> bool {
     // proc(5): 5 resets the peak resident set size.
     vm_hwm().is_some() && fs::write("/proc/self/clear_refs", "5").is_ok()
-}
-
-fn high_water_mark() -> Option<u64> {
-    vm_hwm().or_else(os::peak_rss_bytes)
 }
 
 /// `VmHWM` in bytes, if the system has it.

@@ -92,12 +92,12 @@ pub(super) struct StepRecord {
 }
 
 pub(super) struct Operation {
-    name: &'static str,
-    layer: String,
+    pub(super) name: &'static str,
+    pub(super) layer: String,
     pub(super) phase: Option<Phase>,
-    forward: (Instant, Instant),
+    pub(super) forward: (Instant, Instant),
     pub(super) backward: Option<(Instant, Instant)>,
-    cost: OpCost,
+    pub(super) cost: OpCost,
     pub(super) retained_bytes: u64,
 }
 
@@ -118,25 +118,6 @@ impl StepRecord {
     }
 }
 
-impl Operation {
-    pub(super) fn forward(
-        name: &'static str,
-        layer: String,
-        forward: (Instant, Instant),
-        cost: OpCost,
-    ) -> Self {
-        Self {
-            name,
-            layer,
-            phase: None,
-            forward,
-            backward: None,
-            cost,
-            retained_bytes: 0,
-        }
-    }
-}
-
 /// Sums over steps.
 #[derive(Default)]
 pub(super) struct Totals {
@@ -146,10 +127,6 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    pub(super) fn steps(&self) -> usize {
-        self.sums.steps
-    }
-
     pub(super) fn add(&mut self, step: &StepRecord) {
         self.sums.steps += 1;
         let end = step.laps.last().map_or(step.start, |lap| lap.end);

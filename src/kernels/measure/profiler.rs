@@ -61,11 +61,6 @@ impl Profiler {
         }))
     }
 
-    /// Number of steps recorded.
-    pub fn steps(&self) -> usize {
-        self.state().totals.steps()
-    }
-
     /// Enters the submodule `name` of the running module; pass the result to [`Self::leave`].
     pub fn enter(&self, name: impl Display) -> usize {
         let mut state = self.state();
@@ -97,10 +92,15 @@ impl Profiler {
         let layer = owned.unwrap_or_else(|| state.scope.clone());
         let start = state.free;
         let id = OpId(state.step.operations.len());
-        state
-            .step
-            .operations
-            .push(Operation::forward(name, layer, (start, end), cost));
+        state.step.operations.push(Operation {
+            name,
+            layer,
+            phase: None,
+            forward: (start, end),
+            backward: None,
+            cost,
+            retained_bytes: 0,
+        });
         state.free = Instant::now();
         id
     }

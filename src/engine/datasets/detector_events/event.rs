@@ -2,9 +2,9 @@
 
 use std::f64::consts::TAU;
 
-use rand::RngCore;
 use rand_chacha::ChaCha8Rng;
 
+use super::super::regression::uniform;
 use super::DetectorEventsSpec;
 
 /// The numbers of an event, in order: energies in keV, momenta in keV/c, positions in mm.
@@ -43,14 +43,6 @@ const MATERIALS_KEV: [f64; 4] = [2223.2, 6098.9, 7915.9, 7937.1];
 /// Smallest share of this energy that goes into gammas.
 const SMALLEST_SHARE: f64 = 0.02;
 
-/// Generator of events.
-#[derive(Debug)]
-pub(super) struct Source {
-    radius_mm: f64,
-    height_mm: f64,
-    hits_per_mev: f64,
-}
-
 /// What determines the distribution of an event's hits.
 #[derive(Debug)]
 pub(super) struct Drawn {
@@ -59,15 +51,7 @@ pub(super) struct Drawn {
     pub(super) hits: f64,
 }
 
-impl Source {
-    pub(super) fn new(spec: &DetectorEventsSpec) -> Self {
-        Self {
-            radius_mm: spec.radius_mm,
-            height_mm: spec.height_mm,
-            hits_per_mev: spec.hits_per_mev,
-        }
-    }
-
+impl DetectorEventsSpec {
     /// Draws a capture into `phi`, which must be zeros.
     pub(super) fn draw(&self, rng: &mut ChaCha8Rng, phi: &mut [f32]) -> Drawn {
         let position_mm = self.position(rng);
@@ -132,11 +116,6 @@ pub(super) fn draw_hits(rng: &mut ChaCha8Rng, light: &[f64], hits: f64, x: &mut 
             point += waiting_time(rng);
         }
     }
-}
-
-/// Uniform in 0 ≤ u < 1, 53 bits.
-fn uniform(rng: &mut ChaCha8Rng) -> f64 {
-    (rng.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
 fn below(rng: &mut ChaCha8Rng, count: usize) -> usize {

@@ -18,7 +18,6 @@ use super::split::validation_rows;
 use super::table::{Table, normalise, statistics};
 use super::{DatasetError, DatasetFacts, Features, Normalisation, OpenDataset, Splits, Target};
 use crate::base::{Purpose, Seed};
-use event::Source;
 use geometry::Detector;
 
 /// Part of the fingerprint: increased when the generator's output changes.
@@ -130,7 +129,6 @@ impl DetectorEventsSpec {
     /// All events in original units.
     fn generate(&self) -> Table {
         let detector = Detector::new(self);
-        let source = Source::new(self);
         let mut features = vec![0.0; self.samples * PHI_COLUMNS.len()];
         let mut values = vec![0.0; self.samples * self.voxels];
         features
@@ -139,7 +137,7 @@ impl DetectorEventsSpec {
             .enumerate()
             .for_each_init(Vec::new, |light, (event, (phi, hits))| {
                 let mut rng = Seed(self.seed).stream_at(Purpose::Data, &[event as u64]);
-                let drawn = source.draw(&mut rng, phi);
+                let drawn = self.draw(&mut rng, phi);
                 detector.light(drawn.position_mm, light);
                 event::draw_hits(&mut rng, light, drawn.hits, hits);
             });

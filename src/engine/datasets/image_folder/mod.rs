@@ -21,7 +21,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::split::{take_stratified, validation_rows};
-use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Splits, Target};
+use super::{
+    DatasetError, DatasetFacts, Features, FingerprintCache, ImageSize, OpenDataset, Splits, Target,
+};
 use crate::base::Seed;
 use folder::ImageFolder;
 use generate::Presence;
@@ -56,11 +58,11 @@ fn default_size() -> usize {
 
 /// Images as a model reads them.
 fn features(size: usize) -> Features {
-    Features::Image {
+    Features::Image(ImageSize {
         height: size,
         width: size,
         channels: 3,
-    }
+    })
 }
 
 /// Random changes of a training image, drawn anew for every epoch.

@@ -12,12 +12,12 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use memmap2::Mmap;
 use rayon::prelude::*;
 
 use super::super::DatasetError;
+use super::super::fingerprint::State;
 use super::decode::decode;
 use super::pixels::Rgb;
 use crate::base::temporary::{self, remove_left};
@@ -31,9 +31,6 @@ const ENTRY: usize = 16 + CHECK;
 
 /// Images decoded before each write, so that a folder may be larger than memory.
 const AT_ONCE: usize = 64;
-
-/// A file modified more recently may change again without a change of its size and modification time.
-const SETTLED: Duration = Duration::from_secs(2);
 
 /// States of an image: not yet verified, digest matches, digest differs.
 const UNREAD: u8 = 0;
@@ -150,18 +147,15 @@ fn identify(
     for hasher in [&mut name, &mut source] {
         hasher.update(format!("{size:?} {}\n", files.len()).as_bytes());
     }
-    let now = SystemTime::now();
     let mut is_settled = true;
     for path in files {
-        let unreadable = |error| DatasetError::unreadable(path, &error);
-        let absolute = std::path::absolute(path).map_err(unreadable)?;
-        let data = fs::metadata(path).map_err(unreadable)?;
-        let modified = data.modified().map_err(unreadable)?;
-        is_settled &= now.duration_since(modified).is_ok_and(|age| age >= SETTLED);
-        let since = modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let absolute = std::path::absolute(path);
+        let absolute = absolute.map_err(|error| DatasetError::unreadable(path, &error))?;
+        let state = State::of(path)?;
+        is_settled &= state.is_settled;
         let absolute = absolute.to_string_lossy();
         name.update(absolute.as_bytes()).update(b"\n");
-        let state = format!("{absolute}\n{} {}\n", data.len(), since.as_nanos());
+        let state = format!("{absolute}\n{} {}\n", state.bytes, state.modified_ns);
         source.update(state.as_bytes());
     }
     let name = name.finalize().to_hex();

@@ -9,10 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::split::{take_stratified, validation_rows};
-use super::table::gather;
 use super::{
-    Dataset, DatasetError, DatasetFacts, Features, FingerprintCache, Normalisation, OpenDataset,
-    SampleMut, SamplesMut, Splits, Target,
+    Dataset, DatasetError, DatasetFacts, Features, FingerprintCache, ImageSize, Normalisation,
+    OpenDataset, SampleMut, Splits, Target,
 };
 use crate::base::Seed;
 
@@ -122,11 +121,11 @@ fn find(folder: &Path, name: &str) -> Result<PathBuf, DatasetError> {
 }
 
 fn form(dimensions: &[usize]) -> Features {
-    Features::Image {
+    Features::Image(ImageSize {
         height: dimensions[1],
         width: dimensions[2],
         channels: 1,
-    }
+    })
 }
 
 fn classes(labels: &[u32]) -> usize {
@@ -240,18 +239,6 @@ impl Dataset for Bytes {
             *feature = f32::from(pixel) / 255.0;
         }
         *sample.label = self.labels[row as usize];
-        Ok(())
-    }
-
-    fn read_rows(&self, rows: &[u32], samples: SamplesMut<'_>) -> Result<(), DatasetError> {
-        let len = self.form.len();
-        for (features, &row) in samples.features.chunks_exact_mut(len.max(1)).zip(rows) {
-            let pixels = &self.pixels[row as usize * len..][..len];
-            for (feature, &pixel) in features.iter_mut().zip(pixels) {
-                *feature = f32::from(pixel) / 255.0;
-            }
-        }
-        gather(&self.labels, 1, rows, samples.labels);
         Ok(())
     }
 }

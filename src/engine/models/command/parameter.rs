@@ -1,5 +1,8 @@
 //! [`Parameter`]: a setting of a command, with its type, its range and its value.
 
+use std::fmt::Display;
+
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
 use super::Mistake;
@@ -125,27 +128,14 @@ pub(crate) fn text(value: &Json) -> String {
 }
 
 fn kind(table: &Map<String, Json>) -> Result<ParameterKind, (&'static str, String)> {
-    if let Some(range) = table.get("float") {
-        let ends: Result<[f64; 2], _> = serde_json::from_value(range.clone());
-        let Ok([low, high]) = ends else {
-            return Err(("float", "a range is two numbers, `[1e-5, 1.0]`".to_owned()));
-        };
-        if low > high {
-            let message = format!("the range is empty: nothing is above {low} and below {high}");
-            return Err(("float", message));
-        }
+    if let Some(ends) = table.get("float") {
+        let [low, high] =
+            range(ends, "two numbers, `[1e-5, 1.0]`").map_err(|why| ("float", why))?;
         return Ok(ParameterKind::Float(low, high));
     }
-    if let Some(range) = table.get("int") {
-        let ends: Result<[i64; 2], _> = serde_json::from_value(range.clone());
-        let Ok([low, high]) = ends else {
-            let message = "a range is two whole numbers, `[8, 1024]`".to_owned();
-            return Err(("int", message));
-        };
-        if low > high {
-            let message = format!("the range is empty: nothing is above {low} and below {high}");
-            return Err(("int", message));
-        }
+    if let Some(ends) = table.get("int") {
+        let [low, high] =
+            range(ends, "two whole numbers, `[8, 1024]`").map_err(|why| ("int", why))?;
         return Ok(ParameterKind::Int(low, high));
     }
     if let Some(words) = table.get("choice") {
@@ -162,6 +152,21 @@ fn kind(table: &Map<String, Json>) -> Result<ParameterKind, (&'static str, Strin
         Some(Json::Bool(true)) => Ok(ParameterKind::Bool),
         _ => Err(("bool", "write `bool = true`".to_owned())),
     }
+}
+
+fn range<T: DeserializeOwned + PartialOrd + Display>(
+    ends: &Json,
+    expected: &str,
+) -> Result<[T; 2], String> {
+    let Ok([low, high]) = serde_json::from_value::<[T; 2]>(ends.clone()) else {
+        return Err(format!("a range is {expected}"));
+    };
+    if low > high {
+        return Err(format!(
+            "the range is empty: nothing is above {low} and below {high}"
+        ));
+    }
+    Ok([low, high])
 }
 
 impl ParameterKind {

@@ -63,10 +63,6 @@ impl Subject for AltSubject {
         Ok(Denoiser::Alt(Box::new(Self::spec().build(init, DETECTOR)?)))
     }
 
-    fn count() -> usize {
-        Self::spec().parameter_count(DETECTOR)
-    }
-
     fn forward(
         model: &Self::Model,
         pass: &mut Pass<TestDevice>,
@@ -102,10 +98,6 @@ impl Subject for NeuSubject {
 
     fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
         Ok(Denoiser::Neu(Box::new(Self::spec().build(init, DETECTOR)?)))
-    }
-
-    fn count() -> usize {
-        Self::spec().parameter_count(DETECTOR)
     }
 
     fn forward(

@@ -36,10 +36,6 @@ impl<const SYMMETRIC: bool> Subject for EquilibriumSubject<SYMMETRIC> {
         Self::spec().build(init, 6, 3)
     }
 
-    fn count() -> usize {
-        Self::spec().parameter_count(6, 3)
-    }
-
     fn forward(
         model: &Self::Model,
         pass: &mut Pass<TestDevice>,

@@ -31,10 +31,6 @@ impl Subject for CannedNetSubject {
         Self::spec().build(init)
     }
 
-    fn count() -> usize {
-        Self::spec().parameter_count()
-    }
-
     fn forward(
         model: &Self::Model,
         pass: &mut Pass<TestDevice>,
@@ -69,10 +65,6 @@ impl Subject for NeuralSdeSubject {
 
     fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
         Self::spec().build(init)
-    }
-
-    fn count() -> usize {
-        Self::spec().parameter_count()
     }
 
     fn forward(

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use super::Form;
 use super::fuse::fused;
-use super::layer::{Layer, LayerKind};
-use super::network::{Node, Weight};
+use super::layer::{AttentionLayer, ConvLayer, Layer, LayerKind};
+use super::network::{BatchNormNode, LinearNode, Node, Weight};
 use super::statistics::Statistics;
 use crate::layers::Init;
 use crate::ops::{
-    Activation, AttentionOptions, Conv2dOptions, Kernels, Layout, OpError, Parameter, Pool,
-    PoolOptions, Result, Shape,
+    Activation, AttentionOptions, Conv2dOptions, Kernels, Layout, OpError, Parameter, Pool, Result,
+    Shape,
 };
 
 /// Makes parameters and nodes, in the order of layers.
@@ -97,32 +97,20 @@ impl<D: Kernels> Builder<'_, '_, D> {
                 };
                 let shape = [*outputs].into();
                 let bias = bias.then(|| self.uniform(layer, "bias", shape, Layout::Plain, bound));
-                Node::Linear {
+                Node::Linear(LinearNode {
                     weight,
                     is_transposed,
                     bias: bias.transpose()?,
                     activation: Activation::Identity,
-                }
+                })
             }
-            LayerKind::Conv { .. } => self.conv(layer)?,
-            LayerKind::MaxPool {
-                kernel,
-                stride,
-                padding,
-            } => Node::Pool(Pool::Max, pool_options(*kernel, *stride, *padding)),
-            LayerKind::AveragePool {
-                kernel,
-                stride,
-                padding,
-            } => Node::Pool(Pool::Average, pool_options(*kernel, *stride, *padding)),
+            LayerKind::Conv(conv) => self.conv(layer, conv)?,
+            LayerKind::MaxPool(options) => Node::Pool(Pool::Max, *options),
+            LayerKind::AveragePool(options) => Node::Pool(Pool::Average, *options),
             LayerKind::GlobalAveragePool | LayerKind::MeanOverTokens => Node::Mean,
             LayerKind::Upsample { factor } => Node::Upsample(*factor),
             LayerKind::Flatten => match layer.input {
-                Form::Image {
-                    height,
-                    width,
-                    channels,
-                } => Node::Flatten(Some((height * width, channels))),
+                Form::Image(size) => Node::Flatten(Some((size.height * size.width, size.channels))),
                 _ => Node::Flatten(None),
             },
             LayerKind::Transpose => Node::Transpose,
@@ -139,8 +127,8 @@ impl<D: Kernels> Builder<'_, '_, D> {
                 Node::ClassToken(self.normal(layer, [last].into(), *std)?)
             }
             LayerKind::FirstToken => Node::FirstToken,
-            LayerKind::Attention { .. } => self.attention(layer)?,
-            LayerKind::BatchNorm { eps, momentum } => Node::BatchNorm {
+            LayerKind::Attention(attention) => self.attention(layer, attention)?,
+            LayerKind::BatchNorm { eps, momentum } => Node::BatchNorm(BatchNormNode {
                 affine: self.affine(layer)?,
                 statistics: self.statistics.add(
                     self.init.device(),
@@ -150,7 +138,7 @@ impl<D: Kernels> Builder<'_, '_, D> {
                 )?,
                 eps: *eps as f32,
                 activation: Activation::Identity,
-            },
+            }),
             LayerKind::GroupNorm { groups } => Node::GroupNorm {
                 affine: self.affine(layer)?,
                 groups: *groups,
@@ -183,55 +171,33 @@ impl<D: Kernels> Builder<'_, '_, D> {
         })
     }
 
-    fn conv(&mut self, layer: &Layer) -> Result<Node> {
-        let LayerKind::Conv {
-            outputs,
-            kernel,
-            stride,
-            padding,
-            dilation,
-            groups,
-            bias,
-            tie,
-        } = &layer.kind
-        else {
-            return Ok(Node::Dropout(0.0));
-        };
-        let channels = layer.input.last() / groups;
-        let bound = 1.0 / ((channels * kernel * kernel) as f32).sqrt();
-        let weight = if let Some(tie) = tie {
+    fn conv(&mut self, layer: &Layer, conv: &ConvLayer) -> Result<Node> {
+        let shape = conv.weight_shape(layer.input.last());
+        let window: usize = shape[1..].iter().product();
+        let bound = 1.0 / (window as f32).sqrt();
+        let weight = if let Some(tie) = &conv.tie {
             self.tied(tie)?.0
         } else {
-            let shape = [*outputs, channels, *kernel, *kernel].into();
-            self.uniform(layer, "weight", shape, Layout::Convolution, bound)?
+            self.uniform(layer, "weight", shape.into(), Layout::Convolution, bound)?
         };
-        let shape = [*outputs].into();
+        let shape = [conv.outputs].into();
+        let bias = conv.bias;
         let bias = bias.then(|| self.uniform(layer, "bias", shape, Layout::Plain, bound));
         Ok(Node::Conv {
             weight,
             bias: bias.transpose()?,
             options: Conv2dOptions {
-                stride: *stride,
-                padding: *padding,
-                dilation: *dilation,
-                groups: *groups,
+                stride: conv.stride,
+                padding: conv.padding,
+                dilation: conv.dilation,
+                groups: conv.groups,
             },
         })
     }
 
     /// As `nn.MultiheadAttention`: the first product by Glorot & Bengio (2010), biases 0.
-    fn attention(&mut self, layer: &Layer) -> Result<Node> {
-        let LayerKind::Attention {
-            heads,
-            head_width,
-            causal,
-            bias,
-            dropout,
-        } = &layer.kind
-        else {
-            return Ok(Node::Dropout(0.0));
-        };
-        let (features, inner) = (layer.input.last(), heads * head_width);
+    fn attention(&mut self, layer: &Layer, attention: &AttentionLayer) -> Result<Node> {
+        let (features, inner, bias) = (layer.input.last(), attention.inner(), attention.bias);
         let shape = [3 * inner, features].into();
         let bound = (6.0 / (3 * inner + features) as f32).sqrt();
         let weight = self.uniform(layer, "in_proj_weight", shape, Layout::Linear, bound)?;
@@ -245,18 +211,10 @@ impl<D: Kernels> Builder<'_, '_, D> {
             input,
             output: (weight, own.transpose()?),
             options: AttentionOptions {
-                heads: *heads,
-                causal: *causal,
-                dropout: *dropout as f32,
+                heads: attention.heads,
+                causal: attention.causal,
+                dropout: attention.dropout as f32,
             },
         })
-    }
-}
-
-fn pool_options(kernel: usize, stride: usize, padding: usize) -> PoolOptions {
-    PoolOptions {
-        kernel,
-        stride,
-        padding,
     }
 }

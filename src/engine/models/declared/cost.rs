@@ -4,7 +4,6 @@ use super::layer::{Join, Layer, LayerKind};
 
 impl Layer {
     /// Floating-point operations of a forward pass of one sample, as the operations count them.
-    #[expect(clippy::too_many_lines, reason = "a list of all words")]
     pub fn forward_flops(&self) -> f64 {
         let (input, output) = (self.input.len() as f64, self.output.len() as f64);
         let inner = || -> f64 {
@@ -16,38 +15,27 @@ impl Layer {
             LayerKind::Linear { bias, .. } => {
                 2.0 * self.input.last() as f64 * output + biased(bias)
             }
-            LayerKind::Conv {
-                kernel,
-                groups,
-                bias,
-                ..
-            } => {
-                let window = kernel * kernel * (self.input.last() / groups);
-                2.0 * window as f64 * output + biased(bias)
+            LayerKind::Conv(conv) => {
+                let window = conv.kernel * conv.kernel * (self.input.last() / conv.groups);
+                2.0 * window as f64 * output + biased(&conv.bias)
             }
-            LayerKind::Attention {
-                heads,
-                head_width,
-                causal,
-                bias,
-                ..
-            } => {
-                let (tokens, inner) = (self.input.rows() as f64, (heads * head_width) as f64);
-                let pairs = if *causal {
+            LayerKind::Attention(attention) => {
+                let (tokens, inner) = (self.input.rows() as f64, attention.inner() as f64);
+                let pairs = if attention.causal {
                     tokens * (tokens + 1.0) / 2.0
                 } else {
                     tokens * tokens
                 };
-                let biases = if *bias {
+                let biases = if attention.bias {
                     3.0 * inner * tokens + output
                 } else {
                     0.0
                 };
                 let products = 2.0 * input * 3.0 * inner + 2.0 * inner * output;
-                products + biases + pairs * (4.0 * inner + 5.0 * *heads as f64)
+                products + biases + pairs * (4.0 * inner + 5.0 * attention.heads as f64)
             }
-            LayerKind::MaxPool { kernel, .. } | LayerKind::AveragePool { kernel, .. } => {
-                (kernel * kernel) as f64 * output
+            LayerKind::MaxPool(options) | LayerKind::AveragePool(options) => {
+                (options.kernel * options.kernel) as f64 * output
             }
             LayerKind::GlobalAveragePool | LayerKind::MeanOverTokens => input,
             LayerKind::PositionEmbedding { .. } => output,

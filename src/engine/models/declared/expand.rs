@@ -376,7 +376,7 @@ fn joined(forms: &[Form], join: Join) -> Option<Form> {
         Join::Add | Join::Multiply => {
             let largest = *forms.iter().max_by_key(|form| form.len())?;
             let is_spread = |form: Form| match (form, largest) {
-                (Form::Row { features }, Form::Image { channels, .. }) => features == channels,
+                (Form::Row { features }, Form::Image(size)) => features == size.channels,
                 _ => false,
             };
             let fits = |form: &Form| *form == largest || is_spread(*form);

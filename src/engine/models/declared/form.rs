@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::base::units::human_integer;
-use crate::datasets::{Features, Target};
+use crate::datasets::{Features, ImageSize, Target};
 use crate::ops::Shape;
 
 /// The values of one sample between two layers.
@@ -18,14 +18,7 @@ pub enum Form {
         features: usize,
     },
     /// An image: `(B, height, width, channels)` in memory.
-    Image {
-        /// Rows of pixels.
-        height: usize,
-        /// Pixels of a row.
-        width: usize,
-        /// Numbers of a pixel.
-        channels: usize,
-    },
+    Image(ImageSize),
     /// A sequence of rows: `(B, tokens, features)`.
     Tokens {
         /// How many.
@@ -47,15 +40,7 @@ impl Form {
     pub(super) fn of(features: Features) -> Option<Self> {
         match features {
             Features::Vector { len } => Some(Self::Row { features: len }),
-            Features::Image {
-                height,
-                width,
-                channels,
-            } => Some(Self::Image {
-                height,
-                width,
-                channels,
-            }),
+            Features::Image(size) => Some(Self::Image(size)),
             Features::Tokens { length, vocabulary } => Some(Self::Ids {
                 tokens: length,
                 vocabulary,
@@ -81,11 +66,7 @@ impl Form {
     pub fn sizes(self) -> String {
         match self {
             Self::Row { features } => features.to_string(),
-            Self::Image {
-                height,
-                width,
-                channels,
-            } => format!("{height}×{width}×{channels}"),
+            Self::Image(size) => format!("{}×{}×{}", size.height, size.width, size.channels),
             Self::Tokens { tokens, features } => format!("{tokens} × {features}"),
             Self::Ids { tokens, .. } => format!("{tokens}"),
         }
@@ -109,11 +90,10 @@ impl Form {
     pub(super) fn with_last(self, last: usize) -> Self {
         match self {
             Self::Row { .. } => Self::Row { features: last },
-            Self::Image { height, width, .. } => Self::Image {
-                height,
-                width,
+            Self::Image(size) => Self::Image(ImageSize {
                 channels: last,
-            },
+                ..size
+            }),
             Self::Tokens { tokens, .. } | Self::Ids { tokens, .. } => Self::Tokens {
                 tokens,
                 features: last,
@@ -130,11 +110,7 @@ impl Form {
     pub(super) fn shape(self, batch: usize) -> Shape {
         match self {
             Self::Row { features } => [batch, features].into(),
-            Self::Image {
-                height,
-                width,
-                channels,
-            } => [batch, height, width, channels].into(),
+            Self::Image(size) => size.shape(batch),
             Self::Tokens { tokens, features } => [batch, tokens, features].into(),
             Self::Ids { tokens, .. } => [batch, tokens].into(),
         }
@@ -147,14 +123,12 @@ impl fmt::Display for Form {
         match *self {
             Self::Row { features: 1 } => write!(f, "a row of 1 number"),
             Self::Row { features } => write!(f, "a row of {} numbers", grouped(features)),
-            Self::Image {
-                height,
-                width,
-                channels,
-            } => write!(
+            Self::Image(size) => write!(
                 f,
-                "an image of {height}×{width} pixels with {}",
-                counted(channels, "channel")
+                "an image of {}×{} pixels with {}",
+                size.height,
+                size.width,
+                counted(size.channels, "channel")
             ),
             Self::Tokens { tokens, features } => {
                 write!(

@@ -1,6 +1,6 @@
 //! Joins neighbouring layers that one operation computes.
 
-use super::network::Node;
+use super::network::{BatchNormNode, Node};
 use crate::ops::Activation;
 
 /// `nodes` with every activation in the operation before it, where that operation can apply it.
@@ -23,8 +23,8 @@ impl Node {
     fn takes(&mut self, activation: Activation) -> bool {
         let is_of_norms = matches!(activation, Activation::Relu | Activation::Silu);
         let slot = match self {
-            Self::Linear { activation, .. } => activation,
-            Self::BatchNorm { activation, .. } if is_of_norms => activation,
+            Self::Linear(node) => &mut node.activation,
+            Self::BatchNorm(node) if is_of_norms => &mut node.activation,
             Self::GroupNorm {
                 activation: own, ..
             } if activation == Activation::Silu => own,
@@ -33,13 +33,9 @@ impl Node {
                 activation: own,
                 ..
             } if is_of_norms => {
-                let ends_in_norm = matches!(
-                    layers.last(),
-                    Some(Self::BatchNorm {
-                        activation: Activation::Identity,
-                        ..
-                    })
-                );
+                let is_open = |node: &BatchNormNode| node.activation == Activation::Identity;
+                let ends_in_norm =
+                    matches!(layers.last(), Some(Self::BatchNorm(node)) if is_open(node));
                 if !ends_in_norm {
                     return false;
                 }

@@ -9,9 +9,9 @@ use super::Mistake;
 use super::expand::{Expander, Found, Noted, State};
 use super::form::{Form, grouped};
 use super::items::{Item, Settings, Truth};
-use super::layer::{Layer, LayerKind};
+use super::layer::{AttentionLayer, ConvLayer, Layer, LayerKind};
 use super::shapes::{self, Refusal};
-use crate::ops::Activation;
+use crate::ops::{Activation, PoolOptions};
 
 impl Expander<'_> {
     /// A word that computes something.
@@ -112,7 +112,9 @@ impl Expander<'_> {
             return Err(self.note(&path, message));
         }
         match &mut kind {
-            LayerKind::Linear { tie, .. } | LayerKind::Conv { tie, .. } => *tie = Some(parameter),
+            LayerKind::Linear { tie, .. } | LayerKind::Conv(ConvLayer { tie, .. }) => {
+                *tie = Some(parameter);
+            }
             _ => {}
         }
         Ok(kind)
@@ -175,21 +177,15 @@ impl Reading<'_, '_> {
             },
             "conv" => self.conv(item, argument)?,
             "max-pool" | "average-pool" => {
-                let kernel = argument;
-                let stride = self.whole("stride", kernel, 1)?;
-                let padding = self.whole("padding", 0, 0)?;
+                let options = PoolOptions {
+                    kernel: argument,
+                    stride: self.whole("stride", argument, 1)?,
+                    padding: self.whole("padding", 0, 0)?,
+                };
                 if word == "max-pool" {
-                    LayerKind::MaxPool {
-                        kernel,
-                        stride,
-                        padding,
-                    }
+                    LayerKind::MaxPool(options)
                 } else {
-                    LayerKind::AveragePool {
-                        kernel,
-                        stride,
-                        padding,
-                    }
+                    LayerKind::AveragePool(options)
                 }
             }
             "global-average-pool" => LayerKind::GlobalAveragePool,
@@ -211,13 +207,13 @@ impl Reading<'_, '_> {
             },
             "first-token" => LayerKind::FirstToken,
             "mean-over-tokens" => LayerKind::MeanOverTokens,
-            "attention" => LayerKind::Attention {
+            "attention" => LayerKind::Attention(AttentionLayer {
                 heads: argument,
                 head_width: self.whole("head-width", 0, 1)?,
                 causal: self.truth("causal", false),
                 bias: self.truth("bias", true),
                 dropout: self.real("dropout", 0.0, probability, below_one)?,
-            },
+            }),
             "batch-norm" => {
                 let is_share = |value: f64| value > 0.0 && value <= 1.0;
                 LayerKind::BatchNorm {
@@ -259,7 +255,7 @@ impl Reading<'_, '_> {
             );
             return Err(self.own.note(&item.path_of("kernel"), message));
         }
-        Ok(LayerKind::Conv {
+        Ok(LayerKind::Conv(ConvLayer {
             outputs,
             kernel,
             stride: self.whole("stride", 1, 1)?,
@@ -268,6 +264,6 @@ impl Reading<'_, '_> {
             groups: self.whole("groups", 1, 1)?,
             bias: self.truth("bias", true),
             tie: None,
-        })
+        }))
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::form::Form;
-use crate::ops::Activation;
+use crate::ops::{Activation, PoolOptions};
 
 /// A layer of an expanded model; nothing in it is left to be inferred.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,42 +38,11 @@ pub enum LayerKind {
         tie: Option<String>,
     },
     /// A 2D convolution.
-    Conv {
-        /// Channels out.
-        outputs: usize,
-        /// Height and width of the kernel.
-        kernel: usize,
-        /// Pixels from one window to the next.
-        stride: usize,
-        /// Zeros on every side.
-        padding: usize,
-        /// Pixels from one value of a window to the next.
-        dilation: usize,
-        /// Groups of channels that do not see each other.
-        groups: usize,
-        /// Whether it has a bias.
-        bias: bool,
-        /// The name of the parameter that is its weight, if another layer owns it.
-        tie: Option<String>,
-    },
+    Conv(ConvLayer),
     /// Largest value of every window.
-    MaxPool {
-        /// Height and width of the window.
-        kernel: usize,
-        /// Pixels from one window to the next.
-        stride: usize,
-        /// Pixels on every side that are never the largest.
-        padding: usize,
-    },
+    MaxPool(PoolOptions),
     /// Mean of every window.
-    AveragePool {
-        /// Height and width of the window.
-        kernel: usize,
-        /// Pixels from one window to the next.
-        stride: usize,
-        /// Zeros on every side.
-        padding: usize,
-    },
+    AveragePool(PoolOptions),
     /// Mean over all pixels.
     GlobalAveragePool,
     /// Repeats pixels.
@@ -114,18 +83,7 @@ pub enum LayerKind {
     /// The mean of all tokens.
     MeanOverTokens,
     /// Multi-head self-attention.
-    Attention {
-        /// Number of heads.
-        heads: usize,
-        /// Features of a head.
-        head_width: usize,
-        /// Whether a token sees only itself and those before it.
-        causal: bool,
-        /// Whether its two products have a bias.
-        bias: bool,
-        /// Probability that a weight of attention is dropped.
-        dropout: f64,
-    },
+    Attention(AttentionLayer),
     /// Batch norm.
     BatchNorm {
         /// Added to variances.
@@ -179,6 +137,57 @@ pub enum LayerKind {
     },
 }
 
+/// A 2D convolution with its sizes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConvLayer {
+    /// Channels out.
+    pub outputs: usize,
+    /// Height and width of the kernel.
+    pub kernel: usize,
+    /// Pixels from one window to the next.
+    pub stride: usize,
+    /// Zeros on every side.
+    pub padding: usize,
+    /// Pixels from one value of a window to the next.
+    pub dilation: usize,
+    /// Groups of channels that do not see each other.
+    pub groups: usize,
+    /// Whether it has a bias.
+    pub bias: bool,
+    /// The name of the parameter that is its weight, if another layer owns it.
+    pub tie: Option<String>,
+}
+
+impl ConvLayer {
+    /// The shape of its weight in PyTorch, for so many channels in.
+    pub(super) fn weight_shape(&self, inputs: usize) -> [usize; 4] {
+        [self.outputs, inputs / self.groups, self.kernel, self.kernel]
+    }
+}
+
+/// Multi-head self-attention with its sizes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct AttentionLayer {
+    /// Number of heads.
+    pub heads: usize,
+    /// Features of a head.
+    pub head_width: usize,
+    /// Whether a token sees only itself and those before it.
+    pub causal: bool,
+    /// Whether its two products have a bias.
+    pub bias: bool,
+    /// Probability that a weight of attention is dropped.
+    pub dropout: f64,
+}
+
+impl AttentionLayer {
+    /// Features of all heads.
+    pub(super) fn inner(&self) -> usize {
+        self.heads * self.head_width
+    }
+}
+
 /// How the results of branches become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -227,7 +236,7 @@ impl Layer {
     pub fn is_view(&self) -> bool {
         match self.kind {
             LayerKind::Tokens => true,
-            LayerKind::Flatten => !matches!(self.input, Form::Image { .. }),
+            LayerKind::Flatten => !matches!(self.input, Form::Image(_)),
             _ => false,
         }
     }
@@ -248,29 +257,17 @@ impl Layer {
                 let weight = tie.is_none().then(|| tensor("weight", &[*outputs, inputs]));
                 with_bias(weight, *bias, *outputs)
             }
-            LayerKind::Conv {
-                outputs,
-                kernel,
-                groups,
-                bias,
-                tie,
-                ..
-            } => {
-                let shape = [*outputs, inputs / groups, *kernel, *kernel];
-                let weight = tie.is_none().then(|| tensor("weight", &shape));
-                with_bias(weight, *bias, *outputs)
+            LayerKind::Conv(conv) => {
+                let shape = conv.weight_shape(inputs);
+                let weight = conv.tie.is_none().then(|| tensor("weight", &shape));
+                with_bias(weight, conv.bias, conv.outputs)
             }
             LayerKind::Embedding { vocabulary, .. } => vec![tensor("weight", &[*vocabulary, last])],
             LayerKind::PositionEmbedding { .. } => {
                 vec![tensor("weight", &[self.output.rows(), last])]
             }
-            LayerKind::Attention {
-                heads,
-                head_width,
-                bias,
-                ..
-            } => {
-                let inner = heads * head_width;
+            LayerKind::Attention(attention) => {
+                let (inner, bias) = (attention.inner(), attention.bias);
                 let mut all = vec![tensor("in_proj_weight", &[3 * inner, inputs])];
                 all.extend(bias.then(|| tensor("in_proj_bias", &[3 * inner])));
                 all.push(tensor("out_proj.weight", &[last, inner]));

@@ -28,16 +28,28 @@ pub struct Network<D: Kernels> {
 /// Position of a parameter.
 pub(super) type Weight = usize;
 
+#[derive(Debug)]
+pub(super) struct LinearNode {
+    pub(super) weight: Weight,
+    /// Whether the weight is kept as `(outputs, inputs)`: that of an embedding.
+    pub(super) is_transposed: bool,
+    pub(super) bias: Option<Weight>,
+    pub(super) activation: Activation,
+}
+
+#[derive(Debug)]
+pub(super) struct BatchNormNode {
+    pub(super) affine: [Weight; 2],
+    /// Position in the running statistics.
+    pub(super) statistics: usize,
+    pub(super) eps: f32,
+    pub(super) activation: Activation,
+}
+
 /// A layer, or several that one operation computes.
 #[derive(Debug)]
 pub(super) enum Node {
-    Linear {
-        weight: Weight,
-        /// Whether the weight is kept as `(outputs, inputs)`: that of an embedding.
-        is_transposed: bool,
-        bias: Option<Weight>,
-        activation: Activation,
-    },
+    Linear(LinearNode),
     Conv {
         weight: Weight,
         bias: Option<Weight>,
@@ -61,13 +73,7 @@ pub(super) enum Node {
         output: (Weight, Option<Weight>),
         options: AttentionOptions,
     },
-    BatchNorm {
-        affine: [Weight; 2],
-        /// Position in the running statistics.
-        statistics: usize,
-        eps: f32,
-        activation: Activation,
-    },
+    BatchNorm(BatchNormNode),
     GroupNorm {
         affine: [Weight; 2],
         groups: usize,
@@ -159,7 +165,7 @@ impl<D: Kernels> Network<D> {
         let shape = x.shape();
         let batch = shape.dims()[0];
         match node {
-            Node::Linear { .. } => self.linear(node, pass, x),
+            Node::Linear(linear) => self.linear(linear, pass, x),
             Node::Conv {
                 weight,
                 bias,
@@ -222,7 +228,7 @@ impl<D: Kernels> Network<D> {
                 let seen = ops::attention(pass, &qkv, *options)?;
                 linear(pass, &seen, *output)
             }
-            Node::BatchNorm { .. } => self.batch_norm(node, pass, x, None),
+            Node::BatchNorm(norm) => self.batch_norm(norm, pass, x, None),
             Node::GroupNorm {
                 affine: [weight, bias],
                 groups,
@@ -256,19 +262,10 @@ impl<D: Kernels> Network<D> {
         }
     }
 
-    fn linear(&self, node: &Node, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
-        let Node::Linear {
-            weight,
-            is_transposed,
-            bias,
-            activation,
-        } = node
-        else {
-            return Ok(x.clone());
-        };
-        let (weight, bias) = (self.var(*weight), bias.map(|bias| self.var(bias)));
-        if !is_transposed {
-            return ops::linear(pass, x, &weight, bias.as_ref(), *activation);
+    fn linear(&self, node: &LinearNode, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
+        let (weight, bias) = (self.var(node.weight), node.bias.map(|bias| self.var(bias)));
+        if !node.is_transposed {
+            return ops::linear(pass, x, &weight, bias.as_ref(), node.activation);
         }
         let mut y = ops::linear_transposed(pass, x, &weight, None)?;
         if let Some(bias) = bias {
@@ -276,7 +273,7 @@ impl<D: Kernels> Network<D> {
             let size = [1, y.shape().len() / outputs, outputs];
             y = ops::broadcast(pass, &y, &bias, size, Combine::Add)?;
         }
-        activated(pass, y, *activation)
+        activated(pass, y, node.activation)
     }
 
     /// `act(skip + layers(x))`, in the last layer's operation where it can.
@@ -291,22 +288,19 @@ impl<D: Kernels> Network<D> {
     ) -> Result<Var<D>> {
         let inner = |pass: &mut Pass<D>, rest| self.run(rest, pass, x.clone(), ids);
         match layers.split_last() {
-            Some((
-                last @ Node::BatchNorm {
-                    activation: own, ..
-                },
-                rest,
-            )) if *own == Activation::Identity && pass.is_recording() => {
+            Some((Node::BatchNorm(last), rest))
+                if last.activation == Activation::Identity && pass.is_recording() =>
+            {
                 let h = inner(pass, rest)?;
                 self.batch_norm(last, pass, &h, Some((skip, activation)))
             }
             Some((
-                Node::Linear {
+                Node::Linear(LinearNode {
                     weight,
                     is_transposed: false,
                     bias: Some(bias),
                     activation: Activation::Identity,
-                },
+                }),
                 rest,
             )) => {
                 let h = inner(pass, rest)?;
@@ -325,31 +319,23 @@ impl<D: Kernels> Network<D> {
     /// Batch norm; with `onto`, `act(norm(x) + skip)`.
     fn batch_norm(
         &self,
-        node: &Node,
+        node: &BatchNormNode,
         pass: &mut Pass<D>,
         x: &Var<D>,
         onto: Option<(&Var<D>, Activation)>,
     ) -> Result<Var<D>> {
-        let Node::BatchNorm {
-            affine: [weight, bias],
-            statistics,
-            eps,
-            activation,
-        } = node
-        else {
-            return Ok(x.clone());
-        };
-        let (gamma, beta) = (self.var(*weight), self.var(*bias));
+        let ([gamma, beta], eps) = (node.affine.map(|weight| self.var(weight)), node.eps);
         let mut kept = self.statistics.borrow_mut();
         if pass.is_recording() {
             let shift = onto.map(|(skip, _)| skip);
-            let activation = onto.map_or(*activation, |(_, activation)| activation);
-            let (y, moments) = ops::batch_norm(pass, x, &gamma, &beta, shift, *eps, activation)?;
-            kept.keep(*statistics, moments);
+            let activation = onto.map_or(node.activation, |(_, activation)| activation);
+            let (y, moments) = ops::batch_norm(pass, x, &gamma, &beta, shift, eps, activation)?;
+            kept.keep(node.statistics, moments);
             return Ok(y);
         }
-        let [mean, variance] = kept.running(*statistics, pass.device())?;
-        ops::batch_norm_frozen(pass, x, &gamma, &beta, &mean, &variance, *eps, *activation)
+        let [mean, variance] = kept.running(node.statistics, pass.device())?;
+        let activation = node.activation;
+        ops::batch_norm_frozen(pass, x, &gamma, &beta, &mean, &variance, eps, activation)
     }
 }
 

@@ -1,7 +1,9 @@
 //! The output of every kind of layer for an input, or why there is none.
 
 use super::form::{Form, grouped};
-use super::layer::LayerKind;
+use super::layer::{AttentionLayer, LayerKind};
+use crate::datasets::ImageSize;
+use crate::ops::PoolOptions;
 
 /// Why a layer has no output for an input.
 pub(super) enum Refusal {
@@ -19,23 +21,17 @@ pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, Refusal> {
     match *kind {
         LayerKind::Linear { outputs, .. } => match form {
             Form::Row { .. } | Form::Tokens { .. } => Ok(form.with_last(outputs)),
-            Form::Image { .. } => Err(Needs(
+            Form::Image(_) => Err(Needs(
                 "a row or tokens (of an image, `flatten` makes a row, and `conv` with `kernel = 1` is linear at every pixel)",
             )),
             Form::Ids { .. } => Err(Needs(
                 "a row or tokens (`embedding` makes tokens of numbers)",
             )),
         },
-        LayerKind::Conv {
-            outputs,
-            kernel,
-            stride,
-            padding,
-            dilation,
-            groups,
-            ..
-        } => {
-            let (height, width, channels) = image(form)?;
+        LayerKind::Conv(ref conv) => {
+            let (outputs, groups) = (conv.outputs, conv.groups);
+            let size = image(form)?;
+            let channels = size.channels;
             if channels % groups != 0 || outputs % groups != 0 {
                 return Err(Because(format!(
                     "{} channels in and {} out cannot be split into {} groups",
@@ -44,25 +40,15 @@ pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, Refusal> {
                     grouped(groups)
                 )));
             }
-            let kernel = dilation.saturating_mul(kernel - 1) + 1;
-            let (height, width) = windows((height, width), kernel, stride, padding)?;
-            Ok(Form::Image {
-                height,
-                width,
-                channels: outputs,
-            })
+            let extent = conv.dilation.saturating_mul(conv.kernel - 1) + 1;
+            let windows = windows(size, extent, conv.stride, conv.padding)?;
+            Ok(Form::Image(windows).with_last(outputs))
         }
-        LayerKind::MaxPool {
-            kernel,
-            stride,
-            padding,
-        }
-        | LayerKind::AveragePool {
-            kernel,
-            stride,
-            padding,
-        } => {
-            let (height, width, channels) = image(form)?;
+        LayerKind::MaxPool(options) | LayerKind::AveragePool(options) => {
+            let size = image(form)?;
+            let PoolOptions {
+                kernel, padding, ..
+            } = options;
             if kernel > 4096 {
                 return Err(Because(
                     "a window has at most 4,096×4,096 pixels".to_owned(),
@@ -73,24 +59,19 @@ pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, Refusal> {
                     "a padding of {padding} is more than half of the window of {kernel}"
                 )));
             }
-            let (height, width) = windows((height, width), kernel, stride, padding)?;
-            Ok(Form::Image {
-                height,
-                width,
-                channels,
-            })
+            windows(size, kernel, options.stride, padding).map(Form::Image)
         }
         LayerKind::GlobalAveragePool => {
-            let (_, _, channels) = image(form)?;
-            Ok(Form::Row { features: channels })
+            let features = image(form)?.channels;
+            Ok(Form::Row { features })
         }
         LayerKind::Upsample { factor } => {
-            let (height, width, channels) = image(form)?;
-            Ok(Form::Image {
-                height: height.saturating_mul(factor),
-                width: width.saturating_mul(factor),
-                channels,
-            })
+            let size = image(form)?;
+            Ok(Form::Image(ImageSize {
+                height: size.height.saturating_mul(factor),
+                width: size.width.saturating_mul(factor),
+                ..size
+            }))
         }
         LayerKind::Flatten => match form {
             Form::Ids { .. } => Err(Needs("an image or tokens")),
@@ -106,7 +87,11 @@ pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, Refusal> {
             })
         }
         LayerKind::Patches { size } => {
-            let (height, width, channels) = image(form)?;
+            let ImageSize {
+                height,
+                width,
+                channels,
+            } = image(form)?;
             if height % size != 0 || width % size != 0 {
                 return Err(Because(format!(
                     "{height}×{width} pixels cannot be cut into squares of {size}×{size}"
@@ -118,10 +103,10 @@ pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, Refusal> {
             })
         }
         LayerKind::Tokens => {
-            let (height, width, channels) = image(form)?;
+            let size = image(form)?;
             Ok(Form::Tokens {
-                tokens: height * width,
-                features: channels,
+                tokens: size.height * size.width,
+                features: size.channels,
             })
         }
         // Until it is completed, `vocabulary` holds the features.
@@ -144,9 +129,9 @@ pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, Refusal> {
             let (_, features) = tokens(form)?;
             Ok(Form::Row { features })
         }
-        LayerKind::Attention {
+        LayerKind::Attention(AttentionLayer {
             heads, head_width, ..
-        } => {
+        }) => {
             let (_, features) = tokens(form)?;
             if head_width == 0 && features % heads != 0 {
                 return Err(Because(format!(
@@ -158,11 +143,11 @@ pub(super) fn output(kind: &LayerKind, form: Form) -> Result<Form, Refusal> {
             Ok(form)
         }
         LayerKind::BatchNorm { .. } => match form {
-            Form::Image { .. } | Form::Row { .. } => Ok(form),
+            Form::Image(_) | Form::Row { .. } => Ok(form),
             _ => Err(Needs("channels (an image or a row)")),
         },
         LayerKind::GroupNorm { groups } => {
-            let Form::Image { channels, .. } = form else {
+            let Form::Image(ImageSize { channels, .. }) = form else {
                 return Err(Needs("channels"));
             };
             if channels % groups != 0 {
@@ -199,25 +184,18 @@ impl LayerKind {
             ) => {
                 *own = vocabulary;
             }
-            (
-                Self::Attention {
-                    heads, head_width, ..
-                },
-                Form::Tokens { features, .. },
-            ) if *head_width == 0 => *head_width = features / *heads,
+            (Self::Attention(own), Form::Tokens { features, .. }) if own.head_width == 0 => {
+                own.head_width = features / own.heads;
+            }
             _ => {}
         }
         self
     }
 }
 
-fn image(form: Form) -> Result<(usize, usize, usize), Refusal> {
+fn image(form: Form) -> Result<ImageSize, Refusal> {
     match form {
-        Form::Image {
-            height,
-            width,
-            channels,
-        } => Ok((height, width, channels)),
+        Form::Image(size) => Ok(size),
         _ => Err(Needs("an image")),
     }
 }
@@ -225,7 +203,7 @@ fn image(form: Form) -> Result<(usize, usize, usize), Refusal> {
 fn tokens(form: Form) -> Result<(usize, usize), Refusal> {
     match form {
         Form::Tokens { tokens, features } => Ok((tokens, features)),
-        Form::Image { .. } => Err(Needs(
+        Form::Image(_) => Err(Needs(
             "tokens (`tokens` or `patches` makes them of an image)",
         )),
         _ => Err(Needs("tokens")),
@@ -234,17 +212,22 @@ fn tokens(form: Form) -> Result<(usize, usize), Refusal> {
 
 /// Number of windows of `kernel` pixels in each direction.
 fn windows(
-    (height, width): (usize, usize),
+    size: ImageSize,
     kernel: usize,
     stride: usize,
     padding: usize,
-) -> Result<(usize, usize), Refusal> {
+) -> Result<ImageSize, Refusal> {
+    let (height, width, channels) = (size.height, size.width, size.channels);
     let count = |size: usize| {
         let padded = size.saturating_add(padding.saturating_mul(2));
         Some(padded.checked_sub(kernel)? / stride + 1)
     };
     match (count(height), count(width)) {
-        (Some(height), Some(width)) => Ok((height, width)),
+        (Some(height), Some(width)) => Ok(ImageSize {
+            height,
+            width,
+            channels,
+        }),
         _ => Err(Because(format!(
             "a window of {kernel}×{kernel} pixels is larger than the image of {height}×{width} pixels with a padding of {padding}"
         ))),
@@ -255,9 +238,9 @@ impl Form {
     /// The size that expressions call `name`.
     pub(super) fn size(self, name: &str) -> Option<usize> {
         match (self, name) {
-            (Self::Image { height, .. }, "height") => Some(height),
-            (Self::Image { width, .. }, "width") => Some(width),
-            (Self::Image { channels, .. }, "channels") => Some(channels),
+            (Self::Image(size), "height") => Some(size.height),
+            (Self::Image(size), "width") => Some(size.width),
+            (Self::Image(size), "channels") => Some(size.channels),
             (Self::Row { features } | Self::Tokens { features, .. }, "features")
             | (Self::Row { features }, "length") => Some(features),
             (Self::Tokens { tokens, .. } | Self::Ids { tokens, .. }, "tokens" | "length") => {

@@ -7,16 +7,17 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
+use crate::datasets::ImageSize;
 use crate::layers::Init;
 use crate::manifest::{Manifest, Node, typed};
 use crate::ops::testing::{self, TestDevice};
 use crate::ops::{Module, Pass, Var, count_parameters};
 
-pub(super) const CIFAR: Features = Features::Image {
+pub(super) const CIFAR: Features = Features::Image(ImageSize {
     height: 32,
     width: 32,
     channels: 3,
-};
+});
 
 /// The first declared model of a manifest.
 pub(super) fn spec(text: &str) -> LayersSpec {
@@ -60,10 +61,12 @@ fn the_models_of_the_documentation_have_pytorchs_counts() {
             .unwrap();
         spec(block.split("```").next().unwrap())
     };
-    let image = |side| Features::Image {
-        height: side,
-        width: side,
-        channels: 3,
+    let image = |side| {
+        Features::Image(ImageSize {
+            height: side,
+            width: side,
+            channels: 3,
+        })
     };
     let tokens = (
         Features::Tokens {

@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{DenoiserSize, EMBEDDING_BOUND, concat, dense_flops, swish_flops, too_small};
+use super::{DenoiserSize, EMBEDDING_BOUND, concat, dense_flops, swish_flops};
 use crate::device::Backend;
-use crate::layers::{Embedding, Init, Linear, linear_count};
+use crate::layers::{Embedding, Init, Linear};
+use crate::models::too_small;
 use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Result, Var};
 
 /// Units of the layer over the event's numbers.
@@ -69,18 +70,6 @@ impl DetectorAltSpec {
                 .collect::<Result<_, _>>()?,
             out: Linear::xavier(init, self.hidden, size.voxels)?,
         })
-    }
-
-    /// Number of values of all parameters.
-    pub fn parameter_count(&self, size: DenoiserSize) -> usize {
-        let time = self.time_embedding;
-        let hidden = self.hidden_sizes().map(|(i, o)| linear_count(i, o));
-        size.timesteps * time
-            + linear_count(time, time)
-            + linear_count(size.phi, PHI_UNITS)
-            + linear_count(size.voxels, self.hidden)
-            + hidden.sum::<usize>()
-            + linear_count(self.hidden, size.voxels)
     }
 
     /// Floating-point operations of a forward pass of one sample, as the operations count them.

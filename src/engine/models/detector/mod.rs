@@ -151,13 +151,5 @@ fn dense_norm_flops(inputs: usize, outputs: usize) -> f64 {
     dense_flops(inputs, outputs) + swish_flops(outputs) + 8.0 * outputs as f64
 }
 
-/// Messages about values below their minimum.
-fn too_small(values: &[(&str, usize, usize)]) -> Vec<String> {
-    let wrong = values.iter().filter(|(_, value, least)| value < least);
-    wrong
-        .map(|(key, _, least)| format!("`{key}` must be at least {least}"))
-        .collect()
-}
-
 #[cfg(test)]
 mod tests;

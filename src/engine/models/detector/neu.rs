@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     DenoiserSize, DenseNorm, EMBEDDING_BOUND, concat, dense_flops, dense_norm_flops, swish_flops,
-    too_small,
 };
 use crate::device::Backend;
-use crate::layers::{Embedding, Init, Linear, linear_count};
+use crate::layers::{Embedding, Init, Linear};
+use crate::models::too_small;
 use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Result, Var};
 
 /// The denoiser of detector signals after the work of report 004 ("neu"): layer norms, residual blocks, dropout.
@@ -80,25 +80,14 @@ impl DetectorNeuSpec {
             blocks: self
                 .block_sizes()
                 .into_iter()
-                .map(|sizes| layers(init, &sizes))
+                .map(|sizes| {
+                    let layer = |(inputs, outputs)| DenseNorm::new(init, inputs, outputs);
+                    sizes.into_iter().map(layer).collect()
+                })
                 .collect::<Result<_, _>>()?,
             out: Linear::xavier(init, hidden, size.voxels)?,
             dropout: self.dropout as f32,
         })
-    }
-
-    /// Number of values of all parameters.
-    pub fn parameter_count(&self, size: DenoiserSize) -> usize {
-        let (hidden, half, time) = (self.hidden, self.hidden / 2, self.time_embedding);
-        let normed = |inputs, outputs| linear_count(inputs, outputs) + 2 * outputs;
-        let blocks = self.block_sizes().into_iter().flatten();
-        size.timesteps * time
-            + 2 * linear_count(time, time)
-            + normed(size.phi, half)
-            + normed(half, half)
-            + normed(size.voxels, hidden)
-            + blocks.map(|(i, o)| normed(i, o)).sum::<usize>()
-            + linear_count(hidden, size.voxels)
     }
 
     /// Floating-point operations of a forward pass of one sample without dropout, as the operations count them.
@@ -124,14 +113,6 @@ impl DetectorNeuSpec {
             .chain(others)
             .collect()
     }
-}
-
-fn layers<D: Kernels>(
-    init: &mut Init<'_, D>,
-    sizes: &[(usize, usize)],
-) -> Result<Vec<DenseNorm<D>>> {
-    let layer = |(inputs, outputs): &(usize, usize)| DenseNorm::new(init, *inputs, *outputs);
-    sizes.iter().map(layer).collect()
 }
 
 /// The new model; see [`DetectorNeuSpec`].

@@ -58,12 +58,16 @@ fn the_paper_sizes_have_the_paper_counts() {
         time_embedding: 32,
         ..neu.clone()
     };
-    assert_eq!(neu.parameter_count(PAPER), 11_194_605);
-    assert_eq!(hidden(768).parameter_count(PAPER), 19_061_997);
-    assert_eq!(hidden(256).parameter_count(PAPER), 4_867_309);
-    assert_eq!(four.parameter_count(PAPER), 10_085_293);
-    let alt = DetectorAltSpec::default();
-    assert_eq!(alt.parameter_count(PAPER), 9_152_781);
+    let device = testing::device();
+    let count = |spec: &DetectorNeuSpec| {
+        count_parameters(&mut spec.build(&mut init(&device), PAPER).unwrap())
+    };
+    assert_eq!(count(&neu), 11_194_605);
+    assert_eq!(count(&hidden(768)), 19_061_997);
+    assert_eq!(count(&hidden(256)), 4_867_309);
+    assert_eq!(count(&four), 10_085_293);
+    let alt = DetectorAltSpec::default().build(&mut init(&device), PAPER);
+    assert_eq!(count_parameters(&mut alt.unwrap()), 9_152_781);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The equilibrium model: one weight-tied block, iterated to a fixed point between an embedding and a classifier.
 //!
-//! [`EquilibriumSpec`] describes and builds it, [`Equilibrium`] is the model, [`Solver`] the damped iteration; each of the
+//! [`EquilibriumSpec`] describes and builds it, [`Equilibrium`] is the model, [`solver`] the damped iteration; each of the
 //! two blocks has its own file. States are `(B, T, d)` with T = 1: a sample is one vector.
 
 mod asymmetric;
@@ -10,7 +10,7 @@ mod symmetric;
 #[cfg(test)]
 mod tests;
 
-pub use solver::{Solved, Solver};
+pub use solver::Solved;
 pub use spec::{EquilibriumAttention, EquilibriumSpec};
 
 use self::asymmetric::Asymmetric;
@@ -31,7 +31,7 @@ pub struct Equilibrium<D: Backend> {
     embedding: Linear<D>,
     block: Block<D>,
     head: Linear<D>,
-    solver: Solver,
+    damping: Damping,
     hidden: usize,
 }
 
@@ -76,7 +76,7 @@ impl EquilibriumSpec {
             embedding,
             block,
             head: Linear::xavier(init, d, classes)?,
-            solver: self.solver(),
+            damping: self.damping(),
             hidden: d,
         })
     }
@@ -130,11 +130,11 @@ impl<D: Kernels> Equilibrium<D> {
         source: &Source<D>,
         start: &Var<D>,
     ) -> Result<Solved<D>> {
-        if let Some(solved) = self.at_once(pass, source, start, Some(self.solver), None)? {
+        if let Some(solved) = self.at_once(pass, source, start, Some(self.damping), None)? {
             return Ok(solved);
         }
-        self.solver
-            .solve(pass, start, |pass, h| self.composed(pass, source, h))
+        let block = |pass: &mut _, h: &_| self.composed(pass, source, h);
+        solver::solve(self.damping, pass, start, block)
     }
 
     /// All iterations as one fused operation, if block and device support it; without a solver, the block only.
@@ -143,7 +143,7 @@ impl<D: Kernels> Equilibrium<D> {
         pass: &mut Pass<D>,
         source: &Source<D>,
         start: &Var<D>,
-        solver: Option<Solver>,
+        damping: Option<Damping>,
         nudging: Option<Nudging<'_, D>>,
     ) -> Result<Option<Solved<D>>> {
         let Block::Asymmetric(block) = &self.block else {
@@ -153,11 +153,7 @@ impl<D: Kernels> Equilibrium<D> {
             start,
             source: [&source.keys, &source.values],
             block: &block.parameters(),
-            damping: solver.map(|solver| Damping {
-                iterations: solver.iterations,
-                gamma: solver.gamma,
-                tolerance: solver.tolerance,
-            }),
+            damping,
             nudging,
         };
         let found = pass.within("block", |pass| ops::fixed_point(pass, &problem))?;
@@ -180,11 +176,12 @@ impl<D: Kernels> Equilibrium<D> {
             labels,
             strength: beta,
         };
-        if let Some(solved) = self.at_once(pass, source, start, Some(self.solver), Some(nudging))? {
+        let damping = self.damping;
+        if let Some(solved) = self.at_once(pass, source, start, Some(damping), Some(nudging))? {
             return Ok(solved);
         }
         let (states, rows) = (start.shape(), [labels.len(), self.hidden]);
-        self.solver.solve(pass, start, |pass, h| {
+        solver::solve(damping, pass, start, |pass, h| {
             let f = self.composed(pass, source, h)?.reshape(rows)?;
             ops::nudge(pass, &f, (&weight, &bias), labels, beta)?.reshape(states)
         })

@@ -1,11 +1,9 @@
-//! [`EquilibriumSpec`]: the settings of the model, and parameter counts and operations by formula.
+//! [`EquilibriumSpec`]: the settings of the model, and operations by formula.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Solver;
-use crate::layers::linear_count;
-use crate::ops::{Activation, AttentionKind};
+use crate::ops::{Activation, AttentionKind, Damping};
 
 /// A classifier at the fixed point of one weight-tied attention block, found by damped iteration.
 ///
@@ -88,9 +86,9 @@ impl EquilibriumSpec {
         broken.map(|(_, mistake)| mistake.to_owned()).collect()
     }
 
-    /// The solver.
-    pub fn solver(&self) -> Solver {
-        Solver {
+    /// The iteration.
+    pub fn damping(&self) -> Damping {
+        Damping {
             iterations: self.iterations,
             gamma: self.gamma as f32,
             tolerance: self.tolerance,
@@ -101,19 +99,6 @@ impl EquilibriumSpec {
     pub fn heads(&self) -> usize {
         let divides = |heads: &usize| self.hidden.is_multiple_of(*heads);
         [8, 4, 2].into_iter().find(divides).unwrap_or(1)
-    }
-
-    /// Number of values of all parameters: `12 d² + 90 d + 10` for 64 inputs and 10 classes, `6 d² + 81 d + 10` if
-    /// symmetric.
-    pub fn parameter_count(&self, inputs: usize, classes: usize) -> usize {
-        let d = self.hidden;
-        let block = if self.symmetric {
-            2 * linear_count(d, d) + linear_count(d, 4 * d)
-        } else {
-            let norms = 3 * 2 * d;
-            4 * linear_count(d, d) + linear_count(d, 4 * d) + linear_count(4 * d, d) + norms
-        };
-        linear_count(inputs, d) + block + linear_count(d, classes)
     }
 
     /// Floating-point operations of a forward pass of one sample with all iterations, as the operations count them.

@@ -1,9 +1,7 @@
-//! [`DdpmUnetSpec`]: the settings of the U-Net, and sizes and parameter counts by formula.
+//! [`DdpmUnetSpec`]: the settings of the U-Net, and sizes by formula.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::layers::{conv2d_count, linear_count};
 
 /// The class-conditional U-Net of the DDPM workload. As it stands here it has three levels and attention at the lowest
 /// resolution only.
@@ -108,41 +106,6 @@ impl DdpmUnetSpec {
         })
     }
 
-    /// Number of values of all parameters, for images of `image_channels` and `classes` classes.
-    pub fn parameter_count(&self, image_channels: usize, classes: usize) -> usize {
-        let (base, embed) = (self.base_channels, self.embed);
-        let time = linear_count(embed, 4 * embed) + linear_count(4 * embed, embed);
-        let class = (classes + 1) * embed;
-        let widths = self.widths();
-        let (first, lowest) = (widths.first(), widths.last());
-        let [first, lowest] = [first, lowest].map(|width| width.copied().unwrap_or(base));
-        let ends = conv2d_count(image_channels, base, 3)
-            + 2 * first
-            + conv2d_count(first, image_channels, 3);
-        let middle = 2 * self.block_count(lowest, lowest) + attention_count(lowest);
-        let levels: usize = self
-            .levels_down()
-            .into_iter()
-            .chain(self.levels_up())
-            .map(|level| self.level_count(level))
-            .sum();
-        time + class + ends + middle + levels
-    }
-
-    fn level_count(&self, level: LevelSize) -> usize {
-        let (inputs, channels) = (level.inputs, level.channels);
-        let blocks = self.block_count(inputs, channels) + self.block_count(channels, channels);
-        let attention = usize::from(level.attention) * attention_count(channels);
-        let resampling = usize::from(level.resamples) * conv2d_count(channels, channels, 3);
-        blocks + attention + resampling
-    }
-
-    fn block_count(&self, inputs: usize, outputs: usize) -> usize {
-        let shortcut = usize::from(inputs != outputs) * conv2d_count(inputs, outputs, 1);
-        let convolutions = conv2d_count(inputs, outputs, 3) + conv2d_count(outputs, outputs, 3);
-        2 * linear_count(self.embed, outputs) + convolutions + 4 * outputs + shortcut
-    }
-
     /// Channels of each level, highest resolution first.
     pub(super) fn widths(&self) -> Vec<usize> {
         let widths = self.channel_multipliers.iter();
@@ -179,17 +142,19 @@ impl DdpmUnetSpec {
     }
 }
 
-fn attention_count(channels: usize) -> usize {
-    2 * channels + conv2d_count(channels, 3 * channels, 1) + conv2d_count(channels, channels, 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::reference::init;
+    use crate::ops::{count_parameters, testing};
 
     #[test]
     fn the_paper_size_has_the_paper_count() {
-        assert_eq!(DdpmUnetSpec::default().parameter_count(3, 2), 12_817_859);
+        let device = testing::device();
+        let mut model = DdpmUnetSpec::default()
+            .build(&mut init(&device), 3, 2)
+            .unwrap();
+        assert_eq!(count_parameters(&mut model), 12_817_859);
     }
 
     #[test]

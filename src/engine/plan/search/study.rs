@@ -112,15 +112,6 @@ impl Searched {
 }
 
 impl Plan {
-    /// The studies of a search, each as a cell without `trial` and parameters: one per cell of the matrix, in row order.
-    ///
-    /// Feasibility and data are those of the first value of every parameter.
-    pub fn studies(&self) -> Vec<PlannedCell> {
-        (0..self.searched.studies.len())
-            .map(|study| self.study(study))
-            .collect()
-    }
-
     pub(in crate::plan) fn study(&self, study: usize) -> PlannedCell {
         let point = Searched::first_point(&self.space_of(study));
         let matrix = self.searched.row(study, None, &point);

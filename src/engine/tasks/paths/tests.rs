@@ -146,7 +146,7 @@ fn all_weights_of_every_generator_have_a_gradient() {
         order: 1,
         ..KernelScoringSpec::default()
     };
-    let truncated = crate::losses::TruncatedMmdSpec { sigma: 1.0 };
+    let truncated = crate::losses::SignatureSpec { sigma: 1.0 };
     for model in [
         canned_net(),
         ModelSpec::NeuralSde(NeuralSdeSpec { hidden: 8 }),

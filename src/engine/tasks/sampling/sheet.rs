@@ -1,5 +1,6 @@
 //! [`sheet`]: images in a grid, one row per class.
 
+use crate::datasets::ImageSize;
 use crate::tasks::assess::Image;
 
 /// Pixels between images and around them.
@@ -11,11 +12,8 @@ const LEAST_SIDE: usize = 72;
 /// Images `(rows, columns, height, width, channels)` with values from -1 to 1, as one image.
 ///
 /// One channel is grey, three are red, green and blue. Small images are enlarged, each pixel to a square.
-pub(in crate::tasks) fn sheet(
-    values: &[f32],
-    columns: usize,
-    (height, width, channels): (usize, usize, usize),
-) -> Image {
+pub(in crate::tasks) fn sheet(values: &[f32], columns: usize, size: ImageSize) -> Image {
+    let (height, width, channels) = (size.height, size.width, size.channels);
     let count = values.len() / (height * width * channels).max(1);
     let rows = count.div_ceil(columns.max(1));
     let scale = LEAST_SIDE.div_ceil(height.max(width).max(1)).max(1);
@@ -52,10 +50,18 @@ fn byte(value: f32) -> u8 {
 mod tests {
     use super::*;
 
+    fn size(height: usize, width: usize, channels: usize) -> ImageSize {
+        ImageSize {
+            height,
+            width,
+            channels,
+        }
+    }
+
     #[test]
     fn images_stand_in_rows_with_paper_between() {
         // Two images of one grey pixel in one row: enlarged to 72 × 72 each.
-        let image = sheet(&[-1.0, 1.0], 2, (1, 1, 1));
+        let image = sheet(&[-1.0, 1.0], 2, size(1, 1, 1));
         assert_eq!((image.width, image.height), (3 * GAP + 144, 2 * GAP + 72));
         let at = |x: usize, y: usize| image.pixels[(y * image.width + x) * 3];
         assert_eq!(at(0, 0), PAPER);
@@ -68,7 +74,7 @@ mod tests {
     fn colours_and_rows_keep_their_places() {
         let grey = |value: f32| [value; 3];
         let values: Vec<f32> = [grey(0.0), [1.0, -1.0, 0.5], grey(-1.0)].concat();
-        let image = sheet(&values, 2, (1, 1, 3));
+        let image = sheet(&values, 2, size(1, 1, 3));
         let at = |x: usize, y: usize| &image.pixels[(y * image.width + x) * 3..][..3];
         assert_eq!(at(GAP, GAP), [128, 128, 128]);
         assert_eq!(at(2 * GAP + 72, GAP), [255, 0, 191]);

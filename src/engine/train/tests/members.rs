@@ -7,7 +7,7 @@ use crate::base::Seed;
 use crate::datasets::{PathsSpec, SamplesMut};
 use crate::event::{FailedStatus, Member, Metric};
 use crate::layers::checkpoint;
-use crate::losses::{NoiseMseSpec, SignatureScoringSpec};
+use crate::losses::{NoiseMseSpec, SignatureSpec};
 use crate::models::{CannedNetSpec, DdpmUnetSpec, EquilibriumSpec, MlpActivation};
 
 /// A trained model, and the results of its run.
@@ -270,7 +270,7 @@ fn members_that_cannot_be_averaged_are_told_in_one_sentence() {
         ..PathsSpec::default()
     }));
     paths.model = Arc::new(ModelSpec::CannedNet(CannedNetSpec::default()));
-    paths.loss = Arc::new(LossSpec::SignatureScoring(SignatureScoringSpec::default()));
+    paths.loss = Arc::new(LossSpec::SignatureScoring(SignatureSpec::default()));
     let paths = trained(folder.path(), paths);
     assert_eq!(
         reason_of(&[&paths]),

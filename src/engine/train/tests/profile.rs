@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use super::*;
 use crate::datasets::{DetectorEventsSpec, PathsSpec};
 use crate::event::{OpRow, Profile, Span};
-use crate::losses::{DetectorNoiseSpec, NoiseMseSpec, SignatureScoringSpec};
+use crate::losses::{DetectorNoiseSpec, NoiseMseSpec, SignatureSpec};
 use crate::models::{
     CannedNetSpec, DdpmUnetSpec, DetectorAltSpec, DetectorNeuSpec, EquilibriumSpec, NeuralSdeSpec,
 };
@@ -68,7 +68,7 @@ fn of_paths(model: ModelSpec) -> CellSpec {
         points: 5,
         ..PathsSpec::default()
     }));
-    cell.loss = Arc::new(LossSpec::SignatureScoring(SignatureScoringSpec::default()));
+    cell.loss = Arc::new(LossSpec::SignatureScoring(SignatureSpec::default()));
     cell
 }
 

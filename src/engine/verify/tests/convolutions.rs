@@ -9,7 +9,7 @@ use super::super::compare::{Outcome, compare};
 use super::super::{Reference, Verification, steps};
 use super::cell;
 use crate::base::Seed;
-use crate::datasets::{Features, Target};
+use crate::datasets::{Features, ImageSize, Target};
 use crate::device::DeviceKind;
 use crate::layers::checkpoint::Tensor;
 use crate::losses::{LossSpec, NoiseMseSpec};
@@ -56,11 +56,11 @@ fn used(convolution: Convolution) -> Vec<Convolution> {
     let parts = TaskParts {
         model: &cell.model,
         loss: &cell.loss,
-        features: Features::Image {
+        features: Features::Image(ImageSize {
             height: SIDE,
             width: SIDE,
             channels: 3,
-        },
+        }),
         target: Target::Class { classes: 2 },
         algorithm: cell.train.algorithm,
         beta: cell.train.beta,

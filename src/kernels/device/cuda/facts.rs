@@ -1,4 +1,4 @@
-//! [`Gpu`]: properties of the GPU that this thread has opened, from the driver.
+//! Properties of the GPU that this thread has opened, from the driver.
 #![expect(unsafe_code, reason = "the driver's interface is C")]
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
@@ -19,30 +19,11 @@ const MULTIPROCESSORS: c_uint = 16;
 /// `CU_MEMPOOL_ATTR_USED_MEM_HIGH`: peak bytes in use of the pool since it was last reset.
 const MOST_USED: c_int = 8;
 
-/// A GPU, its driver and libraries.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gpu {
-    /// Name from the driver: `NVIDIA H200`.
-    pub name: String,
-    /// Compute capability: `(9, 0)` for an H200.
-    pub capability: (i32, i32),
-    /// Number of multiprocessors.
-    pub multiprocessors: i32,
-    /// Its memory.
-    pub memory_bytes: u64,
-    /// The version of CUDA that the driver supports: `13.0`.
-    pub driver: String,
-    /// Version of cuBLAS: `13.0.2`.
-    pub blas: Option<String>,
-    /// Version of cuDNN, if convolutions may use it: `9.10.2`.
-    pub dnn: Option<String>,
-}
-
-/// The GPU of this thread.
+/// The GPU of this thread; cuDNN is among its libraries if convolutions may use it.
 ///
 /// # Errors
 /// [`DeviceError::Absent`] before the thread has opened one.
-pub fn gpu() -> Result<Gpu, DeviceError> {
+pub(super) fn device_facts() -> Result<DeviceFacts, DeviceError> {
     let context = Context::current()?;
     let device = *context.device.cu_device();
     let (mut version, mut bytes) = (0, 0);
@@ -65,38 +46,24 @@ pub fn gpu() -> Result<Gpu, DeviceError> {
     }
     // SAFETY: the last byte is still 0.
     let name = unsafe { CStr::from_ptr(name.as_ptr()) };
-    Ok(Gpu {
-        name: name.to_string_lossy().into_owned(),
-        capability: (
-            attribute(CAPABILITY[0], device)?,
-            attribute(CAPABILITY[1], device)?,
-        ),
-        multiprocessors: attribute(MULTIPROCESSORS, device)?,
-        memory_bytes: bytes as u64,
-        driver: format!("{}.{}", version / 1000, version % 1000 / 10),
-        blas: context.blas.version(),
-        dnn: context.convolutions.version(),
-    })
-}
-
-/// The GPU of this thread, as results and the planner describe it.
-///
-/// # Errors
-/// As [`gpu`].
-pub(super) fn device_facts() -> Result<DeviceFacts, DeviceError> {
-    let gpu = gpu()?;
     let count = device::get_count().map_err(super::driver_error)?;
-    let libraries = [("cublas", gpu.blas), ("cudnn", gpu.dnn)];
+    let libraries = [
+        ("cublas", context.blas.version()),
+        ("cudnn", context.convolutions.version()),
+    ];
     let found = libraries
         .into_iter()
         .filter_map(|(name, version)| Some((name.to_owned(), version?)));
     Ok(DeviceFacts {
         kind: "cuda".into(),
-        name: Some(gpu.name),
-        capability: Some(gpu.capability),
-        multiprocessors: u32::try_from(gpu.multiprocessors).ok(),
-        memory_bytes: Some(gpu.memory_bytes),
-        cuda: Some(gpu.driver),
+        name: Some(name.to_string_lossy().into_owned()),
+        capability: Some((
+            attribute(CAPABILITY[0], device)?,
+            attribute(CAPABILITY[1], device)?,
+        )),
+        multiprocessors: u32::try_from(attribute(MULTIPROCESSORS, device)?).ok(),
+        memory_bytes: Some(bytes as u64),
+        cuda: Some(format!("{}.{}", version / 1000, version % 1000 / 10)),
         libraries: found.collect(),
         count: usize::try_from(count).unwrap_or(0),
     })

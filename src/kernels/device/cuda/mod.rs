@@ -36,7 +36,7 @@ mod staging;
 pub use convolution::{ConvolutionPlan, convolve_by};
 pub use convolutions::ConvolutionAlgorithm;
 pub use dnn::CONVOLUTION;
-pub use facts::{Gpu, gpu, memory, take_peak_bytes};
+pub use facts::{memory, take_peak_bytes};
 pub use launch::{Argument, Launch, THREADS, Value};
 pub use libraries::{FOLDERS, Part, find};
 pub use mark::Mark;
@@ -89,7 +89,8 @@ impl Backend for Cuda {
     }
 
     fn set_arithmetic(&self, arithmetic: Arithmetic) -> Result<(), DeviceError> {
-        if let Some(message) = arithmetic.lack(gpu()?.capability) {
+        let capability = self.facts()?.capability.unwrap_or_default();
+        if let Some(message) = arithmetic.lack(capability) {
             return Err(DeviceError::Failed {
                 device: Self::NAME,
                 message,

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::tally::Tally;
-use super::{Counters, GpuUse};
+use super::{Counters, GpuTimes};
 
 /// Time between two samples. Drivers update load and power a few times a second, clocks more often.
 pub const PERIOD: Duration = Duration::from_millis(50);
@@ -22,7 +22,7 @@ pub struct GpuMeter(State);
 enum State {
     Absent,
     Failed(String),
-    Watching(Sender<Mark>, JoinHandle<Result<GpuUse, String>>),
+    Watching(Sender<Mark>, JoinHandle<Result<GpuTimes, String>>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -53,14 +53,14 @@ impl GpuMeter {
     /// A meter whose thread runs `watch`, which opens the counters and calls [`Watch::over`].
     pub fn watching<F>(watch: F) -> Self
     where
-        F: FnOnce(Watch) -> Result<GpuUse, String> + Send + 'static,
+        F: FnOnce(Watch) -> Result<GpuTimes, String> + Send + 'static,
     {
         Self::every((PERIOD, SETTLE), watch)
     }
 
     fn every<F>((period, settle): (Duration, Duration), watch: F) -> Self
     where
-        F: FnOnce(Watch) -> Result<GpuUse, String> + Send + 'static,
+        F: FnOnce(Watch) -> Result<GpuTimes, String> + Send + 'static,
     {
         let (sender, marks) = channel();
         let own = Watch {
@@ -101,9 +101,9 @@ impl GpuMeter {
     ///
     /// # Errors
     /// A sentence why the counters could not be read.
-    pub fn finish(self) -> Result<GpuUse, String> {
+    pub fn finish(self) -> Result<GpuTimes, String> {
         match self.0 {
-            State::Absent => Ok(GpuUse::default()),
+            State::Absent => Ok(GpuTimes::default()),
             State::Failed(reason) => Err(reason),
             State::Watching(sender, thread) => {
                 drop(sender);
@@ -116,7 +116,7 @@ impl GpuMeter {
 
 impl Watch {
     /// Samples `counters` during training, until the meter is finished.
-    pub fn over(&self, counters: &impl Counters) -> GpuUse {
+    pub fn over(&self, counters: &impl Counters) -> GpuTimes {
         let mut tally = Tally::new(self.settle);
         let mut next: Option<Instant> = None;
         loop {
@@ -208,8 +208,8 @@ mod tests {
             wait_for(&counters.marks, 2 * (epoch + 1));
         }
         let seen = meter.finish().unwrap();
-        assert_eq!(seen.readings, looks());
-        assert_eq!(seen.busy_percent, Some(75.0));
+        assert_eq!(seen.readings, Some(looks()));
+        assert_eq!(seen.busy_share, Some(75.0));
         // Two epochs, each from one reading of the energy to the next.
         assert_eq!(seen.energy_j, Some(1.0));
     }
@@ -217,9 +217,13 @@ mod tests {
     #[test]
     fn a_meter_that_never_began_has_no_samples() {
         let meter = || meter(Scripted::default());
-        assert_eq!(meter().finish(), Ok(GpuUse::default()));
+        let none = GpuTimes {
+            readings: Some(0),
+            ..GpuTimes::default()
+        };
+        assert_eq!(meter().finish(), Ok(none));
         assert!(meter().has_counters() && !GpuMeter::absent().has_counters());
-        assert_eq!(GpuMeter::absent().finish(), Ok(GpuUse::default()));
+        assert_eq!(GpuMeter::absent().finish(), Ok(GpuTimes::default()));
     }
 
     #[test]

@@ -118,9 +118,9 @@ mod tests {
         }
         tally.end(at(6), &device);
         let seen = tally.used();
-        assert_eq!(seen.readings, 6);
+        assert_eq!(seen.readings, Some(6));
         // Too short for counters that are means over a second.
-        assert_eq!((seen.busy_percent, seen.power_w), (None, None));
+        assert_eq!((seen.busy_share, seen.power_w), (None, None));
         assert_eq!(seen.clock_mhz, Some(1980.0));
         assert_eq!(seen.memory_clock_mhz, Some(3201.0));
         assert!(
@@ -131,9 +131,9 @@ mod tests {
             seen.energy_j.is_some_and(|joules| joules >= 1.5),
             "{seen:?}"
         );
-        assert_eq!(seen.throttled_by, ["power-cap"]);
+        assert_eq!(seen.throttle_reasons, "power-cap");
         assert!(
-            seen.throttled_percent
+            seen.throttled_share
                 .is_some_and(|share| share > 0.0 && share < 100.0)
         );
     }

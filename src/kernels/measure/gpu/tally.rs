@@ -1,33 +1,38 @@
-//! [`Tally`]: sums over samples of the counters; [`GpuUse`]: their summary.
+//! [`Tally`]: sums over samples of the counters; [`GpuTimes`]: their summary.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Counters, Reading};
 
-/// Use of a GPU while a run trained on it; `None` for what it has no counter for.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct GpuUse {
-    /// Mean percentage of the time in which at least one kernel ran.
-    pub busy_percent: Option<f64>,
+/// State of the GPU during training from its counters (NVML), for the whole device, including other processes. Missing
+/// on the CPU, and where there is no counter.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct GpuTimes {
+    /// Share of the time in which at least one kernel ran, 0 to 100, from the second second of training on.
+    pub busy_share: Option<f64>,
     /// Mean clock of the multiprocessors.
     pub clock_mhz: Option<f64>,
-    /// Mean memory clock.
+    /// Mean clock of the memory.
     pub memory_clock_mhz: Option<f64>,
-    /// Highest temperature.
+    /// Highest temperature of the chip.
     pub temperature_c: Option<f64>,
-    /// Mean power of the board.
+    /// Mean power of the board, from the second second of training on.
     pub power_w: Option<f64>,
-    /// Energy of the board: from its counter if it has one, else mean power times seconds.
+    /// Energy of the board while training: by its counter, else mean power × seconds.
     pub energy_j: Option<f64>,
-    /// Percentage of samples at which the clocks were throttled.
-    pub throttled_percent: Option<f64>,
-    /// The reasons, each once, in alphabetical order.
-    pub throttled_by: Vec<&'static str>,
-    /// Number of samples.
-    pub readings: u64,
-    /// Mean seconds that taking a sample took.
-    pub reading_s: Option<f64>,
+    /// The same by epoch; `None` where an epoch was not whole, and before the run's epochs are known.
+    pub energy_j_per_epoch: Option<f64>,
+    /// Share of the samples at which the clocks were throttled, 0 to 100.
+    pub throttled_share: Option<f64>,
+    /// The reasons for throttling in alphabetical order, separated by blanks: `power-cap thermal`.
+    pub throttle_reasons: String,
+    /// Number of NVML samples.
+    pub readings: Option<u64>,
+    /// Mean milliseconds of a sample, which a separate thread takes.
+    pub reading_ms: Option<f64>,
 }
 
 /// Sums over samples.
@@ -128,22 +133,24 @@ impl Tally {
         }
     }
 
-    pub(super) fn used(&self) -> GpuUse {
+    pub(super) fn used(&self) -> GpuTimes {
         let power_w = self.power_mw.value().map(|milliwatts| 1e-3 * milliwatts);
         let seconds = self.trained.as_secs_f64();
         let counted = self.energy_mj.map(|millijoules| 1e-3 * millijoules as f64);
         let energy_j = counted.or(power_w.map(|power| power * seconds));
-        GpuUse {
-            busy_percent: self.busy.value(),
+        let reasons: Vec<&str> = self.reasons.iter().copied().collect();
+        GpuTimes {
+            busy_share: self.busy.value(),
             clock_mhz: self.clock.value(),
             memory_clock_mhz: self.memory_clock.value(),
             temperature_c: self.temperature_c.map(f64::from),
             power_w,
             energy_j: energy_j.filter(|_| seconds > 0.0),
-            throttled_percent: self.throttled.value().map(|share| 100.0 * share),
-            throttled_by: self.reasons.iter().copied().collect(),
-            readings: self.seconds.count,
-            reading_s: self.seconds.value(),
+            energy_j_per_epoch: None,
+            throttled_share: self.throttled.value().map(|share| 100.0 * share),
+            throttle_reasons: reasons.join(" "),
+            readings: Some(self.seconds.count),
+            reading_ms: self.seconds.value().map(|seconds| 1e3 * seconds),
         }
     }
 }
@@ -178,7 +185,7 @@ mod tests {
         }
     }
 
-    fn used(energies: &[Option<u64>], settle: Duration) -> GpuUse {
+    fn used(energies: &[Option<u64>], settle: Duration) -> GpuTimes {
         let mut readings = vec![
             reading(0, 30, &[]),
             reading(80, 61, &["thermal", "power-cap"]),
@@ -211,26 +218,26 @@ mod tests {
             &[Some(10), Some(1010), Some(5000), Some(5500)],
             Duration::ZERO,
         );
-        assert_eq!(seen.readings, 4);
-        assert_eq!(seen.busy_percent, Some(67.5));
+        assert_eq!(seen.readings, Some(4));
+        assert_eq!(seen.busy_share, Some(67.5));
         assert_eq!(seen.clock_mhz, Some(1067.5));
         assert_eq!(seen.memory_clock_mhz, None);
         assert_eq!(seen.temperature_c, Some(61.0));
         assert_eq!(seen.power_w, Some(67.5));
         assert_eq!(seen.energy_j, Some(1.5));
-        assert_eq!(seen.throttled_percent, Some(50.0));
-        assert_eq!(seen.throttled_by, ["power-cap", "thermal"]);
+        assert_eq!(seen.throttled_share, Some(50.0));
+        assert_eq!(seen.throttle_reasons, "power-cap thermal");
     }
 
     #[test]
     fn load_and_power_count_after_the_settling_time() {
         let seen = used(&[], Duration::from_secs(3));
-        assert_eq!(seen.busy_percent, Some(90.0));
+        assert_eq!(seen.busy_share, Some(90.0));
         assert_eq!(seen.clock_mhz, Some(1067.5));
         // Ten seconds of training.
         assert_eq!(seen.energy_j, Some(900.0));
         let short = used(&[], Duration::from_mins(1));
-        assert_eq!((short.busy_percent, short.energy_j), (None, None));
+        assert_eq!((short.busy_share, short.energy_j), (None, None));
     }
 
     #[test]

@@ -6,10 +6,10 @@ use super::paths::paths;
 use super::updates::{memory, updates};
 use super::{Answer, Case, Trial, batch, leaf, random, weight};
 use crate::ops::{
-    Activation, AttentionKind, AttentionOptions, Conv2dOptions, Kernels, Result, activate, add,
-    add_silu, add_tanh, attention, blend, concat, conv2d, cross_attention, cross_entropy, distance,
-    dropout, embedding, layer_norm, linear, linear_residual, linear_transposed, mse, nudge,
-    physics, prepend, rms_norm, slice, transpose,
+    Activation, AttentionKind, AttentionOptions, Conv2dOptions, Kernels, Pass, Result, Var,
+    activate, add, add_silu, add_tanh, attention, blend, concat, conv2d, cross_attention,
+    cross_entropy, distance, dropout, embedding, layer_norm, linear, linear_residual,
+    linear_transposed, mse, nudge, physics, prepend, rms_norm, slice, transpose,
 };
 
 /// Every operation with its inputs.
@@ -37,6 +37,17 @@ fn activated<D: Kernels>(t: &Trial<'_, D>, activation: Activation) -> Result<Ans
     })
 }
 
+/// An operation on two tensors of one shape.
+fn combined<D: Kernels>(
+    t: &Trial<'_, D>,
+    f: impl Fn(&mut Pass<D>, &Var<D>, &Var<D>) -> Result<Var<D>>,
+) -> Result<Answer> {
+    let shape = elements(t);
+    t.gradients(&[batch(shape), batch(shape)], |pass, x| {
+        f(pass, &x[0], &x[1])
+    })
+}
+
 fn elementwise<D: Kernels>() -> Vec<Case<D>> {
     vec![
         Case::new("silu", "ActivateKernel", |t| activated(t, Activation::Silu)),
@@ -52,29 +63,11 @@ fn elementwise<D: Kernels>() -> Vec<Case<D>> {
         Case::new("softplus", "ActivateKernel", |t| {
             activated(t, Activation::Softplus)
         }),
-        Case::new("add", "AddKernel", |t| {
-            let shape = elements(t);
-            t.gradients(&[batch(shape), batch(shape)], |pass, x| {
-                add(pass, &x[0], &x[1])
-            })
-        }),
-        Case::new("add_silu", "AddKernel", |t| {
-            let shape = elements(t);
-            t.gradients(&[batch(shape), batch(shape)], |pass, x| {
-                add_silu(pass, &x[0], &x[1])
-            })
-        }),
-        Case::new("add_tanh", "AddKernel", |t| {
-            let shape = elements(t);
-            t.gradients(&[batch(shape), batch(shape)], |pass, x| {
-                add_tanh(pass, &x[0], &x[1])
-            })
-        }),
+        Case::new("add", "AddKernel", |t| combined(t, add)),
+        Case::new("add_silu", "AddKernel", |t| combined(t, add_silu)),
+        Case::new("add_tanh", "AddKernel", |t| combined(t, add_tanh)),
         Case::new("blend", "BlendKernel", |t| {
-            let shape = elements(t);
-            t.gradients(&[batch(shape), batch(shape)], |pass, x| {
-                blend(pass, (&x[0], 0.3), (&x[1], 0.7))
-            })
+            combined(t, |pass, x, y| blend(pass, (x, 0.3), (y, 0.7)))
         }),
         Case::new("distance", "BlendKernel", |t| {
             let shape = elements(t);
@@ -163,26 +156,29 @@ fn convolution<D: Kernels>(
     })
 }
 
+/// A convolution that keeps the size, or halves it.
+fn strided<D: Kernels>(t: &Trial<'_, D>) -> Conv2dOptions {
+    Conv2dOptions {
+        stride: t.pick(1, 2, 1),
+        padding: 1,
+        ..Conv2dOptions::default()
+    }
+}
+
 fn convolutions<D: Kernels>() -> Vec<Case<D>> {
     vec![
         Case::new("conv2d", "Conv2dKernel", |t| {
             let (count, side, channels, kernels) =
                 t.pick((2, 4, 2, 3), (3, 13, 17, 33), (4, 17, 48, 33));
-            let options = Conv2dOptions {
-                stride: t.pick(1, 2, 1),
-                padding: 1,
-                ..Conv2dOptions::default()
-            };
-            convolution(t, [count, side, channels], (3, kernels), options)
+            convolution(t, [count, side, channels], (3, kernels), strided(t))
         }),
         Case::new("conv2d (dilated)", "Conv2dKernel", |t| {
             let (count, side, channels, kernels) =
                 t.pick((2, 4, 2, 3), (3, 13, 17, 33), (4, 17, 33, 17));
             let options = Conv2dOptions {
-                stride: t.pick(1, 2, 1),
                 padding: 2,
                 dilation: 2,
-                groups: 1,
+                ..strided(t)
             };
             convolution(t, [count, side, channels], (3, kernels), options)
         }),
@@ -190,20 +186,16 @@ fn convolutions<D: Kernels>() -> Vec<Case<D>> {
             let (count, side, channels, kernels) =
                 t.pick((2, 4, 4, 6), (3, 13, 34, 22), (4, 17, 34, 66));
             let options = Conv2dOptions {
-                stride: t.pick(1, 2, 1),
-                padding: 1,
-                dilation: 1,
                 groups: 2,
+                ..strided(t)
             };
             convolution(t, [count, side, channels], (3, kernels), options)
         }),
         Case::new("conv2d (depthwise)", "Conv2dKernel", |t| {
             let (count, side, channels) = t.pick((2, 4, 3), (3, 13, 33), (4, 45, 37));
             let options = Conv2dOptions {
-                stride: t.pick(1, 2, 1),
-                padding: 1,
-                dilation: 1,
                 groups: channels,
+                ..strided(t)
             };
             convolution(t, [count, side, channels], (3, channels), options)
         }),
@@ -233,6 +225,19 @@ fn attend<D: Kernels>(t: &Trial<'_, D>, causal: bool, dropout: f32) -> Result<An
         dropout,
     };
     t.gradients(&[batch(shape)], |pass, x| attention(pass, &x[0], options))
+}
+
+/// Samples, queries, keys and features.
+fn attend_across<D: Kernels>(
+    t: &Trial<'_, D>,
+    [count, queries, keys, features]: [usize; 4],
+    kind: AttentionKind,
+) -> Result<Answer> {
+    let source = batch([count, keys, features]);
+    let leaves = [batch([count, queries, features]), source, source];
+    t.gradients(&leaves, |pass, x| {
+        cross_attention(pass, &x[0], &x[1], &x[2], 2, kind)
+    })
 }
 
 #[expect(clippy::too_many_lines, reason = "a list")]
@@ -274,28 +279,12 @@ fn sequences<D: Kernels>() -> Vec<Case<D>> {
             attend(t, true, t.dropout(0.3))
         }),
         Case::new("cross_attention", "CrossAttentionKernel", |t| {
-            let (count, queries, keys, features) =
-                t.pick((2, 2, 3, 4), (3, 37, 65, 32), (200, 12, 14, 8));
-            let leaves = [
-                batch([count, queries, features]),
-                batch([count, keys, features]),
-                batch([count, keys, features]),
-            ];
-            t.gradients(&leaves, |pass, x| {
-                cross_attention(pass, &x[0], &x[1], &x[2], 2, AttentionKind::Softmax)
-            })
+            let sizes = t.pick([2, 2, 3, 4], [3, 37, 65, 32], [200, 12, 14, 8]);
+            attend_across(t, sizes, AttentionKind::Softmax)
         }),
         Case::new("cross_attention (linear)", "CrossAttentionKernel", |t| {
-            let (count, queries, keys, features) =
-                t.pick((2, 2, 3, 4), (3, 65, 37, 32), (200, 12, 14, 8));
-            let leaves = [
-                batch([count, queries, features]),
-                batch([count, keys, features]),
-                batch([count, keys, features]),
-            ];
-            t.gradients(&leaves, |pass, x| {
-                cross_attention(pass, &x[0], &x[1], &x[2], 2, AttentionKind::Linear)
-            })
+            let sizes = t.pick([2, 2, 3, 4], [3, 65, 37, 32], [200, 12, 14, 8]);
+            attend_across(t, sizes, AttentionKind::Linear)
         }),
         Case::new("layer_norm", "LayerNormKernel", |t| {
             let (rows, features) = t.pick((2, 5), (67, 129), (2100, 33));

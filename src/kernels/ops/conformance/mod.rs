@@ -128,6 +128,13 @@ fn weight(shape: impl Into<Shape>, terms: usize) -> Leaf {
     }
 }
 
+impl Leaf {
+    fn values(&self, seed: u64) -> Vec<f32> {
+        let values = random(self.shape.len(), seed).into_iter();
+        values.map(|value| value * self.scale).collect()
+    }
+}
+
 impl<D: Kernels> Trial<'_, D> {
     /// One of the three, by the trial's size.
     fn pick<T>(&self, small: T, middle: T, large: T) -> T {
@@ -155,10 +162,7 @@ impl<D: Kernels> Trial<'_, D> {
         let inputs: Vec<(Vec<f32>, Shape)> = leaves
             .iter()
             .zip(1..)
-            .map(|(leaf, seed)| {
-                let values = random(leaf.shape.len(), seed).into_iter();
-                (values.map(|value| value * leaf.scale).collect(), leaf.shape)
-            })
+            .map(|(leaf, seed)| (leaf.values(seed), leaf.shape))
             .collect();
         let (values, gradients) = match self.property {
             Property::Gradients => self.backward(&inputs, None, &f)?,
@@ -180,11 +184,10 @@ impl<D: Kernels> Trial<'_, D> {
     where
         F: FnOnce(&mut Pass<D>, &[Var<D>]) -> Result<Vec<f32>>,
     {
-        let vars = leaves.iter().zip(1..).map(|(leaf, seed)| {
-            let values = random(leaf.shape.len(), seed).into_iter();
-            let values = values.map(|value| value * leaf.scale).collect();
-            Var::constant(self.device, values, leaf.shape)
-        });
+        let vars = leaves
+            .iter()
+            .zip(1..)
+            .map(|(leaf, seed)| Var::constant(self.device, leaf.values(seed), leaf.shape));
         let vars = vars.collect::<Result<Vec<_>, _>>()?;
         let values = f(&mut Pass::inference(self.device), &vars)?;
         Ok(vec![("values".to_owned(), values)])

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::{Case, Leaf, batch, leaf, random, weight};
+use super::{Answer, Case, Leaf, Trial, batch, leaf, random, weight};
 use crate::ops::{
     KernelLoss, KernelOptions, KernelStatistic, Kernels, Pass, PathBatch, RbfStatistic, Result,
     SignatureLoss, SignatureSize, Var, add, euler_maruyama, kernel_loss, pointwise_network,
@@ -90,21 +90,25 @@ fn losses<D: Kernels>() -> Vec<Case<D>> {
             })
         }),
         Case::new("signature_loss", "SignatureLossKernel", |t| {
-            let (count, points) = (t.pick(3, 33, 33), t.pick(POINTS[0], POINTS[1], POINTS[2]));
-            t.gradients(&[generated(count, points)], |pass, x| {
-                let loss = SignatureLoss::t_statistic(&real(count, points));
-                signature_loss(pass, &x[0], &Rc::new(loss))
-            })
+            on_signatures(t, SignatureLoss::t_statistic)
         }),
         Case::new("signature_loss (rbf)", "SignatureLossKernel", |t| {
-            let (count, points) = (t.pick(3, 33, 33), t.pick(POINTS[0], POINTS[1], POINTS[2]));
-            t.gradients(&[generated(count, points)], |pass, x| {
-                let real = real(count, points);
-                let loss = SignatureLoss::rbf(RbfStatistic::Scoring, 1.0, &real);
-                signature_loss(pass, &x[0], &Rc::new(loss))
+            on_signatures(t, |real| {
+                SignatureLoss::rbf(RbfStatistic::Scoring, 1.0, real)
             })
         }),
     ]
+}
+
+fn on_signatures<D: Kernels>(
+    t: &Trial<'_, D>,
+    loss: fn(&PathBatch) -> SignatureLoss,
+) -> Result<Answer> {
+    let (count, points) = (t.pick(3, 33, 33), t.pick(POINTS[0], POINTS[1], POINTS[2]));
+    t.gradients(&[generated(count, points)], |pass, x| {
+        let loss = loss(&real(count, points));
+        signature_loss(pass, &x[0], &Rc::new(loss))
+    })
 }
 
 /// Drift or diffusion.

@@ -4,6 +4,8 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
+use serde::{Deserialize, Serialize};
+
 use super::gemm::Accumulate;
 use super::{Kernels, Op, OpError, Pass, Result, Shape, Var, Work};
 use crate::device::{Backend, Buffer};
@@ -18,7 +20,7 @@ pub enum Pool {
 }
 
 /// Square windows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolOptions {
     /// Height and width.
     pub kernel: usize,

@@ -14,19 +14,19 @@ const MOST_FLOPS: f64 = 400_000.0;
 /// What the models read, and learn.
 pub(super) const DATA: [(Features, Target); 4] = [
     (
-        Features::Image {
+        Features::Image(ImageSize {
             height: 8,
             width: 12,
             channels: 2,
-        },
+        }),
         Target::Class { classes: 3 },
     ),
     (
-        Features::Image {
+        Features::Image(ImageSize {
             height: 9,
             width: 9,
             channels: 2,
-        },
+        }),
         Target::Values { len: 2 },
     ),
     (Features::Vector { len: 6 }, Target::Values { len: 3 }),
@@ -146,7 +146,7 @@ fn item(rng: &mut impl Rng, form: Form, depth: usize) -> String {
                 "{ parallel = [ [], [ { linear = 3 } ] ], join = \"concat\" }",
             ],
         ),
-        (Form::Image { .. }, _) => pick(
+        (Form::Image(_), _) => pick(
             rng,
             &[
                 "{ conv = \"width\", kernel = 3, bias = \"wide\" }",
@@ -199,7 +199,7 @@ fn keeping(rng: &mut dyn rand::RngCore, form: Form, depth: usize) -> String {
             "{ attention = 3, head-width = 2 }".to_owned(),
             "\"position-embedding\"".to_owned(),
         ],
-        Form::Image { .. } => vec![
+        Form::Image(_) => vec![
             format!("{{ conv = {last}, kernel = 3 }}"),
             format!("{{ conv = {last}, kernel = 3, groups = {last}, bias = false }}"),
             "{ batch-norm = true, eps = 1e-3, momentum = 0.3 }".to_owned(),

@@ -282,8 +282,12 @@ fn the_algorithm_of_every_convolution_is_recorded_for_the_results() {
 #[cfg(feature = "cuda-stand-in")]
 #[test]
 fn the_version_of_cudnn_is_told_where_it_may_compute() {
-    testing::device();
-    let version = || crate::device::cuda::gpu().unwrap().dnn;
+    let device = testing::device();
+    let version = || {
+        let libraries = device.facts().unwrap().libraries;
+        let found = libraries.into_iter().find(|(name, _)| name == "cudnn");
+        found.map(|(_, version)| version)
+    };
     assert_eq!(version().as_deref(), Some("9.10.2"));
     convolve_by(Some(ConvolutionAlgorithm::Products)).unwrap();
     assert_eq!(version(), None);
