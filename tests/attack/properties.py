@@ -9,7 +9,7 @@ import time
 from harness import MARKER, Violation, processes
 
 # What a panic, a failed assertion or an overflow of the stack leaves in an output.
-PANIC = re.compile(r"panicked|bug in fieldtrial|unreachable code|has overflowed its stack")
+PANIC = re.compile(r"panicked at|bug in fieldtrial|unreachable code|has overflowed its stack")
 # A place of a mistake, as diagnostics draw it.
 PLACE = re.compile(r"^ *(?:-->|:::) .+:\d+:\d+$", re.MULTILINE)
 # The C0 and C1 control characters except tab and newline, which do nothing to a terminal.

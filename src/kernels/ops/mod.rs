@@ -93,7 +93,7 @@ pub use layer_norm::{LayerNormKernel, layer_norm};
 pub use layout::Layout;
 pub use linear::{LinearKernel, LinearSize, linear, linear_residual, linear_transposed};
 pub use mse::{MseKernel, mse};
-pub use norm_residual::{NormResidualKernel, norm_residual};
+pub use norm_residual::{NormResidual, NormResidualKernel, norm_residual};
 pub use nudge::nudge;
 pub use parameter::{Module, Parameter, Path, count_parameters, for_each_parameter};
 pub use pass::{Op, Pass};

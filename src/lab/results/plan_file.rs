@@ -115,15 +115,14 @@ fn escaped(json: String) -> String {
     if !json.contains(is_control) {
         return json;
     }
-    let mut text = String::with_capacity(json.len());
-    for letter in json.chars() {
+    let escaped = |letter: char| {
         if is_control(letter) {
-            text += &format!("\\u{:04x}", u32::from(letter));
+            format!("\\u{:04x}", u32::from(letter))
         } else {
-            text.push(letter);
+            letter.to_string()
         }
-    }
-    text
+    };
+    json.chars().map(escaped).collect()
 }
 
 /// The part that every version has.

@@ -2,7 +2,7 @@
 
 use dfdx::tensor::Cpu;
 
-use super::NormResidualKernel;
+use super::{NormResidual, NormResidualKernel};
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, Silu};
 use crate::ops::dropout::Mask;
@@ -24,7 +24,7 @@ impl NormResidualKernel for Cpu {
         residual: &Buffer<Self>,
         mask: Option<Mask>,
         _keep: bool,
-    ) -> Result<(Buffer<Self>, Buffer<Self>, Option<Buffer<Self>>)> {
+    ) -> Result<NormResidual<Self>> {
         let size = input.size;
         let mut y = self.spare_buffer(input.x.len())?;
         let mut moments = self.zeros_buffer(size.batch * MOMENTS * size.groups)?;

@@ -2,7 +2,7 @@
 
 use dfdx::tensor::Cuda;
 
-use super::NormResidualKernel;
+use super::{NormResidual, NormResidualKernel};
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer};
 use crate::ops::dropout::Mask;
@@ -16,7 +16,7 @@ impl NormResidualKernel for Cuda {
         residual: &Buffer<Self>,
         mask: Option<Mask>,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Buffer<Self>, Option<Buffer<Self>>)> {
+    ) -> Result<NormResidual<Self>> {
         let (h, statistics) = self.group_norm(input)?;
         let n = self.buffer_len(residual);
         let mut before = keep.then(|| self.spare_buffer(n)).transpose()?;

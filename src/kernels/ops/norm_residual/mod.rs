@@ -25,6 +25,9 @@ use super::{
 };
 use crate::device::Buffer;
 
+/// A result, the statistics of its norm, and what else backward needs.
+pub type NormResidual<D> = (Buffer<D>, Buffer<D>, Option<Buffer<D>>);
+
 /// The fused end of a residual block on one device.
 pub trait NormResidualKernel: GroupNormKernel {
     /// The result, the statistics of the norm, and with `keep` what else backward needs, if anything.
@@ -34,7 +37,7 @@ pub trait NormResidualKernel: GroupNormKernel {
         residual: &Buffer<Self>,
         mask: Option<Mask>,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Buffer<Self>, Option<Buffer<Self>>)>;
+    ) -> Result<NormResidual<Self>>;
 
     /// Gives x and the residual their gradients where they need one; `kept` are the statistics and the rest that
     /// [`NormResidualKernel::norm_residual`] returned. Returns the sums for [`GroupNormKernel::group_norm_collect`].
