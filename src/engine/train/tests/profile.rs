@@ -247,7 +247,7 @@ fn layers_of_a_unet_are_named_as_in_its_checkpoint() {
     );
     assert_eq!(layers_of("concat"), ["up.0", "up.1", "up.2"]);
     assert!(layers_of("norm_residual").contains(&"down.1.res.0.norm2"));
-    assert!(layers_of("add").contains(&"down.1.res.0"));
+    assert!(layers_of("linear_residual").contains(&"down.1.res.0.class_proj"));
 }
 
 #[test]
