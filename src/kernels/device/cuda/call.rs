@@ -92,7 +92,7 @@ library! { Driver:
 library! { Driver:
     /// Whether blocks and threads run in reverse order, on this thread.
     set_backwards = "stand_in_set_backwards"(value: c_int);
-    /// Kernels, fills and copies that this thread has queued.
+    /// Kernels, fills and copies that this thread has queued, and how often it has set its context.
     done = "stand_in_done"(counts: *mut u64);
 }
 

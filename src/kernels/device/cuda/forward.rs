@@ -7,13 +7,14 @@
 //! If the library is missing, every function returns an error code. Codes that cudarc's enums do not have become `UNKNOWN`:
 //! a value outside of an enum would be undefined behaviour.
 //!
-//! Two cases are handled here, without the driver:
+//! These cases are handled here, without the driver:
 //!
 //! * Allocations of zero bytes, which every token of the tape makes (`ops/var.rs`): the driver refuses them, or does not
 //!   write the address that cudarc then reads. They get the address [`EMPTY`]; freeing, filling and copying it do nothing.
 //! * Freeing and switching contexts after a sticky error ([`is_sticky`]). The driver returns it from every later call;
 //!   cudarc unwraps it in its `Drop`s, and a second panic while unwinding would abort the process. These calls then
 //!   return 0: the next call of any other kind returns the error, with the name of the action.
+//! * Setting the context that the thread has set already, and filling memory that is going to be overwritten ([`unfilled`]).
 #![expect(
     unsafe_code,
     reason = "functions of C libraries, called through addresses looked up by name"
@@ -22,7 +23,7 @@
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_void};
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
 
 use super::libraries::{Part, find};
@@ -30,6 +31,8 @@ use super::libraries::{Part, find};
 /// `CUDA_ERROR_NO_DEVICE`, also returned on a machine without driver.
 const NO_DEVICE: c_int = 100;
 const UNKNOWN: c_int = 999;
+
+type Pointer = *mut c_void;
 
 /// The address of allocations of zero bytes: no device or process has it, so reading it is a fault.
 const EMPTY: u64 = 0xffff_ffff_ffff_ff00;
@@ -75,6 +78,9 @@ unsafe fn is_empty(address: *mut u64, bytes: usize) -> bool {
 }
 
 thread_local! {
+    /// The context that this thread has set.
+    static CURRENT: Cell<Pointer> = const { Cell::new(null_mut()) };
+
     /// Whether memory is to stay as it is where it would be filled with zeros.
     static IS_UNFILLED: Cell<bool> = const { Cell::new(false) };
 }
@@ -85,6 +91,12 @@ pub(super) fn unfilled<R>(allocate: impl FnOnce() -> R) -> R {
     let result = allocate();
     IS_UNFILLED.set(before);
     result
+}
+
+/// Makes the next call set the context; false, so that the caller goes on.
+fn forget_context() -> bool {
+    CURRENT.set(null_mut());
+    false
 }
 
 macro_rules! forward {
@@ -109,8 +121,6 @@ macro_rules! forward {
         }
     )+};
 }
-
-type Pointer = *mut c_void;
 
 forward! { driver_code, unless false;
     cuInit(flags: c_uint);
@@ -149,10 +159,18 @@ forward! { released, unless address == EMPTY;
     cuMemFreeAsync(address: u64, stream: Pointer);
 }
 
+// cudarc sets the context before every allocation and release of memory.
+forward! { released, unless CURRENT.replace(context) == context;
+    cuCtxSetCurrent(context: Pointer);
+}
+
+// A context that is opened later may have the address of the one that is released.
+forward! { released, unless forget_context();
+    cuDevicePrimaryCtxRelease_v2(device: c_int);
+}
+
 // Functions that the `Drop`s of cudarc's device, stream and slices call.
 forward! { released, unless false;
-    cuCtxSetCurrent(context: Pointer);
-    cuDevicePrimaryCtxRelease_v2(device: c_int);
     cuEventRecord(event: Pointer, stream: Pointer);
     cuEventDestroy_v2(event: Pointer);
     cuStreamWaitEvent(stream: Pointer, event: Pointer, flags: c_uint);

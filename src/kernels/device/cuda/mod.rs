@@ -215,8 +215,8 @@ pub fn downloaded<T: DeviceRepr + Copy + Default>(
 #[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operations {
-    /// Kernels, fills with zeros, and copies.
-    pub of_driver: [u64; 3],
+    /// Kernels, fills with zeros, copies, and calls that set the thread's context.
+    pub of_driver: [u64; 4],
     /// Matrix products of cuBLAS.
     pub products: u64,
     /// Convolutions of cuDNN.
@@ -226,9 +226,9 @@ pub struct Operations {
 /// What this thread has queued on the stand-in so far.
 #[cfg(all(any(test, feature = "testing"), feature = "cuda-stand-in"))]
 pub fn operations() -> Operations {
-    let mut of_driver = [0; 3];
+    let mut of_driver = [0; 4];
     let (mut products, mut convolutions) = (0, 0);
-    // SAFETY: functions of the stand-in, which write three numbers and one each.
+    // SAFETY: functions of the stand-in, which write four numbers and one each.
     unsafe {
         call::done(of_driver.as_mut_ptr());
         call::products(&raw mut products);

@@ -24,9 +24,9 @@ static int open_contexts;
 // Of the first kernel that failed on this thread; what every later call answers with.
 static __thread int failed;
 
-// Kernels, fills and copies of this thread.
-static __thread u64 done[3];
-enum { KERNELS, FILLS, COPIES };
+// Kernels, fills and copies of this thread, and how often it set its context.
+static __thread u64 done[4];
+enum { KERNELS, FILLS, COPIES, SWITCHES };
 int stand_in_done(u64 *counts) { return memcpy(counts, done, sizeof done), OK; }
 
 __attribute__((destructor)) static void unload(void) {
@@ -114,7 +114,7 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
     __atomic_sub_fetch(&open_contexts, 1, __ATOMIC_SEQ_CST);
     return (void)device, failed;
 }
-int cuCtxSetCurrent(void *context) { return (void)context, failed; }
+int cuCtxSetCurrent(void *context) { return (void)context, done[SWITCHES]++, failed; }
 int cuCtxSynchronize(void) { return failed; }
 
 int cuEventCreate(void **event, u32 flags) { return (void)flags, *event = calloc(1, sizeof(struct timespec)), failed; }
