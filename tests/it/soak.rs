@@ -94,9 +94,9 @@ fn a_hundred_thousand_runs_leave_nothing_open() {
     };
     keep_seeing(&project, "experiments/tiny.toml", script, &mut see);
     assert_eq!(runs, RUNS);
-    let (first, second) = open.split_at(open.len() / 2);
-    let most = |seen: &[(usize, usize)]| seen.iter().copied().max();
-    assert_eq!(most(first), most(second), "descriptors and threads");
+    // How many are open at a moment is up to the scheduler; what leaks would be open a hundred thousand times.
+    let is_bounded = |(descriptors, threads): &(usize, usize)| *descriptors < 32 && *threads < 16;
+    assert!(open.iter().all(is_bounded), "{open:?}");
     let rows = project.read("reports/tiny/blocks.csv");
     assert_eq!(rows.lines().count(), RUNS + 1);
 }
