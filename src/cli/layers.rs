@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::base::units::{human_bytes, human_integer, human_si};
 use crate::diag::Failure;
 use crate::models::{Layer, LayerKind, ModelSpec};
+use crate::results::pretty_json;
 
 use super::Problem;
 use super::setup::mistake;
@@ -44,7 +45,7 @@ pub(super) fn layers(
             "forward_flops": flops,
             "layers": layers,
         });
-        return Ok(serde_json::to_string_pretty(&whole).unwrap_or_default() + "\n");
+        return Ok(pretty_json(&whole));
     }
     let (mut rows, mut bytes) = (Vec::new(), 0);
     add_rows(&mut rows, &layers, 0, &mut bytes);

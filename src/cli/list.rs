@@ -10,6 +10,7 @@ use crate::base::text::capitalised;
 use crate::diag::Failure;
 use crate::plan::results_root;
 use crate::report::{RULES, TEMPLATES, own_templates};
+use crate::results::pretty_json;
 
 use super::layers::layers;
 use super::manual::{Entry, Keys, SECTIONS, Schema, Setting};
@@ -75,7 +76,7 @@ pub(super) fn list(arguments: &ListArguments) -> Outcome {
         (what, ..) => {
             let entries = entries(what);
             match what {
-                _ if is_json => serde_json::to_string_pretty(&entries).unwrap_or_default() + "\n",
+                _ if is_json => pretty_json(&entries),
                 None => entries.iter().map(word).collect(),
                 Some(_) => entries.iter().map(text).collect::<Vec<_>>().join("\n"),
             }

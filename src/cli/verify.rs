@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 
 use crate::diag::{Diagnostic, Failure};
 use crate::plan::CellSpec;
+use crate::results::pretty_json;
 use crate::verify::{self, Verification, VerifyError};
 
 use super::output::Stdout;
@@ -62,10 +63,7 @@ pub(super) fn verify(arguments: &VerifyArguments) -> Outcome {
     let mut out = Stdout::new();
     match arguments.format {
         Format::Table => table(&verification, &mut out)?,
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &verification).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
+        Format::Json => out.write_all(pretty_json(&verification).as_bytes())?,
     }
     out.flush()?;
     Ok(exit_code::failed_if(!verification.passed))

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::event::{
     Event, PROTOCOL_VERSION, RunEvent, RunFacts, RunId, RunTimes, Status, StopReason,
 };
+use crate::results::json_line;
 
 use super::pairs::RunName;
 
@@ -78,9 +79,7 @@ pub(super) struct JsonLines<W> {
 
 /// Writes a value as one line of JSON, at once.
 pub fn write_line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_vec(value)?;
-    line.push(b'\n');
-    out.write_all(&line)?;
+    out.write_all((json_line(value) + "\n").as_bytes())?;
     out.flush()
 }
 

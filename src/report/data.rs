@@ -5,6 +5,8 @@ use serde_json::Value;
 
 use super::Report;
 
+use crate::results::pretty_json;
+
 /// Version of the layout of `report.json`.
 const FORMAT_VERSION: u32 = 3;
 
@@ -17,8 +19,7 @@ pub(super) fn text(report: &Report) -> String {
     if let Value::Object(fields) = &mut all {
         fields.insert("format_version".to_owned(), FORMAT_VERSION.into());
     }
-    // A value of JSON: nothing in it that JSON could refuse.
-    serde_json::to_string_pretty(&all).unwrap_or_default() + "\n"
+    pretty_json(&all)
 }
 
 fn plain(value: &impl Serialize) -> Value {

@@ -180,8 +180,7 @@ pub fn context(folder: &Path) -> Result<String, ReportError> {
             context["comparison"][language.code()] = serde_json::json!(compared);
         }
     }
-    // A context of strings, numbers and lists has nothing that JSON lacks.
-    Ok(serde_json::to_string_pretty(&context).unwrap_or_default() + "\n")
+    Ok(results::pretty_json(&context))
 }
 
 /// `reports/templates` beside the results folder, where it has a template that is not a copy of the program's.

@@ -18,6 +18,7 @@ use crate::execute::{Basis, Estimator, Expected};
 use crate::manifest;
 use crate::plan::{Feasibility, Plan, PlannedCell};
 use crate::progress::Detail;
+use crate::results::json_line;
 
 use super::fingerprints::Fingerprints;
 use super::run_plan::{StoredRuns, planned, say_held_out};
@@ -251,7 +252,7 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     if plan.search.is_some() {
         head["search"] = serde_json::to_value(&plan.search).unwrap_or_default();
     }
-    let text = head.to_string();
+    let text = json_line(&head);
     // Leave the object open for the cells.
     let text = text.strip_suffix('}').unwrap_or(&text);
     write!(out, "{text},\"cells\":[")?;
@@ -261,7 +262,8 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         summary.add(&cell.outline());
         let expected = expected(&estimator, &cell);
         let comma = if index == 0 { "" } else { "," };
-        write!(out, "{comma}\n{}", explain::cell_json(&cell, expected))?;
+        let cell = json_line(&explain::cell_json(&cell, expected));
+        write!(out, "{comma}\n{cell}")?;
     }
     writeln!(out, "\n]}}")?;
     Ok(summary)

@@ -16,6 +16,7 @@ pub mod git;
 #[cfg(any(test, feature = "testing"))]
 pub mod golden;
 mod intervals;
+mod json;
 mod noise;
 pub mod objective;
 mod ops;
@@ -50,6 +51,7 @@ pub(crate) use folder::nearest_or_all;
 pub use folder::{from_here, has_results, names_below, no_results, results_folder};
 pub(crate) use intervals::bootstrap_stream;
 pub use intervals::{BOOTSTRAP_FROM, counted_runs, interval, interval_over_runs, timings, value};
+pub use json::{json_line, pretty_json};
 pub use noise::{NoiseRow, noise_csv, read_noise};
 pub use ops::{ProfiledRun, RESIDUAL, op_records, read_ops, write_ops};
 pub use plan_file::{last_plan, plan_header, with_cells};

@@ -12,6 +12,7 @@ use crate::plan::{Plan, absolute, project_folder};
 
 use super::files::read_text;
 use super::git::git;
+use super::json::{json_line, pretty_json};
 use super::samples::is_image_file;
 use super::{BlockRow, CellInfo, FORMAT_VERSION, PlanFile, ResultsError, value};
 
@@ -97,32 +98,15 @@ pub(crate) fn plan_json(plan: &PlanFile) -> String {
 
 /// JSON of `frame`, whose field `cells` is an empty list, with `cells` in this list, one a line.
 pub fn with_cells<C: Serialize>(frame: &impl Serialize, cells: &[C]) -> String {
-    // Only strings, numbers and maps with string keys: serialization cannot fail. NaN becomes null.
-    let frame = serde_json::to_string_pretty(frame).unwrap_or_default();
-    let line = |cell: &C| format!("    {}", serde_json::to_string(cell).unwrap_or_default());
+    let frame = pretty_json(frame);
+    let line = |cell: &C| format!("    {}", json_line(cell));
     let lines: Vec<String> = cells.iter().map(line).collect();
     if lines.is_empty() {
-        return escaped(frame + "\n");
+        return frame;
     }
     // Only one key of this name is indented by two spaces, and strings contain no line breaks.
     let cells = format!("\n  \"cells\": [\n{}\n  ]", lines.join(",\n"));
-    escaped(frame.replacen("\n  \"cells\": []", &cells, 1) + "\n")
-}
-
-/// JSON without the control characters that it allows in strings, U+007F to U+009F: a terminal acts on them too.
-fn escaped(json: String) -> String {
-    let is_control = |letter: char| matches!(letter, '\u{7f}'..='\u{9f}');
-    if !json.contains(is_control) {
-        return json;
-    }
-    let escaped = |letter: char| {
-        if is_control(letter) {
-            format!("\\u{:04x}", u32::from(letter))
-        } else {
-            letter.to_string()
-        }
-    };
-    json.chars().map(escaped).collect()
+    frame.replacen("\n  \"cells\": []", &cells, 1)
 }
 
 /// The part that every version has.
