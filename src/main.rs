@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use fieldtrial::base::os;
 use fieldtrial::cli;
+use fieldtrial::event::NO_THREAD;
 
 fn main() -> ExitCode {
     os::keep_whole_stacks();
@@ -18,10 +19,7 @@ fn main() -> ExitCode {
     panic::catch_unwind(cli::run).unwrap_or_else(|payload| {
         let message = payload.downcast_ref::<String>();
         let (sentence, code) = if message.is_some_and(|text| cli::is_refused_thread(text)) {
-            (
-                "the system starts no further thread: see `ulimit -u`, or use fewer `--jobs`",
-                cli::exit_code::FAILED,
-            )
+            (NO_THREAD, cli::exit_code::FAILED)
         } else {
             // The panic has printed its message.
             (

@@ -16,12 +16,12 @@ use serde_json::Value;
 use crate::base::descendants::{self, EndSignal};
 use crate::base::os;
 use crate::device::DeviceKind;
-use crate::event::{Event, FailedStatus, Order, PANIC_MARK, PROTOCOL_VERSION, Reply};
+use crate::event::{Event, FailedStatus, NO_THREAD, Order, PANIC_MARK, PROTOCOL_VERSION, Reply};
 use crate::plan::CellSpec;
 use crate::progress::write_line;
 use crate::{program, train};
 
-use super::{Outcome, exit_code};
+use super::{Outcome, exit_code, is_refused_thread};
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
@@ -133,6 +133,9 @@ fn wait(replies: &Receiver<Reply>) -> Reply {
 /// The message as one line, which the parent recognises.
 fn tell_panic(info: &PanicHookInfo<'_>) {
     let message = info.payload_as_str().unwrap_or("no message");
+    if is_refused_thread(message) {
+        return eprintln!("{NO_THREAD}");
+    }
     let place = info.location();
     let (file, line) = place.map_or(("unknown", 0), |place| (place.file(), place.line()));
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");

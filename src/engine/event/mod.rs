@@ -44,6 +44,10 @@ use crate::plan::CellSpec;
 /// Prefix of the line that a worker's panic hook writes; the rest is `FILE:LINE: MESSAGE`.
 pub const PANIC_MARK: &str = "fieldtrial worker panicked at ";
 
+/// What is said where the operating system refuses to start a thread.
+pub const NO_THREAD: &str =
+    "the system starts no further thread: see `ulimit -u`, or use fewer `--jobs`";
+
 /// Version of the protocol; both sides must agree.
 pub const PROTOCOL_VERSION: u32 = 2;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::base::os::Ended;
 use crate::base::text::one_line;
 use crate::base::units::human_bytes;
-use crate::event::{FailedStatus, PANIC_MARK, RunFacts, RunTimes, Status};
+use crate::event::{FailedStatus, NO_THREAD, PANIC_MARK, RunFacts, RunTimes, Status};
 
 /// Why the parent killed a worker.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,6 +97,9 @@ fn by_process(evidence: &Evidence) -> (Status, String) {
     if let Some(bytes) = failed_allocation(&evidence.stderr) {
         return out_of_memory(limit, &format!("an allocation of {bytes} bytes failed"));
     }
+    if evidence.stderr.contains(NO_THREAD) {
+        return out_of_memory(limit, NO_THREAD);
+    }
     if let Some(message) = panic_message(&evidence.stderr) {
         return panicked(&message, limit);
     }
@@ -111,14 +114,9 @@ fn by_process(evidence: &Evidence) -> (Status, String) {
     }
 }
 
-/// A panic because memory ran out (a thread could not be created) is `oom` as well.
+/// A panic because memory ran out is `oom` as well.
 fn panicked(message: &str, limit_bytes: Option<u64>) -> (Status, String) {
-    let no_memory = [
-        "Cannot allocate memory",
-        "os error 12",
-        "WouldBlock",
-        "os error 11",
-    ];
+    let no_memory = ["Cannot allocate memory", "os error 12"];
     if no_memory.iter().any(|words| message.contains(words)) {
         return out_of_memory(limit_bytes, message);
     }
@@ -214,11 +212,10 @@ mod tests {
         };
         let mut killed = said(9, "");
         killed.ended.peak_rss_bytes = Some(95);
-        let panic = format!("{PANIC_MARK}src/lib.rs:7: no thread: os error 11");
         for evidence in [
             said(6, "memory allocation of 4096 bytes failed\n"),
             said(6, "memory allocation of 8 bytes failed\n"),
-            said(6, &panic),
+            said(6, NO_THREAD),
             killed,
         ] {
             let expected = "oom: over the limit of 100 B";
