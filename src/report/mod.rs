@@ -63,7 +63,7 @@ use std::path::{Path, PathBuf};
 use minijinja::value::Value;
 
 use crate::base::temporary::remove_left;
-use crate::base::text::visible;
+use crate::base::text::into_visible;
 use crate::plan::{COMPARISON, default_template, template_meant};
 use crate::results::{self, PlanFile, ResultSet, ResultsError, write_if_changed};
 
@@ -284,7 +284,12 @@ fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError> {
         let is_json = path
             .extension()
             .is_some_and(|extension| extension == "json");
-        let text = if is_json { text.into() } else { visible(text) };
+        let text = if is_json {
+            text.clone()
+        } else {
+            // A name may have the line ends of Windows.
+            into_visible(text.replace("\r\n", "\n"))
+        };
         write_if_changed(path, text.as_bytes())?;
     }
     for entry in fs::read_dir(&plots).into_iter().flatten().flatten() {
