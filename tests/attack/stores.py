@@ -9,7 +9,7 @@ from projects import MANIFEST, copy, facts, finished, first_difference, has_fact
 BASES = ["tiny"] * 6 + ["search"] * 2 + ["profile"] + ["shards"] * 4 + ["images"]
 RESULTS = "reports/tiny"
 # What a command says that was not refused: it could not write one of its files.
-WAS_RUNNING = b"help: what was finished before is kept"
+WAS_RUNNING = b"error: cannot write `"
 
 
 def base(case, name):

@@ -13,8 +13,6 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
-use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -28,6 +26,7 @@ use crate::results::{Environment, Share, from_here};
 
 use super::checksum::{is_sealed, seal, unseal};
 use super::files::entries;
+use super::lock::try_to_lock;
 use super::samples::is_image_digest;
 use super::{Place, StoreError, StoredRun};
 
@@ -36,10 +35,6 @@ const JOURNAL_VERSION: u32 = 1;
 
 /// Folder of the journals inside a results folder.
 const FOLDER: &str = "shards";
-
-/// Number of attempts to lock, and the pause between them: a reader of the journal (`status`) locks it for a moment.
-const TRIES: u32 = 5;
-const TRY_EVERY: Duration = Duration::from_millis(100);
 
 /// A line of a journal: one finished run with all its data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -333,17 +328,14 @@ fn share_of(path: &Path) -> Option<Share> {
 
 /// Locks the file until it is closed; returns the reason if the file system has no locks.
 fn lock(file: &File, path: &Path) -> Result<Option<String>, StoreError> {
-    for _ in 0..TRIES {
-        match file.try_lock() {
-            Ok(()) => return Ok(None),
-            Err(TryLockError::Error(error)) => return Ok(Some(error.to_string())),
-            Err(TryLockError::WouldBlock) => thread::sleep(TRY_EVERY),
-        }
+    match try_to_lock(file) {
+        Ok(()) => Ok(None),
+        Err(TryLockError::Error(error)) => Ok(Some(error.to_string())),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Locked {
+            folder: path.to_owned(),
+            holder: "another program".to_owned(),
+        }),
     }
-    Err(StoreError::Locked {
-        folder: path.to_owned(),
-        holder: "another program".to_owned(),
-    })
 }
 
 /// A line of another version is refused instead of skipped: skipping would repeat its run.

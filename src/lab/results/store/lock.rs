@@ -3,8 +3,13 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use super::StoreError;
+
+const TRIES: u32 = 6;
+const TRY_EVERY: Duration = Duration::from_millis(100);
 
 /// A locked file; the operating system unlocks it when the program ends, even after a crash.
 #[derive(Debug)]
@@ -16,7 +21,7 @@ impl Lock {
         options.create(true).truncate(false).read(true).write(true);
         let file = options.open(path);
         let mut file = file.map_err(StoreError::system("write", path))?;
-        match file.try_lock() {
+        match try_to_lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let folder = results.to_owned();
@@ -33,6 +38,18 @@ impl Lock {
         let _ = emptied.and_then(|()| file.write_all(note.as_bytes()));
         Ok(Self(file))
     }
+}
+
+/// Locks the file; tries again for half a second, since a reader, or a child of a program that has just ended, may hold the
+/// lock for a moment.
+pub(super) fn try_to_lock(file: &File) -> Result<(), TryLockError> {
+    for _ in 1..TRIES {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::sleep(TRY_EVERY),
+            done => return done,
+        }
+    }
+    file.try_lock()
 }
 
 fn holder(file: &mut File) -> String {
