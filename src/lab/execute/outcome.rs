@@ -114,9 +114,14 @@ fn by_process(evidence: &Evidence) -> (Status, String) {
     }
 }
 
-/// A panic because memory ran out is `oom` as well.
+/// A panic because memory ran out (a thread could not be created) is `oom` as well.
 fn panicked(message: &str, limit_bytes: Option<u64>) -> (Status, String) {
-    let no_memory = ["Cannot allocate memory", "os error 12"];
+    let no_memory = [
+        "Cannot allocate memory",
+        "os error 12",
+        "WouldBlock",
+        "os error 11",
+    ];
     if no_memory.iter().any(|words| message.contains(words)) {
         return out_of_memory(limit_bytes, message);
     }
@@ -212,9 +217,11 @@ mod tests {
         };
         let mut killed = said(9, "");
         killed.ended.peak_rss_bytes = Some(95);
+        let panic = format!("{PANIC_MARK}src/lib.rs:7: no thread: os error 11");
         for evidence in [
             said(6, "memory allocation of 4096 bytes failed\n"),
             said(6, "memory allocation of 8 bytes failed\n"),
+            said(6, &panic),
             said(6, NO_THREAD),
             killed,
         ] {
