@@ -55,7 +55,7 @@ use std::sync::Arc;
 use clap::{Parser, Subcommand};
 
 use crate::base::shell;
-use crate::base::text::into_visible;
+use crate::base::text::visible_lines;
 use crate::diag::Failure;
 use crate::plan::probe_devices_by;
 use crate::report::render_apart_by;
@@ -206,7 +206,7 @@ fn survive_file_limit() {
 /// Prints what was asked for (`--help`, `--version`) on standard output, a mistake in the arguments on standard error.
 fn help_or_mistake(error: &clap::Error) -> Outcome {
     let text = error.render().to_string();
-    let shown = into_visible(text.replace("\r\n", "\n"));
+    let shown = visible_lines(&text);
     if shown == text {
         let printed = error.print();
         if !error.use_stderr() {

@@ -63,7 +63,7 @@ use std::path::{Path, PathBuf};
 use minijinja::value::Value;
 
 use crate::base::temporary::remove_left;
-use crate::base::text::into_visible;
+use crate::base::text::visible_lines;
 use crate::plan::{COMPARISON, default_template, template_meant};
 use crate::results::{self, PlanFile, ResultSet, ResultsError, write_if_changed};
 
@@ -287,8 +287,7 @@ fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError> {
         let text = if is_json {
             text.clone()
         } else {
-            // A name may have the line ends of Windows.
-            into_visible(text.replace("\r\n", "\n"))
+            visible_lines(text)
         };
         write_if_changed(path, text.as_bytes())?;
     }

@@ -156,6 +156,12 @@ impl<'a> View<'a> {
         axes.map(|axis| Column::setting(&axis.name)).collect()
     }
 
+    /// The times of all runs, also of those that do not count.
+    pub(crate) fn all_times(&self) -> impl Iterator<Item = &'a RunTimes> {
+        let runs = self.set.blocks.iter();
+        runs.filter_map(|run| run.times.as_deref())
+    }
+
     /// A cell's values on the axes that vary.
     pub fn labels(&self, cell: &Cell<'_>) -> Vec<Entry> {
         if self.shown().is_empty() {

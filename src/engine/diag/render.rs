@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::{Diagnostic, Severity, Source};
-use crate::base::text::{into_visible, visible};
+use crate::base::text::{visible, visible_lines};
 
 /// Draws one diagnostic, without a final line break.
 pub(super) fn render(diagnostic: &Diagnostic, sources: &[Source], is_coloured: bool) -> String {
@@ -16,17 +16,17 @@ pub(super) fn render(diagnostic: &Diagnostic, sources: &[Source], is_coloured: b
         Severity::Warning => Level::WARNING,
     };
     let texts: Vec<Cow<'_, str>> = sources.iter().map(drawable).collect();
-    let mut group = Group::with_title(level.primary_title(message(&diagnostic.title)));
+    let mut group = Group::with_title(level.primary_title(visible_lines(&diagnostic.title)));
     for (number, source) in sources.iter().enumerate() {
         if let Some(snippet) = snippet(diagnostic, number, &source.path, &texts[number]) {
             group = group.element(snippet);
         }
     }
     for line in &diagnostic.help {
-        group = group.element(Level::HELP.message(message(line)));
+        group = group.element(Level::HELP.message(visible_lines(line)));
     }
     for line in &diagnostic.note {
-        group = group.element(Level::NOTE.message(message(line)));
+        group = group.element(Level::NOTE.message(visible_lines(line)));
     }
     let renderer = if is_coloured {
         Renderer::styled()
@@ -34,11 +34,6 @@ pub(super) fn render(diagnostic: &Diagnostic, sources: &[Source], is_coloured: b
         Renderer::plain()
     };
     renderer.render(&[group])
-}
-
-/// A text of a diagnostic; a name that it quotes may have the line ends of Windows.
-fn message(text: &str) -> String {
-    into_visible(text.replace("\r\n", "\n"))
 }
 
 fn snippet<'a>(
@@ -64,7 +59,7 @@ fn snippet<'a>(
         snippet = snippet.annotation(if label.text.is_empty() {
             annotation
         } else {
-            annotation.label(message(&label.text))
+            annotation.label(visible_lines(&label.text))
         });
     }
     Some(snippet)

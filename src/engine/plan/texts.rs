@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::text::visible;
+use crate::base::text::visible_lines;
 use crate::diag::Diagnostic;
 use crate::manifest::Table;
 
@@ -30,8 +30,7 @@ pub(super) fn text(root: &Table, name: &str, mistakes: &mut Vec<Diagnostic>) -> 
         let expected = format!("`{name}`: expected a string");
         mistakes.push(node.unexpected(&expected, "expected a string"));
     }
-    let text = node.as_str()?.replace("\r\n", "\n");
-    Some(visible(&text).into_owned())
+    node.as_str().map(visible_lines)
 }
 
 /// A text, or one for each language.

@@ -150,6 +150,11 @@ pub fn into_visible(text: String) -> String {
     changed.unwrap_or(text)
 }
 
+/// [`visible`], with line ends of Windows as `\n`: a text from Windows, or a message that quotes a name with one.
+pub fn visible_lines(text: &str) -> String {
+    into_visible(text.replace("\r\n", "\n"))
+}
+
 /// A reason or a warning as tables and terminals show it: one line of at most 300 characters, cut with `…`, without
 /// characters that a terminal acts on.
 ///
@@ -209,6 +214,7 @@ mod tests {
     fn what_a_terminal_acts_on_is_shown_as_its_code() {
         assert!(matches!(visible("plain\ttext\n"), Cow::Borrowed(_)));
         assert_eq!(visible("a\r\nb\rc"), "a\r\nb\\u{d}c");
+        assert_eq!(visible_lines("a\r\nb\rc"), "a\nb\\u{d}c");
         assert_eq!(
             visible("\u{9b}2J\u{202e}\u{7f}"),
             "\\u{9b}2J\\u{202e}\\u{7f}"

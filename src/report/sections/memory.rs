@@ -139,11 +139,7 @@ fn peak(cell: &Cell<'_>, get: fn(&BlockRow) -> Option<u64>) -> Entry {
 
 /// The sources that the runs name.
 pub(crate) fn sources(view: &View<'_>) -> String {
-    let times = view
-        .set
-        .blocks
-        .iter()
-        .filter_map(|run| run.times.as_deref());
+    let times = view.all_times();
     let names = times.map(|times: &RunTimes| &*times.memory_source);
     let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
     if names.is_empty() {

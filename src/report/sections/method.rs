@@ -74,11 +74,7 @@ fn steps(view: &View<'_>) -> Option<String> {
 }
 
 fn phases(view: &View<'_>) -> String {
-    let mut times = view
-        .set
-        .blocks
-        .iter()
-        .filter_map(|run| run.times.as_deref());
+    let mut times = view.all_times();
     if times.any(|times| times.observer_ratio.is_some()) {
         "Throughput comes from ordinary steps; phases on devices that run asynchronously come from extra synchronised \
          steps (the observer ratio in timings.csv says what that costs)."
@@ -160,11 +156,7 @@ fn assessment(runs: &[&BlockRow]) -> Option<String> {
 
 /// The different values of a run's property, in order; `None` where no run has it.
 fn distinct(view: &View<'_>, get: fn(&RunTimes) -> String) -> Option<String> {
-    let times = view
-        .set
-        .blocks
-        .iter()
-        .filter_map(|run| run.times.as_deref());
+    let times = view.all_times();
     let mut values: Vec<String> = times.map(get).filter(|text| !text.is_empty()).collect();
     values.sort_by_key(|text| (text.parse::<u64>().unwrap_or(u64::MAX), text.clone()));
     values.dedup();

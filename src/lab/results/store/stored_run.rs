@@ -105,12 +105,8 @@ impl StoredRun {
         share(&mut self.hash_parts, &other.hash_parts);
         share(&mut self.limits, &other.limits);
         share(&mut self.epochs, &other.epochs);
-        if let (Some(facts), Some(same)) = (&mut self.facts, &other.facts) {
-            share(facts, same);
-        }
-        if let (Some(session), Some(same)) = (&mut self.session, &other.session) {
-            share(session, same);
-        }
+        share(&mut self.facts, &other.facts);
+        share(&mut self.session, &other.session);
     }
 
     /// Status and reason of the run that its facts come from: they stand in `runs.csv`, its own in `blocks.csv`.
@@ -168,7 +164,8 @@ impl StoredRun {
     }
 }
 
-fn share<T: PartialEq + ?Sized>(own: &mut Arc<T>, other: &Arc<T>) {
+/// Of an `Arc`, or an `Option` of one.
+fn share<T: PartialEq + Clone>(own: &mut T, other: &T) {
     if own == other {
         own.clone_from(other);
     }
