@@ -16,13 +16,19 @@ DEVICE void dropout_words(u64 key, u64 counter, u32 *restrict words) {
     words[0] = x0, words[1] = x1, words[2] = x2, words[3] = x3;
 }
 
+// The words of the mask's `counter`, zeros for a threshold of 0, and the place of the first of its four values.
+DEVICE i64 dropout_mask(u64 key, u32 threshold, i64 counter, u32 *restrict words) {
+    words[0] = words[1] = words[2] = words[3] = 0;
+    if (threshold) dropout_words(key, (u64)counter, words);
+    return counter / 16 * 64 + counter % 16;
+}
+
 // Adds kept values times `scale`; `counters` are those of the blocks of 64 values that cover n.
 KERNEL dropout_add(const float *restrict values, float *restrict sums, u64 key, u32 threshold, float scale,
                    i64 counters, i64 n) {
     FOR_EACH(counter, counters) {
         u32 words[4];
-        dropout_words(key, (u64)counter, words);
-        i64 first = counter / 16 * 64 + counter % 16;
+        i64 first = dropout_mask(key, threshold, counter, words);
         for (int word = 0; word < 4; word++) {
             i64 i = first + 16 * word;
             if (i < n) sums[i] += words[word] >= threshold ? values[i] * scale : 0.0f;
@@ -35,8 +41,7 @@ KERNEL dropout_replace(const float *values, float *dropped, u64 key, u32 thresho
     const float *from = values ? values : dropped;
     FOR_EACH(counter, counters) {
         u32 words[4];
-        dropout_words(key, (u64)counter, words);
-        i64 first = counter / 16 * 64 + counter % 16;
+        i64 first = dropout_mask(key, threshold, counter, words);
         for (int word = 0; word < 4; word++) {
             i64 i = first + 16 * word;
             if (i < n) dropped[i] = words[word] >= threshold ? from[i] * scale : 0.0f;

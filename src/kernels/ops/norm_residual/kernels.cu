@@ -5,9 +5,8 @@
 KERNEL norm_residual_forward(const float *restrict h, const float *restrict residual, float *restrict before,
                              float *restrict y, u64 key, u32 threshold, float scale, i64 counters, i64 n) {
     FOR_EACH(counter, counters) {
-        u32 words[4] = {0, 0, 0, 0};
-        if (threshold) dropout_words(key, (u64)counter, words);
-        i64 first = counter / 16 * 64 + counter % 16;
+        u32 words[4];
+        i64 first = dropout_mask(key, threshold, counter, words);
         float sums[4];
         for (int word = 0; word < 4; word++) {
             i64 i = first + 16 * word;
@@ -27,9 +26,8 @@ KERNEL norm_residual_backward(const float *restrict before, const float *restric
                               float *restrict grad_residual, int adds, u64 key, u32 threshold, float scale,
                               i64 counters, i64 n) {
     FOR_EACH(counter, counters) {
-        u32 words[4] = {0, 0, 0, 0};
-        if (threshold) dropout_words(key, (u64)counter, words);
-        i64 first = counter / 16 * 64 + counter % 16;
+        u32 words[4];
+        i64 first = dropout_mask(key, threshold, counter, words);
         float dz[4];
         for (int word = 0; word < 4; word++) {
             i64 i = first + 16 * word;
