@@ -72,7 +72,7 @@ impl AttentionKernel for Cpu {
                 with_scratch(3 * len, |apart| {
                     for_each_chunk_if(large, apart, 3 * head_len, |start, grads| {
                         let head = start / (3 * head_len);
-                        if accumulate == Accumulate::Add {
+                        if accumulate.adds() {
                             for (values, place) in size.gradient_rows(grads, head) {
                                 values.copy_from_slice(&joined[place]);
                             }

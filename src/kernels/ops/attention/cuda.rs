@@ -61,7 +61,7 @@ impl AttentionKernel for Cuda {
         (grad_qkv, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let places = Places::new(size);
-        let adds = accumulate == Accumulate::Add;
+        let adds = accumulate.adds();
         if !places.is_split {
             let dy = (&**grad_output, places.part(0, 1));
             return gradients(&places, qkv, (probabilities, mask), dy, (grad_qkv, adds));

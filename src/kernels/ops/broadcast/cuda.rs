@@ -37,7 +37,7 @@ impl BroadcastKernel for Cuda {
         Ok(Launch::new("broadcast_sums")
             .over(n)
             .args((a, b, sums, n, positions, inner))
-            .args((factor, accumulate == Accumulate::Add))
+            .args((factor, accumulate))
             .run()?)
     }
 
@@ -52,7 +52,7 @@ impl BroadcastKernel for Cuda {
         Ok(Launch::new("broadcast_spread")
             .over_tiles(n)
             .args((y, x, n, positions, inner))
-            .args((factor, accumulate == Accumulate::Add))
+            .args((factor, accumulate))
             .run()?)
     }
 }

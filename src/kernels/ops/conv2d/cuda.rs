@@ -39,11 +39,11 @@ impl Conv2dKernel for Cuda {
         size: &Conv2dSize,
         (grad_x, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
-        let grad_x = (grad_x, accumulate == Accumulate::Add);
+        let adds = accumulate.adds();
         if size.is_depthwise() {
-            depthwise::backward_x(grad_output, weight, size, grad_x)?;
-        } else if !library::backward_x(grad_output, weight, size, (&mut *grad_x.0, grad_x.1))? {
-            windows::backward_x(grad_output, weight, size, grad_x, MOST_VALUES)?;
+            depthwise::backward_x(grad_output, weight, size, (grad_x, adds))?;
+        } else if !library::backward_x(grad_output, weight, size, (&mut *grad_x, adds))? {
+            windows::backward_x(grad_output, weight, size, (grad_x, adds), MOST_VALUES)?;
         }
         Ok(())
     }
@@ -55,11 +55,11 @@ impl Conv2dKernel for Cuda {
         size: &Conv2dSize,
         (grad_weight, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
-        let grad = (grad_weight, accumulate == Accumulate::Add);
+        let adds = accumulate.adds();
         if size.is_depthwise() {
-            depthwise::backward_weight(x, grad_output, size, grad)?;
-        } else if !library::backward_weight(x, grad_output, size, (&mut *grad.0, grad.1))? {
-            windows::backward_weight(x, grad_output, size, grad, MOST_VALUES)?;
+            depthwise::backward_weight(x, grad_output, size, (grad_weight, adds))?;
+        } else if !library::backward_weight(x, grad_output, size, (&mut *grad_weight, adds))? {
+            windows::backward_weight(x, grad_output, size, (grad_weight, adds), MOST_VALUES)?;
         }
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! Softmax cross-entropy on the CPU: exponentials of whole chunks of rows at once, since rows are short.
 
-use crate::ops::gemm::{Accumulate, to_add};
 use dfdx::tensor::Cpu;
 
 use super::CrossEntropyKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk};
+use crate::ops::gemm::{Accumulate, to_add};
 use crate::ops::simd::simd;
 use crate::ops::{Result, math};
 

@@ -1,6 +1,5 @@
 //! Softmax cross-entropy on CUDA: one warp per row; nothing is copied to the host.
 
-use crate::ops::gemm::Accumulate;
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
@@ -8,6 +7,7 @@ use super::CrossEntropyKernel;
 use crate::device::cuda::{Launch, Partials, uploaded};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
+use crate::ops::gemm::Accumulate;
 
 /// Rows per block of 128 threads.
 const ROWS: usize = 4;

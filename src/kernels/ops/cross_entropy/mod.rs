@@ -18,7 +18,7 @@ pub trait CrossEntropyKernel: Backend {
         labels: &[usize],
     ) -> Result<(Buffer<Self>, Buffer<Self>)>;
 
-    /// Adds `dy (probability - [class = label]) / B` to `dlogits`.
+    /// Writes `dy (probability - [class = label]) / B` to `dlogits`, or adds it.
     fn cross_entropy_backward(
         &self,
         probabilities: &Buffer<Self>,

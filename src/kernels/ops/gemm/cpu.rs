@@ -61,7 +61,7 @@ unsafe fn product_at(
             c,
             row_stride.cast_signed(),
             1,
-            accumulate == Accumulate::Add,
+            accumulate.adds(),
             b.values.as_ptr(),
             b.row_stride.cast_signed(),
             b.column_stride.cast_signed(),

@@ -151,9 +151,16 @@ pub enum Accumulate {
     Add,
 }
 
+impl Accumulate {
+    /// Whether the product is added.
+    pub fn adds(self) -> bool {
+        self == Self::Add
+    }
+}
+
 /// A gradient to add to, on the CPU: zeros where it is to be replaced.
 pub(super) fn to_add((grad, accumulate): (&mut Buffer<Cpu>, Accumulate)) -> &mut Buffer<Cpu> {
-    if accumulate == Accumulate::Replace {
+    if !accumulate.adds() {
         grad.fill(0.0);
     }
     grad
@@ -163,7 +170,7 @@ pub(super) fn to_add((grad, accumulate): (&mut Buffer<Cpu>, Accumulate)) -> &mut
 #[cfg(feature = "cuda")]
 impl From<Accumulate> for crate::device::cuda::Value {
     fn from(accumulate: Accumulate) -> Self {
-        (accumulate == Accumulate::Add).into()
+        accumulate.adds().into()
     }
 }
 

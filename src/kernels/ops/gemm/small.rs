@@ -47,7 +47,7 @@ pub(super) unsafe fn try_product(
         b_step: b.row_stride,
         c,
         c_row,
-        add: accumulate == Accumulate::Add,
+        add: accumulate.adds(),
         streams_a: false,
         cold: false,
     };

@@ -1,12 +1,12 @@
 //! Layer norm on the CPU: rows in parallel; gradients of scale and offset as partial sums of fixed groups of rows.
 
-use crate::ops::gemm::{Accumulate, to_add};
 use dfdx::tensor::Cpu;
 
 use super::{LayerNormKernel, Saved};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk, sum_row};
+use crate::ops::gemm::{Accumulate, to_add};
 use crate::ops::simd::simd;
 
 impl LayerNormKernel for Cpu {

@@ -1,12 +1,12 @@
 //! Layer norm on CUDA: one warp per row; gradients of scale and offset as partial sums of groups of rows.
 
-use crate::ops::gemm::Accumulate;
 use dfdx::tensor::Cuda;
 
 use super::{LayerNormKernel, Saved};
 use crate::device::cuda::{Launch, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
+use crate::ops::gemm::Accumulate;
 
 /// Rows per block of 128 threads.
 pub(in crate::ops) const ROWS: usize = 4;

@@ -28,7 +28,7 @@ pub trait LayerNormKernel: Backend {
         eps: f32,
     ) -> Result<(Buffer<Self>, Saved<Self>)>;
 
-    /// Adds the gradient of the input to `dx`.
+    /// Writes the gradient of the input to `dx`, or adds it.
     fn layer_norm_backward_x(
         &self,
         x: &Buffer<Self>,
@@ -38,7 +38,7 @@ pub trait LayerNormKernel: Backend {
         dx: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
 
-    /// Adds the gradient of the scale to `dgamma`.
+    /// Writes the gradient of the scale to `dgamma`, or adds it.
     fn layer_norm_backward_gamma(
         &self,
         x: &Buffer<Self>,
@@ -47,7 +47,7 @@ pub trait LayerNormKernel: Backend {
         dgamma: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
 
-    /// Adds the gradient of the offset to `dbeta`.
+    /// Writes the gradient of the offset to `dbeta`, or adds it.
     fn layer_norm_backward_beta(
         &self,
         dy: &Buffer<Self>,

@@ -5,7 +5,6 @@ use cudarc::driver::DeviceSlice;
 use dfdx::tensor::Cuda;
 
 use super::{LinearKernel, LinearSize};
-
 use crate::device::cuda::{Argument, Launch, Product, THREADS, Value, scratch};
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::ops::gemm::Accumulate;
@@ -98,7 +97,7 @@ impl LinearKernel for Cuda {
     ) -> Result<()> {
         Ok(Product::new(size.rows, size.inputs, size.outputs)
             .transposed_b()
-            .adding(accumulate == Accumulate::Add)
+            .adding(accumulate.adds())
             .run(grad, weight, grad_x)?)
     }
 
@@ -112,7 +111,7 @@ impl LinearKernel for Cuda {
     ) -> Result<Option<f64>> {
         Product::new(size.inputs, size.outputs, size.rows)
             .transposed_a()
-            .adding(accumulate == Accumulate::Add)
+            .adding(accumulate.adds())
             .run(x, grad, grad_weight)?;
         Ok(None)
     }

@@ -1,13 +1,13 @@
 //! RMS norm on the CPU: rows in parallel, each read once from memory; the gradient of the scale as partial sums of fixed
 //! groups of rows.
 
-use crate::ops::gemm::{Accumulate, to_add};
 use dfdx::tensor::Cpu;
 
 use super::RmsNormKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 use crate::ops::chunks::{for_rows_beside, rows_per_chunk, sum_row};
+use crate::ops::gemm::{Accumulate, to_add};
 use crate::ops::parallel::add_assign;
 use crate::ops::simd::simd;
 

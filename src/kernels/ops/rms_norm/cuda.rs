@@ -1,11 +1,11 @@
 //! RMS norm on CUDA: one warp per row; the gradient of the scale by the sums over rows of layer norm.
 
-use crate::ops::gemm::Accumulate;
 use dfdx::tensor::Cuda;
 
 use super::RmsNormKernel;
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
+use crate::ops::gemm::Accumulate;
 use crate::ops::layer_norm::cuda::{add_columns, over_rows};
 
 impl RmsNormKernel for Cuda {

@@ -18,7 +18,8 @@ pub trait RmsNormKernel: Backend {
         eps: f32,
     ) -> Result<(Buffer<Self>, Buffer<Self>)>;
 
-    /// Makes of `grad`, the gradient of the result, that of the input, and writes the gradient of the scale to `grad_gamma`, or adds it.
+    /// Makes of `grad`, the gradient of the result, that of the input, and writes the gradient of the scale to
+    /// `grad_gamma`, or adds it.
     fn rms_norm_backward(
         &self,
         x: &Buffer<Self>,

@@ -18,19 +18,18 @@ impl TransposeKernel for Cuda {
         [outer, rows, columns, inner]: [usize; 4],
         (y, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
-        let adds = i32::from(accumulate == Accumulate::Add);
         if inner == 1 {
             let tiles = columns.div_ceil(SIDE) * rows.div_ceil(SIDE);
             return Ok(Launch::new("transpose_tiles")
                 .grid([outer * tiles, 1, 1])
                 .threads(256)
-                .args((x, y, rows, columns, adds))
+                .args((x, y, rows, columns, accumulate))
                 .run()?);
         }
         let n = self.buffer_len(x);
         Ok(Launch::new("transpose_runs")
             .over_tiles(n)
-            .args((x, y, n, rows, columns, inner, adds))
+            .args((x, y, n, rows, columns, inner, accumulate))
             .run()?)
     }
 }

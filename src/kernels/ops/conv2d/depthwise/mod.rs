@@ -149,7 +149,7 @@ fn convolve(
                 first: start / row,
                 target,
                 bias,
-                adds: accumulate == Accumulate::Add,
+                adds: accumulate.adds(),
             });
         },
     );

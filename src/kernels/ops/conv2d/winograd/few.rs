@@ -164,7 +164,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
                         },
                         rows: inputs.len(),
                         len: columns.len(),
-                        adds: accumulate == Accumulate::Add,
+                        adds: accumulate.adds(),
                         transform: PhantomData,
                     });
                 });

@@ -51,7 +51,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
     if segments == 1 {
         let target = Target::new(grad_weight);
         for_each_index(shape.parallel, parts, |part| {
-            let adds = accumulate == Accumulate::Add;
+            let adds = accumulate.adds();
             task(0, part).add_gradient::<W, N, M>(x, grad, &target, 0, adds);
         });
         return;
