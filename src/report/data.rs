@@ -4,7 +4,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Report;
-
 use crate::results::pretty_json;
 
 /// Version of the layout of `report.json`.

@@ -241,8 +241,8 @@ impl Plan {
         self.count == 0
     }
 
-    /// Every cell (in a search, every study), in row order: by matrix, then by the axes in their
-    /// order, numbers by size and anything else as listed.
+    /// Every cell (in a search, every study), in row order: by matrix, then by the axes in their order, numbers by size
+    /// and anything else as listed.
     pub fn cells(&self) -> Cells<'_> {
         Cells {
             plan: self,

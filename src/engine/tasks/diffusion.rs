@@ -24,7 +24,7 @@ pub(super) struct Diffusion<D: Kernels> {
     label_dropout: f64,
     pub(super) schedule: NoiseSchedule,
     pub(super) image: ImageSize,
-    /// Also the label that stands for "no class".
+    /// Number of classes; a label of this value stands for "no class" (classifier-free guidance).
     pub(super) classes: usize,
     seed: Seed,
 }

@@ -196,7 +196,7 @@ impl Activate for Identity {
 
 /// Evaluates an expression with the type of an [`Activation`] bound to a name: one compiled loop for each.
 macro_rules! activated {
-        ($activation:expr, |$name:ident| $body:expr) => {
+    ($activation:expr, |$name:ident| $body:expr) => {
         activated!(
             $activation, |$name| $body,
             Identity Silu Relu Tanh Gelu Sigmoid LeakyRelu Softplus

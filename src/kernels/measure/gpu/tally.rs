@@ -23,7 +23,7 @@ pub struct GpuTimes {
     pub power_w: Option<f64>,
     /// Energy of the board while training: by its counter, else mean power × seconds.
     pub energy_j: Option<f64>,
-    /// The same by epoch; `None` where an epoch was not whole, and before the run's epochs are known.
+    /// Energy per epoch; `None` where an epoch was not whole, and before the run's epochs are known.
     pub energy_j_per_epoch: Option<f64>,
     /// Share of the samples at which the clocks were throttled, 0 to 100.
     pub throttled_share: Option<f64>,

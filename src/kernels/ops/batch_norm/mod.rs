@@ -90,6 +90,7 @@ pub trait BatchNormKernel: Backend {
 
     /// `act(norm(x) + shift)`.
     fn batch_norm(&self, inputs: &BatchNormInputs<'_, Self>) -> Result<Buffer<Self>>;
+
     /// Makes `grad`, the gradient of the result, that before the activation, and returns dβ and dγ. `y` is the result where the
     /// activation's derivative follows from it, else `None`.
     fn batch_norm_sums(

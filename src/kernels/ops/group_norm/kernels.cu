@@ -202,8 +202,8 @@ DEVICE void group_norm_add_lanes(group_norm_share own, float *plain, float *alon
     *along = along_scratch[threadIdx.x];
 }
 
-// `grad_x = rstd * (gamma dz - plain - (x - mean) rstd along)` for a thread's values, or added to it; plain and along are means
-// over the group of `gamma dz` and of `gamma dz (x - mean) rstd`.
+// `grad_x = rstd * (gamma dz - plain - (x - mean) rstd along)` for a thread's values, or added to it; plain and along are
+// means over the group of `gamma dz` and of `gamma dz (x - mean) rstd`.
 DEVICE void group_norm_write_grad(group_norm_group at, group_norm_share own, float plain, float along,
                                   float *restrict grad_x, int adds) {
     for (int c = own.column; c < at.width; c += own.columns) {
@@ -323,9 +323,9 @@ group_norm_backward_apply(const float *restrict x, const float *restrict dy, con
     group_norm_write_grad(at, own, plain, along, grad_x + group_norm_start(positions, channels, width), adds);
 }
 
-// Writes or adds what `sums`, (batch, 2, channels), say of the gradients that are not null: of gamma and beta sums over the batch,
-// of the shift the sums of dz themselves. A block has `width` channels; one thread does all of a channel, first the shift,
-// then gamma, then beta, as two of the gradients may be one array.
+// Writes or adds the gradients that are not null from `sums`, (batch, 2, channels): those of gamma and beta are sums over the
+// batch, that of the shift is the sums of dz themselves. A block has `width` channels; one thread does all of a channel, first
+// the shift, then gamma, then beta, as two of the gradients may be one array.
 KERNEL BLOCK_OF(1024)
 group_norm_collect(const float *restrict sums, float *shift, int adds_shift, float *gamma, int adds_gamma, float *beta,
                    int adds_beta, int batch, int channels, int width) {

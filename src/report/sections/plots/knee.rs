@@ -18,7 +18,7 @@ pub(super) fn guides(view: &View<'_>) -> Vec<(f64, String)> {
         let (_, size) = cells.find(|(cell, _)| cell.info.key == knee.cell.info.key)?;
         Some((*size, sweep))
     });
-    // The same size in several curves is the same number.
+    // Curves with the same knee share a guide.
     let mut guides = grouped(knees, |(size, _)| size.to_bits());
     guides.sort_by(|a, b| a[0].0.total_cmp(&b[0].0));
     let text = |knees: &[(f64, &Sweep<'_, '_>)]| match knees {

@@ -197,11 +197,11 @@ static void convolve(int direction, const values_of *x, double *xs, const values
     }
 }
 
-// The sums of one operand from the two others.
 // Convolutions of this thread.
 static __thread uint64_t done;
 int stand_in_convolutions(uint64_t *count) { return *count = done, OK; }
 
+// The sums of one operand from the two others.
 static int compute(int direction, int code, const values_of *x, void *xs, const values_of *w, void *ws,
                    const moves_of *moves, const values_of *y, void *ys, int algorithm, void *workspace, size_t bytes,
                    const float *alpha, const float *beta) {

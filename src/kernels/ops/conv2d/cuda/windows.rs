@@ -3,8 +3,8 @@
 //!
 //! The columns of each group of channels are contiguous, and groups are a batch of products.
 //!
-//! `Y = windows · W`, `∇W = windowsᵀ · ∇Y` (or added to it), and `∇windows = ∇Y · Wᵀ`, from which every pixel gathers its gradient.
-//! Parts depend on shapes only and run in sequence, so that the order of sums is fixed.
+//! `Y = windows · W`, `∇W = windowsᵀ · ∇Y` (or added to it), and `∇windows = ∇Y · Wᵀ`, from which every pixel gathers its
+//! gradient. Parts depend on shapes only and run in sequence, so that the order of sums is fixed.
 
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
