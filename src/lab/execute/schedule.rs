@@ -1,5 +1,6 @@
 //! [`run`]: which run starts when, in which slot, with how many threads.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread::{self, Scope};
@@ -94,7 +95,8 @@ impl Drop for StopOnDrop<'_> {
 enum Message {
     /// An event of a run, and the channel on which its worker waits for the answer, where it waits.
     Worker(RunId, Event, Option<SyncSender<Verdict>>),
-    Ended(usize, Box<RunOutcome>),
+    /// The outcome of a slot's run, or the panic of its thread.
+    Ended(usize, thread::Result<Box<RunOutcome>>),
 }
 
 struct Schedule<'scope, 'env> {
@@ -152,7 +154,8 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
                 }
                 sink(RunEvent::Worker { id, event: &event })
             }
-            Message::Ended(slot, outcome) => self.end(slot, &outcome, sink),
+            Message::Ended(slot, Ok(outcome)) => self.end(slot, &outcome, sink),
+            Message::Ended(_, Err(panic)) => panic::resume_unwind(panic),
         }
     }
 
@@ -253,9 +256,11 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
                 drop(sender.send(Message::Worker(job.id, event, None)));
                 Verdict::GoOn
             };
-            let outcome = launcher.launch(&job, share, stop, &mut emit);
+            let launch = || Box::new(launcher.launch(&job, share, stop, &mut emit));
+            // The schedule would wait forever for a thread that panicked, as where the system refuses the threads of its pipes.
+            let outcome = panic::catch_unwind(AssertUnwindSafe(launch));
             // Fails only if the receiver is gone, because the sink failed.
-            drop(sender.send(Message::Ended(slot, Box::new(outcome))));
+            drop(sender.send(Message::Ended(slot, outcome)));
         });
     }
 

@@ -373,5 +373,17 @@ fn a_sink_that_fails_ends_the_workers_at_once() {
     assert_eq!(ended, Err("disk full"));
 }
 
+#[test]
+#[should_panic(expected = "no thread for a pipe")]
+fn a_panic_of_a_slot_ends_the_schedule_where_it_would_wait_forever() {
+    let options = Options {
+        jobs: 1,
+        cores: 1,
+        max_failures: None,
+    };
+    let launcher = Scripted::new().playing(|_| panic!("no thread for a pipe"));
+    let _ = seen(&mut listed(2), &launcher, &options, &AtomicBool::new(false));
+}
+
 mod blocking;
 mod verdicts;
