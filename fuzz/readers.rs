@@ -215,9 +215,9 @@ fn run() -> StoredRun {
     StoredRun {
         key: "model=mlp".into(),
         keys: RunKeys {
-            cell_hash: "c".repeat(32),
-            code_hash: "d".repeat(16),
-            numeric_class: "x86_64-avx2".to_owned(),
+            cell_hash: "c".repeat(32).into(),
+            code_hash: "d".repeat(16).into(),
+            numeric_class: "x86_64-avx2".into(),
             conditions: conditions.into(),
             seed: 42,
             block: 0,

@@ -32,7 +32,7 @@ pub struct Collected {
 /// have different facts. Runs added before stay in the store.
 pub fn collect(store: &mut Store, results: &Path) -> Result<Collected, RecordError> {
     let mut collected = Collected::default();
-    let current = [code_hash(Arithmetic::Cpu), code_hash(Arithmetic::Gpu)];
+    let current = [Arithmetic::Cpu, Arithmetic::Gpu].map(|of| code_hash(of).into());
     for journal in journals(results)? {
         collected.journals += 1;
         let mut entries = Entries::of(&journal.path)?;

@@ -50,7 +50,7 @@ pub fn everything(plan: &Plan) -> Result<Store, StoreError> {
 ///
 /// A machine that only shows or merges results may be of another kind than those that measured.
 pub fn classes(store: &Store) -> HashMap<String, String> {
-    let codes = [Arithmetic::Cpu, Arithmetic::Gpu].map(code_hash);
+    let codes = [Arithmetic::Cpu, Arithmetic::Gpu].map(|of| code_hash(of).into());
     let mut counts: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
     let runs = store.runs();
     for run in runs.filter(|run| codes.contains(&run.keys.code_hash)) {

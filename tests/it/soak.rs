@@ -81,6 +81,7 @@ fn a_hundred_thousand_runs_leave_nothing_open() {
                 "{runs} runs: {megabytes} MB, {} descriptors, {} threads, {seconds:.2} s",
                 now.0, now.1
             );
+            assert!(megabytes <= 150, "{megabytes} MB after {runs} runs");
             since = Instant::now();
             open.push(now);
         }

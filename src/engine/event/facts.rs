@@ -1,6 +1,8 @@
 //! Results of a run: facts, which are the same on every rerun, and times, which are not.
 
 use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -126,6 +128,32 @@ pub struct MemoryParts {
     pub activation_bytes: u64,
 }
 
+/// A value that equal runs share (runs on the CPU have none of a GPU's times, and a long plan has a hundred thousand of them
+/// in memory); it is copied when it is changed.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Shared<T>(Arc<T>);
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Clone> DerefMut for Shared<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl<T> From<T> for Shared<T> {
+    fn from(value: T) -> Self {
+        Self(Arc::new(value))
+    }
+}
+
 /// Device memory of a run, in bytes; empty on the CPU.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DeviceMemoryTimes {
@@ -201,10 +229,10 @@ pub struct RunTimes {
     pub memory_growth_bytes: Option<i64>,
     /// Memory of the device.
     #[serde(default)]
-    pub device_memory: DeviceMemoryTimes,
+    pub device_memory: Shared<DeviceMemoryTimes>,
     /// The GPU's counters.
     #[serde(default)]
-    pub gpu: GpuTimes,
+    pub gpu: Shared<GpuTimes>,
     /// How the GPU computed every convolution, by size, as far as a library chose it: see [`Backend::convolutions`].
     ///
     /// [`Backend::convolutions`]: crate::device::Backend::convolutions

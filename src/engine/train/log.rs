@@ -200,8 +200,8 @@ impl Log {
             checkpoint_bytes: self.checkpoint_bytes,
             log_bytes: None,
             memory_growth_bytes: self.growth.bytes(),
-            device_memory: device_memory_times(self.device_memory.peaks(), device_memory),
-            gpu: self.gpu_times,
+            device_memory: device_memory_times(self.device_memory.peaks(), device_memory).into(),
+            gpu: self.gpu_times.into(),
             convolutions: String::new(),
             own: std::collections::BTreeMap::new(),
         };

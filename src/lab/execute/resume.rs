@@ -167,7 +167,7 @@ fn other_code_or_class<'a>(
 ) -> Why {
     let is_same_code = |run: &&StoredRun| run.keys.code_hash == keys.code_hash;
     if let Some(run) = earlier.clone().find(is_same_code) {
-        return Why::NumericClass(run.keys.numeric_class.clone());
+        return Why::NumericClass(run.keys.numeric_class.to_string());
     }
     let now = code_parts(&cell.spec);
     let parts = earlier

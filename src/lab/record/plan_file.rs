@@ -1,6 +1,7 @@
 //! The cells of `plan.json`: each specification as its difference from the first.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use super::trials::Shown;
 pub(super) fn cell_info(
     Shown { cell, trial }: Shown<'_>,
     manifest_folder: &Path,
-    measured: Option<(String, String)>,
+    measured: Option<(Arc<str>, Arc<str>)>,
     samples: Vec<SampleInfo>,
 ) -> CellInfo {
     let spec = portable(
@@ -29,8 +30,8 @@ pub(super) fn cell_info(
         cell_hash: cell.cell_hash.clone(),
         task_signature: cell.task_signature.to_string(),
         work_signature: cell.work_signature.to_string(),
-        code_hash,
-        numeric_class,
+        code_hash: code_hash.as_deref().map(str::to_owned),
+        numeric_class: numeric_class.as_deref().map(str::to_owned),
         whole_epoch_steps: is_cut.then_some(steps as u64),
         samples,
         trial: trial.map(|trial| trial.info.clone()),

@@ -70,7 +70,7 @@ pub struct Recorder<'a> {
     trials: Trials,
     writing: Duration,
     /// Code hashes whose parts this invocation has stored.
-    known_codes: HashSet<String>,
+    known_codes: HashSet<Arc<str>>,
     /// Whether the store has the current version of the environment.
     has_environment: bool,
 }

@@ -28,21 +28,23 @@ pub fn not_reproduced<'p>(
     let planned = cells.iter().map(|cell| (&*cell.spec.key, cell));
     let planned: BTreeMap<&str, &PlannedCell> = planned.collect();
     let is_lost = |info: &&CellInfo| {
-        let Some(then) = info.code_hash.clone().zip(info.numeric_class.clone()) else {
+        let Some(then) = info.code_hash.as_deref().zip(info.numeric_class.as_deref()) else {
             // It had no measured row.
             return false;
         };
-        let now = planned.get(&*info.key).map(|cell| {
-            let keys = conditions.keys(cell, 0, 0);
-            (keys.code_hash, keys.numeric_class)
-        });
+        let keys = planned
+            .get(&*info.key)
+            .map(|cell| conditions.keys(cell, 0, 0));
+        let now = keys
+            .as_ref()
+            .map(|keys| (&*keys.code_hash, &*keys.numeric_class));
         !has_runs(store, plan, info, now.unwrap_or(then))
     };
     plan.cells.iter().find(is_lost).map(|info| &*info.key)
 }
 
 /// Whether the store has every run of a cell, by this code and in this numeric class.
-fn has_runs(store: &Store, plan: &PlanFile, info: &CellInfo, of: (String, String)) -> bool {
+fn has_runs(store: &Store, plan: &PlanFile, info: &CellInfo, of: (&str, &str)) -> bool {
     let measure = plan.section(info, "measure").cloned();
     let measure = measure.and_then(|measure| serde_json::from_value(measure).ok());
     let Some(Measure { repeats, seeds }) = measure else {
@@ -57,8 +59,8 @@ fn has_runs(store: &Store, plan: &PlanFile, info: &CellInfo, of: (String, String
             let (keys, place) = (&run.keys, (run.keys.seed, run.keys.block));
             is_row
                 && place == (seed, block)
-                && keys.code_hash == code_hash
-                && keys.numeric_class == numeric_class
+                && &*keys.code_hash == code_hash
+                && &*keys.numeric_class == numeric_class
         })
     };
     let mut seeds = seeds.into_iter();

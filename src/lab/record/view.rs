@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::device::DeviceKind;
 use crate::event::Status;
@@ -46,7 +47,7 @@ struct CellRows {
     blocks: Vec<BlockRow>,
     samples: Vec<SampleInfo>,
     /// Code hash and numeric class.
-    measured: Option<(String, String)>,
+    measured: Option<(Arc<str>, Arc<str>)>,
 }
 
 impl View<'_> {
@@ -293,13 +294,14 @@ impl<'a> Previous<'a> {
         let runs = kept(self.runs.get(key), |row| {
             has(row.seed) && was_run(row.status)
         });
+        let (code, class) = (info.code_hash.as_deref(), info.numeric_class.as_deref());
         let is_planned = |row: &BlockRow| has(row.seed) && row.block < measure.repeats;
         (!runs.is_empty()).then(|| CellRows {
             runs,
             epochs: kept(self.epochs.get(key), |row| has(row.seed)),
             blocks: kept(self.blocks.get(key), is_planned),
             samples: kept(Some(&info.samples.iter().collect()), |one| has(one.seed)),
-            measured: info.code_hash.clone().zip(info.numeric_class.clone()),
+            measured: code.map(Arc::from).zip(class.map(Arc::from)),
         })
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Known {
 #[derive(Debug)]
 pub(super) struct Memory {
     reader: Arc<Reader>,
-    runs: HashMap<String, Vec<Known>>,
+    runs: HashMap<Arc<str>, Vec<Known>>,
     /// Seconds from start to last end of each earlier invocation.
     sessions: BTreeMap<Arc<str>, f64>,
     used: Used,

@@ -162,7 +162,8 @@ mod tests {
                 throttle_reasons: "power-cap thermal".into(),
                 readings: Some(200),
                 ..GpuTimes::default()
-            };
+            }
+            .into();
         }
         set
     }

@@ -63,7 +63,7 @@ impl Store {
         part: &str,
         value: &impl Serialize,
     ) -> Result<(), StoreError> {
-        let folder = self.folder.join(part).join(&keys.cell_hash);
+        let folder = self.folder.join(part).join(&*keys.cell_hash);
         fs::create_dir_all(&folder).map_err(StoreError::system("create", &folder))?;
         self.write_json(&keys.path(part), value)
     }

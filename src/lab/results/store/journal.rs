@@ -149,7 +149,7 @@ impl Journal {
         let waiting = std::mem::take(&mut *self.waiting());
         let env_id = &run.keys.conditions.env_id;
         let known = self.environments.get(env_id);
-        let is_new = !self.codes.contains(&run.keys.code_hash);
+        let is_new = !self.codes.contains(&*run.keys.code_hash);
         let entry = Entry {
             journal: JOURNAL_VERSION,
             run: run.clone(),
@@ -188,7 +188,7 @@ impl Journal {
 
     fn remember(&mut self, entry: &Entry) {
         if entry.code.is_some() {
-            self.codes.insert(entry.run.keys.code_hash.clone());
+            self.codes.insert(entry.run.keys.code_hash.to_string());
         }
         if let Some(environment) = &entry.environment {
             let env_id = entry.run.keys.conditions.env_id.clone();

@@ -20,11 +20,11 @@ const ENV_ID: usize = 8;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunKeys {
     /// Digest of the resolved cell and its data.
-    pub cell_hash: String,
+    pub cell_hash: Arc<str>,
     /// Digest of the code that determines results.
-    pub code_hash: String,
+    pub code_hash: Arc<str>,
     /// Architecture, vector level, device.
-    pub numeric_class: String,
+    pub numeric_class: Arc<str>,
     /// Measurement conditions.
     pub conditions: Arc<Conditions>,
     /// Seed.
@@ -110,13 +110,13 @@ impl RunKeys {
     pub(super) fn path(&self, part: &str) -> PathBuf {
         let conditions = serde_json::to_vec(&self.conditions).unwrap_or_default();
         let digest = Digest::new()
-            .with(&self.code_hash)
-            .with(&self.numeric_class);
+            .with(&*self.code_hash)
+            .with(&*self.numeric_class);
         let digest = digest.with(conditions).short();
         let until = self.until.map(|epochs| format!("-until-{epochs}"));
         let until = until.unwrap_or_default();
         let name = format!("{}-{}-{digest}{until}.json", self.seed, self.block);
-        Path::new(part).join(&self.cell_hash).join(name)
+        Path::new(part).join(&*self.cell_hash).join(name)
     }
 }
 

@@ -42,6 +42,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::base::file;
@@ -58,7 +59,7 @@ const STORE_VERSION: u32 = 1;
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
-    runs: HashMap<String, Vec<StoredRun>>,
+    runs: HashMap<Arc<str>, Vec<StoredRun>>,
     codes: BTreeMap<String, BTreeMap<String, String>>,
     environments: BTreeMap<String, Environment>,
     damaged: Vec<PathBuf>,
@@ -196,7 +197,7 @@ impl Store {
     pub fn put(&mut self, mut run: StoredRun) -> Result<(), StoreError> {
         // Steps are stored separately, so that a start does not read them: a long run has a million.
         if let Some(journal) = &mut self.journal {
-            let code = self.codes.get(&run.keys.code_hash);
+            let code = self.codes.get(&*run.keys.code_hash);
             let environment = self.environments.get(&run.keys.conditions.env_id);
             journal.append(&run, code, environment)?;
             run.take_steps();

@@ -37,9 +37,9 @@ impl RunConditions {
         let elsewhere = self.classes.get(&cell.cell_hash).cloned();
         let here = || numeric_class(cell.spec.train.device);
         RunKeys {
-            cell_hash: cell.cell_hash.clone(),
-            code_hash: code_hash(&cell.spec),
-            numeric_class: elsewhere.unwrap_or_else(here),
+            cell_hash: cell.cell_hash.as_str().into(),
+            code_hash: code_hash(&cell.spec).into(),
+            numeric_class: elsewhere.unwrap_or_else(here).into(),
             conditions: Arc::new(Conditions {
                 env_id: self.env_id.clone(),
                 threads: self.threads(&cell.spec),

@@ -98,6 +98,9 @@ impl StoredRun {
 
     /// Shares with another run of its cell what both have: a repeated run has the facts of the first.
     pub(super) fn share_with(&mut self, other: &Self) {
+        share(&mut self.keys.cell_hash, &other.keys.cell_hash);
+        share(&mut self.keys.code_hash, &other.keys.code_hash);
+        share(&mut self.keys.numeric_class, &other.keys.numeric_class);
         share(&mut self.keys.conditions, &other.keys.conditions);
         share(&mut self.key, &other.key);
         share(&mut self.work_signature, &other.work_signature);
@@ -107,6 +110,11 @@ impl StoredRun {
         share(&mut self.epochs, &other.epochs);
         share(&mut self.facts, &other.facts);
         share(&mut self.session, &other.session);
+        if let (Some(own), Some(other)) = (&mut self.times, &other.times) {
+            let own = Arc::make_mut(own);
+            share(&mut own.device_memory, &other.device_memory);
+            share(&mut own.gpu, &other.gpu);
+        }
     }
 
     /// Status and reason of the run that its facts come from: they stand in `runs.csv`, its own in `blocks.csv`.
