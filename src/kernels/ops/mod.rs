@@ -91,7 +91,10 @@ pub use group_norm::{GroupNormInputs, GroupNormKernel, GroupNormSize, group_norm
 pub use held::Held;
 pub use layer_norm::{LayerNormKernel, layer_norm};
 pub use layout::Layout;
-pub use linear::{LinearKernel, LinearSize, linear, linear_residual, linear_transposed};
+pub use linear::{
+    LinearKernel, LinearSize, Projection, ProjectionsKernel, linear, linear_residual,
+    linear_transposed, projections,
+};
 pub use mse::{MseKernel, mse};
 pub use norm_residual::{NormResidual, NormResidualKernel, norm_residual};
 pub use nudge::nudge;
@@ -198,6 +201,7 @@ pub trait Kernels:
     + PhysicsKernel
     + PointwiseKernel
     + PoolKernel
+    + ProjectionsKernel
     + RmsNormKernel
     + SignatureKernel
     + SignatureLossKernel

@@ -12,6 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use super::profile::OpHandle;
 use super::slots::{PendingRecycle, slot, take};
 use super::squares::Squares;
+use super::var::Token;
 use super::{GradSlots, Grads, Held, OpError, Result, Shape, Var, Work};
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::measure::Profiler;
@@ -207,40 +208,74 @@ impl<D: Backend> Pass<D> {
         F: FnOnce(&mut GradSlots<'_, D>, Buffer<D>) -> Result<()> + 'static,
     {
         let Op { name, work, inputs } = op;
-        let inputs = inputs.as_ref();
-        let needs_grad = inputs.iter().any(|input| input.needs_grad());
-        let records = needs_grad && self.tape.is_some();
-        let output = Var::from_buffer(&self.device, data, shape.into(), records)?;
+        let shape = shape.into();
+        let (records, told) = self.counted(Op::new(name, work, inputs.as_ref()), shape.len());
+        let output = Var::from_buffer(&self.device, data, shape, records)?;
+        if records {
+            let backward = backward(&output);
+            self.record(&[&output], told, |slots, mut grads| {
+                grads.pop().map_or(Ok(()), |grad| backward(slots, grad))
+            });
+        }
+        Ok(output)
+    }
+
+    /// As [`Pass::finish_owned`], for an operation with several results: `backward` gets the gradients of all, in their order.
+    pub(super) fn finish_many<F>(
+        &mut self,
+        op: Op<&[&Var<D>]>,
+        results: Vec<(Buffer<D>, Shape)>,
+        backward: F,
+    ) -> Result<Vec<Var<D>>>
+    where
+        F: FnOnce(&mut GradSlots<'_, D>, Vec<Buffer<D>>) -> Result<()> + 'static,
+    {
+        let len = results.iter().map(|(_, shape)| shape.len()).sum();
+        let (records, told) = self.counted(op, len);
+        let wrap = |(data, shape)| Var::from_buffer(&self.device, data, shape, records);
+        let outputs: Vec<Var<D>> = results.into_iter().map(wrap).collect::<Result<_>>()?;
+        if records {
+            self.record(&outputs.iter().collect::<Vec<_>>(), told, backward);
+        }
+        Ok(outputs)
+    }
+
+    /// Counts the work of an operation with `len` values as results. Whether it is recorded, and its handle in the profiler.
+    fn counted(&mut self, op: Op<&[&Var<D>]>, len: usize) -> (bool, Option<OpHandle>) {
+        let Op { name, work, inputs } = op;
+        let records = self.tape.is_some() && inputs.iter().any(|input| input.needs_grad());
         let work = Work {
             backward: if records { work.backward } else { 0 },
             ..work
         };
         self.work += work;
-        let told = self.tell(name, inputs, work, output.shape().len());
-        if records {
-            self.record(&output, told, backward(&output));
-        }
-        Ok(output)
+        (records, self.tell(name, inputs, work, len))
     }
 
-    fn record<F>(&mut self, output: &Var<D>, told: Option<OpHandle>, backward: F)
+    fn record<F>(&mut self, outputs: &[&Var<D>], told: Option<OpHandle>, backward: F)
     where
-        F: FnOnce(&mut GradSlots<'_, D>, Buffer<D>) -> Result<()> + 'static,
+        F: FnOnce(&mut GradSlots<'_, D>, Vec<Buffer<D>>) -> Result<()> + 'static,
     {
         let Some(tape) = &mut self.tape else { return };
-        let len = output.shape().len();
-        self.recorded.push(Recorded {
+        self.recorded.extend(outputs.iter().map(|output| Recorded {
             memory: output.memory(),
-            len,
+            len: output.shape().len(),
             told: told.clone(),
-        });
-        let (device, token) = (self.device.clone(), output.token().clone());
+        }));
+        let device = self.device.clone();
+        let keys = outputs
+            .iter()
+            .map(|output| (output.token().clone(), output.shape().len()));
+        let keys: Vec<(Token<D>, usize)> = keys.collect();
         let (failure, owed) = (Rc::clone(&self.failure), Rc::clone(&self.owed));
         let squares = self.squares.clone();
         tape.add_backward_op(move |gradients| {
             if failure.borrow().is_none() {
                 let start = told.as_ref().map(OpHandle::begin_backward);
-                let grad_output = take(gradients, &device, &token, len)?;
+                let grads = keys
+                    .iter()
+                    .map(|(token, len)| take(gradients, &device, token, *len));
+                let grads = grads.collect::<std::result::Result<_, _>>()?;
                 let done = backward(
                     &mut GradSlots {
                         device: &device,
@@ -248,7 +283,7 @@ impl<D: Backend> Pass<D> {
                         owed: &owed,
                         squares: &squares,
                     },
-                    grad_output,
+                    grads,
                 );
                 *failure.borrow_mut() = done.err();
                 if let (Some(told), Some(start)) = (told, start) {

@@ -1,9 +1,8 @@
 //! [`ResBlock`]: two convolutions around the time and class embeddings, and a shortcut.
 
-use super::embedding::Conditioning;
 use crate::device::Backend;
 use crate::layers::{Conv2d, GroupNorm, Init, Linear};
-use crate::ops::{Activation, Kernels, Module, Parameter, Pass, Path, Result, Var};
+use crate::ops::{Activation, Kernels, Module, Parameter, Pass, Path, Projection, Result, Var};
 
 /// `silu(drop(norm2(conv2(silu(norm1(conv1(x)) + time + class)))) + shortcut(x))`.
 #[derive(Debug)]
@@ -51,23 +50,17 @@ impl<D: Kernels> ResBlock<D> {
         })
     }
 
-    /// `(B, H, W, outputs)` from `x: (B, H, W, inputs)`.
-    pub(super) fn forward(
-        &self,
-        pass: &mut Pass<D>,
-        x: &Var<D>,
-        conditioning: &Conditioning<D>,
-    ) -> Result<Var<D>> {
-        let time = self
-            .time_proj
-            .forward(pass, &conditioning.time, Activation::Identity)?;
-        let shift = self
-            .class_proj
-            .forward_onto(pass, &time, &conditioning.class)?; // (B, outputs)
+    /// The layers that project time and class to this block's width.
+    pub(super) fn projection(&self) -> Projection<D> {
+        vec![self.time_proj.parameters(), self.class_proj.parameters()]
+    }
+
+    /// `(B, H, W, outputs)` from `x: (B, H, W, inputs)` and the projected time and class, `shift: (B, outputs)`.
+    pub(super) fn forward(&self, pass: &mut Pass<D>, x: &Var<D>, shift: &Var<D>) -> Result<Var<D>> {
         let h = self.conv1.forward(pass, x)?;
         let h = self
             .norm1
-            .forward(pass, &h, Some(&shift), Activation::Silu)?;
+            .forward(pass, &h, Some(shift), Activation::Silu)?;
         let h = self.conv2.forward(pass, &h)?;
         let shortcut = match &self.shortcut {
             None => x.clone(),

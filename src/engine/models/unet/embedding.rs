@@ -1,15 +1,8 @@
-//! [`TimeMlp`] and [`Conditioning`]: time and class embeddings of the U-Net.
+//! [`TimeMlp`]: the time embedding of the U-Net.
 
 use crate::device::Backend;
 use crate::layers::{Init, Linear};
 use crate::ops::{Activation, Kernels, Module, Parameter, Pass, Path, Result, Var};
-
-/// Time and class embeddings after SiLU, each `(B, embed)`: every block projects them to its own width.
-#[derive(Debug)]
-pub(super) struct Conditioning<D: Backend> {
-    pub(super) time: Var<D>,
-    pub(super) class: Var<D>,
-}
 
 /// Sinusoids of the time, then two linear layers with SiLU between.
 #[derive(Debug)]

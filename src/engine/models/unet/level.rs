@@ -2,11 +2,12 @@
 
 use super::attention_block::AttentionBlock;
 use super::block::{BlockOptions, ResBlock};
-use super::embedding::Conditioning;
 use super::spec::LevelSize;
 use crate::device::Backend;
 use crate::layers::{Conv2d, Init};
-use crate::ops::{self, Conv2dOptions, Kernels, Module, Parameter, Pass, Path, Result, Var};
+use crate::ops::{
+    self, Conv2dOptions, Kernels, Module, Parameter, Pass, Path, Projection, Result, Var,
+};
 
 /// One level of the encoder or decoder. The resampling is a separate step, since the skip is taken before it.
 #[derive(Debug)]
@@ -71,17 +72,22 @@ impl<D: Kernels> Level<D> {
         })
     }
 
-    /// The blocks and attention: `(B, H, W, channels)` from `x: (B, H, W, inputs)`.
+    /// The projections of its blocks.
+    pub(super) fn projections(&self) -> [Projection<D>; 2] {
+        self.res.each_ref().map(ResBlock::projection)
+    }
+
+    /// The blocks, each with its shift, and attention: `(B, H, W, channels)` from `x: (B, H, W, inputs)`.
     pub(super) fn forward(
         &self,
         pass: &mut Pass<D>,
         x: &Var<D>,
-        conditioning: &Conditioning<D>,
+        shifts: &[Var<D>; 2],
     ) -> Result<Var<D>> {
         let mut h = x.clone();
-        for (index, block) in self.res.iter().enumerate() {
+        for (index, (block, shift)) in self.res.iter().zip(shifts).enumerate() {
             h = pass.within(format_args!("res.{index}"), |pass| {
-                block.forward(pass, &h, conditioning)
+                block.forward(pass, &h, shift)
             })?;
         }
         match &self.attn {
@@ -141,17 +147,22 @@ impl<D: Kernels> Middle<D> {
         })
     }
 
+    /// The projections of its blocks.
+    pub(super) fn projections(&self) -> [Projection<D>; 2] {
+        self.res.each_ref().map(ResBlock::projection)
+    }
+
     /// The shape of `x: (B, H, W, C)` is kept.
     pub(super) fn forward(
         &self,
         pass: &mut Pass<D>,
         x: &Var<D>,
-        conditioning: &Conditioning<D>,
+        shifts: &[Var<D>; 2],
     ) -> Result<Var<D>> {
         let [first, second] = &self.res;
-        let h = pass.within("res.0", |pass| first.forward(pass, x, conditioning))?;
+        let h = pass.within("res.0", |pass| first.forward(pass, x, &shifts[0]))?;
         let h = pass.within("attn", |pass| self.attn.forward(pass, &h))?;
-        pass.within("res.1", |pass| second.forward(pass, &h, conditioning))
+        pass.within("res.1", |pass| second.forward(pass, &h, &shifts[1]))
     }
 }
 

@@ -13,11 +13,13 @@ mod spec;
 pub use spec::DdpmUnetSpec;
 
 use self::block::BlockOptions;
-use self::embedding::{Conditioning, TimeMlp};
+use self::embedding::TimeMlp;
 use self::level::{Level, Middle};
 use crate::device::Backend;
 use crate::layers::{Conv2d, Embedding, GroupNorm, Init};
-use crate::ops::{self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Result, Var};
+use crate::ops::{
+    self, Activation, Kernels, Module, OpError, Parameter, Pass, Path, Projection, Result, Var,
+};
 
 /// A U-Net; see [`DdpmUnetSpec`].
 ///
@@ -98,28 +100,42 @@ impl<D: Kernels> Unet<D> {
         self.check_input(x, times, labels)?;
         let time = self.time_mlp.forward(pass, times)?;
         let class = self.class_embed.forward(pass, labels)?;
-        let conditioning = Conditioning {
-            time: pass.within("time_mlp", |pass| ops::silu(pass, &time))?,
-            class: pass.within("class_embed", |pass| ops::silu(pass, &class))?,
-        };
+        let time = pass.within("time_mlp", |pass| ops::silu(pass, &time))?;
+        let class = pass.within("class_embed", |pass| ops::silu(pass, &class))?;
+        let shifts = pass.within("projections", |pass| {
+            ops::projections(pass, &[time, class], &self.projections())
+        })?;
+        let (shifts, _) = shifts.as_chunks();
+        let (down, rest) = shifts.split_at(self.down.len());
         let mut h = self.conv_in.forward(pass, x)?;
         let mut skips = Vec::with_capacity(self.down.len());
-        for (index, level) in self.down.iter().enumerate() {
+        for ((index, level), shifts) in self.down.iter().enumerate().zip(down) {
             let name = format_args!("down.{index}");
-            h = pass.within(name, |pass| level.forward(pass, &h, &conditioning))?;
+            h = pass.within(name, |pass| level.forward(pass, &h, shifts))?;
             skips.push(h.clone());
             h = pass.within(name, |pass| level.resample(pass, h))?;
         }
-        h = pass.within("mid", |pass| self.mid.forward(pass, &h, &conditioning))?;
-        for ((index, level), skip) in self.up.iter().enumerate().zip(skips.iter().rev()) {
+        h = pass.within("mid", |pass| self.mid.forward(pass, &h, &rest[0]))?;
+        let levels = self.up.iter().zip(&rest[1..]).zip(skips.iter().rev());
+        for (index, ((level, shifts), skip)) in levels.enumerate() {
             h = pass.within(format_args!("up.{index}"), |pass| {
                 let h = ops::concat(pass, &h, skip)?;
-                let h = level.forward(pass, &h, &conditioning)?;
+                let h = level.forward(pass, &h, shifts)?;
                 level.resample(pass, h)
             })?;
         }
         let h = self.norm_out.forward(pass, &h, None, Activation::Silu)?;
         self.conv_out.forward(pass, &h)
+    }
+
+    /// The layers by which blocks project time and class to their widths: two blocks a level, down, in the middle, and up.
+    fn projections(&self) -> Vec<Projection<D>> {
+        let down = self.down.iter().map(Level::projections);
+        let up = self.up.iter().map(Level::projections);
+        down.chain([self.mid.projections()])
+            .chain(up)
+            .flatten()
+            .collect()
     }
 
     fn check_input(&self, x: &Var<D>, times: &[usize], labels: &[usize]) -> Result<()> {

@@ -226,7 +226,10 @@ fn operations_make_up_95_percent_of_the_phases_of_a_paper_size_unet() {
 
 #[test]
 fn layers_of_a_unet_are_named_as_in_its_checkpoint() {
-    let (rows, layers) = (&UNET.profile().ops, layers(&unet()));
+    let (rows, mut layers) = (&UNET.profile().ops, layers(&unet()));
+    // One operation computes the projections of all blocks.
+    layers.retain(|layer| !layer.ends_with("_proj"));
+    layers.insert("projections".to_owned());
     let found: BTreeSet<String> = rows.iter().map(|row| row.layer.clone()).collect();
     assert!(layers.is_subset(&found), "{layers:?} {found:?}");
     for layer in &found {
@@ -247,7 +250,7 @@ fn layers_of_a_unet_are_named_as_in_its_checkpoint() {
     );
     assert_eq!(layers_of("concat"), ["up.0", "up.1", "up.2"]);
     assert!(layers_of("norm_residual").contains(&"down.1.res.0.norm2"));
-    assert!(layers_of("linear_residual").contains(&"down.1.res.0.class_proj"));
+    assert_eq!(layers_of("projections"), ["projections"]);
 }
 
 #[test]

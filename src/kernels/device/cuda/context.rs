@@ -33,6 +33,9 @@ const MOST_SHARED: c_int = 8;
 /// Bytes of shared memory that a kernel may use without setting [`MOST_SHARED`].
 const SHARED: usize = 48 << 10;
 
+/// Tables that are kept in device memory.
+const MOST_TABLES: usize = 64;
+
 /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`.
 const RELEASE_THRESHOLD: c_int = 4;
 
@@ -48,6 +51,7 @@ pub(super) struct Context {
     pub(super) convolutions: Convolutions,
     pub(super) blas: Blas,
     pub(super) staging: RefCell<Staging>,
+    tables: RefCell<HashMap<Vec<u64>, Rc<CudaSlice<u64>>>>,
     arithmetic: Cell<Arithmetic>,
     /// Whether to wait for every launch.
     waits: Cell<bool>,
@@ -89,6 +93,7 @@ impl Context {
             convolutions: Convolutions::default(),
             blas: Blas::open()?,
             staging: RefCell::default(),
+            tables: RefCell::default(),
             arithmetic: Cell::default(),
             waits: Cell::new(std::env::var_os(SYNC).is_some_and(|value| value == "1")),
             opened: opened.clone(),
@@ -185,6 +190,22 @@ impl Context {
             address,
             shared_bytes: SHARED,
         })
+    }
+
+    /// `table` in device memory: uploaded, or as it was uploaded before.
+    pub(super) fn table(&self, table: Vec<u64>) -> Result<Rc<CudaSlice<u64>>, DeviceError> {
+        let known = self.tables.borrow().get(&table).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let uploaded = Rc::new(super::uploaded(&table)?);
+        let mut tables = self.tables.borrow_mut();
+        if tables.len() == MOST_TABLES {
+            // Memory moves with the sizes of batches; older tables are not used again.
+            tables.clear();
+        }
+        tables.insert(table, Rc::clone(&uploaded));
+        Ok(uploaded)
     }
 
     /// Uninitialised scratch memory for one operation, which must write it before it reads it.

@@ -44,6 +44,8 @@ pub use partials::Partials;
 pub use product::Product;
 pub use sizes::{Convolution, Direction};
 
+use std::rc::Rc;
+
 use cudarc::driver::result::{device, init, memcpy_dtoh_sync};
 use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError};
 use dfdx::tensor::{Cuda, Synchronize};
@@ -183,6 +185,14 @@ impl Backend for Cuda {
 /// [`DeviceError::OutOfMemory`].
 pub fn scratch<T: DeviceRepr>(len: usize) -> Result<CudaSlice<T>, DeviceError> {
     Context::current()?.scratch(len)
+}
+
+/// Numbers and addresses in device memory, for a kernel that reads them: most are the same in every step and are uploaded once.
+///
+/// # Errors
+/// [`DeviceError::OutOfMemory`].
+pub fn table(values: Vec<u64>) -> Result<Rc<CudaSlice<u64>>, DeviceError> {
+    Context::current()?.table(values)
 }
 
 /// Copies host values into new device memory, without waiting for the device.

@@ -9,7 +9,7 @@ use crate::ops::{
     Activation, AttentionKind, AttentionOptions, Conv2dOptions, Kernels, Pass, Result, Var,
     activate, add, add_silu, add_tanh, attention, blend, concat, conv2d, cross_attention,
     cross_entropy, distance, dropout, embedding, layer_norm, linear, linear_residual,
-    linear_transposed, mse, nudge, physics, prepend, rms_norm, slice, transpose,
+    linear_transposed, mse, nudge, physics, prepend, projections, rms_norm, slice, transpose,
 };
 
 /// Every operation with its inputs.
@@ -126,6 +126,7 @@ fn products<D: Kernels>() -> Vec<Case<D>> {
                 linear_transposed(pass, &x[0], &x[1], Some(&x[2]))
             })
         }),
+        Case::new("projections", "ProjectionsKernel", projected),
         Case::new("nudge", "LinearKernel", |t| {
             let rows = t.pick(3, 65, 257);
             let labels: Vec<usize> = (0..rows).map(|row| row % 10).collect();
@@ -136,6 +137,23 @@ fn products<D: Kernels>() -> Vec<Case<D>> {
             })
         }),
     ]
+}
+
+/// Two layers over two inputs.
+fn projected<D: Kernels>(t: &Trial<'_, D>) -> Result<Answer> {
+    let (rows, outputs) = t.pick((3, [4, 5]), (129, [65, 97]), (700, [131, 65]));
+    let mut leaves = vec![batch([rows, 7]), batch([rows, 33])];
+    for outputs in outputs {
+        for inputs in [7, 33] {
+            leaves.extend([weight([inputs, outputs], inputs), leaf([outputs])]);
+        }
+    }
+    t.gradients(&leaves, |pass, x| {
+        let pair = |at: usize| [x[at].clone(), x[at + 1].clone()];
+        let layers = [vec![pair(2), pair(4)], vec![pair(6), pair(8)]];
+        let results = projections(pass, &x[..2], &layers)?;
+        concat(pass, &results[0], &results[1])
+    })
 }
 
 /// A convolution of `count` square images with so many channels by a square kernel, with a bias.

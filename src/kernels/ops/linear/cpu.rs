@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dfdx::tensor::Cpu;
 
-use super::{LinearKernel, LinearSize};
+use super::{LinearKernel, LinearSize, ProjectionsKernel};
 use crate::device::{Backend, Buffer};
 use crate::ops::activation::{Activate, activated};
 use crate::ops::chunks::rows_per_chunk;
@@ -20,6 +20,8 @@ use crate::ops::{Activation, Result};
 
 /// Number of rows of one partial result of column sums.
 const SUM_ROWS: usize = 1024;
+
+impl ProjectionsKernel for Cpu {}
 
 impl LinearKernel for Cpu {
     fn linear(

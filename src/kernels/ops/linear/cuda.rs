@@ -1,6 +1,8 @@
 //! Linear layers on CUDA: products by cuBLAS; bias and activation in one pass after them; sums over rows in one launch,
 //! or in two where rows are many.
 
+mod projections;
+
 use cudarc::driver::DeviceSlice;
 use dfdx::tensor::Cuda;
 

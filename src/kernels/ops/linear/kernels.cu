@@ -67,6 +67,28 @@ KERNEL linear_start(const float *restrict residual, const float *restrict bias, 
     }
 }
 
+// Copies rectangles; row y of blocks the y-th. For each, `table` has the addresses from and to, its rows and columns, the
+// distance of rows there and there, and whether it is added.
+KERNEL linear_copy(const u64 *restrict table) {
+    const u64 *own = table + 7 * (i64)blockIdx.y;
+    const float *restrict from = (const float *)own[0];
+    float *restrict to = (float *)own[1];
+    u32 columns = (u32)own[3];
+    i64 n = (i64)own[2] * columns, from_step = (i64)own[4], to_step = (i64)own[5];
+    int adds = (int)own[6];
+    FOR_EACH_TILE(start, n) {
+        float values[TILE];
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            values[j] = i < n ? from[quotient_of(i, columns) * from_step + remainder_of(i, columns)] : 0.0f;
+        }
+        for (int j = 0; j < TILE; j++) {
+            i64 i = start + (i64)j * blockDim.x;
+            if (i < n) WRITE(adds, to[quotient_of(i, columns) * to_step + remainder_of(i, columns)], values[j]);
+        }
+    }
+}
+
 // `grad = grad_output * act'(before)`.
 KERNEL linear_activation_backward(const float *restrict before, const float *restrict grad_output,
                                   float *restrict grad, i64 n, int activation) {

@@ -1,5 +1,6 @@
 //! Linear layer with fused activation: `y = act(x · W + b)`; also the 1×1 convolution. [`linear_residual`] ends a
-//! residual branch, [`linear_transposed`] multiplies by the transposed weight.
+//! residual branch, [`linear_transposed`] multiplies by the transposed weight, [`projections`] are layers that read the same
+//! inputs.
 //!
 //! # Shapes
 //! `x: (rows…, F_in)`, `weight: (F_in, F_out)` ([`super::Layout::Linear`]), `bias: (F_out)`, result `(rows…, F_out)`.
@@ -12,9 +13,11 @@
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod projections;
 mod residual;
 mod transposed;
 
+pub use projections::{Projection, ProjectionsKernel, projections};
 pub use residual::linear_residual;
 pub use transposed::linear_transposed;
 
