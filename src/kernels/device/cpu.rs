@@ -8,6 +8,7 @@ use super::{Backend, Buffer, DeviceError, pool};
 
 impl Backend for Cpu {
     type Mark = Instant;
+    type Rounded = ();
 
     const NAME: &'static str = "cpu";
     const IS_ASYNCHRONOUS: bool = false;

@@ -42,6 +42,9 @@ pub trait Backend:
     /// A time stamp in the device's queue.
     type Mark;
 
+    /// What products make of a buffer's values before they read them, such as their `f16`; empty by default.
+    type Rounded: Default + std::fmt::Debug;
+
     /// Whether work is queued asynchronously, so that phases can only be timed in separate, synchronised steps.
     const IS_ASYNCHRONOUS: bool;
 

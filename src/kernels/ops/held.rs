@@ -1,23 +1,54 @@
 //! [`Held`]: device memory that is returned to its device when dropped.
 
 use std::ops::Deref;
+#[cfg(feature = "cuda")]
+use std::rc::Rc;
+use std::sync::Arc;
 
+#[cfg(feature = "cuda")]
+use cudarc::driver::CudaSlice;
+use dfdx::tensor::Cpu;
+#[cfg(feature = "cuda")]
+use dfdx::tensor::Cuda;
+
+use super::{Result, Var};
+#[cfg(feature = "cuda")]
+use crate::device::cuda::{Factor, arithmetic, halved};
+#[cfg(feature = "cuda")]
+use crate::device::{Arithmetic, DeviceError};
 use crate::device::{Backend, Buffer};
 
 /// A buffer that is returned by [`Backend::recycle`] when it is dropped.
 ///
 /// It holds results of operations and what operations save for backward.
 #[derive(Debug)]
-pub struct Held<D: Backend>(Buffer<D>);
+pub struct Held<D: Backend> {
+    buffer: Buffer<D>,
+    /// What products made of the values.
+    rounded: D::Rounded,
+}
 
 impl<D: Backend> Held<D> {
     /// Holds `buffer`.
     pub fn new(buffer: Buffer<D>) -> Self {
-        Self(buffer)
+        let rounded = D::Rounded::default();
+        Self { buffer, rounded }
+    }
+
+    /// The buffer, which is not returned.
+    pub(super) fn into_buffer(mut self, device: &D) -> Result<Buffer<D>> {
+        Ok(std::mem::replace(&mut self.buffer, device.spare_buffer(0)?))
     }
 
     pub(super) fn buffer_mut(&mut self) -> &mut Buffer<D> {
-        &mut self.0
+        self.rounded = D::Rounded::default();
+        &mut self.buffer
+    }
+
+    /// What products made of the values.
+    #[cfg(feature = "cuda")]
+    pub(super) fn rounded(&self) -> &D::Rounded {
+        &self.rounded
     }
 }
 
@@ -25,12 +56,117 @@ impl<D: Backend> Deref for Held<D> {
     type Target = Buffer<D>;
 
     fn deref(&self) -> &Buffer<D> {
-        &self.0
+        &self.buffer
     }
 }
 
 impl<D: Backend> Drop for Held<D> {
     fn drop(&mut self) {
-        D::recycle(&mut self.0);
+        D::recycle(&mut self.buffer);
+    }
+}
+
+/// What a backward pass needs of a factor of products, on one device.
+pub trait KeepFactors: Backend {
+    /// `x`, or its values as the products of the backward pass will read them, which take less memory.
+    fn kept(&self, x: &Var<Self>) -> Result<Arc<Held<Self>>> {
+        Ok(Arc::clone(x.held()))
+    }
+}
+
+impl KeepFactors for Cpu {}
+
+#[cfg(feature = "cuda")]
+impl KeepFactors for Cuda {
+    /// In mixed precision only the values in `f16`, which the forward pass has made. Few channels are padded for cuDNN, which
+    /// needs the values themselves.
+    fn kept(&self, x: &Var<Self>) -> Result<Arc<Held<Self>>> {
+        let is_padded = !x.shape().last().is_multiple_of(8);
+        if is_padded || arithmetic()? != Arithmetic::Half {
+            return Ok(Arc::clone(x.held()));
+        }
+        let (half, _) = x.held().half(0, x.shape().len())?;
+        #[expect(
+            clippy::arc_with_non_send_sync,
+            reason = "values of every device are shared so; those of a GPU stay on its thread"
+        )]
+        Ok(Arc::new(Held::of_half(self, half)?))
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Held<Cuda> {
+    /// Values that are kept in `f16` only.
+    pub(super) fn of_half(device: &Cuda, half: Rc<CudaSlice<u16>>) -> Result<Self> {
+        let held = Self::new(device.spare_buffer(0)?);
+        held.rounded.half.set((), half);
+        Ok(held)
+    }
+}
+
+/// Once in `f16`, it stays so for later products.
+#[cfg(feature = "cuda")]
+impl Factor for Held<Cuda> {
+    fn single(&self) -> (u64, usize) {
+        self.buffer.single()
+    }
+
+    fn half(
+        &self,
+        start: usize,
+        _: usize,
+    ) -> std::result::Result<(Rc<CudaSlice<u16>>, usize), DeviceError> {
+        let (address, len) = self.buffer.single();
+        let half = self.rounded.half.get((), || halved(address, len))?;
+        Ok((half, start))
+    }
+}
+
+#[cfg(all(test, feature = "cuda-stand-in"))]
+mod tests {
+    use super::*;
+    use crate::device::Arithmetic;
+    use crate::ops::testing::{self, TestDevice};
+    use crate::ops::{Activation, Layout, Parameter, Pass, linear};
+
+    fn product(device: &TestDevice, x: &Var<TestDevice>, weight: &Parameter<TestDevice>) -> f32 {
+        let (mut pass, identity) = (Pass::inference(device), Activation::Identity);
+        let y = linear(&mut pass, x, &weight.var(), None, identity).unwrap();
+        y.to_host(device).unwrap()[0]
+    }
+
+    #[test]
+    fn a_weight_that_changes_is_rounded_again() {
+        let device = testing::device();
+        device.set_arithmetic(Arithmetic::Half).unwrap();
+        let x = Var::constant(&device, vec![1.0], [1, 1]).unwrap();
+        let mut weight = Parameter::new(&device, &[2.0], [1, 1].into(), Layout::Linear).unwrap();
+        // In f16 1 + 2⁻¹² is 1.
+        assert_eq!(product(&device, &x, &weight), 2.0);
+        *weight.data_mut().unwrap() = device.upload(vec![1.0 + 0.5_f32.powi(12)]).unwrap();
+        assert_eq!(product(&device, &x, &weight), 1.0);
+        weight.set_from_torch(&device, &[3.0]).unwrap();
+        assert_eq!(product(&device, &x, &weight), 3.0);
+        device.set_arithmetic(Arithmetic::Single).unwrap();
+    }
+
+    #[test]
+    fn in_mixed_precision_a_factor_is_kept_in_half_its_memory() {
+        let device = testing::device();
+        let weight = Parameter::new(&device, &[0.5; 64], [8, 8].into(), Layout::Linear).unwrap();
+        let held = |arithmetic| {
+            device.set_arithmetic(arithmetic).unwrap();
+            let x = Var::constant(&device, testing::filled(16, 1), [2, 8]).unwrap();
+            let mut pass = Pass::recording(&device);
+            let x = linear(&mut pass, &x, &weight.var(), None, Activation::Identity).unwrap();
+            let y = linear(&mut pass, &x, &weight.var(), None, Activation::Identity).unwrap();
+            drop(x);
+            device.set_arithmetic(Arithmetic::Single).unwrap();
+            // The result itself has 16 values of four bytes.
+            (pass.held_bytes() - 64, y)
+        };
+        assert_eq!(held(Arithmetic::Single).0, 64);
+        // In half of that the first factor, an input, is kept, too.
+        assert_eq!(held(Arithmetic::Half).0, 2 * 32);
     }
 }

@@ -88,7 +88,7 @@ pub use fixed_point::{
     AttentionBlock, Damping, FixedPoint, FixedPointKernel, Nudging, Solution, fixed_point,
 };
 pub use group_norm::{GroupNormInputs, GroupNormKernel, GroupNormSize, group_norm};
-pub use held::Held;
+pub use held::{Held, KeepFactors};
 pub use layer_norm::{LayerNormKernel, layer_norm};
 pub use layout::Layout;
 pub use linear::{
@@ -193,6 +193,7 @@ pub trait Kernels:
     + EulerKernel
     + FixedPointKernel
     + GroupNormKernel
+    + KeepFactors
     + LayerNormKernel
     + LinearKernel
     + MseKernel

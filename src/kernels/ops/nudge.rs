@@ -1,7 +1,7 @@
 //! One gradient step of a value on a classifier's loss: the nudged phase of equilibrium propagation.
 
 use super::gemm::Accumulate;
-use super::{Activation, Kernels, LinearSize, OpError, Pass, Result, Var, Work};
+use super::{Activation, Held, Kernels, LinearSize, OpError, Pass, Result, Var, Work};
 
 /// `f - strength · dL/df`, with L the mean cross-entropy of `f · weight + bias`. Gives no gradient.
 ///
@@ -24,11 +24,10 @@ pub fn nudge<D: Kernels>(
 ) -> Result<Var<D>> {
     let size = check(f, weight, bias, labels)?;
     let device = pass.device().clone();
-    let (f_data, weight_data) = (f.data(), weight.data());
     let identity = Activation::Identity;
     let (logits, _) = device.linear(
-        f_data,
-        weight_data,
+        f.held(),
+        weight.held(),
         Some(bias.data()),
         size,
         identity,
@@ -39,8 +38,9 @@ pub fn nudge<D: Kernels>(
     let mut slope = device.spare_buffer(values)?;
     let slot = (&mut slope, Accumulate::Replace);
     device.cross_entropy_backward(&probabilities, size.outputs, labels, &seed, slot)?;
-    let mut nudged = f_data.clone();
-    device.linear_backward_x(&slope, weight_data, size, (&mut nudged, Accumulate::Add))?;
+    let mut nudged = f.data().clone();
+    let slope = Held::<D>::new(slope);
+    device.linear_backward_x(&slope, weight.held(), size, (&mut nudged, Accumulate::Add))?;
     let work = Work::new(4 * values * size.inputs + 9 * values + f.shape().len(), 0);
     let shape = f.shape();
     let nudged = Var::from_buffer(&device, nudged, shape, false)?;

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use dfdx::shapes::Rank0;
 use dfdx::tensor::{OwnedTape, PutTape, SplitTape, Tape, Tensor, Trace};
@@ -13,7 +13,7 @@ use super::profile::OpHandle;
 use super::slots::{PendingRecycle, slot, take};
 use super::squares::Squares;
 use super::var::Token;
-use super::{GradSlots, Grads, Held, OpError, Result, Shape, Var, Work};
+use super::{GradSlots, Grads, Held, KeepFactors, OpError, Result, Shape, Var, Work};
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::measure::Profiler;
 
@@ -145,6 +145,27 @@ impl<D: Backend> Pass<D> {
     /// Results of operations only: neither inputs nor what an operation saves for backward.
     pub fn held_bytes(&self) -> u64 {
         self.recorded.iter().map(Recorded::held_bytes).sum()
+    }
+
+    /// `x` as the backward pass needs it, a factor of products with `other`: with its key, and its values as
+    /// [`KeepFactors::kept`] keeps them.
+    pub(super) fn keep(&mut self, x: &Var<D>, other: &Var<D>) -> Result<Var<D>>
+    where
+        D: KeepFactors,
+    {
+        if self.tape.is_none() || !other.needs_grad() {
+            return Ok(x.clone());
+        }
+        let kept = self.device.kept(x)?;
+        if !Arc::ptr_eq(&kept, x.held()) {
+            self.recorded.push(Recorded {
+                memory: Arc::downgrade(&kept),
+                // Two values in the memory of one.
+                len: x.shape().len().div_ceil(2),
+                told: None,
+            });
+        }
+        Ok(x.with_memory(kept))
     }
 
     /// Ends the operation `op` on `inputs`, whose result of `len` values never needs a gradient: counts its `work`.

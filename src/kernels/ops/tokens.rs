@@ -37,7 +37,7 @@ pub fn slice<D: Kernels>(
     let mut y = device.spare_buffer(batch * own)?;
     let slot = (&mut y, super::gemm::Accumulate::Replace);
     device.concat_backward(x.data(), tokens * features, before, own, slot)?;
-    let input = x.clone();
+    let input = x.without_values(&device)?;
     let op = Op::new("slice", Work::new(0, x.shape().len()), [x]);
     pass.finish_owned(op, y, [batch, length, features], move |slots, mut dy| {
         let device = slots.device().clone();

@@ -136,6 +136,25 @@ impl<D: Backend> Var<D> {
         device.download(&self.data)
     }
 
+    /// The device memory, shared.
+    pub(super) fn held(&self) -> &Arc<Held<D>> {
+        &self.data
+    }
+
+    /// The same key without the values, for a backward pass that only writes the gradient: others decide how long the values
+    /// are held.
+    pub(super) fn without_values(&self, device: &D) -> Result<Self> {
+        Ok(self.with_memory(Arc::new(Held::new(device.spare_buffer(0)?))))
+    }
+
+    /// The same key with other memory.
+    pub(super) fn with_memory(&self, data: Arc<Held<D>>) -> Self {
+        Self {
+            data,
+            ..self.clone()
+        }
+    }
+
     /// A weak reference to the memory.
     pub(super) fn memory(&self) -> Weak<Held<D>> {
         Arc::downgrade(&self.data)

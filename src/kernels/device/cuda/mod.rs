@@ -28,8 +28,8 @@ mod launch;
 mod libraries;
 mod mark;
 mod partials;
-mod precision;
 mod product;
+mod rounded;
 mod sizes;
 mod staging;
 
@@ -42,6 +42,7 @@ pub use libraries::{FOLDERS, Part, find};
 pub use mark::Mark;
 pub use partials::Partials;
 pub use product::Product;
+pub use rounded::{Factor, Rounded, halved};
 pub use sizes::{Convolution, Direction};
 
 use std::rc::Rc;
@@ -56,6 +57,7 @@ use context::Context;
 
 impl Backend for Cuda {
     type Mark = Mark;
+    type Rounded = Rounded;
 
     const NAME: &'static str = "cuda";
     const IS_ASYNCHRONOUS: bool = true;
@@ -185,6 +187,14 @@ impl Backend for Cuda {
 /// [`DeviceError::OutOfMemory`].
 pub fn scratch<T: DeviceRepr>(len: usize) -> Result<CudaSlice<T>, DeviceError> {
     Context::current()?.scratch(len)
+}
+
+/// The arithmetic of products on this thread's GPU.
+///
+/// # Errors
+/// [`DeviceError::Absent`] before the thread has opened one.
+pub fn arithmetic() -> Result<Arithmetic, DeviceError> {
+    Ok(Context::current()?.arithmetic())
 }
 
 /// Numbers and addresses in device memory, for a kernel that reads them: most are the same in every step and are uploaded once.

@@ -3,12 +3,12 @@
 
 use std::ffi::{c_int, c_longlong};
 
-use cudarc::driver::{DevicePtr, DevicePtrMut, DeviceSlice};
+use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceSlice};
 
 use super::blas;
 use super::context::Context;
 use super::error;
-use super::precision::halved;
+use super::rounded::Factor;
 use crate::device::{Arithmetic, DeviceError};
 
 /// The action that error messages name.
@@ -101,8 +101,8 @@ impl Product {
     /// If a slice is shorter than its matrices: a bug of the caller.
     pub fn run<A, B, C>(self, a: &A, b: &B, c: &mut C) -> Result<(), DeviceError>
     where
-        A: DevicePtr<f32> + DeviceSlice<f32>,
-        B: DevicePtr<f32> + DeviceSlice<f32>,
+        A: Factor,
+        B: Factor,
         C: DevicePtrMut<f32> + DeviceSlice<f32>,
     {
         self.run_at((a, 0), (b, 0), (c, 0))
@@ -122,26 +122,30 @@ impl Product {
         (c, c_start): (&mut C, usize),
     ) -> Result<(), DeviceError>
     where
-        A: DevicePtr<f32> + DeviceSlice<f32>,
-        B: DevicePtr<f32> + DeviceSlice<f32>,
+        A: Factor,
+        B: Factor,
         C: DevicePtrMut<f32> + DeviceSlice<f32>,
     {
         if self.m * self.n * self.batches == 0 {
             return Ok(());
         }
         let [a_len, b_len, c_len] = self.reach();
-        assert!(a_start + a_len <= a.len(), "A within its slice");
-        assert!(b_start + b_len <= b.len(), "B within its slice");
         assert!(c_start + c_len <= c.len(), "C within its slice");
         let context = Context::current()?;
-        let at = |address: u64, start: usize| address + (start * size_of::<f32>()) as u64;
-        let (a, b) = (at(*a.device_ptr(), a_start), at(*b.device_ptr(), b_start));
-        let c = at(*c.device_ptr_mut(), c_start);
+        let c = *c.device_ptr_mut() + (c_start * size_of::<f32>()) as u64;
         if context.arithmetic() == Arithmetic::Half {
-            let (a, b) = (halved(&context, a, a_len)?, halved(&context, b, b_len)?);
-            return self.multiply(&context, (*a.device_ptr(), *b.device_ptr()), c);
+            let (a, a_start) = a.half(a_start, a_len)?;
+            let (b, b_start) = b.half(b_start, b_len)?;
+            assert!(a_start + a_len <= a.len(), "A within its slice");
+            assert!(b_start + b_len <= b.len(), "B within its slice");
+            let at = |array: &CudaSlice<u16>, start: usize| *array.device_ptr() + 2 * start as u64;
+            return self.multiply(&context, (at(&a, a_start), at(&b, b_start)), c);
         }
-        self.multiply(&context, (a, b), c)
+        let ((a, a_all), (b, b_all)) = (a.single(), b.single());
+        assert!(a_start + a_len <= a_all, "A within its slice");
+        assert!(b_start + b_len <= b_all, "B within its slice");
+        let at = |address: u64, start: usize| address + (start * size_of::<f32>()) as u64;
+        self.multiply(&context, (at(a, a_start), at(b, b_start)), c)
     }
 
     /// Number of values that A, B and C span, from the first to the last.

@@ -90,7 +90,7 @@ fn activated_sum<D: Kernels>(
     let inputs = usize::from(a.needs_grad()) + usize::from(b.needs_grad());
     let n = a.shape().len();
     let work = Work::new((1 + forward) * n, (inputs + backward) * n);
-    let (saved_a, saved_b) = (a.clone(), b.clone());
+    let (saved_a, saved_b) = (a.without_values(&device)?, b.without_values(&device)?);
     let op = Op::new(name, work, [a, b]);
     pass.finish_owned(op, data, a.shape(), move |slots, grad_output| {
         device.add_backward(

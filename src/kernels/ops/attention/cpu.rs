@@ -24,7 +24,7 @@ use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product};
 use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::{simd, simd_vectors};
-use crate::ops::{Mask, Result};
+use crate::ops::{Held, Mask, Result};
 
 /// Approximate number of positions in a chunk.
 const ROWS: usize = 128;
@@ -36,7 +36,7 @@ const FEW: usize = 16;
 impl AttentionKernel for Cpu {
     fn attention(
         &self,
-        qkv: &Buffer<Self>,
+        qkv: &Held<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
@@ -56,11 +56,11 @@ impl AttentionKernel for Cpu {
 
     fn attention_backward(
         &self,
-        qkv: &Buffer<Self>,
-        _: &Buffer<Self>,
+        qkv: &Held<Self>,
+        _: &Held<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
-        grad_output: &Buffer<Self>,
+        grad_output: &Held<Self>,
         (grad_qkv, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let (large, len, head_len) = (size.is_large(), size.len(), size.len() / size.heads);

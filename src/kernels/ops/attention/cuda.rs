@@ -13,12 +13,12 @@ use crate::device::cuda::{Launch, Product, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::dropout::cuda::drop_some;
 use crate::ops::gemm::Accumulate;
-use crate::ops::{Mask, Result};
+use crate::ops::{Held, Mask, Result};
 
 impl AttentionKernel for Cuda {
     fn attention(
         &self,
-        qkv: &Buffer<Self>,
+        qkv: &Held<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
@@ -26,7 +26,7 @@ impl AttentionKernel for Cuda {
         let (t, d) = (size.positions, size.head_width());
         let apart = places
             .is_split
-            .then(|| places.split(qkv, None))
+            .then(|| places.split(self, qkv, None))
             .transpose()?;
         let source = apart.as_ref().unwrap_or(qkv);
         let [q, k, v] = [0, 1, 2].map(|part| (source, places.part(part, 3)));
@@ -35,7 +35,8 @@ impl AttentionKernel for Cuda {
         places.multiply(scores, q, k, (&mut p, places.scores()))?;
         let launch = places.over_rows("attention_softmax").arg(&mut p);
         launch.args((t, size.causal)).run()?;
-        let dropped = mask.map(|mask| dropped(&p, mask)).transpose()?;
+        let p = Held::<Self>::new(p);
+        let dropped = mask.map(|mask| dropped(self, &p, mask)).transpose()?;
         let mut y = self.spare_buffer(places.part_len())?;
         let (product, probabilities) = (
             Product::new(t, d, t),
@@ -48,28 +49,37 @@ impl AttentionKernel for Cuda {
         } else {
             places.multiply(product, probabilities, v, (&mut y, places.part(0, 1)))?;
         }
-        Ok((y, p))
+        drop(dropped);
+        Ok((y, p.into_buffer(self)?))
     }
 
     fn attention_backward(
         &self,
-        qkv: &Buffer<Self>,
-        probabilities: &Buffer<Self>,
+        qkv: &Held<Self>,
+        probabilities: &Held<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
-        grad_output: &Buffer<Self>,
+        grad_output: &Held<Self>,
         (grad_qkv, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let places = Places::new(size);
         let adds = accumulate.adds();
         if !places.is_split {
-            let dy = (&**grad_output, places.part(0, 1));
-            return gradients(&places, qkv, (probabilities, mask), dy, (grad_qkv, adds));
+            let dy = (grad_output, places.part(0, 1));
+            return gradients(
+                self,
+                &places,
+                qkv,
+                (probabilities, mask),
+                dy,
+                (grad_qkv, adds),
+            );
         }
-        let apart = places.split(qkv, Some(grad_output))?;
+        let apart = places.split(self, qkv, Some(grad_output))?;
         let mut grads = scratch(3 * places.part_len())?;
         let dy = (&apart, places.part(3, 4));
         gradients(
+            self,
             &places,
             &apart,
             (probabilities, mask),
@@ -81,20 +91,21 @@ impl AttentionKernel for Cuda {
 }
 
 /// The probabilities after dropout.
-fn dropped(p: &CudaSlice<f32>, mask: Mask) -> Result<CudaSlice<f32>> {
-    let mut dropped = scratch(p.len())?;
+fn dropped(device: &Cuda, p: &Held<Cuda>, mask: Mask) -> Result<Held<Cuda>> {
+    let mut dropped = device.spare_buffer(p.len())?;
     drop_some(Some(p), &mut dropped, mask)?;
-    Ok(dropped)
+    Ok(Held::new(dropped))
 }
 
 /// `dv = pᵀ dy; dp = dy vᵀ; ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`, with `drop(p)` in the first and `drop(dp)`
 /// for dp in the third, replacing the content of `grads` or, with `adds`, added to it. The probabilities are those that
 /// forward saved.
 fn gradients(
+    device: &Cuda,
     places: &Places,
-    qkv: &CudaSlice<f32>,
-    (probabilities, mask): (&CudaSlice<f32>, Option<Mask>),
-    dy: (&CudaSlice<f32>, Matrices),
+    qkv: &Held<Cuda>,
+    (probabilities, mask): (&Held<Cuda>, Option<Mask>),
+    dy: (&Held<Cuda>, Matrices),
     (grads, adds): (&mut CudaSlice<f32>, bool),
 ) -> Result<()> {
     let (t, d) = (places.size.positions, places.size.head_width());
@@ -103,13 +114,15 @@ fn gradients(
         adds,
         ..Product::new(t, d, t)
     };
-    let dropped = mask.map(|mask| dropped(probabilities, mask)).transpose()?;
+    let dropped = mask
+        .map(|mask| dropped(device, probabilities, mask))
+        .transpose()?;
     let p = (dropped.as_ref().unwrap_or(probabilities), places.scores());
     places.multiply(rows.transposed_a(), p, dy, (&mut *grads, v))?;
     let mut scores = match dropped {
         // Its content was needed for the line above only.
-        Some(memory) => memory,
-        None => scratch(places.count * t * t)?,
+        Some(memory) => memory.into_buffer(device)?,
+        None => device.spare_buffer(places.count * t * t)?,
     };
     let product = Product::new(t, t, d).transposed_b();
     places.multiply(product, dy, (qkv, v), (&mut scores, places.scores()))?;
@@ -118,9 +131,10 @@ fn gradients(
     }
     places
         .over_rows("attention_softmax_backward")
-        .args((probabilities, &mut scores, t))
+        .args((&**probabilities, &mut scores, t))
         .args((places.size.causal, places.size.scale()))
         .run()?;
+    let scores = Held::<Cuda>::new(scores);
     let scores = (&scores, places.scores());
     places.multiply(rows, scores, (qkv, k), (&mut *grads, q))?;
     places.multiply(rows.transposed_a(), scores, (qkv, q), (grads, k))
@@ -195,8 +209,8 @@ impl Places {
     fn multiply(
         &self,
         product: Product,
-        (a, at_a): (&CudaSlice<f32>, Matrices),
-        (b, at_b): (&CudaSlice<f32>, Matrices),
+        (a, at_a): (&Held<Cuda>, Matrices),
+        (b, at_b): (&Held<Cuda>, Matrices),
         (c, at_c): (&mut CudaSlice<f32>, Matrices),
     ) -> Result<()> {
         let product = Product {
@@ -209,16 +223,21 @@ impl Places {
     }
 
     /// Separate heads: `(3, B, heads, T, d)`, or with `dy` as a fourth part.
-    fn split(&self, qkv: &CudaSlice<f32>, dy: Option<&CudaSlice<f32>>) -> Result<CudaSlice<f32>> {
+    fn split(
+        &self,
+        device: &Cuda,
+        qkv: &Held<Cuda>,
+        dy: Option<&Held<Cuda>>,
+    ) -> Result<Held<Cuda>> {
         let n = (3 + usize::from(dy.is_some())) * self.part_len();
-        let mut apart = scratch(n)?;
+        let mut apart = device.spare_buffer(n)?;
         Launch::new("attention_split")
             .over_tiles(n)
-            .args((qkv, dy, &mut apart, n, self.size.batch))
+            .args((&**qkv, dy.map(|dy| &**dy), &mut apart, n, self.size.batch))
             .args((self.size.positions, self.size.heads))
             .arg(self.size.head_width())
             .run()?;
-        Ok(apart)
+        Ok(Held::new(apart))
     }
 
     /// Merges the heads again, replacing `joined` or added to it.

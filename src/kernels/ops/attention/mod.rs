@@ -66,7 +66,7 @@ pub trait AttentionKernel: Backend {
     /// Word `((b · heads + head) T + i) T + j` of `mask` drops the weight of position j for position i.
     fn attention(
         &self,
-        qkv: &Buffer<Self>,
+        qkv: &Held<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
     ) -> Result<(Buffer<Self>, Buffer<Self>)>;
@@ -74,11 +74,11 @@ pub trait AttentionKernel: Backend {
     /// Adds the gradient of `qkv` to `grad_qkv`, or replaces it.
     fn attention_backward(
         &self,
-        qkv: &Buffer<Self>,
-        saved: &Buffer<Self>,
+        qkv: &Held<Self>,
+        saved: &Held<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
-        grad_output: &Buffer<Self>,
+        grad_output: &Held<Self>,
         grad_qkv: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
 }
@@ -125,14 +125,15 @@ pub fn attention<D: Kernels>(
         }
     };
     let mask = Mask::draw(pass, options.dropout);
-    let (y, saved) = pass.device().attention(qkv.data(), size, mask)?;
+    let (y, saved) = pass.device().attention(qkv.held(), size, mask)?;
     let saved = Held::<D>::new(saved);
     let (shape, input) = (qkv.shape().with_last(size.features), qkv.clone());
     let op = Op::new("attention", size.work(mask.is_some()), [qkv]);
-    pass.finish(op, y, shape, move |grads, grad_output| {
+    pass.finish_owned(op, y, shape, move |grads, grad_output| {
+        let grad_output = &Held::<D>::new(grad_output);
         let device = grads.device().clone();
         let grad_qkv = grads.entry(&input)?;
-        device.attention_backward(input.data(), &saved, size, mask, grad_output, grad_qkv)
+        device.attention_backward(input.held(), &saved, size, mask, grad_output, grad_qkv)
     })
 }
 

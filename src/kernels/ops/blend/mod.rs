@@ -33,7 +33,11 @@ pub fn blend<D: Kernels>(
     let data = pass.device().blend(x.data(), a, z.data(), b)?;
     let n = x.shape().len();
     let inputs = usize::from(x.needs_grad()) + usize::from(z.needs_grad());
-    let parts = [(x.clone(), a), (z.clone(), b)];
+    let device = pass.device();
+    let parts = [
+        (x.without_values(device)?, a),
+        (z.without_values(device)?, b),
+    ];
     let work = Work::new(3 * n, 2 * inputs * n);
     let op = Op::new("blend", work, [x, z]);
     pass.finish(op, data, x.shape(), move |slots, grad_output| {

@@ -48,7 +48,10 @@ pub fn concat<D: Kernels>(pass: &mut Pass<D>, a: &Var<D>, b: &Var<D>) -> Result<
     }
     let data = pass.device().concat(a.data(), b.data(), (wa, wb))?;
     let shape = a.shape().with_last(wa + wb);
-    let (saved_a, saved_b) = (a.clone(), b.clone());
+    let (saved_a, saved_b) = (
+        a.without_values(pass.device())?,
+        b.without_values(pass.device())?,
+    );
     let op = Op::new("concat", Work::new(0, shape.len()), [a, b]);
     pass.finish(op, data, shape, move |slots, grad_output| {
         let device = slots.device().clone();

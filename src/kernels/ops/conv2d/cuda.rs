@@ -9,16 +9,16 @@ use dfdx::tensor::Cuda;
 use windows::MOST_VALUES;
 
 use super::{Conv2dKernel, Conv2dOptions, Conv2dSize};
-use crate::device::cuda::Launch;
+use crate::device::cuda::{Factor, Launch};
 use crate::device::{Backend, Buffer, DeviceError};
-use crate::ops::Result;
 use crate::ops::gemm::Accumulate;
+use crate::ops::{Held, Result};
 
 impl Conv2dKernel for Cuda {
     fn conv2d(
         &self,
-        x: &Buffer<Self>,
-        weight: &Buffer<Self>,
+        x: &Held<Self>,
+        weight: &Held<Self>,
         bias: Option<&Buffer<Self>>,
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>> {
@@ -34,8 +34,8 @@ impl Conv2dKernel for Cuda {
 
     fn conv2d_backward_x(
         &self,
-        grad_output: &Buffer<Self>,
-        weight: &Buffer<Self>,
+        grad_output: &Held<Self>,
+        weight: &Held<Self>,
         size: &Conv2dSize,
         (grad_x, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
@@ -50,8 +50,8 @@ impl Conv2dKernel for Cuda {
 
     fn conv2d_backward_weight(
         &self,
-        x: &Buffer<Self>,
-        grad_output: &Buffer<Self>,
+        x: &Held<Self>,
+        grad_output: &Held<Self>,
         size: &Conv2dSize,
         (grad_weight, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
@@ -59,6 +59,13 @@ impl Conv2dKernel for Cuda {
         if size.is_depthwise() {
             depthwise::backward_weight(x, grad_output, size, (grad_weight, adds))?;
         } else if !library::backward_weight(x, grad_output, size, (&mut *grad_weight, adds))? {
+            // The forward pass may have kept `f16` only.
+            let n = size.batch * size.input.0 * size.input.1 * size.channels.0;
+            let widened = match self.buffer_len(x) {
+                len if len == n => None,
+                _ => Some(library::widened(self, &x.half(0, n)?.0)?),
+            };
+            let x = widened.as_ref().unwrap_or(x);
             windows::backward_weight(x, grad_output, size, (grad_weight, adds), MOST_VALUES)?;
         }
         Ok(())

@@ -32,7 +32,7 @@ mod winograd;
 pub use algorithm::{Convolution, take_convolutions};
 
 use super::gemm::Accumulate;
-use super::{Activation, Kernels, Op, OpError, Pass, Result, Shape, Var, Work, linear};
+use super::{Activation, Held, Kernels, Op, OpError, Pass, Result, Shape, Var, Work, linear};
 use crate::device::{Backend, Buffer};
 
 /// How a convolution moves over its input.
@@ -126,8 +126,8 @@ pub trait Conv2dKernel: Backend {
     /// The convolution.
     fn conv2d(
         &self,
-        x: &Buffer<Self>,
-        weight: &Buffer<Self>,
+        x: &Held<Self>,
+        weight: &Held<Self>,
         bias: Option<&Buffer<Self>>,
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>>;
@@ -135,8 +135,8 @@ pub trait Conv2dKernel: Backend {
     /// Adds the gradient of the input to `grad_x`, or replaces it.
     fn conv2d_backward_x(
         &self,
-        grad_output: &Buffer<Self>,
-        weight: &Buffer<Self>,
+        grad_output: &Held<Self>,
+        weight: &Held<Self>,
         size: &Conv2dSize,
         grad_x: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
@@ -144,8 +144,8 @@ pub trait Conv2dKernel: Backend {
     /// Adds the gradient of the weight to `grad_weight`, or replaces it.
     fn conv2d_backward_weight(
         &self,
-        x: &Buffer<Self>,
-        grad_output: &Buffer<Self>,
+        x: &Held<Self>,
+        grad_output: &Held<Self>,
         size: &Conv2dSize,
         grad_weight: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
@@ -189,9 +189,14 @@ pub fn conv2d_by<D: Kernels>(
     }
     let data = pass
         .device()
-        .conv2d(x.data(), weight.data(), bias.map(Var::data), &size)?;
+        .conv2d(x.held(), weight.held(), bias.map(Var::data), &size)?;
     let inputs: Vec<&Var<D>> = [x, weight].into_iter().chain(bias).collect();
-    let (saved_x, saved_weight, saved_bias) = (x.clone(), weight.clone(), bias.cloned());
+    let saved_x = if size.is_depthwise() {
+        x.clone()
+    } else {
+        pass.keep(x, weight)?
+    };
+    let (saved_weight, saved_bias) = (weight.clone(), bias.cloned());
     let products = usize::from(x.needs_grad()) + usize::from(weight.needs_grad());
     let biased = if bias.is_some() {
         size.output_shape().len()
@@ -200,19 +205,20 @@ pub fn conv2d_by<D: Kernels>(
     };
     let work = Work::new(size.flop() + biased, products * size.flop() + biased);
     let op = Op::new("conv2d", work, &inputs);
-    pass.finish(op, data, size.output_shape(), move |slots, grad_output| {
+    pass.finish_owned(op, data, size.output_shape(), move |slots, grad_output| {
+        let grad_output = &Held::<D>::new(grad_output);
         let device = slots.device().clone();
         if let Some(bias) = saved_bias.as_ref().filter(|bias| bias.needs_grad()) {
             device.bias_backward(grad_output, slots.entry(bias)?)?;
         }
         if saved_weight.needs_grad() {
             let slot = slots.entry(&saved_weight)?;
-            device.conv2d_backward_weight(saved_x.data(), grad_output, &size, slot)?;
+            device.conv2d_backward_weight(saved_x.held(), grad_output, &size, slot)?;
         }
         if saved_x.needs_grad() {
             device.conv2d_backward_x(
                 grad_output,
-                saved_weight.data(),
+                saved_weight.held(),
                 &size,
                 slots.entry(&saved_x)?,
             )?;

@@ -16,7 +16,7 @@ use crate::ops::parallel::{
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::update::squares;
-use crate::ops::{Activation, Result};
+use crate::ops::{Activation, Held, Result};
 
 /// Number of rows of one partial result of column sums.
 const SUM_ROWS: usize = 1024;
@@ -26,8 +26,8 @@ impl ProjectionsKernel for Cpu {}
 impl LinearKernel for Cpu {
     fn linear(
         &self,
-        x: &Buffer<Self>,
-        weight: &Buffer<Self>,
+        x: &Held<Self>,
+        weight: &Held<Self>,
         bias: Option<&Buffer<Self>>,
         size: LinearSize,
         activation: Activation,
@@ -69,8 +69,8 @@ impl LinearKernel for Cpu {
     fn linear_onto(
         &self,
         residual: &Buffer<Self>,
-        x: &Buffer<Self>,
-        weight: &Buffer<Self>,
+        x: &Held<Self>,
+        weight: &Held<Self>,
         bias: &Buffer<Self>,
         size: LinearSize,
     ) -> Result<Buffer<Self>> {
@@ -113,8 +113,8 @@ impl LinearKernel for Cpu {
 
     fn linear_backward_x(
         &self,
-        grad: &Buffer<Self>,
-        weight: &Buffer<Self>,
+        grad: &Held<Self>,
+        weight: &Held<Self>,
         size: LinearSize,
         (grad_x, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
@@ -126,8 +126,8 @@ impl LinearKernel for Cpu {
 
     fn linear_backward_weight(
         &self,
-        x: &Buffer<Self>,
-        grad: &Buffer<Self>,
+        x: &Held<Self>,
+        grad: &Held<Self>,
         size: LinearSize,
         (grad_weight, accumulate): (&mut Buffer<Self>, Accumulate),
         wants_squares: bool,
@@ -149,7 +149,7 @@ impl LinearKernel for Cpu {
 
     fn bias_backward(
         &self,
-        grad: &Buffer<Self>,
+        grad: &Held<Self>,
         grad_bias: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let grad_bias = to_add(grad_bias);

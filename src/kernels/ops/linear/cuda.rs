@@ -3,14 +3,16 @@
 
 mod projections;
 
+use std::rc::Rc;
+
 use cudarc::driver::DeviceSlice;
 use dfdx::tensor::Cuda;
 
 use super::{LinearKernel, LinearSize};
-use crate::device::cuda::{Argument, Launch, Product, THREADS, Value, scratch};
-use crate::device::{Backend, Buffer, DeviceError};
+use crate::device::cuda::{Argument, Launch, Product, THREADS, Value, arithmetic, scratch};
+use crate::device::{Arithmetic, Backend, Buffer, DeviceError};
 use crate::ops::gemm::Accumulate;
-use crate::ops::{Activation, Result};
+use crate::ops::{Activation, Held, Result};
 
 /// Rows from which one block per tile of columns would be too slow: rows are cut into pieces too.
 const MANY_ROWS: usize = 16_384;
@@ -21,8 +23,8 @@ const MOST_PIECES: usize = 1024;
 impl LinearKernel for Cuda {
     fn linear(
         &self,
-        x: &Buffer<Self>,
-        weight: &Buffer<Self>,
+        x: &Held<Self>,
+        weight: &Held<Self>,
         bias: Option<&Buffer<Self>>,
         size: LinearSize,
         activation: Activation,
@@ -51,8 +53,8 @@ impl LinearKernel for Cuda {
     fn linear_onto(
         &self,
         residual: &Buffer<Self>,
-        x: &Buffer<Self>,
-        weight: &Buffer<Self>,
+        x: &Held<Self>,
+        weight: &Held<Self>,
         bias: &Buffer<Self>,
         size: LinearSize,
     ) -> Result<Buffer<Self>> {
@@ -78,9 +80,13 @@ impl LinearKernel for Cuda {
         let n = self.buffer_len(before);
         let mut grad = self.spare_buffer(n)?;
         if let Some(grad_bias) = grad_bias {
-            let sums = Sums::of(n, grad_bias.0);
-            let fused = Some((before, &mut grad, activation));
-            sums.write(&grad_output, fused, grad_bias)?;
+            let more = More {
+                before: before.value(),
+                grad: grad.value(),
+                activation,
+                ..More::NONE
+            };
+            Sums::of(n, grad_bias.0).write(&grad_output, more, grad_bias)?;
         } else {
             Launch::new("linear_activation_backward")
                 .over_tiles(n)
@@ -92,8 +98,8 @@ impl LinearKernel for Cuda {
 
     fn linear_backward_x(
         &self,
-        grad: &Buffer<Self>,
-        weight: &Buffer<Self>,
+        grad: &Held<Self>,
+        weight: &Held<Self>,
         size: LinearSize,
         (grad_x, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
@@ -105,8 +111,8 @@ impl LinearKernel for Cuda {
 
     fn linear_backward_weight(
         &self,
-        x: &Buffer<Self>,
-        grad: &Buffer<Self>,
+        x: &Held<Self>,
+        grad: &Held<Self>,
         size: LinearSize,
         (grad_weight, accumulate): (&mut Buffer<Self>, Accumulate),
         _: bool,
@@ -118,18 +124,47 @@ impl LinearKernel for Cuda {
         Ok(None)
     }
 
+    /// In mixed precision also the gradient in `f16`, which the products that follow read.
     fn bias_backward(
         &self,
-        grad: &Buffer<Self>,
+        grad: &Held<Self>,
         grad_bias: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
-        Sums::of(self.buffer_len(grad), grad_bias.0).write(grad, None, grad_bias)
+        let (n, kept) = (self.buffer_len(grad), &grad.rounded().half);
+        let mut half = match arithmetic()? {
+            Arithmetic::Half if kept.is_empty() => Some(scratch::<u16>(n)?),
+            _ => None,
+        };
+        let more = More {
+            half: half.as_mut().map_or(Value::NULL, Argument::value),
+            ..More::NONE
+        };
+        Sums::of(n, grad_bias.0).write(grad, more, grad_bias)?;
+        if let Some(half) = half {
+            kept.set((), Rc::new(half));
+        }
+        Ok(())
     }
 }
 
-/// Additional work of the first launch over a gradient: multiplies it by the activation's derivative at the values before
-/// it, and stores the result.
-type Fused<'a> = Option<(&'a Buffer<Cuda>, &'a mut Buffer<Cuda>, Activation)>;
+/// Additional work of the first launch over a gradient, where arrays are not null: to multiply it by the activation's derivative
+/// at the values `before` it and store the result in `grad`, and to store it in `f16` in `half`.
+#[derive(Debug, Clone, Copy)]
+struct More {
+    before: Value,
+    grad: Value,
+    half: Value,
+    activation: Activation,
+}
+
+impl More {
+    const NONE: Self = Self {
+        before: Value::NULL,
+        grad: Value::NULL,
+        half: Value::NULL,
+        activation: Activation::Identity,
+    };
+}
 
 struct Sums {
     rows: usize,
@@ -148,12 +183,12 @@ impl Sums {
     fn write(
         &self,
         values: &Buffer<Cuda>,
-        fused: Fused<'_>,
+        more: More,
         (to, accumulate): (&mut Buffer<Cuda>, Accumulate),
     ) -> Result<()> {
         let to = (to.value(), accumulate);
         if self.rows <= MANY_ROWS {
-            return Ok(self.in_one(values.value(), fused, to)?);
+            return Ok(self.in_one(values.value(), more, to)?);
         }
         let width = self.columns.min(32);
         let piece = (32 * (THREADS / width)).max(self.rows.div_ceil(MOST_PIECES));
@@ -164,7 +199,7 @@ impl Sums {
         self.run(
             launch,
             values.value(),
-            fused,
+            more,
             (Argument::value(&mut partial), Accumulate::Replace),
             [width, piece],
         )?;
@@ -172,7 +207,7 @@ impl Sums {
             rows: pieces,
             columns: self.columns,
         };
-        Ok(pieces.in_one(Argument::value(&partial), None, to)?)
+        Ok(pieces.in_one(Argument::value(&partial), More::NONE, to)?)
     }
 
     /// In one launch: tiles of eight columns, the smallest that uses a whole memory transaction, for the largest
@@ -180,7 +215,7 @@ impl Sums {
     fn in_one(
         &self,
         values: Value,
-        fused: Fused<'_>,
+        more: More,
         to: (Value, Accumulate),
     ) -> Result<(), DeviceError> {
         let width = self.columns.min(8);
@@ -189,24 +224,21 @@ impl Sums {
         let launch = Launch::new("linear_column_sums")
             .blocks(self.columns.div_ceil(width))
             .threads((lanes * width).next_multiple_of(32).min(1024));
-        self.run(launch, values, fused, to, [width, self.rows])
+        self.run(launch, values, more, to, [width, self.rows])
     }
 
     fn run(
         &self,
         launch: Launch,
         values: Value,
-        fused: Fused<'_>,
+        more: More,
         (to, accumulate): (Value, Accumulate),
         [width, piece]: [usize; 2],
     ) -> Result<(), DeviceError> {
-        let (before, grad, activation) = match fused {
-            Some((before, grad, activation)) => (Some(before), Some(grad), activation),
-            None => (None, None, Activation::Identity),
-        };
         launch
-            .args((values, before, grad, to, self.rows, self.columns))
-            .args((width, piece, accumulate, activation))
+            .args((values, more.before, more.grad, more.half, to))
+            .args((self.rows, self.columns, width, piece, accumulate))
+            .arg(more.activation)
             .run()
     }
 }

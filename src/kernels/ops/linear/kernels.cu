@@ -108,10 +108,10 @@ KERNEL linear_activation_backward(const float *restrict before, const float *res
 
 // Sums of columns: block (x, y) takes `width` columns of `piece` rows and writes row y of `sums`, or adds to it. A thread
 // stays in its column and takes every `blockDim.x / width`-th row; those sums are added as a tree. Where `before` is not
-// null the values are `values * act'(before)`, which `grad` gets too.
+// null the values are `values * act'(before)`, which `grad` gets too; `half` gets the values in f16 where it is not null.
 KERNEL BLOCK_OF(1024)
 linear_column_sums(const float *restrict values, const float *restrict before, float *restrict grad,
-                   float *restrict sums, i64 rows, i64 columns, int width, i64 piece, int adds, int activation) {
+                   half_t *restrict half, float *restrict sums, i64 rows, i64 columns, int width, i64 piece, int adds, int activation) {
     SHARED(float, scratch, [1024]);
     int lanes = blockDim.x / width, lane = threadIdx.x / width;
     i64 column = (i64)blockIdx.x * width + threadIdx.x % width;
@@ -130,7 +130,11 @@ linear_column_sums(const float *restrict values, const float *restrict before, f
             for (int j = 0; j < 4; j++) {
                 next[j] *= activate_slope(activation, x[j]);
                 sum += next[j];
-                if (row + j * lanes < end) grad[(row + j * lanes) * columns + column] = next[j];
+                if (row + j * lanes < end) {
+                    i64 i = (row + j * lanes) * columns + column;
+                    grad[i] = next[j];
+                    if (half) half[i] = float_to_half(next[j]);
+                }
             }
         }
     } else {
@@ -139,7 +143,10 @@ linear_column_sums(const float *restrict values, const float *restrict before, f
             float next[8];
             for (int j = 0; j < 8; j++)
                 next[j] = row + j * lanes < end ? values[(row + j * lanes) * columns + column] : 0.0f;
-            for (int j = 0; j < 8; j++) sum += next[j];
+            for (int j = 0; j < 8; j++) {
+                sum += next[j];
+                if (half && row + j * lanes < end) half[(row + j * lanes) * columns + column] = float_to_half(next[j]);
+            }
         }
     }
     scratch[threadIdx.x] = sum;

@@ -42,8 +42,8 @@ pub trait LinearKernel: Backend {
     /// the CPU, the activation's derivatives there.
     fn linear(
         &self,
-        x: &Buffer<Self>,
-        weight: &Buffer<Self>,
+        x: &Held<Self>,
+        weight: &Held<Self>,
         bias: Option<&Buffer<Self>>,
         size: LinearSize,
         activation: Activation,
@@ -54,8 +54,8 @@ pub trait LinearKernel: Backend {
     fn linear_onto(
         &self,
         residual: &Buffer<Self>,
-        x: &Buffer<Self>,
-        weight: &Buffer<Self>,
+        x: &Held<Self>,
+        weight: &Held<Self>,
         bias: &Buffer<Self>,
         size: LinearSize,
     ) -> Result<Buffer<Self>>;
@@ -73,8 +73,8 @@ pub trait LinearKernel: Backend {
     /// `grad_x = grad · Wᵀ`, or added to it.
     fn linear_backward_x(
         &self,
-        grad: &Buffer<Self>,
-        weight: &Buffer<Self>,
+        grad: &Held<Self>,
+        weight: &Held<Self>,
         size: LinearSize,
         grad_x: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
@@ -83,8 +83,8 @@ pub trait LinearKernel: Backend {
     /// the device computes it in the same pass.
     fn linear_backward_weight(
         &self,
-        x: &Buffer<Self>,
-        grad: &Buffer<Self>,
+        x: &Held<Self>,
+        grad: &Held<Self>,
         size: LinearSize,
         grad_weight: (&mut Buffer<Self>, Accumulate),
         wants_squares: bool,
@@ -93,7 +93,7 @@ pub trait LinearKernel: Backend {
     /// `grad_bias[k] = Σ_rows grad[row, k]`, or added to it; convolutions use it too.
     fn bias_backward(
         &self,
-        grad: &Buffer<Self>,
+        grad: &Held<Self>,
         grad_bias: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
 }
@@ -116,31 +116,33 @@ pub fn linear<D: Kernels>(
         && inputs.iter().any(|v| v.needs_grad());
     let device = pass.device().clone();
     let (data, kept) = device.linear(
-        x.data(),
-        weight.data(),
+        x.held(),
+        weight.held(),
         bias.map(Var::data),
         size,
         activation,
         keep,
     )?;
     let kept = kept.map(Held::<D>::new);
-    let (saved_x, saved_weight, saved_bias) = (x.clone(), weight.clone(), bias.cloned());
+    let (saved_x, saved_weight, saved_bias) =
+        (pass.keep(x, weight)?, weight.clone(), bias.cloned());
     let shape = x.shape().with_last(size.outputs);
     let op = Op::new("linear", work(size, &inputs, activation), &inputs);
     pass.finish_owned(op, data, shape, move |slots, grad_output| {
         let bias = saved_bias.as_ref().filter(|bias| bias.needs_grad());
         let grad_bias = bias.map(|bias| slots.entry(bias)).transpose()?;
         let grad = match (&kept, grad_bias) {
-            (Some(kept), bias) => device.linear_before(kept, grad_output, activation, bias)?,
-            (None, Some(bias)) => {
-                device.bias_backward(&grad_output, bias)?;
-                grad_output
+            (Some(kept), bias) => {
+                Held::new(device.linear_before(kept, grad_output, activation, bias)?)
             }
-            (None, None) => grad_output,
+            (None, bias) => {
+                let grad = Held::<D>::new(grad_output);
+                bias.map_or(Ok(()), |bias| device.bias_backward(&grad, bias))?;
+                grad
+            }
         };
-        let grad = Held::<D>::new(grad);
         if saved_weight.needs_grad() {
-            let (x, wants_squares) = (saved_x.data(), slots.wants_squares());
+            let (x, wants_squares) = (saved_x.held(), slots.wants_squares());
             let slot = slots.entry(&saved_weight)?;
             let found = device.linear_backward_weight(x, &grad, size, slot, wants_squares)?;
             if let Some(squares) = found {
@@ -149,7 +151,7 @@ pub fn linear<D: Kernels>(
         }
         if saved_x.needs_grad() {
             let grad_x = slots.entry(&saved_x)?;
-            device.linear_backward_x(&grad, saved_weight.data(), size, grad_x)?;
+            device.linear_backward_x(&grad, saved_weight.held(), size, grad_x)?;
         }
         Ok(())
     })

@@ -25,7 +25,7 @@ pub trait ProjectionsKernel: LinearKernel {
             let mut sum = self.spare_buffer(0)?;
             for (input, (x, [weight, bias])) in inputs.iter().zip(layer).enumerate() {
                 let size = check(x, weight, Some(bias))?;
-                let (x, weight, bias) = (x.data(), weight.data(), bias.data());
+                let (x, weight, bias) = (x.held(), weight.held(), bias.data());
                 let next = if input == 0 {
                     let identity = Activation::Identity;
                     self.linear(x, weight, Some(bias), size, identity, false)?.0
@@ -46,7 +46,7 @@ pub trait ProjectionsKernel: LinearKernel {
         slots: &mut GradSlots<'_, Self>,
         inputs: &[Var<Self>],
         layers: &[Projection<Self>],
-        _kept: Option<&Buffer<Self>>,
+        _kept: Option<&Held<Self>>,
         grads: &[Held<Self>],
     ) -> Result<()> {
         for (layer, grad) in layers.iter().zip(grads).rev() {
@@ -57,10 +57,10 @@ pub trait ProjectionsKernel: LinearKernel {
                 }
                 if weight.needs_grad() {
                     let slot = slots.entry(weight)?;
-                    self.linear_backward_weight(x.data(), grad, size, slot, false)?;
+                    self.linear_backward_weight(x.held(), grad, size, slot, false)?;
                 }
                 if x.needs_grad() {
-                    self.linear_backward_x(grad, weight.data(), size, slots.entry(x)?)?;
+                    self.linear_backward_x(grad, weight.held(), size, slots.entry(x)?)?;
                 }
             }
         }
@@ -117,7 +117,7 @@ pub fn projections<D: Kernels>(
     let (inputs, layers) = (inputs.to_vec(), layers.to_vec());
     pass.finish_many(op, results, move |slots, grads| {
         let grads: Vec<Held<D>> = grads.into_iter().map(Held::new).collect();
-        device.projections_backward(slots, &inputs, &layers, kept.as_deref(), &grads)
+        device.projections_backward(slots, &inputs, &layers, kept.as_ref(), &grads)
     })
 }
 

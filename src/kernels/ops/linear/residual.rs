@@ -1,6 +1,6 @@
 //! The end of a residual branch: `y = residual + x · W + b`.
 
-use super::super::{Activation, Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::super::{Activation, Held, Kernels, Op, OpError, Pass, Result, Var, Work};
 use super::{check, work};
 
 /// `residual + x · weight + bias`; the product itself adds the residual.
@@ -27,27 +27,29 @@ pub fn linear_residual<D: Kernels>(
         return Err(OpError::shape("linear_residual", message));
     }
     let device = pass.device().clone();
-    let data = device.linear_onto(residual.data(), x.data(), weight.data(), bias.data(), size)?;
+    let data = device.linear_onto(residual.data(), x.held(), weight.held(), bias.data(), size)?;
     let mut count = work(size, &[x, weight, bias], Activation::Identity);
     let backward = usize::from(residual.needs_grad()) * shape.len();
     count += Work::new(shape.len(), backward);
+    let kept = pass.keep(x, weight)?;
     let inputs = [residual, x, weight, bias];
-    let [residual, x, weight, bias] = inputs.map(Var::clone);
     let op = Op::new("linear_residual", count, &inputs);
-    pass.finish_owned(op, data, shape, move |slots, mut grad| {
+    let residual = residual.without_values(&device)?;
+    let [x, weight, bias] = [&kept, weight, bias].map(Var::clone);
+    pass.finish_owned(op, data, shape, move |slots, grad| {
+        let grad = Held::<D>::new(grad);
         if bias.needs_grad() {
             device.bias_backward(&grad, slots.entry(&bias)?)?;
         }
         if weight.needs_grad() {
-            device.linear_backward_weight(x.data(), &grad, size, slots.entry(&weight)?, false)?;
+            device.linear_backward_weight(x.held(), &grad, size, slots.entry(&weight)?, false)?;
         }
         if x.needs_grad() {
-            device.linear_backward_x(&grad, weight.data(), size, slots.entry(&x)?)?;
+            device.linear_backward_x(&grad, weight.held(), size, slots.entry(&x)?)?;
         }
         if residual.needs_grad() {
-            return slots.put(&residual, grad);
+            return slots.put(&residual, grad.into_buffer(&device)?);
         }
-        D::recycle(&mut grad);
         Ok(())
     })
 }

@@ -1,7 +1,7 @@
 //! Product with a linear layer's transposed weight, `y = x · Wᵀ`, for blocks with tied weights.
 
 use super::super::gemm::Accumulate;
-use super::super::{Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::super::{Held, Kernels, Op, OpError, Pass, Result, Var, Work};
 use super::LinearSize;
 
 /// `x · weightᵀ`, for a weight in the memory order of [`super::linear`]; with `residual`, added to it.
@@ -29,7 +29,7 @@ pub fn linear_transposed<D: Kernels>(
         Some(residual) => (residual.data().clone(), Accumulate::Add),
         None => (device.spare_buffer(shape.len())?, Accumulate::Replace),
     };
-    device.linear_backward_x(x.data(), weight.data(), size, (&mut y, accumulate))?;
+    device.linear_backward_x(x.held(), weight.held(), size, (&mut y, accumulate))?;
     let inputs: Vec<&Var<D>> = [x, weight].into_iter().chain(residual).collect();
     let product = 2 * size.rows * size.inputs * size.outputs;
     let needed = |var: &Var<D>| usize::from(var.needs_grad());
@@ -40,17 +40,18 @@ pub fn linear_transposed<D: Kernels>(
     );
     let (x, weight, residual) = (x.clone(), weight.clone(), residual.cloned());
     let op = Op::new("linear_transposed", work, &inputs);
-    pass.finish(op, y, shape, move |slots, grad| {
+    pass.finish_owned(op, y, shape, move |slots, grad| {
+        let grad = &Held::<D>::new(grad);
         if let Some(residual) = residual.as_ref().filter(|residual| residual.needs_grad()) {
             device.accumulate(grad, slots.of(residual)?)?;
         }
         if weight.needs_grad() {
             // As in a layer from F_in to F_out with input `grad` and output gradient `x`.
-            device.linear_backward_weight(grad, x.data(), size, slots.entry(&weight)?, false)?;
+            device.linear_backward_weight(grad, x.held(), size, slots.entry(&weight)?, false)?;
         }
         if x.needs_grad() {
             let identity = super::Activation::Identity;
-            let (forward, _) = device.linear(grad, weight.data(), None, size, identity, false)?;
+            let (forward, _) = device.linear(grad, weight.held(), None, size, identity, false)?;
             slots.put(&x, forward)?;
         }
         Ok(())

@@ -81,7 +81,11 @@ pub fn norm_residual<D: Kernels>(
     let (n, masked) = (x.shape().len(), usize::from(mask.is_some()));
     let work = Work::new((11 + masked) * n, (20 + masked) * n);
     let vars = [x, gamma, beta].map(Var::clone);
-    let last = residual.clone();
+    // Where the device keeps nothing it computes the values before the SiLU again.
+    let last = match kept {
+        Some(_) => residual.without_values(&device)?,
+        None => residual.clone(),
+    };
     let op = Op::new("norm_residual", work, inputs);
     pass.finish_owned(op, data, x.shape(), move |slots, grad_output| {
         let [x, gamma, beta] = &vars;

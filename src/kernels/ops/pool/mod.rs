@@ -101,7 +101,7 @@ pub fn pool<D: Kernels>(
         Pool::Max => outputs,
         Pool::Average => window * outputs,
     };
-    let input = x.clone();
+    let input = x.without_values(pass.device())?;
     let op = Op::new(name, Work::new(window * outputs, backward), [x]);
     pass.finish(op, y, size.output(), move |slots, dy| {
         let device = slots.device().clone();

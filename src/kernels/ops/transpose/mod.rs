@@ -46,7 +46,7 @@ pub fn transpose<D: Kernels>(
     let device = pass.device().clone();
     let mut y = device.spare_buffer(len)?;
     device.transpose(x.data(), dims, (&mut y, Accumulate::Replace))?;
-    let ([outer, rows, columns, inner], input) = (dims, x.clone());
+    let ([outer, rows, columns, inner], input) = (dims, x.without_values(&device)?);
     let op = Op::new("transpose", Work::new(0, len), [x]);
     pass.finish(op, y, shape, move |slots, dy| {
         let device = slots.device().clone();

@@ -58,7 +58,7 @@ pub fn upsample_bilinear<D: Kernels>(pass: &mut Pass<D>, x: &Var<D>) -> Result<V
     let dims @ (b, h, w, c) = image(x)?;
     let y = pass.device().upsample_bilinear(x.data(), dims)?;
     let values = 4 * x.shape().len();
-    let input = x.clone();
+    let input = x.without_values(pass.device())?;
     let op = Op::new("upsample_bilinear", Work::new(9 * values, 8 * values), [x]);
     pass.finish(op, y, [b, 2 * h, 2 * w, c], move |grads, dy| {
         let device = grads.device().clone();
@@ -86,7 +86,7 @@ pub fn upsample_nearest<D: Kernels>(
         return Err(OpError::shape("upsample", "the factor is 0"));
     }
     let y = pass.device().upsample_nearest(x.data(), dims, factor)?;
-    let input = x.clone();
+    let input = x.without_values(pass.device())?;
     let op = Op::new(
         "upsample_nearest",
         Work::new(0, factor * factor * x.shape().len()),

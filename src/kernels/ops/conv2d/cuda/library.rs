@@ -5,21 +5,25 @@
 //!
 //! Each function returns false, with the result untouched, if cuDNN does not support the convolution.
 
+use std::rc::Rc;
+
 use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cuda;
 
 use super::add_bias;
-use crate::device::cuda::{Argument, Convolution, ConvolutionPlan, Direction, Launch, scratch};
-use crate::device::{Buffer, DeviceError};
-use crate::ops::Conv2dSize;
+use crate::device::cuda::{
+    Argument, Convolution, ConvolutionPlan, Direction, Factor, Launch, scratch,
+};
+use crate::device::{Backend, Buffer, DeviceError};
+use crate::ops::{Conv2dSize, Held};
 
 /// Side of the tile that one block transposes.
 const TILE: usize = 32;
 
 /// `y = conv(x, weight) + bias`.
 pub(super) fn forward(
-    x: &Buffer<Cuda>,
-    weight: &Buffer<Cuda>,
+    x: &Held<Cuda>,
+    weight: &Held<Cuda>,
     bias: Option<&Buffer<Cuda>>,
     size: &Conv2dSize,
     y: &mut Buffer<Cuda>,
@@ -29,7 +33,7 @@ pub(super) fn forward(
     };
     if !plan.is_half() {
         let filter = filter(weight, &plan, size)?;
-        return Ok(plan.run::<f32, _, _, _>(x, &filter, y, false)? && {
+        return Ok(plan.run::<f32, _, _, _>(&**x, &*filter, y, false)? && {
             add_bias(bias, size, y)?;
             true
         });
@@ -39,7 +43,7 @@ pub(super) fn forward(
     let mut half = scratch::<u16>(results(size) * k)?;
     let x = halved(x, pixels(size), size.channels.0, c)?;
     Ok(
-        plan.run::<u16, _, _, _>(&x, &filter, &mut half, false)? && {
+        plan.run::<u16, _, _, _>(&*x, &*filter, &mut half, false)? && {
             widen(&half, bias, y, (size.channels.1, k), false)?;
             true
         },
@@ -47,8 +51,8 @@ pub(super) fn forward(
 }
 
 pub(super) fn backward_x(
-    grad: &Buffer<Cuda>,
-    weight: &Buffer<Cuda>,
+    grad: &Held<Cuda>,
+    weight: &Held<Cuda>,
     size: &Conv2dSize,
     (grad_x, adds): (&mut Buffer<Cuda>, bool),
 ) -> Result<bool, DeviceError> {
@@ -56,14 +60,15 @@ pub(super) fn backward_x(
         return Ok(false);
     };
     if !plan.is_half() {
-        return plan.run::<f32, _, _, _>(&filter(weight, &plan, size)?, grad, grad_x, adds);
+        let filter = filter(weight, &plan, size)?;
+        return plan.run::<f32, _, _, _>(&*filter, &**grad, grad_x, adds);
     }
     let (c, k) = plan.channels;
     let filter = filter_half(weight, &plan, size)?;
     let grad = halved(grad, results(size), size.channels.1, k)?;
     let mut half = scratch::<u16>(pixels(size) * c)?;
     Ok(
-        plan.run::<u16, _, _, _>(&filter, &grad, &mut half, false)? && {
+        plan.run::<u16, _, _, _>(&*filter, &*grad, &mut half, false)? && {
             widen(&half, None, grad_x, (size.channels.0, c), adds)?;
             true
         },
@@ -71,8 +76,8 @@ pub(super) fn backward_x(
 }
 
 pub(super) fn backward_weight(
-    x: &Buffer<Cuda>,
-    grad: &Buffer<Cuda>,
+    x: &Held<Cuda>,
+    grad: &Held<Cuda>,
     size: &Conv2dSize,
     (grad_weight, adds): (&mut Buffer<Cuda>, bool),
 ) -> Result<bool, DeviceError> {
@@ -82,18 +87,20 @@ pub(super) fn backward_weight(
     let (c, k) = plan.channels;
     if !plan.is_half() {
         let mut filter = scratch::<f32>(rows(&plan, size) * k)?;
-        return Ok(plan.run::<f32, _, _, _>(x, grad, &mut filter, false)? && {
-            tiled("conv2d_add_filter", &filter, grad_weight, &plan, size)
-                .args((rows(&plan, size), adds))
-                .run()?;
-            true
-        });
+        return Ok(
+            plan.run::<f32, _, _, _>(&**x, &**grad, &mut filter, false)? && {
+                tiled("conv2d_add_filter", &filter, grad_weight, &plan, size)
+                    .args((rows(&plan, size), adds))
+                    .run()?;
+                true
+            },
+        );
     }
     let x = halved(x, pixels(size), size.channels.0, c)?;
     let grad = halved(grad, results(size), size.channels.1, k)?;
     let mut filter = scratch::<u16>(rows(&plan, size) * k)?;
     Ok(
-        plan.run::<u16, _, _, _>(&x, &grad, &mut filter, false)? && {
+        plan.run::<u16, _, _, _>(&*x, &*grad, &mut filter, false)? && {
             tiled("conv2d_add_filter_half", &filter, grad_weight, &plan, size)
                 .args((c / size.options.groups, rows(&plan, size), adds))
                 .run()?;
@@ -116,30 +123,36 @@ fn convolution(size: &Conv2dSize) -> Convolution {
     }
 }
 
+/// The weight as cuDNN reads it: made once, until the weight changes.
 fn filter(
-    weight: &Buffer<Cuda>,
+    weight: &Held<Cuda>,
     plan: &ConvolutionPlan,
     size: &Conv2dSize,
-) -> Result<CudaSlice<f32>, DeviceError> {
-    let rows = rows(plan, size);
-    let mut filter = scratch(rows * plan.channels.1)?;
-    tiled("conv2d_filter", weight, &mut filter, plan, size)
-        .arg(rows)
-        .run()?;
-    Ok(filter)
+) -> Result<Rc<CudaSlice<f32>>, DeviceError> {
+    let (rows, k) = (rows(plan, size), plan.channels.1);
+    weight.rounded().filter.get([rows, k], || {
+        let mut filter = scratch(rows * k)?;
+        tiled("conv2d_filter", &**weight, &mut filter, plan, size)
+            .arg(rows)
+            .run()?;
+        Ok(filter)
+    })
 }
 
+/// The same in `f16`.
 fn filter_half(
-    weight: &Buffer<Cuda>,
+    weight: &Held<Cuda>,
     plan: &ConvolutionPlan,
     size: &Conv2dSize,
-) -> Result<CudaSlice<u16>, DeviceError> {
-    let rows = rows(plan, size);
-    let mut filter = scratch(rows * plan.channels.1)?;
-    tiled("conv2d_filter_half", weight, &mut filter, plan, size)
-        .args((plan.channels.0 / size.options.groups, plan.channels.1, rows))
-        .run()?;
-    Ok(filter)
+) -> Result<Rc<CudaSlice<u16>>, DeviceError> {
+    let (rows, k) = (rows(plan, size), plan.channels.1);
+    weight.rounded().half_filter.get([rows, k], || {
+        let mut filter = scratch(rows * k)?;
+        tiled("conv2d_filter_half", &**weight, &mut filter, plan, size)
+            .args((plan.channels.0 / size.options.groups, k, rows))
+            .run()?;
+        Ok(filter)
+    })
 }
 
 /// A kernel that transposes `(kh kw C', K')` by tiles, with the leading arguments that all such kernels share.
@@ -159,18 +172,28 @@ fn tiled<A, B>(
 
 /// `pixels` of `channels` values rounded to `f16`, each padded to `padded` values.
 fn halved(
-    x: &Buffer<Cuda>,
+    x: &Held<Cuda>,
     pixels: usize,
     channels: usize,
     padded: usize,
-) -> Result<CudaSlice<u16>, DeviceError> {
+) -> Result<Rc<CudaSlice<u16>>, DeviceError> {
+    if channels == padded {
+        return Ok(x.half(0, pixels * channels)?.0);
+    }
     let n = pixels * padded;
     let mut half = scratch(n)?;
     Launch::new("conv2d_halve")
         .over_tiles(n)
-        .args((x, &mut half, n, channels, padded))
+        .args((&**x, &mut half, n, channels, padded))
         .run()?;
-    Ok(half)
+    Ok(Rc::new(half))
+}
+
+/// Values that were kept in `f16` only, in `f32`.
+pub(super) fn widened(device: &Cuda, half: &CudaSlice<u16>) -> Result<Buffer<Cuda>, DeviceError> {
+    let mut values = device.spare_buffer(half.len())?;
+    widen(half, None, &mut values, (1, 1), false)?;
+    Ok(values)
 }
 
 /// Writes `f16` values plus a bias to `y`, or adds them to it.

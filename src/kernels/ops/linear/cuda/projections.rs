@@ -5,7 +5,7 @@ use cudarc::driver::DevicePtr;
 use dfdx::tensor::Cuda;
 
 use super::super::projections::{Projected, Projection, ProjectionsKernel};
-use super::{MOST_PIECES, Sums};
+use super::{MOST_PIECES, More, Sums};
 use crate::device::cuda::{Launch, Product, THREADS, Value, table};
 use crate::device::{Backend, Buffer};
 use crate::ops::gemm::Accumulate;
@@ -38,7 +38,7 @@ impl ProjectionsKernel for Cuda {
         for (index, (x, &(first, features))) in inputs.iter().zip(&sizes.inputs).enumerate() {
             Product::new(rows, width, features)
                 .adding(index > 0)
-                .run_at((x.data(), 0), (&joined, first * width), (&mut sums, 0))?;
+                .run_at((&**x.held(), 0), (&joined, first * width), (&mut sums, 0))?;
         }
         for index in 0..inputs.len() {
             Launch::new("linear_finish")
@@ -64,12 +64,12 @@ impl ProjectionsKernel for Cuda {
         slots: &mut GradSlots<'_, Self>,
         inputs: &[Var<Self>],
         layers: &[Projection<Self>],
-        kept: Option<&Buffer<Self>>,
+        kept: Option<&Held<Self>>,
         grads: &[Held<Self>],
     ) -> Result<()> {
         let sizes = Sizes::of(inputs, layers);
         let Sizes { rows, width, .. } = sizes;
-        let grad = self.spare_buffer(rows * width)?;
+        let grad = Held::<Self>::new(self.spare_buffer(rows * width)?);
         let mut copies = Copies::default();
         for (own, &(start, columns)) in grads.iter().zip(&sizes.columns) {
             let to = (place(&grad, start), width);
@@ -79,13 +79,13 @@ impl ProjectionsKernel for Cuda {
         let mut weights = self.spare_buffer(sizes.features * width)?;
         for (x, &(first, features)) in inputs.iter().zip(&sizes.inputs) {
             Product::new(features, width, rows).transposed_a().run_at(
-                (x.data(), 0),
+                (&**x.held(), 0),
                 (&grad, 0),
                 (&mut weights, first * width),
             )?;
         }
         let mut bias = self.spare_buffer(width)?;
-        Sums::of(rows * width, &bias).write(&grad, None, (&mut bias, Accumulate::Replace))?;
+        Sums::of(rows * width, &bias).write(&grad, More::NONE, (&mut bias, Accumulate::Replace))?;
         let mut copies = Copies::default();
         for (layer, &(start, columns)) in layers.iter().zip(&sizes.columns) {
             for ([weight, own_bias], &(first, features)) in layer.iter().zip(&sizes.inputs) {
@@ -99,7 +99,7 @@ impl ProjectionsKernel for Cuda {
         let inputs = inputs.iter().zip(&sizes.inputs);
         for (x, &(first, features)) in inputs.filter(|(x, _)| x.needs_grad()) {
             let (grad_x, accumulate) = slots.entry(x)?;
-            let joined = kept.unwrap_or(&weights);
+            let joined: &Buffer<Self> = kept.map_or(&weights, |kept| kept);
             Product::new(rows, features, width)
                 .transposed_b()
                 .adding(accumulate.adds())
