@@ -81,8 +81,7 @@ impl KeepFactors for Cuda {
     /// In mixed precision only the values in `f16`, which the forward pass has made. Few channels are padded for cuDNN, which
     /// needs the values themselves.
     fn kept(&self, x: &Var<Self>) -> Result<Arc<Held<Self>>> {
-        let is_padded = !x.shape().last().is_multiple_of(8);
-        if is_padded || arithmetic()? != Arithmetic::Half {
+        if !keeps_half(x.shape().last())? {
             return Ok(Arc::clone(x.held()));
         }
         let (half, _) = x.held().half(0, x.shape().len())?;
@@ -102,6 +101,18 @@ impl Held<Cuda> {
         held.rounded.half.set((), half);
         Ok(held)
     }
+
+    /// The values where they are kept in `f16` only.
+    pub(super) fn only_half(&self) -> Option<Rc<CudaSlice<u16>>> {
+        let (_, len) = self.buffer.single();
+        self.rounded.half.known().filter(|_| len == 0)
+    }
+}
+
+/// Whether backward passes keep values with so many channels in `f16` only.
+#[cfg(feature = "cuda")]
+pub(super) fn keeps_half(channels: usize) -> Result<bool> {
+    Ok(channels.is_multiple_of(8) && arithmetic()? == Arithmetic::Half)
 }
 
 /// Once in `f16`, it stays so for later products.
@@ -129,10 +140,14 @@ mod tests {
     use crate::ops::testing::{self, TestDevice};
     use crate::ops::{Activation, Layout, Parameter, Pass, linear};
 
-    fn product(device: &TestDevice, x: &Var<TestDevice>, weight: &Parameter<TestDevice>) -> f32 {
+    fn product(
+        device: &TestDevice,
+        x: &Var<TestDevice>,
+        weight: &Parameter<TestDevice>,
+    ) -> Vec<f32> {
         let (mut pass, identity) = (Pass::inference(device), Activation::Identity);
         let y = linear(&mut pass, x, &weight.var(), None, identity).unwrap();
-        y.to_host(device).unwrap()[0]
+        y.to_host(device).unwrap()
     }
 
     #[test]
@@ -142,11 +157,11 @@ mod tests {
         let x = Var::constant(&device, vec![1.0], [1, 1]).unwrap();
         let mut weight = Parameter::new(&device, &[2.0], [1, 1].into(), Layout::Linear).unwrap();
         // In f16 1 + 2⁻¹² is 1.
-        assert_eq!(product(&device, &x, &weight), 2.0);
+        assert_eq!(product(&device, &x, &weight), [2.0]);
         *weight.data_mut().unwrap() = device.upload(vec![1.0 + 0.5_f32.powi(12)]).unwrap();
-        assert_eq!(product(&device, &x, &weight), 1.0);
+        assert_eq!(product(&device, &x, &weight), [1.0]);
         weight.set_from_torch(&device, &[3.0]).unwrap();
-        assert_eq!(product(&device, &x, &weight), 3.0);
+        assert_eq!(product(&device, &x, &weight), [3.0]);
         device.set_arithmetic(Arithmetic::Single).unwrap();
     }
 

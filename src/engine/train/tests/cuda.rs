@@ -118,8 +118,8 @@ fn more_than_a_gpu_has_is_out_of_memory_with_what_was_tried() {
 }
 
 /// Kernels, fills, copies, products and convolutions of one step of the U-Net, in which every block has the operations of the
-/// paper's size, and how often it sets the thread's context.
-fn step_of_the_unet(precision: Precision) -> [u64; 6] {
+/// paper's size, and how often it sets the thread's context; and the bytes of its activations.
+fn step_of_the_unet(precision: Precision) -> ([u64; 6], u64) {
     let queued = |steps| {
         let mut cell = on_gpu(|cell| {
             let train = Arc::make_mut(&mut cell.train);
@@ -146,21 +146,25 @@ fn step_of_the_unet(precision: Precision) -> [u64; 6] {
             *seen.lock().unwrap() = [kernels, fills, copies, products, convolutions, switches];
             Reply::GoOn
         };
-        told_and_answered(order(cell), seen_by).finished();
-        seen.into_inner().unwrap()
+        let told = told_and_answered(order(cell), seen_by);
+        let bytes = told.finished().1.memory.activation_bytes;
+        (seen.into_inner().unwrap(), bytes)
     };
-    let (two, three) = (queued(2), queued(3));
-    std::array::from_fn(|kind| three[kind] - two[kind])
+    let ((two, bytes), (three, _)) = (queued(2), queued(3));
+    (std::array::from_fn(|kind| three[kind] - two[kind]), bytes)
 }
 
 #[test]
-fn a_step_of_the_unet_queues_few_operations() {
-    for (precision, most) in [(Precision::F32, 524), (Precision::Amp, 639)] {
-        let queued = step_of_the_unet(precision);
+fn a_step_of_the_unet_queues_few_operations_and_mixed_precision_keeps_less() {
+    let activations = [(Precision::F32, 524), (Precision::Amp, 639)].map(|(precision, most)| {
+        let (queued, bytes) = step_of_the_unet(precision);
         let [_, fills, .., switches] = queued;
         let sum: u64 = queued[..5].iter().sum();
         assert!(sum <= most, "{precision:?}: {sum}, {queued:?}");
         assert!(fills <= 5, "{precision:?}: {fills} fills with zeros");
         assert_eq!(switches, 0, "a key of the tape calls the driver");
-    }
+        bytes
+    });
+    let [single, half] = activations.map(|bytes| bytes as f64);
+    assert!(half <= 0.6 * single, "{half} of {single} bytes");
 }

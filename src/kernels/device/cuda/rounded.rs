@@ -55,6 +55,11 @@ impl<K: PartialEq, T> Kept<K, T> {
         *self.0.borrow_mut() = Some((key, array));
     }
 
+    /// The array, if there is one.
+    pub fn known(&self) -> Option<Rc<CudaSlice<T>>> {
+        self.0.borrow().as_ref().map(|(_, array)| Rc::clone(array))
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.borrow().is_none()

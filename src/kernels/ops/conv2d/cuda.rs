@@ -9,7 +9,7 @@ use dfdx::tensor::Cuda;
 use windows::MOST_VALUES;
 
 use super::{Conv2dKernel, Conv2dOptions, Conv2dSize};
-use crate::device::cuda::{Factor, Launch};
+use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::ops::gemm::Accumulate;
 use crate::ops::{Held, Result};
@@ -59,12 +59,8 @@ impl Conv2dKernel for Cuda {
         if size.is_depthwise() {
             depthwise::backward_weight(x, grad_output, size, (grad_weight, adds))?;
         } else if !library::backward_weight(x, grad_output, size, (&mut *grad_weight, adds))? {
-            // The forward pass may have kept `f16` only.
-            let n = size.batch * size.input.0 * size.input.1 * size.channels.0;
-            let widened = match self.buffer_len(x) {
-                len if len == n => None,
-                _ => Some(library::widened(self, &x.half(0, n)?.0)?),
-            };
+            let half = x.only_half();
+            let widened = half.map(|half| library::widened(self, &half)).transpose()?;
             let x = widened.as_ref().unwrap_or(x);
             windows::backward_weight(x, grad_output, size, (grad_weight, adds), MOST_VALUES)?;
         }

@@ -20,6 +20,7 @@ impl GroupNormKernel for Cpu {
     fn group_norm(
         &self,
         input: &GroupNormInputs<'_, Self>,
+        _keeps: bool,
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let size = input.size;
         let mut y = self.spare_buffer(input.x.len())?;

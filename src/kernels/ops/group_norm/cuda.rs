@@ -1,11 +1,14 @@
 //! Group norm on CUDA: one block per group of an image, one launch forward, one backward and one for the sums over
 //! the batch. Groups too large for a block's cache are cut into pieces, whose moments and sums an earlier launch computes.
 
+use std::rc::Rc;
+
 use dfdx::tensor::Cuda;
 
 use super::{GroupNormInputs, GroupNormKernel, GroupNormSize};
 use crate::device::cuda::{Launch, scratch};
 use crate::device::{Backend, Buffer};
+use crate::ops::held::keeps_half;
 use crate::ops::{GradSlots, Result, Var};
 
 /// Number of values of a group that a block's cache holds.
@@ -63,28 +66,32 @@ impl GroupNormKernel for Cuda {
     fn group_norm(
         &self,
         input: &GroupNormInputs<'_, Self>,
+        keeps: bool,
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let (size, activation) = (input.size, input.activation);
-        let grid = Grid::new(size);
-        let mut y = self.spare_buffer(self.buffer_len(input.x))?;
+        let (n, grid) = (self.buffer_len(input.x), Grid::new(size));
+        let mut y = self.spare_buffer(n)?;
+        let kept = &input.x.rounded().half;
+        let is_kept = keeps && keeps_half(size.channels)? && kept.is_empty();
+        let mut half = is_kept.then(|| scratch::<u16>(n)).transpose()?;
         let mut statistics = self.spare_buffer(2 * grid.groups)?;
         if grid.pieces == 1 {
-            let launch = given(grid.launch("group_norm_forward").arg(input.x), input)
-                .args((&mut statistics, &mut y));
+            let launch = given(grid.launch("group_norm_forward").arg(&**input.x), input);
+            let launch = launch.args((half.as_mut(), &mut statistics, &mut y));
             sized(launch, size).arg(activation).run()?;
-            return Ok((y, statistics));
+        } else {
+            let mut moments = scratch::<f32>(2 * grid.groups * grid.pieces)?;
+            let launch = grid
+                .launch("group_norm_measure")
+                .args((&**input.x, &mut moments));
+            sized(launch, size).arg(grid.piece).run()?;
+            let launch = given(grid.launch("group_norm_apply").arg(&**input.x), input);
+            let launch = launch.args((half.as_mut(), &moments, &mut statistics, &mut y));
+            sized(launch, size).args((grid.piece, activation)).run()?;
         }
-        let mut moments = scratch::<f32>(2 * grid.groups * grid.pieces)?;
-        let launch = grid
-            .launch("group_norm_measure")
-            .args((input.x, &mut moments));
-        sized(launch, size).arg(grid.piece).run()?;
-        let launch = given(grid.launch("group_norm_apply").arg(input.x), input).args((
-            &moments,
-            &mut statistics,
-            &mut y,
-        ));
-        sized(launch, size).args((grid.piece, activation)).run()?;
+        if let Some(half) = half {
+            kept.set((), Rc::new(half));
+        }
         Ok((y, statistics))
     }
 
@@ -98,8 +105,10 @@ impl GroupNormKernel for Cuda {
         let (size, activation) = (input.size, input.activation);
         let (grad_x, accumulate) = slots.target(Some(x))?;
         let grid = Grid::new(size);
+        let half = input.x.only_half();
         let read = |name| {
-            let launch = grid.launch(name).args((input.x, &grad_output));
+            let launch = grid.launch(name);
+            let launch = launch.args((&**input.x, half.as_deref(), &grad_output));
             given(launch, input).arg(statistics)
         };
         let mut sums = self.spare_buffer(2 * size.batch * size.channels)?;

@@ -59,10 +59,10 @@ DEVICE float group_norm_moments(const float *restrict x, group_norm_share own, i
 
 DEVICE float group_norm_inverse(float squares, float count) { return 1.0f / sqrtf(squares / count + 1e-5f); }
 
-// `y = act((x - mean) * rstd * gamma + beta + shift)` for a thread's values.
+// `y = act((x - mean) * rstd * gamma + beta + shift)` for a thread's values, and x in f16 where `half` is not null.
 DEVICE void group_norm_write(const float *restrict x, const float *restrict gamma, const float *restrict beta,
-                             const float *restrict shift, float *restrict y, group_norm_share own, int channels,
-                             int width, float mean, float rstd, int activation) {
+                             const float *restrict shift, half_t *restrict half, float *restrict y,
+                             group_norm_share own, int channels, int width, float mean, float rstd, int activation) {
     for (int c = own.column; c < width; c += own.columns) {
         float scale = gamma[c] * rstd, offset = shift ? beta[c] + shift[c] : beta[c];
         ROLLED
@@ -74,7 +74,9 @@ DEVICE void group_norm_write(const float *restrict x, const float *restrict gamm
             }
             for (int j = 0; j < GROUP_NORM_AHEAD; j++) {
                 int q = p + j * own.lanes;
-                if (q < own.end) y[(i64)q * channels + c] = activate(activation, (next[j] - mean) * scale + offset);
+                if (q >= own.end) continue;
+                y[(i64)q * channels + c] = activate(activation, (next[j] - mean) * scale + offset);
+                if (half) half[(i64)q * channels + c] = float_to_half(next[j]);
             }
         }
     }
@@ -83,8 +85,8 @@ DEVICE void group_norm_write(const float *restrict x, const float *restrict gamm
 // Everything at once, for groups that are one piece.
 KERNEL BLOCK_OF(1024)
 group_norm_forward(const float *restrict x, const float *restrict gamma, const float *restrict beta,
-                   const float *restrict shift, float *restrict statistics, float *restrict y, int positions,
-                   int channels, int width, int activation) {
+                   const float *restrict shift, half_t *restrict half, float *restrict statistics, float *restrict y,
+                   int positions, int channels, int width, int activation) {
     SHARED(float, scratch, [32]);
     group_norm_share own = group_norm_own(positions, width, positions);
     i64 start = group_norm_start(positions, channels, width);
@@ -97,7 +99,9 @@ group_norm_forward(const float *restrict x, const float *restrict gamma, const f
         statistics[2 * blockIdx.x + 1] = rstd;
     }
     if (shift) shift += (i64)(blockIdx.x / groups) * channels + c;
-    group_norm_write(x + start, gamma + c, beta + c, shift, y + start, own, channels, width, mean, rstd, activation);
+    if (half) half += start;
+    group_norm_write(x + start, gamma + c, beta + c, shift, half, y + start, own, channels, width, mean, rstd,
+                     activation);
 }
 
 // For groups in pieces: mean and sum of squares of each piece into `moments`, (batch groups, pieces, 2).
@@ -119,8 +123,9 @@ group_norm_measure(const float *restrict x, float *restrict moments, int positio
 // Every block puts the moments of its group's pieces together, then writes its own piece.
 KERNEL BLOCK_OF(1024)
 group_norm_apply(const float *restrict x, const float *restrict gamma, const float *restrict beta,
-                 const float *restrict shift, const float *restrict moments, float *restrict statistics,
-                 float *restrict y, int positions, int channels, int width, int piece, int activation) {
+                 const float *restrict shift, half_t *restrict half, const float *restrict moments,
+                 float *restrict statistics, float *restrict y, int positions, int channels, int width, int piece,
+                 int activation) {
     SHARED(float, scratch, [32]);
     int groups = channels / width, c = (int)(blockIdx.x % groups) * width, pieces = gridDim.y;
     float count = (float)positions * (float)width, sum = 0.0f, squares = 0.0f;
@@ -140,28 +145,34 @@ group_norm_apply(const float *restrict x, const float *restrict gamma, const flo
     group_norm_share own = group_norm_own(positions, width, piece);
     i64 start = group_norm_start(positions, channels, width);
     if (shift) shift += (i64)(blockIdx.x / groups) * channels + c;
-    group_norm_write(x + start, gamma + c, beta + c, shift, y + start, own, channels, width, mean, rstd, activation);
+    if (half) half += start;
+    group_norm_write(x + start, gamma + c, beta + c, shift, half, y + start, own, channels, width, mean, rstd,
+                     activation);
 }
 
-// What backward knows of the group of a block.
+// What backward knows of the group of a block; x is in f16 where `half` is not null.
 typedef struct {
     const float *x, *dy, *gamma, *beta, *shift;
+    const half_t *half;
     float mean, rstd;
     int channels, width, activation;
 } group_norm_group;
 
-DEVICE group_norm_group group_norm_at(const float *x, const float *dy, const float *gamma, const float *beta,
-                                      const float *shift, const float *statistics, int positions, int channels,
-                                      int width, int activation) {
+DEVICE group_norm_group group_norm_at(const float *x, const half_t *half, const float *dy, const float *gamma,
+                                      const float *beta, const float *shift, const float *statistics, int positions,
+                                      int channels, int width, int activation) {
     group_norm_group at;
     i64 start = group_norm_start(positions, channels, width);
     int groups = channels / width, c = (int)(blockIdx.x % groups) * width;
+    at.half = half ? half + start : half;
     at.x = x + start, at.dy = dy + start, at.gamma = gamma + c, at.beta = beta + c;
     at.shift = shift ? shift + (i64)(blockIdx.x / groups) * channels + c : shift;
     at.mean = statistics[2 * blockIdx.x], at.rstd = statistics[2 * blockIdx.x + 1];
     at.channels = channels, at.width = width, at.activation = activation;
     return at;
 }
+
+DEVICE float group_norm_x(group_norm_group at, i64 i) { return at.half ? half_to_float(at.half[i]) : at.x[i]; }
 
 // With `dz = dy * act'(z)` the sums of dz and of `dz * (x - mean) * rstd` over a thread's positions of channel c.
 DEVICE void group_norm_gradients(group_norm_group at, group_norm_share own, int c, float *plain, float *along) {
@@ -172,7 +183,7 @@ DEVICE void group_norm_gradients(group_norm_group at, group_norm_share own, int 
         float x[GROUP_NORM_AHEAD], dy[GROUP_NORM_AHEAD];
         for (int j = 0; j < GROUP_NORM_AHEAD; j++) {
             int q = p + j * own.lanes;
-            x[j] = q < own.end ? at.x[(i64)q * at.channels + c] - at.mean : 0.0f;
+            x[j] = q < own.end ? group_norm_x(at, (i64)q * at.channels + c) - at.mean : 0.0f;
             dy[j] = q < own.end ? at.dy[(i64)q * at.channels + c] : 0.0f;
         }
         for (int j = 0; j < GROUP_NORM_AHEAD; j++) {
@@ -214,7 +225,7 @@ DEVICE void group_norm_write_grad(group_norm_group at, group_norm_share own, flo
             for (int j = 0; j < GROUP_NORM_AHEAD; j++) {
                 int q = p + j * own.lanes;
                 i64 i = (i64)q * at.channels + c;
-                x[j] = q < own.end ? at.x[i] - at.mean : 0.0f;
+                x[j] = q < own.end ? group_norm_x(at, i) - at.mean : 0.0f;
                 dy[j] = q < own.end ? at.dy[i] : 0.0f;
                 grad[j] = adds && q < own.end ? grad_x[i] : 0.0f;
             }
@@ -237,16 +248,16 @@ DEVICE i64 group_norm_sum_place(int channels, int width, int c) {
 // Everything at once, for groups that are one piece: sums over positions into `sums`, and the gradient of x where
 // `grad_x` is not null.
 KERNEL BLOCK_OF(1024)
-group_norm_backward(const float *restrict x, const float *restrict dy, const float *restrict gamma,
-                    const float *restrict beta, const float *restrict shift, const float *restrict statistics,
-                    float *restrict sums, float *restrict grad_x, int adds, int positions, int channels,
+group_norm_backward(const float *restrict x, const half_t *restrict half, const float *restrict dy,
+                    const float *restrict gamma, const float *restrict beta, const float *restrict shift,
+                    const float *restrict statistics, float *restrict sums, float *restrict grad_x, int adds, int positions, int channels,
                     int width, int activation) {
     SHARED(float, scratch, [32]);
     SHARED(float, plain_scratch, [1024]);
     SHARED(float, along_scratch, [1024]);
     group_norm_share own = group_norm_own(positions, width, positions);
     group_norm_group at =
-        group_norm_at(x, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
+        group_norm_at(x, half, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
     float plain_sum = 0.0f, along_sum = 0.0f;
     for (int c = own.column; c < width; c += own.columns) {
         float plain, along;
@@ -267,14 +278,14 @@ group_norm_backward(const float *restrict x, const float *restrict dy, const flo
 
 // For groups in pieces: the sums of each piece into `parts`, (batch groups, pieces, 2, width).
 KERNEL BLOCK_OF(1024)
-group_norm_backward_measure(const float *restrict x, const float *restrict dy, const float *restrict gamma,
-                            const float *restrict beta, const float *restrict shift, const float *restrict statistics,
-                            float *restrict parts, int positions, int channels, int width, int piece, int activation) {
+group_norm_backward_measure(const float *restrict x, const half_t *restrict half, const float *restrict dy,
+                            const float *restrict gamma, const float *restrict beta, const float *restrict shift,
+                            const float *restrict statistics,         float *restrict parts, int positions, int channels, int width, int piece, int activation) {
     SHARED(float, plain_scratch, [1024]);
     SHARED(float, along_scratch, [1024]);
     group_norm_share own = group_norm_own(positions, width, piece);
     group_norm_group at =
-        group_norm_at(x, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
+        group_norm_at(x, half, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
     parts += ((i64)blockIdx.x * gridDim.y + blockIdx.y) * 2 * width;
     for (int c = own.column; c < width; c += own.columns) {
         float plain, along;
@@ -288,16 +299,16 @@ group_norm_backward_measure(const float *restrict x, const float *restrict dy, c
 
 // Every block puts the sums of its group's pieces together, then writes its own piece; the first one writes `sums`.
 KERNEL BLOCK_OF(1024)
-group_norm_backward_apply(const float *restrict x, const float *restrict dy, const float *restrict gamma,
-                          const float *restrict beta, const float *restrict shift, const float *restrict statistics,
-                          const float *restrict parts, float *restrict sums, float *restrict grad_x, int adds,
+group_norm_backward_apply(const float *restrict x, const half_t *restrict half, const float *restrict dy,
+                          const float *restrict gamma, const float *restrict beta, const float *restrict shift,
+                          const float *restrict statistics,       const float *restrict parts, float *restrict sums, float *restrict grad_x, int adds,
                           int positions, int channels, int width, int piece, int activation) {
     SHARED(float, scratch, [32]);
     SHARED(float, plain_scratch, [1024]);
     SHARED(float, along_scratch, [1024]);
     group_norm_share own = group_norm_own(positions, width, piece);
     group_norm_group at =
-        group_norm_at(x, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
+        group_norm_at(x, half, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
     int pieces = gridDim.y;
     float plain_sum = 0.0f, along_sum = 0.0f;
     parts += (i64)blockIdx.x * pieces * 2 * width;

@@ -36,7 +36,7 @@ pub struct GroupNormSize {
 #[derive(Debug)]
 pub struct GroupNormInputs<'a, D: Backend> {
     /// The input.
-    pub x: &'a Buffer<D>,
+    pub x: &'a Held<D>,
     /// Factor per channel.
     pub gamma: &'a Buffer<D>,
     /// Summand per channel.
@@ -57,7 +57,7 @@ impl<'a, D: Backend> GroupNormInputs<'a, D> {
         activation: Activation,
     ) -> Self {
         Self {
-            x: x.data(),
+            x: x.held(),
             gamma: gamma.data(),
             beta: beta.data(),
             shift: shift.map(Var::data),
@@ -69,9 +69,13 @@ impl<'a, D: Backend> GroupNormInputs<'a, D> {
 
 /// Group norm on one device.
 pub trait GroupNormKernel: Backend {
-    /// The result and the statistics of each sample and group, for [`GroupNormKernel::group_norm_backward`].
-    fn group_norm(&self, input: &GroupNormInputs<'_, Self>)
-    -> Result<(Buffer<Self>, Buffer<Self>)>;
+    /// The result and the statistics of each sample and group, for [`GroupNormKernel::group_norm_backward`]. With `keeps` that
+    /// follows, with x as [`super::KeepFactors::kept`] gives it.
+    fn group_norm(
+        &self,
+        input: &GroupNormInputs<'_, Self>,
+        keeps: bool,
+    ) -> Result<(Buffer<Self>, Buffer<Self>)>;
 
     /// Adds the gradient of x, which may be computed in the memory of `grad_output`, to its slot where x needs one, and
     /// returns the sums for [`GroupNormKernel::group_norm_collect`].
@@ -109,17 +113,18 @@ pub fn group_norm<D: Kernels>(
     let size = check(x, gamma, beta, groups, shift)?;
     let device = pass.device().clone();
     let input = GroupNormInputs::new([x, gamma, beta], shift, size, activation);
-    let (data, statistics) = device.group_norm(&input)?;
+    let (data, statistics) = device.group_norm(&input, pass.is_recording())?;
     let statistics = Held::<D>::new(statistics);
     let (n, extra) = (x.shape().len(), usize::from(shift.is_some()));
     let (forward, backward) = activation.flop();
     let work = Work::new((6 + extra + forward) * n, (10 + backward) * n);
     let inputs: Vec<&Var<D>> = [x, gamma, beta].into_iter().chain(shift).collect();
-    let (x, gamma, beta, shift) = (x.clone(), gamma.clone(), beta.clone(), shift.cloned());
+    let kept = pass.keep(x, gamma)?;
+    let (gamma, beta, shift) = (gamma.clone(), beta.clone(), shift.cloned());
     let op = Op::new("group_norm", work, &inputs);
     pass.finish_owned(op, data, x.shape(), move |slots, grad_output| {
-        let input = GroupNormInputs::new([&x, &gamma, &beta], shift.as_ref(), size, activation);
-        let sums = device.group_norm_backward(&input, &statistics, grad_output, (&x, slots))?;
+        let input = GroupNormInputs::new([&kept, &gamma, &beta], shift.as_ref(), size, activation);
+        let sums = device.group_norm_backward(&input, &statistics, grad_output, (&kept, slots))?;
         let vars = [Some(&gamma), Some(&beta), shift.as_ref()];
         device.group_norm_collect(&sums, size, vars, slots)
     })

@@ -1,13 +1,16 @@
 //! The end of a residual block on CUDA: a group norm, and one pass over the values for everything after it.
 
+use std::rc::Rc;
+
 use dfdx::tensor::Cuda;
 
 use super::{NormResidual, NormResidualKernel};
-use crate::device::cuda::Launch;
+use crate::device::cuda::{Launch, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::dropout::Mask;
 use crate::ops::dropout::cuda::counters;
-use crate::ops::{GradSlots, GroupNormInputs, GroupNormKernel, OpError, Result, Var};
+use crate::ops::held::keeps_half;
+use crate::ops::{GradSlots, GroupNormInputs, GroupNormKernel, Held, OpError, Result, Var};
 
 impl NormResidualKernel for Cuda {
     fn norm_residual(
@@ -17,30 +20,38 @@ impl NormResidualKernel for Cuda {
         mask: Option<Mask>,
         keep: bool,
     ) -> Result<NormResidual<Self>> {
-        let (h, statistics) = self.group_norm(input)?;
+        let (h, statistics) = self.group_norm(input, keep)?;
         let n = self.buffer_len(residual);
-        let mut before = keep.then(|| self.spare_buffer(n)).transpose()?;
+        let is_half = keep && keeps_half(input.size.channels)?;
+        let mut half = is_half.then(|| scratch::<u16>(n)).transpose()?;
+        let mut before = (keep && !is_half)
+            .then(|| self.spare_buffer(n))
+            .transpose()?;
         let mut y = self.spare_buffer(n)?;
         let launch = Launch::new("norm_residual_forward").over(counters(n));
-        let launch = launch.args((&h, residual, before.as_mut(), &mut y));
+        let launch = launch.args((&h, residual, before.as_mut(), half.as_mut(), &mut y));
         masked(launch, mask, n).run()?;
-        Ok((y, statistics, before))
+        let kept = match half {
+            Some(half) => Some(Held::of_half(self, Rc::new(half))?),
+            None => before.map(Held::new),
+        };
+        Ok((y, statistics, kept))
     }
 
     fn norm_residual_backward(
         &self,
         input: &GroupNormInputs<'_, Self>,
-        (statistics, before): (&Buffer<Self>, Option<&Buffer<Self>>),
+        (statistics, before): (&Buffer<Self>, Option<&Held<Self>>),
         grad_output: Buffer<Self>,
         mask: Option<Mask>,
         ([x, residual], slots): ([&Var<Self>; 2], &mut GradSlots<'_, Self>),
     ) -> Result<Buffer<Self>> {
         let before = before.ok_or(OpError::NotRecorded)?;
-        let n = self.buffer_len(before);
+        let (n, half) = (self.buffer_len(&grad_output), before.only_half());
         let mut grad_h = self.spare_buffer(n)?;
         let (grad_residual, accumulate) = slots.target(Some(residual))?;
         let launch = Launch::new("norm_residual_backward").over(counters(n));
-        let launch = launch.args((before, &grad_output, &mut grad_h));
+        let launch = launch.args((&**before, half.as_deref(), &grad_output, &mut grad_h));
         let launch = launch.args((grad_residual, accumulate));
         masked(launch, mask, n).run()?;
         drop(grad_output);

@@ -1,9 +1,10 @@
 // The end of a residual block beside its group norm. A thread has the four values of one counter of the mask, as in
 // dropout; a threshold of 0 keeps all values.
 
-// `before = drop(h) + residual` where that is kept, `y = silu(drop(h) + residual)`.
+// `before = drop(h) + residual` where that is kept, in f32 or in f16 (`half`), `y = silu(drop(h) + residual)`.
 KERNEL norm_residual_forward(const float *restrict h, const float *restrict residual, float *restrict before,
-                             float *restrict y, u64 key, u32 threshold, float scale, i64 counters, i64 n) {
+                             half_t *restrict half, float *restrict y, u64 key, u32 threshold, float scale,
+                             i64 counters, i64 n) {
     FOR_EACH(counter, counters) {
         u32 words[4];
         i64 first = dropout_mask(key, threshold, counter, words);
@@ -16,22 +17,24 @@ KERNEL norm_residual_forward(const float *restrict h, const float *restrict resi
             i64 i = first + 16 * word;
             if (i >= n) continue;
             if (before) before[i] = sums[word];
+            if (half) half[i] = float_to_half(sums[word]);
             y[i] = activate(SILU, sums[word]);
         }
     }
 }
 
 // With `dz = grad_output * silu'(before)`: the gradient of h, `drop(dz)`, and that of the residual where it is not null.
-KERNEL norm_residual_backward(const float *restrict before, const float *restrict grad_output, float *restrict grad_h,
-                              float *restrict grad_residual, int adds, u64 key, u32 threshold, float scale,
-                              i64 counters, i64 n) {
+KERNEL norm_residual_backward(const float *restrict before, const half_t *restrict half,
+                              const float *restrict grad_output, float *restrict grad_h, float *restrict grad_residual,
+                              int adds, u64 key, u32 threshold, float scale, i64 counters, i64 n) {
     FOR_EACH(counter, counters) {
         u32 words[4];
         i64 first = dropout_mask(key, threshold, counter, words);
         float dz[4];
         for (int word = 0; word < 4; word++) {
             i64 i = first + 16 * word;
-            dz[word] = i < n ? grad_output[i] * activate_slope(SILU, before[i]) : 0.0f;
+            float x = i >= n ? 0.0f : half ? half_to_float(half[i]) : before[i];
+            dz[word] = i < n ? grad_output[i] * activate_slope(SILU, x) : 0.0f;
         }
         for (int word = 0; word < 4; word++) {
             i64 i = first + 16 * word;

@@ -26,7 +26,7 @@ use super::{
 use crate::device::Buffer;
 
 /// A result, the statistics of its norm, and what else backward needs.
-pub type NormResidual<D> = (Buffer<D>, Buffer<D>, Option<Buffer<D>>);
+pub type NormResidual<D> = (Buffer<D>, Buffer<D>, Option<Held<D>>);
 
 /// The fused end of a residual block on one device.
 pub trait NormResidualKernel: GroupNormKernel {
@@ -44,7 +44,7 @@ pub trait NormResidualKernel: GroupNormKernel {
     fn norm_residual_backward(
         &self,
         input: &GroupNormInputs<'_, Self>,
-        kept: (&Buffer<Self>, Option<&Buffer<Self>>),
+        kept: (&Buffer<Self>, Option<&Held<Self>>),
         grad_output: Buffer<Self>,
         mask: Option<Mask>,
         inputs: ([&Var<Self>; 2], &mut GradSlots<'_, Self>),
@@ -77,10 +77,10 @@ pub fn norm_residual<D: Kernels>(
     let inputs = [x, gamma, beta, residual];
     let keep = pass.is_recording() && inputs.iter().any(|var| var.needs_grad());
     let (data, statistics, kept) = device.norm_residual(&input, residual.data(), mask, keep)?;
-    let (statistics, kept) = (Held::<D>::new(statistics), kept.map(Held::<D>::new));
+    let statistics = Held::<D>::new(statistics);
     let (n, masked) = (x.shape().len(), usize::from(mask.is_some()));
     let work = Work::new((11 + masked) * n, (20 + masked) * n);
-    let vars = [x, gamma, beta].map(Var::clone);
+    let vars = [pass.keep(x, gamma)?, gamma.clone(), beta.clone()];
     // Where the device keeps nothing it computes the values before the SiLU again.
     let last = match kept {
         Some(_) => residual.without_values(&device)?,
@@ -91,7 +91,7 @@ pub fn norm_residual<D: Kernels>(
         let [x, gamma, beta] = &vars;
         let input = GroupNormInputs::new([x, gamma, beta], None, size, Activation::Identity);
         let inputs = ([x, &last], &mut *slots);
-        let kept = (&*statistics, kept.as_deref());
+        let kept = (&*statistics, kept.as_ref());
         let sums = device.norm_residual_backward(&input, kept, grad_output, mask, inputs)?;
         device.group_norm_collect(&sums, size, [Some(gamma), Some(beta), None], slots)
     })
