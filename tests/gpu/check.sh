@@ -170,7 +170,7 @@ manifests() {
     measure.repeats=1 train.epochs=1 train.steps-per-epoch=5 validation.batches=2 \
     'validation.verification={ events = 10, ddim-steps = 5, draws = 3 }' 'validation.selection={ pmts = 20, events = 10 }'
   check "manifest precisions" 60 run ddpm precisions batch-size=8,workers=0 'matrix.device=["cuda"]' "${unet[@]}" \
-    'matrix.precision=["f32", "tf32", "amp"]' measure.repeats=1 measure.ops=false train.steps-per-epoch=20
+    'matrix.precision=["f32", "tf32", "amp", "bf16"]' measure.repeats=1 measure.ops=false train.steps-per-epoch=20
 }
 
 # The losses of 100 steps of the paper-size U-Net from the same weights, on both devices.

@@ -258,7 +258,7 @@ fn every_precision_trains() {
         &project,
         &[
             "train.device=\"cuda\"",
-            "matrix.precision=[\"f32\", \"tf32\", \"amp\"]",
+            "matrix.precision=[\"f32\", \"tf32\", \"amp\", \"bf16\"]",
             "matrix.batch-size=[16]",
             "measure.repeats=1",
         ],

@@ -366,7 +366,7 @@ fn values_that_go_together_badly_make_a_cell_infeasible() {
 
 #[test]
 fn a_precision_that_a_gpu_lacks_skips_the_cell_and_every_precision_has_a_hash_of_its_own() {
-    let text = "[train]\ndevice = \"cuda\"\n[matrix]\nprecision = [\"f32\", \"tf32\", \"amp\"]\n";
+    let text = "[train]\ndevice = \"cuda\"\n[matrix]\nprecision = [\"f32\", \"tf32\", \"amp\", \"bf16\"]\n";
     let manifest = Manifest::new(Path::new("x.toml"), format!("{HEAD}{text}"), &[]);
     let manifest = manifest.unwrap_or_else(|failure| panic!("{failure}"));
     let turing = inputs_of(|_| {
@@ -378,19 +378,23 @@ fn a_precision_that_a_gpu_lacks_skips_the_cell_and_every_precision_has_a_hash_of
     });
     let plan = Plan::new(&manifest, &turing, PlanOptions::default());
     let plan = plan.unwrap_or_else(|failure| panic!("{failure}"));
-    let reason =
-        "`tf32` on `cuda`, T4: products in TF32 need compute capability 8.0, this GPU has 7.5";
+    let lacks = |name: &str, product: &str| {
+        Feasibility::Skipped(format!(
+            "`{name}` on `cuda`, T4: products in {product} need compute capability 8.0, this GPU has 7.5"
+        ))
+    };
     let feasibility: Vec<Feasibility> = plan.cells().map(|cell| cell.feasibility).collect();
     assert_eq!(
         feasibility,
         [
             Feasibility::Runs,
-            Feasibility::Skipped(reason.to_owned()),
-            Feasibility::Runs
+            lacks("tf32", "TF32"),
+            Feasibility::Runs,
+            lacks("bf16", "bf16"),
         ]
     );
     let hashes: HashSet<String> = plan.cells().map(|cell| cell.cell_hash).collect();
-    assert_eq!(hashes.len(), 3);
+    assert_eq!(hashes.len(), 4);
 }
 
 #[test]

@@ -156,9 +156,9 @@ mod tests {
                 "f32",
                 "f32, amp",
                 "f32, amp",
-                "f32, tf32, amp",
-                "f32, tf32, amp",
-                "f32, tf32, amp"
+                "f32, tf32, amp, bf16",
+                "f32, tf32, amp, bf16",
+                "f32, tf32, amp, bf16"
             ]
         );
     }

@@ -237,11 +237,14 @@ pub enum Precision {
     /// Mixed: inputs of products rounded to 16-bit floats, all else in 32 bits, with loss scaling (NVIDIA GPUs of compute
     /// capability 7.0 or later).
     Amp,
+    /// Mixed: inputs of products rounded to bf16, which has the range of 32-bit floats and so needs no loss scaling, all else
+    /// in 32 bits (NVIDIA GPUs of compute capability 8.0 or later).
+    Bf16,
 }
 
 impl Precision {
     /// All precisions, in the order in which they are listed.
-    pub const ALL: [Self; 3] = [Self::F32, Self::Tf32, Self::Amp];
+    pub const ALL: [Self; 4] = [Self::F32, Self::Tf32, Self::Amp, Self::Bf16];
 
     /// As a manifest writes it.
     pub fn name(self) -> &'static str {
@@ -249,6 +252,7 @@ impl Precision {
             Self::F32 => "f32",
             Self::Tf32 => "tf32",
             Self::Amp => "amp",
+            Self::Bf16 => "bf16",
         }
     }
 
@@ -258,6 +262,7 @@ impl Precision {
             Self::F32 => Arithmetic::Single,
             Self::Tf32 => Arithmetic::Tf32,
             Self::Amp => Arithmetic::Half,
+            Self::Bf16 => Arithmetic::Bfloat,
         }
     }
 }

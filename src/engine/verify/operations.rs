@@ -9,11 +9,12 @@ use crate::ops::conformance::{Answer, Case, Property, Size, cases};
 use crate::ops::{self, DeviceJob, Kernels, OpError, Result};
 
 /// The arithmetics of products that are tried, with the greatest relative error that passes. TF32 has the ten bits of
-/// fraction of `f16`, so its limit is the same.
-pub const LIMITS: [(Arithmetic, f64); 3] = [
+/// fraction of `f16`, so its limit is the same; `bf16` has seven, eight times as coarse.
+pub const LIMITS: [(Arithmetic, f64); 4] = [
     (Arithmetic::Single, 1e-5),
     (Arithmetic::Tf32, 3e-3),
     (Arithmetic::Half, 3e-3),
+    (Arithmetic::Bfloat, 3e-2),
 ];
 
 /// One operation on the device, in every arithmetic of [`LIMITS`], in its order.

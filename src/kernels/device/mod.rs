@@ -79,7 +79,7 @@ pub trait Backend:
     fn set_arithmetic(&self, arithmetic: Arithmetic) -> Result<(), DeviceError> {
         match arithmetic {
             Arithmetic::Single => Ok(()),
-            Arithmetic::Tf32 | Arithmetic::Half => Err(DeviceError::Failed {
+            _ => Err(DeviceError::Failed {
                 device: Self::NAME,
                 message: format!("products in {arithmetic} need an NVIDIA GPU"),
             }),
@@ -176,14 +176,21 @@ pub enum Arithmetic {
     Tf32,
     /// Inputs rounded to `f16`: 10 bits of fraction, up to 65,504.
     Half,
+    /// Inputs rounded to `bf16`: 7 bits of fraction, the range of `f32`.
+    Bfloat,
 }
 
 impl Arithmetic {
+    /// Whether inputs are rounded to 16 bits.
+    pub fn is_16_bit(self) -> bool {
+        matches!(self, Self::Half | Self::Bfloat)
+    }
+
     /// The lowest compute capability of NVIDIA GPUs that have it.
     pub fn least_capability(self) -> (i32, i32) {
         match self {
             Self::Single => (0, 0),
-            Self::Tf32 => (8, 0),
+            Self::Tf32 | Self::Bfloat => (8, 0),
             Self::Half => (7, 0),
         }
     }
@@ -206,6 +213,7 @@ impl std::fmt::Display for Arithmetic {
             Self::Single => "f32",
             Self::Tf32 => "TF32",
             Self::Half => "f16",
+            Self::Bfloat => "bf16",
         })
     }
 }

@@ -13,9 +13,9 @@ use dfdx::tensor::Cuda;
 
 use super::{Result, Var};
 #[cfg(feature = "cuda")]
-use crate::device::cuda::{Factor, arithmetic, halved};
+use crate::device::DeviceError;
 #[cfg(feature = "cuda")]
-use crate::device::{Arithmetic, DeviceError};
+use crate::device::cuda::{Factor, arithmetic, halved};
 use crate::device::{Backend, Buffer};
 
 /// A buffer that is returned by [`Backend::recycle`] when it is dropped.
@@ -78,7 +78,7 @@ impl KeepFactors for Cpu {}
 
 #[cfg(feature = "cuda")]
 impl KeepFactors for Cuda {
-    /// In mixed precision only the values in `f16`, which the forward pass has made. Few channels are padded for cuDNN, which
+    /// In mixed precision only the values in 16 bits, which the forward pass has made. Few channels are padded for cuDNN, which
     /// needs the values themselves.
     fn kept(&self, x: &Var<Self>) -> Result<Arc<Held<Self>>> {
         if !keeps_half(x.shape().last())? {
@@ -95,27 +95,27 @@ impl KeepFactors for Cuda {
 
 #[cfg(feature = "cuda")]
 impl Held<Cuda> {
-    /// Values that are kept in `f16` only.
+    /// Values that are kept in 16 bits only.
     pub(super) fn of_half(device: &Cuda, half: Rc<CudaSlice<u16>>) -> Result<Self> {
         let held = Self::new(device.spare_buffer(0)?);
         held.rounded.half.set((), half);
         Ok(held)
     }
 
-    /// The values where they are kept in `f16` only.
+    /// The values where they are kept in 16 bits only.
     pub(super) fn only_half(&self) -> Option<Rc<CudaSlice<u16>>> {
         let (_, len) = self.buffer.single();
         self.rounded.half.known().filter(|_| len == 0)
     }
 }
 
-/// Whether backward passes keep values with so many channels in `f16` only.
+/// Whether backward passes keep values with so many channels in 16 bits only.
 #[cfg(feature = "cuda")]
 pub(super) fn keeps_half(channels: usize) -> Result<bool> {
-    Ok(channels.is_multiple_of(8) && arithmetic()? == Arithmetic::Half)
+    Ok(channels.is_multiple_of(8) && arithmetic()?.is_16_bit())
 }
 
-/// Once in `f16`, it stays so for later products.
+/// Once in 16 bits, it stays so for later products.
 #[cfg(feature = "cuda")]
 impl Factor for Held<Cuda> {
     fn single(&self) -> (u64, usize) {

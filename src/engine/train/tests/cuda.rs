@@ -156,7 +156,12 @@ fn step_of_the_unet(precision: Precision) -> ([u64; 6], u64) {
 
 #[test]
 fn a_step_of_the_unet_queues_few_operations_and_mixed_precision_keeps_less() {
-    let activations = [(Precision::F32, 524), (Precision::Amp, 639)].map(|(precision, most)| {
+    let activations = [
+        (Precision::F32, 524),
+        (Precision::Amp, 639),
+        (Precision::Bf16, 639),
+    ]
+    .map(|(precision, most)| {
         let (queued, bytes) = step_of_the_unet(precision);
         let [_, fills, .., switches] = queued;
         let sum: u64 = queued[..5].iter().sum();
@@ -165,6 +170,7 @@ fn a_step_of_the_unet_queues_few_operations_and_mixed_precision_keeps_less() {
         assert_eq!(switches, 0, "a key of the tape calls the driver");
         bytes
     });
-    let [single, half] = activations.map(|bytes| bytes as f64);
-    assert!(half <= 0.6 * single, "{half} of {single} bytes");
+    let [single, half, bfloat] = activations;
+    assert!(10 * half <= 6 * single, "{half} of {single} bytes");
+    assert_eq!(bfloat, half);
 }

@@ -62,7 +62,7 @@ impl Choice {
         this.set_math(match arithmetic {
             Arithmetic::Single => FMA_MATH,
             Arithmetic::Tf32 => DEFAULT_MATH,
-            Arithmetic::Half => TENSOR_MATH,
+            Arithmetic::Half | Arithmetic::Bfloat => TENSOR_MATH,
         })?;
         for algorithm in this.algorithms(library, direction)? {
             if algorithm.status != 0
@@ -192,17 +192,16 @@ fn operands(
     direction: Direction,
     arithmetic: Arithmetic,
 ) -> Result<[Descriptor; 3], c_int> {
-    let is_half = arithmetic == Arithmetic::Half;
     let (c, k) = convolution.channels_in_memory(arithmetic);
     let images = |(height, width), channels| {
         let sizes = [convolution.batch, height, width, channels];
-        Descriptor::images(sizes.map(|size| size as c_int), is_half)
+        Descriptor::images(sizes.map(|size| size as c_int), arithmetic)
     };
     let x = images(convolution.input, c)?;
     let y = images(convolution.output, k)?;
     let (height, width) = convolution.kernel;
     let filter = [k, height, width, c / convolution.groups];
-    let w = Descriptor::filter(filter.map(|size| size as c_int), is_half)?;
+    let w = Descriptor::filter(filter.map(|size| size as c_int), arithmetic)?;
     Ok(direction.ordered([x, w, y]))
 }
 
@@ -212,6 +211,6 @@ fn allows(arithmetic: Arithmetic, math: c_int) -> bool {
     match arithmetic {
         Arithmetic::Single => matches!(math, FMA_MATH | DEFAULT_MATH),
         Arithmetic::Tf32 => math != CONVERTED_MATH,
-        Arithmetic::Half => true,
+        Arithmetic::Half | Arithmetic::Bfloat => true,
     }
 }

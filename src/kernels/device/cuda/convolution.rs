@@ -18,13 +18,13 @@ use super::convolutions::ConvolutionAlgorithm;
 use super::dnn::{NONE_FITS, Stage};
 use super::libraries::{Part, find};
 use super::sizes::{Convolution, Direction, Key};
-use crate::device::{Arithmetic, DeviceError};
+use crate::device::DeviceError;
 
 /// An algorithm of cuDNN for one direction of one convolution.
 #[derive(Clone)]
 pub struct ConvolutionPlan {
     key: Key,
-    /// Channels of `x` and `y` in memory: for `f16` padded with zeros to a multiple of 8.
+    /// Channels of `x` and `y` in memory: for 16 bits padded with zeros to a multiple of 8.
     pub channels: (usize, usize),
     choice: Rc<Choice>,
 }
@@ -79,9 +79,9 @@ impl Convolution {
 }
 
 impl ConvolutionPlan {
-    /// Whether values in memory are `f16` (otherwise `f32`).
+    /// Whether values in memory have 16 bits (otherwise 32).
     pub fn is_half(&self) -> bool {
-        self.key.2 == Arithmetic::Half
+        self.key.2.is_16_bit()
     }
 
     /// Computes the result `c` from `a` and `b`, in the order of [`Direction`]; with `adds`, adds it to `c`. Returns false

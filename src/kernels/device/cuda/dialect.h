@@ -8,12 +8,13 @@
 typedef long long i64;
 typedef unsigned long long u64;
 typedef unsigned int u32;
+// The bits of a number of 16 bits: an f16, or a bf16 where a kernel says so.
+typedef unsigned short half_t;
 
 #ifdef __CUDACC__
 
 #include <cuda_fp16.h>
 
-typedef __half half_t;
 #define KERNEL extern "C" __global__ void
 // `KERNEL BLOCK_OF(n)`: launched with up to n threads in a block, and compiled so that so many have their registers, also
 // from PTX for GPUs to come. Without it a block has up to 256, which have all registers that a thread can use.
@@ -29,8 +30,10 @@ typedef __half half_t;
 // Before a loop that the compiler shall not unroll: one that already reads ahead needs no more registers.
 #define ROLLED _Pragma("unroll 1")
 
-DEVICE float half_to_float(half_t value) { return __half2float(value); }
-DEVICE half_t float_to_half(float value) { return __float2half_rn(value); }
+DEVICE u32 bits_of(float value) { return __float_as_uint(value); }
+DEVICE float float_of(u32 bits) { return __uint_as_float(bits); }
+DEVICE float f16_to_float(half_t bits) { return __half2float(__ushort_as_half(bits)); }
+DEVICE half_t float_to_f16(float value) { return __half_as_ushort(__float2half_rn(value)); }
 
 DEVICE float warp_xor(float value, int lane) { return __shfl_xor_sync(0xffffffffu, value, lane); }
 DEVICE double warp_xor_double(double value, int lane) { return __shfl_xor_sync(0xffffffffu, value, lane); }
@@ -43,6 +46,20 @@ DEVICE double warp_xor_double(double value, int lane) { return __shfl_xor_sync(0
 #define ROLLED
 
 #endif
+
+// A bf16 is the upper half of an f32.
+DEVICE float half_to_float(half_t bits, int is_bf16) {
+    return is_bf16 ? float_of((u32)bits << 16) : f16_to_float(bits);
+}
+
+// The nearest, of two the even one.
+DEVICE half_t float_to_half(float value, int is_bf16) {
+    if (!is_bf16) return float_to_f16(value);
+    u32 bits = bits_of(value);
+    // Rounding could make an infinity of what is no number.
+    if (value != value) return (half_t)(bits >> 16 | 0x40u);
+    return (half_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
 
 // All indices below `n`, each by one thread of the grid.
 #define FOR_EACH(i, n)                                                                                                 \

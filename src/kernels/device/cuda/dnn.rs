@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use super::call::{MISSING, Pointer, library};
 use super::libraries::{Part, find};
-use crate::device::DeviceError;
+use crate::device::{Arithmetic, DeviceError};
 
 /// Environment variable with the algorithm of all convolutions: `cudnn` or `im2col`.
 pub const CONVOLUTION: &str = "FIELDTRIAL_CONVOLUTION";
@@ -86,11 +86,14 @@ library! { Dnn:
 /// `CUDNN_TENSOR_NHWC` for images; for filters it means `(K, kh, kw, C)`.
 const CHANNELS_LAST: c_int = 1;
 
-/// `CUDNN_DATA_FLOAT`.
-const F32: c_int = 0;
-
-/// `CUDNN_DATA_HALF`.
-const F16: c_int = 2;
+/// The type of values in memory: `CUDNN_DATA_FLOAT`, `_HALF` or `_BFLOAT16`.
+fn kind_of(arithmetic: Arithmetic) -> c_int {
+    match arithmetic {
+        Arithmetic::Single | Arithmetic::Tf32 => 0,
+        Arithmetic::Half => 2,
+        Arithmetic::Bfloat => 9,
+    }
+}
 
 /// `CUDNN_CROSS_CORRELATION`: filters are not flipped.
 const CROSS_CORRELATION: c_int = 1;
@@ -177,18 +180,18 @@ pub(super) struct Descriptor {
 
 impl Descriptor {
     /// Describes images `(B, H, W, C)` of `f32` or `f16` values.
-    pub(super) fn images([b, h, w, c]: [c_int; 4], is_half: bool) -> Result<Self, c_int> {
+    pub(super) fn images([b, h, w, c]: [c_int; 4], arithmetic: Arithmetic) -> Result<Self, c_int> {
         let this = Self::made(create_images, destroy_images)?;
-        let kind = if is_half { F16 } else { F32 };
+        let kind = kind_of(arithmetic);
         // SAFETY: the descriptor was made just above.
         succeeded(unsafe { set_images(this.address, CHANNELS_LAST, kind, b, c, h, w) })?;
         Ok(this)
     }
 
     /// Describes a filter `(K, kh, kw, C)`.
-    pub(super) fn filter([k, h, w, c]: [c_int; 4], is_half: bool) -> Result<Self, c_int> {
+    pub(super) fn filter([k, h, w, c]: [c_int; 4], arithmetic: Arithmetic) -> Result<Self, c_int> {
         let this = Self::made(create_filter, destroy_filter)?;
-        let kind = if is_half { F16 } else { F32 };
+        let kind = kind_of(arithmetic);
         // SAFETY: the descriptor was made just above.
         succeeded(unsafe { set_filter(this.address, kind, CHANNELS_LAST, k, c, h, w) })?;
         Ok(this)
@@ -208,7 +211,7 @@ impl Descriptor {
                 dilation,
                 dilation,
                 CROSS_CORRELATION,
-                F32,
+                kind_of(Arithmetic::Single),
             )
         })?;
         if groups != 1 {

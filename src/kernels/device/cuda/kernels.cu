@@ -4,12 +4,8 @@ KERNEL device_fill(float *values, float value, i64 n) {
     FOR_EACH(i, n) values[i] = value;
 }
 
-KERNEL device_cast_to_half(const float *restrict values, half_t *restrict half, i64 n) {
-    FOR_EACH(i, n) half[i] = float_to_half(values[i]);
-}
-
-KERNEL device_cast_to_float(const half_t *restrict half, float *restrict values, i64 n) {
-    FOR_EACH(i, n) values[i] = half_to_float(half[i]);
+KERNEL device_cast_to_half(const float *restrict values, half_t *restrict half, i64 n, int is_bf16) {
+    FOR_EACH(i, n) half[i] = float_to_half(values[i], is_bf16);
 }
 
 // The sum of what blocks of another kernel left, times a factor; one block.

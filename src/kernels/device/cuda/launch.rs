@@ -12,7 +12,7 @@ use cudarc::driver::{DevicePtr, DevicePtrMut, DeviceSlice};
 use super::call::{self, Pointer};
 use super::context::Context;
 use super::error::check;
-use crate::device::DeviceError;
+use crate::device::{Arithmetic, DeviceError};
 
 /// Default number of threads of a block.
 pub const THREADS: usize = 256;
@@ -119,6 +119,13 @@ impl<T: Into<Value>> Argument<Value> for T {
 impl From<bool> for Value {
     fn from(value: bool) -> Self {
         Self::I32(value.into())
+    }
+}
+
+/// The argument `is_bf16` of kernels with values of 16 bits.
+impl From<Arithmetic> for Value {
+    fn from(value: Arithmetic) -> Self {
+        (value == Arithmetic::Bfloat).into()
     }
 }
 

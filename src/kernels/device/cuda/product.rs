@@ -91,8 +91,8 @@ impl Product {
         self
     }
 
-    /// Computes the product in the arithmetic of this thread's device: `f32`, inputs rounded to TF32, or inputs rounded to
-    /// `f16`; sums are always `f32`.
+    /// Computes the product in the arithmetic of this thread's device: `f32`, inputs rounded to TF32, to
+    /// `f16` or to `bf16`; sums are always `f32`.
     ///
     /// # Errors
     /// Errors of cuBLAS.
@@ -133,7 +133,7 @@ impl Product {
         assert!(c_start + c_len <= c.len(), "C within its slice");
         let context = Context::current()?;
         let c = *c.device_ptr_mut() + (c_start * size_of::<f32>()) as u64;
-        if context.arithmetic() == Arithmetic::Half {
+        if context.arithmetic().is_16_bit() {
             let (a, a_start) = a.half(a_start, a_len)?;
             let (b, b_start) = b.half(b_start, b_len)?;
             assert!(a_start + a_len <= a.len(), "A within its slice");
@@ -179,8 +179,8 @@ impl Product {
 
     /// cuBLAS is column-major: a row-major matrix is the transposed one there, and `Cᵀ = Bᵀ · Aᵀ`.
     fn multiply(self, context: &Context, (a, b): (u64, u64), c: u64) -> Result<(), DeviceError> {
-        /// `CUDA_R_32F`, `CUDA_R_16F`; `CUBLAS_COMPUTE_32F`, `_32F_FAST_TF32`; `CUBLAS_GEMM_DEFAULT`.
-        const TYPES: [c_int; 2] = [0, 2];
+        /// `CUDA_R_32F`, `_16F`, `_16BF`; `CUBLAS_COMPUTE_32F`, `_32F_FAST_TF32`; `CUBLAS_GEMM_DEFAULT`.
+        const TYPES: [c_int; 3] = [0, 2, 14];
         const F32: c_int = 68;
         const TF32: c_int = 77;
         const DEFAULT: c_int = -1;
@@ -188,6 +188,7 @@ impl Product {
             Arithmetic::Single => (TYPES[0], F32),
             Arithmetic::Tf32 => (TYPES[0], TF32),
             Arithmetic::Half => (TYPES[1], F32),
+            Arithmetic::Bfloat => (TYPES[2], F32),
         };
         let row_a = self.row(0, if self.a_is_transposed { self.m } else { self.k });
         let row_b = self.row(1, if self.b_is_transposed { self.k } else { self.n });

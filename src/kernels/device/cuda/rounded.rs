@@ -12,11 +12,11 @@ use crate::device::DeviceError;
 /// The values of one buffer as products read them. Whoever writes to the buffer replaces this by the default, which is empty.
 #[derive(Debug, Default)]
 pub struct Rounded {
-    /// Its values in `f16`.
+    /// Its values in the 16 bits of the device's arithmetic.
     pub half: Kept<(), u16>,
-    /// Its values as cuDNN reads a filter of these rows and padded channels, in `f32` and `f16`.
+    /// Its values as cuDNN reads a filter of these rows and padded channels, in `f32`.
     pub filter: Kept<[usize; 2], f32>,
-    /// The same in `f16`.
+    /// The same in 16 bits.
     pub half_filter: Kept<[usize; 2], u16>,
 }
 
@@ -71,8 +71,8 @@ pub trait Factor {
     /// Address and number of its `f32` values.
     fn single(&self) -> (u64, usize);
 
-    /// `len` of its values from `start` on in `f16`, as an array and the position in it. Values beyond 65,504 become infinite,
-    /// which loss scaling detects.
+    /// `len` of its values from `start` on in 16 bits, as an array and the position in it. In `f16` values beyond 65,504 become
+    /// infinite, which loss scaling detects.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`].
@@ -91,15 +91,21 @@ impl<S: DevicePtr<f32> + DeviceSlice<f32>> Factor for S {
     }
 }
 
-/// `len` values at `address` in `f16`.
+/// `len` values at `address` in the 16 bits of the device's arithmetic.
 ///
 /// # Errors
 /// [`DeviceError::OutOfMemory`].
 pub fn halved(address: u64, len: usize) -> Result<CudaSlice<u16>, DeviceError> {
-    let mut half = Context::current()?.scratch::<u16>(len)?;
+    let context = Context::current()?;
+    let mut half = context.scratch::<u16>(len)?;
     Launch::new("device_cast_to_half")
         .over(len)
-        .args((Value::Pointer(address), &mut half, len))
+        .args((
+            Value::Pointer(address),
+            &mut half,
+            len,
+            context.arithmetic(),
+        ))
         .run()?;
     Ok(half)
 }

@@ -60,7 +60,7 @@ impl Convolution {
     pub(super) fn channels_in_memory(&self, arithmetic: Arithmetic) -> (usize, usize) {
         let (c, k) = self.channels;
         match arithmetic {
-            Arithmetic::Half if self.groups == 1 => (
+            _ if arithmetic.is_16_bit() && self.groups == 1 => (
                 c.next_multiple_of(HALF_CHANNELS),
                 k.next_multiple_of(HALF_CHANNELS),
             ),
@@ -68,11 +68,11 @@ impl Convolution {
         }
     }
 
-    /// Whether cuDNN can take the channels as they are in memory: in `f16` every group has a multiple of eight.
+    /// Whether cuDNN can take the channels as they are in memory: in 16 bits every group has a multiple of eight.
     pub(super) fn is_held_by(&self, arithmetic: Arithmetic) -> bool {
         let (c, k) = self.channels;
         let is_whole = |channels: usize| (channels / self.groups).is_multiple_of(HALF_CHANNELS);
-        self.groups == 1 || arithmetic != Arithmetic::Half || (is_whole(c) && is_whole(k))
+        self.groups == 1 || !arithmetic.is_16_bit() || (is_whole(c) && is_whole(k))
     }
 
     /// Numbers of values of `x`, `w` and `y` in memory, with padded channels.

@@ -269,6 +269,7 @@ fn products_of_all_layouts_are_those_of_the_definition() {
             (Arithmetic::Single, 1e-6),
             (Arithmetic::Tf32, 2e-3),
             (Arithmetic::Half, 2e-3),
+            (Arithmetic::Bfloat, 1.6e-2),
         ] {
             let mut c = c.clone();
             device.set_arithmetic(arithmetic).unwrap();
@@ -277,5 +278,49 @@ fn products_of_all_layouts_are_those_of_the_definition() {
             assert_close(&device.download(&c).unwrap(), &expected, tolerance);
         }
         product.run(&a, &b, &mut c).unwrap();
+    }
+}
+
+#[test]
+fn values_of_16_bits_are_rounded_as_by_pytorch() {
+    // x = torch.tensor([...]); x.half().float(), x.bfloat16().float()
+    let x = vec![
+        1.003_906_3,
+        1.011_718_8,
+        -0.3,
+        3.4e38,
+        1e-40,
+        65_520.0,
+        f32::INFINITY,
+        7.3,
+    ];
+    let (inf, device) = (f32::INFINITY, Cuda::open(0).unwrap());
+    let half = [
+        1.003_906_3,
+        1.011_718_8,
+        -0.300_048_83,
+        inf,
+        0.0,
+        inf,
+        inf,
+        7.300_781_3,
+    ];
+    let bfloat = [
+        1.0,
+        1.015_625,
+        -0.300_781_25,
+        inf,
+        9.183_55e-41,
+        65_536.0,
+        inf,
+        7.312_5,
+    ];
+    for (arithmetic, expected) in [(Arithmetic::Half, half), (Arithmetic::Bfloat, bfloat)] {
+        let [x, one] = [x.clone(), vec![1.0]].map(|values| device.upload(values).unwrap());
+        let mut y = device.spare_buffer(8).unwrap();
+        device.set_arithmetic(arithmetic).unwrap();
+        Product::new(8, 1, 1).run(&x, &one, &mut y).unwrap();
+        device.set_arithmetic(Arithmetic::Single).unwrap();
+        assert_eq!(device.download(&y).unwrap(), expected, "{arithmetic}");
     }
 }

@@ -183,14 +183,14 @@ KERNEL conv2d_filter(const float *restrict weight, float *restrict filter, int c
 }
 
 KERNEL conv2d_filter_half(const float *restrict weight, half_t *restrict filter, int channels, int outputs,
-                          int padded_channels, int padded_outputs, int rows) {
+                          int padded_channels, int padded_outputs, int rows, int is_bf16) {
     SHARED(float, tile, [32 * 33]);
     conv2d_load_weight(weight, tile, channels, outputs, padded_channels, rows);
     int row = blockIdx.x * 32 + threadIdx.x % 32;
     for (int i = threadIdx.x / 32; i < 32; i += 8) {
         int k = blockIdx.y * 32 + i;
         if (k < padded_outputs && row < rows)
-            filter[(i64)k * rows + row] = float_to_half(tile[(threadIdx.x % 32) * 33 + i]);
+            filter[(i64)k * rows + row] = float_to_half(tile[(threadIdx.x % 32) * 33 + i], is_bf16);
     }
 }
 
@@ -219,19 +219,19 @@ KERNEL conv2d_add_filter(const float *restrict grad, float *restrict grad_weight
 }
 
 KERNEL conv2d_add_filter_half(const half_t *restrict grad, float *restrict grad_weight, int channels, int outputs,
-                              int padded_channels, int rows, int adds) {
+                              int padded_channels, int rows, int adds, int is_bf16) {
     SHARED(float, tile, [32 * 33]);
     int row = blockIdx.x * 32 + threadIdx.x % 32;
     for (int i = threadIdx.x / 32; i < 32; i += 8) {
         int k = blockIdx.y * 32 + i;
         tile[i * 33 + threadIdx.x % 32] =
-            k < outputs && row < rows ? half_to_float(grad[(i64)k * rows + row]) : 0.0f;
+            k < outputs && row < rows ? half_to_float(grad[(i64)k * rows + row], is_bf16) : 0.0f;
     }
     conv2d_store_weight(tile, grad_weight, channels, outputs, padded_channels, rows, adds);
 }
 
-// Pixels rounded to `f16`, with zeros for channels from `channels` to `padded`; `n` values of the result.
-KERNEL conv2d_halve(const float *restrict x, half_t *restrict half, i64 n, u32 channels, u32 padded) {
+// Pixels rounded to 16 bits, with zeros for channels from `channels` to `padded`; `n` values of the result.
+KERNEL conv2d_halve(const float *restrict x, half_t *restrict half, i64 n, u32 channels, u32 padded, int is_bf16) {
     u32 step = blockDim.x % padded, pixels = blockDim.x / padded;
     FOR_EACH_TILE(start, n) {
         float values[TILE];
@@ -249,14 +249,14 @@ KERNEL conv2d_halve(const float *restrict x, half_t *restrict half, i64 n, u32 c
         }
         for (int j = 0; j < TILE; j++) {
             i64 i = start + (i64)j * blockDim.x;
-            if (i < n) half[i] = float_to_half(values[j]);
+            if (i < n) half[i] = float_to_half(values[j], is_bf16);
         }
     }
 }
 
 // The inverse, `n` values of the result: with a bias (or null) instead of what stands in `y`, or added to it.
 KERNEL conv2d_widen(const half_t *restrict half, const float *restrict bias, float *restrict y, i64 n, u32 channels,
-                    u32 padded, int adds) {
+                    u32 padded, int adds, int is_bf16) {
     u32 step = blockDim.x % channels, pixels = blockDim.x / channels;
     FOR_EACH_TILE(start, n) {
         float values[TILE];
@@ -264,7 +264,7 @@ KERNEL conv2d_widen(const half_t *restrict half, const float *restrict bias, flo
         i64 pixel = quotient_of(start, channels);
         for (int j = 0; j < TILE; j++) {
             i64 i = start + (i64)j * blockDim.x;
-            values[j] = i < n ? half_to_float(half[pixel * padded + c]) : 0.0f;
+            values[j] = i < n ? half_to_float(half[pixel * padded + c], is_bf16) : 0.0f;
             if (bias) values[j] += bias[c];
             if (adds && i < n) values[j] += y[i];
             pixel += pixels;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use dfdx::tensor::Cuda;
 
 use super::{GroupNormInputs, GroupNormKernel, GroupNormSize};
-use crate::device::cuda::{Launch, scratch};
+use crate::device::cuda::{Launch, arithmetic, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::held::keeps_half;
 use crate::ops::{GradSlots, Result, Var};
@@ -68,7 +68,7 @@ impl GroupNormKernel for Cuda {
         input: &GroupNormInputs<'_, Self>,
         keeps: bool,
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
-        let (size, activation) = (input.size, input.activation);
+        let (size, activation, bits) = (input.size, input.activation, arithmetic()?);
         let (n, grid) = (self.buffer_len(input.x), Grid::new(size));
         let mut y = self.spare_buffer(n)?;
         let kept = &input.x.rounded().half;
@@ -78,7 +78,7 @@ impl GroupNormKernel for Cuda {
         if grid.pieces == 1 {
             let launch = given(grid.launch("group_norm_forward").arg(&**input.x), input);
             let launch = launch.args((half.as_mut(), &mut statistics, &mut y));
-            sized(launch, size).arg(activation).run()?;
+            sized(launch, size).args((activation, bits)).run()?;
         } else {
             let mut moments = scratch::<f32>(2 * grid.groups * grid.pieces)?;
             let launch = grid
@@ -87,7 +87,9 @@ impl GroupNormKernel for Cuda {
             sized(launch, size).arg(grid.piece).run()?;
             let launch = given(grid.launch("group_norm_apply").arg(&**input.x), input);
             let launch = launch.args((half.as_mut(), &moments, &mut statistics, &mut y));
-            sized(launch, size).args((grid.piece, activation)).run()?;
+            sized(launch, size)
+                .args((grid.piece, activation, bits))
+                .run()?;
         }
         if let Some(half) = half {
             kept.set((), Rc::new(half));
@@ -102,7 +104,7 @@ impl GroupNormKernel for Cuda {
         grad_output: Buffer<Self>,
         (x, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
     ) -> Result<Buffer<Self>> {
-        let (size, activation) = (input.size, input.activation);
+        let (size, activation, bits) = (input.size, input.activation, arithmetic()?);
         let (grad_x, accumulate) = slots.target(Some(x))?;
         let grid = Grid::new(size);
         let half = input.x.only_half();
@@ -114,15 +116,19 @@ impl GroupNormKernel for Cuda {
         let mut sums = self.spare_buffer(2 * size.batch * size.channels)?;
         if grid.pieces == 1 {
             let launch = read("group_norm_backward").args((&mut sums, grad_x, accumulate));
-            sized(launch, size).arg(activation).run()?;
+            sized(launch, size).args((activation, bits)).run()?;
             return Ok(sums);
         }
         let mut parts = scratch::<f32>(2 * size.batch * size.channels * grid.pieces)?;
         let launch = read("group_norm_backward_measure").arg(&mut parts);
-        sized(launch, size).args((grid.piece, activation)).run()?;
+        sized(launch, size)
+            .args((grid.piece, activation, bits))
+            .run()?;
         let launch = read("group_norm_backward_apply");
         let launch = launch.args((&parts, &mut sums, grad_x, accumulate));
-        sized(launch, size).args((grid.piece, activation)).run()?;
+        sized(launch, size)
+            .args((grid.piece, activation, bits))
+            .run()?;
         Ok(sums)
     }
 

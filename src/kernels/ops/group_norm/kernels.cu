@@ -59,10 +59,11 @@ DEVICE float group_norm_moments(const float *restrict x, group_norm_share own, i
 
 DEVICE float group_norm_inverse(float squares, float count) { return 1.0f / sqrtf(squares / count + 1e-5f); }
 
-// `y = act((x - mean) * rstd * gamma + beta + shift)` for a thread's values, and x in f16 where `half` is not null.
+// `y = act((x - mean) * rstd * gamma + beta + shift)` for a thread's values, and x in 16 bits where `half` is not null.
 DEVICE void group_norm_write(const float *restrict x, const float *restrict gamma, const float *restrict beta,
                              const float *restrict shift, half_t *restrict half, float *restrict y,
-                             group_norm_share own, int channels, int width, float mean, float rstd, int activation) {
+                             group_norm_share own, int channels, int width, float mean, float rstd, int activation,
+                             int is_bf16) {
     for (int c = own.column; c < width; c += own.columns) {
         float scale = gamma[c] * rstd, offset = shift ? beta[c] + shift[c] : beta[c];
         ROLLED
@@ -76,7 +77,7 @@ DEVICE void group_norm_write(const float *restrict x, const float *restrict gamm
                 int q = p + j * own.lanes;
                 if (q >= own.end) continue;
                 y[(i64)q * channels + c] = activate(activation, (next[j] - mean) * scale + offset);
-                if (half) half[(i64)q * channels + c] = float_to_half(next[j]);
+                if (half) half[(i64)q * channels + c] = float_to_half(next[j], is_bf16);
             }
         }
     }
@@ -86,7 +87,7 @@ DEVICE void group_norm_write(const float *restrict x, const float *restrict gamm
 KERNEL BLOCK_OF(1024)
 group_norm_forward(const float *restrict x, const float *restrict gamma, const float *restrict beta,
                    const float *restrict shift, half_t *restrict half, float *restrict statistics, float *restrict y,
-                   int positions, int channels, int width, int activation) {
+                   int positions, int channels, int width, int activation, int is_bf16) {
     SHARED(float, scratch, [32]);
     group_norm_share own = group_norm_own(positions, width, positions);
     i64 start = group_norm_start(positions, channels, width);
@@ -101,7 +102,7 @@ group_norm_forward(const float *restrict x, const float *restrict gamma, const f
     if (shift) shift += (i64)(blockIdx.x / groups) * channels + c;
     if (half) half += start;
     group_norm_write(x + start, gamma + c, beta + c, shift, half, y + start, own, channels, width, mean, rstd,
-                     activation);
+                     activation, is_bf16);
 }
 
 // For groups in pieces: mean and sum of squares of each piece into `moments`, (batch groups, pieces, 2).
@@ -125,7 +126,7 @@ KERNEL BLOCK_OF(1024)
 group_norm_apply(const float *restrict x, const float *restrict gamma, const float *restrict beta,
                  const float *restrict shift, half_t *restrict half, const float *restrict moments,
                  float *restrict statistics, float *restrict y, int positions, int channels, int width, int piece,
-                 int activation) {
+                 int activation, int is_bf16) {
     SHARED(float, scratch, [32]);
     int groups = channels / width, c = (int)(blockIdx.x % groups) * width, pieces = gridDim.y;
     float count = (float)positions * (float)width, sum = 0.0f, squares = 0.0f;
@@ -147,21 +148,22 @@ group_norm_apply(const float *restrict x, const float *restrict gamma, const flo
     if (shift) shift += (i64)(blockIdx.x / groups) * channels + c;
     if (half) half += start;
     group_norm_write(x + start, gamma + c, beta + c, shift, half, y + start, own, channels, width, mean, rstd,
-                     activation);
+                     activation, is_bf16);
 }
 
-// What backward knows of the group of a block; x is in f16 where `half` is not null.
+// What backward knows of the group of a block; x is in 16 bits where `half` is not null.
 typedef struct {
     const float *x, *dy, *gamma, *beta, *shift;
     const half_t *half;
     float mean, rstd;
-    int channels, width, activation;
+    int channels, width, activation, is_bf16;
 } group_norm_group;
 
 DEVICE group_norm_group group_norm_at(const float *x, const half_t *half, const float *dy, const float *gamma,
                                       const float *beta, const float *shift, const float *statistics, int positions,
-                                      int channels, int width, int activation) {
+                                      int channels, int width, int activation, int is_bf16) {
     group_norm_group at;
+    at.is_bf16 = is_bf16;
     i64 start = group_norm_start(positions, channels, width);
     int groups = channels / width, c = (int)(blockIdx.x % groups) * width;
     at.half = half ? half + start : half;
@@ -172,7 +174,7 @@ DEVICE group_norm_group group_norm_at(const float *x, const half_t *half, const 
     return at;
 }
 
-DEVICE float group_norm_x(group_norm_group at, i64 i) { return at.half ? half_to_float(at.half[i]) : at.x[i]; }
+DEVICE float group_norm_x(group_norm_group at, i64 i) { return at.half ? half_to_float(at.half[i], at.is_bf16) : at.x[i]; }
 
 // With `dz = dy * act'(z)` the sums of dz and of `dz * (x - mean) * rstd` over a thread's positions of channel c.
 DEVICE void group_norm_gradients(group_norm_group at, group_norm_share own, int c, float *plain, float *along) {
@@ -251,13 +253,13 @@ KERNEL BLOCK_OF(1024)
 group_norm_backward(const float *restrict x, const half_t *restrict half, const float *restrict dy,
                     const float *restrict gamma, const float *restrict beta, const float *restrict shift,
                     const float *restrict statistics, float *restrict sums, float *restrict grad_x, int adds, int positions, int channels,
-                    int width, int activation) {
+                    int width, int activation, int is_bf16) {
     SHARED(float, scratch, [32]);
     SHARED(float, plain_scratch, [1024]);
     SHARED(float, along_scratch, [1024]);
     group_norm_share own = group_norm_own(positions, width, positions);
     group_norm_group at =
-        group_norm_at(x, half, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
+        group_norm_at(x, half, dy, gamma, beta, shift, statistics, positions, channels, width, activation, is_bf16);
     float plain_sum = 0.0f, along_sum = 0.0f;
     for (int c = own.column; c < width; c += own.columns) {
         float plain, along;
@@ -280,12 +282,12 @@ group_norm_backward(const float *restrict x, const half_t *restrict half, const 
 KERNEL BLOCK_OF(1024)
 group_norm_backward_measure(const float *restrict x, const half_t *restrict half, const float *restrict dy,
                             const float *restrict gamma, const float *restrict beta, const float *restrict shift,
-                            const float *restrict statistics,         float *restrict parts, int positions, int channels, int width, int piece, int activation) {
+                            const float *restrict statistics,         float *restrict parts, int positions, int channels, int width, int piece, int activation, int is_bf16) {
     SHARED(float, plain_scratch, [1024]);
     SHARED(float, along_scratch, [1024]);
     group_norm_share own = group_norm_own(positions, width, piece);
     group_norm_group at =
-        group_norm_at(x, half, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
+        group_norm_at(x, half, dy, gamma, beta, shift, statistics, positions, channels, width, activation, is_bf16);
     parts += ((i64)blockIdx.x * gridDim.y + blockIdx.y) * 2 * width;
     for (int c = own.column; c < width; c += own.columns) {
         float plain, along;
@@ -302,13 +304,13 @@ KERNEL BLOCK_OF(1024)
 group_norm_backward_apply(const float *restrict x, const half_t *restrict half, const float *restrict dy,
                           const float *restrict gamma, const float *restrict beta, const float *restrict shift,
                           const float *restrict statistics,       const float *restrict parts, float *restrict sums, float *restrict grad_x, int adds,
-                          int positions, int channels, int width, int piece, int activation) {
+                          int positions, int channels, int width, int piece, int activation, int is_bf16) {
     SHARED(float, scratch, [32]);
     SHARED(float, plain_scratch, [1024]);
     SHARED(float, along_scratch, [1024]);
     group_norm_share own = group_norm_own(positions, width, piece);
     group_norm_group at =
-        group_norm_at(x, half, dy, gamma, beta, shift, statistics, positions, channels, width, activation);
+        group_norm_at(x, half, dy, gamma, beta, shift, statistics, positions, channels, width, activation, is_bf16);
     int pieces = gridDim.y;
     float plain_sum = 0.0f, along_sum = 0.0f;
     parts += (i64)blockIdx.x * pieces * 2 * width;

@@ -10,7 +10,7 @@ use dfdx::tensor::Cuda;
 
 use super::{LinearKernel, LinearSize};
 use crate::device::cuda::{Argument, Launch, Product, THREADS, Value, arithmetic, scratch};
-use crate::device::{Arithmetic, Backend, Buffer, DeviceError};
+use crate::device::{Backend, Buffer, DeviceError};
 use crate::ops::gemm::Accumulate;
 use crate::ops::{Activation, Held, Result};
 
@@ -124,17 +124,15 @@ impl LinearKernel for Cuda {
         Ok(None)
     }
 
-    /// In mixed precision also the gradient in `f16`, which the products that follow read.
+    /// In mixed precision also the gradient in 16 bits, which the products that follow read.
     fn bias_backward(
         &self,
         grad: &Held<Self>,
         grad_bias: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let (n, kept) = (self.buffer_len(grad), &grad.rounded().half);
-        let mut half = match arithmetic()? {
-            Arithmetic::Half if kept.is_empty() => Some(scratch::<u16>(n)?),
-            _ => None,
-        };
+        let is_rounded = arithmetic()?.is_16_bit() && kept.is_empty();
+        let mut half = is_rounded.then(|| scratch::<u16>(n)).transpose()?;
         let more = More {
             half: half.as_mut().map_or(Value::NULL, Argument::value),
             ..More::NONE
@@ -148,7 +146,7 @@ impl LinearKernel for Cuda {
 }
 
 /// Additional work of the first launch over a gradient, where arrays are not null: to multiply it by the activation's derivative
-/// at the values `before` it and store the result in `grad`, and to store it in `f16` in `half`.
+/// at the values `before` it and store the result in `grad`, and to store it in 16 bits in `half`.
 #[derive(Debug, Clone, Copy)]
 struct More {
     before: Value,
@@ -238,7 +236,7 @@ impl Sums {
         launch
             .args((values, more.before, more.grad, more.half, to))
             .args((self.rows, self.columns, width, piece, accumulate))
-            .arg(more.activation)
+            .args((more.activation, arithmetic()?))
             .run()
     }
 }

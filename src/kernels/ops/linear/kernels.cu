@@ -108,10 +108,11 @@ KERNEL linear_activation_backward(const float *restrict before, const float *res
 
 // Sums of columns: block (x, y) takes `width` columns of `piece` rows and writes row y of `sums`, or adds to it. A thread
 // stays in its column and takes every `blockDim.x / width`-th row; those sums are added as a tree. Where `before` is not
-// null the values are `values * act'(before)`, which `grad` gets too; `half` gets the values in f16 where it is not null.
+// null the values are `values * act'(before)`, which `grad` gets too; `half` gets the values in 16 bits where it is not null.
 KERNEL BLOCK_OF(1024)
 linear_column_sums(const float *restrict values, const float *restrict before, float *restrict grad,
-                   half_t *restrict half, float *restrict sums, i64 rows, i64 columns, int width, i64 piece, int adds, int activation) {
+                   half_t *restrict half, float *restrict sums, i64 rows, i64 columns, int width, i64 piece, int adds, int activation,
+                   int is_bf16) {
     SHARED(float, scratch, [1024]);
     int lanes = blockDim.x / width, lane = threadIdx.x / width;
     i64 column = (i64)blockIdx.x * width + threadIdx.x % width;
@@ -133,7 +134,7 @@ linear_column_sums(const float *restrict values, const float *restrict before, f
                 if (row + j * lanes < end) {
                     i64 i = (row + j * lanes) * columns + column;
                     grad[i] = next[j];
-                    if (half) half[i] = float_to_half(next[j]);
+                    if (half) half[i] = float_to_half(next[j], is_bf16);
                 }
             }
         }
@@ -145,7 +146,7 @@ linear_column_sums(const float *restrict values, const float *restrict before, f
                 next[j] = row + j * lanes < end ? values[(row + j * lanes) * columns + column] : 0.0f;
             for (int j = 0; j < 8; j++) {
                 sum += next[j];
-                if (half && row + j * lanes < end) half[(row + j * lanes) * columns + column] = float_to_half(next[j]);
+                if (half && row + j * lanes < end) half[(row + j * lanes) * columns + column] = float_to_half(next[j], is_bf16);
             }
         }
     }

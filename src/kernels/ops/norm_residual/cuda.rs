@@ -5,7 +5,7 @@ use std::rc::Rc;
 use dfdx::tensor::Cuda;
 
 use super::{NormResidual, NormResidualKernel};
-use crate::device::cuda::{Launch, scratch};
+use crate::device::cuda::{Launch, arithmetic, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::dropout::Mask;
 use crate::ops::dropout::cuda::counters;
@@ -30,7 +30,7 @@ impl NormResidualKernel for Cuda {
         let mut y = self.spare_buffer(n)?;
         let launch = Launch::new("norm_residual_forward").over(counters(n));
         let launch = launch.args((&h, residual, before.as_mut(), half.as_mut(), &mut y));
-        masked(launch, mask, n).run()?;
+        masked(launch, mask, n).arg(arithmetic()?).run()?;
         let kept = match half {
             Some(half) => Some(Held::of_half(self, Rc::new(half))?),
             None => before.map(Held::new),
@@ -53,7 +53,7 @@ impl NormResidualKernel for Cuda {
         let launch = Launch::new("norm_residual_backward").over(counters(n));
         let launch = launch.args((&**before, half.as_deref(), &grad_output, &mut grad_h));
         let launch = launch.args((grad_residual, accumulate));
-        masked(launch, mask, n).run()?;
+        masked(launch, mask, n).arg(arithmetic()?).run()?;
         drop(grad_output);
         self.group_norm_backward(input, statistics, grad_h, (x, slots))
     }

@@ -1,10 +1,10 @@
 // The end of a residual block beside its group norm. A thread has the four values of one counter of the mask, as in
 // dropout; a threshold of 0 keeps all values.
 
-// `before = drop(h) + residual` where that is kept, in f32 or in f16 (`half`), `y = silu(drop(h) + residual)`.
+// `before = drop(h) + residual` where that is kept, in f32 or in 16 bits (`half`), `y = silu(drop(h) + residual)`.
 KERNEL norm_residual_forward(const float *restrict h, const float *restrict residual, float *restrict before,
                              half_t *restrict half, float *restrict y, u64 key, u32 threshold, float scale,
-                             i64 counters, i64 n) {
+                             i64 counters, i64 n, int is_bf16) {
     FOR_EACH(counter, counters) {
         u32 words[4];
         i64 first = dropout_mask(key, threshold, counter, words);
@@ -17,7 +17,7 @@ KERNEL norm_residual_forward(const float *restrict h, const float *restrict resi
             i64 i = first + 16 * word;
             if (i >= n) continue;
             if (before) before[i] = sums[word];
-            if (half) half[i] = float_to_half(sums[word]);
+            if (half) half[i] = float_to_half(sums[word], is_bf16);
             y[i] = activate(SILU, sums[word]);
         }
     }
@@ -26,14 +26,14 @@ KERNEL norm_residual_forward(const float *restrict h, const float *restrict resi
 // With `dz = grad_output * silu'(before)`: the gradient of h, `drop(dz)`, and that of the residual where it is not null.
 KERNEL norm_residual_backward(const float *restrict before, const half_t *restrict half,
                               const float *restrict grad_output, float *restrict grad_h, float *restrict grad_residual,
-                              int adds, u64 key, u32 threshold, float scale, i64 counters, i64 n) {
+                              int adds, u64 key, u32 threshold, float scale, i64 counters, i64 n, int is_bf16) {
     FOR_EACH(counter, counters) {
         u32 words[4];
         i64 first = dropout_mask(key, threshold, counter, words);
         float dz[4];
         for (int word = 0; word < 4; word++) {
             i64 i = first + 16 * word;
-            float x = i >= n ? 0.0f : half ? half_to_float(half[i]) : before[i];
+            float x = i >= n ? 0.0f : half ? half_to_float(half[i], is_bf16) : before[i];
             dz[word] = i < n ? grad_output[i] * activate_slope(SILU, x) : 0.0f;
         }
         for (int word = 0; word < 4; word++) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { R_32F = 0, R_64F = 1, R_16F = 2 };
+enum { R_32F = 0, R_64F = 1, R_16F = 2, R_16BF = 14 };
 enum { COMPUTE_32F = 68, COMPUTE_64F = 70, COMPUTE_TF32 = 77 };
 
 // Handles that this thread of the host has opened.
@@ -26,7 +26,12 @@ int cublasGetVersion_v2(void *handle, int *version) { return (void)handle, *vers
 static double read_value(const void *values, int type, long long index, int compute) {
     if (type == R_64F) return ((const double *)values)[index];
     if (type == R_16F) return (double)((const _Float16 *)values)[index];
-    float value = ((const float *)values)[index];
+    float value;
+    if (type == R_16BF) {
+        uint32_t bits = (uint32_t)((const uint16_t *)values)[index] << 16;
+        return memcpy(&value, &bits, sizeof bits), value;
+    }
+    value = ((const float *)values)[index];
     if (compute == COMPUTE_TF32) {
         uint32_t bits;
         memcpy(&bits, &value, sizeof bits);
@@ -44,7 +49,7 @@ int cublasGemmStridedBatchedEx(void *handle, int trans_a, int trans_b, int m, in
                                long long stride_c, int batches, int compute, int algorithm) {
     (void)handle, (void)algorithm;
     done++;
-    if (m < 0 || n < 0 || k < 0 || batches < 0 || type_a != type_b || !is_type(type_a) || !is_type(type_c)) return 7;
+    if (m < 0 || n < 0 || k < 0 || batches < 0 || type_a != type_b || !(is_type(type_a) || type_a == R_16BF) || !is_type(type_c)) return 7;
     if (lda < (trans_a ? k : m) || ldb < (trans_b ? n : k) || ldc < m) return 7;
     if (compute != COMPUTE_32F && compute != COMPUTE_TF32 && compute != COMPUTE_64F) return 15;
     int is_double = compute == COMPUTE_64F;

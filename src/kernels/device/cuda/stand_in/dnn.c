@@ -1,6 +1,6 @@
-// cuDNN's convolutions over memory of the host, for tests on machines without a GPU: channels last, `f32` or `f16` values.
+// cuDNN's convolutions over memory of the host, for tests on machines without a GPU: channels last, `f32`, `f16` or `bf16` values.
 //
-// Stricter than cuDNN: every descriptor must be of its kind and set, sizes must agree, and `f16` channels of a group come by eight.
+// Stricter than cuDNN: every descriptor must be of its kind and set, sizes must agree, and channels of 16 bits of a group come by eight.
 // Of the algorithms proposed one alone computes; the others are what a caller must pass over. So that refusals and failures
 // can be tested, kernels of 7 x 7 have no deterministic algorithm, those of 9 x 9 are refused when they are to be
 // computed, those of 11 x 11 fail then, half of the result written, and those of 13 x 13 lack memory.
@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { OK = 0, BAD_PARAM = 2000, WORKSPACE_TOO_SMALL = 2006, NOT_SUPPORTED = 3000, NO_MEMORY = 4004, FAILED = 5000 };
-enum { F32 = 0, F16 = 2, CHANNELS_LAST = 1, CROSS_CORRELATION = 1 };
+enum { F32 = 0, F16 = 2, BF16 = 9, CHANNELS_LAST = 1, CROSS_CORRELATION = 1 };
 enum { DEFAULT_MATH = 0, CONVERTED_MATH = 2, FMA_MATH = 3 };
 enum { IMAGES = 0x1a6e5, FILTER = 0xf117e, MOVES = 0x30e5 };
 enum { RIGHT = 1, WORKSPACE = 1000 };
@@ -56,7 +56,7 @@ int cudnnDestroyConvolutionDescriptor(void *moves) { return release(moves, MOVES
 
 static int set(values_of *values, int kind, int format, int type, int n, int c, int h, int w) {
     if (!values || values->kind != kind || format != CHANNELS_LAST) return BAD_PARAM;
-    if ((type != F32 && type != F16) || n < 1 || c < 1 || h < 1 || w < 1) return BAD_PARAM;
+    if ((type != F32 && type != F16 && type != BF16) || n < 1 || c < 1 || h < 1 || w < 1) return BAD_PARAM;
     *values = (values_of){kind, 1, type, n, c, h, w};
     return OK;
 }
@@ -107,7 +107,7 @@ static int check(const void *handle, const values_of *x, const values_of *w, con
     if (x->c != w->c * moves->groups || y->c % moves->groups) return BAD_PARAM;
     if (y->h != results(x->h, moves->padding_y, w->h, moves->stride_y, moves->dilation_y)) return BAD_PARAM;
     if (y->w != results(x->w, moves->padding_x, w->w, moves->stride_x, moves->dilation_x)) return BAD_PARAM;
-    if (x->type == F16 && (w->c % 8 || y->c / moves->groups % 8 || moves->math == FMA_MATH)) return NOT_SUPPORTED;
+    if (x->type != F32 && (w->c % 8 || y->c / moves->groups % 8 || moves->math == FMA_MATH)) return NOT_SUPPORTED;
     return OK;
 }
 
@@ -124,7 +124,7 @@ static int propose(int code, const values_of *w, const moves_of *moves, int most
         {4, NOT_SUPPORTED, -1.0f, 0, 1, math, {0}},
     };
     // What rounds is nothing to pass over where values are `f16` already.
-    if (w->type == F16) all[3].status = NOT_SUPPORTED;
+    if (w->type != F32) all[3].status = NOT_SUPPORTED;
     memcpy(found, all, sizeof all);
     *count = sizeof all / sizeof *all;
     return OK;
@@ -138,12 +138,29 @@ static int workspace(int code, int algorithm, size_t *bytes) {
 
 static size_t count_of(const values_of *values) { return (size_t)values->n * values->h * values->w * values->c; }
 
+static float of_bf16(uint16_t half) {
+    uint32_t bits = (uint32_t)half << 16;
+    float value;
+    return memcpy(&value, &bits, sizeof value), value;
+}
+
+// The nearest, of two the even one; nothing here is no number.
+static uint16_t to_bf16(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
 static double *wide(const values_of *of, const void *values, int math) {
     size_t count = count_of(of);
     double *own = malloc(count * sizeof *own);
     for (size_t i = 0; i < count; i++) {
         if (of->type == F16) {
             own[i] = (double)((const _Float16 *)values)[i];
+            continue;
+        }
+        if (of->type == BF16) {
+            own[i] = of_bf16(((const uint16_t *)values)[i]);
             continue;
         }
         float value = ((const float *)values)[i];
@@ -164,6 +181,9 @@ static void store(const values_of *of, void *values, const double *sums, float a
         if (of->type == F16) {
             _Float16 *own = values;
             own[i] = (_Float16)(float)(alpha * sums[i] + (beta == 0.0f ? 0.0 : beta * (double)own[i]));
+        } else if (of->type == BF16) {
+            uint16_t *own = values;
+            own[i] = to_bf16((float)(alpha * sums[i] + (beta == 0.0f ? 0.0 : beta * (double)of_bf16(own[i]))));
         } else {
             float *own = values;
             own[i] = (float)(alpha * sums[i] + (beta == 0.0f ? 0.0 : beta * (double)own[i]));

@@ -16,7 +16,6 @@ extern __thread dim threadIdx, blockIdx, blockDim, gridDim;
 extern __thread unsigned char *stand_in_shared;
 extern __thread u64 stand_in_block;
 
-typedef _Float16 half_t;
 #define KERNEL void
 #define BLOCK_OF(threads)
 #define DEVICE static inline
@@ -43,8 +42,23 @@ double stand_in_warp_xor_double(double value, int lane);
 DEVICE float warp_xor(float value, int lane) { return stand_in_warp_xor(value, lane); }
 DEVICE double warp_xor_double(double value, int lane) { return stand_in_warp_xor_double(value, lane); }
 
-DEVICE float half_to_float(half_t value) { return (float)value; }
-DEVICE half_t float_to_half(float value) { return (half_t)value; }
+DEVICE u32 bits_of(float value) {
+    u32 bits;
+    return memcpy(&bits, &value, sizeof bits), bits;
+}
+DEVICE float float_of(u32 bits) {
+    float value;
+    return memcpy(&value, &bits, sizeof value), value;
+}
+DEVICE float f16_to_float(half_t bits) {
+    _Float16 value;
+    return memcpy(&value, &bits, sizeof value), (float)value;
+}
+DEVICE half_t float_to_f16(float value) {
+    _Float16 rounded = (_Float16)value;
+    half_t bits;
+    return memcpy(&bits, &rounded, sizeof bits), bits;
+}
 
 DEVICE float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 DEVICE double rsqrt(double x) { return 1.0 / sqrt(x); }

@@ -1,7 +1,7 @@
 //! Convolution by cuDNN, which needs weights as `(K, kh, kw, C/groups)`: they are transposed before, their gradient after.
 //!
-//! In [`Arithmetic::Half`](crate::device::Arithmetic) factors are rounded to `f16` and zero-padded to a multiple of eight
-//! channels; cuDNN sums in `f32` and writes `f16`; the bias and existing gradients are added in `f32`.
+//! In arithmetic of 16 bits factors are rounded and zero-padded to a multiple of eight channels; cuDNN sums in `f32` and
+//! writes 16 bits; the bias and existing gradients are added in `f32`.
 //!
 //! Each function returns false, with the result untouched, if cuDNN does not support the convolution.
 
@@ -12,7 +12,7 @@ use dfdx::tensor::Cuda;
 
 use super::add_bias;
 use crate::device::cuda::{
-    Argument, Convolution, ConvolutionPlan, Direction, Factor, Launch, scratch,
+    Argument, Convolution, ConvolutionPlan, Direction, Factor, Launch, arithmetic, scratch,
 };
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::ops::{Conv2dSize, Held};
@@ -103,6 +103,7 @@ pub(super) fn backward_weight(
         plan.run::<u16, _, _, _>(&*x, &*grad, &mut filter, false)? && {
             tiled("conv2d_add_filter_half", &filter, grad_weight, &plan, size)
                 .args((c / size.options.groups, rows(&plan, size), adds))
+                .arg(arithmetic()?)
                 .run()?;
             true
         },
@@ -139,7 +140,7 @@ fn filter(
     })
 }
 
-/// The same in `f16`.
+/// The same in 16 bits.
 fn filter_half(
     weight: &Held<Cuda>,
     plan: &ConvolutionPlan,
@@ -150,6 +151,7 @@ fn filter_half(
         let mut filter = scratch(rows * k)?;
         tiled("conv2d_filter_half", &**weight, &mut filter, plan, size)
             .args((plan.channels.0 / size.options.groups, k, rows))
+            .arg(arithmetic()?)
             .run()?;
         Ok(filter)
     })
@@ -170,7 +172,7 @@ fn tiled<A, B>(
         .args((from, to, c, k))
 }
 
-/// `pixels` of `channels` values rounded to `f16`, each padded to `padded` values.
+/// `pixels` of `channels` values rounded to 16 bits, each padded to `padded` values.
 fn halved(
     x: &Held<Cuda>,
     pixels: usize,
@@ -184,19 +186,19 @@ fn halved(
     let mut half = scratch(n)?;
     Launch::new("conv2d_halve")
         .over_tiles(n)
-        .args((&**x, &mut half, n, channels, padded))
+        .args((&**x, &mut half, n, channels, padded, arithmetic()?))
         .run()?;
     Ok(Rc::new(half))
 }
 
-/// Values that were kept in `f16` only, in `f32`.
+/// Values that were kept in 16 bits only, in `f32`.
 pub(super) fn widened(device: &Cuda, half: &CudaSlice<u16>) -> Result<Buffer<Cuda>, DeviceError> {
     let mut values = device.spare_buffer(half.len())?;
     widen(half, None, &mut values, (1, 1), false)?;
     Ok(values)
 }
 
-/// Writes `f16` values plus a bias to `y`, or adds them to it.
+/// Writes values of 16 bits plus a bias to `y`, or adds them to it.
 fn widen(
     half: &CudaSlice<u16>,
     bias: Option<&Buffer<Cuda>>,
@@ -207,7 +209,7 @@ fn widen(
     let n = half.len() / padded * channels;
     Launch::new("conv2d_widen")
         .over_tiles(n)
-        .args((half, bias, y, n, channels, padded, adds))
+        .args((half, bias, y, n, channels, padded, adds, arithmetic()?))
         .run()
 }
 
