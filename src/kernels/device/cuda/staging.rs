@@ -25,19 +25,33 @@ const NON_BLOCKING: c_uint = 1;
 /// The default stream.
 const DEFAULT: Pointer = std::ptr::null_mut();
 
-/// Staging buffers that take turns: the most uploads in flight.
+/// Staging buffers of batches that take turns: the most of them in flight.
 const PLACES: usize = 8;
+
+/// Most bytes of a small upload: labels, times, tables, single numbers. A step has several, which must not take the turns of
+/// batches: the host waits for the device where all buffers are in flight.
+const SMALL: usize = 4 << 10;
+
+/// Staging buffers of small uploads.
+const SMALL_PLACES: usize = 64;
 
 /// Fewest bytes for the second stream: the bus takes 10 µs for them, and the additional calls take as long.
 const BESIDE: usize = 256 << 10;
 
-/// Pinned staging buffers, used in turn.
+/// Pinned staging buffers.
 #[derive(Debug, Default)]
 pub(super) struct Staging {
-    places: Vec<Place>,
-    next: usize,
+    small: Ring<SMALL_PLACES>,
+    large: Ring<PLACES>,
     /// The stream for copies, once it was needed.
     beside: Option<Queue>,
+}
+
+/// Staging buffers, used in turn.
+#[derive(Debug, Default)]
+struct Ring<const PLACES: usize> {
+    places: Vec<Place>,
+    next: usize,
 }
 
 #[derive(Debug)]
@@ -70,8 +84,11 @@ impl Staging {
         if bytes == 0 {
             return Ok(());
         }
-        let index = self.free_place(bytes)?;
-        let place = &mut self.places[index];
+        let place = if bytes <= SMALL {
+            self.small.free_place(SMALL)?
+        } else {
+            self.large.free_place(bytes)?
+        };
         // SAFETY: the buffer is large enough and nothing reads it any more.
         unsafe {
             std::ptr::copy_nonoverlapping(values.as_ptr().cast::<u8>(), place.memory.cast(), bytes);
@@ -87,14 +104,16 @@ impl Staging {
         // SAFETY: as above.
         unsafe { place.copy_beside(address, bytes, queue) }
     }
+}
 
+impl<const PLACES: usize> Ring<PLACES> {
     /// The next buffer, at least `bytes` long, after the device has copied its last content.
-    fn free_place(&mut self, bytes: usize) -> Result<usize, DeviceError> {
+    fn free_place(&mut self, bytes: usize) -> Result<&mut Place, DeviceError> {
         let index = self.next % PLACES;
         self.next += 1;
         if self.places.len() <= index {
             self.places.push(Place::new(bytes)?);
-            return Ok(index);
+            return Ok(&mut self.places[index]);
         }
         let place = &mut self.places[index];
         wait(place.copied)?;
@@ -102,7 +121,7 @@ impl Staging {
             wait(place.read)?;
             *place = Place::new(bytes)?;
         }
-        Ok(index)
+        Ok(place)
     }
 }
 
@@ -253,8 +272,8 @@ mod tests {
         let values = |turn: usize, len: usize| -> Vec<f32> {
             (0..len).map(|i| (turn * 1000 + i % 977) as f32).collect()
         };
-        // Every buffer takes each size once, smaller and larger than the one before.
-        let turns: Vec<usize> = (0..PLACES * sizes.len()).collect();
+        // Every buffer takes several sizes, smaller and larger than the one before.
+        let turns: Vec<usize> = (0..2 * SMALL_PLACES * sizes.len()).collect();
         let len = |turn: usize| sizes[turn % sizes.len()];
         let sent: Vec<_> = turns
             .iter()

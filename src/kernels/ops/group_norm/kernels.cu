@@ -174,7 +174,9 @@ DEVICE group_norm_group group_norm_at(const float *x, const half_t *half, const 
     return at;
 }
 
-DEVICE float group_norm_x(group_norm_group at, i64 i) { return at.half ? half_to_float(at.half[i], at.is_bf16) : at.x[i]; }
+DEVICE float group_norm_x(group_norm_group at, i64 i) {
+    return at.half ? half_to_float(at.half[i], at.is_bf16) : at.x[i];
+}
 
 // With `dz = dy * act'(z)` the sums of dz and of `dz * (x - mean) * rstd` over a thread's positions of channel c.
 DEVICE void group_norm_gradients(group_norm_group at, group_norm_share own, int c, float *plain, float *along) {
@@ -252,8 +254,8 @@ DEVICE i64 group_norm_sum_place(int channels, int width, int c) {
 KERNEL BLOCK_OF(1024)
 group_norm_backward(const float *restrict x, const half_t *restrict half, const float *restrict dy,
                     const float *restrict gamma, const float *restrict beta, const float *restrict shift,
-                    const float *restrict statistics, float *restrict sums, float *restrict grad_x, int adds, int positions, int channels,
-                    int width, int activation, int is_bf16) {
+                    const float *restrict statistics, float *restrict sums, float *restrict grad_x, int adds,
+                    int positions, int channels, int width, int activation, int is_bf16) {
     SHARED(float, scratch, [32]);
     SHARED(float, plain_scratch, [1024]);
     SHARED(float, along_scratch, [1024]);
@@ -282,7 +284,8 @@ group_norm_backward(const float *restrict x, const half_t *restrict half, const 
 KERNEL BLOCK_OF(1024)
 group_norm_backward_measure(const float *restrict x, const half_t *restrict half, const float *restrict dy,
                             const float *restrict gamma, const float *restrict beta, const float *restrict shift,
-                            const float *restrict statistics,         float *restrict parts, int positions, int channels, int width, int piece, int activation, int is_bf16) {
+                            const float *restrict statistics, float *restrict parts, int positions, int channels,
+                            int width, int piece, int activation, int is_bf16) {
     SHARED(float, plain_scratch, [1024]);
     SHARED(float, along_scratch, [1024]);
     group_norm_share own = group_norm_own(positions, width, piece);
@@ -303,8 +306,9 @@ group_norm_backward_measure(const float *restrict x, const half_t *restrict half
 KERNEL BLOCK_OF(1024)
 group_norm_backward_apply(const float *restrict x, const half_t *restrict half, const float *restrict dy,
                           const float *restrict gamma, const float *restrict beta, const float *restrict shift,
-                          const float *restrict statistics,       const float *restrict parts, float *restrict sums, float *restrict grad_x, int adds,
-                          int positions, int channels, int width, int piece, int activation, int is_bf16) {
+                          const float *restrict statistics, const float *restrict parts, float *restrict sums,
+                          float *restrict grad_x, int adds, int positions, int channels, int width, int piece,
+                          int activation, int is_bf16) {
     SHARED(float, scratch, [32]);
     SHARED(float, plain_scratch, [1024]);
     SHARED(float, along_scratch, [1024]);

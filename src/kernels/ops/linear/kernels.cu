@@ -111,8 +111,8 @@ KERNEL linear_activation_backward(const float *restrict before, const float *res
 // null the values are `values * act'(before)`, which `grad` gets too; `half` gets the values in 16 bits where it is not null.
 KERNEL BLOCK_OF(1024)
 linear_column_sums(const float *restrict values, const float *restrict before, float *restrict grad,
-                   half_t *restrict half, float *restrict sums, i64 rows, i64 columns, int width, i64 piece, int adds, int activation,
-                   int is_bf16) {
+                   half_t *restrict half, float *restrict sums, i64 rows, i64 columns, int width, i64 piece, int adds,
+                   int activation, int is_bf16) {
     SHARED(float, scratch, [1024]);
     int lanes = blockDim.x / width, lane = threadIdx.x / width;
     i64 column = (i64)blockIdx.x * width + threadIdx.x % width;
@@ -146,7 +146,8 @@ linear_column_sums(const float *restrict values, const float *restrict before, f
                 next[j] = row + j * lanes < end ? values[(row + j * lanes) * columns + column] : 0.0f;
             for (int j = 0; j < 8; j++) {
                 sum += next[j];
-                if (half && row + j * lanes < end) half[(row + j * lanes) * columns + column] = float_to_half(next[j], is_bf16);
+                if (half && row + j * lanes < end)
+                    half[(row + j * lanes) * columns + column] = float_to_half(next[j], is_bf16);
             }
         }
     }

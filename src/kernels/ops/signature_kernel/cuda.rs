@@ -7,7 +7,7 @@ use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cuda;
 
 use super::{KernelLoss, PathKernelKernel};
-use crate::device::cuda::{Launch, scratch};
+use crate::device::cuda::{Launch, memory, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 use crate::ops::path_batch::{generated, kept_on_device};
@@ -18,8 +18,9 @@ const MOST_THREADS: usize = 800;
 /// Largest number of blocks at a time: eight per multiprocessor of an H200, the limit by registers.
 const MOST_BLOCKS: usize = 1056;
 
-/// Bytes of scratch memory for all blocks, unless one block alone needs more.
-const WORK: usize = 256 << 20;
+/// Most bytes of scratch memory for all blocks, unless one block alone needs more: a block for each multiprocessor of an H200
+/// at 50 points and order 4; at most an eighth of the device's memory.
+const WORK: usize = 2 << 30;
 
 /// The pairs of a batch in the kernels' numbering, and the size of their grids.
 struct Pairs {
@@ -116,13 +117,14 @@ impl Pairs {
         let threads = self.threads();
         let blocks = self.count().clamp(1, MOST_BLOCKS);
         let mut values = scratch(self.count())?;
-        let mut borders = scratch::<f64>(blocks * self.cells())?;
+        let area = self.cells() + self.points * self.points;
+        let mut work = scratch::<f64>(blocks * area)?;
         let launch = Launch::new("signature_kernel_values")
             .blocks(blocks)
             .threads(threads)
             .shared(2 * threads * size_of::<f64>())
-            .args((&self.paths, &*self.real, &mut borders, &mut values));
-        self.sizes(launch).run()?;
+            .args((&self.paths, &*self.real, &mut work, &mut values));
+        self.sizes(launch).arg(area).run()?;
         Ok(values)
     }
 
@@ -130,8 +132,10 @@ impl Pairs {
     fn slopes(&self) -> Result<CudaSlice<f64>> {
         let (threads, cells) = (self.threads(), self.cells());
         let grid = cells.div_ceil(threads) * (cells + threads - 1) * threads;
-        let area = 2 * cells + grid + cells * (self.points - 1) + self.points * self.points;
-        let fits = (WORK / size_of::<f64>() / area).clamp(1, MOST_BLOCKS);
+        let area = 2 * cells + grid + cells * (self.points - 1) + 2 * self.points * self.points;
+        let (_, total) = memory()?;
+        let work = WORK.min(usize::try_from(total / 8).unwrap_or(WORK));
+        let fits = (work / size_of::<f64>() / area).clamp(1, MOST_BLOCKS);
         let blocks = self.count().clamp(1, fits);
         let mut work = scratch::<f64>(blocks * area)?;
         let mut slopes = scratch(self.count() * 2 * self.points)?;

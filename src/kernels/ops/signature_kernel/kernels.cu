@@ -47,10 +47,21 @@ DEVICE double signature_kernel_static(const double *x, const double *y, double s
     return exp((t * t + v * v) * scale);
 }
 
-// Goes on to the block whose columns end, or begin when `step` is -1, at the point `y`; `x` is the row's piece.
-DEVICE void signature_kernel_enter(signature_kernel_block *block, const double *x, const double *y, int step,
+// The static kernel of all points of two paths, `(points, points)`: a row of the refined grid has the points of its piece,
+// so that 2^order rows would compute the same.
+DEVICE void signature_kernel_table(const double *x, const double *y, signature_kernel_size size, double *table) {
+    int points = size.pieces + 1;
+    FOR_EACH_IN_BLOCK(i, (i64)points * points) {
+        table[i] = signature_kernel_static(x + 2 * (i / points), y + 2 * (i % points), size.scale);
+    }
+    block_wait();
+}
+
+// Goes on to the block whose columns end, or begin when `step` is -1, at a point of the second path; `kernels` are the values
+// of the static kernel there, of the row's piece.
+DEVICE void signature_kernel_enter(signature_kernel_block *block, const double *kernels, int step,
                                    signature_kernel_size size) {
-    double upper = signature_kernel_static(x, y, size.scale), lower = signature_kernel_static(x + 2, y, size.scale);
+    double upper = kernels[0], lower = kernels[size.pieces + 1];
     double increment = (lower - block->lower) + (block->upper - upper);
     double share = 1.0 / (double)(1 << size.order);
     block->g = (step > 0 ? increment : -increment) * (share * share);
@@ -61,24 +72,24 @@ DEVICE void signature_kernel_enter(signature_kernel_block *block, const double *
     block->lower = lower;
 }
 
-// The last corner of the Goursat problem; only the thread of the last row has it. `border` holds a row where there
+// The last corner of the Goursat problem; only the thread of the last row has it. `table` is the static kernel, `border` holds a row where there
 // is more than one band, `edges` for two numbers of each thread; `grid`, if not null, gets all values, diagonal by diagonal.
-DEVICE double signature_kernel_solve(const double *x, const double *y, signature_kernel_size size, double *border,
-                                     double *edges, double *grid) {
+DEVICE double signature_kernel_solve(const double *table, signature_kernel_size size, double *border, double *edges,
+                                     double *grid) {
     int thread = (int)threadIdx.x, threads = (int)blockDim.x, mask = (1 << size.order) - 1;
     double west = 1.0;
     for (int top = 0; top < size.cells; top += threads) {
         int rows = min(threads, size.cells - top), steps = size.cells + rows - 1;
-        const double *piece = x + 2 * ((top + min(thread, rows - 1)) >> size.order);
+        const double *kernels = table + (i64)((top + min(thread, rows - 1)) >> size.order) * (size.pieces + 1);
         signature_kernel_block block = {0.0, 1.0, 1.0, 0.0, 0.0};
-        block.upper = signature_kernel_static(piece, y, size.scale);
-        block.lower = signature_kernel_static(piece + 2, y, size.scale);
+        block.upper = kernels[0];
+        block.lower = kernels[size.pieces + 1];
         double diagonal = 1.0, last = 1.0;
         for (int step = 0; step < steps; step++) {
             int column = step - thread;
             if (thread < rows && column >= 0 && column < size.cells) {
                 if ((column & mask) == 0)
-                    signature_kernel_enter(&block, piece, y + 2 * ((column >> size.order) + 1), 1, size);
+                    signature_kernel_enter(&block, kernels + (column >> size.order) + 1, 1, size);
                 double north = 1.0;
                 if (thread > 0) north = edges[(step + 1) % 2 * threads + thread - 1];
                 else if (top > 0) north = border[column];
@@ -113,8 +124,8 @@ DEVICE double signature_kernel_above(const double *grid, int top, int cells, int
 // The slopes of `seed` times the last corner by the increments, of every row of cells `(cells, pieces)`. With A the slope
 // by a cell's value, A[i,j] = e[i,j+1] + e[i+1,j] - c[i+1,j+1], where e = u A and c = v A are what a cell hands on. `border`
 // holds two rows where there is more than one band, `edges` for four numbers of each thread.
-DEVICE void signature_kernel_adjoint(const double *x, const double *y, signature_kernel_size size, double seed,
-                                     double *border, double *edges, const double *grid, double *slopes) {
+DEVICE void signature_kernel_adjoint(const double *table, signature_kernel_size size, double seed, double *border,
+                                     double *edges, const double *grid, double *slopes) {
     int thread = (int)threadIdx.x, threads = (int)blockDim.x, mask = (1 << size.order) - 1;
     double share = 1.0 / (double)(1 << size.order);
     int bands = (size.cells + threads - 1) / threads;
@@ -122,10 +133,10 @@ DEVICE void signature_kernel_adjoint(const double *x, const double *y, signature
         int top = band * threads, rows = min(threads, size.cells - top);
         const double *own = grid + (i64)band * (size.cells + threads - 1) * threads;
         int row = top + min(thread, rows - 1);
-        const double *piece = x + 2 * (row >> size.order), *end = y + 2 * size.pieces;
+        const double *kernels = table + (i64)(row >> size.order) * (size.pieces + 1);
         signature_kernel_block block = {0.0, 1.0, 1.0, 0.0, 0.0};
-        block.upper = signature_kernel_static(piece, end, size.scale);
-        block.lower = signature_kernel_static(piece + 2, end, size.scale);
+        block.upper = kernels[size.pieces];
+        block.lower = kernels[2 * size.pieces + 1];
         double east = 0.0, corner = 0.0, sides = 0.0, corners = 0.0, north = 1.0, west = 1.0, diagonal = 1.0;
         if (thread < rows) {
             north = signature_kernel_above(own, top, size.cells, size.cells - 1);
@@ -139,7 +150,7 @@ DEVICE void signature_kernel_adjoint(const double *x, const double *y, signature
                 double west_next = signature_kernel_at(own, thread, column - 2);
                 double diagonal_next = signature_kernel_above(own, top, size.cells, column - 2);
                 if ((column & mask) == mask)
-                    signature_kernel_enter(&block, piece, y + 2 * (column >> size.order), -1, size);
+                    signature_kernel_enter(&block, kernels + (column >> size.order), -1, size);
                 double south = 0.0, corner_next = 0.0;
                 if (thread < rows - 1) {
                     south = edges[(step + 1) % 2 * 2 * threads + thread + 1];
@@ -179,8 +190,8 @@ DEVICE void signature_kernel_adjoint(const double *x, const double *y, signature
 
 // Slopes by the values of the paths' points from those by the increments: each value of the static kernel is part of four
 // increments. `terms` holds `(points, points)`; `slopes` is that of single rows of cells.
-DEVICE void signature_kernel_points(const double *x, const double *y, signature_kernel_size size, double *slopes,
-                                    double *terms, double *dx, double *dy) {
+DEVICE void signature_kernel_points(const double *x, const double *y, const double *table, signature_kernel_size size,
+                                    double *slopes, double *terms, double *dx, double *dy) {
     int n = size.pieces, side = 1 << size.order, points = n + 1, lane = (int)threadIdx.x % 32;
     // Sums over the rows of a block, into its first row.
     FOR_EACH_IN_BLOCK(i, (i64)n * n) {
@@ -198,7 +209,7 @@ DEVICE void signature_kernel_points(const double *x, const double *y, signature_
             if (p < n && q > 0) slope -= below[q - 1];
             if (p > 0 && q < n) slope -= above[q];
             if (p > 0 && q > 0) slope += above[q - 1];
-            double kernel = signature_kernel_static(x + 2 * p, y + 2 * q, size.scale);
+            double kernel = table[(i64)p * points + q];
             double term = 2.0 * size.scale * kernel * slope * (x[2 * p + 1] - y[2 * q + 1]);
             terms[(i64)p * points + q] = term;
             sum += term;
@@ -215,18 +226,19 @@ DEVICE void signature_kernel_points(const double *x, const double *y, signature_
     }
 }
 
-// The kernel of every pair. `borders` has a row for every block of the launch.
+// The kernel of every pair. `work` has `area` numbers for every block of the launch: a border, and the static kernel.
 KERNEL BLOCK_OF(800)
-signature_kernel_values(const double *restrict generated, const double *restrict real, double *borders,
-                        double *restrict values, int b, int r, int points, int order, double scale) {
+signature_kernel_values(const double *restrict generated, const double *restrict real, double *work,
+                        double *restrict values, int b, int r, int points, int order, double scale, i64 area) {
     SHARED_DYNAMIC(double, edges);
     signature_kernel_size size = signature_kernel_sizes(points, order, scale);
     i64 pairs = (i64)b * (b - 1) / 2 + (i64)b * r, first, second;
     for (i64 pair = blockIdx.x; pair < pairs; pair += gridDim.x) {
         const double *others = signature_kernel_pair(pair, b, r, &first, &second) ? generated : real;
         const double *x = generated + first * 2 * points, *y = others + second * 2 * points;
-        double *border = borders + (i64)blockIdx.x * size.cells;
-        double value = signature_kernel_solve(x, y, size, border, edges, 0);
+        double *border = work + blockIdx.x * area, *table = border + size.cells;
+        signature_kernel_table(x, y, size, table);
+        double value = signature_kernel_solve(table, size, border, edges, 0);
         if ((int)threadIdx.x == (size.cells - 1) % (int)blockDim.x) values[pair] = value;
         block_wait();
     }
@@ -245,7 +257,7 @@ KERNEL signature_kernel_loss(const double *restrict values, float *restrict loss
 
 // Of every pair the slopes of the loss by the values of the first path's points, and of the second's where it is generated
 // too: `(pairs, 2, points)`. `work` has `area` numbers for every block of the launch: two borders, the grid, the slopes by
-// rows of cells, and the terms of points.
+// rows of cells, the terms of points, and the static kernel.
 KERNEL BLOCK_OF(800)
 signature_kernel_slopes(const double *restrict generated, const double *restrict real, double *work,
                         double *restrict slopes, int b, int r, int points, int order, double scale, double own_weight,
@@ -256,16 +268,17 @@ signature_kernel_slopes(const double *restrict generated, const double *restrict
     int bands = (size.cells + (int)blockDim.x - 1) / (int)blockDim.x;
     double *border = work + blockIdx.x * area, *grid = border + 2 * (i64)size.cells;
     double *rows = grid + (i64)bands * (size.cells + (int)blockDim.x - 1) * blockDim.x;
-    double *terms = rows + (i64)size.cells * size.pieces;
+    double *terms = rows + (i64)size.cells * size.pieces, *table = terms + (i64)points * points;
     for (i64 pair = blockIdx.x; pair < pairs; pair += gridDim.x) {
         int own = signature_kernel_pair(pair, b, r, &first, &second);
         const double *x = generated + first * 2 * points, *y = (own ? generated : real) + second * 2 * points;
-        signature_kernel_solve(x, y, size, border, edges, grid);
+        signature_kernel_table(x, y, size, table);
+        signature_kernel_solve(table, size, border, edges, grid);
         block_wait();
-        signature_kernel_adjoint(x, y, size, own ? own_weight : cross_weight, border, edges, grid, rows);
+        signature_kernel_adjoint(table, size, own ? own_weight : cross_weight, border, edges, grid, rows);
         block_wait();
         double *dx = slopes + pair * 2 * points;
-        signature_kernel_points(x, y, size, rows, terms, dx, own ? dx + points : 0);
+        signature_kernel_points(x, y, table, size, rows, terms, dx, own ? dx + points : 0);
         block_wait();
     }
 }
