@@ -11,10 +11,13 @@ use fieldtrial::event::NO_THREAD;
 fn main() -> ExitCode {
     os::keep_whole_stacks();
     let print = panic::take_hook();
-    panic::set_hook(Box::new(move |info| {
-        if !info.payload_as_str().is_some_and(cli::is_refused_thread) {
-            print(info);
-        }
+    panic::set_hook(Box::new(move |info| match info.payload_as_str() {
+        Some(message) if cli::is_stillborn(message) => os::end_at_once(
+            cli::exit_code::FAILED.into(),
+            format_args!("error: {NO_THREAD}\n"),
+        ),
+        Some(message) if cli::is_refused_thread(message) => {}
+        _ => print(info),
     }));
     panic::catch_unwind(cli::run).unwrap_or_else(|payload| {
         let message = payload.downcast_ref::<String>();

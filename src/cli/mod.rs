@@ -192,7 +192,12 @@ pub fn run() -> ExitCode {
 
 /// Whether a panic's message says that the operating system refused to start a thread: a limit of the machine, no bug.
 pub fn is_refused_thread(message: &str) -> bool {
-    message.contains("kind: WouldBlock") && message.contains("code: 11")
+    (message.contains("kind: WouldBlock") && message.contains("code: 11")) || is_stillborn(message)
+}
+
+/// Whether a panic's message says that a new thread could not begin. Such a panic is in no function that could catch it.
+pub fn is_stillborn(message: &str) -> bool {
+    message.starts_with("failed to allocate an alternative stack")
 }
 
 /// Lets a write beyond the limit of a file's size (`ulimit -f`) fail like one to a full disk, where the system would kill

@@ -29,8 +29,8 @@ const LONGEST: u64 = 64 << 20;
 /// How long a page may take.
 const TIME: Duration = Duration::from_mins(1);
 
-/// Signal of a process that aborted, as Rust's runtime does when an allocation fails.
-const SIGABRT: i32 = 6;
+/// Exit code of a process whose memory did not suffice (`base::allocator`); the child ends with it for nothing else.
+const NO_MEMORY: i32 = 1;
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
@@ -139,8 +139,7 @@ fn listen(child: &mut Child, context: Vec<u8>) -> mpsc::Receiver<Vec<u8>> {
 }
 
 fn end(status: ExitStatus) -> String {
-    #[cfg(unix)]
-    if std::os::unix::process::ExitStatusExt::signal(&status) == Some(SIGABRT) {
+    if status.code() == Some(NO_MEMORY) {
         return format!("needs more than {} of memory", human_bytes(PAGE_MEMORY));
     }
     format!("cannot be rendered: the process ended with {status}")
@@ -160,7 +159,7 @@ mod tests {
     fn whatever_the_child_does_its_parent_has_a_sentence() {
         let long = Duration::from_hours(1);
         for (script, reason) in [
-            ("kill -ABRT $$", "needs more than 1.00 GiB of memory"),
+            ("exit 1", "needs more than 1.00 GiB of memory"),
             (
                 "exit 70",
                 "cannot be rendered: the process ended with exit status: 70",

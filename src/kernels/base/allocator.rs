@@ -2,10 +2,15 @@
 //!
 //! The system's large blocks begin 16 bytes into a cache line, so every 64-byte vector load from a `Vec` crosses two lines
 //! (docs/adr/0016). A large block here is a larger system block with up to one line of padding in front.
+//!
+//! Where the system has no more memory the program ends with a sentence and exit code 1; by default it would end by a signal,
+//! which looks like a crash.
 #![expect(unsafe_code, reason = "an allocator hands out raw memory")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr;
+
+use super::os;
 
 /// Bytes of a cache line, and of the widest vector register.
 const LINE: usize = 64;
@@ -64,6 +69,17 @@ unsafe fn left(line: *mut u8) -> usize {
     }
 }
 
+/// The block; where there is none, the program ends. The parent of a worker knows the sentence.
+fn or_end(block: *mut u8, bytes: usize) -> *mut u8 {
+    if block.is_null() {
+        os::end_at_once(
+            1,
+            format_args!("error: memory allocation of {bytes} bytes failed\n"),
+        );
+    }
+    block
+}
+
 // SAFETY: blocks come from `System`, with the requested layout or with that of `around`, one line longer, of which the
 // caller gets the at least `layout.size()` bytes from `first_line` on, aligned to `LINE`, at least `layout.align()`.
 // `around` sees the same layout when a block is freed or resized as when it was allocated, so each block returns to `System`
@@ -71,22 +87,24 @@ unsafe fn left(line: *mut u8) -> usize {
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the size is not zero: the caller promises it for `layout`, and `around` only adds.
-        unsafe {
+        let block = unsafe {
             match around(layout) {
                 Some(whole) => first_line(System.alloc(whole)),
                 None => System.alloc(layout),
             }
-        }
+        };
+        or_end(block, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as in `alloc`; the padding that is written to is not the caller's.
-        unsafe {
+        let block = unsafe {
             match around(layout) {
                 Some(whole) => first_line(System.alloc_zeroed(whole)),
                 None => System.alloc_zeroed(layout),
             }
-        }
+        };
+        or_end(block, layout.size())
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
@@ -105,13 +123,10 @@ unsafe impl GlobalAlloc for Allocator {
         unsafe {
             let wanted = Layout::from_size_align_unchecked(size, layout.align());
             match (around(layout), around(wanted)) {
-                (None, None) => System.realloc(block, layout, size),
+                (None, None) => or_end(System.realloc(block, layout, size), size),
                 (Some(whole), Some(new)) => {
                     let before = left(block);
-                    let moved = System.realloc(block.sub(before), whole, new.size());
-                    if moved.is_null() {
-                        return moved;
-                    }
+                    let moved = or_end(System.realloc(block.sub(before), whole, new.size()), size);
                     // The values have kept their offset in the block, but the first line's offset may differ.
                     let values = moved.add(before);
                     let first = moved.add(to_line(moved));
@@ -122,10 +137,8 @@ unsafe impl GlobalAlloc for Allocator {
                 }
                 _ => {
                     let new = self.alloc(wanted);
-                    if !new.is_null() {
-                        ptr::copy_nonoverlapping(block, new, layout.size().min(size));
-                        self.dealloc(block, layout);
-                    }
+                    ptr::copy_nonoverlapping(block, new, layout.size().min(size));
+                    self.dealloc(block, layout);
                     new
                 }
             }

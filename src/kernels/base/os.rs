@@ -7,7 +7,8 @@
     reason = "the one file for calls into the operating system"
 )]
 
-use std::io;
+use std::fmt;
+use std::io::{self, Write};
 #[cfg(unix)]
 use std::os::fd::AsFd;
 use std::process::{Child, Command};
@@ -71,6 +72,17 @@ pub fn exit_at_once(code: i32) -> ! {
     }
     #[cfg(not(unix))]
     std::process::exit(code)
+}
+
+/// As [`exit_at_once`], after a message on standard error; of a long one only the beginning. It allocates nothing.
+pub fn end_at_once(code: i32, message: fmt::Arguments<'_>) -> ! {
+    let mut text = [0; 256];
+    let mut rest = &mut text[..];
+    let _ = rest.write_fmt(message);
+    let len = 256 - rest.len();
+    // The stream has no buffer, and nothing more can be done where it is closed.
+    let _ = io::stderr().write_all(&text[..len]);
+    exit_at_once(code)
 }
 
 /// Kills a child that leads a process group, and all processes of the group, at once (SIGKILL).
