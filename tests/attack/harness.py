@@ -227,9 +227,13 @@ def processes(marker):
 def children(pid):
     """IDs of the children that any thread of a process has started, from `/proc`."""
     found = []
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+    try:
+        tasks = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return found
+    for task in tasks:
         try:
-            found += [int(child) for child in path.read_text().split()]
+            found += [int(child) for child in Path(f"/proc/{pid}/task/{task}/children").read_text().split()]
         except OSError:
             pass
     return found

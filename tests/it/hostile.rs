@@ -185,40 +185,14 @@ fn a_small_stack_of_threads_is_ignored() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
-fn with_however_little_memory_the_program_ends_by_itself() {
-    let project = project();
-    let limited = |kibibytes: usize, arguments: &str| {
-        let script = format!(
-            "ulimit -v {kibibytes}; exec '{}' {arguments}",
-            env!("CARGO_BIN_EXE_fieldtrial")
-        );
-        let output = Command::new("bash")
-            .args(["-c", &script])
-            .current_dir(project.path(""))
-            .output()
-            .expect("bash");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.code(), said)
-    };
-    let mut codes = Vec::new();
-    // The system loads the program into little more than the first of these, and not into less.
-    let is_loaded = |kibibytes: &usize| limited(*kibibytes, "--version").0 == Some(0);
-    let first = (32 << 10..1 << 20).step_by(1 << 10).find(is_loaded);
-    let first = first.expect("a limit") + (1 << 10);
-    for kibibytes in (first..1 << 20).step_by(128) {
-        let (code, said) = limited(kibibytes, "run experiments/tiny.toml --no-report");
-        // Where a run itself lacks memory that is a row, and the code is 1, too.
-        assert!(
-            matches!(code, Some(0 | 1)),
-            "{kibibytes} KiB: {code:?} {said}"
-        );
-        assert!(!said.contains("panicked"), "{kibibytes} KiB: {said}");
-        codes.extend(code);
-        if code == Some(0) {
-            break;
-        }
-        let _ = std::fs::remove_dir_all(project.path("reports"));
+fn a_string_of_a_manifest_shows_no_control_character() {
+    let manifest = "name = 'x'\n[models.m]\nkind = 'command'\nrun = ['true']\ncode = []\n\
+                    metrics = { size = { better = 'lower', unit = \"\\u009b31m\" } }\n";
+    let project = Project::new().file("experiments/tiny.toml", manifest);
+    for arguments in [&["plan", RUN[1], "--explain"][..], &["plan", RUN[1]]] {
+        let said = project.run(arguments);
+        assert_eq!(said.code, 0, "{}", said.stderr);
+        assert!(!said.stdout.contains('\u{9b}'), "{}", said.stdout);
+        assert!(!said.stderr.contains('\u{9b}'), "{}", said.stderr);
     }
-    assert!(codes.contains(&1) && codes.last() == Some(&0), "{codes:?}");
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::base::shell;
+use crate::base::text::visible_lines;
 use crate::base::units::human_seconds;
 use crate::cli::run_plan::{self, StoredRuns};
 use crate::cli::{Outcome, Problem, exit_code};
@@ -19,6 +20,15 @@ use super::summary::status;
 
 /// Explains the plan and the cell with `key` (the first cell if it is empty).
 pub(super) fn explain(plan: &Plan, key: &str, out: &mut impl Write) -> Outcome {
+    let mut text = Vec::new();
+    write(plan, key, &mut text)?;
+    // A manifest may have any character in its strings.
+    out.write_all(visible_lines(&String::from_utf8_lossy(&text)).as_bytes())?;
+    out.flush()?;
+    Ok(exit_code::GOOD)
+}
+
+fn write(plan: &Plan, key: &str, out: &mut impl Write) -> Result<(), Problem> {
     let is_meant = |cell: &PlannedCell| key.is_empty() || cell.spec.key == key;
     let cell = super::chosen(plan).find(is_meant);
     let cell = cell.ok_or_else(|| unknown_key(plan, key))?;
@@ -42,8 +52,7 @@ pub(super) fn explain(plan: &Plan, key: &str, out: &mut impl Write) -> Outcome {
     if plan.search.is_none() {
         runs(plan, &cell, out)?;
     }
-    out.flush()?;
-    Ok(exit_code::GOOD)
+    Ok(())
 }
 
 fn unknown_key(plan: &Plan, key: &str) -> Failure {

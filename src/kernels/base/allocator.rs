@@ -187,6 +187,26 @@ mod tests {
     }
 
     #[test]
+    fn where_there_is_no_memory_the_program_ends_with_a_sentence() {
+        const TRIES: &str = "FIELDTRIAL_TEST_ALLOCATES";
+        if std::env::var_os(TRIES).is_some() {
+            // More than any machine has addresses for.
+            std::hint::black_box(Vec::<u8>::with_capacity(isize::MAX as usize / 2));
+        }
+        let name =
+            "base::allocator::tests::where_there_is_no_memory_the_program_ends_with_a_sentence";
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(TRIES, "1")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let sentence = "error: memory allocation of 4611686018427387903 bytes failed\n";
+        assert!(said.ends_with(sentence), "{said}");
+    }
+
+    #[test]
     fn the_layouts_own_alignment_is_kept() {
         #[derive(Clone, Copy)]
         #[repr(align(256))]

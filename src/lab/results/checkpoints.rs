@@ -12,7 +12,7 @@ use super::files::write_if_changed;
 use super::write::csv_of;
 
 /// Folder of the checkpoints inside a results folder.
-const FOLDER: &str = "checkpoints";
+pub(super) const FOLDER: &str = "checkpoints";
 
 /// A line of `checkpoints/index.csv`, for one checkpoint file that exists.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::super::checkpoints::FOLDER as CHECKPOINTS;
 use super::checksum::{seal, unseal};
 use super::{RunKeys, Store, StoreError};
 use crate::base::file;
@@ -33,10 +34,12 @@ impl Store {
     }
 
     /// Moves damaged files to `damaged/`, where a person can look at them. Only the holder of the lock may call this.
-    pub(super) fn set_damaged_aside(&self) {
+    pub(super) fn set_damaged_aside(&self, results: &Path) {
         let folder = self.folder.join("damaged");
         for path in &self.damaged {
-            let below = path.strip_prefix(&self.folder).unwrap_or(path).iter();
+            let below = path.strip_prefix(&self.folder);
+            let below = below.or_else(|_| path.strip_prefix(results));
+            let below = below.unwrap_or(path).iter();
             let name: Vec<_> = below.map(|part| part.to_string_lossy()).collect();
             let moved = fs::create_dir_all(&folder);
             // A file that cannot be moved counts as absent too, and is replaced by the next run under its keys.
@@ -127,6 +130,16 @@ fn is_no_file(error: &io::Error) -> bool {
 /// The value of a record; `None` if it is damaged.
 fn parse<T: DeserializeOwned>(bytes: Vec<u8>) -> Option<T> {
     serde_json::from_slice(&unseal(bytes)?).ok()
+}
+
+/// Folders that stand where checkpoints of cells belong: a run could not write there.
+pub(super) fn folders_for_checkpoints(results: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    let cells = entries(&results.join(CHECKPOINTS))?.into_iter();
+    let mut found = Vec::new();
+    for cell in cells.filter(|cell| cell.is_dir()) {
+        found.extend(entries(&cell)?.into_iter().filter(|path| path.is_dir()));
+    }
+    Ok(found)
 }
 
 /// Entries of a folder, sorted by name; none if it does not exist.

@@ -50,7 +50,7 @@ use crate::base::temporary::remove_left;
 use crate::event::StepRow;
 
 use super::Environment;
-use files::entries;
+use files::{entries, folders_for_checkpoints};
 
 /// Version of the store's layout and of its files.
 const STORE_VERSION: u32 = 1;
@@ -135,7 +135,8 @@ impl Store {
         let is_new = !check_version(&folder)?;
         remove_temporaries(results);
         let mut store = Self::load(folder)?;
-        store.set_damaged_aside();
+        store.damaged.extend(folders_for_checkpoints(results)?);
+        store.set_damaged_aside(results);
         if is_new {
             store.write_atomically("format", format!("{STORE_VERSION}\n").as_bytes())?;
         }

@@ -141,6 +141,22 @@ fn a_damaged_file_is_treated_as_absent_and_listed() {
     assert!(Store::open(folder.path()).unwrap().damaged().is_empty());
 }
 
+#[test]
+fn a_folder_in_place_of_a_checkpoint_is_set_aside() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder
+        .path()
+        .join("checkpoints")
+        .join(A)
+        .join("last-seed42.safetensors");
+    fs::create_dir_all(place.join("below")).unwrap();
+    fs::write(folder.path().join("checkpoints/index.csv"), "file\n").unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(store.damaged(), [place.as_path()]);
+    assert!(!place.exists());
+    assert_eq!(damaged_files(folder.path()), 1);
+}
+
 /// Number of files that were set aside.
 fn damaged_files(results: &Path) -> usize {
     entries(&results.join(".store/damaged")).unwrap().len()
