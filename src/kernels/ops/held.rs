@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 #[cfg(feature = "cuda")]
-use cudarc::driver::CudaSlice;
+use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cpu;
 #[cfg(feature = "cuda")]
 use dfdx::tensor::Cuda;
@@ -15,7 +15,7 @@ use super::{Result, Var};
 #[cfg(feature = "cuda")]
 use crate::device::DeviceError;
 #[cfg(feature = "cuda")]
-use crate::device::cuda::{Factor, arithmetic, halved};
+use crate::device::cuda::{Factor, arithmetic, halved, scratch};
 use crate::device::{Backend, Buffer};
 
 /// A buffer that is returned by [`Backend::recycle`] when it is dropped.
@@ -100,6 +100,24 @@ impl Held<Cuda> {
         let held = Self::new(device.spare_buffer(0)?);
         held.rounded.half.set((), half);
         Ok(held)
+    }
+
+    /// Memory in which a kernel of a forward pass writes the values in 16 bits, where [`KeepFactors::kept`] will keep these and
+    /// nothing has made them; then [`Held::keep_half`].
+    pub(super) fn half_to_keep(
+        &self,
+        keeps: bool,
+        channels: usize,
+    ) -> Result<Option<CudaSlice<u16>>> {
+        let is_to_be_made = keeps && keeps_half(channels)? && self.rounded.half.is_empty();
+        Ok(is_to_be_made.then(|| scratch(self.len())).transpose()?)
+    }
+
+    /// Takes the values in 16 bits, if there are any.
+    pub(super) fn keep_half(&self, half: Option<CudaSlice<u16>>) {
+        if let Some(half) = half {
+            self.rounded.half.set((), Rc::new(half));
+        }
     }
 
     /// The values where they are kept in 16 bits only.

@@ -61,6 +61,11 @@ DEVICE half_t float_to_half(float value, int is_bf16) {
     return (half_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
+// Value i of an array in f32 or, where `half` is not null, in 16 bits.
+DEVICE float value_at(const float *values, const half_t *half, i64 i, int is_bf16) {
+    return half ? half_to_float(half[i], is_bf16) : values[i];
+}
+
 // All indices below `n`, each by one thread of the grid.
 #define FOR_EACH(i, n)                                                                                                 \
     for (i64 i = (i64)blockIdx.x * blockDim.x + threadIdx.x; i < (n); i += (i64)gridDim.x * blockDim.x)

@@ -1,14 +1,11 @@
 //! Group norm on CUDA: one block per group of an image, one launch forward, one backward and one for the sums over
 //! the batch. Groups too large for a block's cache are cut into pieces, whose moments and sums an earlier launch computes.
 
-use std::rc::Rc;
-
 use dfdx::tensor::Cuda;
 
 use super::{GroupNormInputs, GroupNormKernel, GroupNormSize};
 use crate::device::cuda::{Launch, arithmetic, scratch};
 use crate::device::{Backend, Buffer};
-use crate::ops::held::keeps_half;
 use crate::ops::{GradSlots, Result, Var};
 
 /// Number of values of a group that a block's cache holds.
@@ -71,9 +68,7 @@ impl GroupNormKernel for Cuda {
         let (size, activation, bits) = (input.size, input.activation, arithmetic()?);
         let (n, grid) = (self.buffer_len(input.x), Grid::new(size));
         let mut y = self.spare_buffer(n)?;
-        let kept = &input.x.rounded().half;
-        let is_kept = keeps && keeps_half(size.channels)? && kept.is_empty();
-        let mut half = is_kept.then(|| scratch::<u16>(n)).transpose()?;
+        let mut half = input.x.half_to_keep(keeps, size.channels)?;
         let mut statistics = self.spare_buffer(2 * grid.groups)?;
         if grid.pieces == 1 {
             let launch = given(grid.launch("group_norm_forward").arg(&**input.x), input);
@@ -91,9 +86,7 @@ impl GroupNormKernel for Cuda {
                 .args((grid.piece, activation, bits))
                 .run()?;
         }
-        if let Some(half) = half {
-            kept.set((), Rc::new(half));
-        }
+        input.x.keep_half(half);
         Ok((y, statistics))
     }
 

@@ -174,9 +174,7 @@ DEVICE group_norm_group group_norm_at(const float *x, const half_t *half, const 
     return at;
 }
 
-DEVICE float group_norm_x(group_norm_group at, i64 i) {
-    return at.half ? half_to_float(at.half[i], at.is_bf16) : at.x[i];
-}
+DEVICE float group_norm_x(group_norm_group at, i64 i) { return value_at(at.x, at.half, i, at.is_bf16); }
 
 // With `dz = dy * act'(z)` the sums of dz and of `dz * (x - mean) * rstd` over a thread's positions of channel c.
 DEVICE void group_norm_gradients(group_norm_group at, group_norm_share own, int c, float *plain, float *along) {

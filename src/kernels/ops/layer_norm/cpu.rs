@@ -4,18 +4,19 @@ use dfdx::tensor::Cpu;
 
 use super::{LayerNormKernel, Saved};
 use crate::device::{Backend, Buffer};
-use crate::ops::Result;
 use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk, sum_row};
 use crate::ops::gemm::{Accumulate, to_add};
 use crate::ops::simd::simd;
+use crate::ops::{Held, Result};
 
 impl LayerNormKernel for Cpu {
     fn layer_norm(
         &self,
-        x: &Buffer<Self>,
+        x: &Held<Self>,
         gamma: &Buffer<Self>,
         beta: &Buffer<Self>,
         eps: f32,
+        _keeps: bool,
     ) -> Result<(Buffer<Self>, Saved<Self>)> {
         let features = gamma.len();
         let rows = x.len() / features;
@@ -45,7 +46,7 @@ impl LayerNormKernel for Cpu {
 
     fn layer_norm_backward_x(
         &self,
-        x: &Buffer<Self>,
+        x: &Held<Self>,
         gamma: &Buffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
@@ -73,7 +74,7 @@ impl LayerNormKernel for Cpu {
 
     fn layer_norm_backward_gamma(
         &self,
-        x: &Buffer<Self>,
+        x: &Held<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
         dgamma: (&mut Buffer<Self>, Accumulate),

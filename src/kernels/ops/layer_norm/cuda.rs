@@ -3,10 +3,10 @@
 use dfdx::tensor::Cuda;
 
 use super::{LayerNormKernel, Saved};
-use crate::device::cuda::{Launch, scratch};
+use crate::device::cuda::{Launch, arithmetic, scratch};
 use crate::device::{Backend, Buffer};
-use crate::ops::Result;
 use crate::ops::gemm::Accumulate;
+use crate::ops::{Held, Result};
 
 /// Rows per block of 128 threads.
 pub(in crate::ops) const ROWS: usize = 4;
@@ -23,42 +23,47 @@ const MOST_GROUPS: usize = 256;
 impl LayerNormKernel for Cuda {
     fn layer_norm(
         &self,
-        x: &Buffer<Self>,
+        x: &Held<Self>,
         gamma: &Buffer<Self>,
         beta: &Buffer<Self>,
         eps: f32,
+        keeps: bool,
     ) -> Result<(Buffer<Self>, Saved<Self>)> {
         let features = self.buffer_len(gamma);
         let rows = self.buffer_len(x) / features;
         let mut y = self.spare_buffer(rows * features)?;
         let (mut mean, mut rstd) = (self.spare_buffer(rows)?, self.spare_buffer(rows)?);
+        let mut half = x.half_to_keep(keeps, features)?;
         over_rows("layer_norm_forward", rows)
-            .args((x, gamma, beta, &mut y, &mut mean, &mut rstd, rows))
-            .args((features, eps))
+            .args((&**x, gamma, beta, half.as_mut()))
+            .args((&mut y, &mut mean, &mut rstd, rows))
+            .args((features, eps, arithmetic()?))
             .run()?;
+        x.keep_half(half);
         Ok((y, Saved { mean, rstd }))
     }
 
     fn layer_norm_backward_x(
         &self,
-        x: &Buffer<Self>,
+        x: &Held<Self>,
         gamma: &Buffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
         (dx, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let features = self.buffer_len(gamma);
-        let rows = self.buffer_len(x) / features;
+        let rows = self.buffer_len(dy) / features;
         over_rows("layer_norm_backward_x", rows)
-            .args((x, gamma, &saved.mean, &saved.rstd, dy, dx, rows, features))
-            .arg(accumulate)
+            .args((&**x, x.only_half().as_deref(), gamma))
+            .args((&saved.mean, &saved.rstd, dy, dx, rows, features))
+            .args((accumulate, arithmetic()?))
             .run()?;
         Ok(())
     }
 
     fn layer_norm_backward_gamma(
         &self,
-        x: &Buffer<Self>,
+        x: &Held<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
         dgamma: (&mut Buffer<Self>, Accumulate),
@@ -83,7 +88,7 @@ pub(in crate::ops) fn over_rows(name: &'static str, rows: usize) -> Launch {
 }
 
 /// An input with the means, if it has any, and the factors by which its rows were normalised.
-type Normalised<'a> = (&'a Buffer<Cuda>, Option<&'a Buffer<Cuda>>, &'a Buffer<Cuda>);
+type Normalised<'a> = (&'a Held<Cuda>, Option<&'a Buffer<Cuda>>, &'a Buffer<Cuda>);
 
 /// Writes to `grad`, or adds, the sum over rows of `dy` or, if the input is given, of `dy` times the normalised input.
 pub(in crate::ops) fn add_columns(
@@ -96,12 +101,16 @@ pub(in crate::ops) fn add_columns(
     let rows = device.buffer_len(dy) / features;
     let groups = rows.div_ceil(GROUP_ROWS).clamp(1, MOST_GROUPS);
     let mut partials = scratch::<f32>(if groups == 1 { 0 } else { groups * features })?;
+    let half = input.and_then(|(x, ..)| x.only_half());
+    let single = input.filter(|_| half.is_none());
     Launch::new("layer_norm_columns")
         .grid([features.div_ceil(32), groups, 1])
-        .arg(input.map(|(x, ..)| x))
+        .arg(single.map(|(x, ..)| &**x))
+        .arg(half.as_deref())
         .arg(input.and_then(|(_, mean, _)| mean))
         .args((input.map(|(.., rstd)| rstd), dy, &mut partials, &mut *grad))
         .args((rows, rows.div_ceil(groups), features, accumulate))
+        .arg(arithmetic()?)
         .run()?;
     if groups > 1 {
         Launch::new("layer_norm_add_groups")

@@ -1,8 +1,9 @@
-// A warp for each row; its values come from the cache after the first time.
+// A warp for each row; its values come from the cache after the first time. Forward, x goes to `half` in 16 bits where that is
+// not null; backward, it is read from there.
 
 KERNEL layer_norm_forward(const float *restrict x, const float *restrict gamma, const float *restrict beta,
-                          float *restrict y, float *restrict mean, float *restrict rstd, i64 rows, int features,
-                          float eps) {
+                          half_t *restrict half, float *restrict y, float *restrict mean, float *restrict rstd,
+                          i64 rows, int features, float eps, int is_bf16) {
     int lane = threadIdx.x % 32;
     i64 warps = blockDim.x / 32;
     for (i64 row = blockIdx.x * warps + threadIdx.x / 32; row < rows; row += gridDim.x * warps) {
@@ -12,38 +13,43 @@ KERNEL layer_norm_forward(const float *restrict x, const float *restrict gamma, 
         float centre = warp_sum(sum) / (float)features;
         for (int i = lane; i < features; i += 32) squares += (own[i] - centre) * (own[i] - centre);
         float factor = 1.0f / sqrtf(warp_sum(squares) / (float)features + eps);
-        for (int i = lane; i < features; i += 32)
+        for (int i = lane; i < features; i += 32) {
             y[row * features + i] = (own[i] - centre) * factor * gamma[i] + beta[i];
+            if (half) half[row * features + i] = float_to_half(own[i], is_bf16);
+        }
         if (lane == 0) mean[row] = centre, rstd[row] = factor;
     }
 }
 
-KERNEL layer_norm_backward_x(const float *restrict x, const float *restrict gamma, const float *restrict mean,
-                             const float *restrict rstd, const float *restrict dy, float *restrict dx, i64 rows,
-                             int features, int adds) {
+KERNEL layer_norm_backward_x(const float *restrict x, const half_t *restrict half, const float *restrict gamma,
+                             const float *restrict mean, const float *restrict rstd, const float *restrict dy,
+                             float *restrict dx, i64 rows, int features, int adds, int is_bf16) {
     int lane = threadIdx.x % 32;
     i64 warps = blockDim.x / 32;
     for (i64 row = blockIdx.x * warps + threadIdx.x / 32; row < rows; row += gridDim.x * warps) {
-        const float *own = x + row * features, *slope = dy + row * features;
+        const float *slope = dy + row * features;
+        i64 first = row * features;
         float *result = dx + row * features;
         float centre = mean[row], factor = rstd[row], sum = 0.0f, product = 0.0f;
         for (int i = lane; i < features; i += 32) {
             float scaled = slope[i] * gamma[i];
             sum += scaled;
-            product += scaled * (own[i] - centre) * factor;
+            product += scaled * (value_at(x, half, first + i, is_bf16) - centre) * factor;
         }
         sum = warp_sum(sum) / (float)features;
         product = warp_sum(product) / (float)features;
-        for (int i = lane; i < features; i += 32)
-            WRITE(adds, result[i], factor * (slope[i] * gamma[i] - sum - (own[i] - centre) * factor * product));
+        for (int i = lane; i < features; i += 32) {
+            float along = (value_at(x, half, first + i, is_bf16) - centre) * factor;
+            WRITE(adds, result[i], factor * (slope[i] * gamma[i] - sum - along * product));
+        }
     }
 }
 
-// Sums over rows, of `dy` or with `x` of `dy` times the normalised values: a block for 32 columns and a group of rows,
+// Sums over rows, of `dy` or with `x` or `half` of `dy` times the normalised values: a block for 32 columns and a group of rows,
 // eight rows at a time. One group writes the gradient by itself; several leave partial sums. RMS norm has no `mean`.
-KERNEL layer_norm_columns(const float *restrict x, const float *restrict mean, const float *restrict rstd,
-                          const float *restrict dy, float *restrict partials, float *restrict grad, i64 rows,
-                          i64 group_rows, int features, int adds) {
+KERNEL layer_norm_columns(const float *restrict x, const half_t *restrict half, const float *restrict mean,
+                          const float *restrict rstd, const float *restrict dy, float *restrict partials,
+                          float *restrict grad, i64 rows, i64 group_rows, int features, int adds, int is_bf16) {
     SHARED(float, scratch, [256]);
     int column = blockIdx.x * 32 + threadIdx.x % 32;
     i64 first = blockIdx.y * group_rows;
@@ -52,7 +58,12 @@ KERNEL layer_norm_columns(const float *restrict x, const float *restrict mean, c
     if (column < features)
         for (i64 row = first + threadIdx.x / 32; row < last; row += 8) {
             i64 i = row * features + column;
-            sum += x ? dy[i] * (mean ? x[i] - mean[row] : x[i]) * rstd[row] : dy[i];
+            if (x || half) {
+                float value = value_at(x, half, i, is_bf16);
+                sum += dy[i] * (mean ? value - mean[row] : value) * rstd[row];
+            } else {
+                sum += dy[i];
+            }
         }
     scratch[threadIdx.x] = sum;
     block_wait();

@@ -4,7 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 pub(super) mod cuda;
 
-use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Held, Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 use crate::ops::gemm::Accumulate;
 
@@ -19,19 +19,20 @@ pub struct Saved<D: Backend> {
 
 /// Kernels of [`layer_norm`] on one device.
 pub trait LayerNormKernel: Backend {
-    /// The result, and what backward needs.
+    /// The result, and what backward needs; with `keeps` that follows, with x as [`super::KeepFactors::kept`] gives it.
     fn layer_norm(
         &self,
-        x: &Buffer<Self>,
+        x: &Held<Self>,
         gamma: &Buffer<Self>,
         beta: &Buffer<Self>,
         eps: f32,
+        keeps: bool,
     ) -> Result<(Buffer<Self>, Saved<Self>)>;
 
     /// Writes the gradient of the input to `dx`, or adds it.
     fn layer_norm_backward_x(
         &self,
-        x: &Buffer<Self>,
+        x: &Held<Self>,
         gamma: &Buffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
@@ -41,7 +42,7 @@ pub trait LayerNormKernel: Backend {
     /// Writes the gradient of the scale to `dgamma`, or adds it.
     fn layer_norm_backward_gamma(
         &self,
-        x: &Buffer<Self>,
+        x: &Held<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
         dgamma: (&mut Buffer<Self>, Accumulate),
@@ -80,9 +81,13 @@ pub fn layer_norm<D: Kernels>(
             return Err(OpError::shape("layer_norm", message));
         }
     }
-    let (y, saved) = pass
-        .device()
-        .layer_norm(x.data(), gamma.data(), beta.data(), eps)?;
+    let (y, saved) = pass.device().layer_norm(
+        x.held(),
+        gamma.data(),
+        beta.data(),
+        eps,
+        pass.is_recording(),
+    )?;
     let per_value = |var: &Var<D>, count: usize| {
         if var.needs_grad() {
             count * shape.len()
@@ -94,16 +99,16 @@ pub fn layer_norm<D: Kernels>(
         8 * shape.len(),
         per_value(x, 10) + per_value(gamma, 4) + per_value(beta, 1),
     );
-    let inputs = (x.clone(), gamma.clone(), beta.clone());
+    let inputs = (pass.keep(x, gamma)?, gamma.clone(), beta.clone());
     let op = Op::new("layer_norm", work, [x, gamma, beta]);
     pass.finish(op, y, shape, move |grads, dy| {
         let (x, gamma, beta) = inputs;
         let device = grads.device().clone();
         if x.needs_grad() {
-            device.layer_norm_backward_x(x.data(), gamma.data(), &saved, dy, grads.entry(&x)?)?;
+            device.layer_norm_backward_x(x.held(), gamma.data(), &saved, dy, grads.entry(&x)?)?;
         }
         if gamma.needs_grad() {
-            device.layer_norm_backward_gamma(x.data(), &saved, dy, grads.entry(&gamma)?)?;
+            device.layer_norm_backward_gamma(x.held(), &saved, dy, grads.entry(&gamma)?)?;
         }
         if beta.needs_grad() {
             device.layer_norm_backward_beta(dy, grads.entry(&beta)?)?;

@@ -32,7 +32,7 @@ impl LinearKernel for Cpu {
         size: LinearSize,
         activation: Activation,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)> {
+    ) -> Result<(Buffer<Self>, Option<Held<Self>>)> {
         let LinearSize {
             rows,
             inputs,
@@ -63,7 +63,7 @@ impl LinearKernel for Cpu {
                 values_and_slopes(y, slopes, act);
             }));
         });
-        Ok((y, Some(slopes)))
+        Ok((y, Some(Held::new(slopes))))
     }
 
     fn linear_onto(
@@ -85,16 +85,16 @@ impl LinearKernel for Cpu {
 
     fn linear_before(
         &self,
-        slopes: &Buffer<Self>,
+        slopes: &Held<Self>,
         mut grad: Buffer<Self>,
         _activation: Activation,
         grad_bias: Option<(&mut Buffer<Self>, Accumulate)>,
-    ) -> Result<Buffer<Self>> {
+    ) -> Result<Held<Self>> {
         let Some(grad_bias) = grad_bias.map(to_add) else {
             for_each_chunk(&mut grad, CHUNK, |start, grad| {
                 simd!(multiply(grad, &slopes[start..]));
             });
-            return Ok(grad);
+            return Ok(Held::new(grad));
         };
         let columns = grad_bias.len();
         let chunk = (SUM_ROWS * columns).max(1);
@@ -108,7 +108,7 @@ impl LinearKernel for Cpu {
                 .chunks_exact(columns.max(1))
                 .for_each(|partial| add_assign(grad_bias, partial));
         });
-        Ok(grad)
+        Ok(Held::new(grad))
     }
 
     fn linear_backward_x(

@@ -5,13 +5,14 @@ mod projections;
 
 use std::rc::Rc;
 
-use cudarc::driver::DeviceSlice;
+use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cuda;
 
 use super::{LinearKernel, LinearSize};
 use crate::device::cuda::{Argument, Launch, Product, THREADS, Value, arithmetic, scratch};
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::ops::gemm::Accumulate;
+use crate::ops::held::keeps_half;
 use crate::ops::{Activation, Held, Result};
 
 /// Rows from which one block per tile of columns would be too slow: rows are cut into pieces too.
@@ -29,17 +30,23 @@ impl LinearKernel for Cuda {
         size: LinearSize,
         activation: Activation,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)> {
+    ) -> Result<(Buffer<Self>, Option<Held<Self>>)> {
         let n = size.rows * size.outputs;
         let mut product = self.spare_buffer(n)?;
         Product::new(size.rows, size.outputs, size.inputs).run(x, weight, &mut product)?;
         if keep {
             let mut y = self.spare_buffer(n)?;
+            let mut half = halves(keeps_half(size.outputs)?, n)?;
             Launch::new("linear_finish_keeping")
                 .over_tiles(n)
-                .args((bias, &mut product, &mut y, n, size.outputs, activation))
+                .args((bias, &mut product, half.as_mut(), &mut y, n))
+                .args((size.outputs, activation, arithmetic()?))
                 .run()?;
-            return Ok((y, Some(product)));
+            let kept = match half {
+                Some(half) => Held::of_half(self, Rc::new(half))?,
+                None => Held::new(product),
+            };
+            return Ok((y, Some(kept)));
         }
         if bias.is_some() || activation != Activation::Identity {
             Launch::new("linear_finish")
@@ -72,27 +79,35 @@ impl LinearKernel for Cuda {
 
     fn linear_before(
         &self,
-        before: &Buffer<Self>,
+        before: &Held<Self>,
         grad_output: Buffer<Self>,
         activation: Activation,
         grad_bias: Option<(&mut Buffer<Self>, Accumulate)>,
-    ) -> Result<Buffer<Self>> {
-        let n = self.buffer_len(before);
+    ) -> Result<Held<Self>> {
+        let (n, before_half) = (self.buffer_len(&grad_output), before.only_half());
         let mut grad = self.spare_buffer(n)?;
+        let mut half = halves(grad_bias.is_some() && arithmetic()?.is_16_bit(), n)?;
         if let Some(grad_bias) = grad_bias {
             let more = More {
-                before: before.value(),
-                grad: grad.value(),
+                before: match &before_half {
+                    Some(_) => Value::NULL,
+                    None => Argument::value(&**before),
+                },
+                before_half: before_half.as_deref().value(),
+                grad: Argument::value(&mut grad),
+                half: half.as_mut().value(),
                 activation,
-                ..More::NONE
             };
             Sums::of(n, grad_bias.0).write(&grad_output, more, grad_bias)?;
         } else {
             Launch::new("linear_activation_backward")
                 .over_tiles(n)
-                .args((before, &grad_output, &mut grad, n, activation))
+                .args((&**before, before_half.as_deref(), &grad_output, &mut grad))
+                .args((n, activation, arithmetic()?))
                 .run()?;
         }
+        let grad = Held::<Self>::new(grad);
+        grad.keep_half(half);
         Ok(grad)
     }
 
@@ -130,26 +145,30 @@ impl LinearKernel for Cuda {
         grad: &Held<Self>,
         grad_bias: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
-        let (n, kept) = (self.buffer_len(grad), &grad.rounded().half);
-        let is_rounded = arithmetic()?.is_16_bit() && kept.is_empty();
-        let mut half = is_rounded.then(|| scratch::<u16>(n)).transpose()?;
+        let is_made = !grad.rounded().half.is_empty();
+        let n = self.buffer_len(grad);
+        let mut half = halves(arithmetic()?.is_16_bit() && !is_made, n)?;
         let more = More {
-            half: half.as_mut().map_or(Value::NULL, Argument::value),
+            half: half.as_mut().value(),
             ..More::NONE
         };
         Sums::of(n, grad_bias.0).write(grad, more, grad_bias)?;
-        if let Some(half) = half {
-            kept.set((), Rc::new(half));
-        }
+        grad.keep_half(half);
         Ok(())
     }
 }
 
+/// Memory for `n` values of 16 bits, if they are needed.
+fn halves(are_needed: bool, n: usize) -> Result<Option<CudaSlice<u16>>> {
+    Ok(are_needed.then(|| scratch(n)).transpose()?)
+}
+
 /// Additional work of the first launch over a gradient, where arrays are not null: to multiply it by the activation's derivative
-/// at the values `before` it and store the result in `grad`, and to store it in 16 bits in `half`.
+/// at the values `before` it (in 16 bits `before_half`) and store the result in `grad`, and to store it in 16 bits in `half`.
 #[derive(Debug, Clone, Copy)]
 struct More {
     before: Value,
+    before_half: Value,
     grad: Value,
     half: Value,
     activation: Activation,
@@ -158,6 +177,7 @@ struct More {
 impl More {
     const NONE: Self = Self {
         before: Value::NULL,
+        before_half: Value::NULL,
         grad: Value::NULL,
         half: Value::NULL,
         activation: Activation::Identity,
@@ -234,7 +254,8 @@ impl Sums {
         [width, piece]: [usize; 2],
     ) -> Result<(), DeviceError> {
         launch
-            .args((values, more.before, more.grad, more.half, to))
+            .args((values, more.before, more.before_half))
+            .args((more.grad, more.half, to))
             .args((self.rows, self.columns, width, piece, accumulate))
             .args((more.activation, arithmetic()?))
             .run()

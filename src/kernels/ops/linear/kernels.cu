@@ -25,9 +25,9 @@ KERNEL linear_finish(const float *restrict bias, float *restrict y, i64 n, u32 c
     }
 }
 
-// `before += bias; y = act(before)`; no bias when it is null.
-KERNEL linear_finish_keeping(const float *restrict bias, float *restrict before, float *restrict y, i64 n, u32 columns,
-                             int activation) {
+// `before += bias; y = act(before)`; no bias when it is null. Where `half` is not null it gets what would be `before`.
+KERNEL linear_finish_keeping(const float *restrict bias, float *restrict before, half_t *restrict half,
+                             float *restrict y, i64 n, u32 columns, int activation, int is_bf16) {
     u32 step = blockDim.x % columns;
     FOR_EACH_TILE(start, n) {
         float values[TILE];
@@ -41,7 +41,8 @@ KERNEL linear_finish_keeping(const float *restrict bias, float *restrict before,
         for (int j = 0; j < TILE; j++) {
             i64 i = start + (i64)j * blockDim.x;
             if (i < n) {
-                if (bias) before[i] = values[j];
+                if (half) half[i] = float_to_half(values[j], is_bf16);
+                else if (bias) before[i] = values[j];
                 y[i] = activate(activation, values[j]);
             }
         }
@@ -89,14 +90,15 @@ KERNEL linear_copy(const u64 *restrict table) {
     }
 }
 
-// `grad = grad_output * act'(before)`.
-KERNEL linear_activation_backward(const float *restrict before, const float *restrict grad_output,
-                                  float *restrict grad, i64 n, int activation) {
+// `grad = grad_output * act'(before)`; `before` is in 16 bits where `before_half` is not null.
+KERNEL linear_activation_backward(const float *restrict before, const half_t *restrict before_half,
+                                  const float *restrict grad_output, float *restrict grad, i64 n, int activation,
+                                  int is_bf16) {
     FOR_EACH_TILE(start, n) {
         float x[TILE], dy[TILE];
         for (int j = 0; j < TILE; j++) {
             i64 i = start + (i64)j * blockDim.x;
-            x[j] = i < n ? before[i] : 0.0f;
+            x[j] = i < n ? value_at(before, before_half, i, is_bf16) : 0.0f;
             dy[j] = i < n ? grad_output[i] : 0.0f;
         }
         for (int j = 0; j < TILE; j++) {
@@ -107,26 +109,28 @@ KERNEL linear_activation_backward(const float *restrict before, const float *res
 }
 
 // Sums of columns: block (x, y) takes `width` columns of `piece` rows and writes row y of `sums`, or adds to it. A thread
-// stays in its column and takes every `blockDim.x / width`-th row; those sums are added as a tree. Where `before` is not
-// null the values are `values * act'(before)`, which `grad` gets too; `half` gets the values in 16 bits where it is not null.
+// stays in its column and takes every `blockDim.x / width`-th row; those sums are added as a tree. Where `before` or, in
+// 16 bits, `before_half` is not null the values are `values * act'(before)`, which `grad` gets too; `half` gets the values in
+// 16 bits where it is not null.
 KERNEL BLOCK_OF(1024)
-linear_column_sums(const float *restrict values, const float *restrict before, float *restrict grad,
-                   half_t *restrict half, float *restrict sums, i64 rows, i64 columns, int width, i64 piece, int adds,
-                   int activation, int is_bf16) {
+linear_column_sums(const float *restrict values, const float *restrict before,
+                   const half_t *restrict before_half, float *restrict grad, half_t *restrict half,
+                   float *restrict sums, i64 rows, i64 columns, int width, i64 piece, int adds, int activation,
+                   int is_bf16) {
     SHARED(float, scratch, [1024]);
     int lanes = blockDim.x / width, lane = threadIdx.x / width;
     i64 column = (i64)blockIdx.x * width + threadIdx.x % width;
     i64 row = blockIdx.y * piece + lane, end = (blockIdx.y + 1) * piece < rows ? (blockIdx.y + 1) * piece : rows;
     if (lane >= lanes || column >= columns) row = end;
     float sum = 0.0f;
-    if (before) {
+    if (before || before_half) {
         ROLLED
         for (; row < end; row += 4 * lanes) {
             float next[4], x[4];
             for (int j = 0; j < 4; j++) {
                 i64 i = (row + j * lanes) * columns + column;
                 next[j] = row + j * lanes < end ? values[i] : 0.0f;
-                x[j] = row + j * lanes < end ? before[i] : 0.0f;
+                x[j] = row + j * lanes < end ? value_at(before, before_half, i, is_bf16) : 0.0f;
             }
             for (int j = 0; j < 4; j++) {
                 next[j] *= activate_slope(activation, x[j]);

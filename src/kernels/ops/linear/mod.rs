@@ -48,7 +48,7 @@ pub trait LinearKernel: Backend {
         size: LinearSize,
         activation: Activation,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Buffer<Self>>)>;
+    ) -> Result<(Buffer<Self>, Option<Held<Self>>)>;
 
     /// `residual + x · W + b`.
     fn linear_onto(
@@ -64,11 +64,11 @@ pub trait LinearKernel: Backend {
     /// [`LinearKernel::linear`] kept. With a bias also [`LinearKernel::bias_backward`] on its result.
     fn linear_before(
         &self,
-        kept: &Buffer<Self>,
+        kept: &Held<Self>,
         grad_output: Buffer<Self>,
         activation: Activation,
         grad_bias: Option<(&mut Buffer<Self>, Accumulate)>,
-    ) -> Result<Buffer<Self>>;
+    ) -> Result<Held<Self>>;
 
     /// `grad_x = grad · Wᵀ`, or added to it.
     fn linear_backward_x(
@@ -123,7 +123,6 @@ pub fn linear<D: Kernels>(
         activation,
         keep,
     )?;
-    let kept = kept.map(Held::<D>::new);
     let (saved_x, saved_weight, saved_bias) =
         (pass.keep(x, weight)?, weight.clone(), bias.cloned());
     let shape = x.shape().with_last(size.outputs);
@@ -132,9 +131,7 @@ pub fn linear<D: Kernels>(
         let bias = saved_bias.as_ref().filter(|bias| bias.needs_grad());
         let grad_bias = bias.map(|bias| slots.entry(bias)).transpose()?;
         let grad = match (&kept, grad_bias) {
-            (Some(kept), bias) => {
-                Held::new(device.linear_before(kept, grad_output, activation, bias)?)
-            }
+            (Some(kept), bias) => device.linear_before(kept, grad_output, activation, bias)?,
             (None, bias) => {
                 let grad = Held::<D>::new(grad_output);
                 bias.map_or(Ok(()), |bias| device.bias_backward(&grad, bias))?;

@@ -33,7 +33,7 @@ KERNEL norm_residual_backward(const float *restrict before, const half_t *restri
         float dz[4];
         for (int word = 0; word < 4; word++) {
             i64 i = first + 16 * word;
-            float x = i >= n ? 0.0f : half ? half_to_float(half[i], is_bf16) : before[i];
+            float x = i < n ? value_at(before, half, i, is_bf16) : 0.0f;
             dz[word] = i < n ? grad_output[i] * activate_slope(SILU, x) : 0.0f;
         }
         for (int word = 0; word < 4; word++) {

@@ -5,11 +5,11 @@ use dfdx::tensor::Cpu;
 
 use super::RmsNormKernel;
 use crate::device::{Backend, Buffer};
-use crate::ops::Result;
 use crate::ops::chunks::{for_rows_beside, rows_per_chunk, sum_row};
 use crate::ops::gemm::{Accumulate, to_add};
 use crate::ops::parallel::add_assign;
 use crate::ops::simd::simd;
+use crate::ops::{Held, Result};
 
 /// Largest number of groups of rows in backward: each has a partial sum as long as a row.
 const MOST_GROUPS: usize = 64;
@@ -17,9 +17,10 @@ const MOST_GROUPS: usize = 64;
 impl RmsNormKernel for Cpu {
     fn rms_norm(
         &self,
-        x: &Buffer<Self>,
+        x: &Held<Self>,
         gamma: &Buffer<Self>,
         eps: f32,
+        _keeps: bool,
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let features = gamma.len();
         let mut y = self.spare_buffer(x.len())?;
@@ -39,7 +40,7 @@ impl RmsNormKernel for Cpu {
 
     fn rms_norm_backward(
         &self,
-        x: &Buffer<Self>,
+        x: &Held<Self>,
         gamma: &Buffer<Self>,
         rstd: &Buffer<Self>,
         grad: &mut Buffer<Self>,

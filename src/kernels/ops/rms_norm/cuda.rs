@@ -3,17 +3,19 @@
 use dfdx::tensor::Cuda;
 
 use super::RmsNormKernel;
+use crate::device::cuda::arithmetic;
 use crate::device::{Backend, Buffer};
-use crate::ops::Result;
 use crate::ops::gemm::Accumulate;
 use crate::ops::layer_norm::cuda::{add_columns, over_rows};
+use crate::ops::{Held, Result};
 
 impl RmsNormKernel for Cuda {
     fn rms_norm(
         &self,
-        x: &Buffer<Self>,
+        x: &Held<Self>,
         gamma: &Buffer<Self>,
         eps: f32,
+        keeps: bool,
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
         let features = self.buffer_len(gamma);
         let rows = self.buffer_len(x) / features;
@@ -21,15 +23,18 @@ impl RmsNormKernel for Cuda {
             self.spare_buffer(rows * features)?,
             self.spare_buffer(rows)?,
         );
+        let mut half = x.half_to_keep(keeps, features)?;
         over_rows("rms_norm_forward", rows)
-            .args((x, gamma, &mut y, &mut rstd, rows, features, eps))
+            .args((&**x, gamma, half.as_mut(), &mut y, &mut rstd))
+            .args((rows, features, eps, arithmetic()?))
             .run()?;
+        x.keep_half(half);
         Ok((y, rstd))
     }
 
     fn rms_norm_backward(
         &self,
-        x: &Buffer<Self>,
+        x: &Held<Self>,
         gamma: &Buffer<Self>,
         rstd: &Buffer<Self>,
         grad: &mut Buffer<Self>,
@@ -39,9 +44,10 @@ impl RmsNormKernel for Cuda {
             add_columns(self, Some((x, None, rstd)), grad, grad_gamma)?;
         }
         let features = self.buffer_len(gamma);
-        let rows = self.buffer_len(x) / features;
+        let rows = self.buffer_len(grad) / features;
         over_rows("rms_norm_backward", rows)
-            .args((x, gamma, rstd, grad, rows, features))
+            .args((&**x, x.only_half().as_deref(), gamma, rstd, grad))
+            .args((rows, features, arithmetic()?))
             .run()?;
         Ok(())
     }

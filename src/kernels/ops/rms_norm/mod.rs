@@ -10,19 +10,21 @@ use crate::ops::gemm::Accumulate;
 
 /// Kernels of [`rms_norm`] on one device.
 pub trait RmsNormKernel: Backend {
-    /// The result, and `1 / sqrt(mean(x²) + eps)` of every row.
+    /// The result, and `1 / sqrt(mean(x²) + eps)` of every row; with `keeps` a backward pass follows, with x as
+    /// [`super::KeepFactors::kept`] gives it.
     fn rms_norm(
         &self,
-        x: &Buffer<Self>,
+        x: &Held<Self>,
         gamma: &Buffer<Self>,
         eps: f32,
+        keeps: bool,
     ) -> Result<(Buffer<Self>, Buffer<Self>)>;
 
     /// Makes of `grad`, the gradient of the result, that of the input, and writes the gradient of the scale to
     /// `grad_gamma`, or adds it.
     fn rms_norm_backward(
         &self,
-        x: &Buffer<Self>,
+        x: &Held<Self>,
         gamma: &Buffer<Self>,
         rstd: &Buffer<Self>,
         grad: &mut Buffer<Self>,
@@ -52,11 +54,13 @@ pub fn rms_norm<D: Kernels>(
         let message = format!("gamma {} does not fit x {shape}", gamma.shape());
         return Err(OpError::shape("rms_norm", message));
     }
-    let (y, rstd) = pass.device().rms_norm(x.data(), gamma.data(), eps)?;
+    let (y, rstd) = pass
+        .device()
+        .rms_norm(x.held(), gamma.data(), eps, pass.is_recording())?;
     let rstd = Held::<D>::new(rstd);
     let per_value = 8 * usize::from(x.needs_grad()) + 3 * usize::from(gamma.needs_grad());
     let work = Work::new(4 * shape.len(), per_value * shape.len());
-    let (saved_x, saved_gamma) = (x.clone(), gamma.clone());
+    let (saved_x, saved_gamma) = (pass.keep(x, gamma)?, gamma.clone());
     let op = Op::new("rms_norm", work, [x, gamma]);
     pass.finish_owned(op, y, shape, move |slots, mut grad| {
         let (x, gamma) = (saved_x, saved_gamma);
@@ -65,7 +69,7 @@ pub fn rms_norm<D: Kernels>(
             .needs_grad()
             .then(|| slots.entry(&gamma))
             .transpose()?;
-        device.rms_norm_backward(x.data(), gamma.data(), &rstd, &mut grad, needed)?;
+        device.rms_norm_backward(x.held(), gamma.data(), &rstd, &mut grad, needed)?;
         if x.needs_grad() {
             slots.put(&x, grad)?;
         }
