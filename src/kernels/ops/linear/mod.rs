@@ -1,5 +1,5 @@
 //! Linear layer with fused activation: `y = act(x · W + b)`; also the 1×1 convolution. [`linear_residual`] ends a
-//! residual branch, [`linear_transposed`] multiplies by the transposed weight, [`projections`] are layers that read the same
+//! residual branch, [`linear_transposed`] multiplies by the transposed weight, [`projections()`] are layers that read the same
 //! inputs.
 //!
 //! # Shapes
