@@ -98,7 +98,7 @@ impl Held<Cuda> {
     /// Values that are kept in 16 bits only.
     pub(super) fn of_half(device: &Cuda, half: Rc<CudaSlice<u16>>) -> Result<Self> {
         let held = Self::new(device.spare_buffer(0)?);
-        held.rounded.half.set((), half);
+        held.rounded.half.set(arithmetic()?, half);
         Ok(held)
     }
 
@@ -109,21 +109,30 @@ impl Held<Cuda> {
         keeps: bool,
         channels: usize,
     ) -> Result<Option<CudaSlice<u16>>> {
-        let is_to_be_made = keeps && keeps_half(channels)? && self.rounded.half.is_empty();
-        Ok(is_to_be_made.then(|| scratch(self.len())).transpose()?)
+        self.half_to_write(keeps && keeps_half(channels)?)
+    }
+
+    /// Memory in which a kernel that has the values anyway writes them in 16 bits for products that follow, if these need it
+    /// and nothing has made them; then [`Held::keep_half`].
+    pub(super) fn half_to_write(&self, is_needed: bool) -> Result<Option<CudaSlice<u16>>> {
+        let is_known = self.rounded.half.known(&arithmetic()?).is_some();
+        Ok((is_needed && !is_known)
+            .then(|| scratch(self.len()))
+            .transpose()?)
     }
 
     /// Takes the values in 16 bits, if there are any.
-    pub(super) fn keep_half(&self, half: Option<CudaSlice<u16>>) {
+    pub(super) fn keep_half(&self, half: Option<CudaSlice<u16>>) -> Result<()> {
         if let Some(half) = half {
-            self.rounded.half.set((), Rc::new(half));
+            self.rounded.half.set(arithmetic()?, Rc::new(half));
         }
+        Ok(())
     }
 
     /// The values where they are kept in 16 bits only.
-    pub(super) fn only_half(&self) -> Option<Rc<CudaSlice<u16>>> {
+    pub(super) fn only_half(&self) -> Result<Option<Rc<CudaSlice<u16>>>> {
         let (_, len) = self.buffer.single();
-        self.rounded.half.known().filter(|_| len == 0)
+        Ok(self.rounded.half.known(&arithmetic()?).filter(|_| len == 0))
     }
 }
 
@@ -146,7 +155,10 @@ impl Factor for Held<Cuda> {
         _: usize,
     ) -> std::result::Result<(Rc<CudaSlice<u16>>, usize), DeviceError> {
         let (address, len) = self.buffer.single();
-        let half = self.rounded.half.get((), || halved(address, len))?;
+        let half = self
+            .rounded
+            .half
+            .get(arithmetic()?, || halved(address, len))?;
         Ok((half, start))
     }
 }
@@ -169,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_that_changes_is_rounded_again() {
+    fn a_weight_is_rounded_again_where_it_or_the_arithmetic_changes() {
         let device = testing::device();
         device.set_arithmetic(Arithmetic::Half).unwrap();
         let x = Var::constant(&device, vec![1.0], [1, 1]).unwrap();
@@ -178,8 +190,13 @@ mod tests {
         assert_eq!(product(&device, &x, &weight), [2.0]);
         *weight.data_mut().unwrap() = device.upload(vec![1.0 + 0.5_f32.powi(12)]).unwrap();
         assert_eq!(product(&device, &x, &weight), [1.0]);
-        weight.set_from_torch(&device, &[3.0]).unwrap();
-        assert_eq!(product(&device, &x, &weight), [3.0]);
+        weight
+            .set_from_torch(&device, &[1.0 + 0.5_f32.powi(9)])
+            .unwrap();
+        assert_eq!(product(&device, &x, &weight), [1.0 + 0.5_f32.powi(9)]);
+        // In bf16 that is 1.
+        device.set_arithmetic(Arithmetic::Bfloat).unwrap();
+        assert_eq!(product(&device, &x, &weight), [1.0]);
         device.set_arithmetic(Arithmetic::Single).unwrap();
     }
 

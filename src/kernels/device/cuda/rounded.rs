@@ -7,17 +7,17 @@ use cudarc::driver::{CudaSlice, DevicePtr, DeviceSlice};
 
 use super::context::Context;
 use super::launch::{Launch, Value};
-use crate::device::DeviceError;
+use crate::device::{Arithmetic, DeviceError};
 
 /// The values of one buffer as products read them. Whoever writes to the buffer replaces this by the default, which is empty.
 #[derive(Debug, Default)]
 pub struct Rounded {
-    /// Its values in the 16 bits of the device's arithmetic.
-    pub half: Kept<(), u16>,
+    /// Its values in 16 bits, of an arithmetic.
+    pub half: Kept<Arithmetic, u16>,
     /// Its values as cuDNN reads a filter of these rows and padded channels, in `f32`.
     pub filter: Kept<[usize; 2], f32>,
-    /// The same in 16 bits.
-    pub half_filter: Kept<[usize; 2], u16>,
+    /// The same in 16 bits, of an arithmetic.
+    pub half_filter: Kept<(Arithmetic, [usize; 2]), u16>,
 }
 
 /// An array in device memory and what it was made by.
@@ -40,10 +40,8 @@ impl<K: PartialEq, T> Kept<K, T> {
         key: K,
         make: impl FnOnce() -> Result<CudaSlice<T>, DeviceError>,
     ) -> Result<Rc<CudaSlice<T>>, DeviceError> {
-        if let Some((known, array)) = &*self.0.borrow()
-            && *known == key
-        {
-            return Ok(Rc::clone(array));
+        if let Some(known) = self.known(&key) {
+            return Ok(known);
         }
         let array = Rc::new(make()?);
         self.set(key, Rc::clone(&array));
@@ -55,14 +53,11 @@ impl<K: PartialEq, T> Kept<K, T> {
         *self.0.borrow_mut() = Some((key, array));
     }
 
-    /// The array, if there is one.
-    pub fn known(&self) -> Option<Rc<CudaSlice<T>>> {
-        self.0.borrow().as_ref().map(|(_, array)| Rc::clone(array))
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.0.borrow().is_none()
+    /// The array made by `key`, if it is there.
+    pub fn known(&self, key: &K) -> Option<Rc<CudaSlice<T>>> {
+        let kept = self.0.borrow();
+        let (known, array) = kept.as_ref()?;
+        (known == key).then(|| Rc::clone(array))
     }
 }
 

@@ -59,7 +59,7 @@ impl Conv2dKernel for Cuda {
         if size.is_depthwise() {
             depthwise::backward_weight(x, grad_output, size, (grad_weight, adds))?;
         } else if !library::backward_weight(x, grad_output, size, (&mut *grad_weight, adds))? {
-            let half = x.only_half();
+            let half = x.only_half()?;
             let widened = half.map(|half| library::widened(self, &half)).transpose()?;
             let x = widened.as_ref().unwrap_or(x);
             windows::backward_weight(x, grad_output, size, (grad_weight, adds), MOST_VALUES)?;

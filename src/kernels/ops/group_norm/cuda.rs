@@ -86,7 +86,7 @@ impl GroupNormKernel for Cuda {
                 .args((grid.piece, activation, bits))
                 .run()?;
         }
-        input.x.keep_half(half);
+        input.x.keep_half(half)?;
         Ok((y, statistics))
     }
 
@@ -100,7 +100,7 @@ impl GroupNormKernel for Cuda {
         let (size, activation, bits) = (input.size, input.activation, arithmetic()?);
         let (grad_x, accumulate) = slots.target(Some(x))?;
         let grid = Grid::new(size);
-        let half = input.x.only_half();
+        let half = input.x.only_half()?;
         let read = |name| {
             let launch = grid.launch(name);
             let launch = launch.args((&**input.x, half.as_deref(), &grad_output));

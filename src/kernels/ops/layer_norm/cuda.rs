@@ -39,7 +39,7 @@ impl LayerNormKernel for Cuda {
             .args((&mut y, &mut mean, &mut rstd, rows))
             .args((features, eps, arithmetic()?))
             .run()?;
-        x.keep_half(half);
+        x.keep_half(half)?;
         Ok((y, Saved { mean, rstd }))
     }
 
@@ -54,7 +54,7 @@ impl LayerNormKernel for Cuda {
         let features = self.buffer_len(gamma);
         let rows = self.buffer_len(dy) / features;
         over_rows("layer_norm_backward_x", rows)
-            .args((&**x, x.only_half().as_deref(), gamma))
+            .args((&**x, x.only_half()?.as_deref(), gamma))
             .args((&saved.mean, &saved.rstd, dy, dx, rows, features))
             .args((accumulate, arithmetic()?))
             .run()?;
@@ -101,7 +101,10 @@ pub(in crate::ops) fn add_columns(
     let rows = device.buffer_len(dy) / features;
     let groups = rows.div_ceil(GROUP_ROWS).clamp(1, MOST_GROUPS);
     let mut partials = scratch::<f32>(if groups == 1 { 0 } else { groups * features })?;
-    let half = input.and_then(|(x, ..)| x.only_half());
+    let half = match input {
+        Some((x, ..)) => x.only_half()?,
+        None => None,
+    };
     let single = input.filter(|_| half.is_none());
     Launch::new("layer_norm_columns")
         .grid([features.div_ceil(32), groups, 1])

@@ -5,7 +5,7 @@ mod projections;
 
 use std::rc::Rc;
 
-use cudarc::driver::{CudaSlice, DeviceSlice};
+use cudarc::driver::DeviceSlice;
 use dfdx::tensor::Cuda;
 
 use super::{LinearKernel, LinearSize};
@@ -36,7 +36,8 @@ impl LinearKernel for Cuda {
         Product::new(size.rows, size.outputs, size.inputs).run(x, weight, &mut product)?;
         if keep {
             let mut y = self.spare_buffer(n)?;
-            let mut half = halves(keeps_half(size.outputs)?, n)?;
+            let is_half = keeps_half(size.outputs)?;
+            let mut half = is_half.then(|| scratch::<u16>(n)).transpose()?;
             Launch::new("linear_finish_keeping")
                 .over_tiles(n)
                 .args((bias, &mut product, half.as_mut(), &mut y, n))
@@ -84,9 +85,10 @@ impl LinearKernel for Cuda {
         activation: Activation,
         grad_bias: Option<(&mut Buffer<Self>, Accumulate)>,
     ) -> Result<Held<Self>> {
-        let (n, before_half) = (self.buffer_len(&grad_output), before.only_half());
+        let (n, before_half) = (self.buffer_len(&grad_output), before.only_half()?);
         let mut grad = self.spare_buffer(n)?;
-        let mut half = halves(grad_bias.is_some() && arithmetic()?.is_16_bit(), n)?;
+        let is_rounded = grad_bias.is_some() && arithmetic()?.is_16_bit();
+        let mut half = is_rounded.then(|| scratch::<u16>(n)).transpose()?;
         if let Some(grad_bias) = grad_bias {
             let more = More {
                 before: match &before_half {
@@ -107,7 +109,7 @@ impl LinearKernel for Cuda {
                 .run()?;
         }
         let grad = Held::<Self>::new(grad);
-        grad.keep_half(half);
+        grad.keep_half(half)?;
         Ok(grad)
     }
 
@@ -145,22 +147,14 @@ impl LinearKernel for Cuda {
         grad: &Held<Self>,
         grad_bias: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
-        let is_made = !grad.rounded().half.is_empty();
-        let n = self.buffer_len(grad);
-        let mut half = halves(arithmetic()?.is_16_bit() && !is_made, n)?;
+        let mut half = grad.half_to_write(arithmetic()?.is_16_bit())?;
         let more = More {
             half: half.as_mut().value(),
             ..More::NONE
         };
-        Sums::of(n, grad_bias.0).write(grad, more, grad_bias)?;
-        grad.keep_half(half);
-        Ok(())
+        Sums::of(self.buffer_len(grad), grad_bias.0).write(grad, more, grad_bias)?;
+        grad.keep_half(half)
     }
-}
-
-/// Memory for `n` values of 16 bits, if they are needed.
-fn halves(are_needed: bool, n: usize) -> Result<Option<CudaSlice<u16>>> {
-    Ok(are_needed.then(|| scratch(n)).transpose()?)
 }
 
 /// Additional work of the first launch over a gradient, where arrays are not null: to multiply it by the activation's derivative

@@ -47,7 +47,7 @@ impl NormResidualKernel for Cuda {
         ([x, residual], slots): ([&Var<Self>; 2], &mut GradSlots<'_, Self>),
     ) -> Result<Buffer<Self>> {
         let before = before.ok_or(OpError::NotRecorded)?;
-        let (n, half) = (self.buffer_len(&grad_output), before.only_half());
+        let (n, half) = (self.buffer_len(&grad_output), before.only_half()?);
         let mut grad_h = self.spare_buffer(n)?;
         let (grad_residual, accumulate) = slots.target(Some(residual))?;
         let launch = Launch::new("norm_residual_backward").over(counters(n));

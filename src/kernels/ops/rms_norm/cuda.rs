@@ -28,7 +28,7 @@ impl RmsNormKernel for Cuda {
             .args((&**x, gamma, half.as_mut(), &mut y, &mut rstd))
             .args((rows, features, eps, arithmetic()?))
             .run()?;
-        x.keep_half(half);
+        x.keep_half(half)?;
         Ok((y, rstd))
     }
 
@@ -46,7 +46,7 @@ impl RmsNormKernel for Cuda {
         let features = self.buffer_len(gamma);
         let rows = self.buffer_len(grad) / features;
         over_rows("rms_norm_backward", rows)
-            .args((&**x, x.only_half().as_deref(), gamma, rstd, grad))
+            .args((&**x, x.only_half()?.as_deref(), gamma, rstd, grad))
             .args((rows, features, arithmetic()?))
             .run()?;
         Ok(())

@@ -147,7 +147,8 @@ fn filter_half(
     size: &Conv2dSize,
 ) -> Result<Rc<CudaSlice<u16>>, DeviceError> {
     let (rows, k) = (rows(plan, size), plan.channels.1);
-    weight.rounded().half_filter.get([rows, k], || {
+    let key = (arithmetic()?, [rows, k]);
+    weight.rounded().half_filter.get(key, || {
         let mut filter = scratch(rows * k)?;
         tiled("conv2d_filter_half", &**weight, &mut filter, plan, size)
             .args((plan.channels.0 / size.options.groups, k, rows))
