@@ -51,7 +51,7 @@ pub(super) struct Context {
     pub(super) convolutions: Convolutions,
     pub(super) blas: Blas,
     pub(super) staging: RefCell<Staging>,
-    tables: RefCell<HashMap<Vec<u64>, Rc<CudaSlice<u64>>>>,
+    tables: RefCell<Vec<Table>>,
     arithmetic: Cell<Arithmetic>,
     /// Whether to wait for every launch.
     waits: Cell<bool>,
@@ -60,6 +60,9 @@ pub(super) struct Context {
     /// Dropped last: the libraries hold memory of this device.
     pub(super) device: Arc<CudaDevice>,
 }
+
+/// The content of a table, and where it is in device memory.
+type Table = (Vec<u64>, Rc<CudaSlice<u64>>);
 
 #[derive(Clone, Copy)]
 struct Function {
@@ -194,17 +197,16 @@ impl Context {
 
     /// `table` in device memory: uploaded, or as it was uploaded before.
     pub(super) fn table(&self, table: Vec<u64>) -> Result<Rc<CudaSlice<u64>>, DeviceError> {
-        let known = self.tables.borrow().get(&table).cloned();
-        if let Some(known) = known {
-            return Ok(known);
+        let mut tables = self.tables.borrow_mut();
+        if let Some((_, known)) = tables.iter().find(|(content, _)| *content == table) {
+            return Ok(Rc::clone(known));
         }
         let uploaded = Rc::new(super::uploaded(&table)?);
-        let mut tables = self.tables.borrow_mut();
         if tables.len() == MOST_TABLES {
             // Memory moves with the sizes of batches; older tables are not used again.
             tables.clear();
         }
-        tables.insert(table, Rc::clone(&uploaded));
+        tables.push((table, Rc::clone(&uploaded)));
         Ok(uploaded)
     }
 

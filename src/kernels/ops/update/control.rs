@@ -4,7 +4,7 @@
 use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cuda;
 
-use super::table::{Listed, Tables};
+use super::table::Listed;
 use super::{AdamStep, Rules, StepControl};
 use crate::device::cuda::{Launch, Value, downloaded, scratch, uploaded};
 use crate::device::{Backend, Buffer};
@@ -26,7 +26,6 @@ pub struct Control {
     state: CudaSlice<f64>,
     /// Gradient factor of each part.
     factors: CudaSlice<f32>,
-    tables: Tables,
 }
 
 impl Control {
@@ -38,7 +37,6 @@ impl Control {
             rules,
             state: uploaded(&state)?,
             factors: uploaded(&vec![1.0; parts])?,
-            tables: Tables::default(),
         })
     }
 
@@ -108,15 +106,12 @@ impl StepControl<Cuda> for Control {
         for_each_parameter(module, |_, parameter| {
             listed.push("decide", device, [grads.of_parameter(parameter)?])
         })?;
-        let mut tables = std::mem::take(&mut self.tables);
-        let placed = listed.place(&mut tables, &self.rules.parts)?;
+        let placed = listed.place(&self.rules.parts)?;
         let mut sums = scratch::<f64>(placed.blocks)?;
         if let Some(launch) = placed.launch("update_squares_many") {
             launch.arg(&mut sums).run()?;
         }
-        self.judge(placed.with_parts(Launch::new("update_decide").arg(&sums)))?;
-        self.tables = tables;
-        Ok(())
+        self.judge(placed.with_parts(Launch::new("update_decide").arg(&sums)))
     }
 
     fn skipped_steps(&self) -> Result<Option<u64>> {

@@ -16,7 +16,6 @@ use crate::ops::simd::simd;
 use crate::ops::{Grads, Module, Result, for_each_parameter};
 
 impl UpdateKernel for Cpu {
-    type Tables = ();
     type Control = Infallible;
 
     fn sum_of_squares(&self, x: &Buffer<Self>) -> Result<f64> {

@@ -3,7 +3,7 @@
 use dfdx::tensor::Cuda;
 
 use super::control::{Control, with_control};
-use super::table::{Listed, Tables};
+use super::table::Listed;
 use super::{AdamStep, Factors, Rules, SgdStep, StepState, UpdateKernel, same_length, stateless};
 use crate::device::cuda::{Launch, downloaded, scratch};
 use crate::device::{Backend, Buffer};
@@ -12,7 +12,6 @@ use crate::ops::{Grads, Module, Result, for_each_parameter};
 const CHUNK: usize = 1 << 12;
 
 impl UpdateKernel for Cuda {
-    type Tables = Tables;
     type Control = Control;
 
     fn sum_of_squares(&self, x: &Buffer<Self>) -> Result<f64> {
@@ -67,7 +66,7 @@ impl UpdateKernel for Cuda {
                 [parameter.data_mut()?, gradient, mean, square],
             )
         })?;
-        let placed = listed.place(&mut state.tables, parts(control))?;
+        let placed = listed.place(parts(control))?;
         let corrections = control
             .map(|control| control.corrections(step))
             .transpose()?;
@@ -108,7 +107,7 @@ impl UpdateKernel for Cuda {
                 [parameter.data_mut()?, gradient, momentum],
             )
         })?;
-        let placed = listed.place(&mut state.tables, parts(control))?;
+        let placed = listed.place(parts(control))?;
         let Some(launch) = placed.launch("update_sgd_many") else {
             return Ok(());
         };
@@ -132,7 +131,7 @@ impl UpdateKernel for Cuda {
             let [average] = averages.buffers.get(index).ok_or_else(stateless)?;
             listed.push("lerp_all", self, [average, parameter.data()])
         })?;
-        let placed = listed.place(&mut averages.tables, &[])?;
+        let placed = listed.place(&[])?;
         let Some(launch) = placed.launch("update_lerp_many") else {
             return Ok(());
         };

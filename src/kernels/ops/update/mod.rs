@@ -81,9 +81,6 @@ pub struct SgdStep {
 /// The methods over all parameters borrow module, gradients and state for the whole call, so that a device may collect
 /// their addresses and change them in one launch.
 pub trait UpdateKernel: Backend {
-    /// Tensor addresses of a step, reused by the next one.
-    type Tables: Debug + Clone + Default;
-
     /// Decides about steps on the device; never created if [`Backend::IS_ASYNCHRONOUS`] is false.
     type Control: StepControl<Self>;
 

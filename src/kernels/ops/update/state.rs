@@ -9,12 +9,6 @@ use crate::ops::{Module, Result, for_each_parameter};
 pub struct StepState<D: UpdateKernel, const N: usize> {
     /// The buffers by parameter; empty without state.
     pub buffers: Vec<[Buffer<D>; N]>,
-    /// Addresses of parameters, gradients and buffers in the last step.
-    #[cfg_attr(
-        not(feature = "cuda"),
-        expect(dead_code, reason = "the CPU finds them by walking")
-    )]
-    pub(super) tables: D::Tables,
 }
 
 impl<D: UpdateKernel, const N: usize> Default for StepState<D, N> {
@@ -26,10 +20,7 @@ impl<D: UpdateKernel, const N: usize> Default for StepState<D, N> {
 impl<D: UpdateKernel, const N: usize> StepState<D, N> {
     /// A state of these buffers.
     pub fn new(buffers: Vec<[Buffer<D>; N]>) -> Self {
-        Self {
-            buffers,
-            tables: D::Tables::default(),
-        }
+        Self { buffers }
     }
 
     /// Creates zeros for every parameter if there are no buffers yet.

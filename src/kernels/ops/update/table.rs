@@ -1,9 +1,11 @@
-//! [`Tables`]: addresses of the tensors of a step, so that one launch changes all of them.
+//! [`Listed`]: addresses of the tensors of a step, so that one launch changes all of them.
+
+use std::rc::Rc;
 
 use cudarc::driver::{CudaSlice, DevicePtr};
 use dfdx::tensor::Cuda;
 
-use crate::device::cuda::{Launch, uploaded};
+use crate::device::cuda::{Launch, table};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
 
@@ -12,13 +14,6 @@ const CHUNK: usize = 1 << 12;
 
 /// Approximate number of blocks that fills any GPU; larger models have larger chunks.
 const BLOCKS: usize = 1 << 13;
-
-/// The table of the last step, in device memory; uploaded again only when it has changed.
-#[derive(Debug, Clone, Default)]
-pub struct Tables {
-    host: Vec<u64>,
-    device: Option<CudaSlice<u64>>,
-}
 
 /// The tensors of a step, in the order of the walk: lengths, and addresses by slot.
 ///
@@ -49,28 +44,28 @@ impl<const SLOTS: usize> Listed<SLOTS> {
     }
 
     /// The tensors as a table on the device; `parts` has the part of each, all 0 where it is empty.
-    pub(super) fn place<'a>(&self, tables: &'a mut Tables, parts: &[usize]) -> Result<Placed<'a>> {
+    pub(super) fn place(&self, parts: &[usize]) -> Result<Placed> {
         let total: usize = self.lengths.iter().sum();
         let chunk = total.div_ceil(BLOCKS).next_power_of_two().max(CHUNK);
         let part = |tensor: usize| parts.get(tensor).copied().unwrap_or(0);
         let part_count = parts.last().map_or(1, |last| last + 1);
-        let (mut table, mut starts) = (Vec::new(), vec![0; part_count + 1]);
+        let (mut numbers, mut starts) = (Vec::new(), vec![0; part_count + 1]);
         for (tensor, len) in self.lengths.iter().enumerate() {
             let chunks = len.div_ceil(chunk) as u64;
-            table.extend((0..chunks).map(|index| ((tensor as u64) << 32) | index));
+            numbers.extend((0..chunks).map(|index| ((tensor as u64) << 32) | index));
             // The next part begins where the last tensor of this one ends.
-            starts[part(tensor) + 1] = table.len() as u64;
+            starts[part(tensor) + 1] = numbers.len() as u64;
         }
-        let blocks = table.len();
-        table.extend(self.lengths.iter().map(|len| *len as u64));
-        table.extend((0..self.lengths.len()).map(|tensor| part(tensor) as u64));
+        let blocks = numbers.len();
+        numbers.extend(self.lengths.iter().map(|len| *len as u64));
+        numbers.extend((0..self.lengths.len()).map(|tensor| part(tensor) as u64));
         for slot in 0..SLOTS {
-            table.extend(self.addresses.iter().map(|addresses| addresses[slot]));
+            numbers.extend(self.addresses.iter().map(|addresses| addresses[slot]));
         }
-        let starts_at = table.len();
-        table.extend(starts);
+        let starts_at = numbers.len();
+        numbers.extend(starts);
         Ok(Placed {
-            table: tables.hold(table)?,
+            table: table(numbers)?,
             blocks,
             tensors: self.lengths.len(),
             chunk,
@@ -79,20 +74,9 @@ impl<const SLOTS: usize> Listed<SLOTS> {
     }
 }
 
-impl Tables {
-    fn hold(&mut self, table: Vec<u64>) -> Result<&CudaSlice<u64>> {
-        let device = match self.device.take() {
-            Some(device) if self.host == table => device,
-            _ => uploaded(&table)?,
-        };
-        self.host = table;
-        Ok(self.device.insert(device))
-    }
-}
-
 #[derive(Debug)]
-pub(super) struct Placed<'a> {
-    table: &'a CudaSlice<u64>,
+pub(super) struct Placed {
+    table: Rc<CudaSlice<u64>>,
     pub(super) blocks: usize,
     tensors: usize,
     chunk: usize,
@@ -100,12 +84,12 @@ pub(super) struct Placed<'a> {
     starts_at: usize,
 }
 
-impl Placed<'_> {
+impl Placed {
     /// A launch of one block for each chunk, with the table and its sizes as first arguments; `None` where there are no
     /// values.
     pub(super) fn launch(&self, kernel: &'static str) -> Option<Launch> {
         let launch = Launch::new(kernel).blocks(self.blocks).args((
-            self.table,
+            &*self.table,
             self.blocks,
             self.tensors,
             self.chunk,
@@ -115,6 +99,6 @@ impl Placed<'_> {
 
     /// Adds the array of every part's first block, and the end.
     pub(super) fn with_parts(&self, launch: Launch) -> Launch {
-        launch.read_from(self.table, self.starts_at)
+        launch.read_from(&*self.table, self.starts_at)
     }
 }
