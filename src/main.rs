@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     os::keep_whole_stacks();
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| match info.payload_as_str() {
-        Some(message) if cli::is_stillborn(message) => os::end_at_once(
+        Some(message) if cli::is_thread_without_stack(message) => os::end_at_once(
             cli::exit_code::FAILED.into(),
             format_args!("error: {NO_THREAD}\n"),
         ),

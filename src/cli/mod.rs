@@ -192,11 +192,13 @@ pub fn run() -> ExitCode {
 
 /// Whether a panic's message says that the operating system refused to start a thread: a limit of the machine, no bug.
 pub fn is_refused_thread(message: &str) -> bool {
-    (message.contains("kind: WouldBlock") && message.contains("code: 11")) || is_stillborn(message)
+    (message.contains("kind: WouldBlock") && message.contains("code: 11"))
+        || is_thread_without_stack(message)
 }
 
-/// Whether a panic's message says that a new thread could not begin. Such a panic is in no function that could catch it.
-pub fn is_stillborn(message: &str) -> bool {
+/// Whether a panic's message says that a new thread got no memory for the stack of its signal handlers. It panics before the
+/// thread's function begins, so that nothing can catch it.
+pub fn is_thread_without_stack(message: &str) -> bool {
     message.starts_with("failed to allocate an alternative stack")
 }
 

@@ -17,6 +17,7 @@ use minijinja::value::Value;
 use serde::{Deserialize, Serialize};
 
 use super::{ReportError, template};
+use crate::base::os;
 use crate::base::units::{human_bytes, human_seconds};
 use crate::diag::Failure;
 
@@ -28,9 +29,6 @@ const LONGEST: u64 = 64 << 20;
 
 /// How long a page may take.
 const TIME: Duration = Duration::from_mins(1);
-
-/// Exit code of a process whose memory did not suffice (`base::allocator`); the child ends with it for nothing else.
-const NO_MEMORY: i32 = 1;
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
@@ -139,7 +137,8 @@ fn listen(child: &mut Child, context: Vec<u8>) -> mpsc::Receiver<Vec<u8>> {
 }
 
 fn end(status: ExitStatus) -> String {
-    if status.code() == Some(NO_MEMORY) {
+    // The child ends with it for nothing else.
+    if status.code() == Some(os::NO_MEMORY) {
         return format!("needs more than {} of memory", human_bytes(PAGE_MEMORY));
     }
     format!("cannot be rendered: the process ended with {status}")

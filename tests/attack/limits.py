@@ -92,8 +92,9 @@ def memory(case):
     case.note(f"at most {size >> 20} MiB of addresses")
     is_loaded(case, "memory", memory=size)
     ended = case.run(*RUN, memory=size)
-    if size <= 60 << 20 and ended.code in (-signal.SIGABRT, -signal.SIGSEGV) and b"allocation" not in ended.stderr:
-        # glibc itself aborts (`failed to register TLS destructor`), or a stack cannot grow.
+    is_of_glibc = ended.code == -signal.SIGABRT and b"Fatal glibc error" in ended.stderr
+    if size <= 60 << 20 and (is_of_glibc or ended.code == -signal.SIGSEGV):
+        # glibc aborts (`failed to register TLS destructor`), or a stack cannot grow.
         raise Skipped("the system's libraries do not run in so little memory")
     properties.ends_well(ended)
 

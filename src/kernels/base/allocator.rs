@@ -73,7 +73,7 @@ unsafe fn left(line: *mut u8) -> usize {
 fn or_end(block: *mut u8, bytes: usize) -> *mut u8 {
     if block.is_null() {
         os::end_at_once(
-            1,
+            os::NO_MEMORY,
             format_args!("error: memory allocation of {bytes} bytes failed\n"),
         );
     }

@@ -74,6 +74,9 @@ pub fn exit_at_once(code: i32) -> ! {
     std::process::exit(code)
 }
 
+/// Exit code of a program that ends because an allocation failed.
+pub const NO_MEMORY: i32 = 1;
+
 /// As [`exit_at_once`], after a message on standard error; of a long one only the beginning. It allocates nothing.
 pub fn end_at_once(code: i32, message: fmt::Arguments<'_>) -> ! {
     let mut text = [0; 256];

@@ -42,7 +42,7 @@ pub trait Backend:
     /// A time stamp in the device's queue.
     type Mark;
 
-    /// What products make of a buffer's values before they read them, such as their `f16`; empty by default.
+    /// Caches of a buffer's values as products read them, for example rounded to `f16`; empty by default.
     type Rounded: Default + std::fmt::Debug;
 
     /// Whether work is queued asynchronously, so that phases can only be timed in separate, synchronised steps.

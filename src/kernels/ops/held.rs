@@ -24,7 +24,7 @@ use crate::device::{Backend, Buffer};
 #[derive(Debug)]
 pub struct Held<D: Backend> {
     buffer: Buffer<D>,
-    /// What products made of the values.
+    /// Caches of the values as products read them.
     rounded: D::Rounded,
 }
 
@@ -45,7 +45,7 @@ impl<D: Backend> Held<D> {
         &mut self.buffer
     }
 
-    /// What products made of the values.
+    /// Caches of the values as products read them.
     #[cfg(feature = "cuda")]
     pub(super) fn rounded(&self) -> &D::Rounded {
         &self.rounded
@@ -102,8 +102,8 @@ impl Held<Cuda> {
         Ok(held)
     }
 
-    /// Memory in which a kernel of a forward pass writes the values in 16 bits, where [`KeepFactors::kept`] will keep these and
-    /// nothing has made them; then [`Held::keep_half`].
+    /// Memory for the values in 16 bits, if [`KeepFactors::kept`] will keep them and they are not cached yet. The kernel of a
+    /// forward pass writes them there, and the caller passes them to [`Held::keep_half`].
     pub(super) fn half_to_keep(
         &self,
         keeps: bool,
@@ -112,8 +112,8 @@ impl Held<Cuda> {
         self.half_to_write(keeps && keeps_half(channels)?)
     }
 
-    /// Memory in which a kernel that has the values anyway writes them in 16 bits for products that follow, if these need it
-    /// and nothing has made them; then [`Held::keep_half`].
+    /// Memory for the values in 16 bits, if they are needed and not cached yet: for a kernel that reads the values anyway. The
+    /// caller passes what it has written to [`Held::keep_half`].
     pub(super) fn half_to_write(&self, is_needed: bool) -> Result<Option<CudaSlice<u16>>> {
         let is_known = self.rounded.half.known(&arithmetic()?).is_some();
         Ok((is_needed && !is_known)
@@ -121,7 +121,7 @@ impl Held<Cuda> {
             .transpose()?)
     }
 
-    /// Takes the values in 16 bits, if there are any.
+    /// Caches the values in 16 bits, if a kernel has written them.
     pub(super) fn keep_half(&self, half: Option<CudaSlice<u16>>) -> Result<()> {
         if let Some(half) = half {
             self.rounded.half.set(arithmetic()?, Rc::new(half));
@@ -142,7 +142,7 @@ pub(super) fn keeps_half(channels: usize) -> Result<bool> {
     Ok(channels.is_multiple_of(8) && arithmetic()?.is_16_bit())
 }
 
-/// Once in 16 bits, it stays so for later products.
+/// The values in 16 bits are cached for later products.
 #[cfg(feature = "cuda")]
 impl Factor for Held<Cuda> {
     fn single(&self) -> (u64, usize) {

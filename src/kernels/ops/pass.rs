@@ -261,7 +261,8 @@ impl<D: Backend> Pass<D> {
         Ok(outputs)
     }
 
-    /// Counts the work of an operation with `len` values as results. Whether it is recorded, and its handle in the profiler.
+    /// Counts the work of an operation whose results have `len` values. Returns whether the operation is recorded for backward,
+    /// and its handle in the profiler.
     fn counted(&mut self, op: Op<&[&Var<D>]>, len: usize) -> (bool, Option<OpHandle>) {
         let Op { name, work, inputs } = op;
         let records = self.tape.is_some() && inputs.iter().any(|input| input.needs_grad());

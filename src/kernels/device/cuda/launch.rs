@@ -122,7 +122,7 @@ impl From<bool> for Value {
     }
 }
 
-/// The argument `is_bf16` of kernels with values of 16 bits.
+/// Whether 16-bit values are `bf16` (otherwise `f16`): the argument `is_bf16` of kernels that read or write such values.
 impl From<Arithmetic> for Value {
     fn from(value: Arithmetic) -> Self {
         (value == Arithmetic::Bfloat).into()

@@ -9,29 +9,29 @@ use super::context::Context;
 use super::launch::{Launch, Value};
 use crate::device::{Arithmetic, DeviceError};
 
-/// The values of one buffer as products read them. Whoever writes to the buffer replaces this by the default, which is empty.
+/// Caches of one buffer's values as products read them. Whoever writes to the buffer replaces this by the default, which is empty.
 #[derive(Debug, Default)]
 pub struct Rounded {
     /// Its values in 16 bits, of an arithmetic.
-    pub half: Kept<Arithmetic, u16>,
+    pub half: Cached<Arithmetic, u16>,
     /// Its values as cuDNN reads a filter of these rows and padded channels, in `f32`.
-    pub filter: Kept<[usize; 2], f32>,
+    pub filter: Cached<[usize; 2], f32>,
     /// The same in 16 bits, of an arithmetic.
-    pub half_filter: Kept<(Arithmetic, [usize; 2]), u16>,
+    pub half_filter: Cached<(Arithmetic, [usize; 2]), u16>,
 }
 
-/// An array in device memory and what it was made by.
+/// A cached array in device memory, with the key that it was computed for.
 #[derive(Debug)]
-pub struct Kept<K, T>(RefCell<Option<(K, Rc<CudaSlice<T>>)>>);
+pub struct Cached<K, T>(RefCell<Option<(K, Rc<CudaSlice<T>>)>>);
 
-impl<K, T> Default for Kept<K, T> {
+impl<K, T> Default for Cached<K, T> {
     fn default() -> Self {
         Self(RefCell::default())
     }
 }
 
-impl<K: PartialEq, T> Kept<K, T> {
-    /// The array made by `key`, by `make` where it is not there.
+impl<K: PartialEq, T> Cached<K, T> {
+    /// The array for `key`: the cached one, or else the result of `make`, which is cached.
     ///
     /// # Errors
     /// Those of `make`.
@@ -48,12 +48,12 @@ impl<K: PartialEq, T> Kept<K, T> {
         Ok(array)
     }
 
-    /// Keeps an array that was made by `key`.
+    /// Caches an array for `key`, in place of another.
     pub fn set(&self, key: K, array: Rc<CudaSlice<T>>) {
         *self.0.borrow_mut() = Some((key, array));
     }
 
-    /// The array made by `key`, if it is there.
+    /// The array for `key`, if it is cached.
     pub fn known(&self, key: &K) -> Option<Rc<CudaSlice<T>>> {
         let kept = self.0.borrow();
         let (known, array) = kept.as_ref()?;
@@ -66,15 +66,15 @@ pub trait Factor {
     /// Address and number of its `f32` values.
     fn single(&self) -> (u64, usize);
 
-    /// `len` of its values from `start` on in 16 bits, as an array and the position in it. In `f16` values beyond 65,504 become
-    /// infinite, which loss scaling detects.
+    /// Its values `start..start + len` rounded to 16 bits: an array, and the index of the first of them in it. Rounded to `f16`,
+    /// values beyond 65,504 become infinite, which loss scaling detects.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`].
     fn half(&self, start: usize, len: usize) -> Result<(Rc<CudaSlice<u16>>, usize), DeviceError>;
 }
 
-/// Memory that keeps nothing: its values are rounded for every product.
+/// An array without caches: its values are rounded for every product.
 impl<S: DevicePtr<f32> + DeviceSlice<f32>> Factor for S {
     fn single(&self) -> (u64, usize) {
         (*self.device_ptr(), self.len())

@@ -39,7 +39,7 @@ impl AttentionKernel for Cpu {
         qkv: &Held<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
-    ) -> Result<(Buffer<Self>, Buffer<Self>)> {
+    ) -> Result<(Buffer<Self>, Held<Self>)> {
         let (large, c, len) = (size.is_large(), size.features, size.len());
         let mut y = self.spare_buffer(size.batch * len)?;
         for_each_chunk_if(large, &mut y, len, |start, y| {
@@ -51,7 +51,7 @@ impl AttentionKernel for Cpu {
                 });
             });
         });
-        Ok((y, self.spare_buffer(0)?))
+        Ok((y, Held::new(self.spare_buffer(0)?)))
     }
 
     fn attention_backward(

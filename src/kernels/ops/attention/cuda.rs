@@ -21,7 +21,7 @@ impl AttentionKernel for Cuda {
         qkv: &Held<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
-    ) -> Result<(Buffer<Self>, Buffer<Self>)> {
+    ) -> Result<(Buffer<Self>, Held<Self>)> {
         let places = Places::new(size);
         let (t, d) = (size.positions, size.head_width());
         let apart = places
@@ -49,8 +49,7 @@ impl AttentionKernel for Cuda {
         } else {
             places.multiply(product, probabilities, v, (&mut y, places.part(0, 1)))?;
         }
-        drop(dropped);
-        Ok((y, p.into_buffer(self)?))
+        Ok((y, p))
     }
 
     fn attention_backward(

@@ -69,7 +69,7 @@ pub trait AttentionKernel: Backend {
         qkv: &Held<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
-    ) -> Result<(Buffer<Self>, Buffer<Self>)>;
+    ) -> Result<(Buffer<Self>, Held<Self>)>;
 
     /// Adds the gradient of `qkv` to `grad_qkv`, or replaces it.
     fn attention_backward(
@@ -126,7 +126,6 @@ pub fn attention<D: Kernels>(
     };
     let mask = Mask::draw(pass, options.dropout);
     let (y, saved) = pass.device().attention(qkv.held(), size, mask)?;
-    let saved = Held::<D>::new(saved);
     let (shape, input) = (qkv.shape().with_last(size.features), qkv.clone());
     let op = Op::new("attention", size.work(mask.is_some()), [qkv]);
     pass.finish_owned(op, y, shape, move |grads, grad_output| {

@@ -105,10 +105,9 @@ pub(in crate::ops) fn add_columns(
         Some((x, ..)) => x.only_half()?,
         None => None,
     };
-    let single = input.filter(|_| half.is_none());
     Launch::new("layer_norm_columns")
         .grid([features.div_ceil(32), groups, 1])
-        .arg(single.map(|(x, ..)| &**x))
+        .arg(input.map(|(x, ..)| &**x))
         .arg(half.as_deref())
         .arg(input.and_then(|(_, mean, _)| mean))
         .args((input.map(|(.., rstd)| rstd), dy, &mut partials, &mut *grad))

@@ -91,10 +91,7 @@ impl LinearKernel for Cuda {
         let mut half = is_rounded.then(|| scratch::<u16>(n)).transpose()?;
         if let Some(grad_bias) = grad_bias {
             let more = More {
-                before: match &before_half {
-                    Some(_) => Value::NULL,
-                    None => Argument::value(&**before),
-                },
+                before: Argument::value(&**before),
                 before_half: before_half.as_deref().value(),
                 grad: Argument::value(&mut grad),
                 half: half.as_mut().value(),

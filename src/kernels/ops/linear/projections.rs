@@ -13,7 +13,7 @@ pub type Projection<D> = Vec<[Var<D>; 2]>;
 /// The result of every layer, and what the backward pass needs beside inputs and layers.
 pub(super) type Projected<D> = (Vec<Buffer<D>>, Option<Buffer<D>>);
 
-/// Layers that read the same inputs, on one device. By default each is computed by itself.
+/// Linear layers that read the same inputs, on one device. The default implementation computes each layer separately.
 pub trait ProjectionsKernel: LinearKernel {
     /// The results of all layers.
     fn projections(

@@ -157,12 +157,13 @@ struct Copies {
 impl Copies {
     const NUMBERS: usize = 7;
 
-    /// Adds one of `[rows, columns]`, from and to an address and the distance of its rows in values there.
+    /// Adds a rectangle of `[rows, columns]` values. `from` and `to` are the address of its first value and the distance between
+    /// the starts of its rows, in values.
     fn push(&mut self, size: [usize; 2], from: (u64, usize), to: (u64, usize)) {
         self.add(size, from, to, Accumulate::Replace);
     }
 
-    /// Adds one to the gradient of `var`, if that is needed.
+    /// As [`Copies::push`], to the gradient of `var`, whose rows have no gaps; nothing if that gradient is not needed.
     fn push_to(
         &mut self,
         slots: &mut GradSlots<'_, Cuda>,
