@@ -2,7 +2,7 @@
 
 /// Success. Cells that are skipped or infeasible are only a warning.
 pub const GOOD: u8 = 0;
-/// A cell failed (diverged, timeout, oom, failed, panicked, killed), or a comparison found a regression.
+/// A cell failed (diverged, timeout, oom, failed, panicked, killed), a comparison found a regression, or results are stale.
 pub const FAILED: u8 = 1;
 /// The user's mistake: the manifest, an option, a missing or unreadable file or data; or every cell is infeasible.
 pub const MISTAKE: u8 = 2;

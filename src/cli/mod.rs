@@ -39,6 +39,7 @@ mod setup;
 mod shard;
 mod side;
 mod single_cell;
+mod stale;
 mod status;
 mod submit;
 mod table;
@@ -80,7 +81,7 @@ Examples:
   fieldtrial list models
 
 Exit codes:
-  0 good    1 a run failed, or a comparison found a regression    2 a mistake in the input, or no cell can run
+  0 good    1 a run failed, a comparison found a regression, or results are stale    2 a mistake in the input, or no cell can run
   3 not comparable    4 nothing to compare    70 a bug of ours    130 interrupted";
 
 #[derive(Debug, Subcommand)]
@@ -92,6 +93,7 @@ enum Command {
     Status(status::StatusArguments),
     Plan(plan::PlanArguments),
     Report(report::ReportArguments),
+    Stale(stale::StaleArguments),
     Compare(compare::CompareArguments),
     Ab(ab::AbArguments),
     List(list::ListArguments),
@@ -175,6 +177,7 @@ pub fn run() -> ExitCode {
         Command::Side(arguments) => side::side(&arguments),
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Report(arguments) => report::report(&arguments),
+        Command::Stale(arguments) => stale::stale(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Ab(arguments) => ab::ab(&arguments),
         Command::List(arguments) => list::list(&arguments),

@@ -61,6 +61,7 @@ mod search_kill;
 mod search_overhead;
 mod search_plan;
 mod soak;
+mod stale;
 mod store;
 mod templates;
 #[cfg(unix)]

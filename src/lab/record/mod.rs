@@ -12,6 +12,7 @@ mod plan_file;
 mod recorder;
 mod reproduce;
 mod row;
+mod stale;
 #[cfg(test)]
 mod tests;
 mod trials;
@@ -20,5 +21,6 @@ mod view;
 pub use disagreement::{Disagreement, agree};
 pub use recorder::{RecordError, Recorder};
 pub use reproduce::not_reproduced;
+pub use stale::Staleness;
 pub use trials::TrialRow;
 pub use view::View;

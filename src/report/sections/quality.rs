@@ -82,8 +82,9 @@ pub(crate) fn loss_name(view: &View<'_>) -> &'static str {
     }
 }
 
-/// Metrics that say how good a model is, the best first: where all cells have one, it is their quality.
-const QUALITIES: [&str; 4] = ["test_accuracy", "val_accuracy", "test_r2", "val_r2"];
+/// Metrics that say how good a model is: the first that all cells have is their quality. The validation split chooses, so that
+/// the test split tells how good the choice is.
+const QUALITIES: [&str; 4] = ["val_accuracy", "test_accuracy", "val_r2", "test_r2"];
 
 /// The column that says how good cells are: a metric that all of those with facts have, also one that a command declares, else
 /// the best loss.

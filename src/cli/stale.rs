@@ -1,0 +1,105 @@
+//! `fieldtrial stale`: which results folders this build would no longer give.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::base::shell;
+use crate::base::text::count;
+use crate::manifest;
+use crate::plan::{project_folder, results_root};
+use crate::record::Staleness;
+use crate::results::environment;
+use crate::results::{PlanFile, last_plan, names_below, no_results, results_folder};
+
+use super::fingerprints::Fingerprints;
+use super::output::Stdout;
+use super::run_plan::{here_as, planned, with_data};
+use super::table::table;
+use super::{Outcome, Problem, exit_code};
+
+/// Say which results this build and the manifests of today would no longer give
+///
+/// Compares `plan.json` of each folder with the manifest that it was made from: settings, data and code of every cell. Needs no
+/// stored runs, so that it works in a fresh clone; runs nothing, and generates missing data. Ends with 1 if something is stale.
+///
+/// Example: `fieldtrial stale ddpm quickstart`
+#[derive(Debug, Args)]
+pub(super) struct StaleArguments {
+    /// Results folders, or their names under `reports/`; without any, all folders there
+    #[arg(value_name = "RESULTS")]
+    results: Vec<PathBuf>,
+}
+
+pub(super) fn stale(arguments: &StaleArguments) -> Outcome {
+    let root = results_root(Path::new("manifest.toml"));
+    let named = |given: &PathBuf| results_folder(given).ok_or_else(|| no_results(given));
+    let folders: Vec<PathBuf> = if arguments.results.is_empty() {
+        let names = names_below(&root);
+        names.iter().map(|name| root.join(name)).collect()
+    } else {
+        arguments
+            .results
+            .iter()
+            .map(named)
+            .collect::<Result<_, _>>()?
+    };
+    let (mut rows, mut manifests) = (Vec::new(), Vec::new());
+    for folder in &folders {
+        let name = folder.file_name().unwrap_or(folder.as_os_str());
+        let (state, words) = match state(folder) {
+            Ok(stale) => (
+                if stale.is_fresh() { "fresh" } else { "stale" },
+                [stale.reasons(), stale.notes()].concat().join("; "),
+            ),
+            Err(why) => ("stale", why),
+        };
+        if state == "stale" {
+            manifests.extend(last_plan(folder).map(|plan| plan.manifest_path));
+        }
+        rows.push([name.to_string_lossy().into_owned(), state.into(), words]);
+    }
+    let mut out = Stdout::new();
+    out.write_all(table(["results", "", ""], &rows, []).as_bytes())?;
+    let number = rows.iter().filter(|row| row[1] == "stale").count();
+    if let Some(manifest) = manifests.first() {
+        let run = shell::command(&format!("run {}", shell::quoted(manifest)));
+        eprintln!(
+            "{} stale; `{run}` measures the first again",
+            count(number, "folder")
+        );
+    }
+    Ok(exit_code::failed_if(number > 0))
+}
+
+/// What is stale in a folder, or why that cannot be said, in a sentence.
+fn state(folder: &Path) -> Result<Staleness, String> {
+    let file = last_plan(folder).ok_or("its `plan.json` cannot be read")?;
+    let manifest = project_folder(folder).join(&file.manifest_path);
+    if !manifest.is_file() {
+        return Err(format!(
+            "its manifest `{}` is not there",
+            file.manifest_path
+        ));
+    }
+    of_manifest(&file, &manifest).map_err(|problem| match problem {
+        Problem::Mistake(failure) => {
+            let text = failure.render(false);
+            let line = text.lines().next().unwrap_or_default();
+            line.trim_start_matches("error: ").to_owned()
+        }
+        Problem::Output(error) => error.to_string(),
+        Problem::Bug(sentence) => sentence,
+    })
+}
+
+fn of_manifest(file: &PlanFile, manifest: &Path) -> Result<Staleness, Problem> {
+    let known = Fingerprints::beside(manifest);
+    let manifest = manifest::load(manifest, &[])?;
+    let plan = || Ok(planned(&manifest, &known.inputs(), None, None)?);
+    let (plan, _) = with_data(plan()?, plan)?;
+    known.keep();
+    let conditions = here_as(environment::id_here(), 1);
+    Ok(Staleness::of(file, &plan, &conditions))
+}

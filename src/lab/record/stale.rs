@@ -1,0 +1,154 @@
+//! [`Staleness`]: what the manifest and this build would give today that a results folder does not hold, found without a store
+//! and without running anything.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::base::text::count;
+use crate::plan::search::TrialRole;
+use crate::plan::{Feasibility, Plan, PlannedCell};
+use crate::results::store::RunConditions;
+use crate::results::{CellInfo, PlanFile, plan_header};
+
+/// Fields of `plan.json` that do not come from the manifest's settings: those below are compared cell by cell, and the text
+/// also has comments.
+const NOT_SETTINGS: [&str; 4] = ["format_version", "columns", "cells", "manifest"];
+
+/// How a results folder differs from what would be measured today.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Staleness {
+    /// Settings of the whole experiment that differ, by their names in `plan.json` (`axes`, `search`, `measure`, `report`).
+    pub settings: Vec<String>,
+    /// Cells of the manifest without results: they were not there, or could not run where the others ran.
+    pub new: usize,
+    /// Cells of the folder that the manifest no longer has.
+    pub gone: usize,
+    /// Cells with other settings or other data.
+    pub changed: usize,
+    /// Cells that were measured by other code, or by a build of another compiler or with other features.
+    pub other_code: usize,
+    /// Measured cells of the folder.
+    pub measured: usize,
+    /// The numeric class in which cells were measured, if this machine has another: the same code gives other last bits here.
+    pub other_class: Option<String>,
+    /// Whether the manifest's text changed, perhaps only in comments.
+    pub has_other_text: bool,
+}
+
+impl Staleness {
+    /// Compares `plan.json` of a folder with today's plan of its manifest.
+    pub fn of(file: &PlanFile, plan: &Plan, conditions: &RunConditions) -> Self {
+        let header = plan_header(plan);
+        let mut stale = Self {
+            settings: differing_settings(file, &header),
+            has_other_text: file.manifest != header.manifest,
+            ..Self::default()
+        };
+        if plan.search.is_none() {
+            let cells: Vec<PlannedCell> = plan.cells().collect();
+            let mut missing: HashMap<&str, &PlannedCell> =
+                cells.iter().map(|cell| (&*cell.spec.key, cell)).collect();
+            for info in &file.cells {
+                match missing.remove(&*info.key) {
+                    Some(cell) => stale.add(info, cell, conditions),
+                    None => stale.gone += 1,
+                }
+            }
+            let can_run = |cell: &&&PlannedCell| cell.feasibility == Feasibility::Runs;
+            stale.new += missing.values().filter(can_run).count();
+        } else if !["axes", "search", "variants"]
+            .iter()
+            .any(|name| stale.settings.iter().any(|setting| setting == name))
+        {
+            // The points belong to this space. An ensemble has none; its members are trials of their own.
+            for info in &file.cells {
+                let trial = info.trial.as_ref();
+                if let Some(trial) = trial.filter(|trial| trial.role != TrialRole::Ensemble) {
+                    let cell = plan.trial(trial.study, "", &trial.point);
+                    stale.add(info, &cell, conditions);
+                }
+            }
+        }
+        stale
+    }
+
+    fn add(&mut self, info: &CellInfo, cell: &PlannedCell, conditions: &RunConditions) {
+        let is_measured = info.code_hash.is_some();
+        self.measured += usize::from(is_measured);
+        if info.cell_hash != cell.cell_hash {
+            self.changed += 1;
+            return;
+        }
+        let keys = conditions.keys(cell, 0, 0);
+        match info.code_hash.as_deref() {
+            Some(code) => self.other_code += usize::from(code != &*keys.code_hash),
+            // A search proposes a trial only once; a cell of a matrix may run here for the first time.
+            None => {
+                let can_run = info.trial.is_none() && cell.feasibility == Feasibility::Runs;
+                self.new += usize::from(can_run);
+            }
+        }
+        if let Some(class) = info.numeric_class.as_deref()
+            && class != &*keys.numeric_class
+        {
+            self.other_class = Some(class.to_owned());
+        }
+    }
+
+    /// Whether a run of the manifest by this build would give the same facts, times and page, on a machine of this numeric
+    /// class.
+    pub fn is_fresh(&self) -> bool {
+        self.reasons().is_empty()
+    }
+
+    /// Why the folder is stale, a phrase each.
+    pub fn reasons(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        let cells = [
+            (self.other_code, "measured by other code"),
+            (self.changed, "with other settings or data"),
+            (self.new, "without results"),
+            (self.gone, "that the manifest no longer has"),
+        ];
+        for (number, what) in cells {
+            if number > 0 {
+                reasons.push(format!("{} {what}", count(number, "cell")));
+            }
+        }
+        if !self.settings.is_empty() {
+            reasons.push(format!("other {}", self.settings.join(", ")));
+        }
+        reasons
+    }
+
+    /// What does not make it stale but may explain a difference, a sentence each.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some(class) = &self.other_class {
+            notes.push(format!("measured as {class}, which this machine is not"));
+        }
+        if self.has_other_text && self.is_fresh() {
+            notes.push("the text of its manifest changed, no setting did".to_owned());
+        }
+        notes
+    }
+}
+
+/// Names of the settings whose values differ.
+fn differing_settings(file: &PlanFile, header: &PlanFile) -> Vec<String> {
+    let fields = |plan: &PlanFile| match serde_json::to_value(plan) {
+        Ok(Value::Object(fields)) => fields,
+        _ => serde_json::Map::new(),
+    };
+    let without_cells = PlanFile {
+        cells: Vec::new(),
+        ..file.clone()
+    };
+    let (then, now) = (fields(&without_cells), fields(header));
+    let mut names: Vec<String> = then.keys().chain(now.keys()).cloned().collect();
+    names.sort();
+    names.dedup();
+    names.retain(|name| !NOT_SETTINGS.contains(&&**name) && then.get(name) != now.get(name));
+    names
+}
