@@ -102,6 +102,14 @@ impl Held<Cuda> {
         Ok(held)
     }
 
+    /// Only the values in 16 bits, if they are cached.
+    pub(super) fn into_half(self, device: &Cuda) -> Result<Self> {
+        match self.rounded.half.known(&arithmetic()?) {
+            Some(half) => Self::of_half(device, half),
+            None => Ok(self),
+        }
+    }
+
     /// Memory for the values in 16 bits, if [`KeepFactors::kept`] will keep them and they are not cached yet. The kernel of a
     /// forward pass writes them there, and the caller passes them to [`Held::keep_half`].
     pub(super) fn half_to_keep(

@@ -211,17 +211,17 @@ impl<D: Backend> Pass<D> {
         I: AsRef<[&'v Var<D>]>,
         F: FnOnce(&mut GradSlots<'_, D>, Buffer<D>) -> Result<()> + 'static,
     {
-        self.finish_keeping(op, data, shape, |_| backward)
+        self.finish_keeping(op, data, shape, |_, _| Ok(backward))
     }
 
-    /// As [`Pass::finish_owned`], for a backward pass that needs the operation's result: `backward` is called with the result,
-    /// which it may clone, and returns the closure for the tape.
+    /// As [`Pass::finish_owned`], for a backward pass that needs the operation's result: `backward` is called with the pass and
+    /// the result, which it may clone or [`Pass::keep`], and returns the closure for the tape.
     pub(super) fn finish_keeping<'v, I, F>(
         &mut self,
         op: Op<I>,
         data: Buffer<D>,
         shape: impl Into<Shape>,
-        backward: impl FnOnce(&Var<D>) -> F,
+        backward: impl FnOnce(&mut Self, &Var<D>) -> Result<F>,
     ) -> Result<Var<D>>
     where
         D: 'v,
@@ -233,7 +233,7 @@ impl<D: Backend> Pass<D> {
         let (records, told) = self.counted(Op::new(name, work, inputs.as_ref()), shape.len());
         let output = Var::from_buffer(&self.device, data, shape, records)?;
         if records {
-            let backward = backward(&output);
+            let backward = backward(self, &output)?;
             self.record(&[&output], told, |slots, mut grads| {
                 grads.pop().map_or(Ok(()), |grad| backward(slots, grad))
             });

@@ -13,7 +13,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Activation, Kernels, Op, Pass, Result, Var, Work};
+use super::{Activation, GradSlots, Kernels, Op, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Activations on one device.
@@ -53,16 +53,16 @@ pub fn activate<D: Kernels>(
         _ => activation.flop(),
     };
     let op = Op::new(activation.name(), Work::new(forward * n, backward * n), [x]);
-    pass.finish_keeping(op, data, x.shape(), |y| {
+    pass.finish_keeping(op, data, x.shape(), |_, y| {
         let by_result = activation.has_slope_from_result();
         let kept = if by_result { y.clone() } else { x.clone() };
         // The key alone, so that the memory of `x` can be freed.
         let token = x.token().clone();
-        move |slots, mut grad| {
+        Ok(move |slots: &mut GradSlots<'_, D>, mut grad| {
             let device = slots.device().clone();
             device.activate_backward(kept.data(), &mut grad, activation)?;
             slots.put_under(&token, grad)
-        }
+        })
     })
 }
 

@@ -5,11 +5,11 @@
 //! heads are first copied into separate matrices: one batched product saves more than the two copies cost, each of which is
 //! smaller than a matrix of scores.
 
-use cudarc::driver::{CudaSlice, DeviceSlice};
+use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
 use super::{AttentionKernel, AttentionSize};
-use crate::device::cuda::{Launch, Product, scratch};
+use crate::device::cuda::{Launch, Product, arithmetic, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::dropout::cuda::drop_some;
 use crate::ops::gemm::Accumulate;
@@ -30,13 +30,20 @@ impl AttentionKernel for Cuda {
             .transpose()?;
         let source = apart.as_ref().unwrap_or(qkv);
         let [q, k, v] = [0, 1, 2].map(|part| (source, places.part(part, 3)));
-        let mut p = self.spare_buffer(places.count * t * t)?;
+        let mut p = self.spare_buffer(places.scores_len())?;
         let scores = Product::new(t, t, d).transposed_b().scaled(size.scale());
         places.multiply(scores, q, k, (&mut p, places.scores()))?;
-        let launch = places.over_rows("attention_softmax").arg(&mut p);
-        launch.args((t, size.causal)).run()?;
-        let p = Held::<Self>::new(p);
-        let dropped = mask.map(|mask| dropped(self, &p, mask)).transpose()?;
+        let mut p = Held::<Self>::new(p);
+        let mut half = p.half_to_write(arithmetic()?.is_16_bit())?;
+        places
+            .over_rows("attention_softmax")
+            .args((p.buffer_mut(), half.as_mut(), t, size.causal))
+            .arg(arithmetic()?)
+            .run()?;
+        p.keep_half(half)?;
+        let dropped = mask
+            .map(|mask| dropped(self, &places, &p, mask))
+            .transpose()?;
         let mut y = self.spare_buffer(places.part_len())?;
         let (product, probabilities) = (
             Product::new(t, d, t),
@@ -49,7 +56,7 @@ impl AttentionKernel for Cuda {
         } else {
             places.multiply(product, probabilities, v, (&mut y, places.part(0, 1)))?;
         }
-        Ok((y, p))
+        Ok((y, p.into_half(self)?))
     }
 
     fn attention_backward(
@@ -90,9 +97,9 @@ impl AttentionKernel for Cuda {
 }
 
 /// The probabilities after dropout.
-fn dropped(device: &Cuda, p: &Held<Cuda>, mask: Mask) -> Result<Held<Cuda>> {
-    let mut dropped = device.spare_buffer(p.len())?;
-    drop_some(Some(p), &mut dropped, mask)?;
+fn dropped(device: &Cuda, places: &Places, p: &Held<Cuda>, mask: Mask) -> Result<Held<Cuda>> {
+    let mut dropped = device.spare_buffer(places.scores_len())?;
+    drop_some(Some(p), p.only_half()?.as_deref(), &mut dropped, mask)?;
     Ok(Held::new(dropped))
 }
 
@@ -114,24 +121,25 @@ fn gradients(
         ..Product::new(t, d, t)
     };
     let dropped = mask
-        .map(|mask| dropped(device, probabilities, mask))
+        .map(|mask| dropped(device, places, probabilities, mask))
         .transpose()?;
     let p = (dropped.as_ref().unwrap_or(probabilities), places.scores());
     places.multiply(rows.transposed_a(), p, dy, (&mut *grads, v))?;
     let mut scores = match dropped {
         // Its content was needed for the line above only.
         Some(memory) => memory.into_buffer(device)?,
-        None => device.spare_buffer(places.count * t * t)?,
+        None => device.spare_buffer(places.scores_len())?,
     };
     let product = Product::new(t, t, d).transposed_b();
     places.multiply(product, dy, (qkv, v), (&mut scores, places.scores()))?;
     if let Some(mask) = mask {
-        drop_some(None, &mut scores, mask)?;
+        drop_some(None, None, &mut scores, mask)?;
     }
     places
         .over_rows("attention_softmax_backward")
-        .args((&**probabilities, &mut scores, t))
-        .args((places.size.causal, places.size.scale()))
+        .args((&**probabilities, probabilities.only_half()?.as_deref()))
+        .args((&mut scores, t, places.size.causal))
+        .args((places.size.scale(), arithmetic()?))
         .run()?;
     let scores = Held::<Cuda>::new(scores);
     let scores = (&scores, places.scores());
@@ -192,6 +200,11 @@ impl Places {
             (index * features, row, stride)
         };
         Matrices { start, row, stride }
+    }
+
+    /// Number of scores, over all sequences and heads.
+    fn scores_len(&self) -> usize {
+        self.count * self.size.positions * self.size.positions
     }
 
     /// The scores, `(T, T)` each.

@@ -48,10 +48,12 @@ KERNEL attention_join(const float *restrict apart, float *restrict joined, i64 n
 // Values of a row that a thread keeps in registers; the rest of a long row is read again.
 enum { ATTENTION_KEPT = 8 };
 
-// Softmax of a row of scores for each block, in place; if causal, of those up to the diagonal, and zeros behind it.
-KERNEL attention_softmax(float *restrict scores, int length, int causal) {
+// Softmax of a row of scores for each block, in place, and in 16 bits to `half` where that is not null; if causal, of those up
+// to the diagonal, and zeros behind it.
+KERNEL attention_softmax(float *restrict scores, half_t *restrict half, int length, int causal, int is_bf16) {
     SHARED(float, scratch, [32]);
-    float *row = scores + (i64)blockIdx.x * length;
+    i64 first = (i64)blockIdx.x * length;
+    float *row = scores + first;
     int used = causal ? (int)(blockIdx.x % (u32)length) + 1 : length;
     float kept[ATTENTION_KEPT], most = -INFINITY, sum = 0.0f;
     int rest = (int)(threadIdx.x + ATTENTION_KEPT * blockDim.x);
@@ -74,31 +76,40 @@ KERNEL attention_softmax(float *restrict scores, int length, int causal) {
     float inverse = 1.0f / block_sum(sum, scratch);
     for (int j = 0; j < ATTENTION_KEPT; j++) {
         int i = (int)(threadIdx.x + j * blockDim.x);
-        if (i < length) row[i] = i < used ? kept[j] * inverse : 0.0f;
+        if (i >= length) continue;
+        float p = i < used ? kept[j] * inverse : 0.0f;
+        row[i] = p;
+        if (half) half[first + i] = float_to_half(p, is_bf16);
     }
-    for (int i = rest; i < length; i += blockDim.x) row[i] = i < used ? row[i] * inverse : 0.0f;
+    for (int i = rest; i < length; i += blockDim.x) {
+        float p = i < used ? row[i] * inverse : 0.0f;
+        row[i] = p;
+        if (half) half[first + i] = float_to_half(p, is_bf16);
+    }
 }
 
-// From the gradient of a row of probabilities p to that of the unscaled scores, in place: `p (g - sum of g p) scale`; if
-// causal, zeros behind the diagonal.
-KERNEL attention_softmax_backward(const float *restrict p, float *restrict grads, int length, int causal, float scale) {
+// From the gradient of a row of probabilities p, in f32 or in 16 bits (`half`), to that of the unscaled scores, in place:
+// `p (g - sum of g p) scale`; if causal, zeros behind the diagonal.
+KERNEL attention_softmax_backward(const float *restrict p, const half_t *restrict half, float *restrict grads, int length,
+                                  int causal, float scale, int is_bf16) {
     SHARED(float, scratch, [32]);
-    float *row = grads + (i64)blockIdx.x * length;
-    p += (i64)blockIdx.x * length;
+    i64 first = (i64)blockIdx.x * length;
+    float *row = grads + first;
     int used = causal ? (int)(blockIdx.x % (u32)length) + 1 : length;
     float kept[ATTENTION_KEPT], kept_p[ATTENTION_KEPT], sum = 0.0f;
     int rest = (int)(threadIdx.x + ATTENTION_KEPT * blockDim.x);
     for (int j = 0; j < ATTENTION_KEPT; j++) {
         int i = (int)(threadIdx.x + j * blockDim.x);
         kept[j] = i < used ? row[i] : 0.0f;
-        kept_p[j] = i < used ? p[i] : 0.0f;
+        kept_p[j] = i < used ? value_at(p, half, first + i, is_bf16) : 0.0f;
     }
     for (int j = 0; j < ATTENTION_KEPT; j++) sum += kept[j] * kept_p[j];
-    for (int i = rest; i < used; i += blockDim.x) sum += row[i] * p[i];
+    for (int i = rest; i < used; i += blockDim.x) sum += row[i] * value_at(p, half, first + i, is_bf16);
     sum = block_sum(sum, scratch);
     for (int j = 0; j < ATTENTION_KEPT; j++) {
         int i = (int)(threadIdx.x + j * blockDim.x);
         if (i < length) row[i] = i < used ? kept_p[j] * (kept[j] - sum) * scale : 0.0f;
     }
-    for (int i = rest; i < length; i += blockDim.x) row[i] = i < used ? p[i] * (row[i] - sum) * scale : 0.0f;
+    for (int i = rest; i < length; i += blockDim.x)
+        row[i] = i < used ? value_at(p, half, first + i, is_bf16) * (row[i] - sum) * scale : 0.0f;
 }

@@ -61,7 +61,7 @@ impl AttentionSize {
 /// Kernels of [`attention`] on one device.
 pub trait AttentionKernel: Backend {
     /// The result `(B, T, C)`, and what backward needs beside `qkv`: on CUDA the probabilities `(B, heads, T, T)` before
-    /// dropout, on the CPU nothing.
+    /// dropout, in mixed precision in 16 bits only; on the CPU nothing.
     ///
     /// Word `((b · heads + head) T + i) T + j` of `mask` drops the weight of position j for position i.
     fn attention(

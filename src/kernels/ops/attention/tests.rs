@@ -309,3 +309,46 @@ fn all_sizes_give_what_the_host_does() {
         }
     }
 }
+
+#[cfg(feature = "cuda-stand-in")]
+#[test]
+fn in_mixed_precision_probabilities_are_kept_in_half_their_memory() {
+    use crate::device::Arithmetic;
+
+    let device = testing::device();
+    // The second size has rows longer than the threads of a GPU hold.
+    for (batch, positions, heads, width) in [(2, 5, 2, 4), (1, 1025, 1, 1)] {
+        let size = AttentionSize {
+            batch,
+            positions,
+            features: heads * width,
+            heads,
+            causal: true,
+        };
+        let scores = batch * heads * positions * positions;
+        let x = testing::filled(3 * batch * positions * size.features, 1);
+        let weights = testing::filled(x.len() / 3, 2);
+        let kept_bytes = || {
+            let qkv = Held::<TestDevice>::new(device.upload(x.clone()).unwrap());
+            let (_, p) = device.attention(&qkv, size, None).unwrap();
+            let half = p.only_half().unwrap();
+            let half_len = half.map_or(0, |half| cudarc::driver::DeviceSlice::len(&*half));
+            4 * device.buffer_len(&p) + 2 * half_len
+        };
+        for dropout in [0.0, 0.3] {
+            let leaf: [(&[f32], _); 1] = [(&x, [batch, positions, 3 * size.features].into())];
+            let trained = || testing::backward(&leaf, &weights, attend(heads, true, dropout));
+            assert_eq!(kept_bytes(), 4 * scores);
+            let (y, grads) = trained();
+            for (arithmetic, tolerance) in [(Arithmetic::Half, 2e-3), (Arithmetic::Bfloat, 1.6e-2)]
+            {
+                device.set_arithmetic(arithmetic).unwrap();
+                assert_eq!(kept_bytes(), 2 * scores);
+                let (y_half, grads_half) = trained();
+                device.set_arithmetic(Arithmetic::Single).unwrap();
+                assert_close(&y_half, &y, tolerance);
+                assert_close(&grads_half[0], &grads[0], tolerance);
+            }
+        }
+    }
+}

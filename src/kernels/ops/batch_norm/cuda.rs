@@ -1,11 +1,14 @@
 //! Batch norm on CUDA: sums in pieces of rows, neighbouring threads taking neighbouring channels, then piece after piece.
 
+use std::rc::Rc;
+
+use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
 use super::{BatchNormInputs, BatchNormKernel, BatchNormSize};
-use crate::device::cuda::Launch;
+use crate::device::cuda::{Launch, arithmetic};
 use crate::device::{Backend, Buffer};
-use crate::ops::Result;
+use crate::ops::{Held, Result};
 
 /// Fewest rows of a piece, and most pieces.
 const PIECE: usize = 32;
@@ -51,33 +54,44 @@ impl BatchNormKernel for Cuda {
         Ok(rstd)
     }
 
-    fn batch_norm(&self, inputs: &BatchNormInputs<'_, Self>) -> Result<Buffer<Self>> {
-        let n = self.buffer_len(inputs.x);
+    fn batch_norm(&self, inputs: &BatchNormInputs<'_, Self>, keeps: bool) -> Result<Buffer<Self>> {
+        let (n, channels) = (self.buffer_len(inputs.x), inputs.size.channels);
         let mut y = self.spare_buffer(n)?;
+        let mut half = inputs.x.half_to_keep(keeps, channels)?;
         Launch::new("batch_norm_forward")
             .over_tiles(n)
-            .args((inputs.x, inputs.mean, inputs.rstd, inputs.gamma))
-            .args((inputs.beta, inputs.shift, &mut y, n))
-            .args((inputs.size.channels, inputs.activation))
+            .args((&**inputs.x, half.as_mut(), inputs.mean, inputs.rstd))
+            .args((
+                inputs.gamma,
+                inputs.beta,
+                inputs.shift.map(|shift| &**shift),
+            ))
+            .args((&mut y, n, channels, inputs.activation, arithmetic()?))
             .run()?;
+        inputs.x.keep_half(half)?;
         Ok(y)
     }
 
     fn batch_norm_sums(
         &self,
         inputs: &BatchNormInputs<'_, Self>,
-        y: Option<&Buffer<Self>>,
+        y: Option<&Held<Self>>,
         grad: &mut Buffer<Self>,
     ) -> Result<[Buffer<Self>; 2]> {
         let BatchNormSize { rows, channels } = inputs.size;
         let piece = piece(rows);
         let pieces = rows.div_ceil(piece);
         let mut partial = self.spare_buffer(2 * pieces * channels)?;
+        let half = inputs.x.only_half()?;
+        let [y_half, shift_half] = [only_half(y)?, only_half(inputs.shift)?];
         Launch::new("batch_norm_partial_sums")
             .over(pieces * channels)
-            .args((grad, inputs.x, y, inputs.mean, inputs.rstd, inputs.gamma))
-            .args((inputs.beta, inputs.shift, &mut partial, rows, channels))
-            .args((piece, pieces, inputs.activation))
+            .args((grad, &**inputs.x, half.as_deref()))
+            .args((y.map(|y| &**y), y_half.as_deref()))
+            .args((inputs.mean, inputs.rstd, inputs.gamma, inputs.beta))
+            .arg(inputs.shift.map(|shift| &**shift))
+            .args((shift_half.as_deref(), &mut partial, rows, channels))
+            .args((piece, pieces, inputs.activation, arithmetic()?))
             .run()?;
         let mut of_beta = self.spare_buffer(channels)?;
         let mut of_gamma = self.spare_buffer(channels)?;
@@ -97,12 +111,19 @@ impl BatchNormKernel for Cuda {
         into: Option<&mut Buffer<Self>>,
     ) -> Result<()> {
         let BatchNormSize { rows, channels } = inputs.size;
-        let n = self.buffer_len(inputs.x);
+        let (n, half) = (self.buffer_len(grad), inputs.x.only_half()?);
         Ok(Launch::new("batch_norm_backward")
             .over_tiles(n)
-            .args((grad, into, inputs.x, inputs.mean, inputs.rstd, inputs.gamma))
+            .args((grad, into, &**inputs.x, half.as_deref()))
+            .args((inputs.mean, inputs.rstd, inputs.gamma))
             .arg(sums.map(|[of_beta, _]| of_beta))
             .args((sums.map(|[_, of_gamma]| of_gamma), n, rows, channels))
+            .arg(arithmetic()?)
             .run()?)
     }
+}
+
+/// [`Held::only_half`] of an array that there may not be.
+fn only_half(values: Option<&Held<Cuda>>) -> Result<Option<Rc<CudaSlice<u16>>>> {
+    values.map_or(Ok(None), Held::only_half)
 }

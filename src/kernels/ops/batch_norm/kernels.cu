@@ -43,9 +43,11 @@ KERNEL batch_norm_rstd(const float *restrict variance, float *restrict rstd, i64
     FOR_EACH(i, n) rstd[i] = (float)(1.0 / sqrt((double)variance[i] + (double)eps));
 }
 
-KERNEL batch_norm_forward(const float *restrict x, const float *restrict mean, const float *restrict rstd,
-                          const float *restrict gamma, const float *restrict beta, const float *restrict shift,
-                          float *restrict y, i64 n, u32 channels, int activation) {
+// x goes to `half` in 16 bits where that is not null; the backward pass reads it from there.
+KERNEL batch_norm_forward(const float *restrict x, half_t *restrict half, const float *restrict mean,
+                          const float *restrict rstd, const float *restrict gamma, const float *restrict beta,
+                          const float *restrict shift, float *restrict y, i64 n, u32 channels, int activation,
+                          int is_bf16) {
     FOR_EACH_TILE(start, n) {
         float values[TILE];
         for (int j = 0; j < TILE; j++) {
@@ -59,7 +61,9 @@ KERNEL batch_norm_forward(const float *restrict x, const float *restrict mean, c
         }
         for (int j = 0; j < TILE; j++) {
             i64 i = start + (i64)j * blockDim.x;
-            if (i < n) y[i] = activate(activation, values[j]);
+            if (i >= n) continue;
+            if (half) half[i] = float_to_half(x[i], is_bf16);
+            y[i] = activate(activation, values[j]);
         }
     }
 }
@@ -73,11 +77,13 @@ DEVICE float batch_norm_slope(int activation, float y) {
     }
 }
 
-// Makes `grad` the gradient before the activation, and sums it and its products with `x - mean` over one piece of rows.
-KERNEL batch_norm_partial_sums(float *restrict grad, const float *restrict x, const float *restrict y,
-                               const float *restrict mean, const float *restrict rstd, const float *restrict gamma,
-                               const float *restrict beta, const float *restrict shift, float *restrict partial,
-                               i64 rows, u32 channels, u32 piece, u32 pieces, int activation) {
+// Makes `grad` the gradient before the activation, and sums it and its products with `x - mean` over one piece of rows. x, y
+// and shift are in f32 or in 16 bits (`half` is that of x).
+KERNEL batch_norm_partial_sums(float *restrict grad, const float *restrict x, const half_t *restrict half,
+                               const float *restrict y, const half_t *restrict y_half, const float *restrict mean,
+                               const float *restrict rstd, const float *restrict gamma, const float *restrict beta,
+                               const float *restrict shift, const half_t *restrict shift_half, float *restrict partial,
+                               i64 rows, u32 channels, u32 piece, u32 pieces, int activation, int is_bf16) {
     FOR_EACH(i, (i64)pieces * channels) {
         i64 index = quotient_of(i, channels);
         u32 c = (u32)(i - index * channels);
@@ -85,12 +91,13 @@ KERNEL batch_norm_partial_sums(float *restrict grad, const float *restrict x, co
         float own = mean[c], factor = gamma[c] * rstd[c], bias = beta[c], sum = 0.0f, products = 0.0f;
         for (i64 row = first; row < end; row++) {
             i64 at = row * channels + c;
-            float centred = x[at] - own, dz = grad[at];
+            float centred = value_at(x, half, at, is_bf16) - own, dz = grad[at];
             if (activation != IDENTITY) {
-                if (y) {
-                    dz *= batch_norm_slope(activation, y[at]);
+                if (y || y_half) {
+                    dz *= batch_norm_slope(activation, value_at(y, y_half, at, is_bf16));
                 } else {
-                    dz *= activate_slope(activation, centred * factor + bias + (shift ? shift[at] : 0.0f));
+                    float more = shift || shift_half ? value_at(shift, shift_half, at, is_bf16) : 0.0f;
+                    dz *= activate_slope(activation, centred * factor + bias + more);
                 }
                 grad[at] = dz;
             }
@@ -117,9 +124,10 @@ KERNEL batch_norm_sums(const float *restrict partial, const float *restrict rstd
 }
 
 // `dx = gamma rstd (dz - sum / rows - (x - mean) rstd products / rows)`, into `grad` itself if `into` is null.
-KERNEL batch_norm_backward(float *grad, float *into, const float *restrict x, const float *restrict mean,
-                           const float *restrict rstd, const float *restrict gamma, const float *restrict of_beta,
-                           const float *restrict of_gamma, i64 n, i64 rows, u32 channels) {
+KERNEL batch_norm_backward(float *grad, float *into, const float *restrict x, const half_t *restrict half,
+                           const float *restrict mean, const float *restrict rstd, const float *restrict gamma,
+                           const float *restrict of_beta, const float *restrict of_gamma, i64 n, i64 rows, u32 channels,
+                           int is_bf16) {
     float share = 1.0f / (float)rows;
     FOR_EACH_TILE(start, n) {
         float values[TILE];
@@ -132,7 +140,8 @@ KERNEL batch_norm_backward(float *grad, float *into, const float *restrict x, co
                 values[j] = factor * grad[i];
                 if (of_beta) {
                     values[j] -= factor * of_beta[c] * share;
-                    values[j] -= factor * rstd[c] * of_gamma[c] * share * (x[i] - mean[c]);
+                    float centred = value_at(x, half, i, is_bf16) - mean[c];
+                    values[j] -= factor * rstd[c] * of_gamma[c] * share * centred;
                 }
             }
         }

@@ -6,6 +6,9 @@
 //!
 //! Backward, with `dz = dy · act'` and N values a channel: `dβ = Σ dz`, `dγ = Σ dz ẋ`, `dshift = dz` and
 //! `dx = γ / √(v + ε) · (dz − dβ / N − ẋ dγ / N)`; with given statistics the last two terms are missing.
+//!
+//! Backward keeps x, and y or else the shift where the activation's derivative needs it; all of them as
+//! [`super::KeepFactors::kept`] gives them.
 //! # Source
 //! Ioffe & Szegedy 2015; PyTorch `F.batch_norm`.
 
@@ -13,7 +16,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Activation, Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Activation, GradSlots, Held, Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Values and channels of a batch norm.
@@ -29,7 +32,7 @@ pub struct BatchNormSize {
 #[derive(Debug)]
 pub struct BatchNormInputs<'a, D: Backend> {
     /// x.
-    pub x: &'a Buffer<D>,
+    pub x: &'a Held<D>,
     /// m.
     pub mean: &'a Buffer<D>,
     /// `1 / √(v + ε)`.
@@ -39,7 +42,7 @@ pub struct BatchNormInputs<'a, D: Backend> {
     /// β.
     pub beta: &'a Buffer<D>,
     /// Added before the activation.
-    pub shift: Option<&'a Buffer<D>>,
+    pub shift: Option<&'a Held<D>>,
     /// Applied to the result.
     pub activation: Activation,
     /// The sizes.
@@ -54,12 +57,12 @@ impl<'a, D: Backend> BatchNormInputs<'a, D> {
         activation: Activation,
     ) -> Self {
         Self {
-            x: x.data(),
+            x: x.held(),
             mean,
             rstd,
             gamma: gamma.data(),
             beta: beta.data(),
-            shift: shift.map(Var::data),
+            shift: shift.map(|shift| &**shift.held()),
             activation,
             size: sizes(x),
         }
@@ -88,15 +91,15 @@ pub trait BatchNormKernel: Backend {
     /// `1 / √(variance + ε)`.
     fn inverse_deviation(&self, variance: &Buffer<Self>, eps: f32) -> Result<Buffer<Self>>;
 
-    /// `act(norm(x) + shift)`.
-    fn batch_norm(&self, inputs: &BatchNormInputs<'_, Self>) -> Result<Buffer<Self>>;
+    /// `act(norm(x) + shift)`. With `keeps` the backward pass follows, with x as [`super::KeepFactors::kept`] gives it.
+    fn batch_norm(&self, inputs: &BatchNormInputs<'_, Self>, keeps: bool) -> Result<Buffer<Self>>;
 
     /// Makes `grad`, the gradient of the result, that before the activation, and returns dβ and dγ. `y` is the result where the
     /// activation's derivative follows from it, else `None`.
     fn batch_norm_sums(
         &self,
         inputs: &BatchNormInputs<'_, Self>,
-        y: Option<&Buffer<Self>>,
+        y: Option<&Held<Self>>,
         grad: &mut Buffer<Self>,
     ) -> Result<[Buffer<Self>; 2]>;
 
@@ -188,21 +191,32 @@ fn normalised<D: Kernels>(
     is_frozen: bool,
 ) -> Result<Var<D>> {
     let values = BatchNormInputs::new([x, gamma, beta], [&mean, &rstd], shift, activation);
-    let data = pass.device().batch_norm(&values)?;
+    let device = pass.device().clone();
+    let data = device.batch_norm(&values, pass.is_recording())?;
     let (forward, backward) = activation.flop();
     let (n, more) = (x.shape().len(), usize::from(shift.is_some()));
     let work = Work::new((8 + more + forward) * n, (10 + more + backward) * n);
     let inputs: Vec<&Var<D>> = [x, gamma, beta].into_iter().chain(shift).collect();
-    let (x, gamma, beta, shift) = (x.clone(), gamma.clone(), beta.clone(), shift.cloned());
+    let by_result = activation.has_slope_from_result();
+    // The derivatives of the other activations follow from the values before them, to which the shift belongs.
+    let needs_shift = !by_result && activation != Activation::Identity;
+    let (shape, gamma, beta) = (x.shape(), gamma.clone(), beta.clone());
+    let x = pass.keep(x, &gamma)?;
+    let shift = match shift {
+        Some(shift) if needs_shift => Some(pass.keep(shift, &gamma)?),
+        Some(shift) => Some(shift.without_values(&device)?),
+        None => None,
+    };
     let op = Op::new("batch_norm", work, &inputs);
-    pass.finish_keeping(op, data, x.shape(), |y| {
-        let y = activation.has_slope_from_result().then(|| y.clone());
-        let x = x.clone();
-        move |slots, mut grad| {
+    pass.finish_keeping(op, data, shape, |pass, y| {
+        let y = by_result.then(|| pass.keep(y, y)).transpose()?;
+        Ok(move |slots: &mut GradSlots<'_, D>, mut grad| {
             let device = slots.device().clone();
             let (own, shift) = ([&x, &gamma, &beta], shift.as_ref());
-            let values = BatchNormInputs::new(own, [&mean, &rstd], shift, activation);
-            let sums = device.batch_norm_sums(&values, y.as_ref().map(Var::data), &mut grad)?;
+            let shift_values = shift.filter(|_| needs_shift);
+            let values = BatchNormInputs::new(own, [&mean, &rstd], shift_values, activation);
+            let y = y.as_ref().map(|y| &**y.held());
+            let sums = device.batch_norm_sums(&values, y, &mut grad)?;
             let of_batch = (!is_frozen).then_some(&sums);
             match shift.filter(|shift| shift.needs_grad()) {
                 Some(shift) if x.needs_grad() => {
@@ -221,7 +235,7 @@ fn normalised<D: Kernels>(
             let [of_beta, of_gamma] = sums;
             slots.put(&beta, of_beta)?;
             slots.put(&gamma, of_gamma)
-        }
+        })
     })
 }
 

@@ -229,3 +229,69 @@ fn shapes_that_do_not_fit_are_refused() {
     let expected = "batch_norm: (1, 2) has one value per channel; a variance needs at least two";
     assert_eq!(message(&var([1, 2]), None), expected);
 }
+
+#[cfg(feature = "cuda-stand-in")]
+mod in_16_bits {
+    use super::*;
+    use crate::device::Arithmetic;
+    use crate::ops::{Shape, add};
+
+    const SHAPE: [usize; 2] = [12, 8];
+
+    /// Bytes that a batch norm with a shift keeps for its backward pass.
+    fn kept_bytes(device: &TestDevice, activation: Activation) -> u64 {
+        let mut pass = Pass::recording(device);
+        let leaf = |values, shape: Shape| {
+            let values = Var::constant(device, values, shape).unwrap();
+            values.leaf(device).unwrap()
+        };
+        let own = leaf(testing::filled(96, 1), SHAPE.into());
+        let row = leaf(vec![1.0; 8], [8].into());
+        // Results of operations, which are counted as long as they are held.
+        let x = add(&mut pass, &own, &own).unwrap();
+        let shift = add(&mut pass, &own, &own).unwrap();
+        let y = batch_norm(&mut pass, &x, &row, &row, Some(&shift), 1e-5, activation).unwrap();
+        drop((x, shift, y));
+        pass.held_bytes()
+    }
+
+    fn trained(activation: Activation) -> (Vec<f32>, Vec<Vec<f32>>) {
+        let [x, gamma, beta, shift, weights] =
+            [(96, 1), (8, 2), (8, 3), (96, 4), (96, 5)].map(|(n, seed)| testing::filled(n, seed));
+        let leaves: [(&[f32], _); 4] = [
+            (&x, SHAPE.into()),
+            (&gamma, [8].into()),
+            (&beta, [8].into()),
+            (&shift, SHAPE.into()),
+        ];
+        testing::backward(&leaves, &weights, |pass, x| {
+            Ok(batch_norm(pass, &x[0], &x[1], &x[2], x.get(3), 1e-5, activation)?.0)
+        })
+    }
+
+    #[test]
+    fn half_the_memory_gives_the_same_gradients_but_for_their_rounding() {
+        let device = testing::device();
+        for (activation, arrays) in [
+            (Activation::Identity, 1), // x
+            (Activation::Relu, 2),     // x and y
+            (Activation::Silu, 2),     // x and shift
+        ] {
+            let bytes = |size: u64| arrays * 96 * size;
+            assert_eq!(kept_bytes(&device, activation), bytes(4));
+            let (y, grads) = trained(activation);
+            for (arithmetic, tolerance) in [(Arithmetic::Half, 2e-3), (Arithmetic::Bfloat, 1.6e-2)]
+            {
+                device.set_arithmetic(arithmetic).unwrap();
+                assert_eq!(kept_bytes(&device, activation), bytes(2));
+                let (y_half, grads_half) = trained(activation);
+                device.set_arithmetic(Arithmetic::Single).unwrap();
+                assert_eq!(y_half, y, "values are not rounded");
+                assert_ne!(grads_half[1], grads[1], "what is kept is rounded");
+                for (grad, expected) in grads_half.iter().zip(&grads) {
+                    assert_close(grad, expected, tolerance);
+                }
+            }
+        }
+    }
+}

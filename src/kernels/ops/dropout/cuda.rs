@@ -5,7 +5,7 @@ use dfdx::tensor::Cuda;
 
 use super::philox::BLOCK;
 use super::{DropoutKernel, Mask};
-use crate::device::cuda::Launch;
+use crate::device::cuda::{Launch, arithmetic};
 use crate::device::{Backend, Buffer};
 use crate::ops::gemm::Accumulate;
 use crate::ops::{GradSlots, Result, Var};
@@ -16,7 +16,7 @@ const WORDS: usize = 4;
 impl DropoutKernel for Cuda {
     fn dropout(&self, x: &Buffer<Self>, mask: Mask) -> Result<Buffer<Self>> {
         let mut y = self.spare_buffer(self.buffer_len(x))?;
-        drop_some(Some(x), &mut y, mask)?;
+        drop_some(Some(x), None, &mut y, mask)?;
         Ok(y)
     }
 
@@ -27,7 +27,7 @@ impl DropoutKernel for Cuda {
         (input, slots): (&Var<Self>, &mut GradSlots<'_, Self>),
     ) -> Result<()> {
         match slots.entry(input)? {
-            (grad, Accumulate::Replace) => drop_some(Some(&dy), grad, mask),
+            (grad, Accumulate::Replace) => drop_some(Some(&dy), None, grad, mask),
             (grad, Accumulate::Add) => dropout_add(self, &dy, grad, mask),
         }
     }
@@ -48,17 +48,18 @@ fn dropout_add(device: &Cuda, x: &Buffer<Cuda>, y: &mut Buffer<Cuda>, mask: Mask
     Ok(())
 }
 
-/// Kept values, scaled, and zeros elsewhere, from `values` or, without them, in place.
+/// Kept values, scaled, and zeros elsewhere, from `values` or, where they are kept in 16 bits only, `half`; without either in place.
 pub(in crate::ops) fn drop_some(
     values: Option<&CudaSlice<f32>>,
+    half: Option<&CudaSlice<u16>>,
     dropped: &mut CudaSlice<f32>,
     mask: Mask,
 ) -> Result<()> {
     let n = dropped.len();
     Launch::new("dropout_replace")
         .over(counters(n))
-        .args((values, dropped, mask.key, mask.threshold, mask.scale))
-        .args((counters(n), n))
+        .args((values, half, dropped, mask.key, mask.threshold, mask.scale))
+        .args((counters(n), n, arithmetic()?))
         .run()?;
     Ok(())
 }

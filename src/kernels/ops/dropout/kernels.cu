@@ -36,15 +36,16 @@ KERNEL dropout_add(const float *restrict values, float *restrict sums, u64 key, 
     }
 }
 
-// Kept values times `scale` and zeros elsewhere, from `values` or, where it is null, in place.
-KERNEL dropout_replace(const float *values, float *dropped, u64 key, u32 threshold, float scale, i64 counters, i64 n) {
+// Kept values times `scale` and zeros elsewhere, from `values` in f32 or `half` in 16 bits or, where both are null, in place.
+KERNEL dropout_replace(const float *values, const half_t *half, float *dropped, u64 key, u32 threshold, float scale,
+                       i64 counters, i64 n, int is_bf16) {
     const float *from = values ? values : dropped;
     FOR_EACH(counter, counters) {
         u32 words[4];
         i64 first = dropout_mask(key, threshold, counter, words);
         for (int word = 0; word < 4; word++) {
             i64 i = first + 16 * word;
-            if (i < n) dropped[i] = words[word] >= threshold ? from[i] * scale : 0.0f;
+            if (i < n) dropped[i] = words[word] >= threshold ? value_at(from, half, i, is_bf16) * scale : 0.0f;
         }
     }
 }
