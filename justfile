@@ -31,6 +31,11 @@ ab *ARGS:
 compare BEFORE *ARGS:
     cargo run --release -- compare "$@"
 
+# Measure everything that is shipped, on an idle machine, in about an hour, and say what changed
+[group('lab')]
+results:
+    .ci/results
+
 # Hold a model against weights and gradients exported from PyTorch
 [group('lab')]
 verify FILE *ARGS:

@@ -25,8 +25,8 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let head = ("gpu", "Use of the GPU", about);
     let table = field::of_cells(view, head, &fields(view), has_times);
     let rule = format!(
-        "Figures come from the device's counters alone. Load and power are means of up to a second before each look, so \
-         they count from the second second of training on. {WARNING} marks a cell at some of whose looks power, heat or \
+        "Figures come from the device's counters alone. Load and power are means of up to a second before each reading, so \
+         they count from the second second of training on. {WARNING} marks a cell at some of whose readings power, heat or \
          the board held the clocks down: its times are not those of the device at its full clock."
     );
     Some(Section::judged(table, rule, Vec::new()))
@@ -49,11 +49,11 @@ fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
         })
     };
     let whole: fn(f64) -> String = |value| fixed(value, 0);
-    let mean = "mean of the looks";
+    let mean = "mean of the readings";
     let busy = "share of training with a kernel running";
     let board = "counter of the board, else mean power × seconds";
-    let power = "mean of the looks, whole board";
-    let throttled_of = "NVML, share of the looks; median of n runs";
+    let power = "mean of the readings, whole board";
+    let throttled_of = "NVML, share of the readings; median of n runs";
     vec![
         OfCell::text("counters", |cell| state(view, cell).to_owned()),
         number(
@@ -111,7 +111,7 @@ fn median(cell: &Cell<'_>, value: impl Fn(&GpuTimes) -> Option<f64>) -> Option<I
     interval_over_runs(&cell.info.key, &values)
 }
 
-/// The share of looks at which something held the clocks down, with what it was.
+/// The share of readings at which the clocks were held down, with the reason.
 fn throttled(cell: &Cell<'_>) -> Entry {
     let share = median(cell, |gpu| gpu.throttled_share).map(|share| share.median);
     let detail = reasons(cell);
