@@ -31,7 +31,7 @@ ab *ARGS:
 compare BEFORE *ARGS:
     cargo run --release -- compare "$@"
 
-# Hold a model against weights and gradients exported from PyTorch
+# Compare a model with weights and gradients exported from PyTorch
 [group('lab')]
 verify FILE *ARGS:
     cargo run --release -- verify "$@"

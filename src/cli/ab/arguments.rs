@@ -80,7 +80,7 @@ Results lie in reports/NAME/ab/before and reports/NAME/ab/after, the comparison'
 The noise of this machine lies in reports/NAME/noise.csv, and comparisons use it from then on.
 
 Exit codes:
-  0 good    1 a run failed, a side ended before it should, or what `--fail-on` names was found
+  0 success    1 a run failed, a side ended before it should, or what `--fail-on` names was found
   2 a mistake in the input, or a build that fails
   3 not comparable: builds that do not understand each other, or were made for different machines
   4 no cell that both sides have    130 interrupted; the same command goes on";
