@@ -36,7 +36,7 @@ compare BEFORE *ARGS:
 results:
     .ci/results
 
-# Hold a model against weights and gradients exported from PyTorch
+# Compare a model with weights and gradients exported from PyTorch
 [group('lab')]
 verify FILE *ARGS:
     cargo run --release -- verify "$@"

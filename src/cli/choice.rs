@@ -27,7 +27,7 @@ pub(super) struct PlanChoice {
     /// Override a value of the manifest by its path, as for the shards
     #[arg(long, value_name = "PATH=VALUE")]
     pub(super) set: Vec<String>,
-    /// Only some cells: `--only 'device=cpu,batch-size=8|16'`, as for the shards
+    /// Only some cells: `--only 'device=cpu,batch-size=8|32'`, as for the shards
     #[arg(long, value_name = "AXIS=VALUE,…")]
     pub(super) only: Option<String>,
     /// Results are in `reports/NAME` instead of the manifest's name

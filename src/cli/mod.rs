@@ -74,15 +74,15 @@ Examples:
   fieldtrial new mine --data table.csv
   fieldtrial run experiments/quickstart.toml
   fieldtrial plan experiments/ddpm.toml
-  fieldtrial plan experiments/ddpm.toml --set 'matrix.batch-size=[8, 16]' --only device=cpu
+  fieldtrial plan experiments/ddpm.toml --set 'matrix.batch-size=[8, 64]' --only device=cpu
   fieldtrial compare main
   fieldtrial verify experiments/ddpm.toml --model unet --reference ref/unet
   fieldtrial ab HEAD~1 experiments/ddpm.toml
   fieldtrial list models
 
 Exit codes:
-  0 good    1 a run failed, a comparison found a regression, or results are stale    2 a mistake in the input, or no cell can run
-  3 not comparable    4 nothing to compare    70 a bug of ours    130 interrupted";
+  0 success    1 a run failed, a comparison found a regression, or results are stale    2 a mistake in the input, or no cell can run
+  3 not comparable    4 nothing to compare    70 a bug of Fieldtrial    130 interrupted";
 
 #[derive(Debug, Subcommand)]
 enum Command {

@@ -25,10 +25,10 @@ use super::words::Words;
 pub(super) struct RunArguments {
     /// The manifest
     pub(super) manifest: PathBuf,
-    /// Override a value of the manifest by its path: `--set matrix.batch-size=[8,16]`
+    /// Override a value of the manifest by its path: `--set matrix.batch-size=[8,32]`
     #[arg(long, value_name = "PATH=VALUE")]
     pub(super) set: Vec<String>,
-    /// Run only some cells: `--only 'device=cpu,batch-size=8|16'`
+    /// Run only some cells: `--only 'device=cpu,batch-size=8|32'`
     #[arg(long, value_name = "AXIS=VALUE,…")]
     pub(super) only: Option<String>,
     /// Write results to `reports/NAME` instead of the manifest's name

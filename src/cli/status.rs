@@ -19,8 +19,8 @@ use super::{Outcome, exit_code};
 
 /// Show what every shard has done, what is left, and what Slurm says of it
 ///
-/// Journals are read first; Slurm explains what they lack, where it is there. Changes nothing. Ends with 1 where a run failed, or
-/// runs are left that nobody is going to do.
+/// Reads the journals, then asks Slurm, where it is installed, about the missing runs. Changes nothing. Ends with 1 if a run
+/// failed, or if runs are left and no job will do them.
 ///
 /// Example: `fieldtrial status experiments/ddpm.toml`
 #[derive(Debug, Args)]

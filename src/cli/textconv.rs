@@ -15,8 +15,8 @@ use super::{Outcome, exit_code};
 /// Print a CSV file of results with one line for every value, for `git diff`
 ///
 /// Git runs it on both versions of a file that `.gitattributes` gives to it, and compares what it prints: a changed value
-/// is then one changed line, with the key of its row beside it. A file that is none of ours is printed as it is.
-/// docs/comparing.md says more of it.
+/// is then one changed line, with the key of its row beside it. Any other file is printed as it is.
+/// docs/comparing.md has the details.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Once for every clone (`just git-setup`):

@@ -15,13 +15,14 @@ use super::output::Stdout;
 use super::single_cell::single_cell;
 use super::{Outcome, Problem, exit_code};
 
-/// Hold a model against weights, inputs and gradients of another implementation
+/// Compare a model with weights, inputs and gradients of another implementation
 ///
 /// The model takes the reference's weights and inputs, dropout off; its loss, its gradients and its weights after three
 /// steps of the manifest's optimizer, each on the same inputs, are compared. `docs/verify.md` describes the files.
 ///
 /// Of the manifest it reads the named model and loss, and of `[train]` the optimizer (with its rate, held constant),
-/// `clip`, `convolution` and `device`: state there what the reference used, or give it with `--set`. Matrices are left out.
+/// `clip`, `clip-by`, `algorithm`, `beta`, `convolution` and `device`: state there what the reference used, or give it with
+/// `--set`. Matrices are left out.
 ///
 /// The output says by which algorithms convolutions were computed; Winograd's are allowed larger errors of the weights.
 #[derive(Debug, Args)]

@@ -16,7 +16,7 @@ pub struct Column {
     pub provenance: String,
     /// Whether numbers stand in it, so that it is set flush right.
     pub is_number: bool,
-    /// What its fields are.
+    /// What its fields are: `text`, `setting`, `number`, `count`, `share`, `residual`, `extrapolated` or `utilisation`.
     pub kind: ColumnKind,
 }
 

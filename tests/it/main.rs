@@ -21,6 +21,8 @@ mod digits;
 #[cfg(unix)]
 mod disk;
 mod doctor;
+#[cfg(unix)]
+mod documents;
 mod estimates;
 mod examples;
 mod gate;

@@ -38,10 +38,10 @@ pub(in crate::cli) struct AbArguments {
     /// Compare the working tree's build with itself, and keep what it shows as the noise of this machine
     #[arg(long)]
     pub(super) aa: bool,
-    /// Override a value of both manifests by its path: `--set matrix.batch-size=[8,16]`
+    /// Override a value of both manifests by its path: `--set matrix.batch-size=[8,32]`
     #[arg(long, value_name = "PATH=VALUE")]
     pub(super) set: Vec<String>,
-    /// Run only some cells: `--only 'device=cpu,batch-size=8|16'`
+    /// Run only some cells: `--only 'device=cpu,batch-size=8|32'`
     #[arg(long, value_name = "AXIS=VALUE,…")]
     pub(super) only: Option<String>,
     /// Run every pair again, also what is finished
@@ -80,7 +80,7 @@ Results lie in reports/NAME/ab/before and reports/NAME/ab/after, the comparison'
 The noise of this machine lies in reports/NAME/noise.csv, and comparisons use it from then on.
 
 Exit codes:
-  0 good    1 a run failed, a side ended before it should, or what `--fail-on` names was found
+  0 success    1 a run failed, a side ended before it should, or what `--fail-on` names was found
   2 a mistake in the input, or a build that fails
   3 not comparable: builds that do not understand each other, or were made for different machines
   4 no cell that both sides have    130 interrupted; the same command goes on";

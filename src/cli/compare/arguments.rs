@@ -28,7 +28,7 @@ Examples:
 Ratios are those of the time per sample, after divided by before: 1.10× is slower, 0.90× faster.
 
 Exit codes:
-  0 good    1 what `--fail-on` names was found    2 a mistake in the input
+  0 success    1 what `--fail-on` names was found    2 a mistake in the input
   3 not comparable: the machines or builds differ (`--across-env` compares all the same), or no cell has anything to compare
   4 nothing to compare: no experiment and no cell that both sides have")]
 pub(in crate::cli) struct CompareArguments {

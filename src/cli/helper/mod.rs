@@ -9,7 +9,7 @@ use super::{Outcome, exit_code};
 /// The Python file, whole.
 pub(super) const PYTHON: &str = include_str!("fieldtrial.py");
 
-/// Print a file that a program reports its runs with
+/// Print the file by which a script reports its metrics
 ///
 /// One file without dependencies, to be copied beside your script; docs/worker-protocol.md is the contract behind it, for other
 /// languages.

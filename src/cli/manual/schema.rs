@@ -158,7 +158,11 @@ impl Schema {
     fn list(&self, schema: &Value) -> String {
         let items = match &schema["items"] {
             Value::Null => "values".to_owned(),
-            items => self.kind(items).replace(" or ", "s or ") + "s",
+            items => {
+                let kinds = self.kind(items);
+                let kinds = kinds.split(" or ").map(plural);
+                kinds.collect::<Vec<_>>().join(" or ")
+            }
         };
         let ends = [&schema["minItems"], &schema["maxItems"]].map(Value::as_u64);
         match ends {
@@ -173,6 +177,14 @@ fn alternatives(schema: &Value) -> &[Value] {
     let lists = [&schema["oneOf"], &schema["anyOf"]];
     let found = lists.into_iter().find_map(Value::as_array);
     found.map_or(&[], Vec::as_slice)
+}
+
+/// "string" as "strings", "list of strings" as "lists of strings".
+fn plural(kind: &str) -> String {
+    match kind.strip_prefix("list") {
+        Some(rest) => format!("lists{rest}"),
+        None => format!("{kind}s"),
+    }
 }
 
 /// A JSON type as messages name it.

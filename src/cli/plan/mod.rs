@@ -41,9 +41,9 @@ const RESUMED: usize = 100_000;
 #[command(after_help = "\
 Examples:
   fieldtrial plan experiments/ddpm.toml
-  fieldtrial plan experiments/ddpm.toml --set train.epochs=3 --set 'matrix.batch-size=[8, 16]'
-  fieldtrial plan experiments/ddpm.toml --only 'device=cpu,batch-size=8|16' --format csv
-  fieldtrial plan experiments/ddpm.toml --explain 'batch-size=8,workers=0'")]
+  fieldtrial plan experiments/ddpm.toml --set train.epochs=3 --set 'matrix.batch-size=[8, 64]'
+  fieldtrial plan experiments/ddpm.toml --only 'device=cpu,batch-size=8|32' --format csv
+  fieldtrial plan experiments/quickstart.toml --explain 'model=mlp,dataset=linear,datasets.linear.samples=5000'")]
 pub(super) struct PlanArguments {
     /// The manifest
     manifest: PathBuf,

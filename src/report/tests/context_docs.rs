@@ -41,7 +41,7 @@ fn every_field_of_the_context_is_documented() {
         let _ = write!(
             text,
             "\n## {name}\n\n{}\n\n| field | type | meaning |\n| --- | --- | --- |\n",
-            found.about
+            linked(&found.about)
         );
         for (field, kind, about) in &found.fields {
             let _ = writeln!(
@@ -138,6 +138,20 @@ fn collect(source: &str, structs: &mut BTreeMap<String, Documented>) {
     }
 }
 
+/// Links to types as links to their sections.
+fn linked(about: &str) -> String {
+    let mut parts = about.split("[`");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once("`]").expect("the end of a link");
+        let target = rest.strip_prefix('(').and_then(|rest| rest.split_once(')'));
+        let rest = target.map_or(rest, |(_, rest)| rest);
+        // Writing to a String cannot fail.
+        let _ = write!(text, "[{name}](#{}){rest}", name.to_lowercase());
+    }
+    text
+}
+
 /// A type as somebody who writes a template says it.
 fn in_words(kind: &str, structs: &BTreeMap<String, Documented>) -> String {
     let inside = |outer: &str| {
@@ -151,7 +165,8 @@ fn in_words(kind: &str, structs: &BTreeMap<String, Documented>) -> String {
         return format!("{}, or none", in_words(inner, structs));
     }
     match kind {
-        "String" | "&'static str" => "text".to_owned(),
+        "String" | "&'static str" | "ColumnKind" => "text".to_owned(),
+        "(f64, f64)" => "two numbers".to_owned(),
         "bool" => "true or false".to_owned(),
         "f64" => "number".to_owned(),
         "usize" | "u64" | "u32" => "whole number".to_owned(),
