@@ -123,15 +123,25 @@ fmt-check:
 clippy:
     cargo clippy --all-targets -- -D warnings
 
-# Documentation without warnings
+# Documentation without warnings, of all modules; `cargo doc` shows users what they need
 [group('doc')]
 doc:
-    RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --document-private-items
+    RUSTDOCFLAGS="-D warnings --cfg internals" cargo doc --no-deps --document-private-items
 
 # Lint the CUDA path; needs no toolkit and no GPU
 [group('check')]
 check-cuda:
     cargo clippy --all-targets --features cuda-stand-in -- -D warnings
+
+# Type-check for arm64 Linux, macOS and Windows with this compiler (`rustup component add rust-src`); docs/installing.md
+[group('check')]
+check-targets:
+    RUSTC_BOOTSTRAP=1 cargo check -Zbuild-std --locked --target-dir target/targets --target aarch64-unknown-linux-gnu --target aarch64-apple-darwin --target x86_64-pc-windows-msvc
+
+# Every way of installing, each tried in an empty folder: crates, `cargo install`, wheel; and a lint of the Dockerfile
+[group('check')]
+dist:
+    .ci/dist
 
 # On a machine with a GPU, from the carried program: does all of it work, how fast is it beside PyTorch? (docs/cuda.md)
 [group('check')]

@@ -51,7 +51,6 @@ mod worker;
 
 use std::io;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 
@@ -210,7 +209,7 @@ pub fn is_thread_without_stack(message: &str) -> bool {
 #[cfg(unix)]
 fn survive_file_limit() {
     // Without the handler the process ends as before.
-    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
 }
 
 /// Prints what was asked for (`--help`, `--version`) on standard output, a mistake in the arguments on standard error.

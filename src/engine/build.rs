@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fieldtrial_source_hash::{Lock, Parts, lock_file};
+use fieldtrial_source_hash::{Lock, Parts};
 
 /// Modules whose sources can change a fact; a change anywhere else leaves stored results valid.
 const MODULES: [&str; 8] = [
@@ -17,19 +17,18 @@ fn main() {
     for watched in MODULES.iter().copied().chain(["build.rs"]) {
         println!("cargo:rerun-if-changed={watched}");
     }
-    let lock = lock_file(&root);
-    println!("cargo:rerun-if-changed={}", lock.display());
-    let lock = Lock::read(&fs::read_to_string(lock).expect("Cargo.lock is text"));
-    println!(
-        "cargo:rustc-env=FIELDTRIAL_DFDX={}",
-        lock.version("dfdx").unwrap_or("unknown")
-    );
+    // Cargo puts one into every package, but needs none to build it.
+    let (mut dfdx, mut packages) = ("unknown".to_owned(), "unknown".to_owned());
+    if let Some((file, lock)) = Lock::of(&root, "fieldtrial-engine") {
+        println!("cargo:rerun-if-changed={}", file.display());
+        dfdx = lock.version("dfdx").map_or(dfdx, str::to_owned);
+        packages = lock.digest("fieldtrial-engine");
+    }
+    println!("cargo:rustc-env=FIELDTRIAL_DFDX={dfdx}");
     let rustc = rustc_version();
     println!("cargo:rustc-env=FIELDTRIAL_RUSTC={rustc}");
     let mut parts = Parts::of(&root, &MODULES);
-    parts
-        .cpu
-        .push(("Cargo.lock".into(), lock.digest("fieldtrial-engine")));
+    parts.cpu.push(("Cargo.lock".into(), packages));
     parts.cpu.push(("rustc".into(), rustc));
     let target = Path::new(&variable("OUT_DIR")).join("build_info.rs");
     fs::write(target, parts.to_rust()).expect("cargo gives a folder that can be written");

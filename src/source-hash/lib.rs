@@ -115,17 +115,6 @@ fn digest(root: &Path, files: &[PathBuf]) -> String {
     hasher.finalize().to_hex()[..16].to_owned()
 }
 
-/// The `Cargo.lock` of a crate: in its folder (in a package) or in one above (in the repository).
-///
-/// # Panics
-/// If there is none.
-pub fn lock_file(root: &Path) -> PathBuf {
-    let mut files = root.ancestors().map(|folder| folder.join("Cargo.lock"));
-    files
-        .find(|file| file.is_file())
-        .expect("there is a Cargo.lock")
-}
-
 /// Names, versions and checksums in a `Cargo.lock`.
 #[derive(Debug)]
 pub struct Lock(Vec<Package>);
@@ -139,6 +128,16 @@ struct Package {
 }
 
 impl Lock {
+    /// The `Cargo.lock` that knows the crate `name` with sources in `root`, and its path: in that folder (in a package) or in
+    /// one above (in the repository). A crate can be built without one.
+    pub fn of(root: &Path, name: &str) -> Option<(PathBuf, Self)> {
+        let files = root.ancestors().map(|folder| folder.join("Cargo.lock"));
+        let mut locks =
+            files.filter_map(|file| Some((Self::read(&fs::read_to_string(&file).ok()?), file)));
+        let (lock, file) = locks.find(|(lock, _)| lock.version(name).is_some())?;
+        Some((file, lock))
+    }
+
     /// Reads the text of a `Cargo.lock`.
     pub fn read(text: &str) -> Self {
         let value = |line: &str, key: &str| {
@@ -217,6 +216,22 @@ mod tests {
         assert_ne!(digest(LOCK), digest(&LOCK.replace("\"ab\"", "\"ee\"")));
         assert_eq!(digest(LOCK), digest(&LOCK.replace("0.1.0", "0.2.0")));
         assert_eq!(Lock::read(LOCK).version("other"), Some("1.0.0"));
+    }
+
+    #[test]
+    fn the_lock_file_of_a_crate_is_the_nearest_that_names_it() {
+        let root = std::env::temp_dir().join(format!("source-hash-lock-{}", std::process::id()));
+        let inner = root.join("src/x");
+        fs::create_dir_all(&inner).expect("folders");
+        let found = || Lock::of(&inner, "fieldtrial-x").map(|(file, _)| file);
+        assert_eq!(found(), None);
+        fs::write(root.join("Cargo.lock"), LOCK).expect("a file");
+        assert_eq!(found(), Some(root.join("Cargo.lock")));
+        fs::write(root.join("src/Cargo.lock"), "version = 4\n").expect("a file");
+        assert_eq!(found(), Some(root.join("Cargo.lock")));
+        fs::write(inner.join("Cargo.lock"), LOCK).expect("a file");
+        assert_eq!(found(), Some(inner.join("Cargo.lock")));
+        fs::remove_dir_all(&root).expect("removes");
     }
 
     #[test]

@@ -56,11 +56,11 @@ fn a_new_manifest_of_every_form_plans_as_it_is() {
 
 #[test]
 fn the_smallest_new_manifest_runs_by_the_command_that_is_printed() {
-    let project = Project::new();
+    let project = Project::new().file(".git/HEAD", "");
     let ended = project.run(&["new", "mine"]);
     assert_eq!(
         (ended.code, ended.stdout.as_str()),
-        (0, "mine.toml\n"),
+        (0, "experiments/mine.toml\n"),
         "{}",
         ended.stderr
     );

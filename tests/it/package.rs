@@ -1,4 +1,4 @@
-//! Packages of the crates have the code hash of the repository.
+//! Packages of the crates have the code hash of the repository, and what the program is built of.
 
 use std::fs;
 use std::path::Path;
@@ -22,19 +22,7 @@ fn a_package_has_the_code_hash_of_the_repository() {
     let mut count = 0;
     for (name, modules) in crates {
         let package = format!("fieldtrial-{name}");
-        let listed = Command::new(env!("CARGO"))
-            .args([
-                "package",
-                "--offline",
-                "--allow-dirty",
-                "--list",
-                "--package",
-                &package,
-            ])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .expect("cargo");
-        let files = String::from_utf8(listed.stdout).expect("names of files");
+        let files = files_of(&package);
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(name);
         let copy = tempfile::tempdir().expect("a temporary folder");
         // Cargo makes the two others: the manifest that is published, and its lock file.
@@ -51,4 +39,49 @@ fn a_package_has_the_code_hash_of_the_repository() {
     }
     let of_the_build = ["Cargo.lock", "rustc", "features", "kernels (compiler)"];
     assert_eq!(count, built.len() - of_the_build.len());
+}
+
+#[test]
+fn the_program_is_packed_with_its_templates_and_without_results() {
+    let files = files_of("fieldtrial");
+    let reports: Vec<&str> = files
+        .lines()
+        .filter(|file| file.starts_with("reports/"))
+        .collect();
+    let templates = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports/templates");
+    assert_eq!(
+        reports.len(),
+        fs::read_dir(templates).expect("templates").count()
+    );
+    assert!(
+        reports
+            .iter()
+            .all(|file| file.starts_with("reports/templates/"))
+    );
+    for package in ["", "-lab", "-engine", "-kernels", "-source-hash"] {
+        let files = files_of(&format!("fieldtrial{package}"));
+        for needed in ["Cargo.lock", "README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+            assert!(
+                files.lines().any(|file| file == needed),
+                "{package}: {needed}"
+            );
+        }
+    }
+}
+
+/// The files in the package of a crate, a line each.
+fn files_of(package: &str) -> String {
+    let listed = Command::new(env!("CARGO"))
+        .args([
+            "package",
+            "--offline",
+            "--allow-dirty",
+            "--list",
+            "--package",
+            package,
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo");
+    String::from_utf8(listed.stdout).expect("names of files")
 }

@@ -41,7 +41,8 @@ pub(super) struct NewArguments {
     /// Your own data: a CSV file with a header, or a folder that has a folder of PNG or JPEG files for each class
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
-    /// Folder to write the manifest to; without it `experiments` where there is one, else the current folder
+    /// Folder to write the manifest to; without it `experiments` where there is one or nothing else, else the current
+    /// folder
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
 }

@@ -1,5 +1,6 @@
 //! [`Spot`]: where to write a new manifest and its data, and the paths between them.
 
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::super::Problem;
@@ -13,7 +14,7 @@ pub(super) struct Spot {
 }
 
 impl Spot {
-    /// In `folder`; by default in `experiments` if it exists, else in the current folder.
+    /// In `folder`; by default in `experiments` if it exists or nothing else does, else in the current folder.
     pub(super) fn of(name: &str, folder: Option<&Path>) -> Result<Self, Problem> {
         let usual = Path::new("experiments");
         let folder = match folder {
@@ -22,7 +23,7 @@ impl Spot {
                 return Err(refused(title, "make it first, or leave `--folder` out"));
             }
             Some(folder) => folder,
-            None if usual.is_dir() => usual,
+            None if usual.is_dir() || is_empty(Path::new(".")) => usual,
             None => Path::new(""),
         };
         Ok(Self {
@@ -63,6 +64,12 @@ impl Spot {
         }
         text(&seen)
     }
+}
+
+/// Whether a folder has nothing in it, or only what is hidden (`.git`).
+fn is_empty(folder: &Path) -> bool {
+    let is_hidden = |entry: fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.all(|entry| entry.is_ok_and(is_hidden)))
 }
 
 /// Makes a path absolute, without `.` and `..`.

@@ -318,7 +318,7 @@ fn environment() -> Environment {
             ("commit", "0123456789abcdef0123456789abcdef01234567"),
             ("dfdx", "0.13.0"),
             ("dirty", "false"),
-            ("version", "0.1.0"),
+            ("version", "0.2.0"),
         ]),
     }
 }
