@@ -31,7 +31,7 @@ ab *ARGS:
 compare BEFORE *ARGS:
     cargo run --release -- compare "$@"
 
-# Measure everything that is shipped, on an idle machine, in about an hour, and say what changed
+# Measure everything that is shipped, on an idle machine, in twenty minutes to an hour, and say what changed
 [group('lab')]
 results:
     .ci/results

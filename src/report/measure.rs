@@ -38,7 +38,7 @@ impl Measure {
             .map_or_else(|| metric_column(column).unit, |column| column.unit.clone());
         Self {
             column: column.to_owned(),
-            name: words(column),
+            name: column_words(column),
             unit: match &*unit {
                 "bytes" => "MiB".to_owned(),
                 "1" | "FLOP" => String::new(),
@@ -234,8 +234,8 @@ fn in_words(values: &[f64], show: impl Fn(f64) -> String, unit: &str) -> Option<
     })
 }
 
-/// `validation accuracy` of `val_accuracy`.
-fn words(column: &str) -> String {
+/// A column in words: `validation accuracy` for `val_accuracy`.
+pub(crate) fn column_words(column: &str) -> String {
     match column {
         "samples_per_s" => "throughput".to_owned(),
         "epoch_s" => "epoch time".to_owned(),
@@ -243,11 +243,13 @@ fn words(column: &str) -> String {
         "flops_forward_per_sample" => "FLOPs of a forward pass".to_owned(),
         "peak_train_bytes" => "memory".to_owned(),
         "total_s" => "time of a run".to_owned(),
-        _ => column
-            .replace("val_", "validation ")
-            .replace("_r2", " R²")
-            .replace("r2", "R²")
-            .replace('_', " ")
-            .replace("  ", " "),
+        _ => {
+            let words = column.split('_').map(|word| match word {
+                "val" => "validation",
+                "r2" => "R²",
+                _ => word,
+            });
+            words.collect::<Vec<_>>().join(" ")
+        }
     }
 }

@@ -17,7 +17,7 @@ const EXEMPT: [(&str, &str); 15] = [
     ("cargo test", "these tests"),
     ("cargo build", "takes minutes"),
     ("cargo bench", "takes minutes"),
-    ("just results", "takes an hour"),
+    ("just results", "takes up to an hour"),
     ("just git-setup", "builds; its other lines are executed"),
     ("just bench-peers", "needs PyTorch"),
     ("python3 -m venv", "downloads PyTorch"),

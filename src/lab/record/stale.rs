@@ -28,8 +28,8 @@ pub struct Staleness {
     pub changed: usize,
     /// Cells that were measured by other code, or by a build of another compiler or with other features.
     pub other_code: usize,
-    /// Measured cells of the folder.
-    pub measured: usize,
+    /// Measured cells that cannot run here (no such device, a program that is missing), so that their code is unknown.
+    pub elsewhere: usize,
     /// The numeric class in which cells were measured, if this machine has another: the same code gives other last bits here.
     pub other_class: Option<String>,
     /// Whether the manifest's text changed, perhaps only in comments.
@@ -74,20 +74,19 @@ impl Staleness {
     }
 
     fn add(&mut self, info: &CellInfo, cell: &PlannedCell, conditions: &RunConditions) {
-        let is_measured = info.code_hash.is_some();
-        self.measured += usize::from(is_measured);
         if info.cell_hash != cell.cell_hash {
             self.changed += 1;
+            return;
+        }
+        if cell.feasibility != Feasibility::Runs {
+            self.elsewhere += usize::from(info.code_hash.is_some());
             return;
         }
         let keys = conditions.keys(cell, 0, 0);
         match info.code_hash.as_deref() {
             Some(code) => self.other_code += usize::from(code != &*keys.code_hash),
             // A search proposes a trial only once; a cell of a matrix may run here for the first time.
-            None => {
-                let can_run = info.trial.is_none() && cell.feasibility == Feasibility::Runs;
-                self.new += usize::from(can_run);
-            }
+            None => self.new += usize::from(info.trial.is_none()),
         }
         if let Some(class) = info.numeric_class.as_deref()
             && class != &*keys.numeric_class
@@ -125,6 +124,12 @@ impl Staleness {
     /// What does not make it stale but may explain a difference, a sentence each.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
+        if self.elsewhere > 0 {
+            let cells = count(self.elsewhere, "cell");
+            notes.push(format!(
+                "{cells} cannot run here, so that their code is not compared"
+            ));
+        }
         if let Some(class) = &self.other_class {
             notes.push(format!("measured as {class}, which this machine is not"));
         }

@@ -5,7 +5,7 @@ use crate::base::units::{
 };
 use crate::plan::search::objective::METRIC_STARTS;
 use crate::plan::search::{ObjectiveDirection, SearchSpec};
-use crate::report::measure::Measure;
+use crate::report::measure::{Measure, column_words};
 use crate::report::number::Provenance;
 use crate::report::plot::ScaleKind;
 use crate::report::table::{Column, Entry};
@@ -46,7 +46,7 @@ impl Objective {
             };
             Self {
                 place,
-                name: column.replace('_', " "),
+                name: column_words(column),
                 column: column.clone(),
                 direction: objective.direction,
                 is_clock: objective.depends_on_clock,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::base::statistics::{median, range};
 use crate::base::units::{human, human_integer};
 use crate::event::RunFacts;
+use crate::report::measure::column_words;
 use crate::report::number::{Number, between};
 use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
@@ -146,7 +147,7 @@ pub(crate) fn optimistic(
     let get = |facts: &RunFacts| facts.metrics.get(&fresh).copied().flatten();
     let fresh = over_seeds(best, &get).filter(|_| split == "val");
     let fresh = fresh.map_or(String::new(), |value| {
-        let (value, name) = (value.shown(), name.replace('_', " "));
+        let (value, name) = (value.shown(), column_words(name));
         format!("; on the test split, which chose nothing, its {name} is {value}")
     });
     Some(format!(
