@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from common import Task, Tensors
 
-DIGITS = Path(__file__).parents[2] / "src" / "datasets" / "data" / "digits.csv.gz"
+DIGITS = Path(__file__).parents[2] / "src" / "engine" / "datasets" / "data" / "digits.csv.gz"
 
 
 # --- model: every state h and every embedded input x is (b, 1, d) ----------------------------------------------------

@@ -382,19 +382,10 @@ fn d17_the_time_of_an_epoch_that_was_cut_short_is_extrapolated_and_marked() {
 }
 
 #[test]
-fn d17_the_shipped_ddpm_shows_it() {
+fn d17_the_shipped_ddpm_has_measured_epochs() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("reports/ddpm");
     let report = Report::of(&results::read(&folder).expect("reads"));
-    let epochs = column(
-        report.shown("speed"),
-        "whole epoch, extrapolated, not measured",
-    );
-    assert_eq!(epochs.len(), 8);
-    for (field, steps) in epochs.iter().zip([82, 82, 41, 41, 21, 21, 11, 11]) {
-        let marked = format!("not measured: 6 of {steps} steps");
-        assert!(
-            field.value.is_some() && field.detail.ends_with(&marked),
-            "{field:?}"
-        );
-    }
+    let epochs = column(report.shown("speed"), "epoch");
+    assert_eq!(epochs.len(), 6);
+    assert!(epochs.iter().all(|field| field.value.is_some()));
 }
