@@ -145,7 +145,7 @@ operation() {
 }
 
 on_cuda='train.device="cuda"'
-unet=() paths=(measure.repeats=1 measure.ops=false) detector=()
+unet=() paths=('measure.seeds=[42]' measure.ops=false) detector=()
 if [ -n "$dry" ]; then
   unet=(models.unet.base-channels=8 models.unet.embed=16 datasets.surfaces.size=8 datasets.surfaces.generate.size=8
     datasets.surfaces.generate.normal=60 datasets.surfaces.generate.abnormal=8)
@@ -156,7 +156,7 @@ fi
 
 # Every shipped manifest on the GPU, some steps of each.
 manifests() {
-  check "manifest quickstart" 60 run quickstart quickstart '' "$on_cuda" measure.repeats=1 train.epochs=5
+  check "manifest quickstart" 60 run quickstart quickstart '' "$on_cuda" 'measure.seeds=[42]' train.epochs=5
   check "manifest mlp-scaling" 60 run mlp-scaling mlp-scaling 'datasets.linear.samples=1000|10000' "$on_cuda" \
     'measure.seeds=[42]' measure.repeats=1 train.epochs=5
   check "manifest digits" 60 run digits digits workers=0 "$on_cuda" 'measure.seeds=[42]' train.epochs=2 \
@@ -167,7 +167,7 @@ manifests() {
     train.steps-per-epoch=10 'train.schedule={ kind = "constant" }' 'validation.sampling.samplers=["ddim"]' \
     validation.sampling.ddim-steps=5
   check "manifest detector" 90 run detector detector 'variant=before|after' "$on_cuda" "${detector[@]}" \
-    measure.repeats=1 train.epochs=1 train.steps-per-epoch=5 validation.batches=2 \
+    'measure.seeds=[42]' train.epochs=1 train.steps-per-epoch=5 validation.batches=2 \
     'validation.verification={ events = 10, ddim-steps = 5, draws = 3 }' 'validation.selection={ pmts = 20, events = 10 }'
   check "manifest precisions" 60 run ddpm precisions batch-size=8,workers=0 'matrix.device=["cuda"]' "${unet[@]}" \
     'matrix.precision=["f32", "tf32", "amp", "bf16"]' measure.repeats=1 measure.ops=false train.steps-per-epoch=20
@@ -178,7 +178,7 @@ both_curves() {
   local device
   for device in cpu cuda; do
     run ddpm "curve-$device" batch-size=8,workers=0 "matrix.device=[\"$device\"]" "${unet[@]}" measure.repeats=1 \
-      measure.ops=false train.epochs=2 train.steps-per-epoch=$([ -n "$dry" ] && echo 4 || echo 50) || return
+      measure.ops=false train.epochs=5 train.steps-per-epoch=$([ -n "$dry" ] && echo 4 || echo 20) || return
   done
   "$python" tests/gpu/results.py curve "$work/reports/curve-cpu" "$work/reports/curve-cuda" 1 "$out/curve.csv"
 }
@@ -188,7 +188,7 @@ twice_unet() {
   local turn
   for turn in 1 2; do
     run ddpm "twice-unet-$turn" batch-size=8,workers=4 'matrix.device=["cuda"]' "${unet[@]}" measure.repeats=1 \
-      measure.ops=false train.steps-per-epoch=30 || return
+      measure.ops=false train.epochs=2 train.steps-per-epoch=15 || return
   done
   "$python" tests/gpu/results.py same "$work/reports/twice-unet-1" "$work/reports/twice-unet-2"
 }
@@ -196,7 +196,7 @@ twice_unet() {
 twice_mlp() {
   local turn
   for turn in 1 2; do
-    run quickstart "twice-mlp-$turn" '' "$on_cuda" measure.repeats=1 train.epochs=5 || return
+    run quickstart "twice-mlp-$turn" '' "$on_cuda" 'measure.seeds=[42]' train.epochs=5 || return
   done
   "$python" tests/gpu/results.py same "$work/reports/twice-mlp-1" "$work/reports/twice-mlp-2"
 }

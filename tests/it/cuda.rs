@@ -29,7 +29,7 @@ const SHORT_PATHS: [&str; 8] = [
     "losses.kernel-mmd-4.cut=4",
     "losses.kernel-scoring={ kind = \"kernel-scoring\", cut = 4 }",
     "train.steps-per-epoch=1",
-    "measure.repeats=1",
+    "measure.seeds=[42]",
 ];
 
 /// A shipped manifest in its own project.
@@ -152,8 +152,12 @@ fn number(row: &Row, column: &str) -> f64 {
 
 #[test]
 fn quickstart_on_cuda_is_quickstart_on_the_cpu() {
-    let settings = ["train.epochs=2", "train.batch-size=32", "measure.repeats=1"];
-    Shipped::new("quickstart", "datasets.linear.samples=1000", &settings).agrees(1, 1e-4);
+    let settings = [
+        "train.epochs=2",
+        "datasets.curved.samples=1000",
+        "measure.seeds=[42]",
+    ];
+    Shipped::new("quickstart", "models.mlp.hidden=64", &settings).agrees(1, 1e-4);
 }
 
 #[test]
@@ -227,7 +231,7 @@ fn neural_sdes_on_cuda_are_those_on_the_cpu() {
 #[test]
 fn detector_signals_on_cuda_are_those_on_the_cpu() {
     let settings = [
-        "measure.repeats=1",
+        "measure.seeds=[42]",
         "datasets.events.samples=50",
         "datasets.events.voxels=60",
         "models.alt.hidden=24",
