@@ -93,3 +93,31 @@ fn trials_of_a_search_are_compared_at_their_points() {
     );
     assert_eq!(said(&project), "stale other axes, search");
 }
+
+/// A command that can run only where `experiments/needed` is.
+const COMMAND: &str = r#"
+name = "tiny"
+
+[models.answer]
+kind = "command"
+run = ["echo", "answer 42"]
+code = []
+requires = [["test", "-f", "needed"]]
+scrape = { answer = 'answer (\d+)' }
+metrics = { answer = { better = "higher" } }
+
+[matrix]
+model = ["answer"]
+"#;
+
+#[test]
+fn a_cell_that_cannot_run_here_is_not_called_stale() {
+    let project = Project::new()
+        .file("experiments/tiny.toml", COMMAND)
+        .file("experiments/needed", "");
+    let ended = project.run(&["run", "experiments/tiny.toml"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(said(&project), "fresh");
+    std::fs::remove_file(project.path("experiments/needed")).expect("a file");
+    assert_eq!(said(&project), "fresh without 1 cell that cannot run here");
+}

@@ -126,9 +126,7 @@ impl Staleness {
         let mut notes = Vec::new();
         if self.elsewhere > 0 {
             let cells = count(self.elsewhere, "cell");
-            notes.push(format!(
-                "{cells} cannot run here, so that their code is not compared"
-            ));
+            notes.push(format!("without {cells} that cannot run here"));
         }
         if let Some(class) = &self.other_class {
             notes.push(format!("measured as {class}, which this machine is not"));
