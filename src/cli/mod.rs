@@ -251,56 +251,7 @@ fn code(outcome: Outcome) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
-    use super::{Arguments, is_refused_thread};
-
-    const DOCUMENTS: [(&str, &str); 4] = [
-        ("README.md", include_str!("../../README.md")),
-        ("docs/comparing.md", include_str!("../../docs/comparing.md")),
-        ("docs/ci.md", include_str!("../../docs/ci.md")),
-        ("docs/cluster.md", include_str!("../../docs/cluster.md")),
-    ];
-
-    /// Every command of the program in a document: lines in code blocks, continued by `\\`.
-    fn commands(text: &str) -> Vec<Vec<String>> {
-        let text = text.replace("\\\n", " ");
-        let lines = text
-            .lines()
-            .map(|line| line.trim().trim_start_matches("$ "));
-        let lines = lines.filter_map(|line| {
-            let line = line.strip_prefix("target/release/").unwrap_or(line);
-            let line = line.strip_prefix("fieldtrial ")?;
-            Some(
-                line.split([';', '#', '>'])
-                    .next()?
-                    .split("||")
-                    .next()?
-                    .to_owned(),
-            )
-        });
-        lines.map(|line| words(&line)).collect()
-    }
-
-    /// Splits a line into words like a shell, as far as the documents need it.
-    fn words(line: &str) -> Vec<String> {
-        let mut words = vec!["fieldtrial".to_owned(), String::new()];
-        let mut quote = None;
-        for letter in line.trim().chars() {
-            match quote {
-                Some(end) if letter == end => quote = None,
-                None if matches!(letter, '\'' | '"') => quote = Some(letter),
-                None if letter == ' ' => words.push(String::new()),
-                _ => words
-                    .iter_mut()
-                    .last()
-                    .into_iter()
-                    .for_each(|word| word.push(letter)),
-            }
-        }
-        words.retain(|word| !word.is_empty());
-        words
-    }
+    use super::is_refused_thread;
 
     #[test]
     fn a_refused_thread_is_told_from_a_bug() {
@@ -312,18 +263,5 @@ mod tests {
             assert!(is_refused_thread(limit), "{limit}");
         }
         assert!(!is_refused_thread("index out of bounds: the len is 11"));
-    }
-
-    #[test]
-    fn every_command_in_the_documents_is_valid() {
-        let mut found = 0;
-        for (name, text) in DOCUMENTS {
-            for words in commands(text) {
-                found += 1;
-                let parsed = Arguments::try_parse_from(&words);
-                assert!(parsed.is_ok(), "{name}: {words:?}: {:?}", parsed.err());
-            }
-        }
-        assert!(found > 12, "{found}");
     }
 }

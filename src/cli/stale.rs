@@ -48,7 +48,9 @@ pub(super) fn stale(arguments: &StaleArguments) -> Outcome {
     let (mut rows, mut manifests) = (Vec::new(), Vec::new());
     for folder in &folders {
         let name = folder.file_name().unwrap_or(folder.as_os_str());
-        let (state, words) = match state(folder) {
+        let file = last_plan(folder);
+        let manifest = file.as_ref().map(|file| file.manifest_path.clone());
+        let (state, words) = match state(folder, file) {
             Ok(stale) => (
                 if stale.is_fresh() { "fresh" } else { "stale" },
                 [stale.reasons(), stale.notes()].concat().join("; "),
@@ -56,7 +58,7 @@ pub(super) fn stale(arguments: &StaleArguments) -> Outcome {
             Err(why) => ("stale", why),
         };
         if state == "stale" {
-            manifests.extend(last_plan(folder).map(|plan| plan.manifest_path));
+            manifests.extend(manifest);
         }
         rows.push([name.to_string_lossy().into_owned(), state.into(), words]);
     }
@@ -74,8 +76,8 @@ pub(super) fn stale(arguments: &StaleArguments) -> Outcome {
 }
 
 /// What is stale in a folder, or why that cannot be said, in a sentence.
-fn state(folder: &Path) -> Result<Staleness, String> {
-    let file = last_plan(folder).ok_or("its `plan.json` cannot be read")?;
+fn state(folder: &Path, file: Option<PlanFile>) -> Result<Staleness, String> {
+    let file = file.ok_or("its `plan.json` cannot be read")?;
     let manifest = project_folder(folder).join(&file.manifest_path);
     if !manifest.is_file() {
         return Err(format!(
@@ -83,7 +85,7 @@ fn state(folder: &Path) -> Result<Staleness, String> {
             file.manifest_path
         ));
     }
-    of_manifest(&file, &manifest).map_err(|problem| match problem {
+    of_manifest(file, &manifest).map_err(|problem| match problem {
         Problem::Mistake(failure) => {
             let text = failure.render(false);
             let line = text.lines().next().unwrap_or_default();
@@ -94,12 +96,12 @@ fn state(folder: &Path) -> Result<Staleness, String> {
     })
 }
 
-fn of_manifest(file: &PlanFile, manifest: &Path) -> Result<Staleness, Problem> {
+fn of_manifest(file: PlanFile, manifest: &Path) -> Result<Staleness, Problem> {
     let known = Fingerprints::beside(manifest);
     let manifest = manifest::load(manifest, &[])?;
     let plan = || Ok(planned(&manifest, &known.inputs(), None, None)?);
-    let (plan, _) = with_data(plan()?, plan)?;
+    let (plan, cells) = with_data(plan()?, plan)?;
     known.keep();
     let conditions = here_as(environment::id_here(), 1);
-    Ok(Staleness::of(file, &plan, &conditions))
+    Ok(Staleness::of(file, &plan, &cells, &conditions))
 }

@@ -92,10 +92,11 @@ fn help() -> Vec<Page> {
     arguments.retain(|words| words[0] != "help");
     let page = |words: Vec<&str>| {
         let text = project.run(&words).stdout;
-        let examples = text.lines().filter_map(|line| {
+        let lines = unwrapped(&text);
+        let examples = lines.iter().filter_map(|line| {
             let inline = line.strip_prefix("Example: `");
             let inline = inline.and_then(|line| line.strip_suffix('`'));
-            let listed = || line.trim_start().strip_prefix("fieldtrial ").map(|_| line);
+            let listed = || line.starts_with("  fieldtrial ").then_some(&**line);
             // What an example does stands beside it.
             inline.or_else(listed)?.trim().split("   ").next()
         });
@@ -105,6 +106,23 @@ fn help() -> Vec<Page> {
         }
     };
     arguments.into_iter().map(page).collect()
+}
+
+/// Lines of a help text, those of an example joined where they were wrapped.
+fn unwrapped(text: &str) -> Vec<String> {
+    let is_listed = |line: &str| line.starts_with("  fieldtrial ");
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let goes_on = |last: &&mut String| {
+            let is_open = last.starts_with("Example: `") && !last.ends_with('`');
+            is_open || is_listed(last) && line.starts_with("  ") && !is_listed(line)
+        };
+        match lines.last_mut().filter(goes_on) {
+            Some(last) => *last = format!("{last} {}", line.trim_start()),
+            None => lines.push(line.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Code fences of a page, each with the word after its backticks; and everything else, line by line.

@@ -43,7 +43,7 @@ Examples:
   fieldtrial plan experiments/ddpm.toml
   fieldtrial plan experiments/ddpm.toml --set train.epochs=3 --set 'matrix.batch-size=[8, 64]'
   fieldtrial plan experiments/ddpm.toml --only 'device=cpu,batch-size=8|32' --format csv
-  fieldtrial plan experiments/quickstart.toml --explain 'model=mlp,dataset=linear,datasets.linear.samples=5000'")]
+  fieldtrial plan experiments/quickstart.toml --explain 'model=mlp,dataset=curved,models.mlp.hidden=64'")]
 pub(super) struct PlanArguments {
     /// The manifest
     manifest: PathBuf,

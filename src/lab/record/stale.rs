@@ -15,6 +15,9 @@ use crate::results::{CellInfo, PlanFile, plan_header};
 /// also has comments.
 const NOT_SETTINGS: [&str; 4] = ["format_version", "columns", "cells", "manifest"];
 
+/// Settings that give the point of a trial its meaning: the search's space, and the studies that it belongs to.
+const SPACE: [&str; 3] = ["axes", "search", "variants"];
+
 /// How a results folder differs from what would be measured today.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Staleness {
@@ -37,19 +40,25 @@ pub struct Staleness {
 }
 
 impl Staleness {
-    /// Compares `plan.json` of a folder with today's plan of its manifest.
-    pub fn of(file: &PlanFile, plan: &Plan, conditions: &RunConditions) -> Self {
+    /// Compares `plan.json` of a folder with today's plan of its manifest, and the plan's cells.
+    pub fn of(
+        mut file: PlanFile,
+        plan: &Plan,
+        cells: &[PlannedCell],
+        conditions: &RunConditions,
+    ) -> Self {
         let header = plan_header(plan);
+        let infos = std::mem::take(&mut file.cells);
         let mut stale = Self {
-            settings: differing_settings(file, &header),
+            settings: differing_settings(&file, &header),
             has_other_text: file.manifest != header.manifest,
             ..Self::default()
         };
+        let has_same_space = || !stale.settings.iter().any(|name| SPACE.contains(&&**name));
         if plan.search.is_none() {
-            let cells: Vec<PlannedCell> = plan.cells().collect();
             let mut missing: HashMap<&str, &PlannedCell> =
                 cells.iter().map(|cell| (&*cell.spec.key, cell)).collect();
-            for info in &file.cells {
+            for info in &infos {
                 match missing.remove(&*info.key) {
                     Some(cell) => stale.add(info, cell, conditions),
                     None => stale.gone += 1,
@@ -57,12 +66,9 @@ impl Staleness {
             }
             let can_run = |cell: &&&PlannedCell| cell.feasibility == Feasibility::Runs;
             stale.new += missing.values().filter(can_run).count();
-        } else if !["axes", "search", "variants"]
-            .iter()
-            .any(|name| stale.settings.iter().any(|setting| setting == name))
-        {
-            // The points belong to this space. An ensemble has none; its members are trials of their own.
-            for info in &file.cells {
+        } else if has_same_space() {
+            // An ensemble has no point; its members are trials of their own.
+            for info in &infos {
                 let trial = info.trial.as_ref();
                 if let Some(trial) = trial.filter(|trial| trial.role != TrialRole::Ensemble) {
                     let cell = plan.trial(trial.study, "", &trial.point);
@@ -144,11 +150,7 @@ fn differing_settings(file: &PlanFile, header: &PlanFile) -> Vec<String> {
         Ok(Value::Object(fields)) => fields,
         _ => serde_json::Map::new(),
     };
-    let without_cells = PlanFile {
-        cells: Vec::new(),
-        ..file.clone()
-    };
-    let (then, now) = (fields(&without_cells), fields(header));
+    let (then, now) = (fields(file), fields(header));
     let mut names: Vec<String> = then.keys().chain(now.keys()).cloned().collect();
     names.sort();
     names.dedup();
