@@ -2,6 +2,7 @@
 
     python3 layers.py reference MODEL.json --out DIR [--batch 3] [--seed 0] [--optimizer adam] [--lr 1e-3] [--double]
     python3 layers.py bench MODEL.json [--batch 32] [--threads 2] [--channels-last] [--compile] [--steps 20]
+                                       [--device cuda] [--precision bf16] [--fused]
     python3 layers.py count MODEL.json
 """
 
@@ -9,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from common import count_parameters, save
+from common import PRECISIONS, Task, count_parameters, save
+from common import bench as timed
 
 FUNCTIONS = {
     "relu": nn.ReLU, "silu": nn.SiLU, "gelu": nn.GELU, "tanh": nn.Tanh, "sigmoid": nn.Sigmoid,
@@ -260,9 +260,9 @@ def loss_of(output: Tensor, inputs: dict[str, Tensor]) -> Tensor:
     return F.cross_entropy(output.flatten(0, -2), inputs["label"].flatten())
 
 
-def optimizer_of(model: nn.Module, name: str, lr: float) -> torch.optim.Optimizer:
+def optimizer_of(model: nn.Module, name: str, lr: float, fused: bool = False) -> torch.optim.Optimizer:
     kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
-    return kinds[name](model.parameters(), lr=lr)
+    return kinds[name](model.parameters(), lr=lr, fused=fused or None)
 
 
 def state(model: nn.Module) -> dict[str, Tensor]:
@@ -313,31 +313,36 @@ def reference(args: argparse.Namespace, description: dict[str, Any], model: Mode
     print(f"{description['model']}: {expected['parameters']:,} parameters, losses {losses}, evaluation {evaluation}")
 
 
+class LayersTask(Task):
+    """A training step of a declared model on random samples."""
+
+    def forward(self, inputs: dict[str, Tensor]) -> Tensor:
+        return self.model(inputs["x"])
+
+    def loss(self, output: Tensor, inputs: dict[str, Tensor]) -> Tensor:
+        return loss_of(output.float(), inputs)
+
+    def channels_last(self) -> None:
+        self.model.to(memory_format=torch.channels_last)
+        if self.batch["x"].dim() == 4:
+            self.batch["x"] = self.batch["x"].contiguous(memory_format=torch.channels_last)
+
+
 def bench(args: argparse.Namespace, description: dict[str, Any], model: nn.Module) -> None:
-    """Prints one JSON line: the median time of a training step."""
+    """Prints one JSON line: the time of a training step."""
     torch.set_num_threads(args.threads)
-    inputs = batch(description, args.batch)
-    model.train()
+    device = torch.device(args.device)
+    task = LayersTask(model, batch(description, args.batch), optimizer_of(model, args.optimizer, args.lr, args.fused))
+    task.set_precision(args.precision, device)
     if args.channels_last:
-        model = model.to(memory_format=torch.channels_last)
-        if inputs["x"].dim() == 4:
-            inputs["x"] = inputs["x"].contiguous(memory_format=torch.channels_last)
-    optimizer = optimizer_of(model, args.optimizer, args.lr)
-    call = torch.compile(model) if args.compile else model
-    times = []
-    for step in range(args.warmup + args.steps):
-        start = time.perf_counter()
-        optimizer.zero_grad(set_to_none=True)
-        loss = loss_of(call(inputs["x"]), inputs)
-        loss.backward()
-        optimizer.step()
-        if step >= args.warmup:
-            times.append(1e3 * (time.perf_counter() - start))
+        task.channels_last()
+    if args.compile:
+        task.compile()
     line = {
-        "model": description["model"], "batch": args.batch, "threads": args.threads, "channels_last": args.channels_last,
-        "compile": args.compile, "step_ms": statistics.median(times), "parameters": count_parameters(model),
+        "model": description["model"], "batch": args.batch, "threads": args.threads, "precision": args.precision,
+        "channels_last": args.channels_last, "compile": args.compile, "parameters": count_parameters(model),
     }
-    print(json.dumps(line))
+    print(json.dumps(line | timed(task, device, args.batch, args.steps, args.warmup)))
 
 
 def main() -> None:
@@ -355,6 +360,9 @@ def main() -> None:
     parser.add_argument("--double", action="store_true", help="compute the reference in f64")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--precision", choices=PRECISIONS, default="f32")
+    parser.add_argument("--fused", action="store_true", help="the optimizer's fused kernel")
     args = parser.parse_args()
     description = json.loads(args.model.read_text())
     torch.manual_seed(args.seed)

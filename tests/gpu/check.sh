@@ -1,45 +1,66 @@
 #!/usr/bin/env bash
-# Checks the program on a machine with a GPU that has no cargo and no network: docs/cuda.md describes the stages.
+# Checks the program on a machine with a GPU that has no cargo and no network: docs/cuda.md describes visits and stages.
 #
-#   tests/gpu/check.sh [OPTION …] [STAGE …]
-#
-# Stages, in the order of the default:  libraries doctor ops manifests curve twice
-#        each in a separate call:       sweep · peers · compiled · profile
-#   --program FILE    the program, built by `just cuda-build`    (target/cuda/fieldtrial)
-#   --tests FOLDER    its tests, tests-*.gz, built with `--tests`; without them the stage `ops` is skipped    (target/cuda)
-#   --limit SECONDS   for all stages together; the rest is marked `not-run`    (570)
+#   tests/gpu/check.sh [OPTION …] first      does it work, how fast is the U-Net beside PyTorch, where does its time go?
+#   tests/gpu/check.sh [OPTION …] second     the sweep of batch sizes and its report, other models, compiled PyTorch, faults
+#   tests/gpu/check.sh [OPTION …] STAGE …    of: libraries ceilings doctor ops unet kernels twice curve manifests
+#                                            sweep next compiled peers faults
+#   --program FILE    the program, or packed, built by `just cuda-build --tests`    (target/cuda/fieldtrial.gz)
+#   --tests FOLDER    its tests, tests-*.gz; without them the stage `ops` is skipped    (target/cuda)
+#   --limit SECONDS   for all stages together; the rest is marked `not-run`    (540)
+#   --turns N         how often the U-Net and PyTorch take turns    (2)
 #   --dry             tiny sizes, to try this script without a GPU: with a program on the stand-in, PyTorch on the CPU
 #
-# Continues after failures. Output in $OUT (else target/gpu-check/out): summary.txt (stage, status, seconds, last output
-# line), log.txt, results.tar.gz, and the stages' files. Results of `sweep` are kept in target/gpu-check, and the next call
-# resumes it. PYTHON names the Python that has PyTorch (python3).
+# Continues after failures. Output in $OUT (else target/gpu-check/out), complete after every stage: summary.txt (check,
+# status, seconds, last output line), log.txt, results.tar.gz (results folders and what the stages wrote). Results of
+# `sweep` are kept in target/gpu-check, and the next call resumes it. PYTHON names the Python that has PyTorch (python3).
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
 
-program=target/cuda/fieldtrial tests=target/cuda limit_all=570 dry='' stages=()
+first=(libraries ceilings doctor ops unet kernels twice curve manifests)
+second=(sweep next compiled peers faults)
+program=target/cuda/fieldtrial.gz tests=target/cuda limit_all=540 turns=2 dry='' stages=()
 while [ $# -gt 0 ]; do
   case $1 in
     --program) program=$2; shift ;;
     --tests) tests=$2; shift ;;
     --limit) limit_all=$2; shift ;;
+    --turns) turns=$2; shift ;;
     --dry) dry=yes ;;
-    libraries | doctor | ops | manifests | curve | twice | sweep | peers | compiled | profile) stages+=("$1") ;;
-    *) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; [ "$1" = --help ]; exit ;;
+    first) stages+=("${first[@]}") ;;
+    second) stages+=("${second[@]}") ;;
+    *)
+      if [[ " ${first[*]} ${second[*]} " != *" $1 "* ]]; then
+        sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"
+        [ "$1" = --help ]
+        exit
+      fi
+      stages+=("$1")
+      ;;
   esac
   shift
 done
-[ ${#stages[@]} -gt 0 ] || stages=(libraries doctor ops manifests curve twice)
+[ ${#stages[@]} -gt 0 ] || stages=("${first[@]}")
 
 python=${PYTHON:-python3}
+export PYTHONUNBUFFERED=1
 work=$root/target/gpu-check
 out=${OUT:-$work/out}
-mkdir -p "$out" "$work/experiments"
+# What the stages write, packed into results.tar.gz.
+files=$work/files
+rm -rf "$files"
+mkdir -p "$out" "$files" "$work/experiments"
 out=$(cd "$out" && pwd)
 program=$(realpath -m "$program") tests=$(realpath -m "$tests")
 cp experiments/*.toml "$work/experiments/"
 : >"$out/summary.txt"
 : >"$out/log.txt"
+if [[ $program = *.gz ]]; then
+  gunzip -c "$program" >"$work/fieldtrial" && chmod +x "$work/fieldtrial" \
+    || echo "no program at $program: \`just cuda-build --tests\` builds it" >&2
+  program=$work/fieldtrial
+fi
 
 # --- steps -----------------------------------------------------------------------------------------------------------
 
@@ -64,6 +85,14 @@ check() {
     *) end="failed($code)" ;;
   esac
   note "$name" "$end" $((SECONDS - start)) "$(grep -v '^ *$' "$work/step.log" | tail -1 | tr '\t' ' ' | cut -c1-300)"
+}
+
+# Facts, times and pages of all results, the files needed to resume, and the stages' files; no checkpoints. Replaces the
+# archive when it is complete: whoever ends this script finds all results so far.
+pack() {
+  [ -d "$work/reports" ] || mkdir "$work/reports"
+  tar -C "$work" -czf "$work/results.tar.gz" --exclude checkpoints --exclude tensorboard --exclude trace reports files
+  mv "$work/results.tar.gz" "$out/"
 }
 
 # Runs a program within the rest of the step's time; the first signal is an interrupt, so that finished runs are kept.
@@ -102,9 +131,9 @@ PYTHON
 }
 
 doctor() {
-  limited "$program" doctor --device cuda >"$out/doctor.txt" 2>&1
+  limited "$program" doctor --device cuda >"$files/doctor.txt" 2>&1
   local code=$?
-  cat "$out/doctor.txt"
+  cat "$files/doctor.txt"
   return $code
 }
 
@@ -122,7 +151,7 @@ operations() {
   done
   [ ${#groups[@]} -gt 0 ] || { echo "no tests of $*"; return 1; }
   for group in "${groups[@]}"; do
-    while [ "$(jobs -rp | wc -l)" -ge "${TEST_PROCESSES:-6}" ]; do wait -n; done
+    while [ "$(jobs -rp | wc -l)" -ge "${TEST_PROCESSES:-12}" ]; do wait -n; done
     operation "${group%%.*}" "${group#*.}" &
   done
   wait
@@ -180,7 +209,7 @@ both_curves() {
     run ddpm "curve-$device" batch-size=8,workers=0 "matrix.device=[\"$device\"]" "${unet[@]}" measure.repeats=1 \
       measure.ops=false train.epochs=5 train.steps-per-epoch=$([ -n "$dry" ] && echo 4 || echo 20) || return
   done
-  "$python" tests/gpu/results.py curve "$work/reports/curve-cpu" "$work/reports/curve-cuda" 1 "$out/curve.csv"
+  "$python" tests/gpu/results.py curve "$work/reports/curve-cpu" "$work/reports/curve-cuda" 1 "$files/curve.csv"
 }
 
 # The same cell twice: equal weights, bit by bit, in f32.
@@ -201,65 +230,147 @@ twice_mlp() {
   "$python" tests/gpu/results.py same "$work/reports/twice-mlp-1" "$work/reports/twice-mlp-2"
 }
 
-# The report is also rendered if the time was not sufficient: the next call resumes.
-sweep() {
-  local settings=("${unet[@]}") only=''
-  [ -z "$dry" ] || settings+=(measure.repeats=1 train.steps-per-epoch=3)
-  [ -z "$dry" ] || only='batch-size=8|16,workers=0'
-  run ddpm-h200 ddpm-h200 "$only" "${settings[@]}"
-  local code=$?
-  if [ $code != 0 ] && [ -f "$work/reports/ddpm-h200/runs.csv" ]; then
-    (cd "$work" && timeout 60 "$program" report reports/ddpm-h200 | tail -3)
-    "$python" tests/gpu/results.py 'done' "$work/reports/ddpm-h200"
+# Reads the GPU's clocks and power twice a second while a command runs: into gpu.csv, by stage.
+watched() {
+  local watcher='' code=0
+  if command -v nvidia-smi >/dev/null; then
+    nvidia-smi --query-gpu=timestamp,clocks.sm,clocks.mem,power.draw,utilization.gpu,temperature.gpu,clocks_event_reasons.active \
+      --format=csv,noheader -lms 500 >>"$files/gpu.csv" &
+    watcher=$!
   fi
+  "$@" || code=$?
+  [ -z "$watcher" ] || kill "$watcher"
   return $code
 }
 
 side_by_side() {
-  local options=(--program "$program" --work "$work/peers" --out "$1" --modes "$2" --turns "$3")
+  local file=$files/peers-$1.csv turns=$2
+  shift 2
+  local options=(--program "$program" --work "$work/peers" --out "$file" --turns "$turns" "$@")
   [ -z "$dry" ] || options+=(--dry --precisions f32)
   # It respects the time limit itself, so that its table is printed.
-  limited "$python" tests/gpu/peers.py "${options[@]}" --limit $((limit - 20))
+  limited "$python" tests/gpu/peers.py "${options[@]}" --limit $((limit - 10))
 }
 
-# Where the time of a U-Net step goes: our own profile, and the kernels' times if Nsight Compute is installed.
-profile() {
-  run ddpm profile 'batch-size=8|64,workers=4' 'matrix.device=["cuda"]' "${unet[@]}" measure.repeats=1 \
-    'report.templates=["profiling"]' || return
+precisions=(f32 tf32 amp bf16)
+[ -z "$dry" ] || precisions=(f32 bf16)
+
+# Where a step of the U-Net goes: our own profile, and the times of all kernels of one step by Nsight Compute, if installed.
+kernels() {
+  local list precision
+  printf -v list '"%s", ' "${precisions[@]}"
+  run ddpm profile 'batch-size=64,workers=4' 'matrix.device=["cuda"]' "matrix.precision=[${list%, }]" "${unet[@]}" \
+    measure.repeats=1 train.epochs=4 'report.templates=["profiling"]' || return
   command -v ncu >/dev/null || { echo "no ncu here"; return 0; }
-  (cd "$work" && limited ncu --clock-control none --target-processes all --launch-skip 3000 --launch-count 1500 \
-    --metrics gpu__time_duration.sum --csv --log-file "$out/ncu.csv" "$program" run experiments/ddpm.toml --fresh \
-    --as ncu --no-report --only batch-size=8,workers=0 --set 'matrix.device=["cuda"]' --set measure.repeats=1 \
-    --set measure.ops=false --set train.steps-per-epoch=10)
+  for precision in "${precisions[@]}"; do
+    (cd "$work" && limited ncu --clock-control none --target-processes all --launch-skip 1500 --launch-count 1300 \
+      --metrics gpu__time_duration.sum --csv --log-file "$files/kernels-$precision.csv" "$program" run experiments/ddpm.toml \
+      --fresh --as ncu --no-report --only batch-size=64,workers=0 --set 'matrix.device=["cuda"]' \
+      --set "train.precision=\"$precision\"" --set measure.repeats=1 --set measure.ops=false \
+      --set train.epochs=4 --set train.steps-per-epoch=3) || return
+    "$python" tests/gpu/results.py kernels "$files/kernels-$precision.csv"
+  done
+}
+
+# The report is also rendered if the time was not sufficient: the next call resumes.
+sweep() {
+  local settings=("${unet[@]}") only=''
+  [ -z "$dry" ] || settings+=(measure.repeats=1 train.steps-per-epoch=3)
+  [ -z "$dry" ] || only='batch-size=8|16'
+  run ddpm-gpu ddpm-gpu "$only" "${settings[@]}"
+  local code=$?
+  if [ $code != 0 ] && [ -f "$work/reports/ddpm-gpu/runs.csv" ]; then
+    (cd "$work" && timeout 60 "$program" report reports/ddpm-gpu | tail -3)
+    "$python" tests/gpu/results.py 'done' "$work/reports/ddpm-gpu"
+  fi
+  return $code
+}
+
+# The sweep's recommendations, tested.
+next() {
+  local manifest=reports/ddpm-gpu/next.toml
+  [ -f "$work/$manifest" ] || { echo "the sweep recommends nothing"; return 77; }
+  (cd "$work" && limited "$program" run "$manifest" && "$program" report reports/ddpm-gpu | tail -3)
+}
+
+# Images whose attention does not fit are a row `oom`, and the next run is done.
+out_of_memory() {
+  local large=512
+  [ -z "$dry" ] || large=16
+  [ -z "$dry" ] || export FIELDTRIAL_STAND_IN_MEMORY=$((160 << 20))
+  (cd "$work" && limited "$program" run experiments/ddpm.toml --as oom --fresh --no-report --only batch-size=8,workers=0 \
+    --set 'matrix.device=["cuda"]' "${unet[@]/#/--set=}" --set "datasets.surfaces.generate.size=$large" \
+    --set 'datasets.surfaces.path="../data/surfaces-large"' --set "matrix.\"datasets.surfaces.size\"=[$large, 8]" \
+    --set measure.repeats=1 --set measure.ops=false --set train.epochs=1 --set train.steps-per-epoch=2)
+  unset FIELDTRIAL_STAND_IN_MEMORY
+  "$python" tests/gpu/results.py statuses "$work/reports/oom" oom 'done'
+}
+
+# Two programs share the GPU, and each gives the bits of the other.
+two_processes() {
+  local codes=() one pids=()
+  for one in 1 2; do
+    run quickstart "beside-$one" '' "$on_cuda" 'measure.seeds=[42]' train.epochs=5 >"$work/beside-$one.log" 2>&1 &
+    pids+=($!)
+  done
+  for one in "${pids[@]}"; do wait "$one"; codes+=($?); done
+  cat "$work"/beside-?.log
+  [ "${codes[*]}" = "0 0" ] && "$python" tests/gpu/results.py same "$work/reports/beside-1" "$work/reports/beside-2"
+}
+
+# A killed parent leaves no worker behind.
+killed_parent() {
+  local parent left
+  (cd "$work" && exec "$program" run experiments/ddpm.toml --as killed --fresh --no-report --only workers=0 "${unet[@]/#/--set=}" \
+    --set 'matrix.device=["cuda"]' --set 'matrix.batch-size=[8]' --set train.epochs=100000) >/dev/null 2>&1 &
+  parent=$!
+  sleep 8
+  kill -KILL $parent
+  for left in 1 2 3 4 5; do
+    sleep 1
+    pgrep -f "$program" >/dev/null || { echo "no process is left $left s after SIGKILL of the parent"; return 0; }
+  done
+  pgrep -af "$program"
+  return 1
 }
 
 for stage in "${stages[@]}"; do
   case $stage in
     libraries) tail_lines=30 check libraries 60 libraries ;;
-    doctor) tail_lines=60 check doctor 150 doctor ;;
+    ceilings) check ceilings 60 limited "$python" tests/gpu/ceilings.py ${dry:+--device cpu --size 256} ;;
+    doctor) tail_lines=60 check doctor 60 doctor ;;
     ops)
       tail_lines=40
-      check "tests of operations" 200 operations device:: ops::
-      check "tests of layers, models, optimizers, training" 150 operations layers:: models:: losses:: optim:: tasks:: train::
+      check "tests of operations" 120 operations device:: ops::
+      check "tests of layers, models, optimizers, training" 100 operations layers:: models:: losses:: optim:: tasks:: train::
       unset tail_lines
       ;;
-    manifests) manifests ;;
-    curve) check "loss curve, CPU and GPU" 240 both_curves ;;
+    unet) tail_lines=25 check "U-Net beside PyTorch's best eager mode" 200 watched side_by_side unet "$turns" --workloads unet-64 --modes best ;;
+    kernels) tail_lines=60 check "where a step of the U-Net goes" 150 watched kernels ;;
     twice)
       check "twice the same U-Net" 60 twice_unet
       check "twice the same MLP" 60 twice_mlp
       ;;
-    sweep) check sweep 560 sweep ;;
-    peers) tail_lines=25 check "beside PyTorch, eager" 560 side_by_side "$out/peers.csv" eager,best 2 ;;
-    compiled) tail_lines=25 check "beside PyTorch, compiled" 560 side_by_side "$out/peers-compiled.csv" compiled 1 ;;
-    profile) check profile 240 profile ;;
+    curve) check "loss curve, CPU and GPU" 90 both_curves ;;
+    manifests) manifests ;;
+    sweep) check sweep 300 watched sweep ;;
+    next) check "the sweep's recommendations" 90 next ;;
+    compiled) tail_lines=25 check "U-Net beside compiled PyTorch" 180 side_by_side compiled 1 --workloads unet-64 --modes compiled ;;
+    peers)
+      tail_lines=40
+      check "other models beside PyTorch's best eager mode" 240 side_by_side others 1 \
+        --workloads resnet18,gpt,mlp,neu,b2,b3,b5,tep --modes best
+      ;;
+    faults)
+      check "a batch that does not fit" 60 out_of_memory
+      check "two programs on one GPU" 60 two_processes
+      check "a killed parent" 30 killed_parent
+      ;;
   esac
+  unset tail_lines
+  pack
 done
 
-# Facts, times and pages of all results, and the files needed to resume; no checkpoints.
-if [ -d "$work/reports" ]; then
-  tar -C "$work" -czf "$out/results.tar.gz" --exclude checkpoints --exclude tensorboard --exclude 'trace' reports
-fi
 printf '\n== summary (%s s)\n' "$SECONDS"
 cat "$out/summary.txt"
 ! grep -qE $'\t(failed|timeout|not-run)' "$out/summary.txt"

@@ -20,23 +20,38 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
+PRECISIONS = ("f32", "tf32", "amp", "bf16")
+WITHOUT_16_BITS = ("f32", "tf32")
 
-# Workload: its name in benches/peers, options there, batch size, steps to time.
-WORKLOADS: dict[str, tuple[str, list[str], int, int]] = {
-    "unet-8": ("unet", ["--batch", "8"], 8, 100),
-    "unet-64": ("unet", ["--batch", "64"], 64, 50),
-    "mlp": ("mlp", [], 256, 1000),
-    "b5": ("b5", [], 8, 100),
-    "b3": ("b3", [], 8, 100),
-    "neu": ("neu", [], 32, 200),
+
+class Workload(NamedTuple):
+    """A cell of peers.toml and the same in benches/peers."""
+
+    theirs: list[str]  # arguments of peers.py, or of layers.py where the model is declared
+    batch: int
+    steps: int
+    model: str = ""  # a declared model of peers.toml
+    precisions: tuple[str, ...] = PRECISIONS
+
+
+WORKLOADS: dict[str, Workload] = {
+    "unet-8": Workload(["unet", "--batch", "8"], 8, 100),
+    "unet-64": Workload(["unet", "--batch", "64"], 64, 30),
+    "resnet18": Workload([], 128, 50, model="resnet18"),
+    "gpt": Workload([], 64, 50, model="gpt"),
+    "mlp": Workload(["mlp"], 256, 1000),
+    "neu": Workload(["neu"], 32, 200),
+    "b2": Workload(["b2"], 8, 10, precisions=WITHOUT_16_BITS),
+    "b3": Workload(["b3"], 8, 100, precisions=WITHOUT_16_BITS),
+    "b5": Workload(["b5"], 8, 100, precisions=WITHOUT_16_BITS),
+    "tep": Workload(["tep"], 64, 100, precisions=WITHOUT_16_BITS),
 }
-MODES: dict[str, list[str]] = {
-    "eager": [],
-    "best": ["--fused"],  # for the U-Net in channels-last memory as well
-    "compiled": ["--compile"],
-}
+# PyTorch's modes; in `best` and `compiled` models with images are in channels-last memory.
+MODES: dict[str, list[str]] = {"eager": [], "best": ["--fused"], "compiled": ["--fused", "--compile"]}
+WITH_IMAGES = {"unet-8", "unet-64", "resnet18"}
 # Small enough to try this script on a CPU.
 DRY_THEIRS = {"unet": ["--base-channels", "8", "--image-size", "8"], "neu": ["--voxels", "100", "--hidden", "32"]}
 DRY_OURS = [
@@ -47,6 +62,7 @@ DRY_OURS = [
     "datasets.paths.points=12",
     "datasets.few-paths.samples=16",
     "datasets.few-paths.points=12",
+    "datasets.images.generate.normal=150",
     "datasets.events.samples=640",
     "datasets.events.voxels=100",
     "models.neu.hidden=32",
@@ -61,8 +77,9 @@ def main() -> int:
     args = parse()
     end = time.monotonic() + args.limit
     work = Path(args.work).resolve()
-    work.mkdir(parents=True, exist_ok=True)
+    (work / "data").mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / "tests/gpu/peers.toml", work / "peers.toml")
+    shutil.copy(ROOT / "experiments/texts/documentation.txt", work / "data")
     rows: list[dict[str, str]] = []
     with open(args.out, "w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
@@ -99,7 +116,7 @@ def turns(args: argparse.Namespace) -> list[tuple[int, str, str, str]]:
     """(turn, workload, precision, `ours` or theirs' mode): both sides in turns; compiling takes long and is done once."""
     order = []
     for workload in args.workloads:
-        for precision in args.precisions:
+        for precision in (one for one in args.precisions if one in WORKLOADS[workload].precisions):
             for turn in range(args.turns):
                 order.append((turn, workload, precision, "ours"))
                 order += [(turn, workload, precision, mode) for mode in args.modes if turn == 0 or mode != "compiled"]
@@ -120,7 +137,7 @@ def ours(args: argparse.Namespace, work: Path, row: dict[str, str], limit: float
         lines = [line for line in csv.DictReader(file) if cell.items() <= line.items()]
     if not lines:
         raise Failed("no run is done")
-    line, batch = lines[-1], WORKLOADS[row["workload"]][2]
+    line, batch = lines[-1], WORKLOADS[row["workload"]].batch
     samples = float(line["samples_per_s"])
     return {"steps_per_s": samples / batch, "samples_per_s": samples, "peak_bytes": device_bytes(line)}
 
@@ -143,17 +160,27 @@ def device_bytes(line: dict[str, str]) -> float:
 
 def theirs(args: argparse.Namespace, row: dict[str, str], limit: float) -> dict[str, float]:
     """The same in PyTorch, in a process of its own."""
-    name, options, batch, steps = WORKLOADS[row["workload"]]
-    command = [sys.executable, str(ROOT / "benches/peers/peers.py"), "bench", name, *options, *MODES[row["mode"]]]
-    if row["mode"] == "best" and name == "unet" and not args.dry:
+    workload, mode = WORKLOADS[row["workload"]], row["mode"]
+    peers = ROOT / "benches/peers"
+    if workload.model:
+        work = Path(args.work).resolve()
+        description = work / f"{workload.model}.json"
+        command = [os.path.abspath(args.program), "list", "model", "peers.toml", workload.model, "--format", "json"]
+        description.write_text(run(command, work, limit))
+        command = [str(peers / "layers.py"), "bench", str(description), "--batch", str(workload.batch)]
+    else:
+        command = [str(peers / "peers.py"), "bench", *workload.theirs]
+    command = [sys.executable, *command, *MODES[mode]]
+    if mode != "eager" and row["workload"] in WITH_IMAGES and not args.dry:
         command.append("--channels-last")
     if args.dry:
-        command += [*DRY_THEIRS.get(name, []), "--steps", "3", "--warmup", "1", "--device", "cpu"]
+        smaller = [] if workload.model else DRY_THEIRS.get(workload.theirs[0], [])
+        command += [*smaller, "--steps", "3", "--warmup", "1", "--device", "cpu"]
     else:
-        command += ["--steps", str(steps), "--warmup", "15", "--device", "cuda", "--precision", row["precision"]]
+        command += ["--steps", str(workload.steps), "--warmup", "15", "--device", "cuda", "--precision", row["precision"]]
     line = json.loads(run(command, ROOT, limit).strip().splitlines()[-1])
     samples, peak = line["samples_per_s"], line["cuda_peak_allocated_bytes"] or float("nan")
-    return {"steps_per_s": samples / batch, "samples_per_s": samples, "peak_bytes": peak}
+    return {"steps_per_s": samples / workload.batch, "samples_per_s": samples, "peak_bytes": peak}
 
 
 def libraries_of_pytorch() -> str:
@@ -213,10 +240,10 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--each", type=float, default=120.0, help="seconds for one measurement")
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--dry", action="store_true", help="tiny sizes, PyTorch on the CPU: tries this script")
-    for name, choices in {"workloads": WORKLOADS, "precisions": ["f32", "tf32", "amp"], "modes": MODES}.items():
+    for name, choices in {"workloads": WORKLOADS, "precisions": PRECISIONS, "modes": MODES}.items():
         parser.add_argument(f"--{name}", type=lambda text: text.split(","), default=list(choices), help=",".join(choices))
     args = parser.parse_args()
-    for name, choices in {"workloads": WORKLOADS, "precisions": ["f32", "tf32", "amp"], "modes": MODES}.items():
+    for name, choices in {"workloads": WORKLOADS, "precisions": PRECISIONS, "modes": MODES}.items():
         unknown = [value for value in getattr(args, name) if value not in choices]
         if unknown:
             parser.error(f"--{name}: no {unknown[0]}; there are {', '.join(choices)}")

@@ -3,19 +3,23 @@
     python3 tests/gpu/results.py done FOLDER                 every row is done, not chosen or not possible; one at least
     python3 tests/gpu/results.py curve CPU CUDA PERCENT OUT  losses of the steps, side by side
     python3 tests/gpu/results.py same ONE OTHER              checksums of the weights
+    python3 tests/gpu/results.py statuses FOLDER STATUS …    how many rows ended in each way; one of each is wanted
+    python3 tests/gpu/results.py kernels NCU.csv             the kernels of one step by their time, of Nsight Compute's CSV
 """
 
 from __future__ import annotations
 
 import csv
+import re
 import sys
+from collections import Counter
 from pathlib import Path
 
 Row = dict[str, str]
 
 
 def main() -> int:
-    commands = {"done": done, "curve": curve, "same": same}
+    commands = {"done": done, "curve": curve, "same": same, "statuses": statuses, "kernels": kernels}
     if len(sys.argv) < 3 or sys.argv[1] not in commands:
         print(__doc__)
         return 2
@@ -72,6 +76,39 @@ def same(one: str, other: str) -> int:
         print(f"{key}: {checksums[0][:16]} {'=' if is_same else '≠ ' + checksums[1][:16]}")
     print(f"{len(sides[0]) - differ} cells with equal weights, {differ} with others")
     return 1 if differ else 0
+
+
+def statuses(folder: str, *wanted: str) -> int:
+    found = rows(folder, "runs.csv")
+    for row in found:
+        print(f"{row['key']}: {row['status']} {row['reason']}")
+    counts = Counter(row["status"] for row in found)
+    print(", ".join(f"{count} {status}" for status, count in sorted(counts.items())))
+    return 0 if all(counts[status] for status in wanted) else 1
+
+
+def kernels(file: str) -> int:
+    """A step is the launches from one first kernel of the optimizer to the next; without two of those, all that was read."""
+    with open(file, newline="") as lines:
+        table = csv.DictReader(line for line in lines if not line.startswith("=="))
+        unit = {"ns": 1e-6, "nsecond": 1e-6, "us": 1e-3, "usecond": 1e-3, "ms": 1.0, "msecond": 1.0}
+        launches = [
+            (re.sub(r"[<(].*", "", row["Kernel Name"]), unit[row["Metric Unit"]] * float(row["Metric Value"].replace(",", "")))
+            for row in table
+            if row.get("Metric Name") == "gpu__time_duration.sum"
+        ]
+    starts = [at for at, (name, _) in enumerate(launches) if name == "update_adam_many"]
+    if len(starts) > 1:
+        launches = launches[starts[0] : starts[1]]
+    times: dict[str, list[float]] = {}
+    for name, milliseconds in launches:
+        times.setdefault(name, []).append(milliseconds)
+    total = sum(map(sum, times.values()))
+    whole = "one step" if len(starts) > 1 else "no whole step"
+    print(f"{Path(file).stem}: {whole}, {len(launches)} kernels, {total:.3f} ms")
+    for name, each in sorted(times.items(), key=lambda item: -sum(item[1]))[:40]:
+        print(f"{sum(each):9.3f} ms {100 * sum(each) / total:5.1f} % {len(each):4} × {name}")
+    return 0 if launches else 1
 
 
 if __name__ == "__main__":

@@ -1,17 +1,15 @@
 //! Diffusion: estimates the noise in a noised image from the image, its time and its class.
 //!
-//! Noise, times and dropped labels are drawn on the host; this time counts as the step's residual, `other`.
-
-use rand::Rng;
-use rand_chacha::ChaCha8Rng;
-use rand_distr::StandardNormal;
+//! Noise, times and dropped labels are drawn on the host; this time counts as the step's residual, `other`. On a GPU they are
+//! drawn ahead (`noise_ahead.rs`).
 
 use super::backprop::{Backprop, Draw, Objective};
 use super::classification::indices;
+use super::noise_ahead::{NoiseAhead, Numbers, Request};
 use super::noise_schedule::NoiseSchedule;
 use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
 use super::{Assess, Assessment, Meaning, ReferenceInputs, TaskError, TaskParts};
-use crate::base::{Purpose, Seed};
+use crate::base::Purpose;
 use crate::datasets::{DatasetFacts, DatasetSpec, Features, ImageSize, Target};
 use crate::layers::Init;
 use crate::loader::Batch;
@@ -26,7 +24,7 @@ pub(super) struct Diffusion<D: Kernels> {
     pub(super) image: ImageSize,
     /// Number of classes; a label of this value stands for "no class" (classifier-free guidance).
     pub(super) classes: usize,
-    seed: Seed,
+    numbers: NoiseAhead,
 }
 
 /// A batch on the device: `x` (noised), `noise: (B, H, W, C)`; B times and labels.
@@ -62,18 +60,8 @@ impl<D: Kernels> Diffusion<D> {
             schedule: NoiseSchedule::cosine(loss.timesteps),
             image,
             classes,
-            seed: parts.seed,
+            numbers: NoiseAhead::new(parts.seed),
         })
-    }
-
-    fn drop_labels(&self, labels: &[u32], probability: f64, rng: &mut ChaCha8Rng) -> Vec<usize> {
-        let mut labels = indices(labels);
-        for label in &mut labels {
-            if rng.r#gen::<f64>() < probability {
-                *label = self.classes;
-            }
-        }
-        labels
     }
 }
 
@@ -87,22 +75,29 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
 
     /// Draws times, dropped labels and noise, in this order, and adds the noise. In evaluation no label is dropped.
     fn draw(&self, batch: Batch, draw: Draw) -> Drawn {
-        let (mut rng, drop) = match draw {
-            Draw::Training(place) => {
-                let at = [place.epoch, place.step];
-                let rng = self.seed.stream_at(Purpose::Noise, &at);
-                (rng, self.label_dropout)
-            }
-            Draw::Evaluation(index) => (self.seed.stream_at(Purpose::Evaluation, &[index]), 0.0),
+        let dropout = match draw {
+            Draw::Training(_) => self.label_dropout,
+            Draw::Evaluation(_) => 0.0,
         };
-        let times: Vec<usize> = (0..batch.size)
-            .map(|_| rng.gen_range(0..self.schedule.timesteps()))
-            .collect();
-        let labels = self.drop_labels(&batch.labels, drop, &mut rng);
         let mut noised = batch.features;
-        let noise: Vec<f32> = (0..noised.len())
-            .map(|_| rng.sample(StandardNormal))
-            .collect();
+        let request = Request {
+            draw,
+            timesteps: self.schedule.timesteps(),
+            samples: batch.size,
+            values: noised.len(),
+        };
+        let numbers = self.numbers.numbers(request, D::IS_ASYNCHRONOUS);
+        let Numbers {
+            times,
+            shares,
+            noise,
+        } = numbers;
+        let mut labels = indices(&batch.labels);
+        for (label, share) in labels.iter_mut().zip(shares) {
+            if share < dropout {
+                *label = self.classes;
+            }
+        }
         let pixels = noised.len() / batch.size.max(1);
         let images = noised.chunks_mut(pixels).zip(noise.chunks(pixels));
         for ((image, noise), t) in images.zip(&times) {
@@ -241,6 +236,7 @@ impl Workload for DdpmUnetSpec {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::base::Seed;
     use crate::datasets::{Features, Target};
     use crate::losses::LossSpec;
     use crate::models::ModelSpec;

@@ -110,6 +110,7 @@ impl<D: Kernels> Diffusion<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::Backend;
     use crate::ops::testing::{self, assert_close};
     use crate::tasks::diffusion::tests::task;
 
@@ -133,13 +134,21 @@ mod tests {
             .unwrap()
     }
 
+    /// cuDNN chooses an engine by the size of the batch, so that a GPU adds in another order in a smaller one; the first steps of DDIM
+    /// multiply this rounding (2.4e-5 was seen on an H100).
+    const TOLERANCE: f32 = if <testing::TestDevice as Backend>::IS_ASYNCHRONOUS {
+        2e-4
+    } else {
+        1e-5
+    };
+
     #[test]
     fn a_sample_depends_on_seed_class_and_index_alone() {
         for sampler in [SamplerKind::Ddim, SamplerKind::Ancestral] {
             let places = [(0, 0), (0, 1), (1, 0)];
             let together = drawn(sampler, &places, 1);
             for (place, own) in places.iter().zip(together.chunks(8 * 8 * 3)) {
-                assert_close(&drawn(sampler, &[*place], 1), own, 1e-5);
+                assert_close(&drawn(sampler, &[*place], 1), own, TOLERANCE);
             }
             assert_ne!(drawn(sampler, &[(0, 0)], 1), drawn(sampler, &[(0, 0)], 2));
         }

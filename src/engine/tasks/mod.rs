@@ -18,6 +18,7 @@ mod diffusion;
 mod diffusion_samples;
 mod equilibrium;
 mod error;
+mod noise_ahead;
 mod noise_schedule;
 mod outputs;
 mod paths;

@@ -1,5 +1,7 @@
 //! [`Advice`]: what templates see of recommendations, predictions and outcomes.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::base::units::human;
@@ -66,7 +68,8 @@ impl Advice {
     }
 
     pub(super) fn from(view: &View<'_>, counsel: &Counsel<'_, '_>) -> Self {
-        let follows = view.set.plan.follows.clone().unwrap_or_default();
+        let follows = view.set.plan.follows.clone();
+        let follows = follows.unwrap_or_else(|| origins(&counsel.outcomes));
         Self {
             recommendations: counsel.recommendations.iter().map(item).collect(),
             checked: counsel.checked.clone(),
@@ -199,6 +202,15 @@ fn pairs(found: &Measured) -> String {
             format!("95 % bootstrap interval of {} pairs of runs", found.pairs)
         }
     }
+}
+
+/// Where the predictions of a manifest that follows no report come from.
+fn origins(outcomes: &[Outcome]) -> String {
+    let origins: BTreeSet<&str> = (outcomes.iter())
+        .map(|outcome| outcome.prediction.origin.as_str())
+        .filter(|origin| !origin.is_empty())
+        .collect();
+    origins.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 fn table(follows: &str, outcomes: &[Outcome]) -> Table {

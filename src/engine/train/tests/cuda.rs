@@ -157,7 +157,7 @@ fn step_of_the_unet(precision: Precision) -> ([u64; 6], u64) {
 #[test]
 fn a_step_of_the_unet_queues_few_operations_and_mixed_precision_keeps_less() {
     let activations = [
-        (Precision::F32, 524),
+        (Precision::F32, 539),
         (Precision::Amp, 633),
         (Precision::Bf16, 633),
     ]

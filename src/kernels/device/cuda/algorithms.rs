@@ -1,18 +1,17 @@
 //! [`Algorithms`]: how each convolution was computed, for the results.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ffi::c_int;
 use std::fmt;
 
 use super::sizes::{Convolution, Key};
 
-/// The algorithm of cuDNN that every convolution took, or that matrix products; the last call counts.
+/// The engine of cuDNN that every convolution took, or matrix products; the last call counts.
 #[derive(Debug, Default)]
-pub(super) struct Algorithms(HashMap<Key, Option<c_int>>);
+pub(super) struct Algorithms(HashMap<Key, Option<i64>>);
 
 impl Algorithms {
-    pub(super) fn note(&mut self, key: Key, algorithm: Option<c_int>) {
-        self.0.insert(key, algorithm);
+    pub(super) fn note(&mut self, key: Key, engine: Option<i64>) {
+        self.0.insert(key, engine);
     }
 }
 

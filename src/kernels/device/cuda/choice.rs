@@ -1,43 +1,47 @@
-//! [`Choice`]: an algorithm of cuDNN for one direction of one convolution.
-#![expect(unsafe_code, reason = "cuDNN is a C library")]
+//! [`Choice`]: an engine of cuDNN for one direction of one convolution, and its plan.
 
 use std::ffi::c_int;
 
-use super::call::Pointer;
-use super::dnn::{self, Algorithm, Descriptor, Dnn, NONE_FITS, succeeded};
+use super::dnn::{ADDRESS, Descriptor, Dnn, FLOAT, HANDLE, INTEGER, NONE_FITS, lacks_memory};
 use super::sizes::{Convolution, Direction};
 use crate::device::Arithmetic;
 
-/// Largest workspace that an algorithm may use, in bytes.
-const MOST_WORKSPACE: usize = 512 << 20;
+/// Bytes of workspace that an engine may always use; beyond these as many as its arrays have. Engines that reorder their arrays
+/// need that much: without them a step in `f32` at batch 512 took seven times as long as at batch 256.
+const WORKSPACE: usize = 512 << 20;
 
-/// Most algorithms that cuDNN may return; it has fewer.
-const MOST_ALGORITHMS: usize = 16;
+/// Most engines that are looked at; cuDNN proposes the fastest first, by its own estimate.
+const MOST_ENGINES: usize = 32;
 
-/// `CUDNN_DEFAULT_MATH`: tensor cores may be used; `f32` inputs are then rounded to TF32.
-const DEFAULT_MATH: c_int = 0;
+/// `CUDNN_HEUR_MODE_A`, the better estimate, then `CUDNN_HEUR_MODE_FALLBACK`: engines without an estimate.
+const ESTIMATES: [c_int; 2] = [3, 2];
 
-/// `CUDNN_TENSOR_OP_MATH`.
-const TENSOR_MATH: c_int = 1;
+/// Numerical notes of an engine: it uses tensor cores, which round `f32` factors to TF32; it rounds factors to another
+/// type; it gives other bits in every run.
+const TENSOR_CORE: c_int = 0;
+const ROUNDS_INPUTS: c_int = 1;
+const NOT_DETERMINISTIC: c_int = 4;
 
-/// `CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION`.
-const CONVERTED_MATH: c_int = 2;
+/// Behavior note of an engine: it is compiled at its first use, which takes seconds and needs another library.
+const COMPILES: c_int = 0;
 
-/// `CUDNN_FMA_MATH`: never on tensor cores.
-const FMA_MATH: c_int = 3;
+/// Identifiers of input, filter and output in a plan.
+const IDS: [i64; 3] = [1, 2, 3];
 
-/// The descriptors of one direction and the algorithm for them.
+/// An engine of cuDNN with its plan for one direction of one convolution.
 pub(super) struct Choice {
-    /// Both inputs and the output, in the order of the direction's function.
-    operands: [Descriptor; 3],
-    moves: Descriptor,
-    pub(super) algorithm: c_int,
+    plan: Descriptor,
+    /// What the plan was made from.
+    _parts: Vec<Descriptor>,
+    direction: Direction,
+    /// cuDNN's number of the engine among those for the direction.
+    pub(super) engine: i64,
     /// Bytes.
     pub(super) workspace: usize,
 }
 
 impl Choice {
-    /// The first suitable algorithm in cuDNN's order of preference; an error code if there is none.
+    /// The first suitable engine in cuDNN's order of preference; an error code if there is none.
     pub(super) fn new(
         library: &Dnn,
         convolution: &Convolution,
@@ -47,170 +51,202 @@ impl Choice {
         if !convolution.is_held_by(arithmetic) {
             return Err(NONE_FITS);
         }
-        let moves = [
-            convolution.padding,
-            convolution.stride,
-            convolution.dilation,
-            convolution.groups,
-        ];
-        let mut this = Self {
-            operands: operands(convolution, direction, arithmetic)?,
-            moves: Descriptor::moves(moves.map(|value| value as c_int))?,
-            algorithm: 0,
-            workspace: 0,
-        };
-        this.set_math(match arithmetic {
-            Arithmetic::Single => FMA_MATH,
-            Arithmetic::Tf32 => DEFAULT_MATH,
-            Arithmetic::Half | Arithmetic::Bfloat => TENSOR_MATH,
-        })?;
-        for algorithm in this.algorithms(library, direction)? {
-            if algorithm.status != 0
-                || algorithm.determinism != 1
-                || !allows(arithmetic, algorithm.math)
-            {
-                continue;
-            }
-            if arithmetic != Arithmetic::Single {
-                this.set_math(algorithm.math)?;
-            }
-            let bytes = this.workspace_of(library, direction, algorithm.number)?;
-            if let Some(bytes) = bytes.filter(|bytes| *bytes <= MOST_WORKSPACE) {
-                (this.algorithm, this.workspace) = (algorithm.number, bytes);
-                return Ok(this);
+        let mut parts = Vec::from(operands(convolution, arithmetic)?);
+        parts.push(moves(convolution)?);
+        parts.push(operation(direction, &parts)?);
+        // `CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR`; its operations; its handle.
+        let graph = Descriptor::new(15)?
+            .set_descriptor(801, &parts[4])?
+            .set(800, HANDLE, &[library.handle])?
+            .finished()?;
+        let channels = convolution.channels_in_memory(arithmetic);
+        let values: usize = convolution.lens(channels).iter().sum();
+        let most_workspace = (WORKSPACE + values * size_of::<f32>()) as i64;
+        for mode in ESTIMATES {
+            for proposal in proposals(&graph, mode)? {
+                let engine = Engine::of(&proposal)?;
+                if !engine.suits(arithmetic) {
+                    continue;
+                }
+                let (plan, workspace) = match planned(library, &proposal) {
+                    Ok(planned) => planned,
+                    Err(code) if lacks_memory(code) => return Err(code),
+                    Err(_) => continue,
+                };
+                if workspace <= most_workspace {
+                    parts.extend([graph, proposal]);
+                    return Ok(Self {
+                        plan,
+                        _parts: parts,
+                        direction,
+                        engine: engine.number,
+                        workspace: workspace as usize,
+                    });
+                }
             }
         }
         Err(NONE_FITS)
     }
 
-    fn set_math(&self, math: c_int) -> Result<(), c_int> {
-        // SAFETY: the descriptor has the type that the function expects.
-        succeeded(unsafe { dnn::set_math(self.moves.address, math) })
-    }
-
-    fn addresses(&self) -> [Pointer; 3] {
-        [0, 1, 2].map(|i| self.operands[i].address)
-    }
-
-    fn algorithms(&self, library: &Dnn, direction: Direction) -> Result<Vec<Algorithm>, c_int> {
-        let mut found = vec![Algorithm::default(); MOST_ALGORITHMS];
-        let (mut count, [a, b, c]) = (0, self.addresses());
-        let ask = match direction {
-            Direction::Forward => dnn::forward_algorithms,
-            Direction::BackwardX => dnn::x_algorithms,
-            Direction::BackwardWeight => dnn::weight_algorithms,
-        };
-        // SAFETY: descriptors are in the order of the function, which writes at most the given number of algorithms.
-        succeeded(unsafe {
-            ask(
-                library.handle,
-                a,
-                b,
-                self.moves.address,
-                c,
-                MOST_ALGORITHMS as c_int,
-                &raw mut count,
-                found.as_mut_ptr(),
-            )
-        })?;
-        found.truncate(usize::try_from(count).unwrap_or(0));
-        Ok(found)
-    }
-
-    /// Bytes of workspace that an algorithm needs; `None` if it does not support the sizes.
-    fn workspace_of(
-        &self,
-        library: &Dnn,
-        direction: Direction,
-        algorithm: c_int,
-    ) -> Result<Option<usize>, c_int> {
-        let (mut bytes, [a, b, c]) = (0, self.addresses());
-        let ask = match direction {
-            Direction::Forward => dnn::forward_workspace,
-            Direction::BackwardX => dnn::x_workspace,
-            Direction::BackwardWeight => dnn::weight_workspace,
-        };
-        // SAFETY: descriptors are in the order of the function, which writes the number through a valid pointer.
-        let code = unsafe {
-            ask(
-                library.handle,
-                a,
-                b,
-                self.moves.address,
-                c,
-                algorithm,
-                &raw mut bytes,
-            )
-        };
-        match code {
-            0 => Ok(Some(bytes)),
-            3000..4000 => Ok(None),
-            _ => Err(code),
-        }
-    }
-
-    /// Computes the convolution with `self.workspace` bytes at the address `workspace`; returns cuDNN's code.
-    pub(super) fn run(
-        &self,
-        library: &Dnn,
-        direction: Direction,
-        [a_values, b_values, c_values]: [u64; 3],
-        workspace: u64,
-        adds: bool,
-    ) -> c_int {
-        let (alpha, beta) = (1.0_f32, if adds { 1.0_f32 } else { 0.0 });
-        let [a, b, c] = self.addresses();
-        let compute = match direction {
-            Direction::Forward => dnn::forward,
-            Direction::BackwardX => dnn::backward_x,
-            Direction::BackwardWeight => dnn::backward_weight,
-        };
-        // SAFETY: the values fill their descriptors (the caller has checked their lengths), in the order of the function;
-        // alpha and beta are read before the call returns, and memory is freed in stream order.
-        unsafe {
-            compute(
-                library.handle,
-                (&raw const alpha).cast(),
-                a,
-                a_values,
-                b,
-                b_values,
-                self.moves.address,
-                self.algorithm,
-                workspace,
-                self.workspace,
-                (&raw const beta).cast(),
-                c,
-                c_values,
-            )
+    /// Computes the convolution from and into the arrays at `addresses`, in the order of [`Direction`], with
+    /// `self.workspace` bytes at the address `workspace`; returns cuDNN's code.
+    pub(super) fn run(&self, library: &Dnn, addresses: [u64; 3], workspace: u64) -> c_int {
+        let ids = self.direction.ordered(IDS);
+        // `CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR`: identifiers, addresses, workspace.
+        let pack = Descriptor::new(16)
+            .and_then(|pack| pack.set(1000, INTEGER, &ids))
+            .and_then(|pack| pack.set(1001, ADDRESS, &addresses))
+            .and_then(|pack| pack.set(1003, ADDRESS, &[workspace]))
+            .and_then(Descriptor::finished);
+        match pack {
+            Ok(pack) => self.plan.execute(library, &pack),
+            Err(code) => code,
         }
     }
 }
 
-fn operands(
-    convolution: &Convolution,
-    direction: Direction,
-    arithmetic: Arithmetic,
-) -> Result<[Descriptor; 3], c_int> {
-    let (c, k) = convolution.channels_in_memory(arithmetic);
-    let images = |(height, width), channels| {
-        let sizes = [convolution.batch, height, width, channels];
-        Descriptor::images(sizes.map(|size| size as c_int), arithmetic)
+/// What is known of an engine.
+struct Engine {
+    number: i64,
+    numerics: Vec<c_int>,
+    behavior: Vec<c_int>,
+}
+
+impl Engine {
+    /// The engine of a configuration.
+    fn of(configuration: &Descriptor) -> Result<Self, c_int> {
+        // `CUDNN_BACKEND_ENGINE_DESCRIPTOR`; the configuration's engine; the engine's number and notes.
+        let engine = [Descriptor::new(2)?];
+        configuration.get_descriptors(300, &engine)?;
+        let notes = |name, kind| {
+            let mut notes = vec![0; 16];
+            let count = engine[0].get(name, kind, &mut notes)?;
+            notes.truncate(count);
+            Ok::<_, c_int>(notes)
+        };
+        let mut number = [-1];
+        engine[0].get(1301, INTEGER, &mut number)?;
+        Ok(Self {
+            number: number[0],
+            numerics: notes(1303, 11)?,
+            behavior: notes(1305, 19)?,
+        })
+    }
+
+    /// Whether it is deterministic, computes in the arithmetic, and needs no compiler.
+    fn suits(&self, arithmetic: Arithmetic) -> bool {
+        let has = |note| self.numerics.contains(&note);
+        !has(NOT_DETERMINISTIC)
+            && !has(ROUNDS_INPUTS)
+            && (arithmetic != Arithmetic::Single || !has(TENSOR_CORE))
+            && !self.behavior.contains(&COMPILES)
+    }
+}
+
+/// Configurations of engines for a graph, the fastest first; none if cuDNN has no such estimate for it.
+fn proposals(graph: &Descriptor, mode: c_int) -> Result<Vec<Descriptor>, c_int> {
+    // `CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR`: its graph, its mode, its results.
+    let estimate = Descriptor::new(4)?
+        .set_descriptor(201, graph)?
+        .set(200, 8, &[mode])?
+        .finished();
+    let Ok(estimate) = estimate else {
+        return Ok(Vec::new());
     };
-    let x = images(convolution.input, c)?;
-    let y = images(convolution.output, k)?;
-    let (height, width) = convolution.kernel;
-    let filter = [k, height, width, c / convolution.groups];
-    let w = Descriptor::filter(filter.map(|size| size as c_int), arithmetic)?;
-    Ok(direction.ordered([x, w, y]))
+    let mut found = Vec::with_capacity(MOST_ENGINES);
+    for _ in 0..MOST_ENGINES {
+        // `CUDNN_BACKEND_ENGINECFG_DESCRIPTOR`.
+        found.push(Descriptor::new(3)?);
+    }
+    let count = estimate.get_descriptors(202, &found)?;
+    found.truncate(count);
+    Ok(found)
 }
 
-/// Whether an algorithm with this math type computes in the arithmetic. For `f32`, if the descriptor is set to `FMA`, the
-/// default math type does not round either; rounding `f32` values silently to `f16` is never allowed.
-fn allows(arithmetic: Arithmetic, math: c_int) -> bool {
+/// The plan of a configuration, and the bytes of workspace that it needs.
+fn planned(library: &Dnn, configuration: &Descriptor) -> Result<(Descriptor, i64), c_int> {
+    // `CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR`: its handle, its configuration, its workspace.
+    let plan = Descriptor::new(5)?
+        .set(400, HANDLE, &[library.handle])?
+        .set_descriptor(401, configuration)?
+        .finished()?;
+    let mut bytes = [0];
+    plan.get(402, INTEGER, &mut bytes)?;
+    Ok((plan, bytes[0]))
+}
+
+/// Describes input, filter and output.
+fn operands(convolution: &Convolution, arithmetic: Arithmetic) -> Result<[Descriptor; 3], c_int> {
+    let (c, k) = convolution.channels_in_memory(arithmetic);
+    let (batch, filter) = (convolution.batch, c / convolution.groups);
+    Ok([
+        tensor(IDS[0], (batch, c), convolution.input, arithmetic)?,
+        tensor(IDS[1], (k, filter), convolution.kernel, arithmetic)?,
+        tensor(IDS[2], (batch, k), convolution.output, arithmetic)?,
+    ])
+}
+
+/// Describes an array `(N, H, W, C)`.
+fn tensor(
+    id: i64,
+    (n, c): (usize, usize),
+    (height, width): (usize, usize),
+    arithmetic: Arithmetic,
+) -> Result<Descriptor, c_int> {
+    /// Bytes that addresses are multiples of.
+    const ALIGNMENT: i64 = 16;
+    let sizes = [n, c, height, width].map(|size| size as i64);
+    let strides = [height * width * c, 1, width * c, c].map(|stride| stride as i64);
+    // `CUDNN_BACKEND_TENSOR_DESCRIPTOR`: its type, sizes, strides, identifier, alignment.
+    Descriptor::new(17)?
+        .set(901, 1, &[kind_of(arithmetic)])?
+        .set(902, INTEGER, &sizes)?
+        .set(903, INTEGER, &strides)?
+        .set(906, INTEGER, &[id])?
+        .set(900, INTEGER, &[ALIGNMENT])?
+        .finished()
+}
+
+/// The type of values in memory: `CUDNN_DATA_FLOAT`, `_HALF` or `_BFLOAT16`.
+fn kind_of(arithmetic: Arithmetic) -> c_int {
     match arithmetic {
-        Arithmetic::Single => matches!(math, FMA_MATH | DEFAULT_MATH),
-        Arithmetic::Tf32 => math != CONVERTED_MATH,
-        Arithmetic::Half | Arithmetic::Bfloat => true,
+        Arithmetic::Single | Arithmetic::Tf32 => 0,
+        Arithmetic::Half => 2,
+        Arithmetic::Bfloat => 9,
     }
+}
+
+/// Describes how the filter moves; it is not flipped (`CUDNN_CROSS_CORRELATION`), sums are `f32`. The number of groups
+/// follows from the channels of input and filter.
+fn moves(convolution: &Convolution) -> Result<Descriptor, c_int> {
+    const CROSS_CORRELATION: c_int = 1;
+    let both = |value: usize| [value as i64; 2];
+    // `CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR`: the type of sums, mode, number of axes, dilations, strides, paddings.
+    Descriptor::new(1)?
+        .set(100, 1, &[kind_of(Arithmetic::Single)])?
+        .set(101, 7, &[CROSS_CORRELATION])?
+        .set(106, INTEGER, &[2_i64])?
+        .set(102, INTEGER, &both(convolution.dilation))?
+        .set(103, INTEGER, &both(convolution.stride))?
+        .set(104, INTEGER, &both(convolution.padding))?
+        .set(105, INTEGER, &both(convolution.padding))?
+        .finished()
+}
+
+/// Describes the operation from its parts: input, filter, output, moves.
+fn operation(direction: Direction, parts: &[Descriptor]) -> Result<Descriptor, c_int> {
+    // The descriptor's kind, and its attributes: input, filter, output, moves, alpha, beta.
+    let (kind, [x, w, y, moves, alpha, beta]) = match direction {
+        Direction::Forward => (10, [704, 703, 705, 702, 700, 701]),
+        Direction::BackwardX => (12, [710, 709, 711, 708, 706, 707]),
+        Direction::BackwardWeight => (11, [716, 715, 717, 714, 712, 713]),
+    };
+    Descriptor::new(kind)?
+        .set_descriptor(x, &parts[0])?
+        .set_descriptor(w, &parts[1])?
+        .set_descriptor(y, &parts[2])?
+        .set_descriptor(moves, &parts[3])?
+        .set(alpha, FLOAT, &[1.0_f32])?
+        .set(beta, FLOAT, &[0.0_f32])?
+        .finished()
 }

@@ -1,9 +1,9 @@
-//! Convolutions by cuDNN: [`Convolution::plan`] chooses an algorithm, [`ConvolutionPlan::run`] computes.
+//! Convolutions by cuDNN: [`Convolution::plan`] chooses an engine, [`ConvolutionPlan::run`] computes.
 //!
-//! Of the algorithms that cuDNN proposes for a size, by its own estimate the fastest first (nothing is timed here), the
-//! first is taken that is deterministic, computes in the device's arithmetic and works in at most 512 MiB (`choice.rs`).
+//! Of the engines that cuDNN proposes for a size, by its own estimate the fastest first (nothing is timed here), the
+//! first is taken that is deterministic, computes in the device's arithmetic and needs little memory (`choice.rs`).
 //! The choice is kept by size. Where there is none, or cuDNN does not support the size, there is no plan, and the operation
-//! computes it by matrix products; the algorithm of each size is kept for the results (`algorithms.rs`). Any other answer
+//! computes it by matrix products; the engine of each size is kept for the results (`algorithms.rs`). Any other answer
 //! of cuDNN is an error.
 //!
 //! `FIELDTRIAL_CONVOLUTION` overrides the choice: `im2col` never uses cuDNN, `cudnn` fails where cuDNN does not support the size.
@@ -20,7 +20,7 @@ use super::libraries::{Part, find};
 use super::sizes::{Convolution, Direction, Key};
 use crate::device::DeviceError;
 
-/// An algorithm of cuDNN for one direction of one convolution.
+/// An engine of cuDNN for one direction of one convolution.
 #[derive(Clone)]
 pub struct ConvolutionPlan {
     key: Key,
@@ -54,12 +54,12 @@ impl Convolution {
         if choice.is_none() && forced == Some(ConvolutionAlgorithm::Library) {
             return Err(self.refused(direction));
         }
-        let algorithm = choice.as_ref().map(|choice| choice.algorithm);
+        let engine = choice.as_ref().map(|choice| choice.engine);
         context
             .convolutions
             .algorithms
             .borrow_mut()
-            .note(key, algorithm);
+            .note(key, engine);
         Ok(choice.map(|choice| ConvolutionPlan {
             key,
             channels: self.channels_in_memory(key.2),
@@ -84,8 +84,8 @@ impl ConvolutionPlan {
         self.key.2.is_16_bit()
     }
 
-    /// Computes the result `c` from `a` and `b`, in the order of [`Direction`]; with `adds`, adds it to `c`. Returns false
-    /// if cuDNN does not support the convolution after all; `c` is then unchanged.
+    /// Computes the result `c` from `a` and `b`, in the order of [`Direction`]. Returns false if cuDNN does not support the
+    /// convolution after all; `c` is then unchanged.
     ///
     /// # Errors
     /// [`DeviceError::OutOfMemory`] for the workspace or cuDNN's own memory; no support by cuDNN while [`super::CONVOLUTION`] is
@@ -93,7 +93,7 @@ impl ConvolutionPlan {
     ///
     /// # Panics
     /// If a slice is shorter than its sizes or has another type of values: a bug of the caller.
-    pub fn run<T, A, B, C>(&self, a: &A, b: &B, c: &mut C, adds: bool) -> Result<bool, DeviceError>
+    pub fn run<T, A, B, C>(&self, a: &A, b: &B, c: &mut C) -> Result<bool, DeviceError>
     where
         A: DevicePtr<T> + DeviceSlice<T>,
         B: DevicePtr<T> + DeviceSlice<T>,
@@ -116,8 +116,7 @@ impl ConvolutionPlan {
             Some(library) => {
                 let workspace = context.scratch::<u8>(self.choice.workspace)?;
                 let workspace = *workspace.device_ptr();
-                self.choice
-                    .run(library, direction, addresses, workspace, adds)
+                self.choice.run(library, addresses, workspace)
             }
             None => NONE_FITS,
         };

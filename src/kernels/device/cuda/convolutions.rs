@@ -1,4 +1,4 @@
-//! [`Convolutions`]: cuDNN and the algorithms it has chosen, of one GPU.
+//! [`Convolutions`]: cuDNN and the engines chosen, of one GPU.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;

@@ -1,139 +1,239 @@
-// cuDNN's convolutions over memory of the host, for tests on machines without a GPU: channels last, `f32`, `f16` or `bf16` values.
+// cuDNN's convolutions by its graph API over memory of the host, for tests on machines without a GPU: channels last, `f32`, `f16` or
+// `bf16` values.
 //
-// Stricter than cuDNN: every descriptor must be of its kind and set, sizes must agree, and channels of 16 bits of a group come by eight.
-// Of the algorithms proposed one alone computes; the others are what a caller must pass over. So that refusals and failures
-// can be tested, kernels of 7 x 7 have no deterministic algorithm, those of 9 x 9 are refused when they are to be
-// computed, those of 11 x 11 fail then, half of the result written, and those of 13 x 13 lack memory.
-// Sums are in double precision; `f32` factors are rounded to ten bits of fraction unless the math type forbids it.
+// Stricter than cuDNN: attributes must have their types, fit one another and be set before a descriptor is finished; 16-bit
+// channels of a group come by eight. Of the engines proposed two compute, one of them with factors rounded to TF32; the others are what
+// a caller must pass over. So that refusals and failures can be tested, kernels of 7 x 7 have no deterministic engine, those of
+// 9 x 9 are refused when they are to be computed, those of 11 x 11 fail then, half of the result written, and those of
+// 13 x 13 lack memory. Sums are in double precision.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { OK = 0, BAD_PARAM = 2000, WORKSPACE_TOO_SMALL = 2006, NOT_SUPPORTED = 3000, NO_MEMORY = 4004, FAILED = 5000 };
-enum { F32 = 0, F16 = 2, BF16 = 9, CHANNELS_LAST = 1, CROSS_CORRELATION = 1 };
-enum { DEFAULT_MATH = 0, CONVERTED_MATH = 2, FMA_MATH = 3 };
-enum { IMAGES = 0x1a6e5, FILTER = 0xf117e, MOVES = 0x30e5 };
-enum { RIGHT = 1, WORKSPACE = 1000 };
+enum { F32 = 0, F16 = 2, BF16 = 9, CROSS_CORRELATION = 1 };
 enum { FORWARD, BACKWARD_X, BACKWARD_WEIGHT };
 
-// Images (n, h, w, c) or a filter: `n` outputs of (h, w, c).
+// Kinds of descriptors, types of attributes, and attributes, as cudnn_graph.h has them.
+enum { MOVES = 1, ENGINE = 2, CONFIGURATION = 3, ESTIMATE = 4, PLAN = 5, GRAPH = 15, PACK = 16, TENSOR = 17 };
+enum { HANDLE = 0, DATA_TYPE = 1, INT64 = 3, FLOAT = 4, ADDRESS = 6, MODE = 7, ESTIMATE_MODE = 8, NOTE = 11, DESCRIPTOR = 15,
+       BEHAVIOR = 19 };
+enum { TENSOR_CORE = 0, ROUNDS_INPUTS = 1, NOT_DETERMINISTIC = 4, COMPILES = 0 };
+
+// An engine: its number, its notes (-1 for none), the workspace that it says it needs, whether it can be planned.
 typedef struct {
-    int kind, is_set, type, n, c, h, w;
-} values_of;
+    int number, note, behavior;
+    int64_t workspace;
+    int can_be_planned;
+} engine_of;
+
+enum { EXACT = 1, ROUNDING = 3, WORKSPACE = 1000 };
+static const engine_of ENGINES[] = {
+    {6, -1, -1, 0, 0},                       // cannot be planned
+    {0, NOT_DETERMINISTIC, -1, 0, 1},
+    {7, -1, -1, (int64_t)1 << 40, 1},        // needs too much memory
+    {5, ROUNDS_INPUTS, -1, 0, 1},
+    {8, -1, COMPILES, 0, 1},
+    {ROUNDING, TENSOR_CORE, -1, WORKSPACE, 1},
+    {EXACT, -1, -1, WORKSPACE, 1},
+};
+enum { COUNT = sizeof ENGINES / sizeof *ENGINES, MOST = 8 };
 
 typedef struct {
-    int kind, is_set, padding_y, padding_x, stride_y, stride_x, dilation_y, dilation_x, math, groups;
-} moves_of;
+    int name, type;
+    int64_t count;
+    uint64_t values[4];
+} attribute;
 
-typedef struct {
-    int algorithm, status;
-    float time;
-    size_t memory;
-    int determinism, math, reserved[3];
-} proposal;
+typedef struct descriptor {
+    int kind, is_finished, attributes;
+    attribute of[MOST];
+    const engine_of *engine;         // of configurations and engines
+    struct descriptor *operation;    // of estimates, configurations and plans
+} descriptor;
 
 size_t cudnnGetVersion(void) { return 91002; }
 int cudnnCreate(void **handle) { return *handle = malloc(1), OK; }
 int cudnnDestroy(void *handle) { return free(handle), OK; }
 
-static int make(void **descriptor, size_t bytes, int kind) {
-    *descriptor = calloc(1, bytes);
-    memcpy(*descriptor, &kind, sizeof kind);
+int cudnnBackendCreateDescriptor(int kind, void **made) {
+    descriptor *own = calloc(1, sizeof *own);
+    own->kind = kind;
+    return *made = own, OK;
+}
+
+int cudnnBackendDestroyDescriptor(void *own) { return own ? (free(own), OK) : BAD_PARAM; }
+
+static size_t size_of(int type) {
+    return type == HANDLE || type == INT64 || type == ADDRESS || type == DESCRIPTOR ? 8 : 4;
+}
+
+int cudnnBackendSetAttribute(void *to, int name, int type, int64_t count, const void *values) {
+    descriptor *own = to;
+    if (!own || own->is_finished || own->attributes == MOST || count < 1 || count > 4 || !values) return BAD_PARAM;
+    attribute *one = &own->of[own->attributes++];
+    one->name = name, one->type = type, one->count = count;
+    memcpy(one->values, values, (size_t)count * size_of(type));
     return OK;
 }
 
-static int release(void *descriptor, int kind) {
-    if (!descriptor || *(int *)descriptor != kind) return BAD_PARAM;
-    return free(descriptor), OK;
+// The values of an attribute that must be there with this type and number of values; null otherwise.
+static const void *values_at(const descriptor *own, int name, int type, int64_t count) {
+    for (int i = 0; own && i < own->attributes; i++)
+        if (own->of[i].name == name)
+            return own->of[i].type == type && own->of[i].count == count ? own->of[i].values : NULL;
+    return NULL;
 }
 
-int cudnnCreateTensorDescriptor(void **images) { return make(images, sizeof(values_of), IMAGES); }
-int cudnnDestroyTensorDescriptor(void *images) { return release(images, IMAGES); }
-int cudnnCreateFilterDescriptor(void **filter) { return make(filter, sizeof(values_of), FILTER); }
-int cudnnDestroyFilterDescriptor(void *filter) { return release(filter, FILTER); }
-int cudnnCreateConvolutionDescriptor(void **moves) { return make(moves, sizeof(moves_of), MOVES); }
-int cudnnDestroyConvolutionDescriptor(void *moves) { return release(moves, MOVES); }
+// A descriptor of the given kind in an attribute; null if there is none or it is not finished.
+static descriptor *descriptor_at(const descriptor *own, int name, int kind) {
+    descriptor *const *found = values_at(own, name, DESCRIPTOR, 1);
+    return found && *found && (*found)->kind == kind && (*found)->is_finished ? *found : NULL;
+}
 
-static int set(values_of *values, int kind, int format, int type, int n, int c, int h, int w) {
-    if (!values || values->kind != kind || format != CHANNELS_LAST) return BAD_PARAM;
-    if ((type != F32 && type != F16 && type != BF16) || n < 1 || c < 1 || h < 1 || w < 1) return BAD_PARAM;
-    *values = (values_of){kind, 1, type, n, c, h, w};
+// Images (n, h, w, c) or a filter: `n` outputs of (h, w, c).
+typedef struct {
+    int type, n, c, h, w;
+    int64_t id;
+} values_of;
+
+typedef struct {
+    int padding_y, padding_x, stride_y, stride_x, dilation_y, dilation_x, groups;
+} moves_of;
+
+typedef struct {
+    int direction;
+    values_of x, w, y;
+    moves_of moves;
+} convolution;
+
+static int read_tensor(const descriptor *own, values_of *values) {
+    const int *type = values_at(own, 901, DATA_TYPE, 1);
+    const int64_t *sizes = values_at(own, 902, INT64, 4), *strides = values_at(own, 903, INT64, 4);
+    const int64_t *id = values_at(own, 906, INT64, 1), *alignment = values_at(own, 900, INT64, 1);
+    if (!type || !sizes || !strides || !id || !alignment || (*type != F32 && *type != F16 && *type != BF16)) return BAD_PARAM;
+    for (int i = 0; i < 4; i++)
+        if (sizes[i] < 1) return BAD_PARAM;
+    int64_t c = sizes[1], row = sizes[3] * c;
+    if (strides[0] != sizes[2] * row || strides[1] != 1 || strides[2] != row || strides[3] != c) return BAD_PARAM;
+    *values = (values_of){*type, (int)sizes[0], (int)c, (int)sizes[2], (int)sizes[3], *id};
     return OK;
 }
 
-int cudnnSetTensor4dDescriptor(void *images, int format, int type, int n, int c, int h, int w) {
-    return set(images, IMAGES, format, type, n, c, h, w);
-}
-
-int cudnnSetFilter4dDescriptor(void *filter, int type, int format, int k, int c, int h, int w) {
-    return set(filter, FILTER, format, type, k, c, h, w);
-}
-
-int cudnnSetConvolution2dDescriptor(void *moves, int padding_y, int padding_x, int stride_y, int stride_x,
-                                    int dilation_y, int dilation_x, int mode, int sums) {
-    moves_of *own = moves;
-    if (!own || own->kind != MOVES || mode != CROSS_CORRELATION || sums != F32) return BAD_PARAM;
-    if (padding_y < 0 || padding_x < 0 || stride_y < 1 || stride_x < 1) return BAD_PARAM;
-    if (dilation_y < 1 || dilation_x < 1) return BAD_PARAM;
-    *own = (moves_of){MOVES, 1, padding_y, padding_x, stride_y, stride_x, dilation_y, dilation_x, DEFAULT_MATH, 1};
+static int read_moves(const descriptor *own, moves_of *moves) {
+    const int *sums = values_at(own, 100, DATA_TYPE, 1), *mode = values_at(own, 101, MODE, 1);
+    const int64_t *axes = values_at(own, 106, INT64, 1), *dilation = values_at(own, 102, INT64, 2);
+    const int64_t *stride = values_at(own, 103, INT64, 2), *after = values_at(own, 104, INT64, 2);
+    const int64_t *before = values_at(own, 105, INT64, 2);
+    if (!sums || *sums != F32 || !mode || *mode != CROSS_CORRELATION || !axes || *axes != 2) return BAD_PARAM;
+    if (!dilation || !stride || !before || !after || memcmp(before, after, 16)) return BAD_PARAM;
+    if (before[0] < 0 || before[1] < 0 || stride[0] < 1 || stride[1] < 1 || dilation[0] < 1 || dilation[1] < 1) return BAD_PARAM;
+    *moves = (moves_of){(int)before[0], (int)before[1], (int)stride[0], (int)stride[1], (int)dilation[0], (int)dilation[1], 1};
     return OK;
 }
-
-int cudnnSetConvolutionGroupCount(void *moves, int groups) {
-    moves_of *own = moves;
-    if (!own || own->kind != MOVES || !own->is_set || groups < 1) return BAD_PARAM;
-    own->groups = groups;
-    return OK;
-}
-
-int cudnnSetConvolutionMathType(void *moves, int math) {
-    moves_of *own = moves;
-    if (!own || own->kind != MOVES || !own->is_set || math < DEFAULT_MATH || math > FMA_MATH) return BAD_PARAM;
-    own->math = math;
-    return OK;
-}
-
-static int is(const values_of *values, int kind) { return values && values->kind == kind && values->is_set; }
 
 static int results(int in, int padding, int kernel, int stride, int dilation) {
     return (in + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1;
 }
 
-static int check(const void *handle, const values_of *x, const values_of *w, const moves_of *moves,
-                 const values_of *y) {
-    if (!handle || !is(x, IMAGES) || !is(w, FILTER) || !is(y, IMAGES)) return BAD_PARAM;
-    if (!moves || moves->kind != MOVES || !moves->is_set) return BAD_PARAM;
-    if (x->type != w->type || x->type != y->type || y->c != w->n || x->n != y->n) return BAD_PARAM;
-    if (x->c != w->c * moves->groups || y->c % moves->groups) return BAD_PARAM;
+static int read_operation(const descriptor *own, convolution *of) {
+    // Input, filter, output, moves, alpha, beta.
+    static const int kinds[3] = {10, 12, 11};
+    static const int names[3][6] = {{704, 703, 705, 702, 700, 701}, {710, 709, 711, 708, 706, 707}, {716, 715, 717, 714, 712, 713}};
+    for (of->direction = 0; of->direction < 3 && own->kind != kinds[of->direction];) of->direction++;
+    if (of->direction == 3) return BAD_PARAM;
+    const int *name = names[of->direction];
+    const float *alpha = values_at(own, name[4], FLOAT, 1), *beta = values_at(own, name[5], FLOAT, 1);
+    if (!alpha || *alpha != 1.0f || !beta || *beta != 0.0f) return BAD_PARAM;
+    if (read_tensor(descriptor_at(own, name[0], TENSOR), &of->x) || read_tensor(descriptor_at(own, name[1], TENSOR), &of->w) ||
+        read_tensor(descriptor_at(own, name[2], TENSOR), &of->y) || read_moves(descriptor_at(own, name[3], MOVES), &of->moves))
+        return BAD_PARAM;
+    values_of *x = &of->x, *w = &of->w, *y = &of->y;
+    moves_of *moves = &of->moves;
+    if (x->type != w->type || x->type != y->type || y->c != w->n || x->n != y->n || x->c % w->c) return BAD_PARAM;
+    moves->groups = x->c / w->c;
+    if (y->c % moves->groups || x->id == w->id || x->id == y->id || w->id == y->id) return BAD_PARAM;
     if (y->h != results(x->h, moves->padding_y, w->h, moves->stride_y, moves->dilation_y)) return BAD_PARAM;
     if (y->w != results(x->w, moves->padding_x, w->w, moves->stride_x, moves->dilation_x)) return BAD_PARAM;
-    if (x->type != F32 && (w->c % 8 || y->c / moves->groups % 8 || moves->math == FMA_MATH)) return NOT_SUPPORTED;
+    if (x->type != F32 && (w->c % 8 || y->c / moves->groups % 8)) return NOT_SUPPORTED;
     return OK;
 }
 
-static int propose(int code, const values_of *w, const moves_of *moves, int most, int *count, proposal *found) {
-    if (code) return code;
-    if (most < 6 || !count || !found) return BAD_PARAM;
-    int math = moves->math, is_fixed = w->h != 7;
-    proposal all[] = {
-        {6, NOT_SUPPORTED, -1.0f, 0, 1, math, {0}},         // not to be had
-        {0, OK, -1.0f, 0, 0, math, {0}},                    // not deterministic
-        {7, OK, -1.0f, (size_t)1 << 40, 1, math, {0}},      // needs too much memory
-        {5, OK, -1.0f, 0, 1, CONVERTED_MATH, {0}},          // rounds `f32` values to `f16`
-        {RIGHT, OK, -1.0f, WORKSPACE, is_fixed, math, {0}},
-        {4, NOT_SUPPORTED, -1.0f, 0, 1, math, {0}},
-    };
-    // What rounds is nothing to pass over where values are `f16` already.
-    if (w->type != F32) all[3].status = NOT_SUPPORTED;
-    memcpy(found, all, sizeof all);
-    *count = sizeof all / sizeof *all;
+int cudnnBackendFinalize(void *to) {
+    descriptor *own = to;
+    if (!own || own->is_finished) return BAD_PARAM;
+    int code = OK;
+    values_of values;
+    moves_of moves;
+    convolution whole;
+    descriptor *from;
+    const int *mode;
+    switch (own->kind) {
+    case TENSOR: code = read_tensor(own, &values); break;
+    case MOVES: code = read_moves(own, &moves); break;
+    case 10: case 11: case 12: code = read_operation(own, &whole); break;
+    case GRAPH: {
+        descriptor *const *operation = values_at(own, 801, DESCRIPTOR, 1);
+        if (!values_at(own, 800, HANDLE, 1) || !operation || !(*operation)->is_finished) return BAD_PARAM;
+        own->operation = *operation;
+        break;
+    }
+    case ESTIMATE:
+        from = descriptor_at(own, 201, GRAPH), mode = values_at(own, 200, ESTIMATE_MODE, 1);
+        if (!from || !mode || (*mode != 2 && *mode != 3)) return BAD_PARAM;
+        own->operation = from->operation;
+        break;
+    case PLAN:
+        from = descriptor_at(own, 401, CONFIGURATION);
+        if (!from || !values_at(own, 400, HANDLE, 1)) return BAD_PARAM;
+        if (!from->engine->can_be_planned) return NOT_SUPPORTED;
+        own->engine = from->engine, own->operation = from->operation;
+        break;
+    case PACK:
+        if (!values_at(own, 1000, INT64, 3) || !values_at(own, 1001, ADDRESS, 3) || !values_at(own, 1003, ADDRESS, 1)) return BAD_PARAM;
+        break;
+    default: return BAD_PARAM;
+    }
+    own->is_finished = code == OK;
+    return code;
+}
+
+static int give(int64_t *count, void *values, int64_t most, int64_t have, const void *from, size_t size) {
+    *count = have;
+    memcpy(values, from, size * (size_t)(have < most ? have : most));
     return OK;
 }
 
-static int workspace(int code, int algorithm, size_t *bytes) {
-    if (code) return code;
-    *bytes = algorithm == 7 ? (size_t)1 << 40 : algorithm == RIGHT ? WORKSPACE : 0;
-    return OK;
+int cudnnBackendGetAttribute(const void *from, int name, int type, int64_t most, int64_t *count, void *values) {
+    const descriptor *own = from;
+    if (!own || !own->is_finished || !count || !values || most < 1) return BAD_PARAM;
+    convolution of;
+    if (read_operation(own->operation, &of)) return BAD_PARAM;
+    if (own->kind == ESTIMATE && name == 202 && type == DESCRIPTOR) {
+        for (int i = 0; i < COUNT && i < most; i++) {
+            descriptor *into = ((descriptor **)values)[i];
+            if (!into || into->kind != CONFIGURATION) return BAD_PARAM;
+            into->engine = &ENGINES[i], into->operation = own->operation, into->is_finished = 1;
+        }
+        return *count = COUNT, OK;
+    }
+    if (own->kind == CONFIGURATION && name == 300 && type == DESCRIPTOR) {
+        descriptor *into = *(descriptor **)values;
+        if (!into || into->kind != ENGINE) return BAD_PARAM;
+        into->engine = own->engine, into->operation = own->operation, into->is_finished = 1;
+        return *count = 1, OK;
+    }
+    if (own->kind == ENGINE && name == 1301 && type == INT64)
+        return give(count, values, most, 1, &(int64_t){own->engine->number}, 8);
+    if (own->kind == ENGINE && name == 1303 && type == NOTE) {
+        // With kernels of 7 x 7 no engine is deterministic. What rounds is nothing to pass over where values have 16 bits.
+        int note = of.w.h == 7 ? NOT_DETERMINISTIC : own->engine->note;
+        return give(count, values, most, note >= 0, &note, 4);
+    }
+    if (own->kind == ENGINE && name == 1305 && type == BEHAVIOR)
+        return give(count, values, most, own->engine->behavior >= 0, &own->engine->behavior, 4);
+    if (own->kind == PLAN && name == 402 && type == INT64) return give(count, values, most, 1, &own->engine->workspace, 8);
+    return BAD_PARAM;
 }
 
 static size_t count_of(const values_of *values) { return (size_t)values->n * values->h * values->w * values->c; }
@@ -151,7 +251,7 @@ static uint16_t to_bf16(float value) {
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
-static double *wide(const values_of *of, const void *values, int math) {
+static double *wide(const values_of *of, const void *values, int rounds) {
     size_t count = count_of(of);
     double *own = malloc(count * sizeof *own);
     for (size_t i = 0; i < count; i++) {
@@ -164,7 +264,7 @@ static double *wide(const values_of *of, const void *values, int math) {
             continue;
         }
         float value = ((const float *)values)[i];
-        if (math != FMA_MATH) {
+        if (rounds) {
             uint32_t bits;
             memcpy(&bits, &value, sizeof bits);
             bits = (bits + 0x1000u) & 0xffffe000u;
@@ -175,19 +275,14 @@ static double *wide(const values_of *of, const void *values, int math) {
     return own;
 }
 
-// A factor of nothing reads nothing: what stands there may be no number.
-static void store(const values_of *of, void *values, const double *sums, float alpha, float beta) {
+static void store(const values_of *of, void *values, const double *sums) {
     for (size_t i = 0; i < count_of(of); i++) {
-        if (of->type == F16) {
-            _Float16 *own = values;
-            own[i] = (_Float16)(float)(alpha * sums[i] + (beta == 0.0f ? 0.0 : beta * (double)own[i]));
-        } else if (of->type == BF16) {
-            uint16_t *own = values;
-            own[i] = to_bf16((float)(alpha * sums[i] + (beta == 0.0f ? 0.0 : beta * (double)of_bf16(own[i]))));
-        } else {
-            float *own = values;
-            own[i] = (float)(alpha * sums[i] + (beta == 0.0f ? 0.0 : beta * (double)own[i]));
-        }
+        if (of->type == F16)
+            ((_Float16 *)values)[i] = (_Float16)(float)sums[i];
+        else if (of->type == BF16)
+            ((uint16_t *)values)[i] = to_bf16((float)sums[i]);
+        else
+            ((float *)values)[i] = (float)sums[i];
     }
 }
 
@@ -222,75 +317,37 @@ static __thread uint64_t done;
 int stand_in_convolutions(uint64_t *count) { return *count = done, OK; }
 
 // The sums of one operand from the two others.
-static int compute(int direction, int code, const values_of *x, void *xs, const values_of *w, void *ws,
-                   const moves_of *moves, const values_of *y, void *ys, int algorithm, void *workspace, size_t bytes,
-                   const float *alpha, const float *beta) {
+int cudnnBackendExecute(void *handle, void *by, void *with) {
+    const descriptor *plan = by, *pack = with;
+    if (!handle || !plan || plan->kind != PLAN || !plan->is_finished) return BAD_PARAM;
+    if (!pack || pack->kind != PACK || !pack->is_finished) return BAD_PARAM;
+    convolution of;
+    int code = read_operation(plan->operation, &of);
     if (code) return code;
     done++;
-    if (!xs || !ws || !ys || !alpha || !beta) return BAD_PARAM;
-    if (algorithm != RIGHT) return FAILED;
-    if (!workspace || bytes < WORKSPACE) return WORKSPACE_TOO_SMALL;
-    if (w->h == 9) return NOT_SUPPORTED;
-    if (w->h == 13) return NO_MEMORY;
-    memset(workspace, 0xff, WORKSPACE);
-    const values_of *of[3] = {x, w, y};
-    void *values[3] = {xs, ws, ys};
-    int target = direction == FORWARD ? 2 : direction == BACKWARD_X ? 0 : 1;
-    if (w->h == 11) return memset(values[target], 0xff, count_of(of[target])), FAILED;
+    if (plan->engine->number != EXACT && plan->engine->number != ROUNDING) return FAILED;
+    void *const *workspace = values_at(pack, 1003, ADDRESS, 1), *const *addresses = values_at(pack, 1001, ADDRESS, 3);
+    const int64_t *ids = values_at(pack, 1000, INT64, 3);
+    if (!*workspace) return WORKSPACE_TOO_SMALL;
+    if (of.w.h == 9) return NOT_SUPPORTED;
+    if (of.w.h == 13) return NO_MEMORY;
+    memset(*workspace, 0xff, WORKSPACE);
+    const values_of *operands[3] = {&of.x, &of.w, &of.y};
+    int target = of.direction == FORWARD ? 2 : of.direction == BACKWARD_X ? 0 : 1;
+    void *values[3];
     double *sums[3];
+    for (int i = 0; i < 3; i++) {
+        int at = 0;
+        while (at < 3 && ids[at] != operands[i]->id) at++;
+        if (at == 3 || !addresses[at] || (uintptr_t)addresses[at] % 16) return BAD_PARAM;
+        values[i] = addresses[at];
+    }
+    if (of.w.h == 11) return memset(values[target], 0xff, count_of(operands[target])), FAILED;
     for (int i = 0; i < 3; i++)
-        sums[i] = i == target ? calloc(count_of(of[i]), sizeof(double)) : wide(of[i], values[i], moves->math);
-    convolve(direction, x, sums[0], w, sums[1], moves, y, sums[2]);
-    store(of[target], values[target], sums[target], *alpha, *beta);
+        sums[i] = i == target ? calloc(count_of(operands[i]), sizeof(double))
+                              : wide(operands[i], values[i], plan->engine->number == ROUNDING);
+    convolve(of.direction, &of.x, sums[0], &of.w, sums[1], &of.moves, &of.y, sums[2]);
+    store(operands[target], values[target], sums[target]);
     for (int i = 0; i < 3; i++) free(sums[i]);
     return OK;
-}
-
-int cudnnGetConvolutionForwardAlgorithm_v7(void *handle, void *x, void *w, void *moves, void *y, int most, int *count,
-                                           proposal *found) {
-    return propose(check(handle, x, w, moves, y), w, moves, most, count, found);
-}
-
-int cudnnGetConvolutionBackwardDataAlgorithm_v7(void *handle, void *w, void *dy, void *moves, void *dx, int most,
-                                                int *count, proposal *found) {
-    return propose(check(handle, dx, w, moves, dy), w, moves, most, count, found);
-}
-
-int cudnnGetConvolutionBackwardFilterAlgorithm_v7(void *handle, void *x, void *dy, void *moves, void *dw, int most,
-                                                  int *count, proposal *found) {
-    return propose(check(handle, x, dw, moves, dy), dw, moves, most, count, found);
-}
-
-int cudnnGetConvolutionForwardWorkspaceSize(void *handle, void *x, void *w, void *moves, void *y, int algorithm,
-                                            size_t *bytes) {
-    return workspace(check(handle, x, w, moves, y), algorithm, bytes);
-}
-
-int cudnnGetConvolutionBackwardDataWorkspaceSize(void *handle, void *w, void *dy, void *moves, void *dx, int algorithm,
-                                                 size_t *bytes) {
-    return workspace(check(handle, dx, w, moves, dy), algorithm, bytes);
-}
-
-int cudnnGetConvolutionBackwardFilterWorkspaceSize(void *handle, void *x, void *dy, void *moves, void *dw,
-                                                   int algorithm, size_t *bytes) {
-    return workspace(check(handle, x, dw, moves, dy), algorithm, bytes);
-}
-
-int cudnnConvolutionForward(void *handle, const float *alpha, void *x, void *xs, void *w, void *ws, void *moves,
-                            int algorithm, void *workspace, size_t bytes, const float *beta, void *y, void *ys) {
-    return compute(FORWARD, check(handle, x, w, moves, y), x, xs, w, ws, moves, y, ys, algorithm, workspace, bytes, alpha,
-                   beta);
-}
-
-int cudnnConvolutionBackwardData(void *handle, const float *alpha, void *w, void *ws, void *dy, void *dys, void *moves,
-                                 int algorithm, void *workspace, size_t bytes, const float *beta, void *dx, void *dxs) {
-    return compute(BACKWARD_X, check(handle, dx, w, moves, dy), dx, dxs, w, ws, moves, dy, dys, algorithm, workspace, bytes,
-                   alpha, beta);
-}
-
-int cudnnConvolutionBackwardFilter(void *handle, const float *alpha, void *x, void *xs, void *dy, void *dys,
-                                   void *moves, int algorithm, void *workspace, size_t bytes, const float *beta, void *dw,
-                                   void *dws) {
-    return compute(BACKWARD_WEIGHT, check(handle, x, dw, moves, dy), x, xs, dw, dws, moves, dy, dys, algorithm, workspace,
-                   bytes, alpha, beta);
 }

@@ -33,7 +33,7 @@ pub(super) fn forward(
     };
     if !plan.is_half() {
         let filter = filter(weight, &plan, size)?;
-        return Ok(plan.run::<f32, _, _, _>(&**x, &*filter, y, false)? && {
+        return Ok(plan.run::<f32, _, _, _>(&**x, &*filter, y)? && {
             add_bias(bias, size, y)?;
             true
         });
@@ -42,12 +42,10 @@ pub(super) fn forward(
     let filter = filter_half(weight, &plan, size)?;
     let mut half = scratch::<u16>(results(size) * k)?;
     let x = halved(x, pixels(size), size.channels.0, c)?;
-    Ok(
-        plan.run::<u16, _, _, _>(&*x, &*filter, &mut half, false)? && {
-            widen(&half, bias, y, (size.channels.1, k), false)?;
-            true
-        },
-    )
+    Ok(plan.run::<u16, _, _, _>(&*x, &*filter, &mut half)? && {
+        widen(&half, bias, y, (size.channels.1, k), false)?;
+        true
+    })
 }
 
 pub(super) fn backward_x(
@@ -61,18 +59,27 @@ pub(super) fn backward_x(
     };
     if !plan.is_half() {
         let filter = filter(weight, &plan, size)?;
-        return plan.run::<f32, _, _, _>(&*filter, &**grad, grad_x, adds);
+        if !adds {
+            return plan.run::<f32, _, _, _>(&*filter, &**grad, grad_x);
+        }
+        let n = pixels(size) * size.channels.0;
+        let mut own = scratch::<f32>(n)?;
+        return Ok(plan.run::<f32, _, _, _>(&*filter, &**grad, &mut own)? && {
+            Launch::new("update_add_scaled")
+                .over(n)
+                .args((grad_x, &own, 1.0_f32, n))
+                .run()?;
+            true
+        });
     }
     let (c, k) = plan.channels;
     let filter = filter_half(weight, &plan, size)?;
     let grad = halved(grad, results(size), size.channels.1, k)?;
     let mut half = scratch::<u16>(pixels(size) * c)?;
-    Ok(
-        plan.run::<u16, _, _, _>(&*filter, &*grad, &mut half, false)? && {
-            widen(&half, None, grad_x, (size.channels.0, c), adds)?;
-            true
-        },
-    )
+    Ok(plan.run::<u16, _, _, _>(&*filter, &*grad, &mut half)? && {
+        widen(&half, None, grad_x, (size.channels.0, c), adds)?;
+        true
+    })
 }
 
 pub(super) fn backward_weight(
@@ -87,27 +94,23 @@ pub(super) fn backward_weight(
     let (c, k) = plan.channels;
     if !plan.is_half() {
         let mut filter = scratch::<f32>(rows(&plan, size) * k)?;
-        return Ok(
-            plan.run::<f32, _, _, _>(&**x, &**grad, &mut filter, false)? && {
-                tiled("conv2d_add_filter", &filter, grad_weight, &plan, size)
-                    .args((rows(&plan, size), adds))
-                    .run()?;
-                true
-            },
-        );
+        return Ok(plan.run::<f32, _, _, _>(&**x, &**grad, &mut filter)? && {
+            tiled("conv2d_add_filter", &filter, grad_weight, &plan, size)
+                .args((rows(&plan, size), adds))
+                .run()?;
+            true
+        });
     }
     let x = halved(x, pixels(size), size.channels.0, c)?;
     let grad = halved(grad, results(size), size.channels.1, k)?;
     let mut filter = scratch::<u16>(rows(&plan, size) * k)?;
-    Ok(
-        plan.run::<u16, _, _, _>(&*x, &*grad, &mut filter, false)? && {
-            tiled("conv2d_add_filter_half", &filter, grad_weight, &plan, size)
-                .args((c / size.options.groups, rows(&plan, size), adds))
-                .arg(arithmetic()?)
-                .run()?;
-            true
-        },
-    )
+    Ok(plan.run::<u16, _, _, _>(&*x, &*grad, &mut filter)? && {
+        tiled("conv2d_add_filter_half", &filter, grad_weight, &plan, size)
+            .args((c / size.options.groups, rows(&plan, size), adds))
+            .arg(arithmetic()?)
+            .run()?;
+        true
+    })
 }
 
 fn convolution(size: &Conv2dSize) -> Convolution {

@@ -1,0 +1,127 @@
+//! [`NoiseAhead`]: the random numbers of a diffusion batch, drawn in a thread while the device computes the batch before.
+//!
+//! A batch of 64 images of 40 × 40 has 300,000 numbers. Drawing them took 4 ms of the host's time beside an H100, on which
+//! the rest of the step of a U-Net takes 12 ms in 16 bits.
+
+use std::cell::RefCell;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+
+use rand::Rng;
+use rand_distr::StandardNormal;
+
+use super::Place;
+use super::backprop::Draw;
+use crate::base::{Purpose, Seed};
+
+/// The random numbers of a batch, in the order in which they are drawn.
+#[derive(Debug, PartialEq)]
+pub(super) struct Numbers {
+    /// Time of each sample.
+    pub(super) times: Vec<usize>,
+    /// Uniform in [0, 1) for each sample: below the label dropout its label is dropped.
+    pub(super) shares: Vec<f64>,
+    /// Standard normal noise.
+    pub(super) noise: Vec<f32>,
+}
+
+/// Which numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Request {
+    pub(super) draw: Draw,
+    pub(super) timesteps: usize,
+    /// Number of samples, and of values of all samples.
+    pub(super) samples: usize,
+    pub(super) values: usize,
+}
+
+impl Numbers {
+    fn draw(seed: Seed, request: Request) -> Self {
+        let mut rng = match request.draw {
+            Draw::Training(place) => seed.stream_at(Purpose::Noise, &[place.epoch, place.step]),
+            Draw::Evaluation(index) => seed.stream_at(Purpose::Evaluation, &[index]),
+        };
+        let samples = 0..request.samples;
+        Self {
+            times: (samples.clone().map(|_| rng.gen_range(0..request.timesteps))).collect(),
+            shares: samples.map(|_| rng.r#gen()).collect(),
+            noise: (0..request.values)
+                .map(|_| rng.sample(StandardNormal))
+                .collect(),
+        }
+    }
+}
+
+pub(super) struct NoiseAhead {
+    seed: Seed,
+    next: RefCell<Option<(Request, Receiver<Numbers>)>>,
+}
+
+impl NoiseAhead {
+    pub(super) fn new(seed: Seed) -> Self {
+        Self {
+            seed,
+            next: RefCell::default(),
+        }
+    }
+
+    /// The numbers of a batch. With `is_ahead` a thread begins to draw those of the next micro-step, whose batch is likely to
+    /// have the same size.
+    pub(super) fn numbers(&self, request: Request, is_ahead: bool) -> Numbers {
+        let waiting = self.next.take();
+        let numbers = match waiting {
+            Some((next, numbers)) if next == request => numbers.recv().ok(),
+            _ => None,
+        };
+        if let (true, Draw::Training(place)) = (is_ahead, request.draw) {
+            let step = place.step + 1;
+            let draw = Draw::Training(Place { step, ..place });
+            self.begin(Request { draw, ..request });
+        }
+        numbers.unwrap_or_else(|| Numbers::draw(self.seed, request))
+    }
+
+    /// Without a thread, which the system may refuse, the numbers are drawn when they are needed.
+    fn begin(&self, request: Request) {
+        let (seed, (send, receive)) = (self.seed, sync_channel(1));
+        let thread = thread::Builder::new().name("noise".into());
+        let begun = thread.spawn(move || {
+            // The receiver may be gone: training has ended, or went on elsewhere.
+            let _ = send.send(Numbers::draw(seed, request));
+        });
+        *self.next.borrow_mut() = begun.ok().map(|_| (request, receive));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_drawn_ahead_are_those_drawn_in_place() {
+        let request = |epoch, step, samples| Request {
+            draw: Draw::Training(Place { epoch, step }),
+            timesteps: 1000,
+            samples,
+            values: 12 * samples,
+        };
+        let ahead = NoiseAhead::new(Seed(3));
+        // In order, a smaller last batch, the next epoch, and back.
+        for (epoch, step, samples) in [
+            (0, 0, 4),
+            (0, 1, 4),
+            (0, 2, 3),
+            (1, 0, 4),
+            (1, 1, 4),
+            (0, 1, 4),
+        ] {
+            let request = request(epoch, step, samples);
+            assert_eq!(
+                ahead.numbers(request, true),
+                Numbers::draw(Seed(3), request)
+            );
+        }
+        let waiting = ahead.next.borrow().as_ref().map(|(request, _)| *request);
+        assert_eq!(waiting, Some(request(0, 2, 4)));
+    }
+}
