@@ -134,22 +134,23 @@ fn best(search: &Search<'_, '_>, study: &Study<'_, '_>) -> String {
         Some(format!("{shown} (trial {}: {point})", trial.info.number))
     };
     let trials = count(study.trials.len(), "trial");
-    let ended = order.len();
     let prefix = study.prefix();
-    match (text(0), text(1)) {
-        (Some(best), Some(next)) => format!(
-            "{prefix}{} of {trials}, of which {ended} ran to their end: {best}; the next has {next}.",
-            objective.best_in_words()
-        ),
-        (Some(best), None) => format!(
-            "{prefix}{} of {trials}, of which one ran to its end: {best}.",
-            objective.best_in_words()
-        ),
-        (None, _) => format!(
-            "{prefix}No trial of {trials} ended with a value of {}.",
-            objective.name
-        ),
-    }
+    let Some(best) = text(0) else {
+        let name = &objective.name;
+        return format!("{prefix}No trial of {trials} ended with a value of {name}.");
+    };
+    let ended = study.run_to_end();
+    let ran = match (ended, ended - study.ended(Ending::Done).count()) {
+        (1, _) => "one ran to its end".to_owned(),
+        (_, 0) => format!("{ended} ran to their end"),
+        (_, empty) => format!("{ended} ran to their end, {empty} without a value"),
+    };
+    let next = text(1).map(|next| format!("; the next has {next}"));
+    format!(
+        "{prefix}{} of {trials}, of which {ran}: {best}{}.",
+        objective.best_in_words(),
+        next.unwrap_or_default()
+    )
 }
 
 /// What a study of several objectives reached: its best trial by the first of them, and how many are on its front.

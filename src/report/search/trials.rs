@@ -162,6 +162,13 @@ impl<'v, 'a> Study<'v, 'a> {
         trials.filter(move |trial| trial.ending() == how)
     }
 
+    /// How many of its trials ran to their end, with a value or without.
+    pub(crate) fn run_to_end(&self) -> usize {
+        let trials = self.trials.iter();
+        let done = trials.filter(|trial| trial.cell.status == Status::Done);
+        done.count()
+    }
+
     /// Its done trials, the best in `objective` first; of equal ones the earlier.
     pub(crate) fn best_first(&self, objective: &Objective) -> Vec<Trial<'v, 'a>> {
         let mut trials: Vec<Trial<'v, 'a>> = self.ended(Ending::Done).collect();

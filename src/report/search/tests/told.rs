@@ -151,6 +151,27 @@ fn a_search_of_which_nothing_ended_with_a_value_says_so() {
 }
 
 #[test]
+fn a_trial_that_is_done_without_a_value_is_counted_as_what_it_is() {
+    let mut set = searched(Shape {
+        is_pruned: false,
+        ..ONE
+    });
+    let mut trials = set
+        .plan
+        .cells
+        .iter_mut()
+        .filter_map(|cell| cell.trial.as_mut());
+    trials.next().expect("a trial").values = vec![None];
+    let done = set.runs.iter().filter(|row| row.status == Status::Done);
+    assert_eq!(done.count(), 20);
+    let answer = &Report::of(&set).answer.sentences[0];
+    let words = "of 20 trials, of which 20 ran to their end, 1 without a value: ";
+    assert!(answer.contains(words), "{answer}");
+    let points = section(&set, "search-summary").points;
+    assert_eq!(points[0], "20 trials: 19 done, 1 done without a value");
+}
+
+#[test]
 fn of_several_objectives_no_trial_is_the_best() {
     let sentences = Report::of(&searched(TWO)).answer.sentences;
     assert!(
