@@ -48,6 +48,8 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
             }
         })
         .collect();
+    let studies = search.studies.iter().take(NAMED);
+    sentences.extend(studies.filter_map(|study| ended_early(&search, study)));
     if search.studies.len() > 1 && !is_one {
         // The verdict of the rule over the fronts.
         let verdict = front_verdict(&search).and_then(|section| section.points.last().cloned());
@@ -151,6 +153,17 @@ fn best(search: &Search<'_, '_>, study: &Study<'_, '_>) -> String {
         objective.best_in_words(),
         next.unwrap_or_default()
     )
+}
+
+/// That a study has fewer trials than the search allows because its space has no other point.
+fn ended_early(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<String> {
+    let (ran, of) = (study.trials.len(), search.spec.trials);
+    (ran < of && study.has_every_point(search.spec)).then(|| {
+        let prefix = study.prefix();
+        format!(
+            "{prefix}The space has no other configuration: the search ended after {ran} of {of} trials."
+        )
+    })
 }
 
 /// What a study of several objectives reached: its best trial by the first of them, and how many are on its front.
