@@ -137,7 +137,7 @@ fn a_metric_that_is_no_number_at_the_end_has_diverged() {
     let bad_end = r#""event": "finished", "score": Infinity"#;
     let sleeps = events(&[bad_end]) + "sleep 60\n";
     is(&told(&sleeps, SCORE), "diverged", reason);
-    let time = SCORE.replace("}", ", time = true }");
+    let time = SCORE.replace('}', ", time = true }");
     is(&told(&events(&[bad_epoch]), &time), "diverged", reason);
     is(&told(&sleeps, &time), "diverged", reason);
     // A number comes after it, or it never was one of the program's results.
