@@ -202,7 +202,7 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
     let studies = &search.studies[..search.studies.len().min(NAMED)];
     let most = ROWS / studies.len().max(1);
     let mut trials = Vec::new();
-    let mut done = 0;
+    let (mut ranked, mut done) = (0, 0);
     for study in studies {
         let best = study.best_first(search.first());
         let front = if search.objectives.len() == 1 {
@@ -214,7 +214,8 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
         let (mut order, rest): (Vec<_>, Vec<_>) =
             best.iter().partition(|trial| is_on(trial.info.number));
         order.extend(rest);
-        done += order.len();
+        ranked += order.len();
+        done += study.ended(Ending::Done).count();
         let shown = order.into_iter().take(most);
         trials.extend(shown.map(|trial: &Trial<'_, '_>| (study, *trial, is_on(trial.info.number))));
     }
@@ -232,7 +233,7 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
     let count = trials.len();
     let rows = trials.iter().map(|row| (row.1.cell.info.key.clone(), *row));
     let mut table = field::of_rows(head, &shown.fields(), rows);
-    table.cut = (done > count).then(|| {
+    table.cut = (ranked > count).then(|| {
         let each = if studies.len() > 1 {
             " of each study"
         } else {
