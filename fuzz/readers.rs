@@ -151,7 +151,7 @@ fn manifest(text: String, sets: &[String]) -> bool {
         Ok(plan) => plan
             .cells()
             .take(100)
-            .for_each(|cell| drop(cell.axis_texts())),
+            .for_each(|cell| drop(cell.axis_values())),
         Err(failure) => drop(failure.render(true)),
     }
     plan.is_ok()

@@ -115,7 +115,7 @@ fn trials(
 ) -> Vec<(TrialName, Option<Status>)> {
     let plan = &chosen.plan;
     let Ok(replay) = Replay::of::<Infallible>(plan, search, store, conditions, &mut |_| Ok(()));
-    let replay = replay.expecting_devices(plan, search, asks_for_devices(chosen));
+    let replay = replay.expecting_devices(plan, asks_for_devices(chosen));
     let ended = replay.ended.into_iter();
     let ended = ended.map(|(name, status)| (name, Some(status)));
     let left = replay.missing.into_iter();

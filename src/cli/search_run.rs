@@ -101,12 +101,23 @@ impl SearchRun<'_> {
         let (setup, spec) = (&self.invocation.setup, self.spec);
         let (plan, jobs) = (setup.plan, setup.conditions.jobs);
         let studies = plan.len();
-        let trials = count(spec.trials, "trial");
+        let trials: Vec<usize> = (0..studies).map(|study| plan.trials_of(study)).collect();
+        let most = trials.iter().copied().max().unwrap_or(0);
         let each = match studies {
-            1 => trials,
-            n => format!("{n} studies of {trials}"),
+            1 => count(most, "trial"),
+            n if trials.iter().all(|trials| *trials == most) => {
+                format!("{n} studies of {}", count(most, "trial"))
+            }
+            n => format!("{n} studies with {} trials", trials.iter().sum::<usize>()),
         };
         eprintln!("{}: {each}{kept}", plan.name);
+        if most < spec.trials {
+            eprintln!(
+                "note: the space has {}, fewer than the {} trials of `search.trials`: each runs once",
+                count(most, "configuration"),
+                spec.trials
+            );
+        }
         let useful = studies * (spec.lag + 1);
         if spec.learns() && jobs > useful {
             eprintln!(

@@ -7,7 +7,7 @@ use crate::execute::{Next, Source};
 use crate::plan::Plan;
 use crate::plan::search::SearchSpec;
 use crate::results::store::{RunConditions, Store};
-use crate::search::{Search, SearchOptions, sampler};
+use crate::search::{Search, SearchOptions};
 
 pub(super) type TrialName = (usize, usize);
 
@@ -59,11 +59,11 @@ impl Replay {
     }
 
     /// Counts trials that this machine cannot run as missing, if the machines that run them have devices (`given`).
-    pub(super) fn expecting_devices(mut self, plan: &Plan, spec: &SearchSpec, given: bool) -> Self {
+    pub(super) fn expecting_devices(mut self, plan: &Plan, given: bool) -> Self {
         let is_skipped = |(_, status): &(TrialName, Status)| *status == Status::Skipped;
         if given && self.ended.iter().any(is_skipped) {
             self.ended.retain(|trial| !is_skipped(trial));
-            self.missing = self.not_there(plan, spec);
+            self.missing = self.not_there(plan);
         }
         self
     }
@@ -73,19 +73,16 @@ impl Replay {
         if keys.is_empty() || spec.max_time_s.is_some() || spec.max_cost.is_some() {
             return;
         }
-        self.missing = self.not_there(plan, spec);
+        self.missing = self.not_there(plan);
         if self.missing.is_empty() {
             self.missing_after = keys.to_vec();
         }
     }
 
-    fn not_there(&self, plan: &Plan, spec: &SearchSpec) -> Vec<TrialName> {
+    fn not_there(&self, plan: &Plan) -> Vec<TrialName> {
         let there: BTreeSet<TrialName> = self.ended.iter().map(|(name, _)| *name).collect();
-        let sampler = sampler::Sampler::of(spec);
-        let trials = (0..plan.len()).flat_map(|study| {
-            let limit = sampler.limit(&plan.space_of(study)).unwrap_or(usize::MAX);
-            (0..spec.trials.min(limit)).map(move |number| (study, number))
-        });
+        let trials = (0..plan.len())
+            .flat_map(|study| (0..plan.trials_of(study)).map(move |number| (study, number)));
         trials.filter(|name| !there.contains(name)).collect()
     }
 }

@@ -82,7 +82,7 @@ fn what_learns(search: &SearchSpec) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::search::{MedianSection, NoSettings, Space};
+    use crate::plan::search::{FailedTrials, MedianSection, NoSettings, Space};
 
     const RANDOM: SamplerSpec = SamplerSpec::Random(NoSettings {});
 
@@ -100,6 +100,7 @@ mod tests {
             max_cost: None,
             regret: 0,
             ensemble: 0,
+            failed: FailedTrials::default(),
             final_set: serde_json::Map::new(),
         }
     }

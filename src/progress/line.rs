@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use crate::base::units::{human, human_seconds};
 use crate::event::{Job, RunOutcome, RunTimes, Status};
+use crate::plan::key_parts;
 
 /// Short names of runs, without what the keys of all cells have in common.
 #[derive(Debug, Default)]
@@ -15,7 +16,7 @@ pub(super) struct Names {
 impl Names {
     pub(super) fn new<'a>(keys: impl IntoIterator<Item = &'a str>) -> Self {
         let keys: Vec<&str> = keys.into_iter().collect();
-        let parts = |key: &&str| key.split(',').map(str::to_owned).collect::<BTreeSet<_>>();
+        let parts = |key: &&str| key_parts(key).collect::<BTreeSet<_>>();
         // With a single cell nothing would be left of the name.
         let is_single = keys.windows(2).all(|two| two[0] == two[1]);
         let all = keys.iter().filter(|_| !is_single).map(parts);
@@ -27,7 +28,7 @@ impl Names {
 
     /// `batch-size=8 workers=4`.
     pub(super) fn short(&self, key: &str) -> String {
-        let own = key.split(',').filter(|part| !self.common.contains(*part));
+        let own = key_parts(key).filter(|part| !self.common.contains(part));
         own.collect::<Vec<_>>().join(" ")
     }
 
@@ -117,6 +118,16 @@ pub fn last_words(outcome: &RunOutcome) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_has_the_values_of_texts() {
+        let keys = [r#"text="a,b",lr=1"#, r#"text="8",lr=1"#, "text=-rf,lr=1"];
+        let names = Names::new(keys);
+        assert_eq!(
+            keys.map(|key| names.short(key)),
+            ["text=a,b", "text=8", "text=-rf"]
+        );
+    }
 
     #[test]
     fn what_all_cells_share_is_left_out() {

@@ -3,6 +3,7 @@
 use crate::base::text::count;
 use crate::base::units::{human, human_integer, human_seconds};
 use crate::event::{Job, RunOutcome, Status};
+use crate::plan::key_parts;
 use crate::plan::search::{ObjectiveSpec, SearchSpec, TrialInfo, TrialRole};
 
 use super::line::{counts, without_status};
@@ -92,9 +93,8 @@ impl Tally {
         if self.studies == 1 {
             return trial;
         }
-        let parts = job.spec.key.split(',');
-        let study = parts.take_while(|part| !part.starts_with("trial="));
-        study.chain([&*trial]).collect::<Vec<_>>().join(" ")
+        let study = key_parts(&job.spec.key).take_while(|part| !part.starts_with("trial="));
+        study.chain([trial]).collect::<Vec<_>>().join(" ")
     }
 
     /// Number of ended trials, and of all trials.

@@ -1,6 +1,6 @@
 //! The summary of `fieldtrial run`: results, their folder, and the next commands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::iter::repeat;
 use std::path::{Path, PathBuf};
 
@@ -119,7 +119,13 @@ impl Ending<'_> {
     /// `rows     22 done, 1 killed, 1 skipped`; `None` where all are done.
     fn statuses(&self) -> Option<String> {
         let mut by_status: BTreeMap<Status, usize> = BTreeMap::new();
-        for row in &self.results.runs {
+        let cells = self.results.plan.cells.iter();
+        // Runs after the trials of a search are none of them.
+        let others =
+            cells.filter(|cell| cell.trial.as_ref().is_some_and(|one| !one.role.is_trial()));
+        let others: HashSet<&str> = others.map(|cell| &*cell.key).collect();
+        let rows = self.results.runs.iter();
+        for row in rows.filter(|row| !others.contains(&*row.key)) {
             *by_status.entry(row.status).or_default() += 1;
         }
         if by_status.keys().all(|status| *status == Status::Done) {

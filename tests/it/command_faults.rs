@@ -112,6 +112,68 @@ fn a_loss_that_is_no_number_has_diverged() {
     is(&told(script, LOSS), "diverged", reason);
 }
 
+/// A metric that is no loss, and where it is looked for in the output.
+const SCORE: &str = "[models.mine.metrics]\nscore = { better = \"higher\" }\n";
+const SCRAPED: &str = "[models.mine.scrape]\nscore = 'score=(\\S+)'\n";
+
+#[test]
+fn a_metric_that_is_no_number_at_the_end_has_diverged() {
+    let reason = "`score` was no finite number at the end";
+    for word in ["nan", "-inf"] {
+        let found = told(
+            &format!("echo score={word}\n"),
+            &format!("{SCORE}{SCRAPED}"),
+        );
+        is(&found, "diverged", reason);
+    }
+    let events = |lines: &[&str]| -> String {
+        let lines = lines
+            .iter()
+            .map(|line| format!("echo '{{{line}}}' >> $FIELDTRIAL_EVENTS\n"));
+        lines.collect()
+    };
+    let bad_epoch = r#""event": "epoch", "score": NaN"#;
+    is(&told(&events(&[bad_epoch]), SCORE), "diverged", reason);
+    let bad_end = r#""event": "finished", "score": Infinity"#;
+    let sleeps = events(&[bad_end]) + "sleep 60\n";
+    is(&told(&sleeps, SCORE), "diverged", reason);
+    let time = SCORE.replace('}', ", time = true }");
+    is(&told(&events(&[bad_epoch]), &time), "diverged", reason);
+    is(&told(&sleeps, &time), "diverged", reason);
+    // A number comes after it, or it never was one of the program's results.
+    let good_end = r#""event": "finished", "score": 1"#;
+    is(&told(&events(&[bad_epoch, good_end]), SCORE), "done", "");
+    let fails = events(&[bad_epoch]) + "exit 3\n";
+    assert_eq!(told(&fails, SCORE).0, "failed");
+}
+
+#[test]
+fn every_count_of_a_search_and_a_matrix_has_diverged_runs_where_a_metric_was_no_number() {
+    let script = "if [ $X -lt 2 ]; then echo score=nan; else echo score=$X; fi\n";
+    let command = format!(
+        "pass = \"env\"\n[models.mine.parameters]\nx = {{ int = [0, 5], default = 0 }}\n{SCORE}{SCRAPED}"
+    );
+    let search = "[search]\nobjective = \"score\"\nsampler = \"grid\"\n[search.space]\n\"models.mine.x\" = { int = [0, 5] }\n";
+    let matrix = "[matrix]\n\"models.mine.x\" = [0, 1, 2, 3, 4, 5]\n";
+    for (more, noun) in [(search, "trials"), (matrix, "rows")] {
+        let (project, _) = ran(script, &format!("{command}{more}"));
+        let ended = project.run(&["run", MANIFEST, "--retry"]);
+        assert_eq!(ended.code, 1, "{}", ended.stderr);
+        let rows = project.rows_of("mine", "runs.csv");
+        let is_diverged: Vec<bool> = rows.iter().map(|row| row["status"] == "diverged").collect();
+        assert_eq!(is_diverged, [true, true, false, false, false, false]);
+        let counts = format!("{noun:<9}4 done, 2 diverged\n");
+        assert!(ended.stderr.contains(&counts), "{}", ended.stderr);
+        if noun == "trials" {
+            let page = project.read("reports/mine/report.md");
+            let answer = "of 6 trials, of which 4 ran to their end: 5 (trial 5: x 5)";
+            for text in [answer, "6 trials: 4 done, 2 diverged"] {
+                assert!(page.contains(text), "{text}: {page}");
+            }
+        }
+    }
+}
+
 #[test]
 fn an_end_without_a_declared_metric_has_failed() {
     let reason = "it ended without `val_loss`, which `metrics` declares";

@@ -68,6 +68,7 @@ mod store;
 mod templates;
 #[cfg(unix)]
 mod terminal;
+mod text_values;
 mod tiny;
 #[cfg(unix)]
 mod unet;

@@ -267,7 +267,8 @@ objective = "best_loss"
     let project = project(search);
     project.search(&["--jobs", "2"]);
     let rows = project.rows("runs.csv");
-    assert_eq!(rows.len(), 8);
+    // One with `adam`, four with `sgd`: all that there are.
+    assert_eq!(rows.len(), 5);
     for kind in ["adam", "sgd"] {
         let own = rows
             .iter()
@@ -303,6 +304,41 @@ objective = "best_loss"
         .collect();
     let expected = ["2", "4"].map(|hidden| ["8", "16", "24"].map(|size| [hidden, size]));
     assert_eq!(points, expected.concat());
+}
+
+#[test]
+fn a_search_of_few_configurations_runs_each_once_and_says_so() {
+    let search = r#"
+[search]
+trials = 12
+objective = "best_loss"
+
+[search.space]
+"models.mlp.hidden" = [2, 4, 8]
+"#;
+    let project = project(search);
+    let plan = project.run(&["plan", "experiments/tiny.toml"]);
+    assert!(plan.stdout.contains("3 trials"), "{}", plan.stdout);
+    let ended = project.search(&["--jobs", "2"]);
+    let rows = project.rows("runs.csv");
+    let mut hidden: Vec<&str> = rows.iter().map(|row| &*row["models_mlp_hidden"]).collect();
+    hidden.sort_unstable();
+    assert_eq!(hidden, ["2", "4", "8"]);
+    let note = "the space has 3 configurations, fewer than the 12 trials of `search.trials`";
+    assert!(ended.stderr.contains(note), "{}", ended.stderr);
+    let said = "The space has no other configuration: the search ended after 3 of 12 trials.";
+    let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one_line(&ended.stderr).contains(said), "{}", ended.stderr);
+    for page in ["report.md", "report.html"] {
+        let page = project.read(&format!("reports/tiny/{page}"));
+        assert!(page.contains(said), "{page}");
+    }
+    assert!(
+        project
+            .search(&[])
+            .stderr
+            .contains("3 trials finished before")
+    );
 }
 
 #[test]

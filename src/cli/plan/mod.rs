@@ -163,8 +163,8 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     let has_estimate = plan.search.is_none() && cells.any(|cell| estimate(cell).is_some());
     let estimates: Option<table::Estimate<'_>> = has_estimate.then_some(&estimate);
     let shown = table::cells_table(plan, &first, last, left_out, estimates);
-    if let Some(search) = &plan.search {
-        let (space, studies) = (search::text(plan), summary.of_search(search));
+    if plan.search.is_some() {
+        let (space, studies) = (search::text(plan), summary.of_search(plan));
         write!(out, "\n{space}\n{shown}\n{studies}\n")?;
         return Ok(summary);
     }

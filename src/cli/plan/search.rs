@@ -17,16 +17,16 @@ pub(super) fn text(plan: &Plan) -> String {
         return String::new();
     };
     let mut text = String::new();
-    for (name, words) in lines(search) {
+    for (name, words) in lines(search, plan.most_trials()) {
         let _ = writeln!(text, "{name:<10} {words}");
     }
     text + "\n" + &space(plan, search)
 }
 
-fn lines(search: &SearchSpec) -> Vec<(&'static str, String)> {
+fn lines(search: &SearchSpec, trials: usize) -> Vec<(&'static str, String)> {
     let objectives: Vec<String> = search.objectives.iter().map(objective).collect();
     let pruner = search.pruner.prunes().then(|| kind(&search.pruner));
-    let (trials, jobs, seed) = (search.trials, search.jobs, search.seed);
+    let (jobs, seed) = (search.jobs, search.seed);
     let lag = search.learns().then(|| format!(", lag {}", search.lag));
     let lag = lag.unwrap_or_default();
     let limits = [

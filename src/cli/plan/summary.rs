@@ -4,8 +4,7 @@ use std::fmt;
 
 use crate::base::text::count;
 use crate::compare::needed_runs;
-use crate::plan::search::SearchSpec;
-use crate::plan::{CellOutline, Feasibility};
+use crate::plan::{CellOutline, Feasibility, Plan};
 use crate::progress::counts;
 
 #[derive(Debug, Default)]
@@ -68,9 +67,9 @@ impl Summary {
         note.unwrap_or_default()
     }
 
-    pub(super) fn of_search(&self, search: &SearchSpec) -> String {
+    pub(super) fn of_search(&self, plan: &Plan) -> String {
         let (studies, data) = (self.first_line("study"), self.data());
-        let trials = count(self.runnable * search.trials, "trial");
+        let trials = count(self.runnable * plan.most_trials(), "trial");
         format!("{studies}\n{trials}{data}")
     }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub enum Status {
     /// It completed.
     Done,
-    /// The loss became NaN, infinite or larger than `limits.max-loss`.
+    /// The loss became NaN, infinite or larger than `limits.max-loss`, or a command's metric is no finite number at the end.
     Diverged,
     /// It took longer than `limits.time`.
     Timeout,

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::key::axis_value;
+
 /// An axis of the matrix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AxisInfo {
@@ -13,7 +15,7 @@ pub struct AxisInfo {
     pub path: String,
     /// Type of its values, which decides how rows sort and plots draw.
     pub kind: AxisKind,
-    /// Values in manifest order, as keys show them.
+    /// Values in manifest order: of a plan as keys show them, of results themselves.
     pub values: Vec<Arc<str>>,
 }
 
@@ -21,6 +23,16 @@ impl AxisInfo {
     /// Whether `name` refers to this axis: it is its name or its long path.
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.path == name
+    }
+
+    /// The axis as results keep it: values without the quotes of keys.
+    #[must_use]
+    pub fn with_values(&self) -> Self {
+        let values = self.values.iter().map(|text| axis_value(text).into());
+        Self {
+            values: values.collect(),
+            ..self.clone()
+        }
     }
 
     /// A value in words: numbers with the axis' name, names alone.

@@ -1,12 +1,14 @@
 //! Readable keys: how axis values are written in `model=unet,batch-size=8`.
 
-use crate::base::text::into_visible;
+use std::borrow::Cow;
+
+use crate::base::text::{into_visible, visible};
 use crate::manifest::{Node, Value};
 
 /// Key of the only cell of a plan without axes.
 pub(super) const LONELY: &str = "cell";
 
-/// The text of an axis value in keys and columns.
+/// The text of an axis value in keys.
 ///
 /// Numbers are in the shortest form that reads back; texts are bare where they are unambiguous, else JSON strings; lists
 /// are `[a;b]`, tables `{kind:adam;lr:1e-4}`, so that commas only separate axes and equals signs only separate an axis
@@ -53,6 +55,54 @@ fn string(text: &str) -> String {
     }
 }
 
+/// The value that a text of a key stands for: `a,b` of `"a,b"`. The empty text keeps its quotes, since a cell without the axis
+/// has none; a text with characters that a terminal acts on keeps their codes.
+///
+/// # Example
+/// ```
+/// use fieldtrial_engine::plan::axis_value;
+/// assert_eq!(axis_value(r#""a,\"b\"""#), r#"a,"b""#);
+/// assert_eq!(axis_value("-rf"), "-rf");
+/// ```
+pub fn axis_value(text: &str) -> Cow<'_, str> {
+    let inside = text
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    let Some(inside) = inside.filter(|inside| !inside.is_empty()) else {
+        return Cow::Borrowed(text);
+    };
+    let is_plain = |value: &String| !value.contains(['\n', '\t']) && visible(value) == *value;
+    let value = serde_json::from_str(text).ok().filter(is_plain);
+    value.map_or(Cow::Borrowed(inside), Cow::Owned)
+}
+
+/// Each `axis=value` of a key, with the value itself.
+pub fn key_parts(key: &str) -> impl Iterator<Item = String> {
+    split(key, ',')
+        .into_iter()
+        .map(|part| match part.split_once('=') {
+            Some((axis, text)) => format!("{axis}={}", axis_value(text)),
+            None => part.to_owned(),
+        })
+}
+
+/// Splits at `separator` outside double quotes.
+pub(super) fn split(text: &str, separator: char) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let (mut start, mut is_quoted, mut is_escaped) = (0, false, false);
+    for (position, letter) in text.char_indices() {
+        if letter == '"' && !is_escaped {
+            is_quoted = !is_quoted;
+        } else if letter == separator && !is_quoted {
+            parts.push(text.get(start..position).unwrap_or_default());
+            start = position + letter.len_utf8();
+        }
+        is_escaped = is_quoted && letter == '\\' && !is_escaped;
+    }
+    parts.push(text.get(start..).unwrap_or_default());
+    parts
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,6 +123,24 @@ mod tests {
             .map(string)
             .collect();
         assert_eq!(texts, ["cuda:1", "\"a,b\"", "\"x=1\"", "\"8\"", "\"\""]);
+    }
+
+    #[test]
+    fn the_value_of_a_text_is_what_the_manifest_has() {
+        for value in ["-rf", "a,b", "x=1", "8", "true", "a \"b\" \\c", "ü,\\"] {
+            assert_eq!(axis_value(&string(value)), value);
+        }
+        assert_eq!(axis_value(&string("")), "\"\"");
+        assert_eq!(axis_value(&string("a\u{1b}[2J\n")), r"a\u001b[2J\n");
+        assert_eq!(axis_value(&string("a\u{9b}")), r"a\u{9b}");
+        assert_eq!(axis_value(r#"["a,b";c]"#), r#"["a,b";c]"#);
+    }
+
+    #[test]
+    fn a_key_is_split_outside_of_quotes() {
+        let key = format!("text={},lr=1e-3,last={}", string("a,\"b,"), string("c\\"));
+        let parts: Vec<String> = key_parts(&key).collect();
+        assert_eq!(parts, ["text=a,\"b,", "lr=1e-3", "last=c\\"]);
     }
 
     #[test]

@@ -57,6 +57,7 @@ pub(crate) use commands::matching;
 pub use data::HeldOut;
 pub use head::wrong_name;
 pub use inputs::{Facts, PlanInputs};
+pub use key::{axis_value, key_parts};
 pub use only::{Only, Selection};
 pub use planned::{CellOutline, PlannedCell};
 pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict};

@@ -6,6 +6,7 @@ use crate::diag::{Failure, Place, did_you_mean, list};
 
 use super::axis_info::AxisInfo;
 use super::homes::dotted_path;
+use super::key::split;
 
 /// A selection of cells by axis values: a cell is selected when every term names its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,20 +108,4 @@ fn value_of(axis: &str, value: &str, known: &[Arc<str>]) -> Result<String, Failu
         let title = format!("`--only`: axis `{axis}` has no value `{value}`");
         Failure::plain(title, Some(advice))
     })
-}
-
-/// Splits at `separator` outside double quotes, brackets and braces.
-fn split(text: &str, separator: char) -> Vec<&str> {
-    let mut parts = Vec::new();
-    let (mut start, mut is_quoted) = (0, false);
-    for (position, letter) in text.char_indices() {
-        if letter == '"' {
-            is_quoted = !is_quoted;
-        } else if letter == separator && !is_quoted {
-            parts.push(text.get(start..position).unwrap_or_default());
-            start = position + letter.len_utf8();
-        }
-    }
-    parts.push(text.get(start..).unwrap_or_default());
-    parts
 }

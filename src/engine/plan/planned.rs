@@ -1,5 +1,6 @@
 //! [`PlannedCell`], and the resolver that makes the cells of a matrix.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::datasets::DatasetFacts;
@@ -10,7 +11,7 @@ use super::Plan;
 use super::cell::CellSpec;
 use super::check::{self, Feasibility};
 use super::identity::combine;
-use super::key::LONELY;
+use super::key::{LONELY, axis_value};
 use super::matrix::Matrix;
 use super::program::{Program, program};
 use super::reader::Reader;
@@ -67,9 +68,10 @@ impl PlannedCell {
         }
     }
 
-    /// [`Self::axes`] as results keep them.
-    pub fn axis_texts(&self) -> Vec<String> {
-        self.axes.iter().map(ToString::to_string).collect()
+    /// [`Self::axes`] as results keep them: values without the quotes of keys.
+    pub fn axis_values(&self) -> Vec<String> {
+        let values = self.axes.iter().map(|text| axis_value(text));
+        values.map(Cow::into_owned).collect()
     }
 }
 

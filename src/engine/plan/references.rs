@@ -173,6 +173,7 @@ fn treatment(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         Ok(axis) => axis,
         Err(mistake) => return mistakes.push(mistake),
     };
+    let axis = axis.with_values();
     if let Some(value) = compare.text("baseline").filter(|value| !axis.has(value)) {
         let name = &axis.name;
         let title = format!("`compare.baseline` is `{value}`, which is no value of `{name}`");

@@ -111,7 +111,7 @@ impl Run<'_> {
         let printed = output.finish();
         watch.read_rest(&printed.found, emit);
         let Watch {
-            report,
+            mut report,
             fault,
             is_pruned,
             is_ended_by_parent,
@@ -135,6 +135,7 @@ impl Run<'_> {
         if !is_pruned && report.diverged().is_none() {
             exit.check(&printed.last_line)?;
             complete(&report)?;
+            report.check_values();
         }
         let class = numeric_class(self.order.cell.train.device);
         let (facts, mut times) = report.finish(&exit, order::threads(), class);

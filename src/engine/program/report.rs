@@ -25,7 +25,7 @@ pub(super) struct Report<'a> {
     metrics: Metric,
     /// Times of `finished`.
     end_times: BTreeMap<String, f64>,
-    /// Times by epoch.
+    /// Times by epoch, of every time that was told; without a value where none was a finite number.
     times: BTreeMap<String, Vec<f64>>,
     diverged: Option<String>,
     /// What was scraped since the last row.
@@ -131,15 +131,25 @@ impl<'a> Report<'a> {
         self.count(&told);
         for (name, value) in told.metrics {
             if self.is_time(&name) {
+                self.times.entry(name.clone()).or_default();
                 self.end_times.extend(value.map(|value| (name, value)));
                 continue;
             }
-            if value.is_none() && name.ends_with("loss") {
-                self.diverge(format!("`{name}` was no finite number at the end"));
-            }
             self.metrics.insert(name, value);
         }
+        self.check_values();
         Ok(())
+    }
+
+    /// Diverges where a declared metric has no finite number at the end.
+    pub(super) fn check_values(&mut self) {
+        let is_undefined = |name: &&String| match self.times.get(*name) {
+            Some(values) => values.is_empty() && !self.end_times.contains_key(*name),
+            None => self.metrics.get(*name).is_some_and(Option::is_none),
+        };
+        if let Some(name) = self.spec.metrics.keys().find(is_undefined) {
+            self.diverge(format!("`{name}` was no finite number at the end"));
+        }
     }
 
     /// Adds a value that was found in the output; returns the row before it where it begins another one: a metric that the row
@@ -177,11 +187,8 @@ impl<'a> Report<'a> {
     /// Declared metrics that it has not reported.
     pub(super) fn missing(&self) -> Vec<&str> {
         let names = self.spec.metrics.keys().map(String::as_str);
-        let is_missing = |name: &&str| {
-            !self.metrics.contains_key(*name)
-                && !self.end_times.contains_key(*name)
-                && self.times.get(*name).is_none_or(Vec::is_empty)
-        };
+        let is_missing =
+            |name: &&str| !self.metrics.contains_key(*name) && !self.times.contains_key(*name);
         names.filter(is_missing).collect()
     }
 

@@ -83,7 +83,7 @@ pub enum Origin {
     Value {
         /// Name of the axis.
         axis: String,
-        /// The value, as shown in keys.
+        /// The value.
         value: String,
     },
 }

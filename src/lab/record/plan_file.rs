@@ -26,7 +26,7 @@ pub(super) fn cell_info(
     let is_cut = train.steps_per_epoch.is_some_and(|most| most < steps);
     CellInfo {
         key: cell.spec.key.clone(),
-        axes: cell.axis_texts(),
+        axes: cell.axis_values(),
         cell_hash: cell.cell_hash.clone(),
         task_signature: cell.task_signature.to_string(),
         work_signature: cell.work_signature.to_string(),

@@ -27,7 +27,7 @@ pub(super) fn empty_row(cell: &PlannedCell, seed: u64, status: Status, reason: &
     RunRow {
         key: cell.spec.key.clone(),
         seed,
-        axes: cell.axis_texts(),
+        axes: cell.axis_values(),
         status,
         reason: one_line(reason),
         facts: None,

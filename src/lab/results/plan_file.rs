@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::base::text::{into_visible, visible};
-use crate::plan::{Plan, absolute, project_folder};
+use crate::plan::{AxisInfo, Plan, absolute, project_folder};
 
 use super::files::read_text;
 use super::git::git;
@@ -31,7 +31,7 @@ pub fn plan_header(plan: &Plan) -> PlanFile {
         follows: plan.follows.clone(),
         manifest_path: manifest.to_string_lossy().replace('\\', "/"),
         manifest: plan.manifest_text.clone(),
-        axes: plan.axes.clone(),
+        axes: plan.axes.iter().map(AxisInfo::with_values).collect(),
         variants: plan.variants.clone(),
         search: plan.search.clone(),
         columns: Vec::new(),

@@ -109,7 +109,7 @@ pub enum Direction {
 pub struct CellInfo {
     /// Readable key.
     pub key: String,
-    /// Axis values as shown in keys, in axis order.
+    /// Axis values, texts without the quotes of keys, in axis order.
     pub axes: Vec<String>,
     /// Digest of the resolved cell and its data.
     pub cell_hash: String,
@@ -157,7 +157,7 @@ pub struct RunRow {
     pub key: String,
     /// Seed.
     pub seed: u64,
-    /// Axis values, in axis order.
+    /// Axis values as its columns have them, in axis order.
     pub axes: Vec<String>,
     /// How the run ended.
     pub status: Status,

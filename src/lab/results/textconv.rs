@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::plan::key_parts;
+
 use super::columns::fixed_column;
 use super::field::Field;
 
@@ -104,10 +106,7 @@ impl Layout {
 
 /// Whether a key contains this axis value: `batch-size=8`.
 fn is_value_of(key: &str, value: &str) -> bool {
-    key.match_indices(value).any(|(at, _)| {
-        let (before, after) = (&key[..at], &key[at + value.len()..]);
-        before.ends_with('=') && (after.is_empty() || after.starts_with(','))
-    })
+    key_parts(key).any(|part| part.split_once('=').is_some_and(|(_, own)| own == value))
 }
 
 /// A number with a decimal point, formatted like a fact; hashes and integers are unchanged.
@@ -164,6 +163,9 @@ mod tests {
 
     #[test]
     fn an_axis_that_the_key_does_not_tell_is_shown() {
+        let quoted = "key,seed,a,status\n\"a=\"\"x,y\"\"\",4,\"x,y\",done\n";
+        let shown = "# a=\"x,y\" seed 4\nstatus = done\n";
+        assert_eq!(diff_text(quoted).as_deref(), Some(shown));
         let text = diff_text("key,seed,a,b,status\n\"images,a=1\",4,1,10,done\n").unwrap();
         assert_eq!(text, "# images,a=1 seed 4\nb = 10\nstatus = done\n");
     }

@@ -105,7 +105,7 @@ impl Weights {
         };
         let gone: Vec<_> = self.kept.extract_if(.., goes).collect();
         for (_, _, folder) in gone {
-            // Two trials at one point share their weights.
+            // Trials of two studies may be one cell, and share their weights.
             if !self.kept.iter().any(|(_, _, other)| *other == folder) {
                 // Failure is ignored: the file only takes space.
                 let _ = std::fs::remove_dir_all(&folder);

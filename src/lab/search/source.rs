@@ -2,16 +2,15 @@
 //!
 //! What the sampler proposes is looked up among the known runs, and executed if it is not found. A resumed search therefore
 //! proposes everything again, and finds its earlier trials. Decisions about trial `i` of a study wait for its trials up to
-//! `i − lag − 1` and use no others, so that they do not depend on the number of concurrent trials.
+//! `i − lag − 1` and use no others but for their points, so that they do not depend on the number of concurrent trials.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::base::units::round_significant;
 use crate::event::{EpochRow, Job, Member, RunId, RunOutcome, Trial, Verdict};
 use crate::execute::{Next, Source};
-use crate::plan::search::{Domain, Point, SearchSpec, Space, TrialInfo, TrialRole, Value};
+use crate::plan::search::{Point, SearchSpec, TrialInfo, TrialRole};
 use crate::plan::{CellSpec, Plan, PlannedCell};
 use crate::results::store::{RunConditions, RunKeys, Store};
 
@@ -84,11 +83,7 @@ impl<'a> Search<'a> {
             let owns = options.owns.as_ref().filter(|_| spec.learns());
             owns.is_none_or(|owns| owns(study, 0))
         };
-        let study = |index: usize| {
-            let space = plan.space_of(index);
-            let limit = sampler.limit(&space).unwrap_or(usize::MAX);
-            Study::new(index, space, spec.trials.min(limit))
-        };
+        let study = |index: usize| Study::new(index, plan.space_of(index), plan.trials_of(index));
         let studies = (0..plan.len()).filter(|study| is_own(*study)).map(study);
         Self {
             studies: studies.collect(),
@@ -152,19 +147,20 @@ impl<'a> Search<'a> {
         let study = &mut self.studies[position];
         let number = study.next()?;
         let owns = self.options.owns.as_ref().filter(|_| !self.spec.learns());
-        if owns.is_some_and(|owns| !owns(study.index, number)) {
+        let is_own = owns.is_none_or(|owns| owns(study.index, number));
+        if !is_own && self.spec.sampler.is_grid() {
             study.advance();
             return None;
         }
-        let past = study.past(number, lag);
+        let (past, before) = (study.past(number, lag), &study.proposed);
         let sampler = &self.sampler;
-        let Some(point) = sampler.propose(&study.space, study.index, past, number) else {
+        let Some(point) = sampler.propose(&study.space, study.index, past, before, number) else {
             study.close();
             return None;
         };
-        let point = rounded(&study.space, point);
+        study.proposed.add(&point);
         study.advance();
-        Some(self.proposal(position, TrialRole::Trial, number, point))
+        is_own.then(|| self.proposal(position, TrialRole::Trial, number, point))
     }
 
     /// A trial (or a regret run) of the study at `position`.
@@ -244,21 +240,6 @@ impl<'a> Search<'a> {
         };
         self.settle(proposal)
     }
-}
-
-/// Significant digits of a proposed number: the seventh digit does not matter for a trial, and keys stay readable.
-const DIGITS: usize = 6;
-
-/// The point with its numbers rounded, clamped to their ranges.
-fn rounded(space: &Space, mut point: Point) -> Point {
-    for (parameter, value) in space.parameters.iter().zip(&mut point.values) {
-        if let (Domain::Float { low, high, .. }, Some(Value::Float(number))) =
-            (&parameter.domain, value)
-        {
-            *number = round_significant(*number, DIGITS).clamp(*low, *high);
-        }
-    }
-    point
 }
 
 impl Source for Search<'_> {

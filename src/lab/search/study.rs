@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::base::units::human;
 use crate::plan::search::{Point, PrunedInfo, Space, TrialInfo, TrialRole};
 
+use super::sampler::Proposed;
 use super::{Ending, Record};
 
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub(super) struct Study {
     pub(super) index: usize,
     pub(super) space: Space,
     pub(super) limit: usize,
+    /// Points of the trials so far.
+    pub(super) proposed: Proposed,
     next: usize,
     /// Finished trials, up to the first unfinished one.
     ended: Vec<Record>,
@@ -50,6 +53,7 @@ impl Study {
             index,
             space,
             limit,
+            proposed: Proposed::default(),
             next: 0,
             ended: Vec::new(),
             early: BTreeMap::new(),

@@ -41,8 +41,12 @@ pruner = { kind = "median", startup-trials = 4 }
 "#;
 
 fn plan(sets: &[&str]) -> Plan {
+    plan_of(MANIFEST, sets)
+}
+
+fn plan_of(text: &str, sets: &[&str]) -> Plan {
     let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
-    let manifest = Manifest::new(Path::new("tiny.toml"), MANIFEST.to_owned(), &sets).unwrap();
+    let manifest = Manifest::new(Path::new("tiny.toml"), text.to_owned(), &sets).unwrap();
     Plan::new(
         &manifest,
         &PlanInputs::of_this_machine(),
@@ -225,6 +229,49 @@ fn a_trial_waits_for_the_trials_that_its_proposal_depends_on() {
     let value = job.trial.unwrap().info.values[0].unwrap();
     assert!((value - loss_of(&outcome)).abs() < 1e-8);
     assert!(matches!(search.next(), Some(Next::Run(_))));
+}
+
+/// The batch sizes of the trials of a search without learning rates, by their keys.
+fn batch_sizes(ends: &Ends) -> Vec<&str> {
+    let keys = ends.values().map(|(key, _, _)| key.as_str());
+    let mut sizes: Vec<&str> = keys
+        .filter_map(|key| key.split("batch-size=").nth(1))
+        .collect();
+    sizes.sort_unstable();
+    sizes
+}
+
+#[test]
+fn a_search_ends_when_every_configuration_has_run_once() {
+    let rate = "\"train.optimizer.lr\" = { float = [1e-5, 1e-1], log = true }\n";
+    let finite = MANIFEST.replace(rate, "");
+    assert_ne!(finite, MANIFEST);
+    for sampler in ["random", "grid", "sobol", "tpe", "nsga2"] {
+        let sampler = format!("search.sampler='{sampler}'");
+        let plan = plan_of(&finite, &[&sampler, "search.pruner='none'"]);
+        let alone = ends(&plan, 1, 0);
+        assert_eq!(batch_sizes(&alone), ["16", "32", "8"], "{sampler}");
+        assert_eq!(ends(&plan, 5, 3), alone, "{sampler}");
+    }
+    // Shares draw the trials of the others, too.
+    let plan = plan_of(
+        &finite,
+        &["search.sampler='random'", "search.pruner='none'"],
+    );
+    let whole = ends(&plan, 1, 0);
+    let shares = (0..2).map(|index| {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::read(folder.path()).unwrap();
+        let options = SearchOptions {
+            owns: Some(Box::new(move |_, number| number % 2 == index)),
+            ..SearchOptions::default()
+        };
+        let (conditions, spec) = (conditions(), plan.search.as_ref().unwrap());
+        let mut search = Search::new(&plan, spec, &store, &conditions, options);
+        drive(&mut search, 2, 0)
+    });
+    let shares: Ends = shares.flatten().collect();
+    assert_eq!(shares, whole);
 }
 
 fn loss_of(outcome: &RunOutcome) -> f64 {

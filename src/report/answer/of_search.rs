@@ -48,6 +48,8 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
             }
         })
         .collect();
+    let studies = search.studies.iter().take(NAMED);
+    sentences.extend(studies.filter_map(|study| ended_early(&search, study)));
     if search.studies.len() > 1 && !is_one {
         // The verdict of the rule over the fronts.
         let verdict = front_verdict(&search).and_then(|section| section.points.last().cloned());
@@ -134,22 +136,34 @@ fn best(search: &Search<'_, '_>, study: &Study<'_, '_>) -> String {
         Some(format!("{shown} (trial {}: {point})", trial.info.number))
     };
     let trials = count(study.trials.len(), "trial");
-    let ended = order.len();
     let prefix = study.prefix();
-    match (text(0), text(1)) {
-        (Some(best), Some(next)) => format!(
-            "{prefix}{} of {trials}, of which {ended} ran to their end: {best}; the next has {next}.",
-            objective.best_in_words()
-        ),
-        (Some(best), None) => format!(
-            "{prefix}{} of {trials}, of which one ran to its end: {best}.",
-            objective.best_in_words()
-        ),
-        (None, _) => format!(
-            "{prefix}No trial of {trials} ended with a value of {}.",
-            objective.name
-        ),
-    }
+    let Some(best) = text(0) else {
+        let name = &objective.name;
+        return format!("{prefix}No trial of {trials} ended with a value of {name}.");
+    };
+    let ended = study.run_to_end();
+    let ran = match (ended, ended - study.ended(Ending::Done).count()) {
+        (1, _) => "one ran to its end".to_owned(),
+        (_, 0) => format!("{ended} ran to their end"),
+        (_, empty) => format!("{ended} ran to their end, {empty} without a value"),
+    };
+    let next = text(1).map(|next| format!("; the next has {next}"));
+    format!(
+        "{prefix}{} of {trials}, of which {ran}: {best}{}.",
+        objective.best_in_words(),
+        next.unwrap_or_default()
+    )
+}
+
+/// That a study has fewer trials than the search allows because its space has no other point.
+fn ended_early(search: &Search<'_, '_>, study: &Study<'_, '_>) -> Option<String> {
+    let (ran, of) = (study.trials.len(), search.spec.trials);
+    (ran < of && study.has_every_point(search.spec)).then(|| {
+        let prefix = study.prefix();
+        format!(
+            "{prefix}The space has no other configuration: the search ended after {ran} of {of} trials."
+        )
+    })
 }
 
 /// What a study of several objectives reached: its best trial by the first of them, and how many are on its front.
@@ -188,7 +202,7 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
     let studies = &search.studies[..search.studies.len().min(NAMED)];
     let most = ROWS / studies.len().max(1);
     let mut trials = Vec::new();
-    let mut done = 0;
+    let (mut ranked, mut done) = (0, 0);
     for study in studies {
         let best = study.best_first(search.first());
         let front = if search.objectives.len() == 1 {
@@ -200,7 +214,8 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
         let (mut order, rest): (Vec<_>, Vec<_>) =
             best.iter().partition(|trial| is_on(trial.info.number));
         order.extend(rest);
-        done += order.len();
+        ranked += order.len();
+        done += study.ended(Ending::Done).count();
         let shown = order.into_iter().take(most);
         trials.extend(shown.map(|trial: &Trial<'_, '_>| (study, *trial, is_on(trial.info.number))));
     }
@@ -218,7 +233,7 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
     let count = trials.len();
     let rows = trials.iter().map(|row| (row.1.cell.info.key.clone(), *row));
     let mut table = field::of_rows(head, &shown.fields(), rows);
-    table.cut = (done > count).then(|| {
+    table.cut = (ranked > count).then(|| {
         let each = if studies.len() > 1 {
             " of each study"
         } else {

@@ -21,8 +21,10 @@ mod tests;
 mod time;
 mod trials;
 
+use std::collections::BTreeMap;
+
 use crate::base::text::count;
-use crate::results::{self, ResultSet};
+use crate::results::{self, ResultSet, Status};
 
 use super::section::Section;
 use super::view::View;
@@ -106,17 +108,19 @@ pub(crate) fn best_trials<'s, 'v, 'a>(
     chosen.collect()
 }
 
-/// "20 trials: 13 done, 6 pruned, 1 failed or without a value", for each study.
+/// "20 trials: 13 done, 1 done without a value, 1 failed, 5 pruned", for each study.
 fn summary(search: &Search<'_, '_>) -> String {
-    let endings = [
-        (Ending::Done, "done"),
-        (Ending::Pruned, "pruned"),
-        (Ending::Failed, "failed or without a value"),
-    ];
     let each = search.studies.iter().map(|study| {
-        let counted = endings.map(|(ending, name)| (study.ended(ending).count(), name));
-        let counted = counted.iter().filter(|(n, _)| *n > 0);
-        let counted: Vec<String> = counted.map(|(n, name)| format!("{n} {name}")).collect();
+        let mut counted: BTreeMap<(Status, &str), usize> = BTreeMap::new();
+        for trial in &study.trials {
+            let status = trial.cell.status;
+            let has_none = status == Status::Done && trial.ending() == Ending::Failed;
+            let words = if has_none { " without a value" } else { "" };
+            *counted.entry((status, words)).or_default() += 1;
+        }
+        let counted = counted.iter();
+        let counted = counted.map(|((status, words), n)| format!("{n} {status}{words}"));
+        let counted: Vec<String> = counted.collect();
         let all = count(study.trials.len(), "trial");
         format!("{}{all}: {}", study.prefix(), counted.join(", "))
     });

@@ -1,6 +1,6 @@
 //! [`Search`]: the studies of a search with their trials, as the sections look at them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::base::units::{human_integer, round_significant, shortest};
 use crate::plan::search::{Domain, Parameter, Point, SearchSpec, TrialInfo, TrialRole, Value};
@@ -162,12 +162,30 @@ impl<'v, 'a> Study<'v, 'a> {
         trials.filter(move |trial| trial.ending() == how)
     }
 
-    /// Its done trials, the best in `objective` first; of equal ones the earlier.
+    /// Whether its trials are all points of its space.
+    pub(crate) fn has_every_point(&self, spec: &SearchSpec) -> bool {
+        let points = || self.trials.iter().map(|trial| &trial.info.point);
+        // A parameter that no trial has belongs to other studies, or its condition holds for none of the trials.
+        let exists = |place| points().any(|point| point.get(place).is_some());
+        let different: HashSet<_> = points().map(Point::bits).collect();
+        spec.space.only(exists).size() == Some(different.len() as u64)
+    }
+
+    /// How many of its trials ran to their end, with a value or without.
+    pub(crate) fn run_to_end(&self) -> usize {
+        let trials = self.trials.iter();
+        let done = trials.filter(|trial| trial.cell.status == Status::Done);
+        done.count()
+    }
+
+    /// Its done trials, the best in `objective` first; of equal ones the earlier, and of those at one point only that.
     pub(crate) fn best_first(&self, objective: &Objective) -> Vec<Trial<'v, 'a>> {
         let mut trials: Vec<Trial<'v, 'a>> = self.ended(Ending::Done).collect();
         let loss = |trial: &Trial<'_, '_>| objective.loss(trial).unwrap_or(f64::INFINITY);
         // They are in the order of their numbers, and the sort is stable.
         trials.sort_by(|a, b| loss(a).total_cmp(&loss(b)));
+        let mut points = HashSet::new();
+        trials.retain(|trial| points.insert(trial.info.point.bits()));
         trials
     }
 

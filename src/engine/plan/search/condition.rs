@@ -113,13 +113,13 @@ fn choices(
     mistakes: &mut Vec<Diagnostic>,
 ) -> Option<Vec<usize>> {
     let other = &one.parameter.name;
-    let Domain::Choice { texts, .. } = &one.parameter.domain else {
+    let Domain::Choice { .. } = &one.parameter.domain else {
         let title = format!("parameter `{name}`: `when` names `{other}`, which is a range");
         let mistake = Diagnostic::error(title).at(place, "only a choice can be a condition");
         mistakes.push(mistake.context(one.place, "a range"));
         return None;
     };
-    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let texts: Vec<&str> = one.values.iter().map(|value| &*value.text).collect();
     let mut choices = indices(name, other, &texts, nodes, mistakes);
     choices.sort_unstable();
     choices.dedup();

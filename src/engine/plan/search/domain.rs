@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::diag::{Diagnostic, Place, did_you_mean};
 use crate::manifest::{Key, Node, Table, Value as Toml};
 
-use super::super::key::float;
+use super::super::key::{axis_value, float};
 use super::super::matrix::AxisValue;
 use super::super::resolve::{Read, read};
 use super::Domain;
@@ -150,7 +150,10 @@ fn choice(
             values.push(value);
         }
     }
-    let texts = values.iter().map(|value| value.text.to_string()).collect();
+    let texts = values
+        .iter()
+        .map(|value| axis_value(&value.text).into_owned());
+    let texts = texts.collect();
     let json = values
         .iter()
         .map(|value| value.assignment.node.to_json())

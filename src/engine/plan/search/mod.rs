@@ -17,8 +17,8 @@ mod written;
 
 pub use point::{Point, Value};
 pub use section::{
-    FloatSection, HalvingSection, IntSection, MedianSection, NoSettings, Nsga2Section,
-    ObjectiveSection, PrunerSpec, SamplerSpec, SearchSection, TpeSection,
+    FailedTrials, FloatSection, HalvingSection, IntSection, MedianSection, NoSettings,
+    Nsga2Section, ObjectiveSection, PrunerSpec, SamplerSpec, SearchSection, TpeSection,
 };
 pub use space::{Condition, Domain, Parameter, Space};
 
@@ -61,6 +61,9 @@ pub struct SearchSpec {
     pub regret: usize,
     /// Best trials of each study whose predictions are averaged at the end; 0 for none.
     pub ensemble: usize,
+    /// What trials without a value tell the sampler.
+    #[serde(default, skip_serializing_if = "FailedTrials::is_default")]
+    pub failed: FailedTrials,
     /// Overrides for the final training of the best configuration (`best.toml`), by long path.
     pub final_set: serde_json::Map<String, serde_json::Value>,
 }

@@ -42,6 +42,17 @@ impl Point {
         self.values.get(index).copied().flatten()
     }
 
+    /// The values as bits: equal for equal points.
+    pub fn bits(&self) -> Vec<Option<u64>> {
+        let bits = |value: Value| match value {
+            Value::Choice { choice } => choice as u64,
+            Value::Int(number) => number.cast_unsigned(),
+            // Of the two zeros only one.
+            Value::Float(number) => (number + 0.0).to_bits(),
+        };
+        self.values.iter().map(|value| value.map(bits)).collect()
+    }
+
     /// The choice that parameter `index` takes, where it is a choice and exists.
     pub fn choice(&self, index: usize) -> Option<usize> {
         match self.get(index)? {

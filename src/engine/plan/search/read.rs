@@ -73,6 +73,7 @@ pub(in crate::plan) fn read(
         max_cost: section.max_cost,
         regret: section.regret,
         ensemble: section.ensemble,
+        failed: section.failed,
         final_set: final_set(table, &written, mistakes),
     };
     Some((spec, written))

@@ -30,6 +30,8 @@ pub struct SearchSection {
     pub regret: usize,
     /// Best trials of each study whose predictions are averaged at the end; 0 for none. Every trial keeps its weights then.
     pub ensemble: usize,
+    /// What trials without a value tell the samplers `tpe` and `nsga2`.
+    pub failed: FailedTrials,
 }
 
 impl Default for SearchSection {
@@ -43,7 +45,26 @@ impl Default for SearchSection {
             max_cost: None,
             regret: 0,
             ensemble: 0,
+            failed: FailedTrials::default(),
         }
+    }
+}
+
+/// What trials that failed, diverged, timed out or ran out of memory tell a sampler (`search.failed`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailedTrials {
+    /// They are worse than every other trial.
+    #[default]
+    Worst,
+    /// Nothing, as in Optuna.
+    Ignore,
+}
+
+impl FailedTrials {
+    /// Whether it is what a manifest without the key has.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }
 

@@ -34,7 +34,7 @@ pub struct Parameter {
 pub enum Domain {
     /// One of these, in manifest order.
     Choice {
-        /// As keys show them.
+        /// As results show them.
         texts: Vec<String>,
         /// The values as JSON.
         values: Vec<serde_json::Value>,
@@ -106,13 +106,14 @@ impl fmt::Display for Domain {
 }
 
 impl Domain {
-    /// Number of values; `None` for a range without a step.
+    /// Number of values; `None` for a range of numbers without a step.
     pub fn count(&self) -> Option<u64> {
         match self {
             Self::Choice { values, .. } => Some(values.len() as u64),
             Self::Int {
                 low, high, step, ..
             } => Some(high.abs_diff(*low) / step.unsigned_abs().max(1) + 1),
+            Self::Float { low, high, .. } if low >= high => Some(1),
             Self::Float {
                 low, high, step, ..
             } => {
@@ -124,6 +125,21 @@ impl Domain {
 }
 
 impl Space {
+    /// The space with only the parameters for which `exists` holds. All keep their index; the others exist at no point.
+    #[must_use]
+    pub fn only(&self, exists: impl Fn(usize) -> bool) -> Self {
+        let mut space = self.clone();
+        for (index, parameter) in space.parameters.iter_mut().enumerate() {
+            if !exists(index) {
+                parameter.when = Some(Condition {
+                    parameter: index,
+                    choices: Vec::new(),
+                });
+            }
+        }
+        space
+    }
+
     /// Number of points, every parameter at each of its values; `None` where a range has no step.
     pub fn size(&self) -> Option<u64> {
         self.size_from(0, &mut Point::default())

@@ -11,7 +11,7 @@ use super::super::matrix::{Axis, AxisValue, Matrix};
 use super::super::planned::{PlannedCell, Resolver};
 use super::super::{AxisInfo, Plan};
 use super::check::too_many_studies;
-use super::{Condition, Domain, MOST_STUDIES, Point, Space, Value, Written};
+use super::{Domain, MOST_STUDIES, Point, Space, Value, Written};
 
 /// Name of the axis that numbers trials.
 const TRIAL: &str = "trial";
@@ -120,21 +120,29 @@ impl Plan {
 
     /// The space of a study. Parameters keep their index; those that belong to other studies exist at no point.
     pub fn space_of(&self, study: usize) -> Space {
-        let search = self.search.as_ref();
-        let mut space = search
-            .map(|search| search.space.clone())
-            .unwrap_or_default();
         let study = self.searched.studies.get(study);
         let exist = study.map_or(&[][..], |study| study.exist.as_slice());
-        for (index, parameter) in space.parameters.iter_mut().enumerate() {
-            if !exist.get(index).is_some_and(|exists| *exists) {
-                parameter.when = Some(Condition {
-                    parameter: index,
-                    choices: Vec::new(),
-                });
-            }
-        }
-        space
+        let search = self.search.as_ref();
+        let space = search.map(|search| {
+            let exists = |index: usize| exist.get(index).is_some_and(|exists| *exists);
+            search.space.only(exists)
+        });
+        space.unwrap_or_default()
+    }
+
+    /// Number of trials of a study: those of the search, or the points of its space where these are fewer.
+    pub fn trials_of(&self, study: usize) -> usize {
+        let trials = self.search.as_ref().map_or(0, |search| search.trials);
+        let size = self.space_of(study).size();
+        size.map_or(trials, |size| {
+            usize::try_from(size).map_or(trials, |size| trials.min(size))
+        })
+    }
+
+    /// Number of trials of the study that has most.
+    pub fn most_trials(&self) -> usize {
+        let trials = (0..self.count).map(|study| self.trials_of(study));
+        trials.max().unwrap_or(0)
     }
 
     /// Conditions of parameter `index`: names of a parameter or of axes, each with the values it must have.

@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::{Verdict, judge};
 use crate::plan::search::{
-    HalvingSection, MedianSection, NoSettings, ObjectiveDirection, ObjectiveSpec, Point,
-    PrunerSpec, SamplerSpec, SearchSpec, Space,
+    FailedTrials, HalvingSection, MedianSection, NoSettings, ObjectiveDirection, ObjectiveSpec,
+    Point, PrunerSpec, SamplerSpec, SearchSpec, Space,
 };
 use crate::search::{Ending, Record};
 
@@ -58,6 +58,7 @@ fn search(pruner: PrunerSpec, direction: ObjectiveDirection) -> SearchSpec {
         max_cost: None,
         regret: 0,
         ensemble: 0,
+        failed: FailedTrials::default(),
         final_set: serde_json::Map::new(),
     }
 }

@@ -16,16 +16,50 @@ mod tests;
 mod tpe;
 mod unit;
 
+use std::collections::HashSet;
+
+use rand::Rng;
+
+use crate::base::units::round_significant;
 use crate::base::{Purpose, Seed};
-use crate::plan::search::{Parameter, Point, SamplerSpec, SearchSpec, Space, Value};
+use crate::plan::search::{
+    Domain, FailedTrials, Parameter, Point, SamplerSpec, SearchSpec, Space, TpeSection, Value,
+};
 
 use super::Record;
+
+/// How often a sampler tries to propose a new point before one is drawn at random.
+const TRIES: usize = 16;
+/// How often a point is drawn at random, in a space of numbers without a step, before the space counts as exhausted: after
+/// rounding, a narrow range has few values.
+const DRAWS: usize = 1000;
+
+/// Significant digits of a proposed number: the seventh digit does not matter for a trial, and keys stay readable.
+const DIGITS: usize = 6;
 
 /// Proposes points. Equal seed, trials and number give the same point.
 #[derive(Debug, Clone)]
 pub struct Sampler {
     kind: SamplerSpec,
     seed: Seed,
+    failed: FailedTrials,
+}
+
+/// Points that were proposed in a study.
+#[derive(Debug, Clone, Default)]
+pub struct Proposed {
+    points: HashSet<Vec<Option<u64>>>,
+}
+
+impl Proposed {
+    /// Adds a point.
+    pub fn add(&mut self, point: &Point) {
+        self.points.insert(point.bits());
+    }
+
+    fn has(&self, point: &Point) -> bool {
+        self.points.contains(&point.bits())
+    }
 }
 
 impl Sampler {
@@ -34,33 +68,97 @@ impl Sampler {
         Self {
             kind: search.sampler.clone(),
             seed: Seed(search.seed),
+            failed: search.failed,
         }
     }
 
-    /// The point of trial `number` of study `study`, based on the trials `past` (those that may be known, by number); `None`
-    /// if the space is exhausted.
+    /// The point of trial `number` of study `study`, based on the trials `past` (those that may be known, by number). It is none
+    /// of `before`, the points of all earlier trials; `None` if there is no other.
+    ///
+    /// Where the sampler's point was proposed before, it tries again with other random numbers; then any other point is drawn.
     pub fn propose(
         &self,
         space: &Space,
         study: usize,
         past: &[Record],
+        before: &Proposed,
         number: usize,
     ) -> Option<Point> {
-        let stream = [study as u64, number as u64];
-        let mut rng = self.seed.stream_at(Purpose::Search, &stream);
+        let is_new = |point: &Point| !before.has(point);
+        (0..TRIES)
+            .map_while(|attempt| self.point(space, study, past, number, attempt))
+            .map(|point| rounded(space, point))
+            .find(is_new)
+            .or_else(|| self.unproposed(space, study, before, number))
+    }
+
+    /// The sampler's point, at its first try or a later one.
+    fn point(
+        &self,
+        space: &Space,
+        study: usize,
+        past: &[Record],
+        number: usize,
+        attempt: usize,
+    ) -> Option<Point> {
+        let stream = [study, number, attempt].map(|part| part as u64);
+        // The first try has no number, so that searches keep the points of versions that had no other.
+        let stream = &stream[..if attempt == 0 { 2 } else { 3 }];
+        let mut rng = self.seed.stream_at(Purpose::Search, stream);
         Some(match &self.kind {
-            SamplerSpec::Grid(_) => return grid::point(space, number),
+            // What lies between the trial's own place and its point was proposed.
+            SamplerSpec::Grid(_) => return grid::point(space, number + attempt),
+            SamplerSpec::Sobol(_) => sobol::point(space, self.seed, study, number + attempt),
             SamplerSpec::Random(_) => random::draw(space, &mut rng),
-            SamplerSpec::Sobol(_) => sobol::point(space, self.seed, study, number),
-            SamplerSpec::Tpe(settings) => tpe::point(settings, space, past, &mut rng),
-            SamplerSpec::Nsga2(settings) => nsga2::point(settings, space, past, &mut rng),
+            SamplerSpec::Tpe(settings) => {
+                // The best of many candidates would often be the same point again.
+                let settings = TpeSection {
+                    candidates: settings.candidates >> attempt,
+                    ..settings.clone()
+                };
+                tpe::point(&settings, space, past, self.failed, &mut rng)
+            }
+            SamplerSpec::Nsga2(settings) => {
+                nsga2::point(settings, space, past, self.failed, &mut rng)
+            }
         })
     }
 
-    /// Maximum number of points; `None` if unlimited.
-    pub fn limit(&self, space: &Space) -> Option<usize> {
-        self.kind.is_grid().then(|| grid::size(space))
+    /// A random point of the space that is none of `before`.
+    fn unproposed(
+        &self,
+        space: &Space,
+        study: usize,
+        before: &Proposed,
+        number: usize,
+    ) -> Option<Point> {
+        let stream = [study, number, TRIES].map(|part| part as u64);
+        let mut rng = self.seed.stream_at(Purpose::Search, &stream);
+        let is_new = |point: &Point| !before.has(point);
+        if space.size().is_none() {
+            let draw = || rounded(space, random::draw(space, &mut rng));
+            return std::iter::repeat_with(draw).take(DRAWS).find(is_new);
+        }
+        let size = grid::size(space);
+        let start = rng.gen_range(0..size);
+        // Of more points than were proposed, one is new.
+        (0..size.min(before.points.len() + 1))
+            .filter_map(|step| grid::point(space, start.wrapping_add(step) % size))
+            .map(|point| rounded(space, point))
+            .find(is_new)
     }
+}
+
+/// The point with its numbers rounded, clamped to their ranges.
+fn rounded(space: &Space, mut point: Point) -> Point {
+    for (parameter, value) in space.parameters.iter().zip(&mut point.values) {
+        if let (Domain::Float { low, high, .. }, Some(Value::Float(number))) =
+            (&parameter.domain, value)
+        {
+            *number = round_significant(*number, DIGITS).clamp(*low, *high);
+        }
+    }
+    point
 }
 
 /// Sets the parameters in order; `value` is called for each parameter that is active given the point so far.

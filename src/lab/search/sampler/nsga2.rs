@@ -4,8 +4,8 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::base::pareto::dominates;
-use crate::plan::search::{Nsga2Section, Point, Space};
-use crate::search::Record;
+use crate::plan::search::{FailedTrials, Nsga2Section, Point, Space};
+use crate::search::{Ending, Record};
 
 use super::{decide, front, random, unit};
 
@@ -16,8 +16,8 @@ const SWAP: f64 = 0.5;
 
 /// Derives each trial from the best trials of earlier generations.
 ///
-/// A generation is `population` trials that ended with values, in the order of their numbers; pruned and failed ones are
-/// ignored. The parents are the best `population` of the last complete generation and of its parents: by front, then the
+/// A generation is `population` trials in the order of their numbers, without pruned ones. Failed trials are never parents;
+/// `failed` says whether they count for their generation. The parents are the best `population` of the last complete generation and of its parents: by front, then the
 /// least crowded. With probability 0.9 a child has two parents, each the winner of a binary tournament, and takes each
 /// parameter from one of them; otherwise it has one parent drawn from all. Each parameter is drawn anew with probability 1 /
 /// parameters (mutation), and also if neither parent has it.
@@ -31,9 +31,10 @@ pub(super) fn point(
     settings: &Nsga2Section,
     space: &Space,
     past: &[Record],
+    failed: FailedTrials,
     rng: &mut ChaCha8Rng,
 ) -> Point {
-    let parents = parents(past, settings.population.max(2));
+    let parents = parents(past, failed, settings.population.max(2));
     if parents.is_empty() {
         return random::draw(space, rng);
     }
@@ -43,16 +44,23 @@ pub(super) fn point(
 /// Point and values of a trial that can be a parent.
 type Individual<'a> = (&'a Point, &'a [f64]);
 
+/// Returns a trial that can be a parent; `None` for a failed one.
+fn individual(record: &Record) -> Option<Individual<'_>> {
+    let values = record.values()?;
+    let is_known = !values.iter().any(|value| value.is_nan());
+    is_known.then_some((&record.point, values))
+}
+
 /// Returns the parents of the next trial; empty before the first generation is complete.
-fn parents(past: &[Record], population: usize) -> Vec<Individual<'_>> {
-    let with_values = past
-        .iter()
-        .filter_map(|one| Some((&one.point, one.values()?)));
-    let is_known = |(_, values): &Individual<'_>| !values.iter().any(|value| value.is_nan());
-    let individuals: Vec<Individual<'_>> = with_values.filter(is_known).collect();
+fn parents(past: &[Record], failed: FailedTrials, population: usize) -> Vec<Individual<'_>> {
+    let counts_failed = failed == FailedTrials::Worst;
+    let individuals = past.iter().filter(|one| one.ending != Ending::Pruned);
+    let individuals = individuals.map(individual);
+    let counted = individuals.filter(|one| one.is_some() || counts_failed);
+    let counted: Vec<Option<Individual<'_>>> = counted.collect();
     let mut parents: Vec<Individual<'_>> = Vec::new();
-    for generation in individuals.chunks_exact(population) {
-        parents.extend(generation);
+    for generation in counted.chunks_exact(population) {
+        parents.extend(generation.iter().flatten());
         let values: Vec<&[f64]> = parents.iter().map(|(_, values)| *values).collect();
         let best = front::best(&values, population);
         parents = best.into_iter().map(|i| parents[i]).collect();
@@ -103,7 +111,6 @@ fn winner(parents: &[Individual<'_>], taken: Option<usize>, rng: &mut ChaCha8Rng
 mod tests {
     use super::*;
     use crate::plan::search::Value;
-    use crate::search::Ending;
     use crate::search::sampler::testing::{choice, float, nsga2, records, space, when};
 
     fn ended(ending: Ending, number: usize) -> Record {
@@ -118,7 +125,7 @@ mod tests {
     }
 
     fn numbers(past: &[Record], population: usize) -> Vec<f64> {
-        parents(past, population)
+        parents(past, FailedTrials::Ignore, population)
             .iter()
             .map(|(point, _)| point.get(0).unwrap().as_f64())
             .collect()
@@ -147,11 +154,17 @@ mod tests {
             ended(Ending::Done(vec![1.0]), 4),
         ];
         assert_eq!(numbers(&past, 2), [1.0, 4.0]);
+        // Where they count, trials 1 and 2 are a generation, and 3 and 4.
+        let of_two = |past| parents(past, FailedTrials::Worst, 2).len();
+        assert_eq!([of_two(&past[..3]), of_two(&past)], [1, 2]);
     }
 
     #[test]
     fn a_child_has_what_exists_at_it_and_nothing_else() {
-        let space = space([choice(2), float(0.0, 1.0), float(0.0, 1.0)]);
+        // Of those that always exist, children get a new combination without a mutation.
+        let always = [float(0.0, 1.0), float(0.0, 1.0), float(0.0, 1.0)];
+        let first = [choice(2), float(0.0, 1.0), float(0.0, 1.0)];
+        let space = space(first.into_iter().chain(always));
         let space = when(when(space, 1, 0, &[0]), 2, 0, &[1]);
         let past = records(&nsga2(1, 4), &space, 40, 2, |point| {
             vec![point.get(0).unwrap().as_f64()]
@@ -162,6 +175,7 @@ mod tests {
             assert_eq!(record.point.get(2).is_some(), choice == Some(1));
         }
         let zeros = past[20..].iter().filter(|r| r.point.choice(0) == Some(0));
-        assert!(zeros.count() > 14, "the better choice spreads");
+        let zeros = zeros.count();
+        assert!(zeros > 14, "the better choice spreads: {zeros}");
     }
 }

@@ -16,6 +16,7 @@ pub(super) fn draw(space: &Space, rng: &mut ChaCha8Rng) -> Point {
 
 #[cfg(test)]
 mod tests {
+    use crate::search::sampler::Proposed;
     use crate::search::sampler::testing::{choice, float, random, space, when};
 
     #[test]
@@ -23,7 +24,9 @@ mod tests {
         let space = space([float(0.0, 1.0)]);
         let at = |seed, study, number| {
             let sampler = random(seed);
-            sampler.propose(&space, study, &[], number).unwrap()
+            sampler
+                .propose(&space, study, &[], &Proposed::default(), number)
+                .unwrap()
         };
         assert_eq!(at(1, 2, 3), at(1, 2, 3));
         for other in [at(0, 2, 3), at(1, 3, 2), at(1, 2, 4)] {
@@ -41,14 +44,14 @@ mod tests {
             0,
             &[1],
         );
-        let mut inactive = 0;
+        let (mut inactive, before) = (0, Proposed::default());
         for number in 0..40 {
-            let point = sampler.propose(&with, 0, &[], number).unwrap();
+            let point = sampler.propose(&with, 0, &[], &before, number).unwrap();
             assert_eq!(point.values.len(), 3);
             assert_eq!(point.get(1).is_some(), point.choice(0) == Some(1));
             if point.choice(0) == Some(0) {
                 inactive += 1;
-                let same = sampler.propose(&without, 0, &[], number).unwrap();
+                let same = sampler.propose(&without, 0, &[], &before, number).unwrap();
                 assert_eq!(point.get(2), same.get(1));
             }
         }

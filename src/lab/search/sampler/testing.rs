@@ -2,11 +2,11 @@
 
 use crate::base::Seed;
 use crate::plan::search::{
-    Condition, Domain, NoSettings, Nsga2Section, Parameter, Point, SamplerSpec, Space,
+    Condition, Domain, FailedTrials, NoSettings, Nsga2Section, Parameter, Point, SamplerSpec, Space,
 };
 use crate::search::{Ending, Record};
 
-use super::Sampler;
+use super::{Proposed, Sampler};
 
 pub(super) fn random(seed: u64) -> Sampler {
     of(SamplerSpec::Random(NoSettings {}), seed)
@@ -17,8 +17,11 @@ pub(super) fn nsga2(seed: u64, population: usize) -> Sampler {
 }
 
 pub(super) fn of(kind: SamplerSpec, seed: u64) -> Sampler {
-    let seed = Seed(seed);
-    Sampler { kind, seed }
+    Sampler {
+        kind,
+        seed: Seed(seed),
+        failed: FailedTrials::Worst,
+    }
 }
 
 pub(super) fn float(low: f64, high: f64) -> Domain {
@@ -97,7 +100,7 @@ pub(super) fn when(mut space: Space, index: usize, parameter: usize, choices: &[
     space
 }
 
-/// Runs a search with a lag: trial `i` is proposed from trials `0 … i − lag − 1`.
+/// Runs a search with a lag: trial `i` is proposed from trials `0 … i − lag − 1`, each of which has values.
 pub(super) fn records(
     sampler: &Sampler,
     space: &Space,
@@ -105,13 +108,27 @@ pub(super) fn records(
     lag: usize,
     objectives: impl Fn(&Point) -> Vec<f64>,
 ) -> Vec<Record> {
+    let ending = |point: &Point| Ending::Done(objectives(point));
+    searched(sampler, space, trials, lag, ending)
+}
+
+/// Runs a search whose trials end as `ending` says.
+pub(super) fn searched(
+    sampler: &Sampler,
+    space: &Space,
+    trials: usize,
+    lag: usize,
+    ending: impl Fn(&Point) -> Ending,
+) -> Vec<Record> {
     let mut past: Vec<Record> = Vec::new();
+    let mut before = Proposed::default();
     for number in 0..trials {
         let known = &past[..number.saturating_sub(lag)];
-        let Some(point) = sampler.propose(space, 0, known, number) else {
+        let Some(point) = sampler.propose(space, 0, known, &before, number) else {
             break;
         };
-        let ending = Ending::Done(objectives(&point));
+        before.add(&point);
+        let ending = ending(&point);
         past.push(Record {
             number,
             point,

@@ -46,10 +46,7 @@ impl Line {
 
 /// Returns the number of values of the domain; `None` if it is continuous.
 pub(super) fn levels(domain: &Domain) -> Option<usize> {
-    match domain {
-        Domain::Float { low, high, .. } if low >= high => Some(1),
-        _ => Some(usize::try_from(domain.count()?).unwrap_or(usize::MAX)),
-    }
+    Some(usize::try_from(domain.count()?).unwrap_or(usize::MAX))
 }
 
 /// Returns value number `index` of the domain, from 0; for a continuous domain the lower end.

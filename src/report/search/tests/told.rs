@@ -1,6 +1,8 @@
 //! What a search's page says of cores, speed-up and optimism, and its answer where nothing has a value.
 
 use super::*;
+use crate::plan::search::TrialInfo;
+use crate::report::view::View;
 use crate::results::{RunRow, timings};
 
 #[test]
@@ -148,6 +150,72 @@ fn a_search_of_which_nothing_ended_with_a_value_says_so() {
         ended(TWO, Status::Pruned),
         ["Nothing was measured: 40 pruned (of a test)."]
     );
+}
+
+#[test]
+fn a_trial_that_is_done_without_a_value_is_counted_as_what_it_is() {
+    let mut set = searched(Shape {
+        is_pruned: false,
+        ..ONE
+    });
+    let mut trials = set
+        .plan
+        .cells
+        .iter_mut()
+        .filter_map(|cell| cell.trial.as_mut());
+    trials.next().expect("a trial").values = vec![None];
+    let answer = &Report::of(&set).answer.sentences[0];
+    let words = "of 20 trials, of which 18 ran to their end, 1 without a value: ";
+    assert!(answer.contains(words), "{answer}");
+    let points = crate::report::search::sections(&View::of(&set))[0]
+        .points
+        .clone();
+    assert_eq!(
+        points[0],
+        "20 trials: 17 done, 1 done without a value, 2 diverged"
+    );
+}
+
+#[test]
+fn no_sentence_and_no_table_names_one_configuration_twice() {
+    let mut set = searched(ONE);
+    let mut sentence = Report::of(&set).answer.sentences[0].clone();
+    let named = |sentence: &str| -> Vec<usize> {
+        let parts = sentence.split("(trial ").skip(1);
+        let number = |part: &str| part.split(':').next()?.parse().ok();
+        parts.filter_map(number).collect()
+    };
+    let [best, next] = named(&sentence)[..] else {
+        panic!("{sentence}");
+    };
+    let trials = |set: &mut ResultSet| -> Vec<TrialInfo> {
+        let trials = set.plan.cells.iter().filter_map(|cell| cell.trial.clone());
+        trials.collect()
+    };
+    let of = |trials: &[TrialInfo], number: usize| {
+        let mut trials = trials.iter().filter(|trial| trial.role.is_trial());
+        trials
+            .find(|trial| trial.number == number)
+            .expect("a trial")
+            .point
+            .clone()
+    };
+    let point = of(&trials(&mut set), best);
+    for cell in &mut set.plan.cells {
+        if let Some(trial) = cell.trial.as_mut().filter(|trial| trial.number == next) {
+            trial.point = point.clone();
+        }
+    }
+    sentence = Report::of(&set).answer.sentences[0].clone();
+    let [again, other] = named(&sentence)[..] else {
+        panic!("{sentence}");
+    };
+    assert_eq!(again, best);
+    assert_ne!(of(&trials(&mut set), other), point, "{sentence}");
+    let decision = &Report::of(&set).answer.tables[0];
+    let rows = decision.rows.iter();
+    let numbers: Vec<String> = rows.map(|row| row.fields[0].text.clone()).collect();
+    assert!(!numbers.contains(&next.to_string()), "{numbers:?}");
 }
 
 #[test]

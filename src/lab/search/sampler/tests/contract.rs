@@ -1,10 +1,14 @@
 //! Properties that every sampler must have.
 
+use std::cell::Cell;
+
 use crate::plan::search::{
-    Domain, NoSettings, Nsga2Section, SamplerSpec, Space, TpeSection, Value,
+    Domain, FailedTrials, NoSettings, Nsga2Section, SamplerSpec, Space, TpeSection, Value,
 };
+use crate::search::sampler::Proposed;
 use crate::search::sampler::testing::{
-    choice, float, float_step, int, int_log, log_float, of, random, records, space, when,
+    choice, float, float_step, int, int_log, log_float, nsga2, of, random, records, searched,
+    space, when,
 };
 use crate::search::{Ending, Record};
 
@@ -58,25 +62,15 @@ fn space_of(kind: &SamplerSpec) -> Space {
 /// A search of 40 trials with a lag of 3, in which some trials are pruned and some fail.
 fn search(kind: &SamplerSpec, seed: u64) -> Vec<Record> {
     let space = space_of(kind);
-    let sampler = of(kind.clone(), seed);
-    let mut past: Vec<Record> = Vec::new();
-    for number in 0..40_usize {
-        let known = &past[..number.saturating_sub(3)];
-        let point = sampler.propose(&space, 0, known, number).expect("a point");
+    let number = Cell::new(0_usize);
+    searched(&of(kind.clone(), seed), &space, 40, 3, |point| {
         let value = point.get(5).unwrap().as_f64() + point.get(8).map_or(1.0, Value::as_f64);
-        let ending = match number % 5 {
-            3 => Ending::Pruned,
-            4 if number % 2 == 0 => Ending::Failed,
+        match number.replace(number.get() + 1) {
+            number if number % 5 == 3 => Ending::Pruned,
+            number if number % 10 == 4 => Ending::Failed,
             _ => Ending::Done(vec![value]),
-        };
-        past.push(Record {
-            number,
-            point,
-            ending,
-            curve: vec![(0, value)],
-        });
-    }
-    past
+        }
+    })
 }
 
 fn is_in(domain: &Domain, value: Value) -> bool {
@@ -130,7 +124,8 @@ fn a_point_follows_from_seed_study_known_trials_and_number() {
         let space = space_of(&kind);
         // Proposing the same trial again, alone and with a new sampler, gives the same point.
         let asked = |seed: u64, study, known: &[Record], number| {
-            of(kind.clone(), seed).propose(&space, study, known, number)
+            let before = &Proposed::default();
+            of(kind.clone(), seed).propose(&space, study, known, before, number)
         };
         let own = Some(past[30].point.clone());
         assert_eq!(asked(1, 0, &past[..27], 30), own, "{kind:?}");
@@ -143,16 +138,47 @@ fn a_point_follows_from_seed_study_known_trials_and_number() {
 }
 
 #[test]
-fn only_a_grid_has_an_end() {
+fn every_point_of_a_finite_space_is_proposed_once_and_then_no_other() {
+    let space = space([
+        choice(2),
+        int(1, 3, 1),
+        float_step(0.5, 2.0, 0.5),
+        float(7.0, 7.0),
+    ]);
+    let space = when(space, 1, 0, &[1]);
+    assert_eq!(space.size(), Some((1 + 3) * 4));
     for kind in KINDS {
-        let sampler = of(kind.clone(), 1);
-        let space = stepped();
-        let limit = sampler.limit(&space);
-        assert_eq!(limit.is_some(), kind.is_grid());
-        if let Some(limit) = limit {
-            assert!(sampler.propose(&space, 0, &[], limit - 1).is_some());
-            assert!(sampler.propose(&space, 0, &[], limit).is_none());
+        for seed in 0..5 {
+            // The same point is the best, so that what learns proposes it again and again.
+            let found = records(&of(kind.clone(), seed), &space, 40, 3, |point| {
+                vec![point.get(2).unwrap().as_f64()]
+            });
+            assert_eq!(found.len(), 16, "{kind:?}, seed {seed}");
+            assert_all_differ(&found);
         }
+    }
+}
+
+#[test]
+fn no_point_of_a_space_without_end_is_proposed_twice() {
+    let few = space([float(0.0, 1.0), choice(2)]);
+    let found = records(&nsga2(1, 4), &few, 200, 3, |point| {
+        vec![point.get(0).unwrap().as_f64()]
+    });
+    assert_eq!(found.len(), 200);
+    assert_all_differ(&found);
+    // Six digits of it have eleven values.
+    let narrow = space([float(1.0, 1.0001)]);
+    let found = records(&random(1), &narrow, 40, 3, |_| vec![0.0]);
+    assert_eq!(found.len(), 11);
+    assert_all_differ(&found);
+}
+
+fn assert_all_differ(found: &[Record]) {
+    for (index, record) in found.iter().enumerate() {
+        let mut others = found[index + 1..].iter();
+        let same = others.find(|other| other.point == record.point);
+        assert!(same.is_none(), "{same:?}");
     }
 }
 
@@ -169,13 +195,15 @@ fn what_learns_learns_from_what_it_may_know_only() {
             records.iter().filter(near).count()
         };
         assert!(near(&found[40..]) > 8, "{kind:?}: {}", near(&found[40..]));
-        // Only failures: nothing can be learnt.
+        // Only failures, which are ignored: nothing can be learnt.
         let mut failed = found.clone();
         for record in &mut failed {
             record.ending = Ending::Failed;
         }
-        let sampler = of(kind.clone(), 1);
-        let blind = sampler.propose(&space, 0, &failed, 60);
-        assert_eq!(blind, random(1).propose(&space, 0, &[], 60));
+        let mut sampler = of(kind.clone(), 1);
+        sampler.failed = FailedTrials::Ignore;
+        let before = Proposed::default();
+        let blind = sampler.propose(&space, 0, &failed, &before, 60);
+        assert_eq!(blind, random(1).propose(&space, 0, &[], &before, 60));
     }
 }

@@ -2,3 +2,4 @@
 
 mod acceptance;
 mod contract;
+mod failures;

@@ -9,7 +9,7 @@ mod split;
 
 use rand_chacha::ChaCha8Rng;
 
-use crate::plan::search::{Domain, Point, Space, TpeSection, Value};
+use crate::plan::search::{Domain, FailedTrials, Point, Space, TpeSection, Value};
 use crate::search::Record;
 
 use super::{decide, random, unit};
@@ -24,24 +24,25 @@ const BAD_AT_MOST: usize = 1000;
 
 /// Proposes points that are likely among the good trials and unlikely among the others.
 ///
-/// Of the trials that ended with a value or were pruned, the best `min(⌈n / 10⌉, 25)` are good ([`split()`]). The densities
+/// Of `n` trials the best `min(⌈n / 10⌉, 25)` are good, and failed ones never ([`split()`]). The densities
 /// `l` of the good and `g` of the other trials are mixtures with one kernel per trial and a flat one ([`Mixture`]), joint
 /// over all parameters with the same condition; those of a conditional parameter are fitted to the trials that have it. Of
-/// `candidates` points drawn from `l`, the one with the largest `l / g` is proposed. Until `startup_trials` trials are
-/// known, points are drawn at random.
+/// `candidates` points drawn from `l`, the one with the largest `l / g` is proposed, times the share of the trials near it
+/// that did not fail, by densities as well. Until `startup_trials` trials are known, points are drawn at random.
 ///
 /// # Source
 /// Bergstra et al. 2011, *Algorithms for Hyper-Parameter Optimization*, §4; Watanabe 2023, *Tree-Structured Parzen
-/// Estimator*. Equals Optuna 5's `TPESampler` (`multivariate`) with three differences: parameters under one condition are
-/// estimated jointly, not separately; with several objectives the last front is thinned by crowding, not by hypervolume; and
-/// [`BAD_AT_MOST`].
+/// Estimator*; Watanabe & Hutter 2023, *c-TPE*, for failures. With [`FailedTrials::Ignore`] it equals Optuna 5's `TPESampler` (`multivariate`) with three differences:
+/// parameters under one condition are estimated jointly, not separately; with several objectives the last front is thinned by
+/// crowding, not by hypervolume; and [`BAD_AT_MOST`].
 pub(super) fn point(
     settings: &TpeSection,
     space: &Space,
     past: &[Record],
+    failed: FailedTrials,
     rng: &mut ChaCha8Rng,
 ) -> Point {
-    let split = split(past);
+    let split = split(past, failed);
     if split.count() < settings.startup_trials.max(1) {
         return random::draw(space, rng);
     }
@@ -83,8 +84,18 @@ fn draw_group(
     let bad = Mixture::of_bad(&domains, &rows(&split.bad));
     let drawn = (0..candidates.max(1)).map(|_| good.draw(&domains, rng));
     let candidates: Vec<Vec<Value>> = drawn.collect();
-    let of_good = good.densities(&domains, &candidates);
+    let mut of_good = good.densities(&domains, &candidates);
     let of_bad = bad.densities(&domains, &candidates);
+    let (failed, others) = split.by_failure();
+    let [failed, others] = [failed, others].map(|records| rows(&records));
+    if !failed.is_empty() {
+        let densities = |rows| Mixture::of_good(&domains, rows).densities(&domains, &candidates);
+        let near = densities(&failed).into_iter().zip(densities(&others));
+        for (density, (of_failed, of_others)) in of_good.iter_mut().zip(near) {
+            let near_others = of_others * others.len() as f64;
+            *density *= near_others / (near_others + of_failed * failed.len() as f64);
+        }
+    }
     let mut best = 0;
     for i in 1..candidates.len() {
         if of_good[i] * of_bad[best] > of_good[best] * of_bad[i] {

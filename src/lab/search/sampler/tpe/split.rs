@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::plan::search::FailedTrials;
 use crate::search::sampler::front;
 use crate::search::{Ending, Record};
 
@@ -12,35 +13,39 @@ pub(super) struct Split<'a> {
     pub(super) bad: Vec<&'a Record>,
 }
 
-impl Split<'_> {
+impl<'a> Split<'a> {
     pub(super) fn count(&self) -> usize {
         self.good.len() + self.bad.len()
+    }
+
+    /// The trials that failed, and the others.
+    pub(super) fn by_failure(&self) -> (Vec<&'a Record>, Vec<&'a Record>) {
+        let all = self.good.iter().chain(&self.bad).copied();
+        all.partition(|record| record.ending == Ending::Failed)
     }
 }
 
 /// Splits the trials that samplers learn from into the best `min(⌈n / 10⌉, 25)` and the others.
 ///
 /// Done trials rank first: by value; with several objectives by front, and within the front that does not fit the least
-/// crowded. Then pruned trials: those with a later last step first, then by their last value. Failed trials and NaN values
-/// are left out.
-pub(super) fn split(past: &[Record]) -> Split<'_> {
+/// crowded. Then pruned trials: those with a later last step first, then by their last value. Failed trials and those with a
+/// NaN are never good; `failed` says whether they count at all.
+pub(super) fn split(past: &[Record], failed: FailedTrials) -> Split<'_> {
     let mut done: Vec<(usize, &[f64])> = Vec::new();
     let mut pruned: Vec<(usize, (i128, f64))> = Vec::new();
+    let mut is_good = vec![None; past.len()];
     for (index, record) in past.iter().enumerate() {
         match &record.ending {
             Ending::Done(values) if !values.iter().any(|value| value.is_nan()) => {
                 done.push((index, values));
             }
             Ending::Pruned => pruned.push((index, progress(record))),
+            Ending::Done(_) | Ending::Failed if failed == FailedTrials::Ignore => continue,
             Ending::Done(_) | Ending::Failed => {}
         }
-    }
-    let mut is_good = vec![None; past.len()];
-    let known = done.iter().map(|(index, _)| *index);
-    for index in known.chain(pruned.iter().map(|(index, _)| *index)) {
         is_good[index] = Some(false);
     }
-    let count = (done.len() + pruned.len()).div_ceil(10).min(25);
+    let count = is_good.iter().flatten().count().div_ceil(10).min(25);
     let of_done = count.min(done.len());
     for index in best_done(&mut done, of_done) {
         is_good[index] = Some(true);
@@ -111,7 +116,7 @@ mod tests {
             let past: Vec<Record> = (0..count)
                 .map(|number| record(number, Ending::Done(vec![-(number as f64)]), &[]))
                 .collect();
-            let split = split(&past);
+            let split = split(&past, FailedTrials::Worst);
             assert_eq!(
                 numbers(&split.good),
                 (count - good..count).collect::<Vec<_>>()
@@ -136,10 +141,15 @@ mod tests {
             past.push(record(number, Ending::Pruned, &[]));
         }
         // 38 count: 4 are good. The order is 5 (done), 4, 0, 3 (step 1), 1 (step 0), 2, 8, … (no report).
-        let found = split(&past);
+        let found = split(&past, FailedTrials::Ignore);
         assert_eq!(numbers(&found.good), [0, 3, 4, 5]);
         assert_eq!(found.count(), 38);
         assert_eq!(numbers(&found.bad)[..3], [1, 2, 8]);
+        let found = split(&past, FailedTrials::Worst);
+        assert_eq!(numbers(&found.good), [0, 3, 4, 5]);
+        assert_eq!(numbers(&found.bad)[..5], [1, 2, 6, 7, 8]);
+        let failed = split(&past[6..8], FailedTrials::Worst);
+        assert!(failed.good.is_empty() && failed.count() == 2);
     }
 
     #[test]
@@ -151,6 +161,6 @@ mod tests {
                 record(number, Ending::Done(values), &[])
             })
             .collect();
-        assert_eq!(numbers(&split(&past).good), [1, 2]);
+        assert_eq!(numbers(&split(&past, FailedTrials::Worst).good), [1, 2]);
     }
 }

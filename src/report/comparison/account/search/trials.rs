@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
 use crate::report::plot::{Point, PointPlot, SERIES, Series};
-use crate::report::search::{BestSoFar, Ending, Search, Study, Sum};
+use crate::report::search::{BestSoFar, Search, Study, Sum};
 use crate::report::sections::plots::PlotContext;
 use crate::report::table::{Column, Entry, Row, Table};
 
@@ -77,6 +77,7 @@ fn row_of(words: Words, side: &str, search: &Search<'_, '_>, study: &Study<'_, '
         "" => "–",
         name => name,
     };
+    let done = study.run_to_end();
     let share = sum.pruned as f64 / sum.trials.max(1) as f64;
     let first = search.first();
     let curve = BestSoFar::over_time(search, study, first);
@@ -93,9 +94,9 @@ fn row_of(words: Words, side: &str, search: &Search<'_, '_>, study: &Study<'_, '
             Entry::text(side),
             Entry::text(study_name),
             count(words, sum.trials),
-            count(words, study.ended(Ending::Done).count()),
+            count(words, done),
             count(words, sum.pruned),
-            count(words, study.ended(Ending::Failed).count()),
+            count(words, sum.trials - done - sum.pruned),
             Entry::value(share * 100.0, words.percent(share)),
             count(words, sum.trained),
             count(words, sum.left),
