@@ -174,10 +174,10 @@ fn fixed_point(bencher: Bencher, id: &str) {
             Pass::recording(&device)
         };
         let source = model.embed(&mut pass, &x).expect("a source");
-        let start = model.rest(&device, batch).expect("a start");
-        let free = model.relax(&mut pass, &source, &start).expect("a state");
+        let start = model.zero_state(&device, batch).expect("a start");
+        let free = model.solve(&mut pass, &source, &start).expect("a state");
         if is_nudged {
-            let nudged = model.relax_nudged(&mut pass, &source, &free.state, &labels, 0.0955);
+            let nudged = model.solve_nudged(&mut pass, &source, &free.state, &labels, 0.0955);
             return nudged.expect("a state").iterations;
         }
         let logits = model.classify(&mut pass, &free.state).expect("logits");

@@ -100,7 +100,7 @@ impl Side {
         interrupted: &AtomicBool,
         tell: &mut dyn FnMut(SideMessage),
     ) -> Result<Ended, AbError> {
-        self.process.tell(&SideRequest::Run(name.clone()));
+        self.process.send(&SideRequest::Run(name.clone()));
         let mut is_stopping = false;
         loop {
             match self.next()? {
@@ -114,7 +114,7 @@ impl Side {
                 None => {}
             }
             if !is_stopping && interrupted.load(Ordering::SeqCst) {
-                self.process.tell(&SideRequest::Stop);
+                self.process.send(&SideRequest::Stop);
                 is_stopping = true;
             }
         }
@@ -125,7 +125,7 @@ impl Side {
     /// # Errors
     /// The side has ended without its last message.
     pub fn finish(mut self) -> Result<(), AbError> {
-        self.process.tell(&SideRequest::Finish);
+        self.process.send(&SideRequest::Finish);
         while self.next()? != Some(SideMessage::Bye) {}
         Ok(())
     }
@@ -201,7 +201,7 @@ impl Process {
     }
 
     /// Sends a message. If the side has ended, the next read reports it.
-    fn tell(&mut self, turn: &SideRequest) {
+    fn send(&mut self, turn: &SideRequest) {
         if let Some(stdin) = &mut self.stdin {
             let _ = write_line(stdin, turn);
         }

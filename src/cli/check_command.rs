@@ -122,7 +122,7 @@ fn run(spec: &CellSpec, seed: u64, seen: &mut Seen) -> std::io::Result<(RunOutco
             Event::Warning { message } => seen.warnings.push(message),
             _ => {}
         }
-        Verdict::GoOn
+        Verdict::Continue
     });
     let runs = std::fs::read_dir(folder.path().join("files"))
         .into_iter()

@@ -105,8 +105,8 @@ fn finding_text(finding: &Finding) -> String {
             let (seeds, p) = (count(quality.pairs, "seed"), p_text(quality.p));
             format!("worse: {} over {seeds}{p}", medians_text(quality))
         }
-        Finding::OtherFact(facts) => format!("changed: {}", facts_text(facts)),
-        Finding::OtherStatus {
+        Finding::FactsChanged(facts) => format!("changed: {}", facts_text(facts)),
+        Finding::StatusChanged {
             seed,
             before,
             after,
@@ -120,11 +120,11 @@ fn finding_text(finding: &Finding) -> String {
         }
         Finding::Added => "added".to_owned(),
         Finding::Removed => "removed".to_owned(),
-        Finding::TimeNotTold(verdict) => {
+        Finding::TimeUndecided(verdict) => {
             let (word, why) = verdict_words(verdict, None);
             format!("time per sample: {word}, {}", why.join("; "))
         }
-        Finding::QualityNotTold(quality) => {
+        Finding::QualityUndecided(quality) => {
             let seeds = count(quality.pairs, "seed");
             let needed = match quality.verdict {
                 QualityVerdict::TooFewSeeds(needed) => {

@@ -122,7 +122,7 @@ fn missing(
         // The store is read a second time because the recorder owns the first.
         let store = Store::read(&plan.results_folder).map_err(mistake)?;
         let replay = Replay::of(plan, search, &store, conditions, &mut |event| {
-            recorder.see(event)
+            recorder.handle(event)
         });
         let replay = replay.map_err(record_problem)?;
         for name in replay.missing {

@@ -15,7 +15,7 @@ use crate::manifest;
 use crate::plan::{CellSpec, Feasibility, Plan, PlannedCell};
 use crate::progress::{Detail, Ending, Progress};
 use crate::record::Recorder;
-use crate::results::environment::{self, TreeLook, env_id, missing_counters};
+use crate::results::environment::{self, GitStatus, env_id, missing_counters};
 use crate::results::store::{Store, journal_path};
 use crate::results::{ResultSet, Session, from_here};
 
@@ -33,7 +33,7 @@ use super::{Outcome, Problem, exit_code, shard};
 
 pub(super) fn run(arguments: &RunArguments) -> Outcome {
     let began = Instant::now();
-    let tree = TreeLook::begin(folder_or_here(arguments.manifest.parent()));
+    let tree = GitStatus::begin(folder_or_here(arguments.manifest.parent()));
     let known = Fingerprints::beside(&arguments.manifest);
     let plan = || -> Result<Plan, Problem> {
         let manifest = manifest::load(&arguments.manifest, &arguments.set)?;
@@ -130,7 +130,7 @@ impl Invocation<'_> {
     }
 
     /// Does the runs. `tree` is git's scan of the working tree, if it is still running.
-    fn run(&self, tree: Option<TreeLook>) -> Outcome {
+    fn run(&self, tree: Option<GitStatus>) -> Outcome {
         let session = Session::begin();
         let (arguments, setup, cells) = (self.arguments, &self.setup, self.setup.cells);
         let says_more = arguments.detail() > Detail::Quiet;
@@ -179,8 +179,8 @@ impl Invocation<'_> {
         let mut sink = |event: RunEvent<'_>| {
             kept += usize::from(matches!(event, RunEvent::Kept { .. }));
             // Store the run first, so that runs shown as done are on disk.
-            let stored = recorder.see(&event);
-            progress.see(&event);
+            let stored = recorder.handle(&event);
+            progress.handle(&event);
             stored
         };
         let options = self.setup.options(self.arguments.max_failures());

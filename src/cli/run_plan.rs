@@ -75,7 +75,7 @@ pub(super) fn refuse_namesakes(plan: &Plan) -> Result<(), Problem> {
 /// Prints what is held out if the manifest does not say, and a warning if nothing is.
 pub(super) fn say_held_out(plan: &Plan, detail: Detail) {
     for held_out in &plan.held_out {
-        if held_out.is_nothing {
+        if held_out.evaluates_on_training_data {
             eprintln!("warning: {held_out}");
         } else if detail > Detail::Quiet {
             eprintln!("note: {held_out}");

@@ -52,7 +52,7 @@ pub(super) fn worker() -> Outcome {
                 locked(&events).write(&event);
                 match event {
                     Event::Epoch(_) if verdicts => wait(&replies),
-                    _ => Reply::GoOn,
+                    _ => Reply::Continue,
                 }
             };
             if order.cell.program.is_some() {
@@ -208,7 +208,7 @@ mod tests {
         pass_on(&b"\"go-on\"\n\"stop\"\nhm\n\"stop\"\n"[..], &sender);
         drop(sender);
         let replies: Vec<Reply> = replies.iter().collect();
-        assert_eq!(replies, [Reply::GoOn, Reply::Stop]);
+        assert_eq!(replies, [Reply::Continue, Reply::Stop]);
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub fn everything(plan: &Plan) -> Result<Store, StoreError> {
         for entry in Entries::of(&journal.path)? {
             let mut run = entry?.run;
             run.take_steps();
-            store.see(run);
+            store.add_to_index(run);
         }
     }
     Ok(store)

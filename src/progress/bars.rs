@@ -56,7 +56,7 @@ impl Bars {
     /// Shows what a worker says of its run; returns the fraction of its steps that is done.
     pub(super) fn hear(&mut self, id: RunId, event: &Event) -> Option<f64> {
         let (bar, state) = self.running.get_mut(&id)?;
-        state.see(event);
+        state.handle(event);
         bar.set_message(state.text());
         Some(state.share())
     }

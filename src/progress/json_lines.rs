@@ -109,7 +109,7 @@ impl<W: Write> JsonLines<W> {
         }
     }
 
-    pub(super) fn see(&mut self, event: &RunEvent<'_>) {
+    pub(super) fn handle(&mut self, event: &RunEvent<'_>) {
         match event {
             RunEvent::Start { runs, slots } => self.write(&Line::Start {
                 runs: *runs,
@@ -204,8 +204,8 @@ mod tests {
     fn the_first_line_is_the_version_and_writing_stops_when_the_reader_closes() {
         let mut pipe = Closing::default();
         let mut lines = JsonLines::new(&mut pipe);
-        lines.see(&RunEvent::Start { runs: 1, slots: 1 });
-        lines.see(&RunEvent::End { left: 0 });
+        lines.handle(&RunEvent::Start { runs: 1, slots: 1 });
+        lines.handle(&RunEvent::End { left: 0 });
         let text = String::from_utf8(pipe.written).expect("UTF-8");
         let begins = format!("{{\"event\":\"hello\",\"events\":{EVENTS_VERSION},");
         assert!(text.starts_with(&begins), "{text}");

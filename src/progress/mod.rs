@@ -69,17 +69,17 @@ impl Progress {
     }
 
     /// Displays an event.
-    pub fn see(&mut self, event: &RunEvent<'_>) {
-        self.people.see(event);
+    pub fn handle(&mut self, event: &RunEvent<'_>) {
+        self.people.handle(event);
         if let Some(lines) = &mut self.programs {
-            lines.see(event);
+            lines.handle(event);
         }
     }
 
     /// Displays that there is nothing to run.
     pub fn see_nothing_to_do(&mut self, slots: usize) {
-        self.see(&RunEvent::Start { runs: 0, slots });
-        self.see(&RunEvent::End { left: 0 });
+        self.handle(&RunEvent::Start { runs: 0, slots });
+        self.handle(&RunEvent::End { left: 0 });
     }
 
     /// Displays the summary.

@@ -41,7 +41,7 @@ impl People {
         }
     }
 
-    pub(super) fn see(&mut self, event: &RunEvent<'_>) {
+    pub(super) fn handle(&mut self, event: &RunEvent<'_>) {
         if let Some(line) = self.details.line(event, &self.names) {
             self.say(&fitted(&line, 8));
         }

@@ -19,7 +19,7 @@ pub struct RunState {
 
 impl RunState {
     /// Updates the state from an event.
-    pub fn see(&mut self, event: &Event) {
+    pub fn handle(&mut self, event: &Event) {
         match event {
             Event::Started {
                 epochs,
@@ -81,12 +81,12 @@ mod tests {
     fn a_run_is_where_its_last_event_was() {
         let mut state = RunState::default();
         assert_eq!((state.text().as_str(), state.share()), ("starts", 0.0));
-        state.see(&Event::Started {
+        state.handle(&Event::Started {
             parameters: 1,
             epochs: 2,
             steps_per_epoch: 10,
         });
-        state.see(&Event::Progress {
+        state.handle(&Event::Progress {
             epoch: 1,
             step: 5,
             loss: Some(0.25),

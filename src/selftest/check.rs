@@ -92,7 +92,7 @@ fn missed(planted: &Planted, found: &[Violation]) -> Option<String> {
     }
     let belongs = |violation: &&Violation| match (&violation.finding, planted.kind) {
         (Finding::Slower { .. }, Kind::Slowdown) if violation.cell.is_none() => true,
-        (Finding::OtherFact(_), Kind::Loss) => is_here(violation),
+        (Finding::FactsChanged(_), Kind::Loss) => is_here(violation),
         _ => is_it(violation),
     };
     let other = found.iter().find(|violation| !belongs(violation))?;
@@ -104,7 +104,7 @@ fn missed(planted: &Planted, found: &[Violation]) -> Option<String> {
 mod tests {
     use super::*;
     use crate::compare::testing::{comparison, fact, key, pair, quality};
-    use crate::compare::{CellPair, Doubt, QualityVerdict};
+    use crate::compare::{CellPair, QualityVerdict, UnclearReason};
     use crate::results::Direction;
 
     fn check(kind: Option<Kind>, cells: Vec<CellPair>) -> Option<String> {
@@ -163,7 +163,7 @@ mod tests {
             ..worse(0)
         };
         assert_eq!(check(Some(Kind::Loss), vec![few_seeds]), missed);
-        let unclear = pair(0, Verdict::Unclear(Doubt::WideInterval), 1.1);
+        let unclear = pair(0, Verdict::Unclear(UnclearReason::WideInterval), 1.1);
         assert_eq!(check(Some(Kind::Slowdown), vec![unclear]), missed);
     }
 

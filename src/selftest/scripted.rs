@@ -144,7 +144,7 @@ impl Script<'_> {
             launcher = launcher.with(job.id, told, outcome);
         }
         let (mut source, never) = (Listed::new(self.jobs()), AtomicBool::new(false));
-        let mut sink = |event: RunEvent<'_>| recorder.see(&event);
+        let mut sink = |event: RunEvent<'_>| recorder.handle(&event);
         execute::run(&mut source, &launcher, &options, &never, &mut sink)?;
         recorder.finish()?;
         Ok(folder)

@@ -111,7 +111,7 @@ impl Lab {
             cores: 2,
             max_failures: None,
         };
-        let mut sink = |event: RunEvent<'_>| recorder.see(&event);
+        let mut sink = |event: RunEvent<'_>| recorder.handle(&event);
         let never = AtomicBool::new(false);
         execute::run(
             &mut Listed::new(jobs),

@@ -103,7 +103,7 @@ fn run(
     };
     let mut sink = |event: RunEvent<'_>| {
         see(&event);
-        recorder.see(&event)
+        recorder.handle(&event)
     };
     let never = AtomicBool::new(false);
     let ended = execute::run(

@@ -37,7 +37,7 @@ pub(super) fn compare(arguments: &CompareArguments) -> Outcome {
         }
         None => two(&before, &Source::working_tree(&before), &options),
     };
-    found.tell(arguments)
+    found.print_and_judge(arguments)
 }
 
 /// Where to write the files of a comparison.
@@ -176,7 +176,7 @@ fn baseline(side: &Side, place: usize, treatment: Option<&str>) -> Option<String
 }
 
 impl Found {
-    fn tell(&self, arguments: &CompareArguments) -> Outcome {
+    fn print_and_judge(&self, arguments: &CompareArguments) -> Outcome {
         self.print()?;
         for mistake in &self.mistakes {
             eprint!("{}", mistake.render_each(Failure::is_stderr_coloured()));

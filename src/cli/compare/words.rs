@@ -2,7 +2,7 @@
 
 use crate::base::text::{self, count};
 use crate::base::units::human;
-use crate::compare::{Obstacle, Ratio, Verdict};
+use crate::compare::{NotComparableReason, Ratio, Verdict};
 use crate::report::verdict_words;
 use crate::results::IntervalKind;
 
@@ -89,7 +89,7 @@ pub(super) fn verdict(
 }
 
 fn is_missing(verdict: &Verdict) -> bool {
-    let missing = Obstacle::NotMeasured(true, true);
+    let missing = NotComparableReason::NotMeasured(true, true);
     matches!(verdict, Verdict::NotComparable(why) if why[..] == [missing])
 }
 

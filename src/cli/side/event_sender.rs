@@ -27,7 +27,7 @@ impl<W: Write> EventSender<W> {
     }
 
     /// Sends a message. Errors are ignored: a parent that is gone has also closed stdin, which ends this process.
-    pub(super) fn tell(&mut self, what: &SideMessage) {
+    pub(super) fn send(&mut self, what: &SideMessage) {
         let _ = write_line(&mut self.out, what);
     }
 
@@ -36,7 +36,7 @@ impl<W: Write> EventSender<W> {
             RunEvent::RunStarted { .. } => self.state = RunState::default(),
             RunEvent::Worker { event, .. } => self.hear(event),
             RunEvent::RunEnded { job, outcome } => {
-                self.tell(&SideMessage::Ended(ended(job, outcome)));
+                self.send(&SideMessage::Ended(ended(job, outcome)));
             }
             _ => {}
         }
@@ -45,13 +45,13 @@ impl<W: Write> EventSender<W> {
     fn hear(&mut self, event: &Event) {
         if let Event::Warning { message } = event {
             let message = message.clone();
-            return self.tell(&SideMessage::Warning { message });
+            return self.send(&SideMessage::Warning { message });
         }
-        self.state.see(event);
+        self.state.handle(event);
         let is_too_soon = |last: Instant| last.elapsed() < PROGRESS_EVERY;
         if !self.last_progress.is_some_and(is_too_soon) {
             self.last_progress = Some(Instant::now());
-            self.tell(&SideMessage::Progress {
+            self.send(&SideMessage::Progress {
                 text: self.state.text(),
                 share: self.state.share(),
             });

@@ -95,10 +95,10 @@ fn take_turns(
     let launcher = setup.launcher(&store)?;
     let mut recorder = setup.recorder(store, previous, session);
     let (mut source, is_stopped) = RequestedRuns::listen(setup.cells, &runs);
-    event_sender.tell(&SideMessage::Hello(Box::new(hello(setup, runs))));
+    event_sender.send(&SideMessage::Hello(Box::new(hello(setup, runs))));
     let mut sink = |event: RunEvent<'_>| {
         // Stored first: a run that is reported as done is on disk.
-        recorder.see(&event)?;
+        recorder.handle(&event)?;
         event_sender.pass_on(&event);
         Ok(())
     };
@@ -106,7 +106,7 @@ fn take_turns(
     execute::run(&mut source, &launcher, &options, &is_stopped, &mut sink)
         .map_err(record_problem)?;
     recorder.finish().map_err(record_problem)?;
-    event_sender.tell(&SideMessage::Bye);
+    event_sender.send(&SideMessage::Bye);
     Ok(())
 }
 

@@ -27,7 +27,7 @@ struct Entry {
     digest: String,
     /// Facts read from the file, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    answers: BTreeMap<String, String>,
+    facts: BTreeMap<String, String>,
 }
 
 /// State of a file; another state means that the file was modified.
@@ -67,7 +67,7 @@ impl FingerprintCache {
     ///
     /// A file modified less than two seconds ago is not cached: it may change again within the resolution of its
     /// modification time.
-    pub(crate) fn file(&mut self, path: &Path) -> Result<String, DatasetError> {
+    pub(crate) fn file_digest(&mut self, path: &Path) -> Result<String, DatasetError> {
         let unreadable = |error| DatasetError::unreadable(path, &error);
         let state = State::of(path)?;
         let key = path.to_string_lossy();
@@ -85,7 +85,7 @@ impl FingerprintCache {
                 bytes: state.bytes,
                 modified_ns: state.modified_ns,
                 digest: digest.clone(),
-                answers: BTreeMap::new(),
+                facts: BTreeMap::new(),
             };
             self.files.insert(key.into_owned(), entry);
             self.changed = true;
@@ -93,32 +93,32 @@ impl FingerprintCache {
         Ok(digest)
     }
 
-    /// The result of `read`, cached under the name `question` for each state of the file, if its digest is cached too.
+    /// The result of `read`, cached under `name` for each state of the file, if its digest is cached too.
     /// Errors are not cached.
-    pub(crate) fn ask(
+    pub(crate) fn cached_fact(
         &mut self,
         path: &Path,
-        question: &str,
+        name: &str,
         read: impl FnOnce() -> Result<String, DatasetError>,
     ) -> Result<String, DatasetError> {
         let state = State::of(path)?;
         let key = path.to_string_lossy();
         let entry = self.files.get_mut(key.as_ref());
         let entry = entry.filter(|entry| state.is_of(entry));
-        let known = entry.as_ref().and_then(|entry| entry.answers.get(question));
-        if let Some(answer) = known {
-            return Ok(answer.clone());
+        let known = entry.as_ref().and_then(|entry| entry.facts.get(name));
+        if let Some(fact) = known {
+            return Ok(fact.clone());
         }
-        let answer = read()?;
+        let fact = read()?;
         if let Some(entry) = entry {
-            entry.answers.insert(question.to_owned(), answer.clone());
+            entry.facts.insert(name.to_owned(), fact.clone());
             self.changed = true;
         }
-        Ok(answer)
+        Ok(fact)
     }
 
     /// Digest of names and bytes of `files`, in the given order. Names are relative to the dataset.
-    pub(crate) fn files<'a>(
+    pub(crate) fn files_digest<'a>(
         &mut self,
         files: impl IntoIterator<Item = (&'a str, &'a Path)>,
     ) -> Result<String, DatasetError> {
@@ -126,7 +126,7 @@ impl FingerprintCache {
         for (name, path) in files {
             hasher.update(&(name.len() as u64).to_le_bytes());
             hasher.update(name.as_bytes());
-            hasher.update(self.file(path)?.as_bytes());
+            hasher.update(self.file_digest(path)?.as_bytes());
         }
         Ok(hasher.finalize().to_hex().to_string())
     }
@@ -159,15 +159,15 @@ mod tests {
                 .and_then(|file| file.set_modified(time))
                 .unwrap();
         };
-        let mut ask = |cache: &mut FingerprintCache, question: &str| {
-            cache.file(&path).unwrap();
-            cache.ask(&path, question, || {
+        let mut ask = |cache: &mut FingerprintCache, name: &str| {
+            cache.file_digest(&path).unwrap();
+            cache.cached_fact(&path, name, || {
                 asked += 1;
                 Ok(asked.to_string())
             })
         };
         write("one", 100);
-        let answers = ["rows", "rows", "image"].map(|question| ask(&mut cache, question).unwrap());
+        let answers = ["rows", "rows", "image"].map(|name| ask(&mut cache, name).unwrap());
         assert_eq!(answers, ["1", "1", "2"]);
         let text = serde_json::to_string(&cache).unwrap();
         let mut read: FingerprintCache = serde_json::from_str(&text).unwrap();
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(ask(&mut cache, "rows").unwrap(), "3");
         // Just written: it may change again with the same modification time.
         write("third", 0);
-        let answers = ["rows", "rows"].map(|question| ask(&mut cache, question).unwrap());
+        let answers = ["rows", "rows"].map(|name| ask(&mut cache, name).unwrap());
         assert_eq!(answers, ["4", "5"]);
     }
 }

@@ -34,7 +34,7 @@ impl Normalisation {
     }
 
     /// Whether there is no normalisation and there are no column names.
-    pub fn is_nothing(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }

@@ -66,7 +66,7 @@ impl TextSpec {
     pub(super) fn facts(&self, cache: &mut FingerprintCache) -> Result<DatasetFacts, DatasetError> {
         let files = self.files()?;
         let named = files.iter().map(|file| ("text", file.as_path()));
-        let fingerprint = cache.files(named)?;
+        let fingerprint = cache.files_digest(named)?;
         let parts = self.parts(&files)?;
         let sizes = [0, 1, 2].map(|part| self.windows(&parts.ids[part]));
         let (form, target) = self.forms(parts.vocabulary);

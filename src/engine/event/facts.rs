@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::measure::gpu::GpuTimes;
+pub use crate::measure::gpu::GpuUsage;
 
 /// A quality of the trained model, by name; its unit and direction are in the results' columns.
 pub type Metric = BTreeMap<String, Option<f64>>;
@@ -232,7 +232,7 @@ pub struct RunTimes {
     pub device_memory: Shared<DeviceMemoryTimes>,
     /// The GPU's counters.
     #[serde(default)]
-    pub gpu: Shared<GpuTimes>,
+    pub gpu: Shared<GpuUsage>,
     /// How the GPU computed every convolution, by size, as far as a library chose it: see [`Backend::convolutions`].
     ///
     /// [`Backend::convolutions`]: crate::device::Backend::convolutions

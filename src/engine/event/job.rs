@@ -48,8 +48,8 @@ pub struct Trial {
 /// The search's decision after an epoch of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// Go on.
-    GoOn,
+    /// Train on.
+    Continue,
     /// End it here.
     Prune(Pruned),
 }
@@ -58,7 +58,7 @@ impl Verdict {
     /// The reply to the worker.
     pub fn reply(&self) -> Reply {
         match self {
-            Self::GoOn => Reply::GoOn,
+            Self::Continue => Reply::Continue,
             Self::Prune(_) => Reply::Stop,
         }
     }

@@ -22,7 +22,7 @@ mod sample;
 mod status;
 
 pub use facts::{
-    DeviceMemoryTimes, EpochRow, FIRST_STEPS, GpuTimes, LoaderTimes, MemoryParts, Metric,
+    DeviceMemoryTimes, EpochRow, FIRST_STEPS, GpuUsage, LoaderTimes, MemoryParts, Metric,
     PhaseTimes, RunFacts, RunTimes, StepRow,
 };
 
@@ -185,8 +185,9 @@ pub struct Member {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// Go on.
-    GoOn,
+    /// Train on.
+    #[serde(rename = "go-on")]
+    Continue,
     /// End here; the facts are those of a run of this many epochs.
     Stop,
     /// End the program: SIGTERM, after `limits.grace` SIGKILL.

@@ -47,19 +47,19 @@ impl LossSpec {
     }
 
     /// The loss against the real paths of the training split; `None` if it is not a loss on paths.
-    pub fn against(&self, real: &PathBatch) -> Option<PathLoss> {
+    pub fn path_loss(&self, real: &PathBatch) -> Option<PathLoss> {
         let rbf = |statistic, spec: &SignatureSpec| SignatureLoss::rbf(statistic, spec.sigma, real);
         let signature = match self {
             Self::TStatistic(_) => SignatureLoss::t_statistic(real),
             Self::SignatureScoring(spec) => rbf(RbfStatistic::Scoring, spec),
             Self::TruncatedMmd(spec) => rbf(RbfStatistic::TruncatedMmd, spec),
             Self::SimplifiedScoring(spec) => rbf(RbfStatistic::SimplifiedScoring, spec),
-            _ => return self.kernel_against(real),
+            _ => return self.kernel_path_loss(real),
         };
         Some(PathLoss::Signature(Rc::new(signature)))
     }
 
-    fn kernel_against(&self, real: &PathBatch) -> Option<PathLoss> {
+    fn kernel_path_loss(&self, real: &PathBatch) -> Option<PathLoss> {
         let (statistic, sigma, order, cut, paths) = match *self {
             Self::KernelScoring(KernelScoringSpec {
                 sigma,

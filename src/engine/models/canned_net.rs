@@ -119,7 +119,7 @@ impl<D: Kernels> CannedNet<D> {
     /// `(B, T − 1)` from paths `x: (B, T, 2)`.
     pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         let layers = self.augment.each_ref().map(Linear::parameters);
-        let path = pass.within("augment1", |pass| pointwise_network(pass, x, &layers))?; // (B, T, 2 + augment)
+        let path = pass.scope("augment1", |pass| pointwise_network(pass, x, &layers))?; // (B, T, 2 + augment)
         let [weight, bias] = self.project.parameters();
         signature_projection(pass, &path, &weight, &bias, self.depth)
     }

@@ -56,7 +56,7 @@ impl Commands {
     pub(super) fn files(&self, folder: &Path, pattern: &str) -> Result<Parts, String> {
         kept(&self.files, folder.join(pattern), || {
             let mut digests = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
-            let digest = |path: &Path| digests.file(path).map_err(|error| error.to_string());
+            let digest = |path: &Path| digests.file_digest(path).map_err(|error| error.to_string());
             matching(folder, pattern, digest)
         })
     }
@@ -69,7 +69,9 @@ impl Commands {
         kept(&self.programs, folder.join(name), || {
             let path = located(folder, name).ok_or_else(|| absent(name))?;
             let mut digests = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
-            let digest = digests.file(&path).map_err(|error| error.to_string())?;
+            let digest = digests
+                .file_digest(&path)
+                .map_err(|error| error.to_string())?;
             let mut parts = Parts::from([(format!("program {name}"), digest)]);
             // A file of the user's own may do its whole work, whatever its arguments are.
             if !name.contains('/') {

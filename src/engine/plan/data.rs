@@ -24,13 +24,13 @@ pub struct HeldOut {
     /// Share of its training part used for validation by default, because the manifest does not set one.
     pub by_default: f64,
     /// Whether cells evaluate it only on data that they trained on.
-    pub is_nothing: bool,
+    pub evaluates_on_training_data: bool,
 }
 
 impl fmt::Display for HeldOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = &self.dataset;
-        if self.is_nothing {
+        if self.evaluates_on_training_data {
             return write!(
                 f,
                 "nothing of dataset `{name}` is held out: what is told of quality is measured on data that were trained \
@@ -87,9 +87,9 @@ fn not_yet(known: &[HeldOut], cell: &Resolved) -> Option<HeldOut> {
     let held_out = HeldOut {
         dataset: cell.dataset.name.to_string(),
         by_default: cell.default_share,
-        is_nothing: facts.validation_samples == 0 && facts.test_samples == 0,
+        evaluates_on_training_data: facts.validation_samples == 0 && facts.test_samples == 0,
     };
-    let is_worth_a_line = held_out.by_default > 0.0 || held_out.is_nothing;
+    let is_worth_a_line = held_out.by_default > 0.0 || held_out.evaluates_on_training_data;
     (is_worth_a_line && !known.contains(&held_out)).then_some(held_out)
 }
 

@@ -307,10 +307,10 @@ impl Watch<'_> {
         let number = row.epoch;
         let verdict = emit(Event::Epoch(Box::new(row)));
         if self.run.order.verdicts {
-            self.files.tell(number, verdict);
+            self.files.write_verdict(number, verdict);
         }
         match verdict {
-            Reply::GoOn => {}
+            Reply::Continue => {}
             Reply::Stop => self.is_pruned = true,
             Reply::End => self.is_ended_by_parent = true,
         }

@@ -143,9 +143,9 @@ impl Files {
     }
 
     /// Appends the verdict on an epoch.
-    pub(super) fn tell(&self, epoch: usize, verdict: Reply) {
+    pub(super) fn write_verdict(&self, epoch: usize, verdict: Reply) {
         let word = match verdict {
-            Reply::GoOn => "go-on",
+            Reply::Continue => "go-on",
             Reply::Stop | Reply::End => "stop",
         };
         let line = format!("{{\"epoch\": {epoch}, \"verdict\": \"{word}\"}}\n");

@@ -159,7 +159,7 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         let inputs = self
             .objective
             .inputs(&self.device, batch, Draw::Training(place), watch)?;
-        let pass = Pass::training(&self.device, sum)?.profiled(watch.profiler());
+        let pass = Pass::training(&self.device, sum)?.with_profiler(watch.profiler());
         let at = [place.epoch, place.step];
         let pass = pass.with_dropout(self.seed.stream_at(Purpose::Dropout, &at));
         self.backpropagate(pass, &inputs, loss_grad, watch)

@@ -64,7 +64,7 @@ impl<D: Kernels> Paths<D> {
         generator: Generator<D>,
     ) -> Result<Self, TaskError> {
         let real = PathBatch::from_rows(parts.training, points);
-        let loss = parts.loss.against(&real);
+        let loss = parts.loss.path_loss(&real);
         let loss = loss.ok_or_else(|| TaskError::misfit(parts))?;
         Ok(Self {
             generator,
@@ -158,7 +158,7 @@ impl<D: Kernels> Objective<D> for Paths<D> {
         let real = inputs.rows("real", &[2, points]);
         inputs.finish()?;
         let real = PathBatch::from_rows(&real, points);
-        let loss = self.spec.against(&real);
+        let loss = self.spec.path_loss(&real);
         Ok(Drawn {
             values,
             size: inputs.batch(),

@@ -8,7 +8,7 @@ use crate::ops::Kernels;
 
 impl<D: Kernels> Session<'_, D> {
     /// Sends the end of an epoch. Waiting for the reply is not part of the run.
-    pub(super) fn tell(&mut self, epoch: Event, emit: &mut Emit<'_>) -> Reply {
+    pub(super) fn report_epoch(&mut self, epoch: Event, emit: &mut Emit<'_>) -> Reply {
         if self.awaits_verdicts {
             self.log.leave_out(|| emit(epoch))
         } else {

@@ -7,7 +7,7 @@ use super::learner::Cost;
 use super::stopping::Best;
 use crate::base::statistics::median;
 use crate::event::{
-    DeviceMemoryTimes, FIRST_STEPS, GpuTimes, LoaderTimes, MemoryParts, Metric, PhaseTimes,
+    DeviceMemoryTimes, FIRST_STEPS, GpuUsage, LoaderTimes, MemoryParts, Metric, PhaseTimes,
     RunFacts, RunTimes,
 };
 use crate::loader;
@@ -24,7 +24,7 @@ pub(super) struct Log {
     pub(super) growth: MemoryGrowth,
     pub(super) device_memory: DeviceMemory,
     pub(super) gpu: GpuMeter,
-    gpu_times: GpuTimes,
+    gpu_usage: GpuUsage,
     parts: MemoryParts,
     startup_s: f64,
     train_s: f64,
@@ -51,7 +51,7 @@ impl Log {
             growth: MemoryGrowth::new(warmup),
             device_memory: DeviceMemory::default(),
             gpu: GpuMeter::absent(),
-            gpu_times: GpuTimes::default(),
+            gpu_usage: GpuUsage::default(),
             parts: MemoryParts::default(),
             startup_s: 0.0,
             train_s: 0.0,
@@ -149,11 +149,11 @@ impl Log {
         if !meter.has_counters() {
             return Ok(());
         }
-        self.gpu_times = meter.finish()?;
+        self.gpu_usage = meter.finish()?;
         let epochs = self.full_epochs_s.len();
         let are_whole = epochs > 0 && epochs == self.facts.epochs;
-        let energy = self.gpu_times.energy_j.filter(|_| are_whole);
-        self.gpu_times.energy_j_per_epoch = energy.map(|energy| energy / epochs as f64);
+        let energy = self.gpu_usage.energy_j.filter(|_| are_whole);
+        self.gpu_usage.energy_j_per_epoch = energy.map(|energy| energy / epochs as f64);
         Ok(())
     }
 
@@ -201,7 +201,7 @@ impl Log {
             log_bytes: None,
             memory_growth_bytes: self.growth.bytes(),
             device_memory: device_memory_times(self.device_memory.peaks(), device_memory).into(),
-            gpu: self.gpu_times.into(),
+            gpu: self.gpu_usage.into(),
             convolutions: String::new(),
             own: std::collections::BTreeMap::new(),
         };

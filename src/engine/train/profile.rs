@@ -8,7 +8,7 @@ use super::learner::Learner;
 use super::log::phases;
 use crate::event::{OpRow, Profile, Span};
 use crate::loader::{Loader, MadeBatch};
-use crate::measure::{self, Moment, Phase, Profiler, StepTimes, Stopwatch, What};
+use crate::measure::{self, Phase, Profiler, SpanKind, StepTimes, Stopwatch, TimedSpan};
 use crate::ops::{Kernels, layers_by_key};
 
 /// Most spans of a profile; its rows are always complete.
@@ -72,7 +72,7 @@ fn told(profile: &measure::Profile, samples: usize, made: &[MadeBatch]) -> Profi
                 retained_bytes: row.retained_bytes as f64 / steps,
             })
             .collect(),
-        spans: spans(&profile.moments, made),
+        spans: spans(&profile.spans, made),
     }
 }
 
@@ -89,19 +89,19 @@ fn phase_name(phase: Option<Phase>) -> &'static str {
 }
 
 /// Steps, phases and operations, and the batches on which work began before the end of the last step.
-fn spans(moments: &[Moment], made: &[MadeBatch]) -> Vec<Span> {
-    let (Some(first), Some(end)) = (moments.first(), moments.iter().map(|m| m.end).max()) else {
+fn spans(spans: &[TimedSpan], made: &[MadeBatch]) -> Vec<Span> {
+    let (Some(first), Some(end)) = (spans.first(), spans.iter().map(|span| span.end).max()) else {
         return Vec::new();
     };
     let origin = first.start;
     let batches = made.iter().filter(|batch| batch.start < end);
     let batches = batches.map(|batch| batch_span(batch, origin));
-    let (operations, others): (Vec<_>, Vec<_>) = moments
+    let (operations, others): (Vec<_>, Vec<_>) = spans
         .iter()
-        .partition(|moment| matches!(moment.what, What::Operation { .. }));
-    let moments = others.into_iter().chain(operations);
-    let moments = moments.map(|moment| moment_span(moment, origin));
-    batches.chain(moments).take(MOST_SPANS).collect()
+        .partition(|span| matches!(span.kind, SpanKind::Operation { .. }));
+    let spans = others.into_iter().chain(operations);
+    let spans = spans.map(|span| event_span(span, origin));
+    batches.chain(spans).take(MOST_SPANS).collect()
 }
 
 fn batch_span(batch: &MadeBatch, origin: Instant) -> Span {
@@ -116,11 +116,11 @@ fn batch_span(batch: &MadeBatch, origin: Instant) -> Span {
     )
 }
 
-fn moment_span(moment: &Moment, origin: Instant) -> Span {
-    let (lane, name, detail) = match &moment.what {
-        What::Step(number) => ("steps", "step".to_owned(), number.to_string()),
-        What::Phase(phase) => ("phases", phase_name(Some(*phase)).to_owned(), String::new()),
-        What::Operation {
+fn event_span(timed: &TimedSpan, origin: Instant) -> Span {
+    let (lane, name, detail) = match &timed.kind {
+        SpanKind::Step(number) => ("steps", "step".to_owned(), number.to_string()),
+        SpanKind::Phase(phase) => ("phases", phase_name(Some(*phase)).to_owned(), String::new()),
+        SpanKind::Operation {
             name,
             layer,
             is_backward,
@@ -131,7 +131,7 @@ fn moment_span(moment: &Moment, origin: Instant) -> Span {
     };
     span(
         (lane.to_owned(), name, detail),
-        (moment.start, moment.end),
+        (timed.start, timed.end),
         origin,
     )
 }

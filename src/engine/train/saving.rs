@@ -73,7 +73,7 @@ fn metadata(order: &Order<CellSpec>, data: &OpenDataset) -> Metadata {
         insert("class_names", serde_json::to_string(dataset.class_names()));
     }
     let normalisation = dataset.normalisation();
-    if !normalisation.is_nothing() {
+    if !normalisation.is_empty() {
         insert("normalisation", serde_json::to_string(&normalisation));
     }
     metadata

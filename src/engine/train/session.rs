@@ -79,7 +79,7 @@ impl<D: Kernels> Session<'_, D> {
             let judgement = self.validate(epoch, outcome.diverged.is_some())?;
             let verdict = self.judge(epoch, &outcome, &judgement)?;
             let told = self.epoch_event(epoch, outcome, judgement.validation);
-            if self.tell(told, emit) == Reply::Stop {
+            if self.report_epoch(told, emit) == Reply::Stop {
                 return self.end_here(emit);
             }
             if verdict == Verdict::Stop || self.log.facts.diverged.is_some() {
@@ -158,7 +158,7 @@ impl<D: Kernels> Session<'_, D> {
     ) -> Result<Verdict, TrainError> {
         let loss = if self.evaluation.validates() {
             if !judgement.is_due {
-                return Ok(Verdict::GoOn);
+                return Ok(Verdict::Continue);
             }
             judgement.loss
         } else {

@@ -22,8 +22,8 @@ pub(super) struct Best {
 pub(super) enum Verdict {
     /// The best epoch so far: keep its weights, go on.
     Best,
-    /// Go on.
-    GoOn,
+    /// Train on.
+    Continue,
     /// No improvement for `patience` epochs: stop.
     Stop,
 }
@@ -49,7 +49,7 @@ impl Stopping {
         let waited = self.best.map_or(epoch + 1, |best| epoch - best.epoch);
         match &self.spec {
             Some(spec) if waited >= spec.patience => Verdict::Stop,
-            _ => Verdict::GoOn,
+            _ => Verdict::Continue,
         }
     }
 
@@ -87,7 +87,12 @@ mod tests {
         let mut stopping = stopping(2, 0.0);
         assert_eq!(
             verdicts(&mut stopping, &[3.0, 2.0, 2.0, 2.5]),
-            [Verdict::Best, Verdict::Best, Verdict::GoOn, Verdict::Stop]
+            [
+                Verdict::Best,
+                Verdict::Best,
+                Verdict::Continue,
+                Verdict::Stop
+            ]
         );
         assert_eq!(
             stopping.best(),
@@ -111,14 +116,14 @@ mod tests {
     fn patience_counts_epochs_also_when_validation_is_rarer() {
         let mut stopping = stopping(4, 0.0);
         assert_eq!(stopping.judge(1, Some(1.0)), Verdict::Best);
-        assert_eq!(stopping.judge(3, Some(1.0)), Verdict::GoOn);
+        assert_eq!(stopping.judge(3, Some(1.0)), Verdict::Continue);
         assert_eq!(stopping.judge(5, Some(1.0)), Verdict::Stop);
     }
 
     #[test]
     fn a_loss_that_is_no_number_is_never_better() {
         let mut stopping = stopping(2, 0.0);
-        assert_eq!(stopping.judge(0, None), Verdict::GoOn);
+        assert_eq!(stopping.judge(0, None), Verdict::Continue);
         assert_eq!(stopping.judge(1, None), Verdict::Stop);
         assert_eq!(stopping.best(), None);
     }

@@ -120,7 +120,7 @@ fn order(cell: CellSpec) -> Order<CellSpec> {
 }
 
 fn told_by(order: Order<CellSpec>) -> Recorded {
-    told_and_answered(order, |_| Reply::GoOn)
+    told_and_answered(order, |_| Reply::Continue)
 }
 
 /// Runs in a separate thread, since a run makes its thread part of a pool. `reply` answers every epoch.
@@ -134,7 +134,7 @@ fn told_and_answered(
         run(order, &mut |event| {
             let answer = match &event {
                 Event::Epoch(row) => reply(row),
-                _ => Reply::GoOn,
+                _ => Reply::Continue,
             };
             events.push(event);
             answer

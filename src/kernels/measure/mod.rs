@@ -20,5 +20,5 @@ pub use growth::MemoryGrowth;
 pub use memory::{PeakMemory, Peaks};
 pub use pace::{Pace, PaceSummary};
 pub use phase::{Phase, StepTimes};
-pub use profile::{Moment, OpCost, OpRow, Profile, What};
+pub use profile::{OpCost, OpRow, Profile, SpanKind, TimedSpan};
 pub use profiler::{OpId, Profiler};

@@ -21,7 +21,7 @@ pub struct Profile {
     /// Operations in order of their first call.
     pub rows: Vec<OpRow>,
     /// The time line of the first three steps.
-    pub moments: Vec<Moment>,
+    pub spans: Vec<TimedSpan>,
 }
 
 /// Costs of an operation, apart from time.
@@ -58,18 +58,18 @@ pub struct OpRow {
 
 /// A span of the time line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moment {
-    /// What it was.
-    pub what: What,
+pub struct TimedSpan {
+    /// Its kind.
+    pub kind: SpanKind,
     /// When it began.
     pub start: Instant,
     /// When it ended.
     pub end: Instant,
 }
 
-/// The kind of a [`Moment`].
+/// The kind of a [`TimedSpan`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum What {
+pub enum SpanKind {
     /// A step, counted from 1.
     Step(usize),
     /// A phase.
@@ -140,7 +140,7 @@ impl Totals {
             self.row(operation).add(operation);
         }
         if self.sums.steps <= SPAN_STEPS {
-            self.keep_moments(step, end);
+            self.keep_spans(step, end);
         }
     }
 
@@ -163,22 +163,22 @@ impl Totals {
         &mut rows[place]
     }
 
-    fn keep_moments(&mut self, step: &StepRecord, end: Instant) {
+    fn keep_spans(&mut self, step: &StepRecord, end: Instant) {
         let number = self.sums.steps;
-        let moments = &mut self.sums.moments;
-        moments.push(moment(What::Step(number), (step.start, end)));
+        let spans = &mut self.sums.spans;
+        spans.push(span(SpanKind::Step(number), (step.start, end)));
         for lap in &step.laps {
-            let phase = lap.phase.map(What::Phase);
-            moments.extend(phase.map(|what| moment(what, (lap.start, lap.end))));
+            let phase = lap.phase.map(SpanKind::Phase);
+            spans.extend(phase.map(|kind| span(kind, (lap.start, lap.end))));
         }
-        let operation = |of: &Operation, is_backward| What::Operation {
+        let operation = |of: &Operation, is_backward| SpanKind::Operation {
             name: of.name,
             layer: of.layer.clone(),
             is_backward,
         };
         for of in &step.operations {
-            moments.push(moment(operation(of, false), of.forward));
-            moments.extend(of.backward.map(|when| moment(operation(of, true), when)));
+            spans.push(span(operation(of, false), of.forward));
+            spans.extend(of.backward.map(|when| span(operation(of, true), when)));
         }
     }
 }
@@ -199,6 +199,6 @@ fn length((start, end): (Instant, Instant)) -> Duration {
     end - start
 }
 
-fn moment(what: What, (start, end): (Instant, Instant)) -> Moment {
-    Moment { what, start, end }
+fn span(kind: SpanKind, (start, end): (Instant, Instant)) -> TimedSpan {
+    TimedSpan { kind, start, end }
 }

@@ -321,6 +321,6 @@ mod tests {
         let profile = profiler.profile();
         assert_eq!(profile.steps, 5);
         // Per step: the step itself, three phases, three forward operations and one backward pass.
-        assert_eq!(profile.moments.len(), 3 * (1 + 3 + 3 + 1));
+        assert_eq!(profile.spans.len(), 3 * (1 + 3 + 3 + 1));
     }
 }

@@ -30,7 +30,6 @@ mod euler;
 mod fixed_point;
 pub mod gemm;
 mod group_norm;
-mod held;
 mod layer_norm;
 mod layout;
 mod linear;
@@ -45,6 +44,7 @@ mod path_batch;
 mod physics;
 mod pointwise;
 mod pool;
+mod pooled_buffer;
 mod profile;
 mod rms_norm;
 mod scratch;
@@ -88,7 +88,6 @@ pub use fixed_point::{
     AttentionBlock, Damping, FixedPoint, FixedPointKernel, Nudging, Solution, fixed_point,
 };
 pub use group_norm::{GroupNormInputs, GroupNormKernel, GroupNormSize, group_norm};
-pub use held::{Held, KeepFactors};
 pub use layer_norm::{LayerNormKernel, layer_norm};
 pub use layout::Layout;
 pub use linear::{
@@ -104,6 +103,7 @@ pub use path_batch::PathBatch;
 pub use physics::{HIT, PhysicsKernel, SMALLEST_ALPHA_BAR, physics};
 pub use pointwise::{PointwiseKernel, PointwiseLayers, PointwiseSize, pointwise_network};
 pub use pool::{Pool, PoolKernel, PoolOptions, PoolSize, pool};
+pub use pooled_buffer::{KeepFactors, PooledBuffer};
 pub use profile::layers_by_key;
 pub use rms_norm::{RmsNormKernel, rms_norm};
 pub use shape::Shape;

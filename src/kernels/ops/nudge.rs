@@ -1,7 +1,7 @@
 //! One gradient step of a value on a classifier's loss: the nudged phase of equilibrium propagation.
 
 use super::gemm::Accumulate;
-use super::{Activation, Held, Kernels, LinearSize, OpError, Pass, Result, Var, Work};
+use super::{Activation, Kernels, LinearSize, OpError, Pass, PooledBuffer, Result, Var, Work};
 
 /// `f - strength · dL/df`, with L the mean cross-entropy of `f · weight + bias`. Gives no gradient.
 ///
@@ -39,7 +39,7 @@ pub fn nudge<D: Kernels>(
     let slot = (&mut slope, Accumulate::Replace);
     device.cross_entropy_backward(&probabilities, size.outputs, labels, &seed, slot)?;
     let mut nudged = f.data().clone();
-    let slope = Held::<D>::new(slope);
+    let slope = PooledBuffer::<D>::new(slope);
     device.linear_backward_x(&slope, weight.held(), size, (&mut nudged, Accumulate::Add))?;
     let work = Work::new(4 * values * size.inputs + 9 * values + f.shape().len(), 0);
     let shape = f.shape();

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::layout::Layout;
 use super::var::{Token, new_token};
-use super::{Held, OpError, Result, Shape, Var};
+use super::{OpError, PooledBuffer, Result, Shape, Var};
 use crate::device::{Backend, Buffer, DeviceError};
 
 /// A trainable tensor. While no recorded pass exists, nothing else shares its memory.
 #[derive(Debug)]
 pub struct Parameter<D: Backend> {
-    data: Arc<Held<D>>,
+    data: Arc<PooledBuffer<D>>,
     token: Token<D>,
     layout: Layout,
     torch_shape: Shape,
@@ -26,7 +26,7 @@ impl<D: Backend> Parameter<D> {
             let message = format!("{} values do not fill {torch_shape}", values.len());
             return Err(OpError::shape("parameter", message));
         }
-        let data = Arc::new(Held::new(
+        let data = Arc::new(PooledBuffer::new(
             device.upload(layout.from_torch(values, torch_shape))?,
         ));
         Ok(Self {
@@ -44,7 +44,7 @@ impl<D: Backend> Parameter<D> {
     pub fn from_buffer(device: &D, data: Buffer<D>) -> Result<Self> {
         let torch_shape = [device.buffer_len(&data)].into();
         Ok(Self {
-            data: Arc::new(Held::new(data)),
+            data: Arc::new(PooledBuffer::new(data)),
             token: new_token(device)?,
             layout: Layout::Plain,
             torch_shape,
@@ -94,7 +94,7 @@ impl<D: Backend> Parameter<D> {
             return Err(OpError::shape("parameter", message));
         }
         let values = self.layout.from_torch(values, self.torch_shape);
-        self.data = Arc::new(Held::new(device.upload(values)?));
+        self.data = Arc::new(PooledBuffer::new(device.upload(values)?));
         Ok(())
     }
 
@@ -109,7 +109,7 @@ impl<D: Backend> Parameter<D> {
     /// [`OpError::Shared`] while a recorded pass still holds the values: a bug, since writing would silently copy.
     pub fn data_mut(&mut self) -> Result<&mut Buffer<D>> {
         Arc::get_mut(&mut self.data)
-            .map(Held::buffer_mut)
+            .map(PooledBuffer::buffer_mut)
             .ok_or(OpError::Shared)
     }
 

@@ -13,7 +13,7 @@ use super::profile::OpHandle;
 use super::slots::{PendingRecycle, slot, take};
 use super::squares::Squares;
 use super::var::Token;
-use super::{GradSlots, Grads, Held, KeepFactors, OpError, Result, Shape, Var, Work};
+use super::{GradSlots, Grads, KeepFactors, OpError, PooledBuffer, Result, Shape, Var, Work};
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::measure::Profiler;
 
@@ -54,9 +54,9 @@ impl<I> Op<I> {
 
 /// A recorded result: its memory, its number of values, and its handle in the profiler.
 struct Recorded<D: Backend> {
-    memory: Weak<Held<D>>,
+    memory: Weak<PooledBuffer<D>>,
     len: usize,
-    told: Option<OpHandle>,
+    handle: Option<OpHandle>,
 }
 
 impl<D: Backend> Recorded<D> {
@@ -162,7 +162,7 @@ impl<D: Backend> Pass<D> {
                 memory: Arc::downgrade(&kept),
                 // Two values in the memory of one.
                 len: x.shape().len().div_ceil(2),
-                told: None,
+                handle: None,
             });
         }
         Ok(x.with_memory(kept))
@@ -171,7 +171,7 @@ impl<D: Backend> Pass<D> {
     /// Ends the operation `op` on `inputs`, whose result of `len` values never needs a gradient: counts its `work`.
     pub(super) fn count(&mut self, op: &'static str, work: Work, len: usize, inputs: &[&Var<D>]) {
         self.work += work;
-        self.tell(op, inputs, work, len);
+        self.record_profile(op, inputs, work, len);
     }
 
     /// Ends the operation `op`: counts its work, wraps `data` as its result and, if the pass records and an input needs a
@@ -193,12 +193,12 @@ impl<D: Backend> Pass<D> {
         F: FnOnce(&mut GradSlots<'_, D>, &Buffer<D>) -> Result<()> + 'static,
     {
         self.finish_owned(op, data, shape, move |slots, grad| {
-            backward(slots, &Held::<D>::new(grad))
+            backward(slots, &PooledBuffer::<D>::new(grad))
         })
     }
 
     /// As [`Pass::finish`], where `backward` owns the gradient of the result: it may compute in that memory and
-    /// [`GradSlots::put`] it as the gradient of an input. Otherwise [`Held`] returns the memory to the device.
+    /// [`GradSlots::put`] it as the gradient of an input. Otherwise [`PooledBuffer`] returns the memory to the device.
     pub fn finish_owned<'v, I, F>(
         &mut self,
         op: Op<I>,
@@ -230,11 +230,11 @@ impl<D: Backend> Pass<D> {
     {
         let Op { name, work, inputs } = op;
         let shape = shape.into();
-        let (records, told) = self.counted(Op::new(name, work, inputs.as_ref()), shape.len());
+        let (records, handle) = self.counted(Op::new(name, work, inputs.as_ref()), shape.len());
         let output = Var::from_buffer(&self.device, data, shape, records)?;
         if records {
             let backward = backward(self, &output)?;
-            self.record(&[&output], told, |slots, mut grads| {
+            self.record(&[&output], handle, |slots, mut grads| {
                 grads.pop().map_or(Ok(()), |grad| backward(slots, grad))
             });
         }
@@ -252,11 +252,11 @@ impl<D: Backend> Pass<D> {
         F: FnOnce(&mut GradSlots<'_, D>, Vec<Buffer<D>>) -> Result<()> + 'static,
     {
         let len = results.iter().map(|(_, shape)| shape.len()).sum();
-        let (records, told) = self.counted(op, len);
+        let (records, handle) = self.counted(op, len);
         let wrap = |(data, shape)| Var::from_buffer(&self.device, data, shape, records);
         let outputs: Vec<Var<D>> = results.into_iter().map(wrap).collect::<Result<_>>()?;
         if records {
-            self.record(&outputs.iter().collect::<Vec<_>>(), told, backward);
+            self.record(&outputs.iter().collect::<Vec<_>>(), handle, backward);
         }
         Ok(outputs)
     }
@@ -271,10 +271,10 @@ impl<D: Backend> Pass<D> {
             ..work
         };
         self.work += work;
-        (records, self.tell(name, inputs, work, len))
+        (records, self.record_profile(name, inputs, work, len))
     }
 
-    fn record<F>(&mut self, outputs: &[&Var<D>], told: Option<OpHandle>, backward: F)
+    fn record<F>(&mut self, outputs: &[&Var<D>], handle: Option<OpHandle>, backward: F)
     where
         F: FnOnce(&mut GradSlots<'_, D>, Vec<Buffer<D>>) -> Result<()> + 'static,
     {
@@ -282,7 +282,7 @@ impl<D: Backend> Pass<D> {
         self.recorded.extend(outputs.iter().map(|output| Recorded {
             memory: output.memory(),
             len: output.shape().len(),
-            told: told.clone(),
+            handle: handle.clone(),
         }));
         let device = self.device.clone();
         let keys = outputs
@@ -293,7 +293,7 @@ impl<D: Backend> Pass<D> {
         let squares = self.squares.clone();
         tape.add_backward_op(move |gradients| {
             if failure.borrow().is_none() {
-                let start = told.as_ref().map(OpHandle::begin_backward);
+                let start = handle.as_ref().map(OpHandle::begin_backward);
                 let grads = keys
                     .iter()
                     .map(|(token, len)| take(gradients, &device, token, *len));
@@ -308,8 +308,8 @@ impl<D: Backend> Pass<D> {
                     grads,
                 );
                 *failure.borrow_mut() = done.err();
-                if let (Some(told), Some(start)) = (told, start) {
-                    told.end_backward(start);
+                if let (Some(handle), Some(start)) = (handle, start) {
+                    handle.end_backward(start);
                 }
             }
             Ok(())
@@ -332,8 +332,8 @@ impl<D: Backend> Pass<D> {
     /// As [`Pass::backward`].
     pub fn backward_from(self, loss: &Var<D>, seed: Buffer<D>) -> Result<Grads<D>> {
         for recorded in &self.recorded {
-            if let Some(told) = &recorded.told {
-                told.retain(recorded.held_bytes());
+            if let Some(handle) = &recorded.handle {
+                handle.retain(recorded.held_bytes());
             }
         }
         let device = self.device;

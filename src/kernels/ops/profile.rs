@@ -11,14 +11,14 @@ use crate::measure::{OpCost, OpId, Profiler};
 impl<D: Backend> Pass<D> {
     /// Reports every operation, forward and backward, to `profiler`, if there is one.
     #[must_use]
-    pub fn profiled(mut self, profiler: Option<&Profiler>) -> Self {
+    pub fn with_profiler(mut self, profiler: Option<&Profiler>) -> Self {
         self.profiler = profiler.cloned();
         self
     }
 
     /// Runs `part`, the submodule that the model's walk calls `name`, so that a profile can name operations without
     /// parameters. Without a profiler `name` is ignored.
-    pub fn within<T>(&mut self, name: impl Display, part: impl FnOnce(&mut Self) -> T) -> T {
+    pub fn scope<T>(&mut self, name: impl Display, part: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.profiler.as_ref().map(|profiler| profiler.enter(name));
         let result = part(self);
         if let (Some(profiler), Some(outer)) = (&self.profiler, outer) {
@@ -28,7 +28,7 @@ impl<D: Backend> Pass<D> {
     }
 
     /// Reports that the forward of an operation on `inputs` has ended.
-    pub(super) fn tell(
+    pub(super) fn record_profile(
         &self,
         op: &'static str,
         inputs: &[&Var<D>],

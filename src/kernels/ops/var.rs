@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use dfdx::tensor::Tensor;
 
-use super::{Held, OpError, Result, Shape};
+use super::{OpError, PooledBuffer, Result, Shape};
 use crate::device::{Backend, Buffer, DeviceError};
 
 /// The key of a value on dfdx's tape: a tensor without elements; only its id is used.
@@ -34,7 +34,7 @@ impl<D: Backend> Token<D> {
 /// The gradient of a `Var` is in [`super::Grads`] under the same key.
 #[derive(Clone, Debug)]
 pub struct Var<D: Backend> {
-    data: Arc<Held<D>>,
+    data: Arc<PooledBuffer<D>>,
     token: Token<D>,
     shape: Shape,
     needs_grad: bool,
@@ -64,7 +64,7 @@ impl<D: Backend> Var<D> {
         debug_assert_eq!(device.buffer_len(&data), shape.len());
         let token = new_token(device)?;
         Ok(Self {
-            data: Arc::new(Held::new(data)),
+            data: Arc::new(PooledBuffer::new(data)),
             token,
             shape,
             needs_grad,
@@ -72,7 +72,7 @@ impl<D: Backend> Var<D> {
     }
 
     /// A value over shared memory under a given key, for parameters.
-    pub(super) fn from_parts(data: Arc<Held<D>>, token: Token<D>, shape: Shape) -> Self {
+    pub(super) fn from_parts(data: Arc<PooledBuffer<D>>, token: Token<D>, shape: Shape) -> Self {
         Self {
             data,
             token,
@@ -137,18 +137,18 @@ impl<D: Backend> Var<D> {
     }
 
     /// The device memory, shared.
-    pub(super) fn held(&self) -> &Arc<Held<D>> {
+    pub(super) fn held(&self) -> &Arc<PooledBuffer<D>> {
         &self.data
     }
 
     /// The same key without the values, for a backward pass that only writes the gradient: others decide how long the values
     /// are held.
     pub(super) fn without_values(&self, device: &D) -> Result<Self> {
-        Ok(self.with_memory(Arc::new(Held::new(device.spare_buffer(0)?))))
+        Ok(self.with_memory(Arc::new(PooledBuffer::new(device.spare_buffer(0)?))))
     }
 
     /// The same key with other memory.
-    pub(super) fn with_memory(&self, data: Arc<Held<D>>) -> Self {
+    pub(super) fn with_memory(&self, data: Arc<PooledBuffer<D>>) -> Self {
         Self {
             data,
             ..self.clone()
@@ -156,7 +156,7 @@ impl<D: Backend> Var<D> {
     }
 
     /// A weak reference to the memory.
-    pub(super) fn memory(&self) -> Weak<Held<D>> {
+    pub(super) fn memory(&self) -> Weak<PooledBuffer<D>> {
         Arc::downgrade(&self.data)
     }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::results::{CellInfo, Direction, NoiseRow, ResultSet};
 
-use super::judgement::{Judgement, MatrixJudgement, Obstacle, Ratio, Verdict};
+use super::judgement::{Judgement, MatrixJudgement, NotComparableReason, Ratio, Verdict};
 
 /// Two sides, compared cell by cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -180,7 +180,7 @@ pub struct CellPair {
 impl CellPair {
     /// Whether nothing was measured since, and nothing about the cell differs.
     pub fn is_untouched(&self) -> bool {
-        self.asks_nothing()
+        self.needs_no_verdict()
             && self.matched == MatchedBy::Key
             && self.facts.is_empty()
             && self.changes.is_empty()
@@ -188,13 +188,13 @@ impl CellPair {
 
     /// Whether its times need no verdict: both sides contain the same runs, or neither has measured it (its device may be
     /// absent).
-    pub fn asks_nothing(&self) -> bool {
-        let Verdict::NotComparable(obstacles) = &self.judgement.verdict else {
+    pub fn needs_no_verdict(&self) -> bool {
+        let Verdict::NotComparable(reasons) = &self.judgement.verdict else {
             return false;
         };
         matches!(
-            **obstacles,
-            [Obstacle::SameRuns | Obstacle::NotMeasured(true, true)]
+            **reasons,
+            [NotComparableReason::SameRuns | NotComparableReason::NotMeasured(true, true)]
         )
     }
 }

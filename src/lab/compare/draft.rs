@@ -1,4 +1,4 @@
-//! Pairs of cells before their verdict: obstacles to comparing their times, and the call that judges all of them.
+//! Pairs of cells before their verdict: reasons why their times cannot be compared, and the call that judges all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::facts::Facts;
 use super::floor::Floors;
 use super::timings::{Runs, timings};
 use super::verdict::{Samples, Verdicts, judge};
-use super::{CellPair, Judgement, MatchedBy, Obstacle, Side, SpecChange, Work};
+use super::{CellPair, Judgement, MatchedBy, NotComparableReason, Side, SpecChange, Work};
 
 pub(super) struct Draft<'a> {
     pub(super) before: &'a Cell<'a>,
@@ -22,15 +22,16 @@ pub(super) struct Draft<'a> {
     pub(super) changes: Vec<SpecChange>,
     pub(super) work: Work,
     /// Why their times cannot be compared; empty if they can.
-    pub(super) obstacles: Vec<Obstacle>,
+    pub(super) reasons: Vec<NotComparableReason>,
     pub(super) runs: Runs<'a>,
 }
 
 impl Draft<'_> {
     /// Whether both cells have times, comparable or not.
     pub(super) fn is_measured(&self) -> bool {
-        let is_missing = |obstacle: &Obstacle| matches!(obstacle, Obstacle::NotMeasured(..));
-        !self.obstacles.iter().any(is_missing)
+        let is_missing =
+            |reason: &NotComparableReason| matches!(reason, NotComparableReason::NotMeasured(..));
+        !self.reasons.iter().any(is_missing)
     }
 
     /// The pair with its verdict.
@@ -41,7 +42,7 @@ impl Draft<'_> {
             (false, false) => Facts::between(before, after),
             _ => Facts::default(),
         };
-        let timings = match &*self.obstacles {
+        let timings = match &*self.reasons {
             [] => timings(before, after, &self.runs),
             _ => Vec::new(),
         };
@@ -85,14 +86,14 @@ impl Question {
         // The number of threads may differ if it is the compared setting.
         let of_threads = |change: &SpecChange| change.path == "train.threads";
         let allows_threads = self.is_along && changes.iter().any(of_threads);
-        let mut fields = environment::obstacles(before, after);
+        let mut fields = environment::differing_fields(before, after);
         // Environments that differ only in the build can be of one machine.
         let is_one_machine = fields.iter().all(|field| field.starts_with("build_"));
         if self.across_env {
             fields.clear();
         }
         Draft {
-            obstacles: obstacles(before, after, fields, &work, allows_threads),
+            reasons: not_comparable_reasons(before, after, fields, &work, allows_threads),
             runs: Runs::of(before, after, is_one_machine),
             by,
             before,
@@ -103,41 +104,41 @@ impl Question {
     }
 }
 
-/// All obstacles; `fields` are the must-match fields that differ. For cells that were not measured, or not measured since, it
+/// All reasons; `fields` are the must-match fields that differ. For cells that were not measured, or not measured since, it
 /// is the only one.
-fn obstacles(
+fn not_comparable_reasons(
     before: &Cell<'_>,
     after: &Cell<'_>,
     fields: Vec<String>,
     work: &Work,
     allows_threads: bool,
-) -> Vec<Obstacle> {
+) -> Vec<NotComparableReason> {
     let both = |of: fn(&Cell<'_>) -> bool| (of(before), of(after));
     let missing = both(|cell| cell.median_sample_ms().is_none());
     if missing != (false, false) {
-        return vec![Obstacle::NotMeasured(missing.0, missing.1)];
+        return vec![NotComparableReason::NotMeasured(missing.0, missing.1)];
     }
     if are_the_same(&before.counted, &after.counted) {
-        return vec![Obstacle::SameRuns];
+        return vec![NotComparableReason::SameRuns];
     }
     let mut found = Vec::new();
     let other_code = both(|cell| cell.is_other_code);
     if other_code != (false, false) {
-        found.push(Obstacle::OtherCode(other_code.0, other_code.1));
+        found.push(NotComparableReason::OtherCode(other_code.0, other_code.1));
     }
     if !fields.is_empty() {
-        found.push(Obstacle::Environment(fields));
+        found.push(NotComparableReason::Environment(fields));
     }
     if let Work::Different(parts) = work {
-        found.push(Obstacle::Work(parts.clone()));
+        found.push(NotComparableReason::Work(parts.clone()));
     }
     let (old, new) = (threads(&before.counted), threads(&after.counted));
     if old != new && !allows_threads {
-        found.push(Obstacle::Threads(old, new));
+        found.push(NotComparableReason::Threads(old, new));
     }
     let alone = both(|cell| cell.counted.iter().all(|run| run.exclusive));
     if alone.0 != alone.1 {
-        found.push(Obstacle::Exclusive(alone.0, alone.1));
+        found.push(NotComparableReason::Exclusive(alone.0, alone.1));
     }
     found
 }
@@ -184,9 +185,9 @@ pub(super) fn judged(sides: (&Side, &Side), drafts: &[Draft<'_>]) -> Verdicts {
             after: times(draft.after, &draft.runs.after),
             design: draft.runs.design,
             floor: floor.unwrap_or_default(),
-            comparable: match &*draft.obstacles {
+            comparable: match &*draft.reasons {
                 [] => Ok(()),
-                obstacles => Err(obstacles.to_vec()),
+                reasons => Err(reasons.to_vec()),
             },
         }
     });

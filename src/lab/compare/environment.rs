@@ -33,7 +33,7 @@ pub(super) fn differences(before: &[&Cell<'_>], after: &[&Cell<'_>]) -> Vec<Fiel
 
 /// Names of the must-match fields that differ between the environments of two cells; `env_id` if a file does not describe an
 /// environment.
-pub(super) fn obstacles(before: &Cell<'_>, after: &Cell<'_>) -> Vec<String> {
+pub(super) fn differing_fields(before: &Cell<'_>, after: &Cell<'_>) -> Vec<String> {
     let (old, new) = (environments(&[before]), environments(&[after]));
     if old.is_empty() || new.is_empty() || old.keys().eq(new.keys()) {
         return Vec::new();

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::results::IntervalKind;
 
-use super::Doubt;
+use super::UnclearReason;
 
 /// A ratio of medians, `after / before`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -106,15 +106,15 @@ pub enum Verdict {
     /// Fewer runs than any test needs; contains the number needed per side.
     TooFewRuns(usize),
     /// Neither an effect nor its absence is shown; contains the reason.
-    Unclear(Doubt),
+    Unclear(UnclearReason),
     /// Times cannot be compared; contains the reasons.
-    NotComparable(Vec<Obstacle>),
+    NotComparable(Vec<NotComparableReason>),
 }
 
 /// Why times of two cells cannot be compared. Its text is English; reports in other languages have their own texts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
-pub enum Obstacle {
+pub enum NotComparableReason {
     /// No finished run with measured steps; whether before, after.
     #[error("not measured {}", sides(*.0, *.1))]
     NotMeasured(bool, bool),

@@ -9,7 +9,6 @@ mod cells;
 mod changes;
 mod commit;
 mod comparison;
-mod doubt;
 mod draft;
 mod environment;
 mod facts;
@@ -29,6 +28,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 mod timings;
+mod unclear_reason;
 mod verdict;
 
 pub use best::{against_best, paired_p, runs_to_choose};
@@ -39,15 +39,16 @@ pub use comparison::{
     FieldClass, MatchedBy, Origin, QualityChange, QualityVerdict, Side, SpecChange, TimingChange,
     Work,
 };
-pub use doubt::Doubt;
 pub use files::write_files;
 pub use floor::{Floor, Floors, SESSIONS};
 pub use gate::{FailOn, Finding, Violation, violations};
 pub use judgement::{
-    Design, Judgement, MatrixJudgement, Obstacle, Ratio, Test, Threshold, ThresholdSource, Verdict,
+    Design, Judgement, MatrixJudgement, NotComparableReason, Ratio, Test, Threshold,
+    ThresholdSource, Verdict,
 };
 pub use side::{Common, Experiment, Source, searches_beside};
 #[cfg(test)]
 pub(crate) use statistics::mann_whitney;
 pub use statistics::student_quantile;
+pub use unclear_reason::UnclearReason;
 pub use verdict::{needed_pairs, needed_runs};

@@ -146,9 +146,9 @@ fn with_verdict(row: ComparisonRow, threshold: Threshold, verdict: &Verdict) -> 
     let (needed, reason) = match verdict {
         Verdict::TooFewRuns(needed) => (Some(*needed), String::new()),
         Verdict::Unclear(why) => (None, why.to_string()),
-        Verdict::NotComparable(obstacles) => {
-            let obstacles: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
-            (None, obstacles.join("; "))
+        Verdict::NotComparable(reasons) => {
+            let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+            (None, reasons.join("; "))
         }
         Verdict::Faster | Verdict::Slower | Verdict::Same => (None, String::new()),
     };

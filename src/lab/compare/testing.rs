@@ -4,9 +4,9 @@
 use crate::results::{CellInfo, Direction, IntervalKind, ResultSet, RunRow, Status, golden};
 
 use super::{
-    CellPair, Comparison, Design, Doubt, EnvironmentChange, FactChange, Judgement, MatchedBy,
+    CellPair, Comparison, Design, EnvironmentChange, FactChange, Judgement, MatchedBy,
     MatrixJudgement, Origin, QualityChange, QualityVerdict, Ratio, Side, SpecChange, Test,
-    Threshold, ThresholdSource, TimingChange, Verdict, Work,
+    Threshold, ThresholdSource, TimingChange, UnclearReason, Verdict, Work,
 };
 
 const THRESHOLD: Threshold = Threshold {
@@ -45,7 +45,7 @@ pub fn comparison() -> Comparison {
                 ..pair(0, Verdict::Slower, 1.1)
             },
             pair(1, Verdict::Same, 1.0),
-            pair(2, Verdict::Unclear(Doubt::NoSessionFloor), 1.03),
+            pair(2, Verdict::Unclear(UnclearReason::NoSessionFloor), 1.03),
         ],
         added,
         removed,

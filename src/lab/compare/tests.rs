@@ -13,9 +13,9 @@ fn labels(comparison: &Comparison) -> Vec<&str> {
     comparison.cells.iter().map(|cell| &*cell.label).collect()
 }
 
-fn obstacles(pair: &CellPair) -> &[Obstacle] {
+fn reasons(pair: &CellPair) -> &[NotComparableReason] {
     match &pair.judgement.verdict {
-        Verdict::NotComparable(obstacles) => obstacles,
+        Verdict::NotComparable(reasons) => reasons,
         _ => &[],
     }
 }
@@ -90,7 +90,10 @@ fn runs_of_one_session_are_paired_and_those_of_two_are_not() {
 fn cells_that_were_not_measured_draw_nothing() {
     let comparison = branches();
     let cuda = cell(&comparison, "cuda, batch-size 8, workers 0");
-    assert_eq!(obstacles(cuda), [Obstacle::NotMeasured(true, true)]);
+    assert_eq!(
+        reasons(cuda),
+        [NotComparableReason::NotMeasured(true, true)]
+    );
     assert!(cuda.facts.is_empty() && cuda.compared_rows == 0 && cuda.timings.is_empty());
 }
 
@@ -98,9 +101,9 @@ fn cells_that_were_not_measured_draw_nothing() {
 fn unchanged_results_are_compared_by_their_facts_only() {
     let comparison = between(main(), main());
     let pair = &comparison.cells[0];
-    assert_eq!(obstacles(pair), [Obstacle::SameRuns]);
+    assert_eq!(reasons(pair), [NotComparableReason::SameRuns]);
     assert!(pair.compared_rows == 1 && pair.facts.is_empty());
-    assert!(obstacles(&between(main(), again()).cells[0]).is_empty());
+    assert!(reasons(&between(main(), again()).cells[0]).is_empty());
 }
 
 #[test]
@@ -111,7 +114,7 @@ fn verdicts_follow_the_times() {
     assert_eq!(verdict("batch-size 16, workers 4"), Verdict::Faster);
     assert_eq!(verdict("batch-size 64, workers 0"), Verdict::Same);
     // Its interval reaches 2.3 % from 1, and an effect of 2.2 % would have been detected.
-    let wide = Verdict::Unclear(Doubt::WideInterval);
+    let wide = Verdict::Unclear(UnclearReason::WideInterval);
     assert_eq!(verdict("batch-size 32, workers 0"), wide);
     let matrix = comparison.matrix.expect("several cells");
     assert_eq!(matrix.cells, 6);
@@ -164,15 +167,16 @@ fn different_machines_are_not_compared_unless_requested() {
         .collect();
     assert_eq!(names, ["cpu_model", "logical_cores"]);
     assert!(!comparison.environment.is_across);
-    let expected = Obstacle::Environment(vec!["cpu_model".into(), "logical_cores".into()]);
-    assert_eq!(obstacles(&comparison.cells[0]), [expected]);
+    let expected =
+        NotComparableReason::Environment(vec!["cpu_model".into(), "logical_cores".into()]);
+    assert_eq!(reasons(&comparison.cells[0]), [expected]);
     let options = Options {
         across_env: true,
         ..Options::default()
     };
     let across = Comparison::between(main(), after, &options).expect("a comparison");
     assert!(across.environment.is_across);
-    assert!(obstacles(&across.cells[0]).is_empty());
+    assert!(reasons(&across.cells[0]).is_empty());
     assert!(!across.cells[0].timings.is_empty());
 }
 
@@ -183,9 +187,9 @@ fn rows_of_other_code_draw_no_verdict() {
     let comparison = between(main(), after);
     let pair = &comparison.cells[1];
     assert_eq!(pair.other_code, (false, true));
-    assert_eq!(obstacles(pair), [Obstacle::OtherCode(false, true)]);
+    assert_eq!(reasons(pair), [NotComparableReason::OtherCode(false, true)]);
     assert_eq!(pair.compared_rows, 0);
-    assert!(obstacles(&comparison.cells[0]).is_empty());
+    assert!(reasons(&comparison.cells[0]).is_empty());
 }
 
 #[test]
@@ -199,10 +203,10 @@ fn threads_and_exclusive_runs_must_agree() {
     }
     let comparison = between(main(), after);
     let expected = [
-        Obstacle::Threads("2".into(), "4".into()),
-        Obstacle::Exclusive(true, false),
+        NotComparableReason::Threads("2".into(), "4".into()),
+        NotComparableReason::Exclusive(true, false),
     ];
-    assert_eq!(obstacles(&comparison.cells[0]), expected);
+    assert_eq!(reasons(&comparison.cells[0]), expected);
 }
 
 #[test]
@@ -225,11 +229,11 @@ fn different_work_has_no_ratio_unless_it_is_the_treatment() {
     let parts = vec!["loss.kind: mse → mae".to_owned()];
     let pair = &along(&side).cells[0];
     assert_eq!(pair.work, Work::Different(parts.clone()));
-    assert_eq!(obstacles(pair), [Obstacle::Work(parts.clone())]);
+    assert_eq!(reasons(pair), [NotComparableReason::Work(parts.clone())]);
     side.set.plan.compare = serde_json::json!({"treatment": "train.batch-size"});
     let pair = &along(&side).cells[0];
     assert_eq!(pair.work, Work::Treatments(parts));
-    assert!(obstacles(pair).is_empty());
+    assert!(reasons(pair).is_empty());
 }
 
 #[test]

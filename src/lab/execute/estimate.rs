@@ -95,7 +95,7 @@ impl<'a> Estimator<'a> {
 
     fn others(&self) -> &Costs {
         self.others.get_or_init(|| {
-            let stores = self.store.beside();
+            let stores = self.store.siblings();
             Costs::of(stores.iter().flat_map(Store::runs), self.conditions)
         })
     }

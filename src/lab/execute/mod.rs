@@ -41,7 +41,7 @@ pub trait Launch: Sync {
     /// Runs `job` with `share` of the machine, passes every event of the worker to `emit`, and returns the outcome.
     ///
     /// If the job awaits verdicts, the return value of `emit` for [`Event::Epoch`] decides whether the run continues; for
-    /// all other events `emit` returns [`Verdict::GoOn`]. Once `stop` is set, the run ends early with
+    /// all other events `emit` returns [`Verdict::Continue`]. Once `stop` is set, the run ends early with
     /// [`RunOutcome::interrupted`].
     fn launch(
         &self,

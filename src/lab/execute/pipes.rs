@@ -40,7 +40,7 @@ impl Replies {
         Self(sender)
     }
 
-    pub(super) fn tell(&self, what: &impl Serialize) {
+    pub(super) fn send(&self, what: &impl Serialize) {
         let mut line = serde_json::to_vec(what).unwrap_or_default();
         line.push(b'\n');
         // Fails only where the worker is gone.
@@ -70,7 +70,7 @@ pub(super) fn feed(
         program,
     };
     let replies = Replies::to(child.stdin.take()?);
-    replies.tell(&order);
+    replies.send(&order);
     Some(replies)
 }
 

@@ -121,7 +121,7 @@ fn decision(
     let same_cell = store.runs_of(&keys.cell_hash);
     let facts = same_cell.iter().filter(|run| run.keys.share_facts(keys));
     let serves =
-        |run: &&StoredRun| options.any_conditions || run.keys.conditions.serve(&keys.conditions);
+        |run: &&StoredRun| options.any_conditions || run.keys.conditions.satisfy(&keys.conditions);
     let is_wanted = cell.spec.measure.profiles(keys.block);
     let lacks_profile =
         |run: &StoredRun| is_wanted && run.status == Status::Done && !run.is_profiled;
@@ -130,7 +130,7 @@ fn decision(
     if let Some(run) = profiled.or_else(|| serving.next()) {
         return if options.retry && run.status.is_failure() {
             Decision::Run(Why::Retry(run.status))
-        } else if !run.holds_under(&cell.spec.limits) {
+        } else if !run.is_valid_under(&cell.spec.limits) {
             Decision::Run(Why::Limits(run.status))
         } else if lacks_profile(run) {
             Decision::Run(Why::Profile)

@@ -254,7 +254,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
                     return ask(&sender, job.id, event, stop);
                 }
                 drop(sender.send(Message::Worker(job.id, event, None)));
-                Verdict::GoOn
+                Verdict::Continue
             };
             let launch = || Box::new(launcher.launch(&job, share, stop, &mut emit));
             // The schedule would wait forever for a thread that panicked, as where the system refuses the threads of its pipes.
@@ -287,7 +287,7 @@ fn ask(sender: &Sender<Message>, id: RunId, event: Event, stop: &AtomicBool) -> 
         match verdict.recv_timeout(TICK) {
             Ok(verdict) => return verdict,
             Err(RecvTimeoutError::Timeout) if !stop.load(Ordering::SeqCst) => {}
-            Err(_) => return Verdict::GoOn,
+            Err(_) => return Verdict::Continue,
         }
     }
 }

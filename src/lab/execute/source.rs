@@ -17,7 +17,7 @@ pub trait Source {
     /// Whether the run continues after this epoch. Called in the order of its epochs, for jobs that await verdicts; the
     /// worker waits for the reply.
     fn verdict(&mut self, _id: RunId, _epoch: &EpochRow) -> Verdict {
-        Verdict::GoOn
+        Verdict::Continue
     }
 
     /// A run of this source has ended. Called before the event sink sees the outcome; may add to the job.
@@ -46,7 +46,7 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Listed {
     jobs: std::vec::IntoIter<Job>,
-    taken: Taken,
+    measured: MeasuredTimes,
 }
 
 impl Listed {
@@ -54,7 +54,7 @@ impl Listed {
     pub fn new(jobs: Vec<Job>) -> Self {
         Self {
             jobs: jobs.into_iter(),
-            taken: Taken::default(),
+            measured: MeasuredTimes::default(),
         }
     }
 }
@@ -67,19 +67,19 @@ impl Source for Listed {
     fn next(&mut self) -> Option<Next> {
         let mut job = self.jobs.next()?;
         let before_s = job.estimated_s.map(|seconds| (job.id, seconds));
-        self.taken.before_s.extend(before_s);
-        job.estimated_s = self.taken.expected_s(&job);
+        self.measured.before_s.extend(before_s);
+        job.estimated_s = self.measured.expected_s(&job);
         Some(Next::Run(job))
     }
 
     fn ended(&mut self, job: &mut Job, outcome: &RunOutcome) {
-        self.taken.add(job.id, outcome);
+        self.measured.add(job.id, outcome);
     }
 }
 
 /// Seconds of the runs of a list that have ended.
 #[derive(Debug, Default)]
-struct Taken {
+struct MeasuredTimes {
     /// Sum and number, by cell and whether it is the first block, which alone has the costly evaluation.
     by_cell: HashMap<(usize, bool), (f64, usize)>,
     /// What was expected of runs before the list began.
@@ -88,7 +88,7 @@ struct Taken {
     sums: (f64, f64),
 }
 
-impl Taken {
+impl MeasuredTimes {
     /// The mean of the cell's ended runs. Before one has ended, what was expected before the list began, corrected by taken ÷
     /// expected of the ended runs once these were to take as long together: of a long run shorter ones tell little.
     fn expected_s(&self, job: &Job) -> Option<f64> {

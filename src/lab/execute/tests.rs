@@ -62,7 +62,7 @@ fn launched(script: &str, limits: LimitsSpec) -> (RunOutcome, Vec<Event>) {
     let stop = AtomicBool::new(false);
     let outcome = worker(script).launch(&job(limits), ONE, &stop, &mut |event| {
         events.push(event);
-        Verdict::GoOn
+        Verdict::Continue
     });
     (outcome, events)
 }
@@ -155,7 +155,7 @@ fn a_worker_that_does_not_start_is_a_result() {
     let program = WorkerProgram::other(Path::new("/no/such/program").into(), Vec::new(), None);
     let stop = AtomicBool::new(false);
     let outcome = program.launch(&job(LimitsSpec::default()), ONE, &stop, &mut |_| {
-        Verdict::GoOn
+        Verdict::Continue
     });
     assert_eq!(outcome.status, Status::Failed);
     assert!(
@@ -177,7 +177,7 @@ fn a_worker_that_times_out_is_killed_and_its_stderr_is_kept() {
             time: Some(time),
             ..LimitsSpec::default()
         };
-        let outcome = worker.launch(&job(limits), ONE, &never, &mut |_| Verdict::GoOn);
+        let outcome = worker.launch(&job(limits), ONE, &never, &mut |_| Verdict::Continue);
         assert_eq!(outcome.status, Status::Timeout);
         assert_eq!(outcome.reason, format!("timeout: {time} s"));
         if outcome.stderr == "busy\n" {

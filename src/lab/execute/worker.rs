@@ -271,7 +271,7 @@ impl Watch<'_> {
         self.heard.by_parent = Some(why);
         match (grace, &self.replies) {
             (Some(grace), Some(replies)) => {
-                replies.tell(&Reply::End);
+                replies.send(&Reply::End);
                 self.kill_at = Some(Instant::now() + grace + WORKER_TIME);
             }
             _ => os::kill_group(&mut self.child),
@@ -298,7 +298,7 @@ impl Watch<'_> {
                 let verdict = emit(event);
                 if waits {
                     if let Some(replies) = &self.replies {
-                        replies.tell(&verdict.reply());
+                        replies.send(&verdict.reply());
                     }
                     if let Verdict::Prune(why) = verdict {
                         self.heard.pruned = Some(why);

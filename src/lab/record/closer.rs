@@ -117,7 +117,7 @@ impl View<'_> {
     /// Whether `path` is older than the stored run.
     fn is_behind(&self, path: &Path, keys: &RunKeys) -> bool {
         let written = fs::metadata(path).and_then(|data| data.modified()).ok();
-        written < self.store.kept_at(keys).or(Some(SystemTime::UNIX_EPOCH))
+        written < self.store.stored_at(keys).or(Some(SystemTime::UNIX_EPOCH))
     }
 }
 

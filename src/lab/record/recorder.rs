@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::event::{Job, RunEvent, RunId, RunOutcome, Sample, Status};
 use crate::plan::{CellSpec, PlannedCell, project_folder};
-use crate::results::environment::{TreeLook, env_id};
+use crate::results::environment::{GitStatus, env_id};
 use crate::results::store::{
     RunConditions, RunKeys, Store, StoreError, StoredRun, StoredSample, code_parts,
 };
@@ -57,7 +57,7 @@ pub struct Recorder<'a> {
     environment: Environment,
     /// The background `git status`, until it has ended: its result completes the environment. A run that ends before it does
     /// not wait for it.
-    pub tree: Option<TreeLook>,
+    pub tree: Option<GitStatus>,
     previous: Option<ResultSet>,
     last_write: Instant,
     is_behind: bool,
@@ -118,8 +118,8 @@ impl<'a> Recorder<'a> {
     ///
     /// # Errors
     /// [`RecordError`]; everything stored before is unchanged.
-    pub fn see(&mut self, event: &RunEvent<'_>) -> Result<(), RecordError> {
-        self.finish_tree(TreeLook::has_ended);
+    pub fn handle(&mut self, event: &RunEvent<'_>) -> Result<(), RecordError> {
+        self.finish_tree(GitStatus::has_ended);
         match event {
             RunEvent::RunStarted { job, .. } => {
                 self.starts.insert(job.id, self.session.seconds());
@@ -286,7 +286,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Takes the result of the background `git status`; waits for it only if requested.
-    fn finish_tree(&mut self, is_due: impl FnOnce(&mut TreeLook) -> bool) {
+    fn finish_tree(&mut self, is_due: impl FnOnce(&mut GitStatus) -> bool) {
         if let Some(tree) = self.tree.take_if(is_due) {
             self.environment.info.extend(tree.finish());
             self.has_environment = false;
@@ -327,7 +327,7 @@ impl<'a> Recorder<'a> {
             return Ok(Vec::new());
         }
         let keep = |sample: &Sample| {
-            self.store.take_sample(sample)?;
+            self.store.add_sample(sample)?;
             Ok(StoredSample {
                 name: sample.name.clone(),
                 caption: sample.caption.clone(),

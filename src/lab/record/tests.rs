@@ -151,7 +151,7 @@ fn see_end(recorder: &mut Recorder<'_>, mut job: Job, outcome: &RunOutcome) {
         Arc::make_mut(trial).info.pruned = Some(why.info.clone());
     }
     recorder
-        .see(&RunEvent::RunEnded { job: &job, outcome })
+        .handle(&RunEvent::RunEnded { job: &job, outcome })
         .unwrap();
 }
 
@@ -168,7 +168,7 @@ fn see_kept(recorder: &mut Recorder<'_>, job: &Job, status: Status, why: Option<
         info: &info,
         reason,
     };
-    recorder.see(&event).unwrap();
+    recorder.handle(&event).unwrap();
 }
 
 /// Value of the axis `trial`, status, epochs and reason of every row.
@@ -272,7 +272,7 @@ fn a_trial_that_cannot_run_is_a_row_without_facts() {
             info,
             reason: "batch of 128 of 64 samples",
         };
-        recorder.see(&event).unwrap();
+        recorder.handle(&event).unwrap();
     });
     let expected = [("4", Status::Infeasible, 0, "batch of 128 of 64 samples")];
     assert_eq!(rows(&results), expected);

@@ -129,8 +129,8 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "energy_j_per_epoch" "J" Lower "Energy of the GPU's board in an epoch, where every epoch was whole" => gpu.energy_j_per_epoch;
     "throttled_share" "%" Lower "Share of readings at which the GPU's clocks were held down" => gpu.throttled_share;
     "throttle_reasons" "" None "Reasons for clocks held down, by the driver" => gpu.throttle_reasons;
-    "gpu_readings" "1" None "Readings of the GPU's counters" => gpu.readings;
-    "gpu_reading_ms" "ms" Lower "Mean time of a reading, by a thread of its own" => gpu.reading_ms;
+    "gpu_readings" "1" None "Readings of the GPU's counters" => gpu.samples;
+    "gpu_reading_ms" "ms" Lower "Mean time of a reading, by a thread of its own" => gpu.sample_ms;
     "convolutions" "" None "What computed each convolution on the GPU (result/gradient of the input/of the filter), by size" => convolutions;
 ];
 

@@ -29,7 +29,7 @@ pub const UNKNOWN: &str = "unknown";
 ///
 /// The clock frequency is the system's current value, so collect an environment once and keep it.
 pub fn collect(folder: &Path) -> Environment {
-    let tree = TreeLook::begin(folder);
+    let tree = GitStatus::begin(folder);
     let mut environment = of_machine();
     environment.info.extend(tree.finish());
     environment
@@ -38,9 +38,9 @@ pub fn collect(folder: &Path) -> Environment {
 /// A background `git status` of the working tree. Its duration grows with the number of files (after a fresh clone git reads
 /// them all), so planning continues and runs may start at the same time. The process has low priority: runs come first.
 #[derive(Debug)]
-pub struct TreeLook(Option<Background>);
+pub struct GitStatus(Option<Background>);
 
-impl TreeLook {
+impl GitStatus {
     /// Starts git.
     pub fn begin(folder: &Path) -> Self {
         // One call for both fields: each call costs a process, and this one scans every file.
@@ -237,7 +237,7 @@ mod tests {
     fn a_folder_without_a_repository_has_no_commit() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         assert!(git(folder.path(), ["rev-parse", "HEAD"]).is_err());
-        let tree = TreeLook::begin(folder.path()).finish();
+        let tree = GitStatus::begin(folder.path()).finish();
         assert_eq!((&*tree["commit"], &*tree["dirty"]), (UNKNOWN, UNKNOWN));
     }
 

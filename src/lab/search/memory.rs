@@ -126,7 +126,7 @@ impl Memory {
         let matches = |known: &&Known| {
             let mut whole = known.keys.clone();
             whole.until = None;
-            whole.share_facts(keys) && known.holds_under(limits)
+            whole.share_facts(keys) && known.is_valid_under(limits)
         };
         let mut found: Vec<&Known> = runs.filter(matches).collect();
         found.sort_by_key(|known| std::cmp::Reverse(known.keys.until.unwrap_or(usize::MAX)));
@@ -135,7 +135,7 @@ impl Memory {
 }
 
 impl Known {
-    fn holds_under(&self, limits: &LimitsSpec) -> bool {
+    fn is_valid_under(&self, limits: &LimitsSpec) -> bool {
         match self.status {
             Status::Timeout => limits.time == self.limits.time,
             Status::Oom => limits.memory == self.limits.memory,

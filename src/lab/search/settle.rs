@@ -33,7 +33,7 @@ impl Search<'_> {
     /// Returns the trial as kept if its result is known, otherwise as a run.
     pub(super) fn settle(&mut self, mut proposal: Proposal) -> Option<Next> {
         let cell = &proposal.trial.cell;
-        let obstacle = match &cell.feasibility {
+        let why_not = match &cell.feasibility {
             Feasibility::Runs => None,
             Feasibility::Infeasible(reason) => Some((Status::Infeasible, reason.clone())),
             Feasibility::Skipped(reason) => Some((Status::Skipped, reason.clone())),
@@ -41,8 +41,8 @@ impl Search<'_> {
         let found = self.memory.find(&proposal.keys, &cell.spec.limits);
         let settled = self.settled(&proposal, &found);
         let settled =
-            settled.filter(|known| obstacle.is_some() || !self.runs_again(&proposal, known.status));
-        match (settled, obstacle) {
+            settled.filter(|known| why_not.is_some() || !self.runs_again(&proposal, known.status));
+        match (settled, why_not) {
             // Results from another machine count even if this machine cannot run the trial.
             (Some(settled), _) => {
                 proposal.trial.info.values = settled.values;

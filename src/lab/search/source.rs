@@ -264,7 +264,7 @@ impl Source for Search<'_> {
 
     fn verdict(&mut self, id: RunId, epoch: &EpochRow) -> Verdict {
         let Some(mut running) = self.running.remove(&id) else {
-            return Verdict::GoOn;
+            return Verdict::Continue;
         };
         let value = self.reader.reported(&running.spec, epoch);
         let point = value.map(|value| (epoch.epoch, value));
@@ -274,7 +274,7 @@ impl Source for Search<'_> {
             self.judge(running.study, running.number, &running.curve, &metric)
         });
         self.running.insert(id, running);
-        pruned.map_or(Verdict::GoOn, Verdict::Prune)
+        pruned.map_or(Verdict::Continue, Verdict::Prune)
     }
 
     fn ended(&mut self, job: &mut Job, outcome: &RunOutcome) {

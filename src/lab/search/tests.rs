@@ -119,11 +119,11 @@ fn step(search: &mut Search<'_>, trial: &mut RunningTrial) -> Option<(Status, St
     let verdict = if asks {
         search.verdict(trial.job.id, &row)
     } else {
-        Verdict::GoOn
+        Verdict::Continue
     };
     let pruned = match verdict {
-        Verdict::GoOn if trial.epoch < EPOCHS => return None,
-        Verdict::GoOn => None,
+        Verdict::Continue if trial.epoch < EPOCHS => return None,
+        Verdict::Continue => None,
         Verdict::Prune(pruned) => Some(pruned),
     };
     let outcome = outcome(&trial.job, trial.epoch, pruned);

@@ -2,9 +2,10 @@
 
 use crate::compare::golden::side;
 use crate::compare::{
-    AxisChange, CellPair, Comparison, Design, Doubt, EnvironmentChange, FactChange, FieldChange,
-    FieldClass, Judgement, MatchedBy, MatrixJudgement, Obstacle, QualityChange, QualityVerdict,
-    Ratio, SpecChange, Test, Threshold, ThresholdSource, TimingChange, Verdict, Work,
+    AxisChange, CellPair, Comparison, Design, EnvironmentChange, FactChange, FieldChange,
+    FieldClass, Judgement, MatchedBy, MatrixJudgement, NotComparableReason, QualityChange,
+    QualityVerdict, Ratio, SpecChange, Test, Threshold, ThresholdSource, TimingChange,
+    UnclearReason, Verdict, Work,
 };
 use crate::event::RunTimes;
 use crate::results::golden::ddpm;
@@ -78,8 +79,8 @@ fn verdicts() -> [Verdict; 7] {
         Verdict::Slower,
         Verdict::Same,
         Verdict::TooFewRuns(6),
-        Verdict::Unclear(Doubt::WithinSessionFloor(0.021)),
-        Verdict::NotComparable(vec![Obstacle::OtherCode(false, true)]),
+        Verdict::Unclear(UnclearReason::WithinSessionFloor(0.021)),
+        Verdict::NotComparable(vec![NotComparableReason::OtherCode(false, true)]),
         Verdict::Same,
     ]
 }

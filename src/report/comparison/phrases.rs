@@ -1,6 +1,6 @@
 //! How ratios, verdicts and their reasons are written, in every language.
 
-use crate::compare::{Design, Doubt, Judgement, Obstacle, Ratio, Verdict};
+use crate::compare::{Design, Judgement, NotComparableReason, Ratio, UnclearReason, Verdict};
 use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry};
 use crate::results::IntervalKind;
@@ -89,38 +89,52 @@ impl Words {
             Verdict::Faster | Verdict::Slower => Vec::new(),
             Verdict::Same => detectable.into_iter().collect(),
             Verdict::TooFewRuns(least) => vec![self.at_least_runs(self.count(*least))],
-            Verdict::Unclear(doubt) => [self.doubt(*doubt)].into_iter().chain(detectable).collect(),
-            Verdict::NotComparable(why) => why.iter().map(|why| self.obstacle(why)).collect(),
+            Verdict::Unclear(reason) => [self.unclear_reason(*reason)]
+                .into_iter()
+                .chain(detectable)
+                .collect(),
+            Verdict::NotComparable(why) => why
+                .iter()
+                .map(|why| self.not_comparable_reason(why))
+                .collect(),
         }
     }
 
     /// Why neither an effect nor its absence is shown.
-    fn doubt(self, doubt: Doubt) -> String {
-        match doubt {
-            Doubt::WideInterval => self.wide_interval(),
-            Doubt::FewRuns => self.few_runs(),
-            Doubt::AtThreshold(share) => self.at_threshold(self.percent(share)),
-            Doubt::NoSessionFloor => self.no_session_floor(),
-            Doubt::WithinSessionFloor(share) => self.within_session_floor(self.percent(share)),
-            Doubt::SessionNoise => self.session_noise(),
+    fn unclear_reason(self, reason: UnclearReason) -> String {
+        match reason {
+            UnclearReason::WideInterval => self.wide_interval(),
+            UnclearReason::FewRuns => self.few_runs(),
+            UnclearReason::AtThreshold(share) => self.at_threshold(self.percent(share)),
+            UnclearReason::NoSessionFloor => self.no_session_floor(),
+            UnclearReason::WithinSessionFloor(share) => {
+                self.within_session_floor(self.percent(share))
+            }
+            UnclearReason::SessionNoise => self.session_noise(),
         }
     }
 
     /// Why times of two cells cannot be compared.
-    pub(crate) fn obstacle(self, obstacle: &Obstacle) -> String {
+    pub(crate) fn not_comparable_reason(self, reason: &NotComparableReason) -> String {
         let side = |(before, after): (bool, bool)| match (before, after) {
             (true, true) => self.on_both(),
             (true, false) => self.before(),
             _ => self.after(),
         };
-        match obstacle {
-            Obstacle::NotMeasured(before, after) => self.not_measured(side((*before, *after))),
-            Obstacle::SameRuns => self.same_runs(),
-            Obstacle::OtherCode(before, after) => self.other_code(side((*before, *after))),
-            Obstacle::Environment(fields) => self.other_environment(fields.join(", ")),
-            Obstacle::Work(parts) => self.other_work_per_sample(parts.join(", ")),
-            Obstacle::Threads(before, after) => self.other_threads(before, after),
-            Obstacle::Exclusive(before, after) => self.exclusive_on(side((*before, *after))),
+        match reason {
+            NotComparableReason::NotMeasured(before, after) => {
+                self.not_measured(side((*before, *after)))
+            }
+            NotComparableReason::SameRuns => self.same_runs(),
+            NotComparableReason::OtherCode(before, after) => {
+                self.other_code(side((*before, *after)))
+            }
+            NotComparableReason::Environment(fields) => self.other_environment(fields.join(", ")),
+            NotComparableReason::Work(parts) => self.other_work_per_sample(parts.join(", ")),
+            NotComparableReason::Threads(before, after) => self.other_threads(before, after),
+            NotComparableReason::Exclusive(before, after) => {
+                self.exclusive_on(side((*before, *after)))
+            }
         }
     }
 

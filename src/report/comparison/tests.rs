@@ -6,7 +6,7 @@ use std::fs;
 use super::golden::{across, comparison, one_cell};
 use super::{Language, render_comparison, verdict_words};
 use super::{account, sections};
-use crate::compare::{Doubt, Obstacle, Verdict};
+use crate::compare::{NotComparableReason, UnclearReason, Verdict};
 
 /// Every file that a comparison writes, by name.
 fn rendered(of: &crate::compare::Comparison) -> Vec<(String, String)> {
@@ -136,29 +136,29 @@ fn templates_say_nothing_of_their_own() {
 
 #[test]
 fn the_english_reasons_of_pages_are_those_of_comparison_csv() {
-    let doubts = [
-        Doubt::WideInterval,
-        Doubt::FewRuns,
-        Doubt::AtThreshold(0.02),
-        Doubt::NoSessionFloor,
-        Doubt::WithinSessionFloor(0.0614),
-        Doubt::SessionNoise,
+    let reasons = [
+        UnclearReason::WideInterval,
+        UnclearReason::FewRuns,
+        UnclearReason::AtThreshold(0.02),
+        UnclearReason::NoSessionFloor,
+        UnclearReason::WithinSessionFloor(0.0614),
+        UnclearReason::SessionNoise,
     ];
-    for doubt in doubts {
-        let (_, why) = verdict_words(&Verdict::Unclear(doubt), None);
-        assert_eq!(why, [doubt.to_string()]);
+    for reason in reasons {
+        let (_, why) = verdict_words(&Verdict::Unclear(reason), None);
+        assert_eq!(why, [reason.to_string()]);
     }
-    let obstacles = vec![
-        Obstacle::NotMeasured(true, false),
-        Obstacle::SameRuns,
-        Obstacle::OtherCode(false, true),
-        Obstacle::Environment(vec!["cpu_model".into()]),
-        Obstacle::Work(vec!["train.batch-size".into()]),
-        Obstacle::Threads("1".into(), "2".into()),
-        Obstacle::Exclusive(true, false),
+    let reasons = vec![
+        NotComparableReason::NotMeasured(true, false),
+        NotComparableReason::SameRuns,
+        NotComparableReason::OtherCode(false, true),
+        NotComparableReason::Environment(vec!["cpu_model".into()]),
+        NotComparableReason::Work(vec!["train.batch-size".into()]),
+        NotComparableReason::Threads("1".into(), "2".into()),
+        NotComparableReason::Exclusive(true, false),
     ];
-    let shown: Vec<String> = obstacles.iter().map(ToString::to_string).collect();
-    let (word, why) = verdict_words(&Verdict::NotComparable(obstacles), None);
+    let shown: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+    let (word, why) = verdict_words(&Verdict::NotComparable(reasons), None);
     assert_eq!((&*word, why), ("not comparable", shown));
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::base::units::human;
-use crate::event::GpuTimes;
+use crate::event::GpuUsage;
 use crate::report::number::fixed;
 use crate::report::section::Section;
 use crate::report::table::{ColumnKind, Entry};
@@ -39,7 +39,7 @@ pub(crate) fn is_measured(view: &View<'_>) -> bool {
 }
 
 fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
-    type Get = fn(&GpuTimes) -> Option<f64>;
+    type Get = fn(&GpuUsage) -> Option<f64>;
     let number = |heading, unit, how: &str, get: Get, show: fn(f64) -> String| {
         let how = format!("NVML, {how}; median of n runs");
         OfCell::measured(heading, unit, how, move |cell| {
@@ -93,7 +93,7 @@ fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
 
 /// Where a cell's figures come from.
 fn state(view: &View<'_>, cell: &Cell<'_>) -> &'static str {
-    let readings = median(cell, |gpu| Some(gpu.readings? as f64));
+    let readings = median(cell, |gpu| Some(gpu.samples? as f64));
     if readings.is_some() {
         "NVML"
     } else if is_on_gpu(view, cell) {
@@ -103,7 +103,7 @@ fn state(view: &View<'_>, cell: &Cell<'_>) -> &'static str {
     }
 }
 
-fn median(cell: &Cell<'_>, value: impl Fn(&GpuTimes) -> Option<f64>) -> Option<Interval> {
+fn median(cell: &Cell<'_>, value: impl Fn(&GpuUsage) -> Option<f64>) -> Option<Interval> {
     let runs = cell.counted.iter();
     let values: Vec<f64> = runs
         .filter_map(|run| value(&run.times.as_deref()?.gpu))
@@ -151,7 +151,7 @@ mod tests {
             let Some(times) = run.times_mut() else {
                 continue;
             };
-            times.gpu = GpuTimes {
+            times.gpu = GpuUsage {
                 busy_share: Some(busy),
                 clock_mhz: Some(1980.0),
                 temperature_c: Some(61.0),
@@ -160,8 +160,8 @@ mod tests {
                 energy_j_per_epoch: Some(1234.0),
                 throttled_share: Some(12.5),
                 throttle_reasons: "power-cap thermal".into(),
-                readings: Some(200),
-                ..GpuTimes::default()
+                samples: Some(200),
+                ..GpuUsage::default()
             }
             .into();
         }

@@ -53,7 +53,7 @@ fn default_true() -> bool {
 
 impl CsvSpec {
     pub(super) fn facts(&self, cache: &mut FingerprintCache) -> Result<DatasetFacts, DatasetError> {
-        let fingerprint = cache.files([("table", self.path.as_path())])?;
+        let fingerprint = cache.files_digest([("table", self.path.as_path())])?;
         let outline = self.outline(cache)?;
         let [validation, test] = held_out(outline.rows, self.validation, self.test)?;
         let sizes = [outline.rows - validation - test, validation, test];
@@ -64,9 +64,9 @@ impl CsvSpec {
 
     /// The outline of the file. The file is read once, then the cache is used.
     fn outline(&self, cache: &mut FingerprintCache) -> Result<Outline, DatasetError> {
-        let question = format!("csv {} {}", self.classes, self.target);
+        let name = format!("csv {} {}", self.classes, self.target);
         let mut read = None;
-        let known = cache.ask(&self.path, &question, || {
+        let known = cache.cached_fact(&self.path, &name, || {
             let outline = parse::outline(self)?;
             read = Some(outline);
             Ok(outline.text())

@@ -85,7 +85,7 @@ impl Dataset for ImageFolder {
     }
 
     fn augments(&self) -> bool {
-        !self.augment.is_nothing()
+        !self.augment.is_identity()
     }
 
     fn keep_decoded(&self) {

@@ -104,7 +104,8 @@ impl Listing {
     ) -> Result<(), DatasetError> {
         let mut faults = Faults::default();
         for (name, path) in self.named() {
-            let checked = cache.ask(path, "image", || check_header(path).map(|()| String::new()));
+            let checked =
+                cache.cached_fact(path, "image", || check_header(path).map(|()| String::new()));
             if let Err(error) = checked {
                 faults.add(|| (format!("in `{name}`"), error.within()));
             }

@@ -84,7 +84,7 @@ pub struct AugmentSpec {
 }
 
 impl AugmentSpec {
-    fn is_nothing(&self) -> bool {
+    fn is_identity(&self) -> bool {
         let all = [self.flip, self.rotation, self.brightness, self.contrast];
         all.iter().all(|&amount| amount == 0.0)
     }
@@ -148,7 +148,7 @@ impl ImageFolderSpec {
             Presence::ToBeGenerated(counts) => (counts.iter().sum(), counts.len(), None),
             Presence::There => {
                 let listing = Listing::of(&self.path)?;
-                let fingerprint = cache.files(listing.named())?;
+                let fingerprint = cache.files_digest(listing.named())?;
                 listing.check_headers(&self.path, cache)?;
                 let samples = listing.files.len();
                 (samples, listing.class_names.len(), Some(fingerprint))

@@ -46,7 +46,7 @@ impl MnistSpec {
         let pairs = [self.pair("train")?, self.pair("t10k")?];
         let files = pairs.iter().flat_map(|pair| [&pair.images, &pair.labels]);
         let names = ["train-images", "train-labels", "t10k-images", "t10k-labels"];
-        let fingerprint = cache.files(names.into_iter().zip(files.map(PathBuf::as_path)))?;
+        let fingerprint = cache.files_digest(names.into_iter().zip(files.map(PathBuf::as_path)))?;
         let [train, test] = [pairs[0].outline(cache)?, pairs[1].outline(cache)?];
         self.same_form([train.form, test.form])?;
         let validation = validation_rows(train.rows, validation_fraction)?;
@@ -175,7 +175,7 @@ fn sizes(
     dimensions: usize,
     cache: &mut FingerprintCache,
 ) -> Result<(Vec<usize>, Option<usize>), DatasetError> {
-    let known = cache.ask(path, &format!("idx {dimensions}"), || {
+    let known = cache.cached_fact(path, &format!("idx {dimensions}"), || {
         let (sizes, bytes) = idx::read(path, dimensions)?;
         let largest = bytes.into_iter().max().map(usize::from);
         let numbers = sizes.into_iter().chain(largest);

@@ -150,14 +150,14 @@ impl<D: Kernels> Neu<D> {
         for layer in &self.phi_mlp {
             phi = layer.forward(pass, &phi)?;
         }
-        let signal = pass.within("signal", |pass| self.signal.after_dense(pass, signal))?;
+        let signal = pass.scope("signal", |pass| self.signal.after_dense(pass, signal))?;
         let mut h = concat(pass, &t, &phi, &signal)?;
         for (index, block) in self.blocks.iter().enumerate() {
             let mut inner = h.clone();
             for layer in block {
                 inner = layer.forward(pass, &inner)?;
             }
-            h = pass.within(format_args!("blocks.{index}"), |pass| {
+            h = pass.scope(format_args!("blocks.{index}"), |pass| {
                 let sum = if index == 0 {
                     inner
                 } else {

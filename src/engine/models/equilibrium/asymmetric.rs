@@ -80,7 +80,7 @@ impl<D: Kernels> Asymmetric<D> {
         let normed = self.norm1.forward(pass, h)?;
         let q = self.q.forward(pass, &normed, Activation::Identity)?;
         let (k, v) = (&source.keys, &source.values);
-        let attended = pass.within("attn", |pass| {
+        let attended = pass.scope("attn", |pass| {
             cross_attention(pass, &q, k, v, self.heads, self.kind)
         })?;
         let u = self.out.forward_onto(pass, h, &attended)?;

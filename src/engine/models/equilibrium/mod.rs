@@ -86,8 +86,8 @@ impl<D: Kernels> Equilibrium<D> {
     /// Logits `(B, classes)` of `x: (B, inputs)` at the equilibrium that the solver finds from zeros.
     pub fn forward(&self, pass: &mut Pass<D>, x: &Var<D>) -> Result<Var<D>> {
         let source = self.embed(pass, x)?;
-        let start = self.rest(pass.device(), x.shape().rows())?;
-        let solved = self.relax(pass, &source, &start)?;
+        let start = self.zero_state(pass.device(), x.shape().rows())?;
+        let solved = self.solve(pass, &source, &start)?;
         self.classify(pass, &solved.state)
     }
 
@@ -102,14 +102,14 @@ impl<D: Kernels> Equilibrium<D> {
     }
 
     /// The state of all zeros, `(B, 1, d)`, for `samples` samples.
-    pub fn rest(&self, device: &D, samples: usize) -> Result<Var<D>> {
+    pub fn zero_state(&self, device: &D, samples: usize) -> Result<Var<D>> {
         let zeros = device.zeros_buffer(samples * self.hidden)?;
         Var::from_buffer(device, zeros, [samples, 1, self.hidden].into(), false)
     }
 
     /// `f(h, x)`, in the shape of `h: (B, 1, d)`.
     pub fn block(&self, pass: &mut Pass<D>, source: &Source<D>, h: &Var<D>) -> Result<Var<D>> {
-        match self.at_once(pass, source, h, None, None)? {
+        match self.fused(pass, source, h, None, None)? {
             Some(solved) => Ok(solved.state),
             None => self.composed(pass, source, h),
         }
@@ -117,20 +117,20 @@ impl<D: Kernels> Equilibrium<D> {
 
     /// [`Self::block`], composed of separate operations.
     fn composed(&self, pass: &mut Pass<D>, source: &Source<D>, h: &Var<D>) -> Result<Var<D>> {
-        pass.within("block", |pass| match &self.block {
+        pass.scope("block", |pass| match &self.block {
             Block::Asymmetric(block) => block.forward(pass, h, source),
             Block::Symmetric(block) => block.forward(pass, h, source),
         })
     }
 
     /// The free phase: the damped fixed point of `f(·, x)` from `start`.
-    pub fn relax(
+    pub fn solve(
         &self,
         pass: &mut Pass<D>,
         source: &Source<D>,
         start: &Var<D>,
     ) -> Result<Solved<D>> {
-        if let Some(solved) = self.at_once(pass, source, start, Some(self.damping), None)? {
+        if let Some(solved) = self.fused(pass, source, start, Some(self.damping), None)? {
             return Ok(solved);
         }
         let block = |pass: &mut _, h: &_| self.composed(pass, source, h);
@@ -138,7 +138,7 @@ impl<D: Kernels> Equilibrium<D> {
     }
 
     /// All iterations as one fused operation, if block and device support it; without a solver, the block only.
-    fn at_once(
+    fn fused(
         &self,
         pass: &mut Pass<D>,
         source: &Source<D>,
@@ -156,13 +156,13 @@ impl<D: Kernels> Equilibrium<D> {
             damping,
             nudging,
         };
-        let found = pass.within("block", |pass| ops::fixed_point(pass, &problem))?;
+        let found = pass.scope("block", |pass| ops::fixed_point(pass, &problem))?;
         Ok(found.map(|(state, iterations)| Solved { state, iterations }))
     }
 
     /// The nudged phase: the damped fixed point of `f(h, x) - β dL/df` from `start`, with L the mean cross-entropy of
     /// `head(f(h, x))`. Records no gradient.
-    pub fn relax_nudged(
+    pub fn solve_nudged(
         &self,
         pass: &mut Pass<D>,
         source: &Source<D>,
@@ -177,7 +177,7 @@ impl<D: Kernels> Equilibrium<D> {
             strength: beta,
         };
         let damping = self.damping;
-        if let Some(solved) = self.at_once(pass, source, start, Some(damping), Some(nudging))? {
+        if let Some(solved) = self.fused(pass, source, start, Some(damping), Some(nudging))? {
             return Ok(solved);
         }
         let (states, rows) = (start.shape(), [labels.len(), self.hidden]);

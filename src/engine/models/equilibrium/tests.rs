@@ -209,9 +209,9 @@ fn a_nudged_state_has_a_smaller_loss() {
         let labels = [0, 1, 2, 0, 1, 2, 0, 1];
         let mut pass = Pass::inference(&device);
         let source = model.embed(&mut pass, &x).unwrap();
-        let start = model.rest(&device, 8).unwrap();
-        let free = model.relax(&mut pass, &source, &start).unwrap();
-        let nudged = model.relax_nudged(&mut pass, &source, &free.state, &labels, 0.5);
+        let start = model.zero_state(&device, 8).unwrap();
+        let free = model.solve(&mut pass, &source, &start).unwrap();
+        let nudged = model.solve_nudged(&mut pass, &source, &free.state, &labels, 0.5);
         let nudged = nudged.unwrap();
         let mut loss = |h: &Var<TestDevice>| {
             let logits = model.classify(&mut pass, h).unwrap();

@@ -86,12 +86,12 @@ impl<D: Kernels> Level<D> {
     ) -> Result<Var<D>> {
         let mut h = x.clone();
         for (index, (block, shift)) in self.res.iter().zip(shifts).enumerate() {
-            h = pass.within(format_args!("res.{index}"), |pass| {
+            h = pass.scope(format_args!("res.{index}"), |pass| {
                 block.forward(pass, &h, shift)
             })?;
         }
         match &self.attn {
-            Some(attn) => pass.within("attn", |pass| attn.forward(pass, &h)),
+            Some(attn) => pass.scope("attn", |pass| attn.forward(pass, &h)),
             None => Ok(h),
         }
     }
@@ -102,7 +102,7 @@ impl<D: Kernels> Level<D> {
             Resample::None => Ok(x),
             Resample::Down(convolution) => convolution.forward(pass, &x),
             Resample::Up(convolution) => {
-                let x = pass.within("upsample", |pass| ops::upsample_bilinear(pass, &x))?;
+                let x = pass.scope("upsample", |pass| ops::upsample_bilinear(pass, &x))?;
                 convolution.forward(pass, &x)
             }
         }
@@ -160,9 +160,9 @@ impl<D: Kernels> Middle<D> {
         shifts: &[Var<D>; 2],
     ) -> Result<Var<D>> {
         let [first, second] = &self.res;
-        let h = pass.within("res.0", |pass| first.forward(pass, x, &shifts[0]))?;
-        let h = pass.within("attn", |pass| self.attn.forward(pass, &h))?;
-        pass.within("res.1", |pass| second.forward(pass, &h, &shifts[1]))
+        let h = pass.scope("res.0", |pass| first.forward(pass, x, &shifts[0]))?;
+        let h = pass.scope("attn", |pass| self.attn.forward(pass, &h))?;
+        pass.scope("res.1", |pass| second.forward(pass, &h, &shifts[1]))
     }
 }
 

@@ -100,9 +100,9 @@ impl<D: Kernels> Unet<D> {
         self.check_input(x, times, labels)?;
         let time = self.time_mlp.forward(pass, times)?;
         let class = self.class_embed.forward(pass, labels)?;
-        let time = pass.within("time_mlp", |pass| ops::silu(pass, &time))?;
-        let class = pass.within("class_embed", |pass| ops::silu(pass, &class))?;
-        let shifts = pass.within("projections", |pass| {
+        let time = pass.scope("time_mlp", |pass| ops::silu(pass, &time))?;
+        let class = pass.scope("class_embed", |pass| ops::silu(pass, &class))?;
+        let shifts = pass.scope("projections", |pass| {
             ops::projections(pass, &[time, class], &self.projections())
         })?;
         let (shifts, _) = shifts.as_chunks();
@@ -111,14 +111,14 @@ impl<D: Kernels> Unet<D> {
         let mut skips = Vec::with_capacity(self.down.len());
         for ((index, level), shifts) in self.down.iter().enumerate().zip(down) {
             let name = format_args!("down.{index}");
-            h = pass.within(name, |pass| level.forward(pass, &h, shifts))?;
+            h = pass.scope(name, |pass| level.forward(pass, &h, shifts))?;
             skips.push(h.clone());
-            h = pass.within(name, |pass| level.resample(pass, h))?;
+            h = pass.scope(name, |pass| level.resample(pass, h))?;
         }
-        h = pass.within("mid", |pass| self.mid.forward(pass, &h, &rest[0]))?;
+        h = pass.scope("mid", |pass| self.mid.forward(pass, &h, &rest[0]))?;
         let levels = self.up.iter().zip(&rest[1..]).zip(skips.iter().rev());
         for (index, ((level, shifts), skip)) in levels.enumerate() {
-            h = pass.within(format_args!("up.{index}"), |pass| {
+            h = pass.scope(format_args!("up.{index}"), |pass| {
                 let h = ops::concat(pass, &h, skip)?;
                 let h = level.forward(pass, &h, shifts)?;
                 level.resample(pass, h)

@@ -113,7 +113,7 @@ impl<D: Kernels, S: Step<D>> Task<D> for Trained<D, S> {
     ) -> Result<Micro<D>> {
         let Self(classifier, algorithm) = self;
         let inputs = classifier.load(batch, watch)?;
-        let pass = Pass::training(&classifier.device, sum)?.profiled(watch.profiler());
+        let pass = Pass::training(&classifier.device, sum)?.with_profiler(watch.profiler());
         algorithm.step(classifier, pass, &inputs, loss_grad, watch)
     }
 
@@ -203,7 +203,7 @@ impl<D: Kernels> Classifier<D> {
 
     /// Start of the solver in training: zeros, or the samples' last equilibria.
     fn start(&self, inputs: &Labelled<D>) -> Result<Var<D>> {
-        let rest = self.model.rest(&self.device, inputs.labels.len())?;
+        let rest = self.model.zero_state(&self.device, inputs.labels.len())?;
         match &self.memory {
             Some(memory) => memory.recall(&self.device, &inputs.rows, rest),
             None => Ok(rest),
@@ -251,8 +251,8 @@ impl<D: Kernels> Classifier<D> {
         score: &mut Score,
     ) -> Result<Var<D>> {
         let source = self.model.embed(pass, &inputs.x)?;
-        let start = self.model.rest(&self.device, inputs.labels.len())?;
-        let solved = self.model.relax(pass, &source, &start)?;
+        let start = self.model.zero_state(&self.device, inputs.labels.len())?;
+        let solved = self.model.solve(pass, &source, &start)?;
         score.add_iterations(solved.iterations);
         self.model.classify(pass, &solved.state)
     }

@@ -32,11 +32,11 @@ impl Propagation {
         profiler: Option<&Profiler>,
     ) -> Result<Phases<D>> {
         let (model, beta) = (&classifier.model, self.beta as f32);
-        let mut pass = Pass::inference(&classifier.device).profiled(profiler);
+        let mut pass = Pass::inference(&classifier.device).with_profiler(profiler);
         let source = model.embed(&mut pass, &inputs.x)?;
         let start = classifier.start(inputs)?;
-        let free = model.relax(&mut pass, &source, &start)?.state;
-        let nudged = model.relax_nudged(&mut pass, &source, &free, &inputs.labels, beta)?;
+        let free = model.solve(&mut pass, &source, &start)?.state;
+        let nudged = model.solve_nudged(&mut pass, &source, &free, &inputs.labels, beta)?;
         Ok(Phases {
             nudged: nudged.state,
             // Nothing was recorded on this pass, but the key is that of a recordable result.

@@ -20,7 +20,7 @@ impl<D: Kernels> Step<D> for Unrolled {
     ) -> Result<Micro<D>> {
         let model = &classifier.model;
         let source = model.embed(&mut pass, &inputs.x)?;
-        let solved = model.relax(&mut pass, &source, &classifier.start(inputs)?)?;
+        let solved = model.solve(&mut pass, &source, &classifier.start(inputs)?)?;
         let logits = model.classify(&mut pass, &solved.state)?;
         classifier.remember(inputs, &solved.state)?;
         watch.mark(Phase::Forward);

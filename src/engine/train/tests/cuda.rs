@@ -92,7 +92,7 @@ fn a_gpu_is_watched_while_it_trains() {
     // The stand-in's energy counter grows by 1.5 J with every sample; other tests sample, too.
     let energy = times.gpu.energy_j.unwrap();
     assert!(energy >= 1.5 * facts.epochs as f64, "{:?}", times.gpu);
-    assert!(times.gpu.readings.is_some());
+    assert!(times.gpu.samples.is_some());
     let by_epoch = times.gpu.energy_j_per_epoch.unwrap();
     assert!((by_epoch * facts.epochs as f64 - energy).abs() < 1e-9 * energy);
     // Load and power are means over the last second: a shorter run has none.
@@ -144,7 +144,7 @@ fn step_of_the_unet(precision: Precision) -> ([u64; 6], u64) {
             let [kernels, fills, copies, switches] = queued.of_driver;
             let (products, convolutions) = (queued.products, queued.convolutions);
             *seen.lock().unwrap() = [kernels, fills, copies, products, convolutions, switches];
-            Reply::GoOn
+            Reply::Continue
         };
         let told = told_and_answered(order(cell), seen_by);
         let bytes = told.finished().1.memory.activation_bytes;

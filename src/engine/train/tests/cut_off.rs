@@ -16,7 +16,7 @@ fn cut_off(cell: CellSpec, epochs: usize) -> Recorded {
         if row.epoch + 1 == epochs {
             Reply::Stop
         } else {
-            Reply::GoOn
+            Reply::Continue
         }
     })
 }
@@ -36,7 +36,7 @@ fn a_run_that_is_stopped_has_the_facts_of_one_of_so_many_epochs() {
 
 #[test]
 fn a_run_that_may_be_stopped_and_is_not_gives_the_same_facts() {
-    let asked = told_and_answered(asking(cell()), |_| Reply::GoOn);
+    let asked = told_and_answered(asking(cell()), |_| Reply::Continue);
     assert_eq!(asked.facts(), told(cell()).facts());
 }
 
@@ -82,7 +82,7 @@ fn waiting_for_an_answer_is_not_the_runs_time() {
     let began = std::time::Instant::now();
     let asked = told_and_answered(asking(cell()), |_| {
         std::thread::sleep(WAIT);
-        Reply::GoOn
+        Reply::Continue
     });
     let whole_s = began.elapsed().as_secs_f64();
     let waited_s = 3.0 * WAIT.as_secs_f64();

@@ -5,7 +5,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::tally::Tally;
-use super::{Counters, GpuTimes};
+use super::{Counters, GpuUsage};
 
 /// Time between two samples. Drivers update load and power a few times a second, clocks more often.
 pub const PERIOD: Duration = Duration::from_millis(50);
@@ -22,7 +22,7 @@ pub struct GpuMeter(State);
 enum State {
     Absent,
     Failed(String),
-    Watching(Sender<Mark>, JoinHandle<Result<GpuTimes, String>>),
+    Sampling(Sender<Mark>, JoinHandle<Result<GpuUsage, String>>),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -31,9 +31,9 @@ enum Mark {
     End(Instant),
 }
 
-/// What the thread of a meter needs.
+/// Samples the counters between the marks of its [`GpuMeter`], on the thread of the meter.
 #[derive(Debug)]
-pub struct Watch {
+pub struct GpuSampler {
     marks: Receiver<Mark>,
     period: Duration,
     settle: Duration,
@@ -50,27 +50,27 @@ impl GpuMeter {
         Self(State::Failed(reason))
     }
 
-    /// A meter whose thread runs `watch`, which opens the counters and calls [`Watch::over`].
-    pub fn watching<F>(watch: F) -> Self
+    /// A meter whose thread runs `sampler`, which opens the counters and calls [`GpuSampler::run`].
+    pub fn sampling<F>(sampler: F) -> Self
     where
-        F: FnOnce(Watch) -> Result<GpuTimes, String> + Send + 'static,
+        F: FnOnce(GpuSampler) -> Result<GpuUsage, String> + Send + 'static,
     {
-        Self::every((PERIOD, SETTLE), watch)
+        Self::every((PERIOD, SETTLE), sampler)
     }
 
-    fn every<F>((period, settle): (Duration, Duration), watch: F) -> Self
+    fn every<F>((period, settle): (Duration, Duration), sampler: F) -> Self
     where
-        F: FnOnce(Watch) -> Result<GpuTimes, String> + Send + 'static,
+        F: FnOnce(GpuSampler) -> Result<GpuUsage, String> + Send + 'static,
     {
         let (sender, marks) = channel();
-        let own = Watch {
+        let own = GpuSampler {
             marks,
             period,
             settle,
         };
         let thread = std::thread::Builder::new().name("gpu-meter".into());
-        match thread.spawn(move || watch(own)) {
-            Ok(thread) => Self(State::Watching(sender, thread)),
+        match thread.spawn(move || sampler(own)) {
+            Ok(thread) => Self(State::Sampling(sender, thread)),
             Err(error) => Self::failed(format!("no thread to watch the GPU: {error}")),
         }
     }
@@ -91,7 +91,7 @@ impl GpuMeter {
     }
 
     fn mark(&self, mark: Mark) {
-        if let State::Watching(sender, _) = &self.0 {
+        if let State::Sampling(sender, _) = &self.0 {
             // A thread that has failed receives nothing; `finish` returns its error.
             let _ = sender.send(mark);
         }
@@ -101,11 +101,11 @@ impl GpuMeter {
     ///
     /// # Errors
     /// A sentence why the counters could not be read.
-    pub fn finish(self) -> Result<GpuTimes, String> {
+    pub fn finish(self) -> Result<GpuUsage, String> {
         match self.0 {
-            State::Absent => Ok(GpuTimes::default()),
+            State::Absent => Ok(GpuUsage::default()),
             State::Failed(reason) => Err(reason),
-            State::Watching(sender, thread) => {
+            State::Sampling(sender, thread) => {
                 drop(sender);
                 let seen = thread.join();
                 seen.unwrap_or_else(|_| Err("the thread that watched the GPU broke off".into()))
@@ -114,9 +114,9 @@ impl GpuMeter {
     }
 }
 
-impl Watch {
+impl GpuSampler {
     /// Samples `counters` during training, until the meter is finished.
-    pub fn over(&self, counters: &impl Counters) -> GpuTimes {
+    pub fn run(&self, counters: &impl Counters) -> GpuUsage {
         let mut tally = Tally::new(self.settle);
         let mut next: Option<Instant> = None;
         loop {
@@ -141,10 +141,10 @@ impl Watch {
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     let now = Instant::now();
-                    tally.look(now, counters);
+                    tally.sample(now, counters);
                     next = Some(now + self.period);
                 }
-                Err(RecvTimeoutError::Disconnected) => return tally.used(),
+                Err(RecvTimeoutError::Disconnected) => return tally.summary(),
             }
         }
     }
@@ -182,7 +182,7 @@ mod tests {
 
     fn meter(counters: Scripted) -> GpuMeter {
         let pace = (Duration::from_millis(1), Duration::ZERO);
-        GpuMeter::every(pace, move |watch| Ok(watch.over(&counters)))
+        GpuMeter::every(pace, move |sampler| Ok(sampler.run(&counters)))
     }
 
     /// Without a time limit.
@@ -208,7 +208,7 @@ mod tests {
             wait_for(&counters.marks, 2 * (epoch + 1));
         }
         let seen = meter.finish().unwrap();
-        assert_eq!(seen.readings, Some(looks()));
+        assert_eq!(seen.samples, Some(looks()));
         assert_eq!(seen.busy_share, Some(75.0));
         // Two epochs, each from one reading of the energy to the next.
         assert_eq!(seen.energy_j, Some(1.0));
@@ -217,18 +217,18 @@ mod tests {
     #[test]
     fn a_meter_that_never_began_has_no_samples() {
         let meter = || meter(Scripted::default());
-        let none = GpuTimes {
-            readings: Some(0),
-            ..GpuTimes::default()
+        let none = GpuUsage {
+            samples: Some(0),
+            ..GpuUsage::default()
         };
         assert_eq!(meter().finish(), Ok(none));
         assert!(meter().has_counters() && !GpuMeter::absent().has_counters());
-        assert_eq!(GpuMeter::absent().finish(), Ok(GpuTimes::default()));
+        assert_eq!(GpuMeter::absent().finish(), Ok(GpuUsage::default()));
     }
 
     #[test]
     fn a_meter_that_cannot_read_returns_why_at_its_end() {
-        let meter = GpuMeter::watching(|_| Err("no NVML".into()));
+        let meter = GpuMeter::sampling(|_| Err("no NVML".into()));
         meter.begin();
         meter.end();
         assert_eq!(meter.finish(), Err("no NVML".into()));

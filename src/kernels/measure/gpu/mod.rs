@@ -1,6 +1,6 @@
 //! Measurements of a GPU during training, from its counters: load, clocks, temperature, power, energy, throttling.
 //!
-//! [`GpuMeter`] is a thread that takes samples ([`Reading`]) during training, [`GpuTimes`] their summary. `nvml.rs` reads
+//! [`GpuMeter`] is a thread that takes samples ([`Reading`]) during training, [`GpuUsage`] their summary. `nvml.rs` reads
 //! NVIDIA's counters; without the feature `cuda` there are none.
 
 mod inventory;
@@ -10,10 +10,10 @@ mod nvml;
 mod tally;
 
 pub use inventory::{Inventory, ListedGpu};
-pub use meter::{GpuMeter, PERIOD, SETTLE, Watch};
+pub use meter::{GpuMeter, GpuSampler, PERIOD, SETTLE};
 #[cfg(feature = "cuda")]
 pub use nvml::inventory;
-pub use tally::GpuTimes;
+pub use tally::GpuUsage;
 
 /// The counters of one GPU.
 pub trait Counters {

@@ -21,12 +21,12 @@ const THROTTLES: [(ThrottleReasons, &str); 6] = [
 impl GpuMeter {
     /// Samples the GPU at PCI address `bus_id`, with NVML from the file `library`.
     pub fn nvml(library: PathBuf, bus_id: String) -> Self {
-        Self::watching(move |watch| {
+        Self::sampling(move |sampler| {
             let nvml = open(&library)?;
             let device = nvml.device_by_pci_bus_id(bus_id.as_str());
             let device =
                 device.map_err(|error| format!("NVML knows no GPU at {bus_id}: {error}"))?;
-            Ok(watch.over(&device))
+            Ok(sampler.run(&device))
         })
     }
 }
@@ -114,11 +114,11 @@ mod tests {
         let mut tally = Tally::new(SETTLE);
         tally.begin(start, &device);
         for number in 1..=6 {
-            tally.look(at(number), &device);
+            tally.sample(at(number), &device);
         }
         tally.end(at(6), &device);
-        let seen = tally.used();
-        assert_eq!(seen.readings, Some(6));
+        let seen = tally.summary();
+        assert_eq!(seen.samples, Some(6));
         // Too short for counters that are means over a second.
         assert_eq!((seen.busy_share, seen.power_w), (None, None));
         assert_eq!(seen.clock_mhz, Some(1980.0));

@@ -1,4 +1,4 @@
-//! [`Tally`]: sums over samples of the counters; [`GpuTimes`]: their summary.
+//! [`Tally`]: sums over samples of the counters; [`GpuUsage`]: their summary.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Counters, Reading};
 
-/// State of the GPU during training from its counters (NVML), for the whole device, including other processes. Missing
+/// Load, clocks, temperature and energy of the GPU during training, from its counters (NVML), for the whole device, including other processes. Missing
 /// on the CPU, and where there is no counter.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct GpuTimes {
+pub struct GpuUsage {
     /// Share of the time in which at least one kernel ran, 0 to 100, from the second second of training on.
     pub busy_share: Option<f64>,
     /// Mean clock of the multiprocessors.
@@ -30,9 +30,11 @@ pub struct GpuTimes {
     /// The reasons for throttling in alphabetical order, separated by blanks: `power-cap thermal`.
     pub throttle_reasons: String,
     /// Number of NVML samples.
-    pub readings: Option<u64>,
+    #[serde(alias = "readings")]
+    pub samples: Option<u64>,
     /// Mean milliseconds of a sample, which a separate thread takes.
-    pub reading_ms: Option<f64>,
+    #[serde(alias = "reading_ms")]
+    pub sample_ms: Option<f64>,
 }
 
 /// Sums over samples.
@@ -108,7 +110,7 @@ impl Tally {
         self.energy_mj = self.energy_mj.zip(used).map(|(sum, used)| sum + used);
     }
 
-    pub(super) fn look(&mut self, now: Instant, counters: &impl Counters) {
+    pub(super) fn sample(&mut self, now: Instant, counters: &impl Counters) {
         let Some((since, _)) = self.since else { return };
         let start = Instant::now();
         let reading = counters.read();
@@ -133,13 +135,13 @@ impl Tally {
         }
     }
 
-    pub(super) fn used(&self) -> GpuTimes {
+    pub(super) fn summary(&self) -> GpuUsage {
         let power_w = self.power_mw.value().map(|milliwatts| 1e-3 * milliwatts);
         let seconds = self.trained.as_secs_f64();
         let counted = self.energy_mj.map(|millijoules| 1e-3 * millijoules as f64);
         let energy_j = counted.or(power_w.map(|power| power * seconds));
         let reasons: Vec<&str> = self.reasons.iter().copied().collect();
-        GpuTimes {
+        GpuUsage {
             busy_share: self.busy.value(),
             clock_mhz: self.clock.value(),
             memory_clock_mhz: self.memory_clock.value(),
@@ -149,8 +151,8 @@ impl Tally {
             energy_j_per_epoch: None,
             throttled_share: self.throttled.value().map(|share| 100.0 * share),
             throttle_reasons: reasons.join(" "),
-            readings: Some(self.seconds.count),
-            reading_ms: self.seconds.value().map(|seconds| 1e3 * seconds),
+            samples: Some(self.seconds.count),
+            sample_ms: self.seconds.value().map(|seconds| 1e3 * seconds),
         }
     }
 }
@@ -185,7 +187,7 @@ mod tests {
         }
     }
 
-    fn used(energies: &[Option<u64>], settle: Duration) -> GpuTimes {
+    fn used(energies: &[Option<u64>], settle: Duration) -> GpuUsage {
         let mut readings = vec![
             reading(0, 30, &[]),
             reading(80, 61, &["thermal", "power-cap"]),
@@ -200,16 +202,16 @@ mod tests {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         tally.begin(at(0), &script);
-        tally.look(at(1), &script);
-        tally.look(at(4), &script);
+        tally.sample(at(1), &script);
+        tally.sample(at(4), &script);
         tally.end(at(5), &script);
         // Between two epochs: the sample does not count.
-        tally.look(at(6), &script);
+        tally.sample(at(6), &script);
         tally.begin(at(10), &script);
-        tally.look(at(11), &script);
-        tally.look(at(12), &script);
+        tally.sample(at(11), &script);
+        tally.sample(at(12), &script);
         tally.end(at(15), &script);
-        tally.used()
+        tally.summary()
     }
 
     #[test]
@@ -218,7 +220,7 @@ mod tests {
             &[Some(10), Some(1010), Some(5000), Some(5500)],
             Duration::ZERO,
         );
-        assert_eq!(seen.readings, Some(4));
+        assert_eq!(seen.samples, Some(4));
         assert_eq!(seen.busy_share, Some(67.5));
         assert_eq!(seen.clock_mhz, Some(1067.5));
         assert_eq!(seen.memory_clock_mhz, None);

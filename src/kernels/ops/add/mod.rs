@@ -9,7 +9,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Activation, GradSlots, Held, Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Activation, GradSlots, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Sums on one device.
@@ -85,7 +85,7 @@ fn activated_sum<D: Kernels>(
         activation,
         needs_grad && activation != Activation::Identity,
     )?;
-    let before = before.map(Held::<D>::new);
+    let before = before.map(PooledBuffer::<D>::new);
     let (forward, backward) = activation.flop();
     let inputs = usize::from(a.needs_grad()) + usize::from(b.needs_grad());
     let n = a.shape().len();

@@ -24,7 +24,7 @@ use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product};
 use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::{simd, simd_vectors};
-use crate::ops::{Held, Mask, Result};
+use crate::ops::{Mask, PooledBuffer, Result};
 
 /// Approximate number of positions in a chunk.
 const ROWS: usize = 128;
@@ -36,10 +36,10 @@ const FEW: usize = 16;
 impl AttentionKernel for Cpu {
     fn attention(
         &self,
-        qkv: &Held<Self>,
+        qkv: &PooledBuffer<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
-    ) -> Result<(Buffer<Self>, Held<Self>)> {
+    ) -> Result<(Buffer<Self>, PooledBuffer<Self>)> {
         let (large, c, len) = (size.is_large(), size.features, size.len());
         let mut y = self.spare_buffer(size.batch * len)?;
         for_each_chunk_if(large, &mut y, len, |start, y| {
@@ -51,16 +51,16 @@ impl AttentionKernel for Cpu {
                 });
             });
         });
-        Ok((y, Held::new(self.spare_buffer(0)?)))
+        Ok((y, PooledBuffer::new(self.spare_buffer(0)?)))
     }
 
     fn attention_backward(
         &self,
-        qkv: &Held<Self>,
-        _: &Held<Self>,
+        qkv: &PooledBuffer<Self>,
+        _: &PooledBuffer<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
-        grad_output: &Held<Self>,
+        grad_output: &PooledBuffer<Self>,
         (grad_qkv, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let (large, len, head_len) = (size.is_large(), size.len(), size.len() / size.heads);

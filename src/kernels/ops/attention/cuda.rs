@@ -13,15 +13,15 @@ use crate::device::cuda::{Launch, Product, arithmetic, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::dropout::cuda::drop_some;
 use crate::ops::gemm::Accumulate;
-use crate::ops::{Held, Mask, Result};
+use crate::ops::{Mask, PooledBuffer, Result};
 
 impl AttentionKernel for Cuda {
     fn attention(
         &self,
-        qkv: &Held<Self>,
+        qkv: &PooledBuffer<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
-    ) -> Result<(Buffer<Self>, Held<Self>)> {
+    ) -> Result<(Buffer<Self>, PooledBuffer<Self>)> {
         let places = Places::new(size);
         let (t, d) = (size.positions, size.head_width());
         let apart = places
@@ -33,7 +33,7 @@ impl AttentionKernel for Cuda {
         let mut p = self.spare_buffer(places.scores_len())?;
         let scores = Product::new(t, t, d).transposed_b().scaled(size.scale());
         places.multiply(scores, q, k, (&mut p, places.scores()))?;
-        let mut p = Held::<Self>::new(p);
+        let mut p = PooledBuffer::<Self>::new(p);
         let mut half = p.half_to_write(arithmetic()?.is_16_bit())?;
         places
             .over_rows("attention_softmax")
@@ -61,11 +61,11 @@ impl AttentionKernel for Cuda {
 
     fn attention_backward(
         &self,
-        qkv: &Held<Self>,
-        probabilities: &Held<Self>,
+        qkv: &PooledBuffer<Self>,
+        probabilities: &PooledBuffer<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
-        grad_output: &Held<Self>,
+        grad_output: &PooledBuffer<Self>,
         (grad_qkv, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let places = Places::new(size);
@@ -97,10 +97,15 @@ impl AttentionKernel for Cuda {
 }
 
 /// The probabilities after dropout.
-fn dropped(device: &Cuda, places: &Places, p: &Held<Cuda>, mask: Mask) -> Result<Held<Cuda>> {
+fn dropped(
+    device: &Cuda,
+    places: &Places,
+    p: &PooledBuffer<Cuda>,
+    mask: Mask,
+) -> Result<PooledBuffer<Cuda>> {
     let mut dropped = device.spare_buffer(places.scores_len())?;
     drop_some(Some(p), p.only_half()?.as_deref(), &mut dropped, mask)?;
-    Ok(Held::new(dropped))
+    Ok(PooledBuffer::new(dropped))
 }
 
 /// `dv = pᵀ dy; dp = dy vᵀ; ds = p (dp - Σ dp p) scale; dq = ds k; dk = dsᵀ q`, with `drop(p)` in the first and `drop(dp)`
@@ -109,9 +114,9 @@ fn dropped(device: &Cuda, places: &Places, p: &Held<Cuda>, mask: Mask) -> Result
 fn gradients(
     device: &Cuda,
     places: &Places,
-    qkv: &Held<Cuda>,
-    (probabilities, mask): (&Held<Cuda>, Option<Mask>),
-    dy: (&Held<Cuda>, Matrices),
+    qkv: &PooledBuffer<Cuda>,
+    (probabilities, mask): (&PooledBuffer<Cuda>, Option<Mask>),
+    dy: (&PooledBuffer<Cuda>, Matrices),
     (grads, adds): (&mut CudaSlice<f32>, bool),
 ) -> Result<()> {
     let (t, d) = (places.size.positions, places.size.head_width());
@@ -141,7 +146,7 @@ fn gradients(
         .args((&mut scores, t, places.size.causal))
         .args((places.size.scale(), arithmetic()?))
         .run()?;
-    let scores = Held::<Cuda>::new(scores);
+    let scores = PooledBuffer::<Cuda>::new(scores);
     let scores = (&scores, places.scores());
     places.multiply(rows, scores, (qkv, k), (&mut *grads, q))?;
     places.multiply(rows.transposed_a(), scores, (qkv, q), (grads, k))
@@ -221,8 +226,8 @@ impl Places {
     fn multiply(
         &self,
         product: Product,
-        (a, at_a): (&Held<Cuda>, Matrices),
-        (b, at_b): (&Held<Cuda>, Matrices),
+        (a, at_a): (&PooledBuffer<Cuda>, Matrices),
+        (b, at_b): (&PooledBuffer<Cuda>, Matrices),
         (c, at_c): (&mut CudaSlice<f32>, Matrices),
     ) -> Result<()> {
         let product = Product {
@@ -238,9 +243,9 @@ impl Places {
     fn split(
         &self,
         device: &Cuda,
-        qkv: &Held<Cuda>,
-        dy: Option<&Held<Cuda>>,
-    ) -> Result<Held<Cuda>> {
+        qkv: &PooledBuffer<Cuda>,
+        dy: Option<&PooledBuffer<Cuda>>,
+    ) -> Result<PooledBuffer<Cuda>> {
         let n = (3 + usize::from(dy.is_some())) * self.part_len();
         let mut apart = device.spare_buffer(n)?;
         Launch::new("attention_split")
@@ -249,7 +254,7 @@ impl Places {
             .args((self.size.positions, self.size.heads))
             .arg(self.size.head_width())
             .run()?;
-        Ok(Held::new(apart))
+        Ok(PooledBuffer::new(apart))
     }
 
     /// Merges the heads again, replacing `joined` or added to it.

@@ -7,7 +7,7 @@ mod rows;
 
 use super::dropout::check_probability;
 use super::gemm::Accumulate;
-use super::{Held, Kernels, Mask, Op, OpError, Pass, Result, Var, Work};
+use super::{Kernels, Mask, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// How a sequence attends to itself.
@@ -66,19 +66,19 @@ pub trait AttentionKernel: Backend {
     /// Word `((b · heads + head) T + i) T + j` of `mask` drops the weight of position j for position i.
     fn attention(
         &self,
-        qkv: &Held<Self>,
+        qkv: &PooledBuffer<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
-    ) -> Result<(Buffer<Self>, Held<Self>)>;
+    ) -> Result<(Buffer<Self>, PooledBuffer<Self>)>;
 
     /// Adds the gradient of `qkv` to `grad_qkv`, or replaces it.
     fn attention_backward(
         &self,
-        qkv: &Held<Self>,
-        saved: &Held<Self>,
+        qkv: &PooledBuffer<Self>,
+        saved: &PooledBuffer<Self>,
         size: AttentionSize,
         mask: Option<Mask>,
-        grad_output: &Held<Self>,
+        grad_output: &PooledBuffer<Self>,
         grad_qkv: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
 }
@@ -129,7 +129,7 @@ pub fn attention<D: Kernels>(
     let (shape, input) = (qkv.shape().with_last(size.features), qkv.clone());
     let op = Op::new("attention", size.work(mask.is_some()), [qkv]);
     pass.finish_owned(op, y, shape, move |grads, grad_output| {
-        let grad_output = &Held::<D>::new(grad_output);
+        let grad_output = &PooledBuffer::<D>::new(grad_output);
         let device = grads.device().clone();
         let grad_qkv = grads.entry(&input)?;
         device.attention_backward(input.held(), &saved, size, mask, grad_output, grad_qkv)

@@ -329,7 +329,7 @@ fn in_mixed_precision_probabilities_are_kept_in_half_their_memory() {
         let x = testing::filled(3 * batch * positions * size.features, 1);
         let weights = testing::filled(x.len() / 3, 2);
         let kept_bytes = || {
-            let qkv = Held::<TestDevice>::new(device.upload(x.clone()).unwrap());
+            let qkv = PooledBuffer::<TestDevice>::new(device.upload(x.clone()).unwrap());
             let (_, p) = device.attention(&qkv, size, None).unwrap();
             let half = p.only_half().unwrap();
             let half_len = half.map_or(0, |half| cudarc::driver::DeviceSlice::len(&*half));

@@ -8,7 +8,7 @@ use crate::ops::activation::{Activate, activated};
 use crate::ops::chunks::{for_rows, for_rows_beside, map_chunks, rows_per_chunk};
 use crate::ops::parallel::{for_each_chunk, for_each_chunk_pair};
 use crate::ops::simd::simd;
-use crate::ops::{Activation, Held, Result};
+use crate::ops::{Activation, PooledBuffer, Result};
 
 impl BatchNormKernel for Cpu {
     fn batch_moments(
@@ -73,7 +73,7 @@ impl BatchNormKernel for Cpu {
     fn batch_norm_sums(
         &self,
         inputs: &BatchNormInputs<'_, Self>,
-        y: Option<&Held<Self>>,
+        y: Option<&PooledBuffer<Self>>,
         grad: &mut Buffer<Self>,
     ) -> Result<[Buffer<Self>; 2]> {
         let (BatchNormSize { rows, channels }, activation) = (inputs.size, inputs.activation);

@@ -8,7 +8,7 @@ use dfdx::tensor::Cuda;
 use super::{BatchNormInputs, BatchNormKernel, BatchNormSize};
 use crate::device::cuda::{Launch, arithmetic};
 use crate::device::{Backend, Buffer};
-use crate::ops::{Held, Result};
+use crate::ops::{PooledBuffer, Result};
 
 /// Fewest rows of a piece, and most pieces.
 const PIECE: usize = 32;
@@ -75,7 +75,7 @@ impl BatchNormKernel for Cuda {
     fn batch_norm_sums(
         &self,
         inputs: &BatchNormInputs<'_, Self>,
-        y: Option<&Held<Self>>,
+        y: Option<&PooledBuffer<Self>>,
         grad: &mut Buffer<Self>,
     ) -> Result<[Buffer<Self>; 2]> {
         let BatchNormSize { rows, channels } = inputs.size;
@@ -123,7 +123,7 @@ impl BatchNormKernel for Cuda {
     }
 }
 
-/// [`Held::only_half`] of an array that there may not be.
-fn only_half(values: Option<&Held<Cuda>>) -> Result<Option<Rc<CudaSlice<u16>>>> {
-    values.map_or(Ok(None), Held::only_half)
+/// [`PooledBuffer::only_half`] of an array that there may not be.
+fn only_half(values: Option<&PooledBuffer<Cuda>>) -> Result<Option<Rc<CudaSlice<u16>>>> {
+    values.map_or(Ok(None), PooledBuffer::only_half)
 }

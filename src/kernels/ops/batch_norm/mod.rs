@@ -16,7 +16,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Activation, GradSlots, Held, Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Activation, GradSlots, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// Values and channels of a batch norm.
@@ -32,7 +32,7 @@ pub struct BatchNormSize {
 #[derive(Debug)]
 pub struct BatchNormInputs<'a, D: Backend> {
     /// x.
-    pub x: &'a Held<D>,
+    pub x: &'a PooledBuffer<D>,
     /// m.
     pub mean: &'a Buffer<D>,
     /// `1 / √(v + ε)`.
@@ -42,7 +42,7 @@ pub struct BatchNormInputs<'a, D: Backend> {
     /// β.
     pub beta: &'a Buffer<D>,
     /// Added before the activation.
-    pub shift: Option<&'a Held<D>>,
+    pub shift: Option<&'a PooledBuffer<D>>,
     /// Applied to the result.
     pub activation: Activation,
     /// The sizes.
@@ -99,7 +99,7 @@ pub trait BatchNormKernel: Backend {
     fn batch_norm_sums(
         &self,
         inputs: &BatchNormInputs<'_, Self>,
-        y: Option<&Held<Self>>,
+        y: Option<&PooledBuffer<Self>>,
         grad: &mut Buffer<Self>,
     ) -> Result<[Buffer<Self>; 2]>;
 

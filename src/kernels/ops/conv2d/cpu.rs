@@ -12,7 +12,7 @@ use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product, sum_p
 use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
-use crate::ops::{Held, Result};
+use crate::ops::{PooledBuffer, Result};
 
 /// Approximate positions of a chunk of results: its windows and results stay in the L2 cache.
 pub(super) const POSITIONS: usize = 320;
@@ -24,8 +24,8 @@ const BLOCK: usize = 192;
 impl Conv2dKernel for Cpu {
     fn conv2d(
         &self,
-        x: &Held<Self>,
-        weight: &Held<Self>,
+        x: &PooledBuffer<Self>,
+        weight: &PooledBuffer<Self>,
         bias: Option<&Buffer<Self>>,
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>> {
@@ -41,8 +41,8 @@ impl Conv2dKernel for Cpu {
 
     fn conv2d_backward_x(
         &self,
-        grad_output: &Held<Self>,
-        weight: &Held<Self>,
+        grad_output: &PooledBuffer<Self>,
+        weight: &PooledBuffer<Self>,
         size: &Conv2dSize,
         (grad_x, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
@@ -52,8 +52,8 @@ impl Conv2dKernel for Cpu {
 
     fn conv2d_backward_weight(
         &self,
-        x: &Held<Self>,
-        grad_output: &Held<Self>,
+        x: &PooledBuffer<Self>,
+        grad_output: &PooledBuffer<Self>,
         size: &Conv2dSize,
         (grad_weight, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {

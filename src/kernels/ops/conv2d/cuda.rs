@@ -12,13 +12,13 @@ use super::{Conv2dKernel, Conv2dOptions, Conv2dSize};
 use crate::device::cuda::Launch;
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::ops::gemm::Accumulate;
-use crate::ops::{Held, Result};
+use crate::ops::{PooledBuffer, Result};
 
 impl Conv2dKernel for Cuda {
     fn conv2d(
         &self,
-        x: &Held<Self>,
-        weight: &Held<Self>,
+        x: &PooledBuffer<Self>,
+        weight: &PooledBuffer<Self>,
         bias: Option<&Buffer<Self>>,
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>> {
@@ -34,8 +34,8 @@ impl Conv2dKernel for Cuda {
 
     fn conv2d_backward_x(
         &self,
-        grad_output: &Held<Self>,
-        weight: &Held<Self>,
+        grad_output: &PooledBuffer<Self>,
+        weight: &PooledBuffer<Self>,
         size: &Conv2dSize,
         (grad_x, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
@@ -50,8 +50,8 @@ impl Conv2dKernel for Cuda {
 
     fn conv2d_backward_weight(
         &self,
-        x: &Held<Self>,
-        grad_output: &Held<Self>,
+        x: &PooledBuffer<Self>,
+        grad_output: &PooledBuffer<Self>,
         size: &Conv2dSize,
         (grad_weight, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {

@@ -32,7 +32,9 @@ mod winograd;
 pub use algorithm::{Convolution, take_convolutions};
 
 use super::gemm::Accumulate;
-use super::{Activation, Held, Kernels, Op, OpError, Pass, Result, Shape, Var, Work, linear};
+use super::{
+    Activation, Kernels, Op, OpError, Pass, PooledBuffer, Result, Shape, Var, Work, linear,
+};
 use crate::device::{Backend, Buffer};
 
 /// How a convolution moves over its input.
@@ -126,8 +128,8 @@ pub trait Conv2dKernel: Backend {
     /// The convolution.
     fn conv2d(
         &self,
-        x: &Held<Self>,
-        weight: &Held<Self>,
+        x: &PooledBuffer<Self>,
+        weight: &PooledBuffer<Self>,
         bias: Option<&Buffer<Self>>,
         size: &Conv2dSize,
     ) -> Result<Buffer<Self>>;
@@ -135,8 +137,8 @@ pub trait Conv2dKernel: Backend {
     /// Adds the gradient of the input to `grad_x`, or replaces it.
     fn conv2d_backward_x(
         &self,
-        grad_output: &Held<Self>,
-        weight: &Held<Self>,
+        grad_output: &PooledBuffer<Self>,
+        weight: &PooledBuffer<Self>,
         size: &Conv2dSize,
         grad_x: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
@@ -144,8 +146,8 @@ pub trait Conv2dKernel: Backend {
     /// Adds the gradient of the weight to `grad_weight`, or replaces it.
     fn conv2d_backward_weight(
         &self,
-        x: &Held<Self>,
-        grad_output: &Held<Self>,
+        x: &PooledBuffer<Self>,
+        grad_output: &PooledBuffer<Self>,
         size: &Conv2dSize,
         grad_weight: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
@@ -206,7 +208,7 @@ pub fn conv2d_by<D: Kernels>(
     let work = Work::new(size.flop() + biased, products * size.flop() + biased);
     let op = Op::new("conv2d", work, &inputs);
     pass.finish_owned(op, data, size.output_shape(), move |slots, grad_output| {
-        let grad_output = &Held::<D>::new(grad_output);
+        let grad_output = &PooledBuffer::<D>::new(grad_output);
         let device = slots.device().clone();
         if let Some(bias) = saved_bias.as_ref().filter(|bias| bias.needs_grad()) {
             device.bias_backward(grad_output, slots.entry(bias)?)?;

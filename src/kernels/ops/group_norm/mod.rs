@@ -16,7 +16,7 @@ mod cuda;
 pub(in crate::ops) mod moments;
 pub(in crate::ops) mod sample;
 
-use super::{Activation, GradSlots, Held, Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Activation, GradSlots, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// The sizes of a group norm.
@@ -36,7 +36,7 @@ pub struct GroupNormSize {
 #[derive(Debug)]
 pub struct GroupNormInputs<'a, D: Backend> {
     /// The input.
-    pub x: &'a Held<D>,
+    pub x: &'a PooledBuffer<D>,
     /// Factor per channel.
     pub gamma: &'a Buffer<D>,
     /// Summand per channel.
@@ -114,7 +114,7 @@ pub fn group_norm<D: Kernels>(
     let device = pass.device().clone();
     let input = GroupNormInputs::new([x, gamma, beta], shift, size, activation);
     let (data, statistics) = device.group_norm(&input, pass.is_recording())?;
-    let statistics = Held::<D>::new(statistics);
+    let statistics = PooledBuffer::<D>::new(statistics);
     let (n, extra) = (x.shape().len(), usize::from(shift.is_some()));
     let (forward, backward) = activation.flop();
     let work = Work::new((6 + extra + forward) * n, (10 + backward) * n);

@@ -7,12 +7,12 @@ use crate::device::{Backend, Buffer};
 use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk, sum_row};
 use crate::ops::gemm::{Accumulate, to_add};
 use crate::ops::simd::simd;
-use crate::ops::{Held, Result};
+use crate::ops::{PooledBuffer, Result};
 
 impl LayerNormKernel for Cpu {
     fn layer_norm(
         &self,
-        x: &Held<Self>,
+        x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
         beta: &Buffer<Self>,
         eps: f32,
@@ -46,7 +46,7 @@ impl LayerNormKernel for Cpu {
 
     fn layer_norm_backward_x(
         &self,
-        x: &Held<Self>,
+        x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
@@ -74,7 +74,7 @@ impl LayerNormKernel for Cpu {
 
     fn layer_norm_backward_gamma(
         &self,
-        x: &Held<Self>,
+        x: &PooledBuffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
         dgamma: (&mut Buffer<Self>, Accumulate),

@@ -6,7 +6,7 @@ use super::{LayerNormKernel, Saved};
 use crate::device::cuda::{Launch, arithmetic, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::gemm::Accumulate;
-use crate::ops::{Held, Result};
+use crate::ops::{PooledBuffer, Result};
 
 /// Rows per block of 128 threads.
 pub(in crate::ops) const ROWS: usize = 4;
@@ -23,7 +23,7 @@ const MOST_GROUPS: usize = 256;
 impl LayerNormKernel for Cuda {
     fn layer_norm(
         &self,
-        x: &Held<Self>,
+        x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
         beta: &Buffer<Self>,
         eps: f32,
@@ -45,7 +45,7 @@ impl LayerNormKernel for Cuda {
 
     fn layer_norm_backward_x(
         &self,
-        x: &Held<Self>,
+        x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
@@ -63,7 +63,7 @@ impl LayerNormKernel for Cuda {
 
     fn layer_norm_backward_gamma(
         &self,
-        x: &Held<Self>,
+        x: &PooledBuffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
         dgamma: (&mut Buffer<Self>, Accumulate),
@@ -88,7 +88,11 @@ pub(in crate::ops) fn over_rows(name: &'static str, rows: usize) -> Launch {
 }
 
 /// An input with the means, if it has any, and the factors by which its rows were normalised.
-type Normalised<'a> = (&'a Held<Cuda>, Option<&'a Buffer<Cuda>>, &'a Buffer<Cuda>);
+type Normalised<'a> = (
+    &'a PooledBuffer<Cuda>,
+    Option<&'a Buffer<Cuda>>,
+    &'a Buffer<Cuda>,
+);
 
 /// Writes to `grad`, or adds, the sum over rows of `dy` or, if the input is given, of `dy` times the normalised input.
 pub(in crate::ops) fn add_columns(

@@ -4,7 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 pub(super) mod cuda;
 
-use super::{Held, Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 use crate::ops::gemm::Accumulate;
 
@@ -22,7 +22,7 @@ pub trait LayerNormKernel: Backend {
     /// The result, and what backward needs; with `keeps` that follows, with x as [`super::KeepFactors::kept`] gives it.
     fn layer_norm(
         &self,
-        x: &Held<Self>,
+        x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
         beta: &Buffer<Self>,
         eps: f32,
@@ -32,7 +32,7 @@ pub trait LayerNormKernel: Backend {
     /// Writes the gradient of the input to `dx`, or adds it.
     fn layer_norm_backward_x(
         &self,
-        x: &Held<Self>,
+        x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
@@ -42,7 +42,7 @@ pub trait LayerNormKernel: Backend {
     /// Writes the gradient of the scale to `dgamma`, or adds it.
     fn layer_norm_backward_gamma(
         &self,
-        x: &Held<Self>,
+        x: &PooledBuffer<Self>,
         saved: &Saved<Self>,
         dy: &Buffer<Self>,
         dgamma: (&mut Buffer<Self>, Accumulate),

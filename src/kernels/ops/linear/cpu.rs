@@ -16,7 +16,7 @@ use crate::ops::parallel::{
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::update::squares;
-use crate::ops::{Activation, Held, Result};
+use crate::ops::{Activation, PooledBuffer, Result};
 
 /// Number of rows of one partial result of column sums.
 const SUM_ROWS: usize = 1024;
@@ -26,13 +26,13 @@ impl ProjectionsKernel for Cpu {}
 impl LinearKernel for Cpu {
     fn linear(
         &self,
-        x: &Held<Self>,
-        weight: &Held<Self>,
+        x: &PooledBuffer<Self>,
+        weight: &PooledBuffer<Self>,
         bias: Option<&Buffer<Self>>,
         size: LinearSize,
         activation: Activation,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Held<Self>>)> {
+    ) -> Result<(Buffer<Self>, Option<PooledBuffer<Self>>)> {
         let LinearSize {
             rows,
             inputs,
@@ -63,14 +63,14 @@ impl LinearKernel for Cpu {
                 values_and_slopes(y, slopes, act);
             }));
         });
-        Ok((y, Some(Held::new(slopes))))
+        Ok((y, Some(PooledBuffer::new(slopes))))
     }
 
     fn linear_onto(
         &self,
         residual: &Buffer<Self>,
-        x: &Held<Self>,
-        weight: &Held<Self>,
+        x: &PooledBuffer<Self>,
+        weight: &PooledBuffer<Self>,
         bias: &Buffer<Self>,
         size: LinearSize,
     ) -> Result<Buffer<Self>> {
@@ -85,16 +85,16 @@ impl LinearKernel for Cpu {
 
     fn linear_before(
         &self,
-        slopes: &Held<Self>,
+        slopes: &PooledBuffer<Self>,
         mut grad: Buffer<Self>,
         _activation: Activation,
         grad_bias: Option<(&mut Buffer<Self>, Accumulate)>,
-    ) -> Result<Held<Self>> {
+    ) -> Result<PooledBuffer<Self>> {
         let Some(grad_bias) = grad_bias.map(to_add) else {
             for_each_chunk(&mut grad, CHUNK, |start, grad| {
                 simd!(multiply(grad, &slopes[start..]));
             });
-            return Ok(Held::new(grad));
+            return Ok(PooledBuffer::new(grad));
         };
         let columns = grad_bias.len();
         let chunk = (SUM_ROWS * columns).max(1);
@@ -108,13 +108,13 @@ impl LinearKernel for Cpu {
                 .chunks_exact(columns.max(1))
                 .for_each(|partial| add_assign(grad_bias, partial));
         });
-        Ok(Held::new(grad))
+        Ok(PooledBuffer::new(grad))
     }
 
     fn linear_backward_x(
         &self,
-        grad: &Held<Self>,
-        weight: &Held<Self>,
+        grad: &PooledBuffer<Self>,
+        weight: &PooledBuffer<Self>,
         size: LinearSize,
         (grad_x, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
@@ -126,8 +126,8 @@ impl LinearKernel for Cpu {
 
     fn linear_backward_weight(
         &self,
-        x: &Held<Self>,
-        grad: &Held<Self>,
+        x: &PooledBuffer<Self>,
+        grad: &PooledBuffer<Self>,
         size: LinearSize,
         (grad_weight, accumulate): (&mut Buffer<Self>, Accumulate),
         wants_squares: bool,
@@ -149,7 +149,7 @@ impl LinearKernel for Cpu {
 
     fn bias_backward(
         &self,
-        grad: &Held<Self>,
+        grad: &PooledBuffer<Self>,
         grad_bias: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let grad_bias = to_add(grad_bias);

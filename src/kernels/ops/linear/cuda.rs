@@ -12,8 +12,8 @@ use super::{LinearKernel, LinearSize};
 use crate::device::cuda::{Argument, Launch, Product, THREADS, Value, arithmetic, scratch};
 use crate::device::{Backend, Buffer, DeviceError};
 use crate::ops::gemm::Accumulate;
-use crate::ops::held::keeps_half;
-use crate::ops::{Activation, Held, Result};
+use crate::ops::pooled_buffer::keeps_half;
+use crate::ops::{Activation, PooledBuffer, Result};
 
 /// Rows from which one block per tile of columns would be too slow: rows are cut into pieces too.
 const MANY_ROWS: usize = 16_384;
@@ -24,13 +24,13 @@ const MOST_PIECES: usize = 1024;
 impl LinearKernel for Cuda {
     fn linear(
         &self,
-        x: &Held<Self>,
-        weight: &Held<Self>,
+        x: &PooledBuffer<Self>,
+        weight: &PooledBuffer<Self>,
         bias: Option<&Buffer<Self>>,
         size: LinearSize,
         activation: Activation,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Held<Self>>)> {
+    ) -> Result<(Buffer<Self>, Option<PooledBuffer<Self>>)> {
         let n = size.rows * size.outputs;
         let mut product = self.spare_buffer(n)?;
         Product::new(size.rows, size.outputs, size.inputs).run(x, weight, &mut product)?;
@@ -44,8 +44,8 @@ impl LinearKernel for Cuda {
                 .args((size.outputs, activation, arithmetic()?))
                 .run()?;
             let kept = match half {
-                Some(half) => Held::of_half(self, Rc::new(half))?,
-                None => Held::new(product),
+                Some(half) => PooledBuffer::of_half(self, Rc::new(half))?,
+                None => PooledBuffer::new(product),
             };
             return Ok((y, Some(kept)));
         }
@@ -61,8 +61,8 @@ impl LinearKernel for Cuda {
     fn linear_onto(
         &self,
         residual: &Buffer<Self>,
-        x: &Held<Self>,
-        weight: &Held<Self>,
+        x: &PooledBuffer<Self>,
+        weight: &PooledBuffer<Self>,
         bias: &Buffer<Self>,
         size: LinearSize,
     ) -> Result<Buffer<Self>> {
@@ -80,11 +80,11 @@ impl LinearKernel for Cuda {
 
     fn linear_before(
         &self,
-        before: &Held<Self>,
+        before: &PooledBuffer<Self>,
         grad_output: Buffer<Self>,
         activation: Activation,
         grad_bias: Option<(&mut Buffer<Self>, Accumulate)>,
-    ) -> Result<Held<Self>> {
+    ) -> Result<PooledBuffer<Self>> {
         let (n, before_half) = (self.buffer_len(&grad_output), before.only_half()?);
         let mut grad = self.spare_buffer(n)?;
         let is_rounded = grad_bias.is_some() && arithmetic()?.is_16_bit();
@@ -105,15 +105,15 @@ impl LinearKernel for Cuda {
                 .args((n, activation, arithmetic()?))
                 .run()?;
         }
-        let grad = Held::<Self>::new(grad);
+        let grad = PooledBuffer::<Self>::new(grad);
         grad.keep_half(half)?;
         Ok(grad)
     }
 
     fn linear_backward_x(
         &self,
-        grad: &Held<Self>,
-        weight: &Held<Self>,
+        grad: &PooledBuffer<Self>,
+        weight: &PooledBuffer<Self>,
         size: LinearSize,
         (grad_x, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
@@ -125,8 +125,8 @@ impl LinearKernel for Cuda {
 
     fn linear_backward_weight(
         &self,
-        x: &Held<Self>,
-        grad: &Held<Self>,
+        x: &PooledBuffer<Self>,
+        grad: &PooledBuffer<Self>,
         size: LinearSize,
         (grad_weight, accumulate): (&mut Buffer<Self>, Accumulate),
         _: bool,
@@ -141,7 +141,7 @@ impl LinearKernel for Cuda {
     /// In mixed precision also the gradient in 16 bits, which the products that follow read.
     fn bias_backward(
         &self,
-        grad: &Held<Self>,
+        grad: &PooledBuffer<Self>,
         grad_bias: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let mut half = grad.half_to_write(arithmetic()?.is_16_bit())?;

@@ -22,7 +22,7 @@ pub use residual::linear_residual;
 pub use transposed::linear_transposed;
 
 use super::gemm::Accumulate;
-use super::{Activation, Held, Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Activation, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
 /// The three sizes of a linear layer.
@@ -42,20 +42,20 @@ pub trait LinearKernel: Backend {
     /// the CPU, the activation's derivatives there.
     fn linear(
         &self,
-        x: &Held<Self>,
-        weight: &Held<Self>,
+        x: &PooledBuffer<Self>,
+        weight: &PooledBuffer<Self>,
         bias: Option<&Buffer<Self>>,
         size: LinearSize,
         activation: Activation,
         keep: bool,
-    ) -> Result<(Buffer<Self>, Option<Held<Self>>)>;
+    ) -> Result<(Buffer<Self>, Option<PooledBuffer<Self>>)>;
 
     /// `residual + x · W + b`.
     fn linear_onto(
         &self,
         residual: &Buffer<Self>,
-        x: &Held<Self>,
-        weight: &Held<Self>,
+        x: &PooledBuffer<Self>,
+        weight: &PooledBuffer<Self>,
         bias: &Buffer<Self>,
         size: LinearSize,
     ) -> Result<Buffer<Self>>;
@@ -64,17 +64,17 @@ pub trait LinearKernel: Backend {
     /// [`LinearKernel::linear`] kept. With a bias also [`LinearKernel::bias_backward`] on its result.
     fn linear_before(
         &self,
-        kept: &Held<Self>,
+        kept: &PooledBuffer<Self>,
         grad_output: Buffer<Self>,
         activation: Activation,
         grad_bias: Option<(&mut Buffer<Self>, Accumulate)>,
-    ) -> Result<Held<Self>>;
+    ) -> Result<PooledBuffer<Self>>;
 
     /// `grad_x = grad · Wᵀ`, or added to it.
     fn linear_backward_x(
         &self,
-        grad: &Held<Self>,
-        weight: &Held<Self>,
+        grad: &PooledBuffer<Self>,
+        weight: &PooledBuffer<Self>,
         size: LinearSize,
         grad_x: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
@@ -83,8 +83,8 @@ pub trait LinearKernel: Backend {
     /// the device computes it in the same pass.
     fn linear_backward_weight(
         &self,
-        x: &Held<Self>,
-        grad: &Held<Self>,
+        x: &PooledBuffer<Self>,
+        grad: &PooledBuffer<Self>,
         size: LinearSize,
         grad_weight: (&mut Buffer<Self>, Accumulate),
         wants_squares: bool,
@@ -93,7 +93,7 @@ pub trait LinearKernel: Backend {
     /// `grad_bias[k] = Σ_rows grad[row, k]`, or added to it; convolutions use it too.
     fn bias_backward(
         &self,
-        grad: &Held<Self>,
+        grad: &PooledBuffer<Self>,
         grad_bias: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
 }
@@ -133,7 +133,7 @@ pub fn linear<D: Kernels>(
         let grad = match (&kept, grad_bias) {
             (Some(kept), bias) => device.linear_before(kept, grad_output, activation, bias)?,
             (None, bias) => {
-                let grad = Held::<D>::new(grad_output);
+                let grad = PooledBuffer::<D>::new(grad_output);
                 bias.map_or(Ok(()), |bias| device.bias_backward(&grad, bias))?;
                 grad
             }

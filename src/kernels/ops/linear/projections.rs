@@ -1,7 +1,7 @@
 //! Linear layers that read the same inputs, computed together.
 
 use super::super::{
-    Activation, GradSlots, Held, Kernels, Op, OpError, Pass, Result, Shape, Var, Work,
+    Activation, GradSlots, Kernels, Op, OpError, Pass, PooledBuffer, Result, Shape, Var, Work,
 };
 use super::{LinearKernel, LinearSize, check, work};
 use crate::base::text::count;
@@ -46,8 +46,8 @@ pub trait ProjectionsKernel: LinearKernel {
         slots: &mut GradSlots<'_, Self>,
         inputs: &[Var<Self>],
         layers: &[Projection<Self>],
-        _kept: Option<&Held<Self>>,
-        grads: &[Held<Self>],
+        _kept: Option<&PooledBuffer<Self>>,
+        grads: &[PooledBuffer<Self>],
     ) -> Result<()> {
         for (layer, grad) in layers.iter().zip(grads).rev() {
             for (x, [weight, bias]) in inputs.iter().zip(layer) {
@@ -110,13 +110,13 @@ pub fn projections<D: Kernels>(
     }
     let device = pass.device().clone();
     let (results, kept) = device.projections(inputs, layers)?;
-    let kept = kept.map(Held::<D>::new);
+    let kept = kept.map(PooledBuffer::<D>::new);
     let results = results.into_iter().zip(shapes).collect();
     let all: Vec<&Var<D>> = inputs.iter().chain(parameters).collect();
     let op = Op::new("projections", sum, &*all);
     let (inputs, layers) = (inputs.to_vec(), layers.to_vec());
     pass.finish_many(op, results, move |slots, grads| {
-        let grads: Vec<Held<D>> = grads.into_iter().map(Held::new).collect();
+        let grads: Vec<PooledBuffer<D>> = grads.into_iter().map(PooledBuffer::new).collect();
         device.projections_backward(slots, &inputs, &layers, kept.as_ref(), &grads)
     })
 }

@@ -1,6 +1,6 @@
 //! The end of a residual branch: `y = residual + x · W + b`.
 
-use super::super::{Activation, Held, Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::super::{Activation, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use super::{check, work};
 
 /// `residual + x · weight + bias`; the product itself adds the residual.
@@ -37,7 +37,7 @@ pub fn linear_residual<D: Kernels>(
     let residual = residual.without_values(&device)?;
     let [x, weight, bias] = [&kept, weight, bias].map(Var::clone);
     pass.finish_owned(op, data, shape, move |slots, grad| {
-        let grad = Held::<D>::new(grad);
+        let grad = PooledBuffer::<D>::new(grad);
         if bias.needs_grad() {
             device.bias_backward(&grad, slots.entry(&bias)?)?;
         }

@@ -109,7 +109,7 @@ fn sums_over_rows_are_those_of_the_host() {
         let mut sums = device.upload(vec![1.5; columns]).unwrap();
         device
             .bias_backward(
-                &Held::<TestDevice>::new(device.upload(grad.clone()).unwrap()),
+                &PooledBuffer::<TestDevice>::new(device.upload(grad.clone()).unwrap()),
                 (&mut sums, Accumulate::Add),
             )
             .unwrap();

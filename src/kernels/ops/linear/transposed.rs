@@ -1,7 +1,7 @@
 //! Product with a linear layer's transposed weight, `y = x · Wᵀ`, for blocks with tied weights.
 
 use super::super::gemm::Accumulate;
-use super::super::{Held, Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::super::{Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use super::LinearSize;
 
 /// `x · weightᵀ`, for a weight in the memory order of [`super::linear`]; with `residual`, added to it.
@@ -41,7 +41,7 @@ pub fn linear_transposed<D: Kernels>(
     let (x, weight, residual) = (x.clone(), weight.clone(), residual.cloned());
     let op = Op::new("linear_transposed", work, &inputs);
     pass.finish_owned(op, y, shape, move |slots, grad| {
-        let grad = &Held::<D>::new(grad);
+        let grad = &PooledBuffer::<D>::new(grad);
         if let Some(residual) = residual.as_ref().filter(|residual| residual.needs_grad()) {
             device.accumulate(grad, slots.of(residual)?)?;
         }

@@ -15,7 +15,7 @@ use crate::ops::group_norm::sample::{
 use crate::ops::parallel::{ELEMENTWISE_LEN, for_each_zipped};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
-use crate::ops::{GradSlots, GroupNormInputs, GroupNormSize, Held, Result, Var};
+use crate::ops::{GradSlots, GroupNormInputs, GroupNormSize, PooledBuffer, Result, Var};
 
 impl NormResidualKernel for Cpu {
     fn norm_residual(
@@ -50,7 +50,7 @@ impl NormResidualKernel for Cpu {
     fn norm_residual_backward(
         &self,
         input: &GroupNormInputs<'_, Self>,
-        (moments, _): (&Buffer<Self>, Option<&Held<Self>>),
+        (moments, _): (&Buffer<Self>, Option<&PooledBuffer<Self>>),
         mut grad_output: Buffer<Self>,
         mask: Option<Mask>,
         ([x, residual], slots): ([&Var<Self>; 2], &mut GradSlots<'_, Self>),

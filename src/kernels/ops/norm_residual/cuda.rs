@@ -9,8 +9,8 @@ use crate::device::cuda::{Launch, arithmetic, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::dropout::Mask;
 use crate::ops::dropout::cuda::counters;
-use crate::ops::held::keeps_half;
-use crate::ops::{GradSlots, GroupNormInputs, GroupNormKernel, Held, OpError, Result, Var};
+use crate::ops::pooled_buffer::keeps_half;
+use crate::ops::{GradSlots, GroupNormInputs, GroupNormKernel, OpError, PooledBuffer, Result, Var};
 
 impl NormResidualKernel for Cuda {
     fn norm_residual(
@@ -32,8 +32,8 @@ impl NormResidualKernel for Cuda {
         let launch = launch.args((&h, residual, before.as_mut(), half.as_mut(), &mut y));
         masked(launch, mask, n).arg(arithmetic()?).run()?;
         let kept = match half {
-            Some(half) => Some(Held::of_half(self, Rc::new(half))?),
-            None => before.map(Held::new),
+            Some(half) => Some(PooledBuffer::of_half(self, Rc::new(half))?),
+            None => before.map(PooledBuffer::new),
         };
         Ok((y, statistics, kept))
     }
@@ -41,7 +41,7 @@ impl NormResidualKernel for Cuda {
     fn norm_residual_backward(
         &self,
         input: &GroupNormInputs<'_, Self>,
-        (statistics, before): (&Buffer<Self>, Option<&Held<Self>>),
+        (statistics, before): (&Buffer<Self>, Option<&PooledBuffer<Self>>),
         grad_output: Buffer<Self>,
         mask: Option<Mask>,
         ([x, residual], slots): ([&Var<Self>; 2], &mut GradSlots<'_, Self>),

@@ -20,13 +20,13 @@ mod tests;
 use super::dropout::{Mask, check_probability};
 use super::group_norm::check;
 use super::{
-    Activation, GradSlots, GroupNormInputs, GroupNormKernel, Held, Kernels, Op, OpError, Pass,
-    Result, Var, Work,
+    Activation, GradSlots, GroupNormInputs, GroupNormKernel, Kernels, Op, OpError, Pass,
+    PooledBuffer, Result, Var, Work,
 };
 use crate::device::Buffer;
 
 /// A result, the statistics of its norm, and what else backward needs.
-pub type NormResidual<D> = (Buffer<D>, Buffer<D>, Option<Held<D>>);
+pub type NormResidual<D> = (Buffer<D>, Buffer<D>, Option<PooledBuffer<D>>);
 
 /// The fused end of a residual block on one device.
 pub trait NormResidualKernel: GroupNormKernel {
@@ -44,7 +44,7 @@ pub trait NormResidualKernel: GroupNormKernel {
     fn norm_residual_backward(
         &self,
         input: &GroupNormInputs<'_, Self>,
-        kept: (&Buffer<Self>, Option<&Held<Self>>),
+        kept: (&Buffer<Self>, Option<&PooledBuffer<Self>>),
         grad_output: Buffer<Self>,
         mask: Option<Mask>,
         inputs: ([&Var<Self>; 2], &mut GradSlots<'_, Self>),
@@ -77,7 +77,7 @@ pub fn norm_residual<D: Kernels>(
     let inputs = [x, gamma, beta, residual];
     let keep = pass.is_recording() && inputs.iter().any(|var| var.needs_grad());
     let (data, statistics, kept) = device.norm_residual(&input, residual.data(), mask, keep)?;
-    let statistics = Held::<D>::new(statistics);
+    let statistics = PooledBuffer::<D>::new(statistics);
     let (n, masked) = (x.shape().len(), usize::from(mask.is_some()));
     let work = Work::new((11 + masked) * n, (20 + masked) * n);
     let vars = [pass.keep(x, gamma)?, gamma.clone(), beta.clone()];

@@ -9,7 +9,7 @@ use crate::ops::chunks::{for_rows_beside, rows_per_chunk, sum_row};
 use crate::ops::gemm::{Accumulate, to_add};
 use crate::ops::parallel::add_assign;
 use crate::ops::simd::simd;
-use crate::ops::{Held, Result};
+use crate::ops::{PooledBuffer, Result};
 
 /// Largest number of groups of rows in backward: each has a partial sum as long as a row.
 const MOST_GROUPS: usize = 64;
@@ -17,7 +17,7 @@ const MOST_GROUPS: usize = 64;
 impl RmsNormKernel for Cpu {
     fn rms_norm(
         &self,
-        x: &Held<Self>,
+        x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
         eps: f32,
         _keeps: bool,
@@ -40,7 +40,7 @@ impl RmsNormKernel for Cpu {
 
     fn rms_norm_backward(
         &self,
-        x: &Held<Self>,
+        x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
         rstd: &Buffer<Self>,
         grad: &mut Buffer<Self>,

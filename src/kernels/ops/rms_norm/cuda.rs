@@ -7,12 +7,12 @@ use crate::device::cuda::arithmetic;
 use crate::device::{Backend, Buffer};
 use crate::ops::gemm::Accumulate;
 use crate::ops::layer_norm::cuda::{add_columns, over_rows};
-use crate::ops::{Held, Result};
+use crate::ops::{PooledBuffer, Result};
 
 impl RmsNormKernel for Cuda {
     fn rms_norm(
         &self,
-        x: &Held<Self>,
+        x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
         eps: f32,
         keeps: bool,
@@ -34,7 +34,7 @@ impl RmsNormKernel for Cuda {
 
     fn rms_norm_backward(
         &self,
-        x: &Held<Self>,
+        x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
         rstd: &Buffer<Self>,
         grad: &mut Buffer<Self>,

@@ -4,7 +4,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
-use super::{Held, Kernels, Op, OpError, Pass, Result, Var, Work};
+use super::{Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 use crate::ops::gemm::Accumulate;
 
@@ -14,7 +14,7 @@ pub trait RmsNormKernel: Backend {
     /// [`super::KeepFactors::kept`] gives it.
     fn rms_norm(
         &self,
-        x: &Held<Self>,
+        x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
         eps: f32,
         keeps: bool,
@@ -24,7 +24,7 @@ pub trait RmsNormKernel: Backend {
     /// `grad_gamma`, or adds it.
     fn rms_norm_backward(
         &self,
-        x: &Held<Self>,
+        x: &PooledBuffer<Self>,
         gamma: &Buffer<Self>,
         rstd: &Buffer<Self>,
         grad: &mut Buffer<Self>,
@@ -57,7 +57,7 @@ pub fn rms_norm<D: Kernels>(
     let (y, rstd) = pass
         .device()
         .rms_norm(x.held(), gamma.data(), eps, pass.is_recording())?;
-    let rstd = Held::<D>::new(rstd);
+    let rstd = PooledBuffer::<D>::new(rstd);
     let per_value = 8 * usize::from(x.needs_grad()) + 3 * usize::from(gamma.needs_grad());
     let work = Work::new(4 * shape.len(), per_value * shape.len());
     let (saved_x, saved_gamma) = (pass.keep(x, gamma)?, gamma.clone());

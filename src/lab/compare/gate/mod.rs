@@ -45,9 +45,9 @@ pub enum Finding {
     /// A metric is worse over seeds.
     WorseQuality(QualityChange),
     /// Facts differ: columns, with the seeds in which they differ.
-    OtherFact(Vec<FactChange>),
+    FactsChanged(Vec<FactChange>),
     /// A row ends with another status.
-    OtherStatus {
+    StatusChanged {
         /// Seed.
         seed: u64,
         /// Status before.
@@ -62,9 +62,9 @@ pub enum Finding {
     /// Only the side before has the cell.
     Removed,
     /// No verdict on the time per sample.
-    TimeNotTold(Verdict),
+    TimeUndecided(Verdict),
     /// Values of a metric differ, without a verdict on which is better.
-    QualityNotTold(QualityChange),
+    QualityUndecided(QualityChange),
 }
 
 /// All findings in `comparison` of the given `kinds`: the matrix first, then cell by cell in plan order, then cells of one
@@ -116,7 +116,7 @@ fn of_time(pair: &CellPair) -> Option<Violation> {
         p: judgement.p_holm.or(judgement.p),
         threshold: judgement.threshold,
     });
-    of_verdict(&judgement.verdict, Some(&pair.after), slower).filter(|_| !pair.asks_nothing())
+    of_verdict(&judgement.verdict, Some(&pair.after), slower).filter(|_| !pair.needs_no_verdict())
 }
 
 fn of_verdict(verdict: &Verdict, cell: Option<&str>, slower: Option<Finding>) -> Option<Violation> {
@@ -124,7 +124,7 @@ fn of_verdict(verdict: &Verdict, cell: Option<&str>, slower: Option<Finding>) ->
         Verdict::Slower => (FailOn::Regression, slower?),
         Verdict::Faster | Verdict::Same => return None,
         Verdict::TooFewRuns(_) | Verdict::Unclear(_) | Verdict::NotComparable(_) => {
-            (FailOn::Unclear, Finding::TimeNotTold(verdict.clone()))
+            (FailOn::Unclear, Finding::TimeUndecided(verdict.clone()))
         }
     };
     Some(violation(what, cell, finding))
@@ -135,7 +135,7 @@ fn of_quality(pair: &CellPair, quality: &QualityChange) -> Option<Violation> {
         QualityVerdict::Equal | QualityVerdict::Better => return None,
         QualityVerdict::Worse => (FailOn::Regression, Finding::WorseQuality(quality.clone())),
         QualityVerdict::NotTold | QualityVerdict::TooFewSeeds(_) => {
-            (FailOn::Unclear, Finding::QualityNotTold(quality.clone()))
+            (FailOn::Unclear, Finding::QualityUndecided(quality.clone()))
         }
     };
     Some(violation(what, Some(&pair.after), finding))
@@ -152,7 +152,13 @@ fn of_facts(pair: &CellPair, kinds: &[FailOn]) -> Vec<Violation> {
     let facts = pair.facts.iter().filter(|fact| !fact.is_within);
     let facts = facts.filter(|fact| !is_told(&fact.column)).cloned();
     let columns = grouped(facts, |fact| fact.column.clone()).into_iter();
-    let of_column = |facts| violation(FailOn::Change, Some(&pair.after), Finding::OtherFact(facts));
+    let of_column = |facts| {
+        violation(
+            FailOn::Change,
+            Some(&pair.after),
+            Finding::FactsChanged(facts),
+        )
+    };
     columns.map(of_column).collect()
 }
 
@@ -177,7 +183,7 @@ fn of_status(
         } else {
             FailOn::Change
         };
-        let finding = Finding::OtherStatus {
+        let finding = Finding::StatusChanged {
             seed: old.seed,
             before: old.status,
             after: new.map(|new| new.status),

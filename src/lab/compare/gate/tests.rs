@@ -1,7 +1,7 @@
 //! Classification as regression, change, unclear, or no finding.
 
 use super::*;
-use crate::compare::Obstacle;
+use crate::compare::NotComparableReason;
 use crate::compare::testing::{comparison, fact, key, pair, quality, row};
 use crate::results::Direction;
 
@@ -23,12 +23,12 @@ fn words(violations: &[Violation]) -> Vec<(FailOn, &'static str)> {
     let word = |finding: &Finding| match finding {
         Finding::Slower { .. } => "slower",
         Finding::WorseQuality(_) => "worse quality",
-        Finding::OtherFact(_) => "other fact",
-        Finding::OtherStatus { .. } => "other status",
+        Finding::FactsChanged(_) => "other fact",
+        Finding::StatusChanged { .. } => "other status",
         Finding::Added => "added",
         Finding::Removed => "removed",
-        Finding::TimeNotTold(_) => "time not told",
-        Finding::QualityNotTold(_) => "quality not told",
+        Finding::TimeUndecided(_) => "time not told",
+        Finding::QualityUndecided(_) => "quality not told",
     };
     let pairs = violations.iter();
     pairs.map(|v| (v.what, word(&v.finding))).collect()
@@ -79,12 +79,18 @@ fn a_faster_cell_and_a_better_loss_are_no_regression() {
 
 #[test]
 fn a_cell_that_was_not_measured_or_not_measured_again_is_not_unclear() {
-    let of = |obstacle| pair(0, Verdict::NotComparable(vec![obstacle]), 1.0);
-    assert_eq!(found(of(Obstacle::NotMeasured(true, true)), &[Unclear]), []);
-    assert_eq!(found(of(Obstacle::SameRuns), &[Unclear]), []);
+    let of = |reason| pair(0, Verdict::NotComparable(vec![reason]), 1.0);
+    assert_eq!(
+        found(of(NotComparableReason::NotMeasured(true, true)), &[Unclear]),
+        []
+    );
+    assert_eq!(found(of(NotComparableReason::SameRuns), &[Unclear]), []);
     let unclear = [(Unclear, "time not told")];
     assert_eq!(
-        found(of(Obstacle::NotMeasured(false, true)), &[Unclear]),
+        found(
+            of(NotComparableReason::NotMeasured(false, true)),
+            &[Unclear]
+        ),
         unclear
     );
 }

@@ -1,7 +1,7 @@
 //! The verdict on one cell.
 
 use crate::compare::statistics::{Dice, Sides, detectable, ratio_of_runs};
-use crate::compare::{Design, Doubt, Judgement, Ratio, Test, Verdict};
+use crate::compare::{Design, Judgement, Ratio, Test, UnclearReason, Verdict};
 use crate::results::{IntervalKind, bootstrap_stream};
 
 use super::choice::CellTest;
@@ -79,32 +79,32 @@ impl Finding {
             return Verdict::Same;
         }
         if self.is_significant {
-            return Verdict::Unclear(Doubt::AtThreshold(self.threshold));
+            return Verdict::Unclear(UnclearReason::AtThreshold(self.threshold));
         }
         if self.ratio.kind != IntervalKind::Bootstrap95 {
-            return Verdict::Unclear(Doubt::FewRuns);
+            return Verdict::Unclear(UnclearReason::FewRuns);
         }
         match self.detectable {
             Some(effect) if self.lies_within(effect.min(SAME_AT_MOST)) => Verdict::Same,
-            _ => Verdict::Unclear(Doubt::WideInterval),
+            _ => Verdict::Unclear(UnclearReason::WideInterval),
         }
     }
 
     /// The verdict if the sides also differ by session, by up to `between`.
     fn between_sessions(&self, between: Option<f64>) -> Verdict {
         let Some(floor) = between else {
-            return Verdict::Unclear(Doubt::NoSessionFloor);
+            return Verdict::Unclear(UnclearReason::NoSessionFloor);
         };
         if !self.exceeds(floor) {
-            return Verdict::Unclear(Doubt::WithinSessionFloor(floor));
+            return Verdict::Unclear(UnclearReason::WithinSessionFloor(floor));
         }
         if !self.exceeds(self.threshold) {
-            return Verdict::Unclear(Doubt::AtThreshold(self.threshold));
+            return Verdict::Unclear(UnclearReason::AtThreshold(self.threshold));
         }
         if self.is_significant {
             return self.direction();
         }
-        Verdict::Unclear(Doubt::SessionNoise)
+        Verdict::Unclear(UnclearReason::SessionNoise)
     }
 
     fn direction(&self) -> Verdict {

@@ -23,7 +23,9 @@ use super::statistics::{
     Draws, Permuted, Sides, holm, log_ratios, ratio_of_runs, smallest_mann_whitney,
     smallest_sign_flip,
 };
-use super::{Design, Judgement, MatrixJudgement, Obstacle, Ratio, Threshold, ThresholdSource};
+use super::{
+    Design, Judgement, MatrixJudgement, NotComparableReason, Ratio, Threshold, ThresholdSource,
+};
 use choice::CellTest;
 
 pub(super) use quality::judge_quality;
@@ -67,7 +69,7 @@ pub(super) struct Samples {
     /// Noise floor of this cell on this machine.
     pub floor: Floor,
     /// Whether the times can be compared, or why not.
-    pub comparable: Result<(), Vec<Obstacle>>,
+    pub comparable: Result<(), Vec<NotComparableReason>>,
 }
 
 /// The verdicts on all cells.

@@ -11,7 +11,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use super::*;
 use crate::base::statistics::median;
 use crate::base::{Purpose, Seed};
-use crate::compare::{Doubt, Floors, Test, Verdict};
+use crate::compare::{Floors, Test, UnclearReason, Verdict};
 use crate::results::NoiseRow;
 
 /// Fewer draws than a real comparison: enough for rates, and for p-values that survive 21 tests.
@@ -232,9 +232,9 @@ fn two_sessions_without_a_stored_floor_are_always_unclear() {
     };
     let cells = scenario.sessions(&mut Seed(2).stream(Purpose::Noise));
     let verdicts = judge_with(&cells, None, QUICK);
-    let doubt = Verdict::Unclear(Doubt::NoSessionFloor);
-    assert!(verdicts.cells.iter().all(|cell| cell.verdict == doubt));
-    assert_eq!(verdicts.matrix.expect("twenty cells").verdict, doubt);
+    let unclear = Verdict::Unclear(UnclearReason::NoSessionFloor);
+    assert!(verdicts.cells.iter().all(|cell| cell.verdict == unclear));
+    assert_eq!(verdicts.matrix.expect("twenty cells").verdict, unclear);
 }
 
 #[test]

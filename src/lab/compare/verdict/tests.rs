@@ -1,7 +1,7 @@
 //! Every verdict, with an input that leads to it.
 
 use super::*;
-use crate::compare::{Doubt, Test, Verdict};
+use crate::compare::{Test, UnclearReason, Verdict};
 
 /// Ten runs that scatter by about one percent, in arbitrary order.
 const NOISE: [f64; 10] = [
@@ -53,7 +53,7 @@ fn same_needs_an_interval_within_the_threshold_or_within_a_small_detectable_effe
     }
     assert_eq!(
         only(wide, None).verdict,
-        Verdict::Unclear(Doubt::WideInterval)
+        Verdict::Unclear(UnclearReason::WideInterval)
     );
 }
 
@@ -63,7 +63,10 @@ fn an_effect_below_the_threshold_is_the_same_and_one_at_it_is_unclear() {
     assert_eq!(only(small(), Some(0.01)).verdict, Verdict::Slower);
     assert_eq!(only(small(), Some(0.10)).verdict, Verdict::Same);
     let at = only(small(), Some(0.032));
-    assert_eq!(at.verdict, Verdict::Unclear(Doubt::AtThreshold(0.032)));
+    assert_eq!(
+        at.verdict,
+        Verdict::Unclear(UnclearReason::AtThreshold(0.032))
+    );
     assert_eq!(at.threshold.source, ThresholdSource::Manifest);
 }
 
@@ -87,7 +90,7 @@ fn too_few_runs_say_how_many_are_needed() {
 #[test]
 fn runs_that_suffice_for_a_test_but_not_for_an_interval_never_say_same() {
     let found = only(cell(5, 1.0, Design::Interleaved), None);
-    assert_eq!(found.verdict, Verdict::Unclear(Doubt::FewRuns));
+    assert_eq!(found.verdict, Verdict::Unclear(UnclearReason::FewRuns));
 }
 
 #[test]
@@ -102,15 +105,21 @@ fn needed_runs_follow_holms_first_step() {
 fn two_sessions_need_a_measured_floor_and_an_effect_above_it() {
     let apart = || cell(10, 1.1, Design::Sessions);
     let found = only(apart(), Some(0.01));
-    assert_eq!(found.verdict, Verdict::Unclear(Doubt::NoSessionFloor));
+    assert_eq!(
+        found.verdict,
+        Verdict::Unclear(UnclearReason::NoSessionFloor)
+    );
     let found = only(between(0.15, apart()), Some(0.01));
     assert_eq!(
         found.verdict,
-        Verdict::Unclear(Doubt::WithinSessionFloor(0.15))
+        Verdict::Unclear(UnclearReason::WithinSessionFloor(0.15))
     );
     assert_eq!(found.threshold.source, ThresholdSource::MeasuredBetween);
     let found = only(between(0.05, apart()), Some(0.2));
-    assert_eq!(found.verdict, Verdict::Unclear(Doubt::AtThreshold(0.2)));
+    assert_eq!(
+        found.verdict,
+        Verdict::Unclear(UnclearReason::AtThreshold(0.2))
+    );
     let found = only(between(0.05, apart()), None);
     assert_eq!(
         (found.verdict, found.test),
@@ -130,13 +139,13 @@ fn two_sessions_need_a_measured_floor_and_an_effect_above_it() {
         .for_each(|time| *time *= 1.3);
     assert_eq!(
         only(noisy, None).verdict,
-        Verdict::Unclear(Doubt::SessionNoise)
+        Verdict::Unclear(UnclearReason::SessionNoise)
     );
 }
 
 #[test]
 fn what_cannot_be_compared_has_neither_ratio_nor_test() {
-    let reasons = vec![Obstacle::NotMeasured(true, false)];
+    let reasons = vec![NotComparableReason::NotMeasured(true, false)];
     let refused = Samples {
         comparable: Err(reasons.clone()),
         ..cell(10, 1.1, Design::Interleaved)

@@ -108,7 +108,7 @@ impl Source for Search {
         if self.prunes == Some((id.cell, epoch.epoch)) {
             Verdict::Prune(pruned(epoch.epoch))
         } else {
-            Verdict::GoOn
+            Verdict::Continue
         }
     }
 
@@ -229,7 +229,7 @@ fn asked(rest: &str, limits: LimitsSpec, stop: &AtomicBool, verdict: &Verdict) -
     let job = trial(0, limits);
     let mut answer = |event| match event {
         Event::Epoch(_) => verdict.clone(),
-        _ => Verdict::GoOn,
+        _ => Verdict::Continue,
     };
     worker(&script).launch(&job, ONE, stop, &mut answer)
 }
@@ -249,7 +249,7 @@ fn a_worker_is_told_the_verdict_and_its_end_is_a_pruned_run_with_facts() {
     assert_eq!(outcome.reason, "pruned after epoch 0");
     assert_eq!(outcome.pruned, Some(pruned(0)));
     assert_eq!(outcome.facts.unwrap().parameters, 7);
-    let outcome = asked(&rest, limits, &never, &Verdict::GoOn);
+    let outcome = asked(&rest, limits, &never, &Verdict::Continue);
     assert_eq!(outcome.stderr, "\"go-on\"\n");
     assert_eq!((outcome.status, outcome.pruned), (Status::Done, None));
 }

@@ -55,7 +55,7 @@ pub struct Conditions {
 impl Conditions {
     /// Whether times measured under `self` can be used where `wanted` is required: the conditions are equal, or `self` was
     /// measured alone where concurrent runs would be allowed.
-    pub fn serve(&self, wanted: &Self) -> bool {
+    pub fn satisfy(&self, wanted: &Self) -> bool {
         let alone_if_so = Self {
             is_exclusive: self.is_exclusive || wanted.is_exclusive,
             ..wanted.clone()
@@ -86,11 +86,11 @@ impl Conditions {
 impl RunKeys {
     /// Whether facts measured under `other` are this run's facts.
     pub fn share_facts(&self, other: &Self) -> bool {
-        self.share_course(other) && self.until == other.until
+        self.share_training_curve(other) && self.until == other.until
     }
 
     /// Whether a run under `other` had the same training curve, up to the last epoch that both have.
-    pub fn share_course(&self, other: &Self) -> bool {
+    pub fn share_training_curve(&self, other: &Self) -> bool {
         self.cell_hash == other.cell_hash
             && self.code_hash == other.code_hash
             && self.numeric_class == other.numeric_class
@@ -151,8 +151,8 @@ mod tests {
             is_exclusive: false,
             ..alone.clone()
         };
-        assert!(alone.serve(&alone) && alone.serve(&in_company));
-        assert!(!in_company.serve(&alone));
+        assert!(alone.satisfy(&alone) && alone.satisfy(&in_company));
+        assert!(!in_company.satisfy(&alone));
         assert_eq!(in_company.differences(&alone), ["jobs"]);
     }
 }

@@ -16,7 +16,7 @@ const TRY_EVERY: Duration = Duration::from_millis(100);
 pub struct Lock(#[expect(dead_code, reason = "holds the lock for as long as it lives")] File);
 
 impl Lock {
-    pub(super) fn take(results: &Path, path: &Path) -> Result<Self, StoreError> {
+    pub(super) fn acquire(results: &Path, path: &Path) -> Result<Self, StoreError> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).read(true).write(true);
         let file = options.open(path);

@@ -22,12 +22,13 @@ mod files;
 mod journal;
 mod keys;
 mod lock;
-mod neighbours;
+
 mod place;
 mod profiles;
 mod run_conditions;
 mod samples;
 mod shard;
+mod siblings;
 mod stored_run;
 
 pub use journal::{Entries, Entry, JournalFile, journal_path, journals};
@@ -35,7 +36,7 @@ pub use keys::{Conditions, RunKeys};
 pub use lock::Lock;
 pub use place::Place;
 pub use run_conditions::{RunConditions, code_parts};
-pub use shard::Taken;
+pub use shard::Added;
 pub use stored_run::{StoredRun, StoredSample};
 
 use std::collections::{BTreeMap, HashMap};
@@ -131,7 +132,7 @@ impl Store {
             let part = folder.join(part);
             fs::create_dir_all(&part).map_err(StoreError::system("create", &part))?;
         }
-        let lock = Lock::take(results, &folder.join("lock"))?;
+        let lock = Lock::acquire(results, &folder.join("lock"))?;
         let is_new = !check_version(&folder)?;
         remove_temporaries(results);
         let mut store = Self::load(folder)?;
@@ -163,7 +164,9 @@ impl Store {
     /// complete runs first, then those that a search ended, longest first; ties in a fixed order.
     pub fn runs_sharing(&self, keys: &RunKeys) -> Vec<&StoredRun> {
         let runs = self.runs_of(&keys.cell_hash).iter();
-        let mut runs: Vec<&StoredRun> = runs.filter(|run| run.keys.share_course(keys)).collect();
+        let mut runs: Vec<&StoredRun> = runs
+            .filter(|run| run.keys.share_training_curve(keys))
+            .collect();
         runs.sort_by_key(|run| {
             let epochs = run.keys.until.unwrap_or(usize::MAX);
             (std::cmp::Reverse(epochs), run.keys.path(""))
@@ -229,7 +232,7 @@ impl Store {
     }
 
     /// When a run was stored; `None` if it is not in the store.
-    pub fn kept_at(&self, keys: &RunKeys) -> Option<SystemTime> {
+    pub fn stored_at(&self, keys: &RunKeys) -> Option<SystemTime> {
         let data = fs::metadata(self.folder.join(keys.path("runs")));
         data.and_then(|data| data.modified()).ok()
     }

@@ -30,7 +30,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::System`], also if the file's digest is not the one that the worker reported.
-    pub fn take_sample(&self, sample: &Sample) -> Result<(), StoreError> {
+    pub fn add_sample(&self, sample: &Sample) -> Result<(), StoreError> {
         let wrong = StoreError::system("read", &sample.path);
         let bytes = match file::read(&sample.path) {
             Ok(bytes) if Digest::new().with(&bytes).short() == sample.digest => bytes,

@@ -8,13 +8,13 @@ use super::journal::{Entry, Journal};
 use super::samples::sample_path;
 use super::{Entries, Store, StoreError, StoredRun, journals};
 
-/// What happened to a journal's run when the store took it.
+/// What happened to a journal's run when it was added to a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub enum Added {
     /// It was stored.
-    Kept,
+    Stored,
     /// The store already has it, or a run with the same keys that takes precedence.
-    Known,
+    AlreadyKnown,
 }
 
 impl Store {
@@ -30,11 +30,11 @@ impl Store {
                 for entry in Entries::of(&other.path)? {
                     let mut run = entry?.run;
                     run.take_steps();
-                    store.see(run);
+                    store.add_to_index(run);
                 }
             }
         }
-        let (journal, damaged) = Journal::open(results, share, &mut |run| store.see(run))?;
+        let (journal, damaged) = Journal::open(results, share, &mut |run| store.add_to_index(run))?;
         let path = journal.path.display();
         let damaged = damaged.iter().map(|line| format!("{path}:{line}").into());
         store.damaged.extend(damaged);
@@ -58,7 +58,7 @@ impl Store {
     }
 
     /// Adds a journal's run to the index without writing it; it replaces a run with the same keys if it takes precedence.
-    pub fn see(&mut self, run: StoredRun) {
+    pub fn add_to_index(&mut self, run: StoredRun) {
         let old = self.runs_of(&run.keys.cell_hash).iter();
         let old = old.into_iter().find(|other| other.keys == run.keys);
         if old.is_none_or(|old| supersedes(&run, old)) {
@@ -73,7 +73,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::System`].
-    pub fn take(&mut self, mut entry: Entry) -> Result<Taken, StoreError> {
+    pub fn add_entry(&mut self, mut entry: Entry) -> Result<Added, StoreError> {
         let keys = entry.run.keys.clone();
         if let Some(parts) = entry.code.take() {
             self.put_code(&keys.code_hash, parts)?;
@@ -84,7 +84,7 @@ impl Store {
         let runs = self.runs_of(&keys.cell_hash);
         let old = runs.iter().find(|other| other.keys == keys);
         if old.is_some_and(|old| !supersedes(&entry.run, old)) {
-            return Ok(Taken::Known);
+            return Ok(Added::AlreadyKnown);
         }
         // A profile of the same code on the same machine is kept when a rerun without profiling replaces the run.
         entry.run.is_profiled |= old.is_some_and(|old| old.is_profiled);
@@ -95,7 +95,7 @@ impl Store {
             self.put_profile(&keys, profile)?;
         }
         self.put(entry.run)?;
-        Ok(Taken::Kept)
+        Ok(Added::Stored)
     }
 }
 

@@ -129,7 +129,7 @@ impl StoredRun {
     }
 
     /// Whether the run would end with the same status under `limits`.
-    pub fn holds_under(&self, limits: &LimitsSpec) -> bool {
+    pub fn is_valid_under(&self, limits: &LimitsSpec) -> bool {
         match self.status {
             Status::Timeout => {
                 limits.time == self.limits.time && limits.silence == self.limits.silence

@@ -9,9 +9,9 @@ use crate::report::plot::DotRow;
 use crate::report::sections::plots::PlotContext;
 use crate::report::sections::quality::has_learned;
 
-use super::effects::Taken;
+use super::effects::FactorEffects;
 use super::figure::Figure;
-use super::rows::{Held, Measure, Shown};
+use super::rows::{Measure, PairFigure, Shown};
 use super::search;
 
 /// Metrics that are named.
@@ -117,7 +117,7 @@ fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
 fn memory(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     let words = scene.words;
     let figure = Figure::PeakTraining;
-    let held = Held::of(duo, &figure);
+    let held = PairFigure::of(duo, &figure);
     let ends = words.direction(&held.ratio?);
     let [before, after] = held.medians;
     let [before, after] = [before?, after?].map(|found| words.bytes(found.median));
@@ -180,7 +180,7 @@ pub(crate) fn figure(scene: &Scene<'_>) -> Option<PlotContext> {
 /// The rows of the plot; `None` where no factor was measured alone. Only what a test shows is faster or slower.
 fn forest(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<DotRow>> {
     let words = scene.words;
-    let taken = Taken::of(duo)?;
+    let taken = FactorEffects::of(duo)?;
     let count = taken.measured().count();
     let single = taken.factors.iter().filter_map(|(factor, alone)| {
         let (ratio, shown) = alone.as_ref()?.effect(Figure::SampleTime)?;

@@ -16,7 +16,7 @@ use super::alone::{Alone, factors, find};
 use super::factor::Factor;
 use super::figure::Figure;
 use super::qualities;
-use super::rows::{Held, Line, Measure, Shown, direction, over_pairs, ratio_entry, shown};
+use super::rows::{Line, Measure, PairFigure, Shown, direction, over_pairs, ratio_entry, shown};
 use super::spread::{Runs, over_blocks, p_value, quotient};
 
 /// Figures whose ratios are multiplied.
@@ -44,14 +44,14 @@ messages! {
 }
 
 /// A pair of cells that differs in several factors, taken apart.
-pub(crate) struct Taken<'v, 'a> {
+pub(crate) struct FactorEffects<'v, 'a> {
     /// Each factor, with the cells that differ in it only.
     pub(crate) factors: Vec<(Factor, Option<Alone<'v, 'a>>)>,
     both: [At<'v, 'a>; 2],
     key: &'a str,
 }
 
-impl<'v, 'a> Taken<'v, 'a> {
+impl<'v, 'a> FactorEffects<'v, 'a> {
     /// `None` where at most one factor differs.
     pub(crate) fn of(duo: &Duo<'v, 'a>) -> Option<Self> {
         let factors = factors(duo);
@@ -113,11 +113,11 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let first = scene
         .shown()
-        .find_map(|duo| Taken::of(&duo).map(|taken| (duo, taken)));
+        .find_map(|duo| FactorEffects::of(&duo).map(|taken| (duo, taken)));
     let (duo, taken) = first?;
     let naming = ("effects", words.effects_title(), words.effects_about());
     let table = over_pairs(scene, naming, columns(scene), |duo| {
-        Taken::of(duo).map_or_else(Vec::new, |taken| lines(scene, duo, &taken))
+        FactorEffects::of(duo).map_or_else(Vec::new, |taken| lines(scene, duo, &taken))
     });
     let mut section = Section {
         id: "single-factors".to_owned(),
@@ -151,7 +151,7 @@ fn columns(scene: &Scene<'_>) -> Vec<Column> {
     columns
 }
 
-fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, taken: &Taken<'_, '_>) -> Vec<Line> {
+fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, taken: &FactorEffects<'_, '_>) -> Vec<Line> {
     let words = scene.words;
     let dash = || "–".to_owned();
     let line = |names: [String; 2], ratios: [Option<Ratio>; 5], said: [String; 2]| -> Line {
@@ -182,7 +182,7 @@ fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>, taken: &Taken<'_, '_>) -> Vec<Lin
         lines.push(line([product, dash()], products, [dash(), dash()]));
         let judgement = &duo.pair.judgement;
         let verdict = words.verdict(&judgement.verdict, judgement.ratio.as_ref());
-        let combined = FIGURES.map(|figure| Held::of(duo, &figure).ratio);
+        let combined = FIGURES.map(|figure| PairFigure::of(duo, &figure).ratio);
         let said = [verdict, qualities::best_loss(words, taken.both)];
         lines.push(line([words.effects_combined(), dash()], combined, said));
         let rests = FIGURES.map(|figure| taken.rest(figure));

@@ -71,7 +71,7 @@ pub(crate) enum Shown {
 }
 
 /// A figure of a pair of cells.
-pub(crate) struct Held {
+pub(crate) struct PairFigure {
     /// Medians with their intervals, before and after.
     pub(crate) medians: [Option<Interval>; 2],
     /// `after ÷ before`: the comparison's own where it has one; `None` where the cells are not comparable.
@@ -80,7 +80,7 @@ pub(crate) struct Held {
     pub(crate) shown: Shown,
 }
 
-impl Held {
+impl PairFigure {
     pub(crate) fn of(duo: &Duo<'_, '_>, measure: &dyn Measure) -> Self {
         let pair = duo.pair;
         let runs = duo.both.map(|at| measure.runs(at));
@@ -177,7 +177,7 @@ pub(crate) fn columns(scene: &Scene<'_>) -> Vec<Column> {
 /// The line of a figure in such a table.
 pub(crate) fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>, measure: &dyn Measure) -> Line {
     let words = scene.words;
-    let held = Held::of(duo, measure);
+    let held = PairFigure::of(duo, measure);
     let why = duo.both.map(|at| measure.why_missing(words, at));
     let mut fields = vec![Entry::text(measure.name(words))];
     if held.medians == [None, None] && why[0] == why[1] {

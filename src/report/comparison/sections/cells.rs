@@ -3,7 +3,7 @@
 use crate::compare::{Ratio, Verdict, Work};
 use crate::report::comparison::Words;
 use crate::report::comparison::account::figure::{Figure, Kind};
-use crate::report::comparison::account::rows::{Held, Line, interval_or_dash, over_pairs};
+use crate::report::comparison::account::rows::{Line, PairFigure, interval_or_dash, over_pairs};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Timed, messages};
 use crate::report::number::Provenance;
@@ -74,7 +74,7 @@ fn line(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Line {
         _ => words.judgement(judgement),
     };
     let detectable = judgement.detectable.map(|effect| effect * 100.0);
-    let times = Held::of(duo, &Figure::SampleTime).medians;
+    let times = PairFigure::of(duo, &Figure::SampleTime).medians;
     let time = |time: &Option<_>| interval_or_dash(words, Kind::Milliseconds, time.as_ref());
     let mut fields = times.each_ref().map(time).to_vec();
     fields.extend([

@@ -10,7 +10,7 @@ use crate::report::comparison::account::figure::{Figure, Kind};
 use crate::report::comparison::account::goal::Goal;
 use crate::report::comparison::account::qualities;
 use crate::report::comparison::account::rows::{
-    Held, Measure, Shown, direction, interval, is_comparable,
+    Measure, PairFigure, Shown, direction, interval, is_comparable,
 };
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
@@ -144,12 +144,12 @@ fn of_matrix(scene: &Scene<'_>, matrix: &MatrixJudgement) -> String {
 fn rows(scene: &Scene<'_>) -> Vec<Row> {
     let mut rows: Vec<Row> = time(scene).into_iter().collect();
     rows.extend(FIGURES.iter().filter_map(|figure| {
-        let found = scene.duos().map(|duo| Held::of(&duo, figure));
+        let found = scene.duos().map(|duo| PairFigure::of(&duo, figure));
         of_figure(scene, figure, &found.collect::<Vec<_>>())
     }));
     if let (Some(duo), true) = (scene.duos().next(), is_one(scene)) {
         let goal = Goal::equal_loss(duo.both);
-        rows.extend(goal.and_then(|goal| of_figure(scene, &goal, &[Held::of(&duo, &goal)])));
+        rows.extend(goal.and_then(|goal| of_figure(scene, &goal, &[PairFigure::of(&duo, &goal)])));
     }
     let columns = scene.after.set.plan.columns.iter();
     let metrics = columns.filter(|column| column.direction != Direction::None);
@@ -174,7 +174,10 @@ fn time(scene: &Scene<'_>) -> Option<Row> {
     let words = scene.words;
     let figure = Figure::SampleTime;
     let duos: Vec<Duo<'_, '_>> = scene.duos().collect();
-    let found: Vec<Held> = duos.iter().map(|duo| Held::of(duo, &figure)).collect();
+    let found: Vec<PairFigure> = duos
+        .iter()
+        .map(|duo| PairFigure::of(duo, &figure))
+        .collect();
     let change = match (&scene.comparison.matrix, duos.as_slice()) {
         (_, [only]) => {
             let judgement = &only.pair.judgement;
@@ -210,7 +213,7 @@ fn with_direction(words: Words, entry: Entry, ratio: Option<&Ratio>, p: Option<S
 }
 
 /// Of one pair of cells the medians with their intervals; of several the geometric means over those that are comparable.
-fn medians(scene: &Scene<'_>, kind: Kind, found: &[Held]) -> Option<[Entry; 2]> {
+fn medians(scene: &Scene<'_>, kind: Kind, found: &[PairFigure]) -> Option<[Entry; 2]> {
     let words = scene.words;
     if let ([only], true) = (found, is_one(scene)) {
         let [before, after] = only.medians.each_ref().map(Option::as_ref);
@@ -221,14 +224,14 @@ fn medians(scene: &Scene<'_>, kind: Kind, found: &[Held]) -> Option<[Entry; 2]> 
 }
 
 /// Both medians of a figure that is comparable.
-fn both(held: &Held) -> Option<[f64; 2]> {
+fn both(held: &PairFigure) -> Option<[f64; 2]> {
     held.ratio?;
     let [before, after] = &held.medians;
     Some([before.as_ref()?.median, after.as_ref()?.median])
 }
 
 /// A figure; only of one pair of cells a test can stand behind a direction.
-fn of_figure(scene: &Scene<'_>, measure: &dyn Measure, found: &[Held]) -> Option<Row> {
+fn of_figure(scene: &Scene<'_>, measure: &dyn Measure, found: &[PairFigure]) -> Option<Row> {
     let (words, kind) = (scene.words, measure.kind());
     let sides = medians(scene, kind, found)?;
     let change = if let ([only], true) = (found, is_one(scene)) {

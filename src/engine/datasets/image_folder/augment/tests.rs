@@ -172,6 +172,6 @@ fn draws_stay_in_their_ranges_and_nothing_changes_nothing() {
         brightness: 0.0,
         contrast: 0.0,
     };
-    assert!(none.is_nothing());
+    assert!(none.is_identity());
     assert_eq!(Draw::new(&none, &mut rng).apply(image()), image());
 }

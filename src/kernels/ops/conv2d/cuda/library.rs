@@ -15,15 +15,15 @@ use crate::device::cuda::{
     Argument, Convolution, ConvolutionPlan, Direction, Factor, Launch, arithmetic, scratch,
 };
 use crate::device::{Backend, Buffer, DeviceError};
-use crate::ops::{Conv2dSize, Held};
+use crate::ops::{Conv2dSize, PooledBuffer};
 
 /// Side of the tile that one block transposes.
 const TILE: usize = 32;
 
 /// `y = conv(x, weight) + bias`.
 pub(super) fn forward(
-    x: &Held<Cuda>,
-    weight: &Held<Cuda>,
+    x: &PooledBuffer<Cuda>,
+    weight: &PooledBuffer<Cuda>,
     bias: Option<&Buffer<Cuda>>,
     size: &Conv2dSize,
     y: &mut Buffer<Cuda>,
@@ -49,8 +49,8 @@ pub(super) fn forward(
 }
 
 pub(super) fn backward_x(
-    grad: &Held<Cuda>,
-    weight: &Held<Cuda>,
+    grad: &PooledBuffer<Cuda>,
+    weight: &PooledBuffer<Cuda>,
     size: &Conv2dSize,
     (grad_x, adds): (&mut Buffer<Cuda>, bool),
 ) -> Result<bool, DeviceError> {
@@ -83,8 +83,8 @@ pub(super) fn backward_x(
 }
 
 pub(super) fn backward_weight(
-    x: &Held<Cuda>,
-    grad: &Held<Cuda>,
+    x: &PooledBuffer<Cuda>,
+    grad: &PooledBuffer<Cuda>,
     size: &Conv2dSize,
     (grad_weight, adds): (&mut Buffer<Cuda>, bool),
 ) -> Result<bool, DeviceError> {
@@ -129,7 +129,7 @@ fn convolution(size: &Conv2dSize) -> Convolution {
 
 /// The weight as cuDNN reads it: made once, until the weight changes.
 fn filter(
-    weight: &Held<Cuda>,
+    weight: &PooledBuffer<Cuda>,
     plan: &ConvolutionPlan,
     size: &Conv2dSize,
 ) -> Result<Rc<CudaSlice<f32>>, DeviceError> {
@@ -145,7 +145,7 @@ fn filter(
 
 /// The same in 16 bits.
 fn filter_half(
-    weight: &Held<Cuda>,
+    weight: &PooledBuffer<Cuda>,
     plan: &ConvolutionPlan,
     size: &Conv2dSize,
 ) -> Result<Rc<CudaSlice<u16>>, DeviceError> {
@@ -178,7 +178,7 @@ fn tiled<A, B>(
 
 /// `pixels` of `channels` values rounded to 16 bits, each padded to `padded` values.
 fn halved(
-    x: &Held<Cuda>,
+    x: &PooledBuffer<Cuda>,
     pixels: usize,
     channels: usize,
     padded: usize,

@@ -66,7 +66,7 @@ fn all<D: Conv2dKernel>(device: &D, size: &Conv2dSize) -> Result<[Vec<f32>; 3]> 
     let upload = |len, seed| device.upload(testing::filled(len, seed)).unwrap();
     let pixels = size.batch * size.input.0 * size.input.1;
     let weights = size.kernel.0 * size.kernel.1 * size.group_channels().0 * k;
-    let held = |len, seed| Held::<D>::new(upload(len, seed));
+    let held = |len, seed| PooledBuffer::<D>::new(upload(len, seed));
     let (x, weight) = (held(pixels * c, 1), held(weights, 2));
     let grad = held(size.output_shape().len(), 3);
     let y = device.conv2d(&x, &weight, Some(&upload(k, 4)), size)?;
@@ -203,7 +203,7 @@ fn parts_of_a_batch_give_the_whole() {
     let [y, grad_x, grad_weight] = all(&cpu, &size).unwrap();
     let (pixels, weights) = (5 * 6 * 7 * 9, 5 * 5 * 9 * 12);
     let upload = |len, seed| device.upload(testing::filled(len, seed)).unwrap();
-    let held = |len, seed| Held::<Cuda>::new(upload(len, seed));
+    let held = |len, seed| PooledBuffer::<Cuda>::new(upload(len, seed));
     let (x, weight, grad) = (upload(pixels, 1), held(weights, 2), held(y.len(), 3));
     let mut own = [
         device.spare_buffer(y.len()).unwrap(),

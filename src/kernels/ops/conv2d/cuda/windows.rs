@@ -12,7 +12,7 @@ use dfdx::tensor::Cuda;
 use super::sized;
 use crate::device::cuda::{Launch, Product, THREADS, scratch};
 use crate::device::{Buffer, DeviceError};
-use crate::ops::{Conv2dSize, Held};
+use crate::ops::{Conv2dSize, PooledBuffer};
 
 /// Largest number of values of a matrix of windows, unless one image alone has more: 256 MiB.
 pub(super) const MOST_VALUES: usize = 1 << 26;
@@ -23,7 +23,7 @@ const MOST_BLOCKS: usize = 65_535;
 /// `y = conv(x, weight)`.
 pub(super) fn forward(
     x: &Buffer<Cuda>,
-    weight: &Held<Cuda>,
+    weight: &PooledBuffer<Cuda>,
     size: &Conv2dSize,
     y: &mut Buffer<Cuda>,
     most_values: usize,
@@ -47,7 +47,7 @@ pub(super) fn forward(
 
 pub(super) fn backward_weight(
     x: &Buffer<Cuda>,
-    grad: &Held<Cuda>,
+    grad: &PooledBuffer<Cuda>,
     size: &Conv2dSize,
     (grad_weight, adds): (&mut Buffer<Cuda>, bool),
     most_values: usize,
@@ -72,8 +72,8 @@ pub(super) fn backward_weight(
 }
 
 pub(super) fn backward_x(
-    grad: &Held<Cuda>,
-    weight: &Held<Cuda>,
+    grad: &PooledBuffer<Cuda>,
+    weight: &PooledBuffer<Cuda>,
     size: &Conv2dSize,
     (grad_x, adds): (&mut Buffer<Cuda>, bool),
     most_values: usize,

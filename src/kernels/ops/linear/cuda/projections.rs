@@ -9,7 +9,7 @@ use super::{MOST_PIECES, More, Sums};
 use crate::device::cuda::{Launch, Product, THREADS, Value, table};
 use crate::device::{Backend, Buffer};
 use crate::ops::gemm::Accumulate;
-use crate::ops::{Activation, GradSlots, Held, Result, Var};
+use crate::ops::{Activation, GradSlots, PooledBuffer, Result, Var};
 
 impl ProjectionsKernel for Cuda {
     /// Keeps the matrix of all weights, below which every input's biases are a row.
@@ -64,12 +64,12 @@ impl ProjectionsKernel for Cuda {
         slots: &mut GradSlots<'_, Self>,
         inputs: &[Var<Self>],
         layers: &[Projection<Self>],
-        kept: Option<&Held<Self>>,
-        grads: &[Held<Self>],
+        kept: Option<&PooledBuffer<Self>>,
+        grads: &[PooledBuffer<Self>],
     ) -> Result<()> {
         let sizes = Sizes::of(inputs, layers);
         let Sizes { rows, width, .. } = sizes;
-        let grad = Held::<Self>::new(self.spare_buffer(rows * width)?);
+        let grad = PooledBuffer::<Self>::new(self.spare_buffer(rows * width)?);
         let mut copies = Copies::default();
         for (own, &(start, columns)) in grads.iter().zip(&sizes.columns) {
             let to = (place(&grad, start), width);

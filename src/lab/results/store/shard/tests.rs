@@ -37,7 +37,7 @@ impl Lab {
         let mut store = Store::open(self.0.path()).unwrap();
         for journal in journals(self.0.path()).unwrap() {
             for entry in Entries::of(&journal.path).unwrap() {
-                store.take(entry.unwrap()).unwrap();
+                store.add_entry(entry.unwrap()).unwrap();
             }
         }
         store
@@ -196,7 +196,7 @@ fn a_line_whose_ids_are_no_digests_is_skipped_and_nothing_is_written_elsewhere()
     shard
         .put_environment(MACHINE, Environment::default())
         .unwrap();
-    shard.take_sample(&sample).unwrap();
+    shard.add_sample(&sample).unwrap();
     shard.put(run(A, 1)).unwrap();
     drop(shard);
     let line = unsealed(&fs::read_to_string(lab.journal("1/1")).unwrap());
@@ -231,7 +231,7 @@ fn an_image_that_is_not_what_its_digest_says_makes_its_line_damaged() {
         path: image,
         digest: Digest::new().with(b"png").short(),
     };
-    shard.take_sample(&sample).unwrap();
+    shard.add_sample(&sample).unwrap();
     shard.put(run(A, 1)).unwrap();
     drop(shard);
     let line = unsealed(&fs::read_to_string(lab.journal("1/1")).unwrap());
@@ -316,7 +316,7 @@ fn a_journal_contains_all_data_of_its_runs() {
         .put_code(CODE, [("ops".to_owned(), "1".to_owned())].into())
         .unwrap();
     shard.put_environment(MACHINE, environment.clone()).unwrap();
-    shard.take_sample(&sample).unwrap();
+    shard.add_sample(&sample).unwrap();
     shard.put_profile(&keys, &profile).unwrap();
     shard.put(full(A, 1, "s", 0.1 + 0.2)).unwrap();
     shard.put(run(A, 2)).unwrap();
@@ -356,21 +356,31 @@ fn of_two_runs_under_the_same_keys_the_measured_one_counts_then_the_later() {
             .last()
             .unwrap()
             .unwrap();
-        store.take(entry).unwrap()
+        store.add_entry(entry).unwrap()
     };
     let mut failed = run(A, 1);
     failed.session = Some("2026-01-03T00:00:00Z".into());
-    assert_eq!(take(failed.clone()), Taken::Kept);
-    assert_eq!(take(full(A, 1, "2026-01-02T00:00:00Z", 0.5)), Taken::Kept);
-    assert_eq!(take(failed), Taken::Known, "a failure is no measurement");
-    assert_eq!(take(full(A, 1, "2026-01-02T00:00:00Z", 0.5)), Taken::Known);
-    assert_eq!(take(full(A, 1, "2026-01-04T00:00:00Z", 0.5)), Taken::Kept);
-    assert_eq!(take(full(A, 1, "2026-01-01T00:00:00Z", 0.5)), Taken::Known);
+    assert_eq!(take(failed.clone()), Added::Stored);
+    assert_eq!(take(full(A, 1, "2026-01-02T00:00:00Z", 0.5)), Added::Stored);
+    assert_eq!(
+        take(failed),
+        Added::AlreadyKnown,
+        "a failure is no measurement"
+    );
+    assert_eq!(
+        take(full(A, 1, "2026-01-02T00:00:00Z", 0.5)),
+        Added::AlreadyKnown
+    );
+    assert_eq!(take(full(A, 1, "2026-01-04T00:00:00Z", 0.5)), Added::Stored);
+    assert_eq!(
+        take(full(A, 1, "2026-01-01T00:00:00Z", 0.5)),
+        Added::AlreadyKnown
+    );
     let mut elsewhere = full(A, 1, "2026-01-01T00:00:00Z", 0.5);
     Arc::make_mut(&mut elsewhere.keys.conditions).env_id = "07e37e37".into();
     assert_eq!(
         take(elsewhere),
-        Taken::Kept,
+        Added::Stored,
         "times of another machine stand beside"
     );
     assert_eq!(store.runs_of(A).len(), 2);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::compare::{Design, Doubt, Obstacle, Verdict};
+use crate::compare::{Design, NotComparableReason, UnclearReason, Verdict};
 use crate::report::comparison::along_treatment;
 use crate::report::search::fixture::{ONE, Shape, searched};
 use crate::report::sections::ranking::is_baseline;
@@ -197,7 +197,7 @@ fn a_direction_stands_only_where_the_test_shows_it() {
 fn times_of_two_sessions_have_no_direction() {
     let mut comparison = compared(&results(), "before", "after");
     comparison.cells[0].judgement.design = Design::Sessions;
-    comparison.cells[0].judgement.verdict = Verdict::Unclear(Doubt::NoSessionFloor);
+    comparison.cells[0].judgement.verdict = Verdict::Unclear(UnclearReason::NoSessionFloor);
     let scene = &Scene::of(&comparison, Language::English);
     let all = crate::report::comparison::sections::of(scene);
     assert_eq!(
@@ -221,8 +221,8 @@ fn times_of_two_sessions_have_no_direction() {
 #[test]
 fn cells_that_are_not_comparable_have_no_ratio() {
     let mut comparison = compared(&results(), "before", "after");
-    let obstacle = Obstacle::Environment(vec!["cpu_model".into()]);
-    comparison.cells[0].judgement.verdict = Verdict::NotComparable(vec![obstacle]);
+    let reason = NotComparableReason::Environment(vec!["cpu_model".into()]);
+    comparison.cells[0].judgement.verdict = Verdict::NotComparable(vec![reason]);
     comparison.cells[0].judgement.ratio = None;
     let scene = &Scene::of(&comparison, Language::English);
     let all = crate::report::comparison::sections::of(scene);

@@ -10,7 +10,7 @@ const CELLS: usize = 1000;
 
 impl Store {
     /// The stores of the neighbouring results folders, as far as they can be read.
-    pub fn beside(&self) -> Vec<Self> {
+    pub fn siblings(&self) -> Vec<Self> {
         let results = self.folder.parent();
         let Some(root) = results.and_then(Path::parent) else {
             return Vec::new();

@@ -1,11 +1,11 @@
-//! [`Doubt`]: why a time got the verdict "unclear".
+//! [`UnclearReason`]: why a time got the verdict "unclear".
 
 use serde::Serialize;
 
 /// Why neither an effect nor its absence is shown. Its text is an English sentence without a full stop.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
-pub enum Doubt {
+pub enum UnclearReason {
     /// No significant effect, and the interval is too wide for "same".
     #[error("no effect is shown, and the interval is too wide for “same”")]
     WideInterval,
@@ -35,10 +35,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_doubt_names_its_figure() {
-        let text = Doubt::WithinSessionFloor(0.0614).to_string();
+    fn a_reason_names_its_figure() {
+        let text = UnclearReason::WithinSessionFloor(0.0614).to_string();
         assert!(text.ends_with("differ by 6.1 %"), "{text}");
-        let text = Doubt::AtThreshold(0.02).to_string();
+        let text = UnclearReason::AtThreshold(0.02).to_string();
         assert!(text.contains("threshold of 2.0 %"), "{text}");
     }
 }

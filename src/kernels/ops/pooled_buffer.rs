@@ -1,4 +1,4 @@
-//! [`Held`]: device memory that is returned to its device when dropped.
+//! [`PooledBuffer`]: device memory that is returned to its device when dropped.
 
 use std::ops::Deref;
 #[cfg(feature = "cuda")]
@@ -22,13 +22,13 @@ use crate::device::{Backend, Buffer};
 ///
 /// It holds results of operations and what operations save for backward.
 #[derive(Debug)]
-pub struct Held<D: Backend> {
+pub struct PooledBuffer<D: Backend> {
     buffer: Buffer<D>,
     /// Caches of the values as products read them.
     rounded: D::Rounded,
 }
 
-impl<D: Backend> Held<D> {
+impl<D: Backend> PooledBuffer<D> {
     /// Holds `buffer`.
     pub fn new(buffer: Buffer<D>) -> Self {
         let rounded = D::Rounded::default();
@@ -52,7 +52,7 @@ impl<D: Backend> Held<D> {
     }
 }
 
-impl<D: Backend> Deref for Held<D> {
+impl<D: Backend> Deref for PooledBuffer<D> {
     type Target = Buffer<D>;
 
     fn deref(&self) -> &Buffer<D> {
@@ -60,7 +60,7 @@ impl<D: Backend> Deref for Held<D> {
     }
 }
 
-impl<D: Backend> Drop for Held<D> {
+impl<D: Backend> Drop for PooledBuffer<D> {
     fn drop(&mut self) {
         D::recycle(&mut self.buffer);
     }
@@ -69,7 +69,7 @@ impl<D: Backend> Drop for Held<D> {
 /// What a backward pass needs of a factor of products, on one device.
 pub trait KeepFactors: Backend {
     /// `x`, or its values as the products of the backward pass will read them, which take less memory.
-    fn kept(&self, x: &Var<Self>) -> Result<Arc<Held<Self>>> {
+    fn kept(&self, x: &Var<Self>) -> Result<Arc<PooledBuffer<Self>>> {
         Ok(Arc::clone(x.held()))
     }
 }
@@ -80,7 +80,7 @@ impl KeepFactors for Cpu {}
 impl KeepFactors for Cuda {
     /// In mixed precision only the values in 16 bits, which the forward pass has made. Few channels are padded for cuDNN, which
     /// needs the values themselves.
-    fn kept(&self, x: &Var<Self>) -> Result<Arc<Held<Self>>> {
+    fn kept(&self, x: &Var<Self>) -> Result<Arc<PooledBuffer<Self>>> {
         if !keeps_half(x.shape().last())? {
             return Ok(Arc::clone(x.held()));
         }
@@ -89,12 +89,12 @@ impl KeepFactors for Cuda {
             clippy::arc_with_non_send_sync,
             reason = "values of every device are shared so; those of a GPU stay on its thread"
         )]
-        Ok(Arc::new(Held::of_half(self, half)?))
+        Ok(Arc::new(PooledBuffer::of_half(self, half)?))
     }
 }
 
 #[cfg(feature = "cuda")]
-impl Held<Cuda> {
+impl PooledBuffer<Cuda> {
     /// Values that are kept in 16 bits only.
     pub(super) fn of_half(device: &Cuda, half: Rc<CudaSlice<u16>>) -> Result<Self> {
         let held = Self::new(device.spare_buffer(0)?);
@@ -111,7 +111,7 @@ impl Held<Cuda> {
     }
 
     /// Memory for the values in 16 bits, if [`KeepFactors::kept`] will keep them and they are not cached yet. The kernel of a
-    /// forward pass writes them there, and the caller passes them to [`Held::keep_half`].
+    /// forward pass writes them there, and the caller passes them to [`PooledBuffer::keep_half`].
     pub(super) fn half_to_keep(
         &self,
         keeps: bool,
@@ -121,7 +121,7 @@ impl Held<Cuda> {
     }
 
     /// Memory for the values in 16 bits, if they are needed and not cached yet: for a kernel that reads the values anyway. The
-    /// caller passes what it has written to [`Held::keep_half`].
+    /// caller passes what it has written to [`PooledBuffer::keep_half`].
     pub(super) fn half_to_write(&self, is_needed: bool) -> Result<Option<CudaSlice<u16>>> {
         let is_known = self.rounded.half.known(&arithmetic()?).is_some();
         Ok((is_needed && !is_known)
@@ -152,7 +152,7 @@ pub(super) fn keeps_half(channels: usize) -> Result<bool> {
 
 /// The values in 16 bits are cached for later products.
 #[cfg(feature = "cuda")]
-impl Factor for Held<Cuda> {
+impl Factor for PooledBuffer<Cuda> {
     fn single(&self) -> (u64, usize) {
         self.buffer.single()
     }
