@@ -191,7 +191,9 @@ fn journal(bytes: &[u8], folder: &Path) -> bool {
     let store = folder.join("store");
     fs::create_dir_all(&store).expect("folders");
     let mut store = Store::open(&store).expect("a store");
-    let are_taken = entries.into_iter().map(|entry| store.add_entry(entry).is_ok());
+    let are_taken = entries
+        .into_iter()
+        .map(|entry| store.add_entry(entry).is_ok());
     let are_taken: Vec<bool> = are_taken.collect();
     are_taken.len() == 2 && are_taken.iter().all(|is_taken| *is_taken)
 }

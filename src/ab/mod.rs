@@ -9,6 +9,7 @@
 //! whose turn it is, and manages both processes. It draws nothing and compares nothing: `compare` reads the two folders.
 
 mod builder;
+mod checkout;
 mod error;
 mod output;
 mod protocol;
@@ -16,14 +17,13 @@ mod run_pairs;
 mod sessions;
 mod side;
 mod turns;
-mod worktree;
 
 pub use crate::progress::{Ended, RunName};
 pub use builder::{Build, build, has_package};
+pub use checkout::Checkout;
 pub use error::AbError;
 pub use protocol::{Hello, OfferedRun, SIDE_PROTOCOL, SideMessage, SideRequest};
 pub use run_pairs::{PairEvent, Score, run_pairs};
 pub use sessions::{Programs, Sessions};
 pub use side::{Side, SideOrder};
 pub use turns::{Pair, Turns, Which};
-pub use worktree::Checkout;

@@ -68,6 +68,49 @@ fn rows(project: &Project, sides: [&'static str; 2]) -> Vec<Row> {
 const SIDES: [&str; 2] = ["before", "after"];
 
 #[test]
+fn a_comparison_leaves_nothing_in_the_users_repository_but_its_results() {
+    let project = repository();
+    let worktrees = || project.git(&["worktree", "list"]);
+    let before = worktrees();
+    let ended = project.run(&["ab", "HEAD~1", "experiments/tiny.toml", "--repeats", "1"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert_eq!(worktrees(), before);
+    let status = project.git(&["status", "--porcelain", "--ignored"]);
+    let others = status.lines().filter(|line| !line.contains(" reports/"));
+    assert_eq!(others.count(), 0, "{status}");
+}
+
+#[test]
+fn a_shallow_clone_says_how_to_get_the_commit() {
+    let whole = repository();
+    let project = Project::new();
+    let (from, to) = (whole.path(""), project.path("shallow"));
+    let from = format!("file://{}", from.display());
+    project.git(&["clone", "--quiet", "--depth", "1", &from, "shallow"]);
+    let run = |arguments: &[&str]| {
+        let output = fieldtrial().args(arguments).current_dir(&to).output();
+        let output = output.expect("the program");
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8(output.stderr).expect("UTF-8")
+    };
+    for arguments in [
+        &["ab", "HEAD~1", "experiments/tiny.toml"][..],
+        &["compare", "HEAD~1"],
+        &["compare", "HEAD~1", "HEAD"],
+    ] {
+        let said = run(arguments);
+        for part in [
+            "HEAD~1",
+            "shallow",
+            "git fetch --unshallow",
+            "fetch-depth: 0",
+        ] {
+            assert!(said.contains(part), "{said}");
+        }
+    }
+}
+
+#[test]
 fn both_sides_take_turns_in_one_session_and_nothing_finished_runs_again() {
     let project = repository();
     let ended = project.run(&["ab", "HEAD~1", "experiments/tiny.toml"]);
@@ -268,7 +311,7 @@ fn a_side_that_is_killed_ends_the_comparison_and_says_how_to_go_on() {
     let slow = with("epochs = 2", "epochs = 100000000");
     let project = repository_of(&slow, &slow);
     let stderr = fs::File::create(project.path("stderr")).expect("a file");
-    let mut parent = Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
+    let mut parent = fieldtrial()
         .args(["ab", "HEAD~1", "experiments/tiny.toml", "--repeats", "1"])
         .current_dir(project.path(""))
         .stderr(Stdio::from(stderr))
@@ -432,7 +475,7 @@ warmup-steps = 3
 "#;
 
 fn compared(clone: &Clone, arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
+    let output = fieldtrial()
         .arg("ab")
         .args(arguments)
         .args(["experiments/acceptance.toml", "--repeats", "10"])
@@ -471,20 +514,6 @@ fn a_commit_that_slows_an_operation_is_found_and_an_unrelated_one_is_not() {
     );
     clone.commit("attention, twenty times too often");
     copy_built_dependencies(&clone.path("target/release"));
-    for reference in ["HEAD~1", "HEAD~2"] {
-        let commit = clone.git(&["rev-parse", reference]);
-        let folder = clone.path("target/ab").join(&commit[..12]);
-        let path = folder.to_string_lossy().into_owned();
-        clone.git(&[
-            "worktree",
-            "add",
-            "--quiet",
-            "--detach",
-            &path,
-            commit.trim(),
-        ]);
-        copy_built_dependencies(&folder.join("target/release"));
-    }
 
     let said = compared(&clone, &["HEAD~1"]);
     println!("{said}");

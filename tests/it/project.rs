@@ -16,11 +16,13 @@ pub(crate) struct Ended {
     pub(crate) stderr: String,
 }
 
-/// The program, called by its name, so that printed commands begin with `fieldtrial`.
+/// The program, called by its name, so that printed commands begin with `fieldtrial`, with a cache folder below `target/`.
 pub(crate) fn fieldtrial() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fieldtrial"));
     #[cfg(unix)]
     std::os::unix::process::CommandExt::arg0(&mut command, "fieldtrial");
+    let cache = concat!(env!("CARGO_TARGET_TMPDIR"), "/cache");
+    command.env("FIELDTRIAL_CACHE", cache);
     command
 }
 

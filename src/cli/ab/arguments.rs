@@ -11,7 +11,7 @@ use crate::report::Language;
 
 /// Compare two commits by running both builds in turns on this machine
 ///
-/// Builds REF in a git worktree below `target/ab/` and the working tree in place, and runs the cells of the manifest on
+/// Builds REF in the user's cache folder and the working tree in place, and runs the cells of the manifest on
 /// both, pair by pair: A B, then B A. What drifts on the machine hits both alike. Each build plans its own manifest; cells
 /// are paired by key. Where the repository is not fieldtrial's own, both sides are this program, and the manifests of the
 /// two commits are compared. Finished pairs are kept.

@@ -119,7 +119,7 @@ impl CellSpec {
     pub fn lacks_checkpoint(&self, seed: u64) -> bool {
         self.checkpoints(seed)
             .iter()
-            .any(|file| !file.path.is_file())
+            .any(|file| !file.path.exists())
     }
 }
 

@@ -7,7 +7,7 @@ use crate::base::file;
 use crate::manifest;
 
 /// The folder `reports/` for a manifest: in its nearest ancestor folder that contains `experiments/` or `reports/`,
-/// else in the current directory. Absolute.
+/// else beside the manifest. Absolute.
 pub fn results_root(manifest: &Path) -> PathBuf {
     let absolute = absolute(Path::new("."), manifest);
     let has = |folder: &Path, name: &str| folder.join(name).is_dir();
@@ -15,8 +15,8 @@ pub fn results_root(manifest: &Path) -> PathBuf {
         .ancestors()
         .skip(1)
         .find(|folder| has(folder, "experiments") || has(folder, "reports"));
-    let here = || std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    root.map_or_else(here, Path::to_owned).join("reports")
+    let beside = absolute.parent().unwrap_or(Path::new("."));
+    root.unwrap_or(beside).join("reports")
 }
 
 /// The folder that holds `reports/`, to which manifest paths in results are relative: for `reports/NAME` and for a side
@@ -81,6 +81,20 @@ fn is_named(path: &Path, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_lie_in_the_project_or_beside_a_manifest_that_has_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = |manifest: &str| results_root(&folder.path().join(manifest));
+        assert_eq!(
+            root("elsewhere/a.toml"),
+            folder.path().join("elsewhere/reports")
+        );
+        std::fs::create_dir(folder.path().join("experiments")).unwrap();
+        for manifest in ["a.toml", "experiments/a.toml", "elsewhere/deep/a.toml"] {
+            assert_eq!(root(manifest), folder.path().join("reports"), "{manifest}");
+        }
+    }
 
     #[test]
     fn the_project_is_above_reports_whatever_experiments_are_called() {

@@ -2,10 +2,22 @@
 //!
 //! A path may name a pipe, on which an ordinary open waits for a writer for ever, or a device such as `/dev/zero`, which
 //! never ends. The functions here open without waiting and refuse what is not a regular file.
+//! One more names the user's cache folder.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The folder for what can be made again: `$FIELDTRIAL_CACHE`, else `fieldtrial` in the user's cache folder
+/// (`$XDG_CACHE_HOME`, else `~/.cache`).
+pub fn cache_folder() -> PathBuf {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let own = named("FIELDTRIAL_CACHE").map(PathBuf::from);
+    let system = || named("XDG_CACHE_HOME").map(|folder| PathBuf::from(folder).join("fieldtrial"));
+    let home = || named("HOME").map(|folder| PathBuf::from(folder).join(".cache/fieldtrial"));
+    let folder = own.or_else(system).or_else(home);
+    folder.unwrap_or_else(|| std::env::temp_dir().join("fieldtrial"))
+}
 
 /// Opens a regular file for reading.
 ///

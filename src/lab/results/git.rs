@@ -12,6 +12,9 @@ use super::folder::nearest_or_all;
 
 const CANNOT_START: &str = "cannot start git";
 
+const SHALLOW: &str = "this clone is shallow: it has only the newest commits. `git fetch --unshallow` brings all of this branch; in \
+    GitHub Actions, `fetch-depth: 0` at `actions/checkout` brings those of all branches";
+
 /// A git repository with a working tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repository {
@@ -154,7 +157,16 @@ impl Repository {
         Background::begin(&self.root, ["cat-file", "blob", &file.object])?.bytes()
     }
 
+    /// Whether older commits are missing (`git clone --depth`), as in most jobs of continuous integration.
+    fn is_shallow(&self) -> bool {
+        let answer = self.run(["rev-parse", "--is-shallow-repository"]);
+        answer.is_ok_and(|answer| answer == "true")
+    }
+
     fn advice(&self, reference: &str) -> Option<String> {
+        if self.is_shallow() {
+            return Some(SHALLOW.to_owned());
+        }
         let advice = nearest_or_all(reference, &self.references(), "there are");
         advice.or_else(|| Some("the repository has no commit on a branch yet".to_owned()))
     }

@@ -123,19 +123,12 @@ impl PixelFile {
     }
 }
 
-/// The cache folder: `$FIELDTRIAL_CACHE/images`, else `fieldtrial/images` in the user's cache folder.
+/// The folder `images` of the cache folder.
 pub(super) fn cache_folder() -> PathBuf {
     if cfg!(test) {
         return Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/test-cache/images");
     }
-    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let own = named("FIELDTRIAL_CACHE").map(PathBuf::from);
-    let system = || named("XDG_CACHE_HOME").map(|folder| PathBuf::from(folder).join("fieldtrial"));
-    let home = || named("HOME").map(|folder| PathBuf::from(folder).join(".cache/fieldtrial"));
-    let folder = own.or_else(system).or_else(home);
-    folder
-        .unwrap_or_else(|| std::env::temp_dir().join("fieldtrial"))
-        .join("images")
+    file::cache_folder().join("images")
 }
 
 /// The cache file's name, the source digest, and whether all modification times are old enough to detect changes.
