@@ -49,6 +49,16 @@ impl Measure {
         }
     }
 
+    /// The memory of training: the GPU's, where every cell has trained on one, else the process's.
+    pub(crate) fn of_memory(cells: &[&Cell<'_>]) -> Self {
+        let on_gpu = Self::of("peak_device_bytes");
+        let is_on_gpu = |cell: &&Cell<'_>| on_gpu.number(cell).is_some();
+        if !cells.is_empty() && cells.iter().all(is_on_gpu) {
+            return on_gpu;
+        }
+        Self::of("peak_train_bytes")
+    }
+
     /// The measure of a column of `plan`, which may be one that a command declares.
     pub(crate) fn of_plan(plan: &PlanFile, column: &str) -> Self {
         let usual = Self::of(column);
@@ -242,6 +252,7 @@ pub(crate) fn column_words(column: &str) -> String {
         "step_ms" => "step time".to_owned(),
         "flops_forward_per_sample" => "FLOPs of a forward pass".to_owned(),
         "peak_train_bytes" => "memory".to_owned(),
+        "peak_device_bytes" => "GPU memory".to_owned(),
         "total_s" => "time of a run".to_owned(),
         _ => {
             let words = column.split('_').map(|word| match word {

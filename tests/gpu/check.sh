@@ -295,12 +295,14 @@ next() {
 
 # Images whose attention does not fit are a row `oom`, and the next run is done.
 out_of_memory() {
-  local large=512
-  [ -z "$dry" ] || large=16
-  [ -z "$dry" ] || export FIELDTRIAL_STAND_IN_MEMORY=$((160 << 20))
+  local large=1024 settings=() one
+  [ -z "$dry" ] || large=64
+  # The size is an axis here.
+  for one in "${unet[@]}"; do [[ $one = datasets.surfaces.size=* ]] || settings+=(--set "$one"); done
+  [ -z "$dry" ] || export FIELDTRIAL_STAND_IN_MEMORY=$((48 << 20))
   (cd "$work" && limited "$program" run experiments/ddpm.toml --as oom --fresh --no-report --only batch-size=8,workers=0 \
-    --set 'matrix.device=["cuda"]' "${unet[@]/#/--set=}" --set "datasets.surfaces.generate.size=$large" \
-    --set 'datasets.surfaces.path="../data/surfaces-large"' --set "matrix.\"datasets.surfaces.size\"=[$large, 8]" \
+    --set 'matrix.device=["cuda"]' "${settings[@]}" --set "datasets.surfaces.generate.size=$large" --set datasets.surfaces.generate.normal=30 \
+    --set 'datasets.surfaces.path="../data/surfaces-large"' --set "matrix.\"datasets.surfaces.size\"=[$large, $((large / 2)), 8]" \
     --set measure.repeats=1 --set measure.ops=false --set train.epochs=1 --set train.steps-per-epoch=2)
   unset FIELDTRIAL_STAND_IN_MEMORY
   "$python" tests/gpu/results.py statuses "$work/reports/oom" oom 'done'
@@ -321,11 +323,11 @@ two_processes() {
 # A killed parent leaves no worker behind.
 killed_parent() {
   local parent left
-  (cd "$work" && exec "$program" run experiments/ddpm.toml --as killed --fresh --no-report --only workers=0 "${unet[@]/#/--set=}" \
-    --set 'matrix.device=["cuda"]' --set 'matrix.batch-size=[8]' --set train.epochs=100000) >/dev/null 2>&1 &
+  (cd "$work" && exec "$program" run experiments/ddpm.toml --as killed --fresh --no-report --only batch-size=8,workers=0 \
+    "${unet[@]/#/--set=}" --set 'matrix.device=["cuda"]' --set train.epochs=100000) &
   parent=$!
   sleep 8
-  kill -KILL $parent
+  kill -KILL $parent || return
   for left in 1 2 3 4 5; do
     sleep 1
     pgrep -f "$program" >/dev/null || { echo "no process is left $left s after SIGKILL of the parent"; return 0; }

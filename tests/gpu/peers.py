@@ -19,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,6 +82,8 @@ def main() -> int:
     shutil.copy(ROOT / "tests/gpu/peers.toml", work / "peers.toml")
     shutil.copy(ROOT / "experiments/texts/documentation.txt", work / "data")
     rows: list[dict[str, str]] = []
+    if "compiled" in args.modes:
+        compile_ahead(args)
     with open(args.out, "w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
@@ -106,6 +109,22 @@ def main() -> int:
     broken = [row for row in rows if row["error"]]
     print(f"{len(rows) - len(broken)} of {len(rows)} measurements made")
     return 1 if broken else 0
+
+
+def compile_ahead(args: argparse.Namespace) -> None:
+    """Fills PyTorch's cache of compiled code, all workloads and precisions at once: compiling takes minutes of one core."""
+    begun = time.monotonic()
+
+    def compile_one(row: dict[str, str]) -> None:
+        try:
+            theirs(args, row, args.each, steps=2)
+        except Failed as error:
+            print(f"compiling {row['workload']} {row['precision']}: {error}", flush=True)
+
+    rows = [{"workload": turn[1], "precision": turn[2], "mode": "compiled"} for turn in turns(args) if turn[3] == "compiled"]
+    with ThreadPoolExecutor(len(rows)) as pool:
+        list(pool.map(compile_one, rows))
+    print(f"compiled {len(rows)} in {time.monotonic() - begun:.0f} s", flush=True)
 
 
 class Failed(Exception):
@@ -158,9 +177,10 @@ def device_bytes(line: dict[str, str]) -> float:
     return float("nan")
 
 
-def theirs(args: argparse.Namespace, row: dict[str, str], limit: float) -> dict[str, float]:
+def theirs(args: argparse.Namespace, row: dict[str, str], limit: float, steps: int | None = None) -> dict[str, float]:
     """The same in PyTorch, in a process of its own."""
     workload, mode = WORKLOADS[row["workload"]], row["mode"]
+    steps = steps or workload.steps
     peers = ROOT / "benches/peers"
     if workload.model:
         work = Path(args.work).resolve()
@@ -177,7 +197,7 @@ def theirs(args: argparse.Namespace, row: dict[str, str], limit: float) -> dict[
         smaller = [] if workload.model else DRY_THEIRS.get(workload.theirs[0], [])
         command += [*smaller, "--steps", "3", "--warmup", "1", "--device", "cpu"]
     else:
-        command += ["--steps", str(workload.steps), "--warmup", "15", "--device", "cuda", "--precision", row["precision"]]
+        command += ["--steps", str(steps), "--warmup", "15", "--device", "cuda", "--precision", row["precision"]]
     line = json.loads(run(command, ROOT, limit).strip().splitlines()[-1])
     samples, peak = line["samples_per_s"], line["cuda_peak_allocated_bytes"] or float("nan")
     return {"steps_per_s": samples / workload.batch, "samples_per_s": samples, "peak_bytes": peak}

@@ -276,7 +276,7 @@ fn beside(view: &View<'_>, cells: &[&Cell<'_>], measures: &[Measure]) -> Vec<Mea
     } else {
         Some(pace)
     };
-    let all = second.into_iter().chain([Measure::of("peak_train_bytes")]);
+    let all = second.into_iter().chain([Measure::of_memory(cells)]);
     all.filter(|own| !measures.iter().any(|measure| measure.name == own.name))
         .filter(|own| cells.iter().any(|cell| own.number(cell).is_some()))
         .collect()
@@ -291,7 +291,7 @@ pub(super) fn usual(view: &View<'_>, cells: &[&Cell<'_>]) -> Vec<Measure> {
     let all = [pace]
         .into_iter()
         .chain(quality)
-        .chain([Measure::of("peak_train_bytes")]);
+        .chain([Measure::of_memory(cells)]);
     all.filter(|own| cells.iter().any(|cell| own.number(cell).is_some()))
         .collect()
 }

@@ -113,13 +113,24 @@ fn median(cell: &Cell<'_>, value: impl Fn(&GpuUsage) -> Option<f64>) -> Option<I
 
 /// The share of readings at which the clocks were held down, with the reason.
 fn throttled(cell: &Cell<'_>) -> Entry {
-    let share = median(cell, |gpu| gpu.throttled_share).map(|share| share.median);
-    let detail = reasons(cell);
-    let entry = Entry::shown(share, |share| match &*detail {
-        "" => fixed(share, 1),
-        _ => format!("{WARNING} {}", fixed(share, 1)),
-    });
-    Entry { detail, ..entry }
+    let Some(share) = median(cell, |gpu| gpu.throttled_share) else {
+        return Entry::text("–");
+    };
+    let entry = Entry::between(share.median, share.ends(), |share| fixed(share, 1));
+    let reasons = reasons(cell);
+    if reasons.is_empty() {
+        return entry;
+    }
+    let detail = if entry.detail.is_empty() {
+        reasons
+    } else {
+        format!("{}: {reasons}", entry.detail)
+    };
+    Entry {
+        text: format!("{WARNING} {}", entry.text),
+        detail,
+        ..entry
+    }
 }
 
 /// What held the clocks of a cell down in any of its runs; empty for nothing.
@@ -158,7 +169,7 @@ mod tests {
                 power_w: Some(412.3),
                 energy_j: Some(4.0 * 1234.6),
                 energy_j_per_epoch: Some(1234.0),
-                throttled_share: Some(12.5),
+                throttled_share: Some(busy - 70.0),
                 throttle_reasons: "power-cap thermal".into(),
                 samples: Some(200),
                 ..GpuUsage::default()
@@ -183,11 +194,14 @@ mod tests {
         let start = texts.len() - 8;
         assert_eq!(
             texts[start..],
-            ["NVML", "85.0", "1,980", "–", "61", "412", "1,230", "⚠ 12.5"]
+            ["NVML", "85.0", "1,980", "–", "61", "412", "1,230", "⚠ 15.0"]
         );
         assert_eq!(row.fields[start + 1].detail, "80.0–90.0");
-        assert_eq!(row.fields[start + 7].detail, "power-cap, thermal");
-        assert_eq!(row.fields[start + 7].value, Some(12.5));
+        assert_eq!(
+            row.fields[start + 7].detail,
+            "10.0–20.0: power-cap, thermal"
+        );
+        assert_eq!(row.fields[start + 7].value, Some(15.0));
         assert!(is_measured(&view));
     }
 
