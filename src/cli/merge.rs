@@ -55,9 +55,13 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     let missing = missing(&chosen, &conditions, &mut recorder)?;
     let results = recorder.finish().map_err(record_problem)?;
     say_files(arguments, &chosen)?;
+    let is_missing = missing.runs > 0 || !missing.after.is_empty();
+    // Where nothing is missing, the run of a damaged line was done again.
+    for place in collected.damaged.iter().filter(|_| is_missing) {
+        eprintln!("warning: `{place}` is damaged: it counts as not there");
+    }
     missing.say(&arguments.choice.words());
     let has_failed = results.blocks.iter().any(|run| run.status.is_failure());
-    let is_missing = missing.runs > 0 || !missing.after.is_empty();
     Ok(exit_code::failed_if(is_missing || has_failed))
 }
 
@@ -89,9 +93,6 @@ fn say(chosen: &Chosen, collected: &Collected) {
     let runs = count(collected.taken, "run");
     let known = counts(&[(collected.known, "known before")]);
     eprintln!("{name}: {journals}: {runs} taken{known}");
-    for place in &collected.damaged {
-        eprintln!("warning: `{place}` is damaged: it counts as not there");
-    }
     for path in &collected.torn {
         let path = from_here(path).display().to_string();
         eprintln!(

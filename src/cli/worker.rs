@@ -56,13 +56,14 @@ pub(super) fn worker() -> Outcome {
                 }
             };
             if order.cell.program.is_some() {
+                // This process ends its program first, when its stdin closes.
+                os::continue_at_end_of_parent();
                 let cores = order.program.as_ref().and_then(|files| files.cores);
                 if let Some((first, count)) = cores {
                     descendants::use_cores(first, count);
                 }
                 program::run(&order, &mut || replies.try_recv().ok(), &mut emit);
             } else {
-                // The worker of a command ends its program first, when its stdin closes.
                 os::end_with_parent();
                 train::run(order, &mut emit);
             }
@@ -112,8 +113,14 @@ fn limit_memory(cell: &CellSpec) {
 /// started, even if the other thread is inside a GPU driver.
 fn listen(replies: &Sender<Reply>) {
     pass_on(io::stdin().lock(), replies);
+    end_without_parent();
+}
+
+/// Ends this process and the program that it has started, and removes that program's order.
+fn end_without_parent() -> ! {
     descendants::send_signal(&descendants::list(), EndSignal::Kill);
-    os::exit_at_once(ORPHANED);
+    program::remove_order();
+    os::exit_at_once(ORPHANED)
 }
 
 fn pass_on(input: impl BufRead, replies: &Sender<Reply>) {
@@ -162,7 +169,7 @@ impl<W: Write> EventWriter<W> {
         }
         if write_line(&mut self.out, event).is_err() {
             // Standard output is closed: the parent is gone.
-            os::exit_at_once(ORPHANED);
+            end_without_parent();
         }
     }
 

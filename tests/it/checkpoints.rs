@@ -165,6 +165,23 @@ fn deleted_checkpoints_are_made_again_by_the_next_run() {
 }
 
 #[test]
+fn a_run_whose_checkpoint_became_a_folder_keeps_its_row() {
+    let project = project(MANIFEST);
+    run(&project, &[]);
+    let facts = project.facts();
+    let path = folder(&project, &project.rows("checkpoints/index.csv")[0]);
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    // A shard does not hold the store: it leaves what it cannot write over.
+    let shard = run(&project, &["--shard", "1/1"]);
+    assert!(shard.stderr.contains("nothing to run"), "{}", shard.stderr);
+    let whole = run(&project, &[]);
+    assert!(whole.stderr.contains("set aside"), "{}", whole.stderr);
+    assert_eq!(facts, project.facts());
+    assert!(path.is_file());
+}
+
+#[test]
 fn training_goes_on_from_the_file_of_a_seed() {
     let project = project(&MANIFEST.replace("[4, 8]", "[8]"));
     run(&project, &[]);

@@ -181,6 +181,7 @@ fn one_changed_digit_of_a_journal_is_named_and_its_shard_heals_it() {
     );
     let merged = merge(&project);
     assert_eq!(merged.code, 0, "{}", merged.stderr);
+    assert!(!merged.stderr.contains("damaged"), "{}", merged.stderr);
     assert_eq!(facts(&project), facts(&whole));
 }
 

@@ -1,9 +1,10 @@
 //! Killed workers and parents, Ctrl-C, limits: statuses are right, finished runs are kept, no process is left.
 
 use crate::processes::{
-    assert_nothing_temporary, is_alive, long_worker, signal, signal_all, start, wait_until,
+    assert_nothing_temporary, children_called, is_alive, long_worker, signal, signal_all, start,
+    wait_for, wait_until,
 };
-use crate::project::Project;
+use crate::project::{Project, fieldtrial};
 use crate::tiny::{project, with};
 
 /// Output when the short cell is done.
@@ -76,6 +77,36 @@ fn a_worker_whose_parent_was_killed_ends_itself_and_the_next_start_cleans_up() {
     assert_eq!(status_of(&project, "1"), "done");
     assert_eq!(status_of(&project, "100000000"), "not-run");
     assert_nothing_temporary(&project.path("reports"));
+}
+
+/// A stopped worker cannot see that its parent is gone until the system continues it.
+#[test]
+fn a_stopped_worker_of_a_command_ends_with_its_parent_and_leaves_no_order() {
+    let manifest = "name = \"tiny\"\n[models.mine]\nkind = \"command\"\nrun = [\"sh\", \"a.sh\"]\ncode = [\"a.sh\"]\n";
+    let project = Project::new()
+        .file("experiments/tiny.toml", manifest)
+        .file("experiments/a.sh", "echo $$ > started\nexec sleep 1000\n");
+    let orders = project.path("temporary");
+    std::fs::create_dir(&orders).unwrap();
+    let number = || std::fs::read_dir(&orders).unwrap().count();
+    let mut parent = fieldtrial()
+        .args(["run", "experiments/tiny.toml", "--no-report"])
+        .current_dir(project.path(""))
+        .env("TMPDIR", &orders)
+        .spawn()
+        .expect("the program");
+    let started = project.path("experiments/started");
+    let program: u32 = wait_for("the command runs", || {
+        let text = std::fs::read_to_string(&started).ok()?;
+        text.trim().parse().ok()
+    });
+    let worker = children_called(parent.id(), "worker")[0];
+    assert_eq!(number(), 1);
+    signal(worker, "-STOP");
+    parent.kill().unwrap();
+    parent.wait().unwrap();
+    wait_until("both end", || !is_alive(worker) && !is_alive(program));
+    wait_until("the order is removed", || number() == 0);
 }
 
 #[test]

@@ -17,6 +17,8 @@ use crate::event::{Event, FailedStatus, Order, PROTOCOL_VERSION, Reply, numeric_
 use crate::models::CommandSpec;
 use crate::plan::{CellSpec, Program};
 
+pub use order::remove_order;
+
 use events::{EventFile, ProgramEvent};
 use order::Files;
 use output::Output;

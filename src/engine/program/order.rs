@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -67,6 +68,18 @@ pub(super) struct Files {
     log: Option<PathBuf>,
 }
 
+/// The folder of the order of this process's program.
+static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+/// Removes the folder of the order, for a worker that ends at once.
+pub fn remove_order() {
+    let folder = FOLDER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(folder) = &*folder {
+        // What cannot be removed stays; nobody is left to tell.
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
 /// Threads that the run may compute with.
 pub(super) fn threads() -> usize {
     let given = std::env::var("RAYON_NUM_THREADS").ok();
@@ -87,6 +100,8 @@ impl Files {
     /// Writes the order and creates the file of events.
     pub(super) fn write(order: &Order<CellSpec>, program: &Program) -> io::Result<Self> {
         let temporary = tempfile::Builder::new().prefix("fieldtrial-").tempdir()?;
+        let path = temporary.path().to_owned();
+        *FOLDER.lock().unwrap_or_else(PoisonError::into_inner) = Some(path);
         let cell = &order.cell;
         let kept = order.program.as_ref();
         let (folder, log) = kept

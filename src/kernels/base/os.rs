@@ -45,6 +45,18 @@ pub fn end_with_parent() {
     }
 }
 
+/// Makes the system continue this process, should it be stopped (SIGCONT), when the thread that started it ends: it can then
+/// find out that its parent is gone.
+///
+/// Elsewhere than on Linux it does nothing.
+pub fn continue_at_end_of_parent() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: `prctl` with this option takes an integer and touches no memory.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGCONT);
+    }
+}
+
 /// Lowers the priority of the new process `child`: it computes on idle cores, and takes a tenth of a busy one.
 ///
 /// On Unix it is ten steps nicer than this process; elsewhere nothing changes.

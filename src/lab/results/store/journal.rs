@@ -91,7 +91,7 @@ pub(super) struct Journal {
     pub(super) unlocked: Option<String>,
     codes: BTreeSet<String>,
     environments: BTreeMap<String, Environment>,
-    /// Where workers write images.
+    /// Where workers write images: the folder `<i>-of-<n>.images` beside the file.
     pub(super) temporary: TempDir,
     waiting: Mutex<Waiting>,
 }
@@ -110,14 +110,14 @@ impl Journal {
         let file = options.create(true).read(true).append(true).open(&path);
         let file = file.map_err(StoreError::system("write", &path))?;
         let unlocked = lock(&file, &path)?;
-        let temporary = TempDir::with_prefix("fieldtrial-");
+        let temporary = images_of(&path);
         let mut journal = Self {
             file,
             length: 0,
             unlocked,
             codes: BTreeSet::new(),
             environments: BTreeMap::new(),
-            temporary: temporary.map_err(StoreError::system("create", &std::env::temp_dir()))?,
+            temporary: temporary.map_err(StoreError::system("create", &folder))?,
             waiting: Mutex::default(),
             path,
         };
@@ -313,6 +313,19 @@ pub fn journals(results: &Path) -> Result<Vec<JournalFile>, StoreError> {
     let mut files: Vec<JournalFile> = paths.into_iter().filter_map(file).collect();
     files.sort_by_key(|file| file.share);
     Ok(files)
+}
+
+/// The folder `<i>-of-<n>.images` beside a journal, which the caller has locked. One that a killed program left is removed.
+fn images_of(journal: &Path) -> io::Result<TempDir> {
+    let path = journal.with_extension("images");
+    match fs::remove_dir_all(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let name = path.file_name().unwrap_or_default();
+    let mut builder = tempfile::Builder::new();
+    let folder = path.parent().unwrap_or(Path::new(""));
+    builder.prefix(name).rand_bytes(0).tempdir_in(folder)
 }
 
 /// Path of a share's journal in a results folder.
