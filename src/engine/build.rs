@@ -12,9 +12,11 @@ const MODULES: [&str; 8] = [
     "layers", "models", "losses", "optim", "datasets", "loader", "tasks", "train",
 ];
 
+include!("packages.rs");
+
 fn main() {
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
-    for watched in MODULES.iter().copied().chain(["build.rs"]) {
+    for watched in MODULES.iter().copied().chain(["build.rs", "packages.rs"]) {
         println!("cargo:rerun-if-changed={watched}");
     }
     // Cargo puts one into every package, but needs none to build it.
@@ -22,7 +24,7 @@ fn main() {
     if let Some((file, lock)) = Lock::of(&root, "fieldtrial-engine") {
         println!("cargo:rerun-if-changed={}", file.display());
         dfdx = lock.version("dfdx").map_or(dfdx, str::to_owned);
-        packages = lock.digest("fieldtrial-engine");
+        packages = lock.digest(CRATES, PACKAGES);
     }
     println!("cargo:rustc-env=FIELDTRIAL_DFDX={dfdx}");
     let rustc = rustc_version();

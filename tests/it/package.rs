@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use fieldtrial::build_info::{Arithmetic, code_parts};
-use fieldtrial_source_hash::Parts;
+use fieldtrial_source_hash::{Lock, Parts};
 
 #[test]
 fn a_package_has_the_code_hash_of_the_repository() {
@@ -39,6 +39,47 @@ fn a_package_has_the_code_hash_of_the_repository() {
     }
     let of_the_build = ["Cargo.lock", "rustc", "features", "kernels (compiler)"];
     assert_eq!(count, built.len() - of_the_build.len());
+}
+
+mod decisive {
+    include!("../../src/engine/packages.rs");
+}
+
+/// Cargo resolves a package's lock file without the rest of the workspace, whose features it then lacks.
+#[test]
+fn the_lock_file_of_a_package_names_the_packages_of_the_repositorys() {
+    let target = tempfile::tempdir().expect("a temporary folder");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args([
+        "package",
+        "--workspace",
+        "--offline",
+        "--allow-dirty",
+        "--no-verify",
+        "--target-dir",
+    ]);
+    let packed = cargo
+        .arg(target.path())
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo");
+    assert!(packed.status.success(), "{packed:?}");
+    let version = env!("CARGO_PKG_VERSION");
+    let lock = Command::new("tar")
+        .args(["-xzOf", &format!("fieldtrial-engine-{version}.crate")])
+        .arg(format!("fieldtrial-engine-{version}/Cargo.lock"))
+        .current_dir(target.path().join("package"))
+        .output()
+        .expect("tar");
+    let lock = Lock::read(&String::from_utf8(lock.stdout).expect("UTF-8"));
+    for package in decisive::PACKAGES {
+        assert!(lock.version(package).is_some(), "{package}");
+    }
+    let built = code_parts(Arithmetic::Cpu);
+    assert_eq!(
+        built["Cargo.lock"],
+        lock.digest(decisive::CRATES, decisive::PACKAGES)
+    );
 }
 
 #[test]
