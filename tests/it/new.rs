@@ -51,6 +51,18 @@ fn a_new_manifest_of_every_form_plans_as_it_is() {
             "{form}: {cells:?}"
         );
     }
+    for (form, models) in [
+        ("csv", &["[models.linear]", "depth = 0"][..]),
+        (
+            "images",
+            &["[models.mlp]", "[models.cnn]", "[models.resnet]"],
+        ),
+    ] {
+        let text = read(&project, &format!("experiments/my-{form}.toml"));
+        for part in models.iter().chain(&["# Look first at"]) {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
     assert!(read(&project, "data/my-csv.csv").starts_with("weight_g,length_mm,width_mm,fruit\n"));
 }
 

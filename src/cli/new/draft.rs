@@ -223,9 +223,9 @@ fn images_text(
 }
 
 fn example_images(spot: &Spot) -> Draft {
-    let generate = "generate = { kind = \"surface-textures\", normal = 80, abnormal = 80, size = 32, seed = 7 }    # written by `run`";
-    let classes = "160 generated images of 2 classes: `abnormal`, `normal`";
+    let generate = "generate = { kind = \"surface-textures\", normal = 200, abnormal = 200, size = 32, seed = 7 }    # written by `run`";
+    let classes = "400 generated images of 2 classes: `abnormal`, `normal`";
     let about = "images of surfaces with and without a defect, generated as an example";
-    let text = images_text(spot, &spot.data(), about, [generate, classes], 128);
+    let text = images_text(spot, &spot.data(), about, [generate, classes], 320);
     Draft::plain(text)
 }

@@ -175,5 +175,6 @@ fn tell(files: &[(PathBuf, &String)], draft: &Draft, spot: &Spot) -> io::Result<
     let report = report.display();
     eprintln!("next     `{plan}` shows the cells");
     eprintln!("         `{run}` trains them and writes {report}");
+    eprintln!("         what to look at first in it stands at the top of {file}");
     Ok(())
 }
