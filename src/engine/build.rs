@@ -5,18 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fieldtrial_source_hash::{Lock, Parts};
+use fieldtrial_source_hash::{CRATES, Lock, PACKAGES, Parts};
 
 /// Modules whose sources can change a fact; a change anywhere else leaves stored results valid.
 const MODULES: [&str; 8] = [
     "layers", "models", "losses", "optim", "datasets", "loader", "tasks", "train",
 ];
 
-include!("packages.rs");
-
 fn main() {
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR"));
-    for watched in MODULES.iter().copied().chain(["build.rs", "packages.rs"]) {
+    for watched in MODULES.iter().copied().chain(["build.rs"]) {
         println!("cargo:rerun-if-changed={watched}");
     }
     // Cargo puts one into every package, but needs none to build it.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use fieldtrial::build_info::{Arithmetic, code_parts};
-use fieldtrial_source_hash::{Lock, Parts};
+use fieldtrial_source_hash::{CRATES, Lock, PACKAGES, Parts};
 
 #[test]
 fn a_package_has_the_code_hash_of_the_repository() {
@@ -41,10 +41,6 @@ fn a_package_has_the_code_hash_of_the_repository() {
     assert_eq!(count, built.len() - of_the_build.len());
 }
 
-mod decisive {
-    include!("../../src/engine/packages.rs");
-}
-
 /// Cargo resolves a package's lock file without the rest of the workspace, whose features it then lacks.
 #[test]
 fn the_lock_file_of_a_package_names_the_packages_of_the_repositorys() {
@@ -72,14 +68,11 @@ fn the_lock_file_of_a_package_names_the_packages_of_the_repositorys() {
         .output()
         .expect("tar");
     let lock = Lock::read(&String::from_utf8(lock.stdout).expect("UTF-8"));
-    for package in decisive::PACKAGES {
+    for package in PACKAGES {
         assert!(lock.version(package).is_some(), "{package}");
     }
     let built = code_parts(Arithmetic::Cpu);
-    assert_eq!(
-        built["Cargo.lock"],
-        lock.digest(decisive::CRATES, decisive::PACKAGES)
-    );
+    assert_eq!(built["Cargo.lock"], lock.digest(CRATES, PACKAGES));
 }
 
 #[test]
