@@ -49,6 +49,7 @@ mod processes;
 mod profile;
 mod project;
 mod protocol;
+mod pytorch;
 mod readers;
 mod regression;
 mod resume;

@@ -241,6 +241,9 @@ pub struct RunTimes {
     /// Bytes of all events of the run, from which its record is made; the parent counts them.
     #[serde(default)]
     pub log_bytes: Option<u64>,
+    /// Whether they are of a command that told its steps: a time that is 0 was not told.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_observed: bool,
     /// Times that a command told, by the name of their metric.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub own: BTreeMap<String, f64>,
@@ -252,9 +255,14 @@ impl RunTimes {
         self.measured_steps != Some(0)
     }
 
-    /// Whether they are a command's: a time that is 0 was not told.
+    /// Whether they are those of a command that told no steps: a time that is 0 was not told.
     pub fn is_of_command(&self) -> bool {
         self.measured_steps.is_none()
+    }
+
+    /// Whether a program told them, with steps or without: it tells what it knows.
+    pub fn are_told(&self) -> bool {
+        self.is_of_command() || self.is_observed
     }
 
     /// Mean milliseconds of the steps in which phases were measured: the phases sum to it.

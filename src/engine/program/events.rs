@@ -3,8 +3,10 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json};
 
+use super::observed::{MemoryEvent, OperationsEvent, PhasesEvent, StepsEvent};
 use crate::base::file;
 use crate::event::Event;
 use crate::models::CommandSpec;
@@ -100,6 +102,10 @@ pub(super) enum ProgramEvent {
     Told(Event),
     Epoch(Values),
     Finished(Values),
+    Steps(StepsEvent),
+    Phases(PhasesEvent),
+    Operations(OperationsEvent),
+    Memory(MemoryEvent),
 }
 
 /// What an event reports.
@@ -153,6 +159,10 @@ pub(super) fn parse(line: &str, spec: &CommandSpec) -> Result<ProgramEvent, Stri
             Some(Json::String(message)) => Event::Warning { message },
             _ => return Err("`warning` needs a `message`".to_owned()),
         },
+        Some("steps") => return told("steps", table).map(ProgramEvent::Steps),
+        Some("phases") => return told("phases", table).map(ProgramEvent::Phases),
+        Some("operations") => return told("operations", table).map(ProgramEvent::Operations),
+        Some("memory") => return told("memory", table).map(ProgramEvent::Memory),
         Some(other) => return Err(format!("there is no event `{other}`")),
         None => return Err(format!("`{shown}` has no `event`")),
     };
@@ -160,6 +170,11 @@ pub(super) fn parse(line: &str, spec: &CommandSpec) -> Result<ProgramEvent, Stri
         Some(key) => Err(format!("`{}` has no `{key}`", kind.unwrap_or_default())),
         None => Ok(ProgramEvent::Told(told)),
     }
+}
+
+/// The keys of an event with a fixed form.
+fn told<T: DeserializeOwned>(event: &str, table: Map<String, Json>) -> Result<T, String> {
+    serde_json::from_value(Json::Object(table)).map_err(|error| format!("`{event}`: {error}"))
 }
 
 fn take(table: &mut Map<String, Json>, key: &str) -> Result<Option<u64>, String> {

@@ -1,10 +1,11 @@
 //! One run of a command, inside the worker: starts the program, reads its events, ends it.
 //!
 //! The contract with the program is `docs/worker-protocol.md`. Owns [`run`]. `order.rs` writes the files that the program is
-//! given, `events.rs` reads what it reports, `report.rs` makes facts and times of it, `output.rs` keeps what it prints, and
+//! given, `events.rs` reads what it reports, `report.rs` and `observed.rs` make facts and times of it, `output.rs` keeps what it prints, and
 //! `process.rs` watches and ends its processes.
 
 mod events;
+mod observed;
 mod order;
 mod output;
 mod process;
@@ -139,6 +140,7 @@ impl Run<'_> {
             complete(&report)?;
             report.check_values();
         }
+        self.tell_operations(&report, emit);
         let class = numeric_class(self.order.cell.train.device);
         let (facts, mut times) = report.finish(&exit, order::threads(), class);
         times.peak_train_bytes = process.peak_bytes();
@@ -147,6 +149,13 @@ impl Run<'_> {
             facts: Box::new(facts),
             times: Box::new(times),
         }))
+    }
+
+    fn tell_operations(&self, report: &Report<'_>, emit: &mut Emit<'_>) {
+        let is_wanted = self.order.cell.measure.profiles(self.order.block);
+        if let Some(profile) = report.observed.profile().filter(|_| is_wanted) {
+            emit(Event::Profile(Box::new(profile)));
+        }
     }
 
     /// Fails where a file of `code` has changed.
@@ -292,6 +301,10 @@ impl Watch<'_> {
                 self.epoch(row, emit);
             }
             ProgramEvent::Finished(told) => self.report.finished(told)?,
+            ProgramEvent::Steps(told) => self.report.observed.steps(&told)?,
+            ProgramEvent::Phases(told) => self.report.observed.phases(&told)?,
+            ProgramEvent::Operations(told) => self.report.observed.operations(told)?,
+            ProgramEvent::Memory(told) => self.report.observed.memory(told),
         }
         Ok(())
     }

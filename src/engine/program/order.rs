@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::events::EventFile;
+use super::observed::write_observer;
 use super::{Failure, failed};
 use crate::datasets::DatasetSpec;
 use crate::device::DeviceKind;
@@ -115,6 +116,7 @@ impl Files {
             folder,
             log,
         };
+        let block = order.block;
         let order = ProgramOrder {
             version: ORDER_VERSION,
             key: &cell.key,
@@ -128,12 +130,27 @@ impl Files {
             folder: files.folder.as_deref(),
             verdicts: order.verdicts.then(|| files.verdicts()),
         };
+        if let Some(command) = cell.model.command()
+            && command.observe.is_some()
+        {
+            let steps = cell.measure.phase_steps;
+            let operations = if cell.measure.profiles(block) {
+                steps
+            } else {
+                1
+            };
+            write_observer(&files.observer(), steps, operations)?;
+        }
         fs::write(files.order(), serde_json::to_vec_pretty(&order)?)?;
         File::create(files.event_path())?;
         if order.verdicts.is_some() {
             File::create(files.verdicts())?;
         }
         Ok(files)
+    }
+
+    fn observer(&self) -> PathBuf {
+        self.temporary.path().join("observe")
     }
 
     fn order(&self) -> PathBuf {
@@ -212,6 +229,17 @@ impl Files {
             .envs(&program.environment);
         for name in ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"] {
             command.env(name, threads().to_string());
+        }
+        let observer = self.observer();
+        if observer.is_dir() {
+            let own = program.environment.get("PYTHONPATH").map(Into::into);
+            let path = own.or_else(|| std::env::var_os("PYTHONPATH"));
+            let path = path.as_deref().map(std::env::split_paths);
+            let path = path.into_iter().flatten();
+            let path = std::env::join_paths(std::iter::once(observer.clone()).chain(path));
+            let unusable = |error: std::env::JoinPathsError| failed(error.to_string());
+            command.env("PYTHONPATH", path.map_err(unusable)?);
+            command.env("FIELDTRIAL_OBSERVE", observer);
         }
         if let DeviceKind::Cuda(index) = cell.train.device {
             command.env("CUDA_VISIBLE_DEVICES", index.to_string());

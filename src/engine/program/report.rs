@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::events::Values;
+use super::observed::Observed;
 use super::process::Exit;
 use crate::base::statistics::median;
 use crate::event::{EpochRow, Metric, RunFacts, RunTimes};
@@ -32,6 +33,8 @@ pub(super) struct Report<'a> {
     row: Option<Values>,
     /// Its training losses.
     losses: Vec<f64>,
+    /// What it told of its steps.
+    pub(super) observed: Observed,
 }
 
 impl<'a> Report<'a> {
@@ -49,6 +52,7 @@ impl<'a> Report<'a> {
             diverged: None,
             row: None,
             losses: Vec::new(),
+            observed: Observed::default(),
         }
     }
 
@@ -225,7 +229,7 @@ impl<'a> Report<'a> {
                 metrics.insert(format!("best_{name}"), best);
             }
         }
-        let facts = RunFacts {
+        let mut facts = RunFacts {
             diverged: self.diverged,
             parameters: self.parameters,
             steps: self.steps,
@@ -244,7 +248,7 @@ impl<'a> Report<'a> {
             .filter_map(|(name, values)| Some((name, median(&values)?)))
             .collect();
         own.extend(self.end_times);
-        let times = RunTimes {
+        let mut times = RunTimes {
             measured_steps: None,
             total_s: exit.seconds,
             threads,
@@ -252,6 +256,7 @@ impl<'a> Report<'a> {
             own,
             ..RunTimes::default()
         };
+        self.observed.complete(&mut facts, &mut times);
         (facts, times)
     }
 }

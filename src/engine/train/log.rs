@@ -175,6 +175,7 @@ impl Log {
         let not_its_own_s = self.assessment_s.unwrap_or(0.0) + self.left_out_s;
         let best_epoch_s = best.and_then(|best| self.ends_s.get(best.epoch).copied());
         let times = RunTimes {
+            is_observed: false,
             warmup_steps: pace.warmup_steps as u64,
             measured_steps: Some(pace.measured_steps as u64),
             step_ms: 1e3 * pace.median_s,

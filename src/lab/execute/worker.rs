@@ -357,7 +357,7 @@ fn outcome(
     let (facts, times) = evidence.finished.unzip();
     let of_worker = ended.peak_rss_bytes;
     // The worker of a command is not what is measured.
-    let is_of_command = times.as_ref().is_some_and(RunTimes::is_of_command);
+    let is_of_command = times.as_ref().is_some_and(RunTimes::are_told);
     let peak = own_peak(times.as_ref()).max(of_worker.filter(|_| !is_of_command));
     RunOutcome {
         pruned,

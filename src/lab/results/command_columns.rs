@@ -47,7 +47,7 @@ pub(crate) fn show_fact(column: &Column<RunFacts>, facts: &RunFacts) -> String {
 /// The text of a time; empty where a command did not tell it.
 pub(crate) fn show_time(column: &Column<RunTimes>, times: &RunTimes) -> String {
     let text = (column.show)(times);
-    let is_untold = text == "0" && times.is_of_command();
+    let is_untold = text == "0" && times.are_told();
     if is_untold { String::new() } else { text }
 }
 

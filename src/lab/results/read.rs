@@ -153,8 +153,10 @@ fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsErr
         if cursor.is_empty_for(times) {
             cursor.skip(times);
         } else {
-            let is_partial = cursor.is_empty_at(TIMES, "measured_steps");
-            let read = cursor.next_group(TIMES, RunTimes::default(), is_partial)?;
+            // Of a command: our own models have all of them.
+            let is_partial = cursor.is_empty_at(TIMES, "parameter_bytes");
+            let mut read = cursor.next_group(TIMES, RunTimes::default(), is_partial)?;
+            read.is_observed = is_partial && read.measured_steps.is_some();
             row.times = Some(Arc::new(read));
         }
         row = cursor.next_group(RUN_COSTS, row, false)?;

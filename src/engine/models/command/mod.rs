@@ -53,6 +53,18 @@ pub struct CommandSpec {
     /// group is the number.
     #[serde(default)]
     pub scrape: BTreeMap<String, String>,
+    /// What is observed of the program without a line in it: `pytorch` tells steps, phases, operations, FLOPs and memory of a
+    /// PyTorch program (`docs/pytorch.md`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observe: Option<Observe>,
+}
+
+/// Who observes a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Observe {
+    /// Hooks in PyTorch 2.1 or newer, with Python 3.9 or newer.
+    PyTorch,
 }
 
 /// How all parameters of a command are passed.
@@ -279,6 +291,15 @@ mod tests {
         let expected =
             "parameters.lr: `lr` does not reach the program, whose results are read by `scrape`";
         assert_eq!(found, [expected]);
+    }
+
+    #[test]
+    fn a_command_is_observed_by_a_name() {
+        let found = spec(json!({ "run": ["x"], "code": [], "observe": "pytorch" }));
+        assert_eq!(found.observe, Some(Observe::PyTorch));
+        let plain = spec(json!({ "run": ["x"], "code": [] }));
+        let text = serde_json::to_string(&plain).expect("JSON");
+        assert!(!text.contains("observe"), "cells of before keep their hash");
     }
 
     #[test]

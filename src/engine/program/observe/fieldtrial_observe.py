@@ -18,9 +18,10 @@ from fieldtrial_steps import BACKWARD, FORWARD, LOSS, Gpu, Steps
 OPERATIONS_FROM = 12
 
 
-def install(torch):
-    """Called once torch has been imported."""
+def install(torch, began):
+    """Called once torch has been imported, by a program that began at `began`."""
     observer = Observer(torch, os.environ["FIELDTRIAL_OBSERVE"], os.environ["FIELDTRIAL_EVENTS"])
+    observer.steps.began = began
     observer.install()
 
 

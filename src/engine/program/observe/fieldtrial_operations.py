@@ -107,6 +107,7 @@ class Profile(TorchDispatchMode):
             "event": "operations",
             "steps": steps,
             "samples": samples,
+            "step_ms": round(1e3 * (self.steps.mark - self.begin) / steps, 6),
             "ms": {name: round(1e3 * value, 6) for name, value in zip(("data_wait", "forward", "loss", "backward", "optimizer"), phases)},
             "rows": rows,
         }

@@ -46,6 +46,9 @@ class Steps:
         self.last_told = clock()
         self.is_phase_step, self.phase_rows, self.gpu_marks = False, [], []
         self.evaluation_s, self.loader_starts = 0.0, []
+        self.evaluation_between, self.last = 0.0, None  # evaluation before the end of the last step; that end
+        self.began = clock()  # the program
+        self.first = None  # the beginning of its first step
         self.on_step = None  # called with the number of the step that begins
 
     # The hooks. `time` is the clock's, after waiting for the GPU where phases of it are measured.
@@ -116,6 +119,8 @@ class Steps:
             self.fetched.clear()
         if self.mark is None:
             self.mark = time
+        if self.first is None:
+            self.first = self.mark
 
     def begins(self, phase):
         """A phase of training begins; False where it is part of another one."""
@@ -146,6 +151,8 @@ class Steps:
         """A model in evaluation mode, or without gradients, begins; None where it is part of a phase."""
         if self.active is not None:
             return None
+        if self.gpu is not None:
+            self.gpu.before_evaluation()
         self.active = (-1, self.time())
         return self.active[1]
 
@@ -207,6 +214,7 @@ class Steps:
         samples = sum(self.queue[:used])
         del self.queue[:used]
         seconds = self.candidate - self.mark - self.without
+        self.evaluation_between += self.without
         self.spent[FORWARD] += self.unsure
         row = (seconds if self.is_timed else None, samples, used, tuple(self.spent), self.without)
         self.count += 1
@@ -218,7 +226,8 @@ class Steps:
             row = (None, *row[1:])
         self.rows.append(row)
         self.gpu_marks.append(event)
-        self.mark, self.candidate = self.candidate, None
+        self.mark = self.last = self.candidate
+        self.candidate = None
         self.without, self.unsure, self.is_timed = 0.0, 0.0, True
         self.has_fetched, self.backwards = False, 0
         self.spent = [0.0] * 5
@@ -299,14 +308,16 @@ class Steps:
         self.flush(at_end=True)
         if self.gpu is not None:
             self._tell_phases(self.phase_rows)
-        times = {}
+        if self.first is None:
+            return
+        times = {"startup_s": round(self.first - self.began, 6)}
+        times["train_s"] = round(self.last - self.first - self.evaluation_between, 6)
         if self.evaluation_s:
             times["evaluation_s"] = round(self.evaluation_s, 6)
         if self.loader_starts:
             starts = sorted(self.loader_starts)
             times["loader_start_ms"] = _ms(starts[len(starts) // 2])
-        if times:
-            self.tell({"event": "phases", **times})
+        self.tell({"event": "phases", **times})
 
 
 def _ms(seconds):
@@ -368,9 +379,16 @@ class Gpu:
         return timed
 
     def evaluated(self):
-        """Peaks of memory: what training had before the first evaluation, and what an evaluation raised it to."""
         self.peak_evaluation = self.cuda.max_memory_allocated()
 
     def before_evaluation(self):
-        if self.peak_evaluation is None:
+        if self.peak_evaluation is None and self.peak_train is None:
             self.peak_train = self.cuda.max_memory_allocated()
+
+    def memory(self):
+        """Peaks of memory that tensors took: before the first evaluation, and with evaluations."""
+        peak = self.cuda.max_memory_allocated()
+        event = {"event": "memory", "source": "torch.cuda.max_memory_allocated"}
+        event["peak_train_bytes"] = peak if self.peak_evaluation is None else self.peak_train
+        event["peak_validation_bytes"] = None if self.peak_evaluation is None else peak
+        return event

@@ -3,6 +3,9 @@ and goes on to the user's own `sitecustomize`. A program that never imports torc
 
 import os
 import sys
+from time import perf_counter
+
+_BEGAN = perf_counter()
 
 
 class _AfterImport:
@@ -23,7 +26,7 @@ class _AfterImport:
                 try:
                     import fieldtrial_observe
 
-                    fieldtrial_observe.install(module)
+                    fieldtrial_observe.install(module, _BEGAN)
                 except Exception as error:
                     print(f"fieldtrial: not observed: {error!r}", file=sys.stderr)
 

@@ -1,0 +1,413 @@
+//! What a program tells of its steps (`steps`, `phases`, `operations`, `memory`), by itself or by the observer of PyTorch, and the
+//! files of that observer.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::base::statistics::{mean, median};
+use crate::event::{DeviceMemoryTimes, OpRow, PhaseTimes, Profile, RunFacts, RunTimes};
+
+/// The observer of PyTorch: Python that an observed program finds first on its path.
+const OBSERVER: [(&str, &str); 4] = [
+    ("sitecustomize.py", include_str!("observe/sitecustomize.py")),
+    (
+        "fieldtrial_observe.py",
+        include_str!("observe/fieldtrial_observe.py"),
+    ),
+    (
+        "fieldtrial_operations.py",
+        include_str!("observe/fieldtrial_operations.py"),
+    ),
+    (
+        "fieldtrial_steps.py",
+        include_str!("observe/fieldtrial_steps.py"),
+    ),
+];
+
+/// Writes the observer into `folder`. On a GPU it measures phases in `phase_steps` steps; `operations` are counted in as many
+/// steps, 0 for none.
+pub(super) fn write_observer(
+    folder: &Path,
+    phase_steps: usize,
+    operations: usize,
+) -> io::Result<()> {
+    fs::create_dir(folder)?;
+    for (name, text) in OBSERVER {
+        fs::write(folder.join(name), text)?;
+    }
+    let settings = json!({ "phase_steps": phase_steps, "operations": operations });
+    fs::write(folder.join("settings.json"), settings.to_string())
+}
+
+/// Milliseconds by phase, as events have them.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Phases {
+    data_wait: f64,
+    transfer: f64,
+    forward: f64,
+    loss: f64,
+    backward: f64,
+    optimizer: f64,
+}
+
+impl Phases {
+    fn sum(&self) -> f64 {
+        [
+            self.data_wait,
+            self.transfer,
+            self.forward,
+            self.loss,
+            self.backward,
+            self.optimizer,
+        ]
+        .iter()
+        .sum()
+    }
+
+    /// The phases of a step of `step_ms`; what they leave is `other`.
+    fn of_step(&self, step_ms: f64) -> PhaseTimes {
+        PhaseTimes {
+            data_wait_ms: self.data_wait,
+            transfer_ms: self.transfer,
+            forward_ms: self.forward,
+            loss_ms: self.loss,
+            backward_ms: self.backward,
+            optimizer_ms: self.optimizer,
+            other_ms: step_ms - self.sum(),
+        }
+    }
+
+    fn add(&mut self, other: &Self, weight: f64) {
+        for (own, other) in [
+            (&mut self.data_wait, other.data_wait),
+            (&mut self.transfer, other.transfer),
+            (&mut self.forward, other.forward),
+            (&mut self.loss, other.loss),
+            (&mut self.backward, other.backward),
+            (&mut self.optimizer, other.optimizer),
+        ] {
+            *own += weight * other;
+        }
+    }
+}
+
+/// `steps`: times of steps that are over, in their order.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StepsEvent {
+    /// Milliseconds; `null` for a step that was not timed.
+    ms: Vec<Option<f64>>,
+    /// Samples of each; none where they are unknown.
+    #[serde(default)]
+    samples: Vec<u64>,
+    /// How many of them, from the first, are start-up (compilation): they count as steps, and not in the times.
+    #[serde(default)]
+    startup: usize,
+    /// Micro-batches of a step that accumulates gradients.
+    #[serde(default, rename = "micro_batches")]
+    _micro_batches: usize,
+}
+
+/// `phases`: where the time of some steps went, or of the run.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct PhasesEvent {
+    /// How many steps `step_ms` and `ms` are means of.
+    steps: u64,
+    /// Mean milliseconds of a step.
+    step_ms: f64,
+    /// Of these, by phase.
+    ms: Phases,
+    /// Whether the device was waited for at the end of every phase: the steps are others than those of `steps`.
+    synchronised: bool,
+    /// Seconds from the start of the program to its first step.
+    startup_s: Option<f64>,
+    /// Seconds of training, without evaluation.
+    train_s: Option<f64>,
+    /// Seconds of evaluation.
+    evaluation_s: Option<f64>,
+    /// Milliseconds to start the workers of a loader, median over epochs.
+    loader_start_ms: Option<f64>,
+}
+
+/// `operations`: those of some steps, by layer.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OperationsEvent {
+    /// How many steps.
+    steps: usize,
+    /// Samples of one of them.
+    #[serde(default)]
+    samples: f64,
+    /// Mean milliseconds of one of them by phase.
+    #[serde(default)]
+    ms: Phases,
+    /// Mean milliseconds of one of them.
+    #[serde(default)]
+    step_ms: f64,
+    rows: Vec<OperationRow>,
+}
+
+/// An operation of one layer; times and FLOPs are those of a step.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct OperationRow {
+    layer: String,
+    op: String,
+    phase: String,
+    calls: u64,
+    forward_ms: f64,
+    backward_ms: f64,
+    flops_forward: f64,
+    flops_backward: f64,
+}
+
+/// `memory`: peaks of the device, in bytes.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MemoryEvent {
+    peak_train_bytes: Option<u64>,
+    peak_validation_bytes: Option<u64>,
+    /// Where they come from.
+    #[serde(default)]
+    source: String,
+}
+
+/// What a program has told of its steps.
+#[derive(Debug, Default)]
+pub(super) struct Observed {
+    steps: u64,
+    samples: u64,
+    startup: u64,
+    /// Of steps that are timed: milliseconds, samples.
+    timed: Vec<(f64, u64)>,
+    phases: Phases,
+    phase_steps: u64,
+    phase_step_ms: f64,
+    is_synchronised: bool,
+    of_run: PhasesEvent,
+    operations: Option<OperationsEvent>,
+    memory: Option<MemoryEvent>,
+}
+
+impl Observed {
+    pub(super) fn steps(&mut self, told: &StepsEvent) -> Result<(), String> {
+        if !told.samples.is_empty() && told.samples.len() != told.ms.len() {
+            let (samples, steps) = (told.samples.len(), told.ms.len());
+            return Err(format!("`steps` has {steps} `ms` and {samples} `samples`"));
+        }
+        if let Some(wrong) = told.ms.iter().flatten().find(|ms| !is_time(**ms)) {
+            return Err(format!("a step of {wrong} ms"));
+        }
+        self.steps += told.ms.len() as u64;
+        self.samples += told.samples.iter().sum::<u64>();
+        self.startup += told.startup as u64;
+        let samples = told.samples.iter().copied().chain(std::iter::repeat(0));
+        let all = told.ms.iter().zip(samples).skip(told.startup);
+        let timed = all.filter_map(|(ms, samples)| Some(((*ms)?, samples)));
+        self.timed.extend(timed);
+        Ok(())
+    }
+
+    pub(super) fn phases(&mut self, told: &PhasesEvent) -> Result<(), String> {
+        if told.steps > 0 {
+            if !is_time(told.step_ms) || !is_time(told.ms.sum()) {
+                return Err(format!("a step of {} ms", told.step_ms));
+            }
+            let weight = told.steps as f64;
+            self.phases.add(&told.ms, weight);
+            self.phase_step_ms += weight * told.step_ms;
+            self.phase_steps += told.steps;
+            self.is_synchronised |= told.synchronised;
+        }
+        let of_run = &mut self.of_run;
+        of_run.startup_s = told.startup_s.or(of_run.startup_s);
+        of_run.train_s = told.train_s.or(of_run.train_s);
+        of_run.evaluation_s = told.evaluation_s.or(of_run.evaluation_s);
+        of_run.loader_start_ms = told.loader_start_ms.or(of_run.loader_start_ms);
+        Ok(())
+    }
+
+    pub(super) fn operations(&mut self, told: OperationsEvent) -> Result<(), String> {
+        if told.steps == 0 {
+            return Err("`operations` of no step".to_owned());
+        }
+        self.operations = Some(told);
+        Ok(())
+    }
+
+    pub(super) fn memory(&mut self, told: MemoryEvent) {
+        self.memory = Some(told);
+    }
+
+    /// The operations, for `ops.csv`.
+    pub(super) fn profile(&self) -> Option<Profile> {
+        let told = self.operations.as_ref()?;
+        let step_ms = told.step_ms.max(told.ms.sum());
+        let row = |row: &OperationRow| OpRow {
+            layer: row.layer.clone(),
+            op: row.op.clone(),
+            phase: row.phase.clone(),
+            calls: row.calls,
+            forward_ms: row.forward_ms,
+            backward_ms: row.backward_ms,
+            flops_forward: row.flops_forward,
+            flops_backward: row.flops_backward,
+            ..OpRow::default()
+        };
+        Some(Profile {
+            steps: told.steps,
+            samples: told.samples.round() as usize,
+            step_ms,
+            phases: told.ms.of_step(step_ms),
+            ops: told.rows.iter().map(row).collect(),
+            spans: Vec::new(),
+        })
+    }
+
+    /// Puts what is known into the results of a run; nothing where no step was told.
+    pub(super) fn complete(&self, facts: &mut RunFacts, times: &mut RunTimes) {
+        if self.steps == 0 {
+            return;
+        }
+        facts.steps = self.steps;
+        facts.samples = self.samples;
+        if let Some(told) = self.operations.as_ref().filter(|told| told.samples > 0.0) {
+            let per_sample = |get: &dyn Fn(&OperationRow) -> f64| {
+                told.rows.iter().map(get).sum::<f64>() / told.samples
+            };
+            facts.flops_forward_per_sample = per_sample(&|row| row.flops_forward);
+            facts.flops_backward_per_sample = per_sample(&|row| row.flops_backward);
+        }
+        let ms: Vec<f64> = self.timed.iter().map(|step| step.0).collect();
+        let sum: f64 = ms.iter().sum();
+        let samples: u64 = self.timed.iter().map(|step| step.1).sum();
+        times.is_observed = true;
+        times.warmup_steps = self.startup;
+        times.measured_steps = Some(ms.len() as u64);
+        times.step_ms = median(&ms).unwrap_or_default();
+        times.step_mean_ms = mean(&ms).unwrap_or_default();
+        if sum > 0.0 {
+            times.samples_per_s = samples as f64 / sum * 1e3;
+        }
+        let steps = self.phase_steps as f64;
+        if steps > 0.0 && times.step_mean_ms > 0.0 {
+            let mut phases = Phases::default();
+            phases.add(&self.phases, 1.0 / steps);
+            let step_ms = self.phase_step_ms / steps;
+            if self.is_synchronised {
+                times.observer_ratio = Some(step_ms / times.step_mean_ms);
+            }
+            times.phases = phases.of_step(times.phase_step_ms());
+        } else {
+            times.phases.other_ms = times.step_mean_ms;
+        }
+        let of_run = &self.of_run;
+        times.train_s = of_run.train_s.unwrap_or(sum / 1e3);
+        times.startup_s = of_run.startup_s.unwrap_or_default();
+        times.validation_s = of_run.evaluation_s.unwrap_or_default();
+        times.loader.start_ms = of_run.loader_start_ms.unwrap_or_default();
+        times.loader.wait_s = times.phases.data_wait_ms * self.steps as f64 / 1e3;
+        if let Some(memory) = &self.memory {
+            times.device_memory = DeviceMemoryTimes {
+                peak_train_bytes: memory.peak_train_bytes,
+                peak_validation_bytes: memory.peak_validation_bytes,
+                used_bytes: None,
+                source: memory.source.clone(),
+            }
+            .into();
+        }
+    }
+}
+
+/// Whether a number can be a time.
+fn is_time(value: f64) -> bool {
+    value.is_finite() && value >= 0.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(json: serde_json::Value) -> StepsEvent {
+        serde_json::from_value(json).expect("steps")
+    }
+
+    fn phases(json: serde_json::Value) -> PhasesEvent {
+        serde_json::from_value(json).expect("phases")
+    }
+
+    fn completed(observed: &Observed) -> (RunFacts, RunTimes) {
+        let (mut facts, mut times) = (RunFacts::default(), RunTimes::default());
+        observed.complete(&mut facts, &mut times);
+        (facts, times)
+    }
+
+    #[test]
+    fn steps_without_start_up_make_the_times_and_all_of_them_the_counts() {
+        let mut observed = Observed::default();
+        let first =
+            json!({ "ms": [900.0, null, 10.0, 12.0], "samples": [8, 8, 8, 8], "startup": 2 });
+        observed.steps(&steps(first)).expect("taken");
+        observed
+            .steps(&steps(json!({ "ms": [14.0], "samples": [4] })))
+            .expect("taken");
+        let told = json!({ "steps": 3, "step_ms": 12.0, "ms": { "data_wait": 2.0, "forward": 4.0, "backward": 5.0 } });
+        observed.phases(&phases(told)).expect("taken");
+        let (facts, times) = completed(&observed);
+        assert_eq!((facts.steps, facts.samples), (5, 36));
+        assert_eq!((times.warmup_steps, times.measured_steps), (2, Some(3)));
+        assert_eq!((times.step_ms, times.step_mean_ms), (12.0, 12.0));
+        assert!((times.samples_per_s - 20.0 / 0.036).abs() < 1e-9);
+        assert_eq!((times.phases.other_ms, times.observer_ratio), (1.0, None));
+    }
+
+    #[test]
+    fn synchronised_phases_are_of_other_steps() {
+        let mut observed = Observed::default();
+        observed
+            .steps(&steps(json!({ "ms": [10.0, 10.0] })))
+            .expect("taken");
+        let told =
+            json!({ "steps": 2, "step_ms": 15.0, "ms": { "forward": 9.0 }, "synchronised": true });
+        observed.phases(&phases(told)).expect("taken");
+        let (_, times) = completed(&observed);
+        assert_eq!(times.observer_ratio, Some(1.5));
+        assert_eq!((times.phases.forward_ms, times.phases.other_ms), (9.0, 6.0));
+    }
+
+    #[test]
+    fn phases_of_several_events_are_weighted_by_their_steps() {
+        let mut observed = Observed::default();
+        observed
+            .steps(&steps(json!({ "ms": [10.0, 10.0, 10.0, 10.0] })))
+            .expect("taken");
+        for (count, forward) in [(3, 4.0), (1, 8.0)] {
+            let told = json!({ "steps": count, "step_ms": 10.0, "ms": { "forward": forward } });
+            observed.phases(&phases(told)).expect("taken");
+        }
+        let phases = completed(&observed).1.phases;
+        assert_eq!((phases.forward_ms, phases.other_ms), (5.0, 5.0));
+    }
+
+    #[test]
+    fn a_program_that_tells_no_steps_has_none() {
+        let (facts, times) = completed(&Observed::default());
+        assert_eq!((facts, times), (RunFacts::default(), RunTimes::default()));
+    }
+
+    #[test]
+    fn what_cannot_be_a_time_is_a_mistake() {
+        let mut observed = Observed::default();
+        assert!(observed.steps(&steps(json!({ "ms": [-1.0] }))).is_err());
+        let unequal = json!({ "ms": [1.0], "samples": [1, 2] });
+        assert!(observed.steps(&steps(unequal)).is_err());
+        let negative = json!({ "steps": 1, "step_ms": -1.0 });
+        assert!(observed.phases(&phases(negative)).is_err());
+    }
+}

@@ -1,0 +1,329 @@
+//! The observer of PyTorch programs, with the real PyTorch where this machine has it: `python3`, or what `FIELDTRIAL_PYTHON` names.
+
+use std::process::Command;
+
+use crate::project::{Project, fieldtrial};
+
+/// The Python with PyTorch; `None`, with a sentence, where there is none.
+fn python() -> Option<String> {
+    let python = std::env::var("FIELDTRIAL_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let found = Command::new(&python)
+        .args(["-c", "import torch, numpy"])
+        .output();
+    if found.is_ok_and(|output| output.status.success()) {
+        return Some(python);
+    }
+    println!("skipped: `{python}` has no PyTorch");
+    None
+}
+
+/// Trains a small network on random data; `{…}` are replaced by a test.
+const SCRIPT: &str = r#"
+import hashlib, sys, time
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+torch.set_num_threads(1)
+
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 256
+    def __getitem__(self, place):
+        {data}
+        generator = torch.Generator().manual_seed(place)
+        return torch.randn(64, generator=generator), place % 4
+
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(64, 128), nn.Linear(128, 4)
+    def forward(self, batch):
+        {forward}
+        return self.second(F.relu(self.first(batch)))
+
+def main():
+    model = Network()
+    {model}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    loader = torch.utils.data.DataLoader(Data(), batch_size=8, shuffle=True, num_workers={workers}{loader})
+    losses = []
+    for epoch in range(3):
+        model.train()
+        for number, (batch, labels) in enumerate(loader):
+            {step}
+        model.eval()
+        with torch.no_grad():
+            for batch, labels in loader:
+                model(batch)
+    digest = hashlib.sha256()
+    for value in model.state_dict().values():
+        digest.update(value.numpy().tobytes())
+    print("result", repr(losses), digest.hexdigest())
+
+if __name__ == "__main__":
+    {main}
+"#;
+
+const PLAIN: &str = "loss = F.cross_entropy(model(batch), labels)
+            optimizer.zero_grad(); loss.backward(); optimizer.step(); losses.append(loss.item())";
+
+/// The script with some of its places filled.
+fn script(filled: &[(&str, &str)]) -> String {
+    let usual = [
+        ("data", "pass"),
+        ("forward", "pass"),
+        ("model", "pass"),
+        ("workers", "0"),
+        ("loader", ""),
+        ("step", PLAIN),
+        ("main", "main()"),
+    ];
+    let all = filled.iter().chain(&usual);
+    all.fold(SCRIPT.to_owned(), |text, (name, value)| {
+        text.replace(&format!("{{{name}}}"), value)
+    })
+}
+
+/// A project whose command is the script; observed, or not.
+fn project(python: &str, text: &str, observe: &str) -> Project {
+    let manifest = format!(
+        "name = \"mine\"\n[models.mine]\nkind = \"command\"\nrun = [\"{python}\", \"train.py\"]\ncode = [\"train.py\"]\n{observe}\n\
+         [measure]\nops = true\nphase-steps = 3\n"
+    );
+    Project::new()
+        .file("experiments/train.py", text)
+        .file("experiments/mine.toml", &manifest)
+}
+
+/// The row of `blocks.csv`, and the line that begins with `result`.
+fn ran(project: &Project) -> (std::collections::BTreeMap<String, String>, String) {
+    let ended = project.run(&["run", "experiments/mine.toml", "--no-report"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let logs = std::fs::read_dir(project.path("reports/mine/logs")).expect("logs");
+    let log = logs.flatten().next().expect("a log").path();
+    let printed = std::fs::read_to_string(log).expect("text");
+    let result = printed.lines().find(|line| line.starts_with("result"));
+    let row = project.rows_of("mine", "blocks.csv").remove(0);
+    (row, result.expect("a result").to_owned())
+}
+
+const OBSERVE: &str = "observe = \"pytorch\"";
+
+fn number(row: &std::collections::BTreeMap<String, String>, column: &str) -> f64 {
+    row[column]
+        .parse()
+        .unwrap_or_else(|_| panic!("{column}: {row:?}"))
+}
+
+/// Steps that each form has in three epochs, with what a step is.
+#[test]
+fn results_are_the_same_bits_observed_or_not() {
+    let Some(python) = python() else { return };
+    let accumulating = "loss = F.cross_entropy(model(batch), labels) / 4
+            loss.backward(); losses.append(loss.item())
+            if number % 4 == 3: optimizer.step(); optimizer.zero_grad()";
+    let closure = "
+            def closure():
+                optimizer.zero_grad(); loss = F.cross_entropy(model(batch), labels); loss.backward(); return loss
+            losses.append(optimizer.step(closure).item())";
+    let scaled = "scaler = torch.amp.GradScaler('cpu', init_scale=2.0**10)
+            loss = F.cross_entropy(model(batch), labels) * (1e37 if number == 20 else 1); optimizer.zero_grad()
+            scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update(); losses.append(loss.item())";
+    let in_a_thread =
+        "import threading; one = threading.Thread(target=main); one.start(); one.join()";
+    let two = "loss = F.cross_entropy(model(batch), labels); optimizer.zero_grad(); loss.backward(); optimizer.step()
+            other.zero_grad(); loss = F.cross_entropy(model(batch), labels); loss.backward(); other.step(); losses.append(loss.item())";
+    let second = "other = torch.optim.Adam(model.parameters(), 1e-3)";
+    let spawned = ", multiprocessing_context='spawn', persistent_workers=True";
+    for (name, filled, steps) in [
+        ("plain", &[][..], 96),
+        ("accumulation", &[("step", accumulating)], 24),
+        ("closure", &[("step", closure)], 96),
+        ("scaler", &[("step", scaled)], 96),
+        ("thread", &[("main", in_a_thread)], 96),
+        ("two optimizers", &[("step", two), ("model", second)], 96),
+        ("fork", &[("workers", "2")], 96),
+        ("spawn", &[("workers", "2"), ("loader", spawned)], 96),
+    ] {
+        let text = script(filled);
+        let (_, plain) = ran(&project(&python, &text, ""));
+        let observed = project(&python, &text, OBSERVE);
+        let (row, seen) = ran(&observed);
+        assert_eq!(plain, seen, "{name}");
+        let facts = observed.rows_of("mine", "runs.csv").remove(0);
+        assert_eq!(facts["steps"], steps.to_string(), "{name}: {facts:?}");
+        assert_eq!(facts["samples"], (3 * 256).to_string(), "{name}");
+        assert_eq!(
+            facts["parameters"],
+            (64 * 128 + 128 + 128 * 4 + 4).to_string()
+        );
+        assert!(number(&row, "forward_ms") > 0.0, "{name}: {row:?}");
+    }
+}
+
+/// Time that a program sleeps in a phase, at least 5 ms a step, is found there, and the phases sum to the step.
+#[test]
+fn planted_time_is_found_in_its_phase() {
+    let Some(python) = python() else { return };
+    let hook = "model.second.weight.register_hook(lambda gradient: time.sleep(0.005))";
+    let update = "optimizer_step = torch.optim.SGD.step
+    def slow(self, *arguments): time.sleep(0.005); return optimizer_step(self, *arguments)
+    torch.optim.SGD.step = slow";
+    for (phase, filled) in [
+        ("data_wait", &[("data", "time.sleep(0.000625)")][..]),
+        ("forward", &[("forward", "time.sleep(0.005)")]),
+        ("backward", &[("model", hook)]),
+        ("optimizer", &[("model", update)]),
+    ] {
+        let (row, _) = ran(&project(&python, &script(filled), OBSERVE));
+        let own = number(&row, &format!("{phase}_ms"));
+        assert!(own >= 5.0, "{phase}: {row:?}");
+        let step = number(&row, "step_mean_ms");
+        let all = ["data_wait", "forward", "backward", "optimizer", "other"];
+        let sum: f64 = all
+            .iter()
+            .map(|name| number(&row, &format!("{name}_ms")))
+            .sum();
+        assert!((sum - step).abs() < 1e-3 * step, "{phase}: {row:?}");
+    }
+}
+
+#[test]
+fn operations_have_layers_and_exact_flops() {
+    let Some(python) = python() else { return };
+    let observed = project(&python, &script(&[]), OBSERVE);
+    ran(&observed);
+    let rows = observed.rows_of("mine", "ops.csv");
+    let flops = |layer: &str, column: &str| -> f64 {
+        let own = rows.iter().filter(|row| row["layer"] == layer);
+        own.map(|row| row[column].parse().unwrap_or(0.0)).sum()
+    };
+    // Multiplications and additions of 8 samples; the first layer's input needs no gradient.
+    let (first, second) = (f64::from(2 * 8 * 64 * 128), f64::from(2 * 8 * 128 * 4));
+    assert_eq!(
+        [
+            flops("first", "flops_forward"),
+            flops("first", "flops_backward"),
+            flops("second", "flops_forward"),
+            flops("second", "flops_backward"),
+        ],
+        [first, first, second, 2.0 * second],
+        "{rows:?}"
+    );
+    let facts = observed.rows_of("mine", "runs.csv").remove(0);
+    assert_eq!(
+        facts["flops_forward_per_sample"],
+        ((first + second) / 8.0).to_string()
+    );
+}
+
+#[test]
+fn an_error_of_the_observer_ends_it_and_not_the_program() {
+    let Some(python) = python() else { return };
+    for hook in [
+        "begins",
+        "ends",
+        "fetch_begins",
+        "fetch_ends",
+        "update_begins",
+        "update_ends",
+        "_finish_step",
+    ] {
+        // In the script, since the observer is part of the program.
+        let broken = format!(
+            "import fieldtrial_steps; calls = [0]; was = fieldtrial_steps.Steps.{hook}
+    def broken(self, *arguments):
+        calls[0] += 1
+        if calls[0] == 30: raise ValueError('planted')
+        return was(self, *arguments)
+    fieldtrial_steps.Steps.{hook} = broken"
+        );
+        let text = script(&[("model", &broken)]);
+        let observed = project(&python, &text, OBSERVE);
+        let output = fieldtrial()
+            .args(["run", "experiments/mine.toml", "--no-report"])
+            .current_dir(observed.path(""))
+            .output()
+            .expect("the program");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{hook}: {said}");
+        assert_eq!(
+            said.matches("the observer of PyTorch stopped").count(),
+            1,
+            "{hook}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_compiled_module_has_the_same_graphs() {
+    let Some(python) = python() else { return };
+    let text = script(&[("model", "model = torch.compile(model, backend='eager')")]).replace(
+        "print(\"result\"",
+        "from torch._dynamo.utils import counters
+    print(\"result\", dict(counters['stats']), dict(counters['graph_break'])",
+    );
+    let (_, plain) = ran(&project(&python, &text, ""));
+    let (_, seen) = ran(&project(&python, &text, OBSERVE));
+    assert_eq!(plain, seen);
+}
+
+/// Without PyTorch nothing is observed, and nothing is wrong.
+#[test]
+fn a_program_without_pytorch_is_timed_as_a_whole() {
+    let python = Command::new("python3").arg("--version").output();
+    if !python.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no `python3`");
+        return;
+    }
+    let observed = project("python3", "print('result', 1)\n", OBSERVE);
+    let (row, _) = ran(&observed);
+    assert_eq!((&*row["step_ms"], &*row["status"]), ("", "done"));
+    assert!(number(&row, "total_s") > 0.0);
+}
+
+/// Events that any program may write, without Python.
+#[test]
+fn a_program_of_any_language_tells_its_steps() {
+    let events = [
+        r#"{"event": "steps", "ms": [90.0, 10.0, 12.0, 14.0], "samples": [4, 4, 4, 4], "startup": 1}"#,
+        r#"{"event": "phases", "steps": 3, "step_ms": 12.0, "ms": {"data_wait": 6.0, "forward": 2.0}}"#,
+        r#"{"event": "phases", "startup_s": 0.5, "train_s": 0.126}"#,
+        r#"{"event": "operations", "steps": 1, "samples": 4, "step_ms": 12.0, "rows": [{"layer": "a", "op": "linear", "phase": "forward", "calls": 1, "forward_ms": 2.0, "flops_forward": 80}]}"#,
+        r#"{"event": "memory", "peak_train_bytes": 1048576, "source": "mine"}"#,
+    ];
+    let lines = events.map(|event| format!("echo '{event}' >> $FIELDTRIAL_EVENTS\n"));
+    let project = Project::new()
+        .file("experiments/a.sh", &lines.concat())
+        .file("experiments/mine.toml", "name = \"mine\"\n[models.mine]\nkind = \"command\"\nrun = [\"sh\", \"a.sh\"]\ncode = [\"a.sh\"]\n[measure]\nops = true\n");
+    let ended = project.run(&["run", "experiments/mine.toml"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let row = project.rows_of("mine", "blocks.csv").remove(0);
+    for (column, value) in [
+        ("warmup_steps", "1"),
+        ("measured_steps", "3"),
+        ("step_ms", "12"),
+        ("data_wait_ms", "6"),
+        ("other_ms", "4"),
+        ("startup_s", "0.5"),
+        ("peak_device_bytes", "1048576"),
+        ("backward_ms", ""),
+    ] {
+        assert_eq!(row[column], value, "{column}");
+    }
+    let facts = project.rows_of("mine", "runs.csv").remove(0);
+    assert_eq!(
+        (&*facts["steps"], &*facts["flops_forward_per_sample"]),
+        ("4", "20")
+    );
+    let operations = project.rows_of("mine", "ops.csv");
+    assert!(
+        operations
+            .iter()
+            .any(|row| row["layer"] == "a" && row["op"] == "linear")
+    );
+    let page = project.read("reports/mine/report.md");
+    assert!(page.contains("data wait"), "{page}");
+}
