@@ -4,7 +4,7 @@
 #   tests/gpu/check.sh [OPTION …] first      does it work, how fast is the U-Net beside PyTorch, where does its time go?
 #   tests/gpu/check.sh [OPTION …] second     the sweep of batch sizes and its report, other models, compiled PyTorch, faults
 #   tests/gpu/check.sh [OPTION …] STAGE …    of: libraries ceilings doctor ops unet kernels twice curve manifests
-#                                            sweep next compiled peers faults
+#                                            sweep next compiled peers faults observer
 #   --program FILE    the program, or packed, built by `just cuda-build --tests`    (target/cuda/fieldtrial.gz)
 #   --tests FOLDER    its tests, tests-*.gz; without them the stage `ops` is skipped    (target/cuda)
 #   --limit SECONDS   for all stages together; the rest is marked `not-run`    (540)
@@ -13,13 +13,14 @@
 #
 # Continues after failures. Output in $OUT (else target/gpu-check/out), complete after every stage: summary.txt (check,
 # status, seconds, last output line), log.txt, results.tar.gz (results folders and what the stages wrote). Results of
-# `sweep` are kept in target/gpu-check, and the next call resumes it. PYTHON names the Python that has PyTorch (python3).
+# `sweep` are kept in target/gpu-check, and the next call resumes it. PYTHON names the Python that has PyTorch (python3),
+# PRECISIONS those that `compiled` compares (all).
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
 
 first=(libraries ceilings doctor ops unet kernels twice curve manifests)
-second=(sweep next compiled peers faults)
+second=(sweep next compiled peers faults observer)
 program=target/cuda/fieldtrial.gz tests=target/cuda limit_all=540 turns=2 dry='' stages=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -357,7 +358,10 @@ for stage in "${stages[@]}"; do
     manifests) manifests ;;
     sweep) check sweep 300 watched sweep ;;
     next) check "the sweep's recommendations" 90 next ;;
-    compiled) tail_lines=25 check "U-Net beside compiled PyTorch" 180 side_by_side compiled 1 --workloads unet-64 --modes compiled ;;
+    compiled)
+      tail_lines=25
+      check "U-Net beside compiled PyTorch" 240 side_by_side compiled 1 --workloads unet-64 --modes compiled ${PRECISIONS:+--precisions "$PRECISIONS"}
+      ;;
     peers)
       tail_lines=40
       check "other models beside PyTorch's best eager mode" 240 side_by_side others 1 \
@@ -367,6 +371,10 @@ for stage in "${stages[@]}"; do
       check "a batch that does not fit" 60 out_of_memory
       check "two programs on one GPU" 60 two_processes
       check "a killed parent" 30 killed_parent
+      ;;
+    observer)
+      tail_lines=20
+      check "the observer of PyTorch programs" 120 limited "$python" tests/gpu/observer.py ${dry:+--device cpu --turns 1 --steps 20}
       ;;
   esac
   unset tail_lines
