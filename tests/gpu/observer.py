@@ -111,7 +111,7 @@ def ran(args: argparse.Namespace, kind: str) -> tuple[dict, list[dict]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda")
-    for name, value in {"turns": 5, "steps": 100, "epochs": 3, "batch": 32, "width": 32, "depth": 6}.items():
+    for name, value in {"turns": 3, "steps": 100, "epochs": 3, "batch": 32, "width": 32, "depth": 6}.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--train", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--by-hand", action="store_true", help=argparse.SUPPRESS)
@@ -124,6 +124,7 @@ def main() -> int:
         for kind in ("plain", "observed") if turn % 2 == 0 else ("observed", "plain"):
             printed, events = ran(args, kind)
             (plain if kind == "plain" else observed).append(printed["ms"])
+            print(f"turn {turn}, {kind}: {printed['ms']:.4f} ms a step; {[event for event in events if event['event'] == 'phases']}", flush=True)
             sums.add(printed["losses"])
             told = events or told
     by_hand, _ = ran(args, "by hand")

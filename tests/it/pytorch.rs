@@ -202,16 +202,18 @@ fn operations_have_layers_and_exact_flops() {
     };
     // Multiplications and additions of 8 samples; the first layer's input needs no gradient.
     let (first, second) = (f64::from(2 * 8 * 64 * 128), f64::from(2 * 8 * 128 * 4));
-    assert_eq!(
-        [
-            flops("first", "flops_forward"),
-            flops("first", "flops_backward"),
-            flops("second", "flops_forward"),
-            flops("second", "flops_backward"),
-        ],
-        [first, first, second, 2.0 * second],
-        "{rows:?}"
-    );
+    for (layer, column, expected) in [
+        ("first", "flops_forward", first),
+        ("first", "flops_backward", first),
+        ("second", "flops_forward", second),
+        ("second", "flops_backward", 2.0 * second),
+    ] {
+        let found = flops(layer, column);
+        assert!(
+            (found - expected).abs() < 0.5,
+            "{layer} {column}: {found}, {rows:?}"
+        );
+    }
     let facts = observed.rows_of("mine", "runs.csv").remove(0);
     assert_eq!(
         facts["flops_forward_per_sample"],

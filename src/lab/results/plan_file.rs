@@ -74,14 +74,12 @@ impl PlanFile {
         Some(batch * accumulate.unwrap_or(1)).filter(|samples| *samples > 0)
     }
 
-    /// Milliseconds per sample in a run of a cell: the median step time divided by its samples; of a command by its throughput,
-    /// or of a step where it does not tell samples, or of the whole run where it tells no steps. Verdicts use it, so that cells with different batch sizes can be compared.
+    /// Milliseconds per sample in a run of a cell: the median step time divided by its samples; of a command by its throughput
+    /// where it tells samples, and of its whole run where it tells no steps. Verdicts use it, so that cells with different batch sizes can be compared.
     pub fn sample_ms(&self, cell: &CellInfo, run: &BlockRow) -> Option<f64> {
         let throughput = value(run, "samples_per_s").filter(|_| self.is_of_command(cell));
         let time = if let Some(throughput) = throughput {
             1e3 / throughput
-        } else if let Some(step) = value(run, "step_ms").filter(|_| self.is_of_command(cell)) {
-            step
         } else if let Some(step) = value(run, "step_ms") {
             step / self.samples_per_step(cell)? as f64
         } else {
