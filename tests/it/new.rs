@@ -187,6 +187,54 @@ fn a_folder_of_images_of_ones_own_gets_a_manifest_that_fits_it() {
 }
 
 #[test]
+fn a_script_gets_a_manifest_with_its_arguments_and_what_it_prints() {
+    let script = "import argparse\nparser = argparse.ArgumentParser()\n\
+        parser.add_argument('--data', required=True)\n\
+        parser.add_argument('-j', '--num-workers', type=int, default=0)\n\
+        parser.add_argument('--batch-size', type=int, default=64)\n\
+        parser.add_argument('--lr', type=float, default=1e-3)\n\
+        parser.add_argument('--opt', choices=['adam', 'sgd'], default='adam')\n\
+        args = parser.parse_args()\n\
+        print(f'val_loss={args.lr * args.batch_size}')\n";
+    let project = Project::new().file("train.py", script);
+    let without = project.run(&["new", "mine", "--script", "train.py"]);
+    assert_eq!(without.code, 2);
+    assert!(
+        without.stderr.contains("`train.py` needs --data"),
+        "{}",
+        without.stderr
+    );
+    let ended = project.run(&["new", "mine", "--script", "train.py --data=photos"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let text = read(&project, "mine.toml");
+    for part in [
+        "\"--data=photos\", \"--num-workers={loader.workers}\", \"--batch-size={train.batch-size}\", \"--lr={lr}\"",
+        "lr = { float = [1e-5, 1e-1], default = 1e-3 }",
+        "val_loss = { better = \"lower\" }",
+        "\"loader.workers\" = [0, 2]",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("observe"), "{text}");
+    assert_eq!(planned(&project, "mine.toml").len(), 4);
+    if Command::new("python3").arg("--version").output().is_ok() {
+        // One that Python is asked about, which also sees arguments that the source does not show in one line.
+        assert!(
+            text.contains("opt = { choice = [\"adam\", \"sgd\"], default = \"adam\" }"),
+            "{text}"
+        );
+        let run = project.run(&[
+            "run",
+            "mine.toml",
+            "--no-report",
+            "--set",
+            "measure.repeats=1",
+        ]);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+}
+
+#[test]
 fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
     let project = Project::new()
         .file("taken.toml", "name = \"else\"\n")

@@ -46,7 +46,7 @@ impl Draft {
     }
 
     /// A manifest without guesses and without an example file.
-    fn plain(text: String) -> Self {
+    pub(super) fn plain(text: String) -> Self {
         Self {
             text,
             guesses: Vec::new(),
@@ -55,7 +55,7 @@ impl Draft {
     }
 }
 
-fn filled(spot: &Spot, form: &str, about: &str, more: Fillings<'_>) -> String {
+pub(super) fn filled(spot: &Spot, form: &str, about: &str, more: Fillings<'_>) -> String {
     let name = &spot.name;
     let own = [
         ("name", name.clone()),
@@ -93,7 +93,7 @@ fn aligned(code: &str, comment: &str) -> String {
     format!("{code}{:gap$}# {comment}", "")
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     toml_text(&text.into())
 }
 

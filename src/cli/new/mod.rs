@@ -3,6 +3,7 @@
 mod draft;
 mod example;
 mod place;
+mod script;
 
 use std::fs;
 use std::io::{self, Write};
@@ -31,6 +32,7 @@ Examples:
   fieldtrial new mine
   fieldtrial new prices --data prices.csv
   fieldtrial new flowers --data photos/flowers
+  fieldtrial new mine --script train.py
   fieldtrial new tuned --from search")]
 pub(super) struct NewArguments {
     /// Name of the experiment: lower-case letters, digits and `-`
@@ -41,6 +43,10 @@ pub(super) struct NewArguments {
     /// Your own data: a CSV file with a header, or a folder that has a folder of PNG or JPEG files for each class
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
+    /// A Python script, with arguments that never change after it: its arguments become settings and parameters, what it
+    /// prints becomes metrics, and a PyTorch script is observed
+    #[arg(long, value_name = "SCRIPT", conflicts_with_all = ["from", "data"])]
+    script: Option<String>,
     /// Folder to write the manifest to; without it `experiments` where there is one or nothing else, else the current
     /// folder
     #[arg(long, value_name = "FOLDER")]
@@ -64,7 +70,10 @@ enum Form {
 pub(super) fn new(arguments: &NewArguments) -> Outcome {
     let spot = Spot::of(&arguments.name, arguments.folder.as_deref())?;
     refuse_name(&arguments.name, &spot.manifest)?;
-    let draft = Draft::new(form(arguments)?, arguments.data.as_deref(), &spot)?;
+    let draft = match &arguments.script {
+        Some(script) => script::draft(&spot, script)?,
+        None => Draft::new(form(arguments)?, arguments.data.as_deref(), &spot)?,
+    };
     let example = draft.example.as_ref().map(|text| (spot.example(), text));
     let mut files = vec![(spot.manifest.clone(), &draft.text)];
     files.extend(example);

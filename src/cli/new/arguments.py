@@ -1,0 +1,35 @@
+"""Prints the arguments of a script that uses argparse, as JSON after a mark, and ends before the script does anything with them."""
+
+import argparse
+import json
+import os
+import runpy
+import sys
+
+
+def tell(parser, *_, **__):
+    found = []
+    for action in parser._actions:
+        if isinstance(action, (argparse._HelpAction, argparse._VersionAction)):
+            continue
+        default = action.default if isinstance(action.default, (int, float, str, bool)) else None
+        choices = [str(choice) for choice in action.choices] if action.choices else []
+        found.append(
+            {
+                "option": max(action.option_strings, key=len, default=""),
+                "name": action.dest,
+                "kind": getattr(action.type, "__name__", "") if action.type else "",
+                "default": default,
+                "choices": choices,
+                "is_flag": isinstance(action, argparse._StoreTrueAction),
+                "is_required": bool(action.required),
+            }
+        )
+    print("\n@arguments@" + json.dumps(found), flush=True)
+    os._exit(0)
+
+
+argparse.ArgumentParser.parse_args = argparse.ArgumentParser.parse_known_args = tell
+sys.argv = [sys.argv[1]]
+sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[0])))
+runpy.run_path(sys.argv[0], run_name="__main__")

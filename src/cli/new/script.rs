@@ -1,0 +1,387 @@
+//! A manifest for a Python script: its arguments become settings and parameters, what it prints becomes metrics.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde::Deserialize;
+use serde_json::Value as Json;
+
+use crate::base::file;
+use crate::base::text::count;
+
+use super::super::Problem;
+use super::draft::{Draft, filled, quoted};
+use super::place::Spot;
+use super::refused;
+
+/// The Python that lists the arguments of a script.
+const LIST: &str = include_str!("arguments.py");
+
+/// Stands before the list.
+const MARK: &str = "@arguments@";
+
+/// An argument of the script.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+struct Argument {
+    /// `--batch-size`; empty for one without a name.
+    option: String,
+    /// `batch_size`.
+    name: String,
+    /// `int`, `float`, `str`; empty where the script gives none.
+    kind: String,
+    default: Json,
+    choices: Vec<String>,
+    is_flag: bool,
+    is_required: bool,
+}
+
+/// Names of arguments that stand for a setting of ours, and how `run` names it.
+const ROLES: [(&str, &[&str]); 4] = [
+    (
+        "train.batch-size",
+        &[
+            "batch_size",
+            "batch",
+            "bs",
+            "train_batch_size",
+            "per_device_train_batch_size",
+        ],
+    ),
+    (
+        "loader.workers",
+        &[
+            "workers",
+            "num_workers",
+            "n_workers",
+            "dataloader_num_workers",
+            "loader_workers",
+        ],
+    ),
+    (
+        "train.epochs",
+        &[
+            "epochs",
+            "num_epochs",
+            "n_epochs",
+            "max_epochs",
+            "num_train_epochs",
+        ],
+    ),
+    ("seed", &["seed", "random_seed", "manual_seed"]),
+];
+
+/// What an argument becomes.
+struct Part {
+    /// Its word in `run`.
+    word: String,
+    /// Its line in `parameters`.
+    parameter: Option<String>,
+    /// The line that says what was guessed.
+    guess: String,
+}
+
+/// A metric that the script prints, as a name and the text before its value.
+type Metric = (String, String, &'static str);
+
+pub(super) fn draft(spot: &Spot, given: &str) -> Result<Draft, Problem> {
+    let mut words = given.split_whitespace();
+    let script = words.next().unwrap_or_default();
+    let fixed: Vec<&str> = words.collect();
+    let path = Path::new(script);
+    let source = file::read(path).map_err(|error| {
+        refused(
+            format!("cannot read `{script}`: {error}"),
+            "`--script train.py` names a Python script; arguments that never change follow it: `--script 'train.py --data=photos'`",
+        )
+    })?;
+    let source = String::from_utf8_lossy(&source).into_owned();
+    let (arguments, how) = match by_running(path) {
+        Some(found) => (found, "asked of the script itself"),
+        None => (by_reading(&source), "read in its source"),
+    };
+    let is_fixed = |argument: &Argument| {
+        let names = |word: &&str| word.split('=').next() == Some(&*argument.option);
+        fixed.iter().any(|word| names(&word))
+    };
+    let open: Vec<&Argument> = arguments.iter().filter(|one| !is_fixed(one)).collect();
+    let needed: Vec<&str> = open
+        .iter()
+        .filter(|one| one.is_required)
+        .map(|one| {
+            if one.option.is_empty() {
+                &*one.name
+            } else {
+                &*one.option
+            }
+        })
+        .collect();
+    if !needed.is_empty() {
+        let title = format!("`{script}` needs {}", needed.join(", "));
+        let help = format!(
+            "give it with the script: `--script '{script} {}=…'`",
+            needed.join("=… ")
+        );
+        return Err(refused(title, help));
+    }
+    let parts: Vec<Part> = open.iter().filter_map(|one| part(one)).collect();
+    let metrics = metrics(&source);
+    let is_torch = PYTORCH.is_match(&source);
+    let text = text(spot, path, &fixed, &open, &parts, &metrics, is_torch);
+    let mut guesses = vec![format!("{}, {how}", count(arguments.len(), "argument"))];
+    guesses.extend(parts.into_iter().map(|part| part.guess));
+    guesses.extend(metrics.iter().map(|(name, before, better)| {
+        format!("`{name}` is what follows `{before}` in what it prints; {better} is better")
+    }));
+    if metrics.is_empty() {
+        guesses.push(
+            "no metric: the command is timed; docs/commands.md has two ways to report one"
+                .to_owned(),
+        );
+    }
+    Ok(Draft {
+        guesses,
+        ..Draft::plain(text)
+    })
+}
+
+static PYTORCH: LazyLock<Regex> = LazyLock::new(|| {
+    regex(
+        r"(?m)^\s*(?:import|from)\s+(?:torch|lightning|pytorch_lightning|transformers|accelerate|timm)\b",
+    )
+});
+
+static ADDED: LazyLock<Regex> =
+    LazyLock::new(|| regex(r#"add_argument\(\s*((?:["'][^"']+["']\s*,?\s*)+)([^\n]*)"#));
+
+/// `name={value` or `name: {value` in a text that is printed.
+static PRINTED: LazyLock<Regex> = LazyLock::new(|| regex(r"([A-Za-z][A-Za-z0-9_]*)\s*([=:]\s*)\{"));
+
+fn regex(text: &str) -> Regex {
+    Regex::new(text).expect("a regular expression")
+}
+
+/// Runs the script up to where it reads its arguments; `None` where that fails.
+fn by_running(script: &Path) -> Option<Vec<Argument>> {
+    let output = Command::new("python3")
+        .args(["-c", LIST])
+        .arg(script)
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (_, list) = said.rsplit_once(MARK)?;
+    serde_json::from_str(list.trim()).ok()
+}
+
+/// Finds calls of `add_argument` that stand in one line.
+fn by_reading(source: &str) -> Vec<Argument> {
+    let option = |text: &str| -> String {
+        let names = text
+            .split(',')
+            .map(|name| name.trim().trim_matches(['"', '\'']));
+        names
+            .max_by_key(|name| name.len())
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let value = |rest: &str, key: &str| -> Option<String> {
+        let (_, value) = rest.split_once(&format!("{key}="))?;
+        let end = value.find([',', ')']).unwrap_or(value.len());
+        Some(value[..end].trim().trim_matches(['"', '\'']).to_owned())
+    };
+    let argument = |found: regex::Captures<'_>| {
+        let (option, rest) = (option(&found[1]), &found[2]);
+        let default = value(rest, "default");
+        let default = default.map(|text| serde_json::from_str(&text).unwrap_or(Json::String(text)));
+        Argument {
+            name: option.trim_start_matches('-').replace('-', "_"),
+            kind: value(rest, "type").unwrap_or_default(),
+            default: default.unwrap_or_default(),
+            is_flag: rest.contains("store_true"),
+            is_required: rest.contains("required=True") || !option.starts_with('-'),
+            option,
+            ..Argument::default()
+        }
+    };
+    ADDED.captures_iter(source).map(argument).collect()
+}
+
+/// The setting of ours that an argument stands for.
+fn role(argument: &Argument) -> Option<&'static str> {
+    let found = ROLES
+        .iter()
+        .find(|(_, names)| names.contains(&&*argument.name));
+    found.map(|(setting, _)| *setting)
+}
+
+/// What an argument with a name becomes; `None` for one whose default is enough.
+fn part(argument: &Argument) -> Option<Part> {
+    let (option, name) = (&argument.option, argument.name.replace('_', "-"));
+    if let Some(setting) = role(argument) {
+        return Some(Part {
+            word: format!("{option}={{{setting}}}"),
+            parameter: None,
+            guess: format!("`{option}` is `{setting}`"),
+        });
+    }
+    let is_whole = argument.kind == "int" || argument.default.is_i64();
+    let number = argument.default.as_f64();
+    let form = if argument.is_flag {
+        format!(
+            "{{ bool = true, default = false, flag = {} }}",
+            quoted(option)
+        )
+    } else if !argument.choices.is_empty() {
+        let choices: Vec<String> = argument
+            .choices
+            .iter()
+            .map(|choice| quoted(choice))
+            .collect();
+        let default = argument.default.as_str().unwrap_or(&argument.choices[0]);
+        format!(
+            "{{ choice = [{}], default = {} }}",
+            choices.join(", "),
+            quoted(default)
+        )
+    } else if let Some(value) = number.filter(|value| is_whole && *value > 0.0) {
+        let (low, high) = ((value / 4.0).ceil().max(1.0), value * 4.0);
+        format!("{{ int = [{low}, {high}], default = {value} }}")
+    } else if let Some(value) = number.filter(|value| *value > 0.0) {
+        format!(
+            "{{ float = [{:e}, {:e}], default = {value:e} }}",
+            value / 100.0,
+            value * 100.0
+        )
+    } else {
+        return None;
+    };
+    let word = if argument.is_flag {
+        format!("{{{name}}}")
+    } else {
+        format!("{option}={{{name}}}")
+    };
+    Some(Part {
+        word,
+        guess: format!("`{option}` is the parameter `{name}`: `{form}`"),
+        parameter: Some(format!("{name} = {form}")),
+    })
+}
+
+/// Metrics in the texts that the source prints.
+fn metrics(source: &str) -> Vec<Metric> {
+    let mut found: Vec<Metric> = Vec::new();
+    for one in PRINTED.captures_iter(source) {
+        let (name, before) = (
+            one[1].to_lowercase(),
+            format!("{}{}", &one[1], one[2].trim_end()),
+        );
+        let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+        let better = if has(&["loss", "error", "mse", "mae", "perplexity", "ppl", "wer"]) {
+            "lower"
+        } else if has(&["acc", "f1", "auc", "r2", "score", "dice", "iou", "bleu"]) {
+            "higher"
+        } else {
+            continue;
+        };
+        if found.iter().all(|(known, ..)| *known != name) {
+            found.push((name, before, better));
+        }
+    }
+    found
+}
+
+fn text(
+    spot: &Spot,
+    script: &Path,
+    fixed: &[&str],
+    arguments: &[&Argument],
+    parts: &[Part],
+    metrics: &[Metric],
+    is_torch: bool,
+) -> String {
+    let path = spot.seen_from_manifest(script);
+    let fixed = fixed.iter().map(|word| (*word).to_owned());
+    let words = ["python3".to_owned(), path.clone()]
+        .into_iter()
+        .chain(fixed);
+    let words = words.chain(parts.iter().map(|part| part.word.clone()));
+    let words: Vec<String> = words.map(|word| quoted(&word)).collect();
+    let default = |setting: &str| {
+        let own = arguments.iter().find(|one| role(one) == Some(setting));
+        own.map(|one| one.default.as_u64())
+    };
+    let mut axes = Vec::new();
+    if let Some(workers) = default("loader.workers") {
+        let workers = workers.unwrap_or(0);
+        let other = if workers == 0 { 2 } else { 0 };
+        axes.push(format!("\"loader.workers\" = [{workers}, {other}]"));
+    }
+    if let Some(batch) = default("train.batch-size") {
+        let batch = batch.unwrap_or(32).max(1);
+        axes.push(format!("\"train.batch-size\" = [{batch}, {}]", 2 * batch));
+    }
+    let matrix = match &axes[..] {
+        [] => String::new(),
+        axes => format!(
+            "[matrix]                            # each combination of the values is a cell; any setting can be an axis, by its path\n{}\n",
+            axes.join("\n")
+        ),
+    };
+    let epochs = default("train.epochs").map(|epochs| epochs.unwrap_or(1));
+    let train = epochs.map(|epochs| format!("[train]\nepochs = {epochs}\n"));
+    let lines = |title: &str, lines: Vec<String>| match &lines[..] {
+        [] => String::new(),
+        lines => format!("[models.script.{title}]\n{}\n", lines.join("\n")),
+    };
+    let parameters = parts.iter().filter_map(|part| part.parameter.clone());
+    let judged = metrics.iter().filter(|(name, ..)| name != "train_loss");
+    let judged = judged.map(|(name, _, better)| format!("{name} = {{ better = \"{better}\" }}"));
+    let scraped = metrics
+        .iter()
+        .map(|(name, before, _)| format!("{name} = '{}\\s*([-+.\\w]+)'", regex::escape(before)));
+    let fillings = [
+        ("words", words.join(", ")),
+        ("code", quoted(&path)),
+        (
+            "requires",
+            if is_torch {
+                "requires = [[\"python3\", \"-c\", \"import torch\"]]".to_owned()
+            } else {
+                String::new()
+            },
+        ),
+        (
+            "observe",
+            if is_torch {
+                "observe = \"pytorch\"                 # steps, phases and operations, without a line in the script".to_owned()
+            } else {
+                String::new()
+            },
+        ),
+        ("parameters", lines("parameters", parameters.collect())),
+        ("metrics", lines("metrics", judged.collect())),
+        ("scrape", lines("scrape", scraped.collect())),
+        ("matrix", matrix),
+        ("train", train.unwrap_or_default()),
+        (
+            "operations",
+            if is_torch {
+                "ops = true                          # times and FLOPs of operations by layer, of a few steps".to_owned()
+            } else {
+                String::new()
+            },
+        ),
+    ];
+    let about = format!("the script {}", script.display());
+    let filled = filled(spot, include_str!("script.toml"), &about, &fillings);
+    // Sections that are empty leave no gaps.
+    GAPS.replace_all(&filled, "\n\n").into_owned()
+}
+
+static GAPS: LazyLock<Regex> = LazyLock::new(|| regex(r"\n{3,}"));
+
+#[cfg(test)]
+mod tests;
