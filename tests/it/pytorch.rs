@@ -286,6 +286,23 @@ fn a_program_without_pytorch_is_timed_as_a_whole() {
     assert!(number(&row, "total_s") > 0.0);
 }
 
+/// The logic of steps, by a fed clock.
+#[test]
+fn steps_are_what_the_documentation_says() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/");
+    let output = Command::new("python3")
+        .arg("-B")
+        .arg(format!("{root}tests/it/steps.py"))
+        .arg(format!("{root}src/engine/program/observe"))
+        .output();
+    let Ok(output) = output else {
+        println!("skipped: no `python3`");
+        return;
+    };
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
 /// Events that any program may write, without Python.
 #[test]
 fn a_program_of_any_language_tells_its_steps() {

@@ -294,6 +294,7 @@ class Observer:
         if number == 1:
             self.hook_instances()
             self.tell({"event": "started", "parameters": self.parameters()})
+            self.import_profile()
             for what in self.lacking:
                 self.tell({"event": "warning", "message": f"not observed: {what}"})
         wanted = range(OPERATIONS_FROM, OPERATIONS_FROM + self.operations)
@@ -307,6 +308,16 @@ class Observer:
             # The step after them starts with cold caches.
             self.steps.leave_out()
 
+    def import_profile(self):
+        """At the first step, so that no measured step does it."""
+        try:
+            from fieldtrial_operations import Profile
+
+            self.profile_class = Profile
+        except ImportError as error:
+            self.operations = 0
+            self.tell({"event": "warning", "message": f"not observed: operations and FLOPs: {error}"})
+
     def parameters(self):
         """Values that the optimizers change."""
         values = {id(value): value for one in self.optimizers for group in one.param_groups for value in group["params"]}
@@ -319,9 +330,7 @@ class Observer:
             self.tell({"event": "warning", "message": reason})
             self.operations = 0
             return
-        from fieldtrial_operations import Profile
-
-        self.profile = Profile(self.torch, self.steps, self.modules)
+        self.profile = self.profile_class(self.torch, self.steps, self.modules)
         self.profile.__enter__()
         self.undo.append(self.leave_profile)
 

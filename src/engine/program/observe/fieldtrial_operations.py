@@ -7,7 +7,7 @@ from torch._C._autograd import _get_sequence_nr
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from fieldtrial_steps import DATA, FORWARD, LOSS
+from fieldtrial_steps import DATA, EVALUATION, FORWARD, LOSS
 
 # Below it an operation is no work: views and allocations are left out of the events, their time stays in the residual.
 LEAST_MS = 0.001
@@ -26,9 +26,8 @@ class Profile(TorchDispatchMode):
         self.stack = []
         self.rows = {}  # (layer, operation, phase): [calls, forward s, backward s, FLOPs forward, FLOPs backward]
         self.of_node = {}  # sequence number: the key of a row
-        self.number, self.begin = 0, perf_counter()
-        self.first, self.samples = steps.count, 0
-        self.spent = [0.0] * 5
+        self.begin = steps.mark
+        self.first = steps.count
 
     def __enter__(self):
         register = self.torch.nn.modules.module
@@ -48,7 +47,9 @@ class Profile(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
         named = named or {}
-        if self.steps.active is not None and self.steps.active[0] == DATA:
+        active = self.steps.active
+        is_apart = active[0] in (DATA, EVALUATION) if active is not None else self.steps.in_evaluation is not None
+        if is_apart:
             return function(*arguments, **named)
         is_on_gpu = self.steps.gpu is not None
         if is_on_gpu:
@@ -68,7 +69,6 @@ class Profile(TorchDispatchMode):
             key = self.of_node.get(node._sequence_nr()) if node is not None else None
             key = key or ("", packet.__name__, "backward")
         else:
-            active = self.steps.active
             phase = "optimizer" if self.steps.update_depth else "other"
             if active is not None:
                 phase = {FORWARD: "forward", LOSS: "loss"}.get(active[0], phase)
@@ -107,7 +107,7 @@ class Profile(TorchDispatchMode):
             "event": "operations",
             "steps": steps,
             "samples": samples,
-            "step_ms": round(1e3 * (self.steps.mark - self.begin) / steps, 6),
+            "step_ms": round(1e3 * (self.steps.mark - self.begin - sum(row[4] for row in done)) / steps, 6),
             "ms": {name: round(1e3 * value, 6) for name, value in zip(("data_wait", "forward", "loss", "backward", "optimizer"), phases)},
             "rows": rows,
         }

@@ -8,6 +8,7 @@ from time import perf_counter
 
 PHASES = ("data_wait", "forward", "loss", "backward", "optimizer")
 DATA, FORWARD, LOSS, BACKWARD, OPTIMIZER = range(5)
+EVALUATION = -1
 # Steps at the beginning that take more than SLOW × the median of the FOLLOWING ones are start-up.
 SLOW, FOLLOWING = 3.0, 50
 # Steps that are told at a time, or after so many seconds.
@@ -78,6 +79,8 @@ class Steps:
                 self.fetched.clear()
             self._close_evaluation()
         self.unsure = 0.0
+        # What has been done here since is no waiting.
+        time = self.now()
         self.active = (DATA, time)
         return time, with_gradients
 
@@ -153,7 +156,7 @@ class Steps:
             return None
         if self.gpu is not None:
             self.gpu.before_evaluation()
-        self.active = (-1, self.time())
+        self.active = (EVALUATION, self.time())
         return self.active[1]
 
     def evaluation_ends(self, begin, with_gradients):

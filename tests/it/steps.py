@@ -1,0 +1,150 @@
+"""The steps of the observer of PyTorch, by a fed clock and without PyTorch: python3 steps.py FOLDER-OF-THE-OBSERVER."""
+
+import sys
+
+sys.path.insert(0, sys.argv[1])
+from fieldtrial_steps import BACKWARD, FORWARD, Steps, startup_steps  # noqa: E402
+
+
+class Program:
+    """A program that trains, whose actions take the milliseconds that a test names."""
+
+    def __init__(self):
+        self.ms, self.events = 0.0, []
+        self.steps = Steps(self.events.append, clock=lambda: self.ms / 1e3)
+
+    def fetch(self, ms, samples=4, with_gradients=True, is_first=False):
+        token = self.steps.fetch_begins(with_gradients)
+        self.ms += ms
+        self.steps.fetch_ends(token, samples, is_first)
+
+    def phase(self, phase, ms):
+        assert self.steps.begins(phase)
+        self.ms += ms
+        self.steps.ends()
+
+    def update(self, ms, optimizer="a"):
+        self.steps.update_begins(optimizer)
+        self.ms += ms
+        self.steps.update_ends(optimizer)
+
+    def evaluate(self, ms):
+        begin = self.steps.evaluation_begins()
+        self.ms += ms
+        self.steps.evaluation_ends(begin, False)
+
+    def told(self):
+        """Times and samples of all steps, and milliseconds by phase summed over the timed ones."""
+        self.steps.finish()
+        times, samples, micro, phases, of_run = [], [], 1, {}, {}
+        for event in self.events:
+            if event["event"] == "steps":
+                times += event["ms"]
+                samples += event.get("samples", [])
+                micro = event.get("micro_batches", micro)
+            elif "ms" in event:
+                for name, value in event["ms"].items():
+                    phases[name] = phases.get(name, 0) + event["steps"] * value
+            else:
+                of_run = event
+        return times, samples, micro, phases, of_run
+
+
+def close(one, other):
+    assert abs(one - other) < 1e-6, (one, other)
+
+
+def plain():
+    program = Program()
+    for _ in range(10):
+        program.fetch(2)
+        program.phase(FORWARD, 3)
+        program.phase(BACKWARD, 5)
+        program.ms += 1
+        program.update(4)
+    times, samples, micro, phases, _ = program.told()
+    assert times == [15.0] * 10 and samples == [4] * 10 and micro == 1, (times, samples)
+    for name, value in {"data_wait": 20, "forward": 30, "backward": 50, "optimizer": 40}.items():
+        close(phases[name], value)
+
+
+def accumulation():
+    program = Program()
+    for number in range(12):
+        program.fetch(1)
+        program.phase(FORWARD, 1)
+        program.phase(BACKWARD, 1)
+        if number % 4 == 3:
+            program.update(1)
+    times, samples, micro, phases, _ = program.told()
+    assert times == [13.0] * 3 and samples == [16] * 3 and micro == 4, (times, samples, micro)
+    close(phases["backward"], 12)
+
+
+def two_optimizers():
+    program = Program()
+    for _ in range(6):
+        program.fetch(1)
+        for name in "ab":
+            program.phase(FORWARD, 1)
+            program.phase(BACKWARD, 1)
+            program.update(1, name)
+    times, samples, *_ = program.told()
+    assert times == [7.0] * 6 and samples == [4] * 6, (times, samples)
+
+
+def closure():
+    """Forward and backward inside of the optimizer's step count as their own phases."""
+    program = Program()
+    for _ in range(5):
+        program.fetch(1)
+        program.steps.update_begins("a")
+        program.phase(FORWARD, 2)
+        program.phase(BACKWARD, 3)
+        program.ms += 4
+        program.steps.update_ends("a")
+    times, _, _, phases, _ = program.told()
+    assert times == [10.0] * 5, times
+    close(phases["forward"], 10)
+    close(phases["optimizer"], 20)
+
+
+def evaluation():
+    """A validation loop, with or without gradients at its fetches, is no part of a step and no waiting."""
+    for with_gradients in (False, True):
+        program = Program()
+        for _ in range(3):
+            for number in range(4):
+                program.fetch(1, is_first=number == 0)
+                program.phase(FORWARD, 2)
+                program.phase(BACKWARD, 2)
+                program.update(1)
+            for number in range(2):
+                program.fetch(50, with_gradients=with_gradients, is_first=number == 0)
+                program.evaluate(100)
+        times, _, _, phases, of_run = program.told()
+        assert len(times) == 12 and all(time == 6.0 for time in times if time is not None), times
+        assert phases["data_wait"] <= 12, phases
+        close(of_run["evaluation_s"], 3 * 2 * 0.15)
+        close(of_run["train_s"], 12 * 6e-3)
+
+
+def without_loader():
+    program = Program()
+    for _ in range(150):
+        program.phase(FORWARD, 2)
+        program.phase(BACKWARD, 2)
+        program.update(1)
+    times, samples, *_ = program.told()
+    assert len(times) == 150 and times[-1] == 5.0 and samples == [], (len(times), samples[:3])
+
+
+def start_up():
+    assert startup_steps([900.0, 30.0] + [10.0] * 60) == 1
+    assert startup_steps([900.0, None, 90.0] + [10.0] * 60) == 3
+    assert startup_steps([10.0] * 60) == 0
+
+
+for test in (plain, accumulation, two_optimizers, closure, evaluation, without_loader, start_up):
+    test()
+    print(test.__name__, "ok")
