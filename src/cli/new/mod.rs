@@ -32,7 +32,7 @@ Examples:
   fieldtrial new mine
   fieldtrial new prices --data prices.csv
   fieldtrial new flowers --data photos/flowers
-  fieldtrial new mine --script train.py
+  fieldtrial new mnist --script train.py
   fieldtrial new tuned --from search")]
 pub(super) struct NewArguments {
     /// Name of the experiment: lower-case letters, digits and `-`
