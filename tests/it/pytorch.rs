@@ -128,6 +128,9 @@ fn results_are_the_same_bits_observed_or_not() {
             def closure():
                 optimizer.zero_grad(); loss = F.cross_entropy(model(batch), labels); loss.backward(); return loss
             losses.append(optimizer.step(closure).item())";
+    let several = closure.replace("optimizer.step(closure)", "lbfgs.step(closure)");
+    let several = &*several;
+    let lbfgs = "lbfgs = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=3)";
     let scaled = "scaler = torch.amp.GradScaler('cpu', init_scale=2.0**10)
             loss = F.cross_entropy(model(batch), labels) * (1e37 if number == 20 else 1); optimizer.zero_grad()
             scaler.scale(loss).backward(); scaler.step(optimizer); scaler.update(); losses.append(loss.item())";
@@ -141,6 +144,7 @@ fn results_are_the_same_bits_observed_or_not() {
         ("plain", &[][..], 96),
         ("accumulation", &[("step", accumulating)], 24),
         ("closure", &[("step", closure)], 96),
+        ("LBFGS", &[("step", several), ("model", lbfgs)], 96),
         ("scaler", &[("step", scaled)], 96),
         ("thread", &[("main", in_a_thread)], 96),
         ("two optimizers", &[("step", two), ("model", second)], 96),
@@ -301,6 +305,34 @@ fn steps_are_what_the_documentation_says() {
     };
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
+}
+
+/// A setting is recommended where the program is given it, and not where it would change nothing.
+#[test]
+fn workers_are_recommended_to_a_program_that_waits_and_is_given_their_number() {
+    let events = [
+        r#"{"event": "steps", "ms": [10.0, 10.0, 10.0, 10.0], "samples": [4, 4, 4, 4]}"#,
+        r#"{"event": "phases", "steps": 4, "step_ms": 10.0, "ms": {"data_wait": 8.0, "forward": 2.0}}"#,
+    ];
+    let lines = events.map(|event| format!("echo '{event}' >> $FIELDTRIAL_EVENTS\n"));
+    for (word, is_given) in [("{loader.workers}", true), ("0", false)] {
+        let manifest = format!(
+            "name = \"mine\"\n[models.mine]\nkind = \"command\"\nrun = [\"sh\", \"a.sh\", \"{word}\"]\ncode = [\"a.sh\"]\n"
+        );
+        let project = Project::new()
+            .file("experiments/a.sh", &lines.concat())
+            .file("experiments/mine.toml", &manifest);
+        let ended = project.run(&["run", "experiments/mine.toml"]);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        let path = project.path("reports/mine/recommendations.csv");
+        let recommended = std::fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(
+            recommended.contains("loader.workers,0,"),
+            is_given,
+            "{recommended}"
+        );
+        assert!(!recommended.contains("train.batch-size"), "{recommended}");
+    }
 }
 
 /// Events that any program may write, without Python.

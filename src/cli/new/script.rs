@@ -104,7 +104,7 @@ pub(super) fn draft(spot: &Spot, given: &str) -> Result<Draft, Problem> {
     };
     let is_fixed = |argument: &Argument| {
         let names = |word: &&str| word.split('=').next() == Some(&*argument.option);
-        fixed.iter().any(|word| names(&word))
+        fixed.iter().any(names)
     };
     let open: Vec<&Argument> = arguments.iter().filter(|one| !is_fixed(one)).collect();
     let needed: Vec<&str> = open
@@ -293,6 +293,32 @@ fn metrics(source: &str) -> Vec<Metric> {
     found
 }
 
+/// The default of the argument that stands for a setting, `usual` if it has none; `None` where no argument does.
+fn default_of(arguments: &[&Argument], setting: &str, usual: u64) -> Option<u64> {
+    let own = arguments.iter().find(|one| role(one) == Some(setting));
+    own.map(|one| one.default.as_u64().unwrap_or(usual))
+}
+
+/// Axes of what most often bounds a script: workers and batch size, each with a second value.
+fn matrix(arguments: &[&Argument]) -> String {
+    let mut axes = Vec::new();
+    if let Some(workers) = default_of(arguments, "loader.workers", 0) {
+        let other = if workers == 0 { 2 } else { 0 };
+        axes.push(format!("\"loader.workers\" = [{workers}, {other}]"));
+    }
+    if let Some(batch) = default_of(arguments, "train.batch-size", 32) {
+        let batch = batch.max(1);
+        axes.push(format!("\"train.batch-size\" = [{batch}, {}]", 2 * batch));
+    }
+    if axes.is_empty() {
+        return String::new();
+    }
+    format!(
+        "[matrix]                            # each combination of the values is a cell; any setting can be an axis, by its path\n{}\n",
+        axes.join("\n")
+    )
+}
+
 fn text(
     spot: &Spot,
     script: &Path,
@@ -309,28 +335,8 @@ fn text(
         .chain(fixed);
     let words = words.chain(parts.iter().map(|part| part.word.clone()));
     let words: Vec<String> = words.map(|word| quoted(&word)).collect();
-    let default = |setting: &str| {
-        let own = arguments.iter().find(|one| role(one) == Some(setting));
-        own.map(|one| one.default.as_u64())
-    };
-    let mut axes = Vec::new();
-    if let Some(workers) = default("loader.workers") {
-        let workers = workers.unwrap_or(0);
-        let other = if workers == 0 { 2 } else { 0 };
-        axes.push(format!("\"loader.workers\" = [{workers}, {other}]"));
-    }
-    if let Some(batch) = default("train.batch-size") {
-        let batch = batch.unwrap_or(32).max(1);
-        axes.push(format!("\"train.batch-size\" = [{batch}, {}]", 2 * batch));
-    }
-    let matrix = match &axes[..] {
-        [] => String::new(),
-        axes => format!(
-            "[matrix]                            # each combination of the values is a cell; any setting can be an axis, by its path\n{}\n",
-            axes.join("\n")
-        ),
-    };
-    let epochs = default("train.epochs").map(|epochs| epochs.unwrap_or(1));
+    let matrix = matrix(arguments);
+    let epochs = default_of(arguments, "train.epochs", 1);
     let train = epochs.map(|epochs| format!("[train]\nepochs = {epochs}\n"));
     let lines = |title: &str, lines: Vec<String>| match &lines[..] {
         [] => String::new(),

@@ -63,9 +63,20 @@ impl<'v, 'a> Study<'v, 'a> {
         studies.map(|(_, _, study)| study).collect()
     }
 
-    /// The value of a setting by its long path; null where there is none.
+    /// The value of a setting by its long path; null where there is none, or where a command's `run` does not name it.
     pub(super) fn setting(&self, cell: &Cell<'a>, path: &str) -> &'a Value {
+        if cell.is_of_command && !self.is_passed(cell, path) {
+            return &Value::Null;
+        }
         part(self.view, cell, path).unwrap_or(&Value::Null)
+    }
+
+    /// Whether a command gets a setting: as `{train.batch-size}` in `run`, or as a parameter of its own.
+    fn is_passed(&self, cell: &Cell<'a>, path: &str) -> bool {
+        let words = part(self.view, cell, "model.run").and_then(Value::as_array);
+        let name = format!("{{{path}}}");
+        let mut words = words.into_iter().flatten().filter_map(Value::as_str);
+        path.starts_with("models.") || words.any(|word| word.contains(&name))
     }
 
     /// The same as a number.

@@ -47,10 +47,10 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
 
 fn more(study: &Study<'_, '_>, workers: f64, waiting: f64) -> Option<Draft> {
     let anchor = study.anchor;
-    let (work, wait) = (
-        timing_value(anchor, "loader_work_s")?,
-        timing_value(anchor, "loader_wait_s")?,
-    );
+    let wait = timing_value(anchor, "loader_wait_s")?;
+    // A program tells how long it waits, and not how long its workers work; without workers it is the same.
+    let told = timing_value(anchor, "loader_work_s");
+    let work = told.filter(|work| *work > 0.0).unwrap_or(wait);
     let training = timing_value(anchor, "train_s")?;
     let computing = (training - wait).max(f64::MIN_POSITIVE);
     let needed = (work / computing).ceil().max(workers + 1.0);
