@@ -95,12 +95,7 @@ impl Checkout {
         // Its filters, and its large files (Git LFS).
         own(&["config", "include.path", &of_user("config")?])?;
         own(&["config", "lfs.storage", &of_user("lfs")?])?;
-        let root = self.folder.to_string_lossy();
         let checkout = [
-            "-c",
-            &format!("core.worktree={root}"),
-            "-c",
-            "core.bare=false",
             "-c",
             "core.hooksPath=/dev/null",
             "-c",

@@ -235,6 +235,15 @@ fn a_script_gets_a_manifest_with_its_arguments_and_what_it_prints() {
 }
 
 #[test]
+fn a_script_that_parses_no_arguments_is_not_run() {
+    let script = "open('ran', 'w').close()\nprint(f'val_loss={1}')\n";
+    let project = Project::new().file("train.py", script);
+    let ended = project.run(&["new", "mine", "--script", "train.py"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(!project.path("ran").exists());
+}
+
+#[test]
 fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
     let project = Project::new()
         .file("taken.toml", "name = \"else\"\n")

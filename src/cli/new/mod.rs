@@ -43,8 +43,8 @@ pub(super) struct NewArguments {
     /// Your own data: a CSV file with a header, or a folder that has a folder of PNG or JPEG files for each class
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
-    /// A Python script, with arguments that never change after it: its arguments become settings and parameters, what it
-    /// prints becomes metrics, and a PyTorch script is observed
+    /// A Python script to run, followed by arguments with fixed values: `'train.py --data=photos'`. Its other arguments
+    /// become settings and parameters, the values that it prints metrics; a PyTorch script is observed
     #[arg(long, value_name = "SCRIPT", conflicts_with_all = ["from", "data"])]
     script: Option<String>,
     /// Folder to write the manifest to; without it `experiments` where there is one or nothing else, else the current

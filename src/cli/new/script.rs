@@ -1,7 +1,6 @@
 //! A manifest for a Python script: its arguments become settings and parameters, what it prints becomes metrics.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -10,6 +9,7 @@ use serde_json::Value as Json;
 
 use crate::base::file;
 use crate::base::text::count;
+use crate::plan::{REQUIREMENT_TIME, output};
 
 use super::super::Problem;
 use super::draft::{Draft, filled, quoted};
@@ -98,7 +98,9 @@ pub(super) fn draft(spot: &Spot, given: &str) -> Result<Draft, Problem> {
         )
     })?;
     let source = String::from_utf8_lossy(&source).into_owned();
-    let (arguments, how) = match by_running(path) {
+    // Only a script that parses its arguments is run, since nothing else ends it before it trains.
+    let asked = PARSES.is_match(&source).then(|| by_running(script));
+    let (arguments, how) = match asked.flatten() {
         Some(found) => (found, "asked of the script itself"),
         None => (by_reading(&source), "read in its source"),
     };
@@ -153,6 +155,8 @@ static PYTORCH: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+static PARSES: LazyLock<Regex> = LazyLock::new(|| regex(r"\bparse_(?:known_)?args"));
+
 static ADDED: LazyLock<Regex> =
     LazyLock::new(|| regex(r#"add_argument\(\s*((?:["'][^"']+["']\s*,?\s*)+)([^\n]*)"#));
 
@@ -164,16 +168,11 @@ fn regex(text: &str) -> Regex {
 }
 
 /// Runs the script up to where it reads its arguments; `None` where that fails.
-fn by_running(script: &Path) -> Option<Vec<Argument>> {
-    let output = Command::new("python3")
-        .args(["-c", LIST])
-        .arg(script)
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+fn by_running(script: &str) -> Option<Vec<Argument>> {
+    let command = ["python3", "-c", LIST, script].map(str::to_owned);
+    let (_, said) = output(Path::new("."), &command, REQUIREMENT_TIME).ok()?;
     let (_, list) = said.rsplit_once(MARK)?;
-    serde_json::from_str(list.trim()).ok()
+    serde_json::from_str(list.lines().next()?).ok()
 }
 
 /// Finds calls of `add_argument` that stand in one line.
@@ -348,24 +347,25 @@ fn text(
     let scraped = metrics
         .iter()
         .map(|(name, before, _)| format!("{name} = '{}\\s*([-+.\\w]+)'", regex::escape(before)));
+    let of_torch = |line: &str| {
+        if is_torch {
+            line.to_owned()
+        } else {
+            String::new()
+        }
+    };
     let fillings = [
         ("words", words.join(", ")),
         ("code", quoted(&path)),
         (
             "requires",
-            if is_torch {
-                "requires = [[\"python3\", \"-c\", \"import torch\"]]".to_owned()
-            } else {
-                String::new()
-            },
+            of_torch("requires = [[\"python3\", \"-c\", \"import torch\"]]"),
         ),
         (
             "observe",
-            if is_torch {
-                "observe = \"pytorch\"                 # steps, phases and operations, without a line in the script".to_owned()
-            } else {
-                String::new()
-            },
+            of_torch(
+                "observe = \"pytorch\"                 # steps, phases and operations, without a line in the script",
+            ),
         ),
         ("parameters", lines("parameters", parameters.collect())),
         ("metrics", lines("metrics", judged.collect())),
@@ -374,11 +374,9 @@ fn text(
         ("train", train.unwrap_or_default()),
         (
             "operations",
-            if is_torch {
-                "ops = true                          # times and FLOPs of operations by layer, of a few steps".to_owned()
-            } else {
-                String::new()
-            },
+            of_torch(
+                "ops = true                          # times and FLOPs of operations by layer, of a few steps",
+            ),
         ),
     ];
     let about = format!("the script {}", script.display());

@@ -15,7 +15,7 @@ use crate::datasets::FingerprintCache;
 const VERSION_TIME: Duration = Duration::from_secs(5);
 
 /// How long a command of `requires` may take: importing PyTorch from a cold disk takes half a minute.
-const REQUIREMENT_TIME: Duration = Duration::from_mins(3);
+pub const REQUIREMENT_TIME: Duration = Duration::from_mins(3);
 
 /// Bytes of a command's output that are read.
 const OUTPUT: u64 = 64 << 10;
@@ -148,8 +148,11 @@ fn located(folder: &Path, name: &str) -> Option<PathBuf> {
     paths.find(|path| path.is_file())
 }
 
-/// Runs a command to its end; whether it succeeded, and what it printed.
-fn output(folder: &Path, command: &[String], time: Duration) -> Result<(bool, String), String> {
+/// Runs a command in `folder` to its end, without input; whether it succeeded, and the first 64 KiB that it printed.
+///
+/// # Errors
+/// That it cannot be started, or takes longer than `time`, as a sentence.
+pub fn output(folder: &Path, command: &[String], time: Duration) -> Result<(bool, String), String> {
     let [name, arguments @ ..] = command else {
         return Err("an empty command".to_owned());
     };

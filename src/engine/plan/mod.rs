@@ -54,6 +54,7 @@ pub use cell::{
 };
 pub use check::Feasibility;
 pub(crate) use commands::matching;
+pub use commands::{REQUIREMENT_TIME, output};
 pub use data::HeldOut;
 pub use head::wrong_name;
 pub use inputs::{Facts, PlanInputs};

@@ -56,7 +56,7 @@ pub(super) struct Phases {
 }
 
 impl Phases {
-    fn sum(&self) -> f64 {
+    fn values(&self) -> [f64; 6] {
         [
             self.data_wait,
             self.transfer,
@@ -65,34 +65,31 @@ impl Phases {
             self.backward,
             self.optimizer,
         ]
-        .iter()
-        .sum()
     }
 
-    /// The phases of a step of `step_ms`; what they leave is `other`.
-    fn of_step(&self, step_ms: f64) -> PhaseTimes {
-        PhaseTimes {
-            data_wait_ms: self.data_wait,
-            transfer_ms: self.transfer,
-            forward_ms: self.forward,
-            loss_ms: self.loss,
-            backward_ms: self.backward,
-            optimizer_ms: self.optimizer,
-            other_ms: step_ms - self.sum(),
-        }
+    fn sum(&self) -> f64 {
+        self.values().iter().sum()
     }
+}
 
-    fn add(&mut self, other: &Self, weight: f64) {
-        for (own, other) in [
-            (&mut self.data_wait, other.data_wait),
-            (&mut self.transfer, other.transfer),
-            (&mut self.forward, other.forward),
-            (&mut self.loss, other.loss),
-            (&mut self.backward, other.backward),
-            (&mut self.optimizer, other.optimizer),
-        ] {
-            *own += weight * other;
-        }
+/// The phases of a step of `step_ms` from [`Phases::values`]; what they leave is `other`.
+fn of_step(values: [f64; 6], step_ms: f64) -> PhaseTimes {
+    let [
+        data_wait_ms,
+        transfer_ms,
+        forward_ms,
+        loss_ms,
+        backward_ms,
+        optimizer_ms,
+    ] = values;
+    PhaseTimes {
+        data_wait_ms,
+        transfer_ms,
+        forward_ms,
+        loss_ms,
+        backward_ms,
+        optimizer_ms,
+        other_ms: step_ms - values.iter().sum::<f64>(),
     }
 }
 
@@ -186,7 +183,8 @@ pub(super) struct Observed {
     startup: u64,
     /// Of steps that are timed: milliseconds, samples.
     timed: Vec<(f64, u64)>,
-    phases: Phases,
+    /// Milliseconds by phase, summed over `phase_steps`.
+    phases: [f64; 6],
     phase_steps: u64,
     phase_step_ms: f64,
     is_synchronised: bool,
@@ -220,7 +218,9 @@ impl Observed {
                 return Err(format!("a step of {} ms", told.step_ms));
             }
             let weight = told.steps as f64;
-            self.phases.add(&told.ms, weight);
+            for (sum, ms) in self.phases.iter_mut().zip(told.ms.values()) {
+                *sum += weight * ms;
+            }
             self.phase_step_ms += weight * told.step_ms;
             self.phase_steps += told.steps;
             self.is_synchronised |= told.synchronised;
@@ -264,7 +264,7 @@ impl Observed {
             steps: told.steps,
             samples: told.samples.round() as usize,
             step_ms,
-            phases: told.ms.of_step(step_ms),
+            phases: of_step(told.ms.values(), step_ms),
             ops: told.rows.iter().map(row).collect(),
             spans: Vec::new(),
         })
@@ -297,13 +297,12 @@ impl Observed {
         }
         let steps = self.phase_steps as f64;
         if steps > 0.0 && times.step_mean_ms > 0.0 {
-            let mut phases = Phases::default();
-            phases.add(&self.phases, 1.0 / steps);
             let step_ms = self.phase_step_ms / steps;
             if self.is_synchronised {
                 times.observer_ratio = Some(step_ms / times.step_mean_ms);
             }
-            times.phases = phases.of_step(times.phase_step_ms());
+            let means = self.phases.map(|sum| sum / steps);
+            times.phases = of_step(means, times.phase_step_ms());
         } else {
             times.phases.other_ms = times.step_mean_ms;
         }

@@ -14,7 +14,7 @@ import time
 
 from fieldtrial_steps import BACKWARD, FORWARD, LOSS, Gpu, Steps
 
-# The step under which operations are counted, from 0, where nothing is compiled.
+# The first step whose operations are observed, from 0.
 OPERATIONS_FROM = 12
 
 
@@ -28,6 +28,8 @@ def install(torch, began):
 class Observer:
     def __init__(self, torch, folder, events):
         self.torch, self.folder, self.path = torch, folder, events
+        # PyTorch 2.1 and 2.2 have it elsewhere.
+        self.is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or torch._dynamo.is_compiling
         with open(os.path.join(folder, "settings.json"), encoding="utf-8") as file:
             settings = json.load(file)
         self.steps = Steps(self.tell, settings["phase_steps"])
@@ -155,7 +157,7 @@ class Observer:
         """All modules, until the first step is over: then those that were outermost get a hook of their own."""
         Module = torch.nn.Module
         original = Module.__call__
-        is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or torch._dynamo.is_compiling
+        is_compiling = self.is_compiling
 
         def __call__(module, *arguments, **named):
             if is_compiling() or not self.trains_here():
@@ -195,7 +197,7 @@ class Observer:
     def hook_instance(self, module):
         """By the attribute through which torch calls a module compiled in place: it is neither saved nor copied."""
         inner = module._compiled_call_impl
-        is_compiling = self.torch.compiler.is_compiling
+        is_compiling = self.is_compiling
 
         def call_impl(*arguments, **named):
             function = inner or module._call_impl
@@ -326,7 +328,7 @@ class Observer:
     def begin_profile(self):
         dynamo = sys.modules.get("torch._dynamo")
         if dynamo is not None and dynamo.utils.counters["stats"].get("unique_graphs", 0):
-            reason = "the program compiles modules (torch.compile), into which nobody sees: no FLOPs, no operations"
+            reason = "the program compiles modules (torch.compile), whose operations cannot be observed: no FLOPs, no operations"
             self.tell({"event": "warning", "message": reason})
             self.operations = 0
             return

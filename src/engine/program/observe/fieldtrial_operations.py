@@ -7,7 +7,7 @@ from torch._C._autograd import _get_sequence_nr
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from fieldtrial_steps import DATA, EVALUATION, FORWARD, LOSS
+from fieldtrial_steps import DATA, EVALUATION, FORWARD, LOSS, PHASES
 
 # Below it an operation is no work: views and allocations are left out of the events, their time stays in the residual.
 LEAST_MS = 0.001
@@ -102,12 +102,12 @@ class Profile(TorchDispatchMode):
             )
         done = self.steps.rows[-steps:]
         samples = sum(row[1] for row in done) / steps
-        phases = [sum(row[3][phase] for row in done) / steps for phase in range(5)]
+        phases = [sum(row[3][phase] for row in done) / steps for phase in range(len(PHASES))]
         return {
             "event": "operations",
             "steps": steps,
             "samples": samples,
             "step_ms": round(1e3 * (self.steps.mark - self.begin - sum(row[4] for row in done)) / steps, 6),
-            "ms": {name: round(1e3 * value, 6) for name, value in zip(("data_wait", "forward", "loss", "backward", "optimizer"), phases)},
+            "ms": {name: round(1e3 * value, 6) for name, value in zip(PHASES, phases)},
             "rows": rows,
         }

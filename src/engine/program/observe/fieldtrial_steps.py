@@ -68,19 +68,14 @@ class Steps:
         """A fetch begins; its token, or None where it is part of another phase."""
         if self.active is not None:
             return None
-        time = self.time()
         self.update_depth = 0
         if self.candidate is not None:
             self._finish_step()
-        # What was fetched before and went through a model in evaluation mode only was no training.
         if self.in_evaluation is not None:
-            if self.fetched:
-                self.in_evaluation[0] = min(self.in_evaluation[0], self.fetched[0][0])
-                self.fetched.clear()
             self._close_evaluation()
         self.unsure = 0.0
-        # What has been done here since is no waiting.
-        time = self.now()
+        # What has been done here before is no waiting.
+        time = self.time()
         self.active = (DATA, time)
         return time, with_gradients
 
@@ -172,6 +167,10 @@ class Steps:
 
     def _close_evaluation(self):
         begin, end = self.in_evaluation
+        if self.fetched:
+            # Batches that went through a model in evaluation mode only were no training.
+            begin = min(begin, self.fetched[0][0])
+            self.fetched.clear()
         self.in_evaluation = None
         self.evaluation_s += end - begin
         self.without += end - begin
@@ -305,8 +304,6 @@ class Steps:
             self._finish_step()
             self.is_phase_step = False
         if self.in_evaluation is not None:
-            if self.fetched:
-                self.in_evaluation[0] = min(self.in_evaluation[0], self.fetched[0][0])
             self._close_evaluation()
         self.flush(at_end=True)
         if self.gpu is not None:
