@@ -40,25 +40,26 @@ parser.add_argument("--seed", type=int, default=0)
 parser.add_argument("--compile", action="store_true", help="torch.compile the model")
 args = parser.parse_args()
 torch.manual_seed(args.seed)
+device = "cuda" if torch.cuda.is_available() else "cpu"
 images = Images(args.data)
 order = random.Random(args.seed).sample(range(len(images)), len(images))
 held_out = len(images) // 5
 load = {"batch_size": args.batch_size, "num_workers": args.workers, "persistent_workers": args.workers > 0}
 train = DataLoader(Subset(images, order[held_out:]), shuffle=True, drop_last=True, **load)
 validation = DataLoader(Subset(images, order[:held_out]), **load)
-model = nn.Sequential(block(3, 16), block(16, 32), block(32, 64), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 2))
+model = nn.Sequential(block(3, 16), block(16, 32), block(32, 64), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 2)).to(device)
 run = torch.compile(model) if args.compile else model
 optimizer = torch.optim.AdamW(model.parameters(), lr=args.lr)
 for epoch in range(args.epochs):
     model.train()
     losses = []
     for batch, labels in train:
-        loss = F.cross_entropy(run(batch), labels)
+        loss = F.cross_entropy(run(batch.to(device)), labels.to(device))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
     model.eval()
     with torch.no_grad():
-        right = sum((run(batch).argmax(1) == labels).sum().item() for batch, labels in validation)
+        right = sum((run(batch.to(device)).argmax(1).cpu() == labels).sum().item() for batch, labels in validation)
     print(f"epoch {epoch}: train_loss={sum(losses) / len(losses):.5f} val_accuracy={right / held_out:.5f}", flush=True)

@@ -337,6 +337,15 @@ killed_parent() {
   return 1
 }
 
+# The shipped PyTorch script, observed; the script takes the GPU by itself.
+observed_script() {
+  cp -r examples "$work/"
+  run pytorch pytorch 'matrix=loading,train.batch-size=64' measure.repeats=2 train.epochs=20 || return
+  "$python" tests/gpu/results.py columns "$work/reports/pytorch/timings.csv" measured_steps step_ms samples_per_s data_wait_ms forward_ms \
+    loss_ms backward_ms optimizer_ms other_ms
+  tail -n 3 "$work/reports/pytorch/blocks.csv"
+}
+
 for stage in "${stages[@]}"; do
   case $stage in
     libraries) tail_lines=30 check libraries 60 libraries ;;
@@ -364,7 +373,7 @@ for stage in "${stages[@]}"; do
       ;;
     peers)
       tail_lines=40
-      check "other models beside PyTorch's best eager mode" 240 side_by_side others 1 \
+      check "other models beside PyTorch's best eager mode" 400 side_by_side others 1 \
         --workloads resnet18,gpt,mlp,neu,b2,b3,b5,tep --modes best
       ;;
     faults)
@@ -374,7 +383,8 @@ for stage in "${stages[@]}"; do
       ;;
     observer)
       tail_lines=20
-      check "the observer of PyTorch programs" 120 limited "$python" tests/gpu/observer.py ${dry:+--device cpu --turns 1 --steps 20}
+      check "the observer of PyTorch programs" 180 limited "$python" tests/gpu/observer.py ${dry:+--device cpu --turns 1 --steps 40}
+      check "an observed PyTorch script" 120 observed_script
       ;;
   esac
   unset tail_lines

@@ -17,6 +17,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+# By phase: the marks of a step at its beginning and at its end.
+MARKS = {"data_wait": (0, 1), "forward": (2, 3), "backward": (4, 5), "optimizer": (5, 6)}
+# The observer's settings: phases of 20 steps, after the 20 first.
+PHASE_STEPS = 20
+MEASURED = slice(20, 20 + PHASE_STEPS)
 OBSERVER = Path(__file__).resolve().parents[2] / "src/engine/program/observe"
 
 
@@ -46,7 +51,7 @@ def train(args: argparse.Namespace) -> None:
             torch.cuda.synchronize()
         return time.perf_counter()
 
-    losses, phases, ends = [], {"data_wait": 0.0, "forward": 0.0, "backward": 0.0, "optimizer": 0.0}, []
+    losses, phases, ends = [], {name: [] for name in MARKS}, []
     for _ in range(args.epochs):
         iterator, marks = iter(loader), []
         while True:
@@ -72,16 +77,17 @@ def train(args: argparse.Namespace) -> None:
             if args.by_hand:
                 marks.append(now())
             optimizer.step()
-            losses.append(loss.detach())
             if args.by_hand:
                 marks.append(now())
-                for name, (begin, end) in {"data_wait": (0, 1), "forward": (2, 3), "backward": (4, 5), "optimizer": (5, 6)}.items():
-                    phases[name] += marks[end] - marks[begin]
+                for name, (begin, end) in MARKS.items():
+                    phases[name].append(1e3 * (marks[end] - marks[begin]))
+            losses.append(loss.detach())
         ends.append(now())
     # The first epoch warms up.
     count = args.steps * (args.epochs - 1)
     ms = 1e3 * (ends[-1] - ends[0]) / count
-    by_hand = {name: 1e3 * value / (args.steps * args.epochs) for name, value in phases.items()}
+    # Those steps that the observer measures.
+    by_hand = {name: statistics.mean(values[MEASURED]) for name, values in phases.items() if values}
     print(json.dumps({"ms": ms, "phases": by_hand, "losses": torch.stack(losses).double().sum().item()}))
 
 
@@ -94,7 +100,7 @@ def ran(args: argparse.Namespace, kind: str) -> tuple[dict, list[dict]]:
     if kind == "observed":
         for file in OBSERVER.glob("*.py"):
             shutil.copy(file, folder)
-        (folder / "settings.json").write_text(json.dumps({"phase_steps": 20, "operations": 0}))
+        (folder / "settings.json").write_text(json.dumps({"phase_steps": PHASE_STEPS, "operations": 0}))
         (folder / "events").touch()
         environment |= {"PYTHONPATH": str(folder), "FIELDTRIAL_OBSERVE": str(folder), "FIELDTRIAL_EVENTS": str(folder / "events")}
     elif kind == "by hand":

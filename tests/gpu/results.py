@@ -5,6 +5,7 @@
     python3 tests/gpu/results.py same ONE OTHER              checksums of the weights
     python3 tests/gpu/results.py statuses FOLDER STATUS …    how many rows ended in each way; one of each is wanted
     python3 tests/gpu/results.py kernels NCU.csv             the kernels of one step by their time, of Nsight Compute's CSV
+    python3 tests/gpu/results.py columns FILE NAME …         these columns of a CSV file, after the key
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Row = dict[str, str]
 
 
 def main() -> int:
-    commands = {"done": done, "curve": curve, "same": same, "statuses": statuses, "kernels": kernels}
+    commands = {"done": done, "curve": curve, "same": same, "statuses": statuses, "kernels": kernels, "columns": columns}
     if len(sys.argv) < 3 or sys.argv[1] not in commands:
         print(__doc__)
         return 2
@@ -29,6 +30,12 @@ def main() -> int:
 def rows(folder: str, name: str) -> list[Row]:
     with open(Path(folder) / name, newline="") as file:
         return list(csv.DictReader(file))
+
+
+def columns(file: str, *names: str) -> int:
+    for row in rows(".", file):
+        print(row["key"], *(f"{name}={row[name]}" for name in names))
+    return 0
 
 
 def done(folder: str) -> int:
