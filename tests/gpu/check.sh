@@ -341,9 +341,8 @@ killed_parent() {
 observed_script() {
   cp -r examples "$work/"
   run pytorch pytorch 'matrix=loading,train.batch-size=64' measure.repeats=2 train.epochs=20 || return
-  "$python" tests/gpu/results.py columns "$work/reports/pytorch/timings.csv" measured_steps step_ms samples_per_s data_wait_ms forward_ms \
+  "$python" tests/gpu/results.py columns "$work/reports/pytorch/blocks.csv" measured_steps step_ms samples_per_s data_wait_ms forward_ms \
     loss_ms backward_ms optimizer_ms other_ms
-  tail -n 3 "$work/reports/pytorch/blocks.csv"
 }
 
 for stage in "${stages[@]}"; do

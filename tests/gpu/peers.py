@@ -35,14 +35,15 @@ class Workload(NamedTuple):
     batch: int
     steps: int
     model: str = ""  # a declared model of peers.toml
+    dataset: str = ""  # that it is trained on
     precisions: tuple[str, ...] = PRECISIONS
 
 
 WORKLOADS: dict[str, Workload] = {
     "unet-8": Workload(["unet", "--batch", "8"], 8, 100),
     "unet-64": Workload(["unet", "--batch", "64"], 64, 30),
-    "resnet18": Workload([], 128, 50, model="resnet18"),
-    "gpt": Workload([], 64, 50, model="gpt"),
+    "resnet18": Workload([], 128, 50, model="resnet18", dataset="images"),
+    "gpt": Workload([], 64, 50, model="gpt", dataset="text"),
     "mlp": Workload(["mlp"], 256, 1000),
     "neu": Workload(["neu"], 32, 200),
     "b2": Workload(["b2"], 8, 10, precisions=WITHOUT_16_BITS),
@@ -186,6 +187,7 @@ def theirs(args: argparse.Namespace, row: dict[str, str], limit: float, steps: i
         work = Path(args.work).resolve()
         description = work / f"{workload.model}.json"
         command = [os.path.abspath(args.program), "list", "model", "peers.toml", workload.model, "--format", "json"]
+        command += ["--set", f'train.dataset="{workload.dataset}"']
         description.write_text(run(command, work, limit))
         command = [str(peers / "layers.py"), "bench", str(description), "--batch", str(workload.batch)]
     else:
