@@ -1,4 +1,5 @@
-//! Batch norm on CUDA: sums in pieces of rows, neighbouring threads taking neighbouring channels, then piece after piece.
+//! Batch norm on CUDA: sums in pieces of rows, neighbouring threads taking neighbouring channels, then a block for the pieces of each
+//! channel.
 
 use std::rc::Rc;
 
@@ -37,7 +38,7 @@ impl BatchNormKernel for Cuda {
         let mut rstd = self.spare_buffer(channels)?;
         let mut variance = self.spare_buffer(channels)?;
         Launch::new("batch_norm_moments")
-            .over(channels)
+            .blocks(channels)
             .args((&partial, &mut mean, &mut rstd, &mut variance, rows))
             .args((channels, piece, pieces, eps))
             .run()?;
@@ -96,7 +97,7 @@ impl BatchNormKernel for Cuda {
         let mut of_beta = self.spare_buffer(channels)?;
         let mut of_gamma = self.spare_buffer(channels)?;
         Launch::new("batch_norm_sums")
-            .over(channels)
+            .blocks(channels)
             .args((&partial, inputs.rstd, &mut of_beta, &mut of_gamma))
             .args((channels, pieces))
             .run()?;

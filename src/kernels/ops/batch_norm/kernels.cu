@@ -20,19 +20,25 @@ KERNEL batch_norm_partial_moments(const float *restrict x, float *restrict parti
     }
 }
 
-// Chan et al. 1983, from the first piece to the last.
+// Mean and deviation of a channel from those of its pieces (Chan et al. 1983), in double precision. A block has a channel, its
+// threads share the pieces: one thread alone would take longer than all that the rest of the operation does.
 KERNEL batch_norm_moments(const float *restrict partial, float *restrict mean, float *restrict rstd,
                           float *restrict variance, i64 rows, u32 channels, u32 piece, u32 pieces, float eps) {
-    FOR_EACH(channel, channels) {
-        double own = 0.0, squares = 0.0, seen = 0.0;
-        for (u32 index = 0; index < pieces; index++) {
-            i64 left = rows - (i64)index * piece, at = (i64)index * channels + channel;
-            double count = (double)(left < piece ? left : piece), share = count / (seen + count);
-            double distance = (double)partial[at] - own;
-            own += distance * share;
-            squares += (double)partial[(i64)pieces * channels + at] + distance * distance * seen * share;
-            seen += count;
-        }
+    SHARED(double, scratch, [32]);
+    u32 channel = blockIdx.x;
+    double sum = 0.0, squares = 0.0;
+    for (u32 index = threadIdx.x; index < pieces; index += blockDim.x) {
+        i64 left = rows - (i64)index * piece;
+        sum += (double)(left < piece ? left : piece) * (double)partial[(i64)index * channels + channel];
+    }
+    double own = block_sum_double(sum, scratch) / (double)rows;
+    for (u32 index = threadIdx.x; index < pieces; index += blockDim.x) {
+        i64 left = rows - (i64)index * piece, at = (i64)index * channels + channel;
+        double distance = (double)partial[at] - own;
+        squares += (double)partial[(i64)pieces * channels + at] + (double)(left < piece ? left : piece) * distance * distance;
+    }
+    squares = block_sum_double(squares, scratch);
+    if (threadIdx.x == 0) {
         mean[channel] = (float)own;
         rstd[channel] = (float)(1.0 / sqrt(squares / (double)rows + (double)eps));
         variance[channel] = (float)(squares / (rows > 1 ? (double)rows - 1.0 : 1.0));
@@ -109,15 +115,20 @@ KERNEL batch_norm_partial_sums(float *restrict grad, const float *restrict x, co
     }
 }
 
+// The sums over all pieces; a block has a channel.
 KERNEL batch_norm_sums(const float *restrict partial, const float *restrict rstd, float *restrict of_beta,
                        float *restrict of_gamma, u32 channels, u32 pieces) {
-    FOR_EACH(channel, channels) {
-        double sum = 0.0, products = 0.0;
-        for (u32 index = 0; index < pieces; index++) {
-            i64 at = (i64)index * channels + channel;
-            sum += (double)partial[at];
-            products += (double)partial[(i64)pieces * channels + at];
-        }
+    SHARED(double, scratch, [32]);
+    u32 channel = blockIdx.x;
+    double sum = 0.0, products = 0.0;
+    for (u32 index = threadIdx.x; index < pieces; index += blockDim.x) {
+        i64 at = (i64)index * channels + channel;
+        sum += (double)partial[at];
+        products += (double)partial[(i64)pieces * channels + at];
+    }
+    sum = block_sum_double(sum, scratch);
+    products = block_sum_double(products, scratch);
+    if (threadIdx.x == 0) {
         of_beta[channel] = (float)sum;
         of_gamma[channel] = (float)(products * (double)rstd[channel]);
     }
