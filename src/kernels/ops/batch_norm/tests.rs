@@ -204,6 +204,33 @@ fn a_large_mean_does_not_hide_the_variance() {
     }
 }
 
+/// With weight 1 and bias 0 the gradients of both are sums of the seed and of its products with the results.
+#[test]
+fn gradients_over_many_rows_are_their_sums() {
+    let (rows, channels) = (20_000, 2);
+    let values = testing::filled(rows * channels, 3);
+    let seed = testing::filled(rows * channels, 5);
+    let inputs: [(&[f32], _); 3] = [
+        (&values, [rows, channels].into()),
+        (&[1.0, 1.0], [channels].into()),
+        (&[0.0, 0.0], [channels].into()),
+    ];
+    let (y, grads) = testing::backward(&inputs, &seed, |pass, x| {
+        Ok(batch_norm(pass, &x[0], &x[1], &x[2], None, 1e-5, Activation::Identity)?.0)
+    });
+    for channel in 0..channels {
+        let of_channel = |all: &[f32]| -> Vec<f64> {
+            let own = all.iter().skip(channel).step_by(channels);
+            own.map(|value| f64::from(*value)).collect()
+        };
+        let (seed, y) = (of_channel(&seed), of_channel(&y));
+        let products: f64 = seed.iter().zip(&y).map(|(seed, y)| seed * y).sum();
+        let sum: f64 = seed.iter().sum();
+        assert!((f64::from(grads[1][channel]) - products).abs() < 1e-2);
+        assert!((f64::from(grads[2][channel]) - sum).abs() < 1e-2);
+    }
+}
+
 #[test]
 fn shapes_that_do_not_fit_are_refused() {
     let device = testing::device();
