@@ -139,6 +139,16 @@ fn results_are_the_same_bits_observed_or_not() {
     let two = "loss = F.cross_entropy(model(batch), labels); optimizer.zero_grad(); loss.backward(); optimizer.step()
             other.zero_grad(); loss = F.cross_entropy(model(batch), labels); loss.backward(); other.step(); losses.append(loss.item())";
     let second = "other = torch.optim.Adam(model.parameters(), 1e-3)";
+    let persistent = ", persistent_workers=True";
+    // As torchrun starts them: one process for each rank, of which rank 0 is observed.
+    let ranks = "import os, subprocess
+    if 'RANK' in os.environ:
+        main()
+    else:
+        def start(rank):
+            output = None if rank == 0 else subprocess.DEVNULL
+            return subprocess.Popen([sys.executable, __file__], env={**os.environ, 'RANK': str(rank)}, stdout=output)
+        sys.exit(sum(started.wait() for started in [start(1), start(0)]))";
     let spawned = ", multiprocessing_context='spawn', persistent_workers=True";
     for (name, filled, steps) in [
         ("plain", &[][..], 96),
@@ -150,6 +160,12 @@ fn results_are_the_same_bits_observed_or_not() {
         ("two optimizers", &[("step", two), ("model", second)], 96),
         ("fork", &[("workers", "2")], 96),
         ("spawn", &[("workers", "2"), ("loader", spawned)], 96),
+        (
+            "persistent",
+            &[("workers", "2"), ("loader", persistent)],
+            96,
+        ),
+        ("ranks", &[("main", ranks)], 96),
     ] {
         let text = script(filled);
         let (_, plain) = ran(&project(&python, &text, ""));
@@ -177,6 +193,10 @@ fn planted_time_is_found_in_its_phase() {
     torch.optim.SGD.step = slow";
     for (phase, filled) in [
         ("data_wait", &[("data", "time.sleep(0.000625)")][..]),
+        (
+            "data_wait",
+            &[("data", "time.sleep(0.005)"), ("workers", "2")],
+        ),
         ("forward", &[("forward", "time.sleep(0.005)")]),
         ("backward", &[("model", hook)]),
         ("optimizer", &[("model", update)]),
@@ -260,6 +280,38 @@ fn an_error_of_the_observer_ends_it_and_not_the_program() {
             1,
             "{hook}: {said}"
         );
+    }
+}
+
+/// PyTorch 2.0 has no hook after an optimizer's step: the program is timed as a whole, and the reason is said once.
+#[test]
+fn without_a_hook_of_pytorch_nothing_is_guessed() {
+    let Some(python) = python() else { return };
+    let old = "import fieldtrial_observe
+hook_optimizers = fieldtrial_observe.Observer.hook_optimizers
+class Old:
+    def hook_optimizers(self, torch):
+        del sys.modules['torch.optim.optimizer'].register_optimizer_step_post_hook
+        hook_optimizers(self, torch)
+fieldtrial_observe.Observer.hook_optimizers = Old.hook_optimizers
+import torch
+";
+    let text = script(&[]).replacen("import torch\n", old, 1);
+    let observed = project(&python, &text, OBSERVE);
+    let output = fieldtrial()
+        .args(["run", "experiments/mine.toml", "--no-report"])
+        .current_dir(observed.path(""))
+        .output()
+        .expect("the program");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    // Long lines are wrapped.
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let reason = "not observed: optimizers: this PyTorch has no `register_optimizer_step_post_hook` (2.1 or newer has)";
+    assert_eq!(said.matches(reason).count(), 1, "{said}");
+    let row = observed.rows_of("mine", "blocks.csv").remove(0);
+    for column in ["step_ms", "samples_per_s", "forward_ms", "backward_ms"] {
+        assert_eq!(row[column], "", "{column}");
     }
 }
 

@@ -3,7 +3,7 @@
 import sys
 
 sys.path.insert(0, sys.argv[1])
-from fieldtrial_steps import BACKWARD, FORWARD, Steps, startup_steps  # noqa: E402
+from fieldtrial_steps import BACKWARD, FORWARD, Gpu, Steps, startup_steps  # noqa: E402
 
 
 class Program:
@@ -145,6 +145,85 @@ def start_up():
     assert startup_steps([10.0] * 60) == 0
 
 
-for test in (plain, accumulation, two_optimizers, closure, evaluation, without_loader, start_up):
+class Cuda:
+    """`torch.cuda` of a GPU that works behind the host: it begins when the work before it is over."""
+
+    def __init__(self, program):
+        self.program, self.busy_until, self.waits, self.peak = program, 0.0, 0, 100
+
+    def queue(self, ms):
+        self.program.ms += 0.1
+        self.busy_until = max(self.busy_until, self.program.ms) + ms
+
+    def synchronize(self):
+        self.waits += 1
+        self.program.ms = max(self.program.ms, self.busy_until)
+
+    def max_memory_allocated(self):
+        return self.peak
+
+    def Event(self, enable_timing):  # noqa: N802 - as in torch
+        assert enable_timing
+        return Event(self)
+
+
+class Event:
+    def __init__(self, cuda):
+        self.cuda, self.at = cuda, None
+
+    def record(self):
+        self.at = max(self.cuda.busy_until, self.cuda.program.ms)
+
+    def query(self):
+        return self.at <= self.cuda.program.ms
+
+    def synchronize(self):
+        self.cuda.program.ms = max(self.cuda.program.ms, self.at)
+
+    def elapsed_time(self, other):
+        return other.at - self.at
+
+
+def gpu():
+    """Steps are timed by marks that nobody waits for; phases come from 20 steps after the first 20, which wait."""
+    program = Program()
+    cuda = Cuda(program)
+    program.steps.gpu = Gpu(cuda)
+    waits = []
+
+    def work(phase, ms):
+        assert program.steps.begins(phase)
+        cuda.queue(ms)
+        program.steps.ends()
+
+    for number in range(80):
+        if number == 70:
+            program.evaluate(0)
+            cuda.peak = 150
+        program.fetch(2)
+        work(FORWARD, 3)
+        work(BACKWARD, 5)
+        program.steps.update_begins("a")
+        cuda.queue(4)
+        program.steps.update_ends("a")
+        waits.append(cuda.waits)
+    times, samples, _, phases, of_run = program.told()
+    assert waits[19] == 0 and waits[20] > 0 and waits[79] == waits[41], waits
+    # The first has no mark before it; those that wait, the one after them and the one after the evaluation do not count.
+    untimed = [number for number, ms in enumerate(times) if ms is None]
+    assert untimed == [0, *range(20, 41), 70], untimed
+    # The host is ahead of the GPU: fetches of 2 ms cost nothing. Where it waits, they do.
+    for ms in times:
+        assert ms is None or abs(ms - 12) < 1e-6, times
+    assert len(times) == 80 and samples == [4] * 80
+    for name, ms in {"data_wait": 2, "forward": 3.1, "backward": 5.1, "optimizer": 4.1}.items():
+        close(phases[name] / 20, ms)
+    told = [event for event in program.events if event.get("synchronised")]
+    assert [event["steps"] for event in told] == [20], told
+    memory = program.steps.gpu.memory()
+    assert (memory["peak_train_bytes"], memory["peak_validation_bytes"]) == (100, 150), memory
+
+
+for test in (plain, accumulation, two_optimizers, closure, evaluation, without_loader, start_up, gpu):
     test()
     print(test.__name__, "ok")

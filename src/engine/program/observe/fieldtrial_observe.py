@@ -297,8 +297,7 @@ class Observer:
             self.hook_instances()
             self.tell({"event": "started", "parameters": self.parameters()})
             self.import_profile()
-            for what in self.lacking:
-                self.tell({"event": "warning", "message": f"not observed: {what}"})
+            self.tell_lacking()
         wanted = range(OPERATIONS_FROM, OPERATIONS_FROM + self.operations)
         if self.profile is not None and number not in wanted:
             self.end_profile()
@@ -309,6 +308,10 @@ class Observer:
         if number == wanted.stop:
             # The step after them starts with cold caches.
             self.steps.leave_out()
+
+    def tell_lacking(self):
+        while self.lacking:
+            self.tell({"event": "warning", "message": f"not observed: {self.lacking.pop(0)}"})
 
     def import_profile(self):
         """At the first step, so that no measured step does it."""
@@ -350,7 +353,12 @@ class Observer:
 
     def finish(self):
         """The interpreter ends."""
-        if not self.is_on or not self.steps.count and self.steps.candidate is None:
+        if not self.is_on:
+            return
+        if not self.steps.count and self.steps.candidate is None:
+            # It has trained all the same: what this torch lacks is the reason that no step was seen.
+            if self.thread is not None:
+                self.safe(self.tell_lacking)
             return
         try:
             self.end_profile()
