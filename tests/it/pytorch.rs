@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::project::{Project, fieldtrial};
+use crate::project::Project;
 
 /// The Python with PyTorch; `None`, with a sentence, where there is none.
 fn python() -> Option<String> {
@@ -268,13 +268,9 @@ fn an_error_of_the_observer_ends_it_and_not_the_program() {
         );
         let text = script(&[("model", &broken)]);
         let observed = project(&python, &text, OBSERVE);
-        let output = fieldtrial()
-            .args(["run", "experiments/mine.toml", "--no-report"])
-            .current_dir(observed.path(""))
-            .output()
-            .expect("the program");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{hook}: {said}");
+        let ended = observed.run(&["run", "experiments/mine.toml", "--no-report"]);
+        let said = ended.stderr;
+        assert_eq!(ended.code, 0, "{hook}: {said}");
         assert_eq!(
             said.matches("the observer of PyTorch stopped").count(),
             1,
@@ -298,13 +294,9 @@ import torch
 ";
     let text = script(&[]).replacen("import torch\n", old, 1);
     let observed = project(&python, &text, OBSERVE);
-    let output = fieldtrial()
-        .args(["run", "experiments/mine.toml", "--no-report"])
-        .current_dir(observed.path(""))
-        .output()
-        .expect("the program");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let ended = observed.run(&["run", "experiments/mine.toml", "--no-report"]);
+    let said = ended.stderr;
+    assert_eq!(ended.code, 0, "{said}");
     // Long lines are wrapped.
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let reason = "not observed: optimizers: this PyTorch has no `register_optimizer_step_post_hook` (2.1 or newer has)";
