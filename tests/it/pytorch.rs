@@ -140,7 +140,7 @@ fn results_are_the_same_bits_observed_or_not() {
             other.zero_grad(); loss = F.cross_entropy(model(batch), labels); loss.backward(); other.step(); losses.append(loss.item())";
     let second = "other = torch.optim.Adam(model.parameters(), 1e-3)";
     let persistent = ", persistent_workers=True";
-    // As torchrun starts them: one process for each rank, of which rank 0 is observed.
+    // Starts one process for each rank, as torchrun does; only rank 0 is observed.
     let ranks = "import os, subprocess
     if 'RANK' in os.environ:
         main()
@@ -279,17 +279,16 @@ fn an_error_of_the_observer_ends_it_and_not_the_program() {
     }
 }
 
-/// PyTorch 2.0 has no hook after an optimizer's step: the program is timed as a whole, and the reason is said once.
+/// PyTorch 2.0 has no `register_optimizer_step_post_hook`: only the program's total time is measured, and one warning says why.
 #[test]
 fn without_a_hook_of_pytorch_nothing_is_guessed() {
     let Some(python) = python() else { return };
     let old = "import fieldtrial_observe
-hook_optimizers = fieldtrial_observe.Observer.hook_optimizers
-class Old:
-    def hook_optimizers(self, torch):
-        del sys.modules['torch.optim.optimizer'].register_optimizer_step_post_hook
-        hook_optimizers(self, torch)
-fieldtrial_observe.Observer.hook_optimizers = Old.hook_optimizers
+original = fieldtrial_observe.Observer.hook_optimizers
+def hook_optimizers(self, torch):
+    del sys.modules['torch.optim.optimizer'].register_optimizer_step_post_hook
+    original(self, torch)
+fieldtrial_observe.Observer.hook_optimizers = hook_optimizers
 import torch
 ";
     let text = script(&[]).replacen("import torch\n", old, 1);

@@ -310,8 +310,8 @@ class Observer:
             self.steps.leave_out()
 
     def tell_lacking(self):
-        while self.lacking:
-            self.tell({"event": "warning", "message": f"not observed: {self.lacking.pop(0)}"})
+        for what in self.lacking:
+            self.tell({"event": "warning", "message": f"not observed: {what}"})
 
     def import_profile(self):
         """At the first step, so that no measured step does it."""

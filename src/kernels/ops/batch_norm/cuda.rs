@@ -1,5 +1,5 @@
-//! Batch norm on CUDA: sums in pieces of rows, neighbouring threads taking neighbouring channels, then a block for the pieces of each
-//! channel.
+//! Batch norm on CUDA. Sums over rows take two launches: partial sums over pieces of the rows, where neighbouring threads read
+//! neighbouring channels, then one block for each channel, which adds its partial sums.
 
 use std::rc::Rc;
 

@@ -20,22 +20,29 @@ KERNEL batch_norm_partial_moments(const float *restrict x, float *restrict parti
     }
 }
 
-// Mean and deviation of a channel from those of its pieces (Chan et al. 1983), in double precision. A block has a channel, its
-// threads share the pieces: one thread alone would take longer than all that the rest of the operation does.
+// Rows of piece `index`, of which the last may have fewer.
+DEVICE double batch_norm_rows_of(u32 index, i64 rows, u32 piece) {
+    i64 left = rows - (i64)index * piece;
+    return (double)(left < piece ? left : piece);
+}
+
+// Mean and variance of a channel from those of its pieces (Chan et al. 1983), in double precision: the mean of the means, and the
+// sum of squared distances within pieces plus, for every piece, its rows times the squared distance of its mean. One block for
+// each channel, whose threads share the pieces: with one thread for each channel, this took longer than everything else.
 KERNEL batch_norm_moments(const float *restrict partial, float *restrict mean, float *restrict rstd,
                           float *restrict variance, i64 rows, u32 channels, u32 piece, u32 pieces, float eps) {
     SHARED(double, scratch, [32]);
     u32 channel = blockIdx.x;
     double sum = 0.0, squares = 0.0;
     for (u32 index = threadIdx.x; index < pieces; index += blockDim.x) {
-        i64 left = rows - (i64)index * piece;
-        sum += (double)(left < piece ? left : piece) * (double)partial[(i64)index * channels + channel];
+        sum += batch_norm_rows_of(index, rows, piece) * (double)partial[(i64)index * channels + channel];
     }
     double own = block_sum_double(sum, scratch) / (double)rows;
     for (u32 index = threadIdx.x; index < pieces; index += blockDim.x) {
-        i64 left = rows - (i64)index * piece, at = (i64)index * channels + channel;
+        i64 at = (i64)index * channels + channel;
         double distance = (double)partial[at] - own;
-        squares += (double)partial[(i64)pieces * channels + at] + (double)(left < piece ? left : piece) * distance * distance;
+        squares += (double)partial[(i64)pieces * channels + at];
+        squares += batch_norm_rows_of(index, rows, piece) * distance * distance;
     }
     squares = block_sum_double(squares, scratch);
     if (threadIdx.x == 0) {
@@ -115,7 +122,7 @@ KERNEL batch_norm_partial_sums(float *restrict grad, const float *restrict x, co
     }
 }
 
-// The sums over all pieces; a block has a channel.
+// Adds the sums of all pieces: one block for each channel, whose threads share the pieces.
 KERNEL batch_norm_sums(const float *restrict partial, const float *restrict rstd, float *restrict of_beta,
                        float *restrict of_gamma, u32 channels, u32 pieces) {
     SHARED(double, scratch, [32]);

@@ -204,7 +204,8 @@ fn a_large_mean_does_not_hide_the_variance() {
     }
 }
 
-/// With weight 1 and bias 0 the gradients of both are sums of the seed and of its products with the results.
+/// With weight 1 and bias 0, the bias's gradient is the sum of the output's gradient over all rows, and the weight's the sum of
+/// its products with the output.
 #[test]
 fn gradients_over_many_rows_are_their_sums() {
     let (rows, channels) = (20_000, 2);
