@@ -11,6 +11,7 @@ use crate::report::sections::quality::has_learned;
 
 use super::effects::FactorEffects;
 use super::figure::Figure;
+use super::phases;
 use super::rows::{Measure, PairFigure, Shown};
 use super::search;
 
@@ -69,6 +70,7 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
 fn of_one(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let words = scene.words;
     let mut all = vec![time(scene, duo)];
+    all.extend(phases::sentence(scene, duo));
     all.extend(memory(scene, duo));
     // Sides of which some run is known not to have learned.
     let idle = duo.both.into_iter().zip([words.before(), words.after()]);

@@ -213,7 +213,7 @@ fn run(variant: &Variant, block: usize) -> BlockRow {
 }
 
 /// Half of the step is forward, 40 % backward, 5 % optimizer, the rest other.
-fn phases(step_ms: f64) -> PhaseTimes {
+pub(super) fn phases(step_ms: f64) -> PhaseTimes {
     let part = step_ms / 20.0;
     PhaseTimes {
         forward_ms: 10.0 * part,

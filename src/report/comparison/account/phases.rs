@@ -1,16 +1,22 @@
-//! Throughput by phase: where a step's time went before and after, and how much a phase can do for the step (Amdahl).
+//! Throughput by phase: where a step's time went before and after, how much a phase can do for the step (Amdahl), and
+//! which phases a change of the step's time is in.
 
+use crate::base::statistics::median;
+use crate::compare::{Design, Ratio, Verdict};
 use crate::report::comparison::scene::{At, Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
 use crate::report::section::Section;
 use crate::report::sections::phases::{PHASES, breakdown, column};
 use crate::report::table::{Column, Entry};
-use crate::results::{interval_over_runs, value};
+use crate::results::{BOOTSTRAP_FROM, Interval, interval_over_runs, value};
 
 use super::figure::Kind;
-use super::rows::{Line, interval, is_comparable, over_pairs, ratio_entry};
-use super::spread::{of_runs, over_blocks, quotient};
+use super::rows::{Line, Shown, interval, is_comparable, over_pairs, ratio_entry, shown};
+use super::spread::{Runs, of_runs, over_blocks, p_value, quotient};
+
+/// Part of the step's change from which on a phase is named.
+const NAMED_FROM: f64 = 0.1;
 
 /// The names of the phases, in the order of their shares.
 const NAMES: [fn(Words) -> String; 7] = [
@@ -39,6 +45,11 @@ messages! {
     phases_bound_how() = "1 ÷ (1 − share before)" | "1 ÷ (1 − Anteil vorher)";
     phases_step() = "step" | "Schritt";
     phases_missing() = "not measured: the phases of a side do not sum to its step, or no run has them" | "nicht gemessen: Die Phasen einer Seite ergeben nicht ihren Schritt, oder kein Lauf hat sie";
+    phases_of_the_change(phases) = "By phase: {phases}." | "Nach Phasen: {phases}.";
+    phases_changed(phase, before, after, ends, percent) = "{phase} {before} → {after} a step{ends}, {percent} of the change" | "{phase} {before} → {after} je Schritt{ends}, {percent} der Änderung";
+    phases_none_alone() = "By phase: none alone shows the change." | "Nach Phasen: Keine zeigt die Änderung für sich.";
+    phases_of_cells(phase, cells) = "{phase} ({cells} cells)" | "{phase} ({cells} Zellen)";
+    phases_in_cells(cells, phases) = "Cells with a verdict: {cells}; their change is in {phases}." | "Zellen mit Urteil: {cells}; die Änderung liegt in {phases}.";
     phase_data_wait() = "data wait" | "Warten auf Daten";
     phase_transfer() = "transfer" | "Übertragung";
     phase_forward() = "forward" | "vorwärts";
@@ -91,72 +102,218 @@ fn step_sizes(duo: &Duo<'_, '_>) -> Option<[f64; 2]> {
     (before != after).then_some([before as f64, after as f64])
 }
 
-/// The phases that either side has, the residual, and the step.
+/// A phase of both sides, or the whole step.
+struct Phase {
+    name: String,
+    /// Its column of `timings.csv`.
+    column: String,
+    /// Percent of the step, before and after.
+    shares: [f64; 2],
+    /// Milliseconds of every run: of a step, or of a sample where the steps of both sides differ in size.
+    runs: [Runs; 2],
+    ratio: Option<Ratio>,
+}
+
+impl Phase {
+    fn of(
+        duo: &Duo<'_, '_>,
+        (column, name): (String, String),
+        shares: [f64; 2],
+        sizes: [f64; 2],
+    ) -> Self {
+        let runs = [0, 1].map(|side: usize| {
+            of_runs(duo.both[side].cell, &|run| {
+                Some(value(run, &column)? / sizes[side])
+            })
+        });
+        let mut timings = duo.pair.timings.iter();
+        let own = timings.find(|timing| timing.column == column);
+        let ratio = own
+            .map(|timing| timing.ratio)
+            .or_else(|| over_blocks(&format!("{} {column}", duo.pair.after), &runs, &quotient));
+        Self {
+            name,
+            column,
+            shares,
+            runs,
+            ratio: ratio.filter(|_| is_comparable(duo.pair)),
+        }
+    }
+
+    /// Whether its test shows this direction. A phase that only one side has is in no ratio: there it takes as many runs as
+    /// a sign-flip test needs.
+    fn shows(&self, wanted: Shown) -> bool {
+        let [before, after] = &self.runs;
+        let (absent, present) = match wanted {
+            Shown::Less => (after, before),
+            _ => (before, after),
+        };
+        match &self.ratio {
+            Some(ratio) => shown(ratio, p_value(before, after)) == wanted,
+            None => {
+                absent.values().all(|time| *time == 0.0)
+                    && present.values().all(|time| *time > 0.0)
+                    && absent.len().min(present.len()) >= BOOTSTRAP_FROM
+            }
+        }
+    }
+
+    /// The median of a side with its interval.
+    fn median(&self, duo: &Duo<'_, '_>, side: usize) -> Option<Interval> {
+        let values: Vec<f64> = self.runs[side].values().copied().collect();
+        interval_over_runs(&duo.both[side].cell.info.key, &values)
+    }
+}
+
+/// The phases that either side has, the residual, and at last the step; `None` where a side's phases are not its step.
+fn phases(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<Phase>> {
+    let words = scene.words;
+    let (before, after) = breakdown(duo.both[0].cell).zip(breakdown(duo.both[1].cell))?;
+    let sizes = step_sizes(duo).unwrap_or([1.0, 1.0]);
+    let columns = PHASES.iter().map(|(name, _)| *name).chain(["other"]);
+    let shares = before.shares.iter().zip(&after.shares);
+    let named = columns.zip(NAMES).zip(shares);
+    let named = named.filter(|(_, (before, after))| **before > 0.0 || **after > 0.0);
+    let mut all: Vec<Phase> = named
+        .map(|((name, word), (&before, &after))| {
+            Phase::of(duo, (column(name), word(words)), [before, after], sizes)
+        })
+        .collect();
+    let sums = [before.shares.iter().sum(), after.shares.iter().sum()];
+    let step = ("step_mean_ms".to_owned(), words.phases_step());
+    all.push(Phase::of(duo, step, sums, sizes));
+    Some(all)
+}
+
+/// The lines of [`phases`].
 fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Line> {
     let words = scene.words;
-    let Some((before, after)) = breakdown(duo.both[0].cell).zip(breakdown(duo.both[1].cell)) else {
+    let Some(all) = phases(scene, duo) else {
         let step = vec![Entry::text(words.phases_step())];
         return vec![(step, Some(words.phases_missing()))];
     };
-    let names = PHASES.iter().map(|(name, _)| *name).chain(["other"]);
-    let phases = names
-        .zip(NAMES)
-        .zip(before.shares.iter().zip(&after.shares));
-    let phases = phases.filter_map(|((column_name, name), (&before, &after))| {
-        let shares = [before, after];
-        let is_there = shares.iter().any(|share| *share > 0.0);
-        is_there.then(|| line(scene, duo, &column(column_name), (name(words), shares)))?
+    let lines = all.iter().filter_map(|phase| {
+        let mut fields = fields(scene, duo, phase)?;
+        if phase.column == "step_mean_ms" {
+            // The whole has no share of itself.
+            fields.truncate(6);
+            fields.extend(["–", "–"].map(Entry::text));
+        }
+        Some((fields, None))
     });
-    let sums = [before.shares.iter().sum(), after.shares.iter().sum()];
-    let step = line(scene, duo, "step_mean_ms", (words.phases_step(), sums));
-    let mut lines: Vec<Line> = phases.collect();
-    lines.extend(step.map(|(mut fields, missing)| {
-        // The whole has no share of itself.
-        fields.truncate(6);
-        fields.extend(["–", "–"].map(Entry::text));
-        (fields, missing)
-    }));
-    lines
+    lines.collect()
 }
 
 /// One phase of both sides: times, shares, ratio; what the step would take, had only this phase changed, by what it took,
 /// `1 − s (1 − r)`; and Amdahl's bound, `1 ÷ (1 − s)`.
-fn line(
-    scene: &Scene<'_>,
-    duo: &Duo<'_, '_>,
-    column: &str,
-    (name, shares): (String, [f64; 2]),
-) -> Option<Line> {
+fn fields(scene: &Scene<'_>, duo: &Duo<'_, '_>, phase: &Phase) -> Option<Vec<Entry>> {
     let words = scene.words;
-    let sizes = step_sizes(duo).unwrap_or([1.0, 1.0]);
-    let runs = [0, 1].map(|side: usize| {
-        of_runs(duo.both[side].cell, &|run| {
-            Some(value(run, column)? / sizes[side])
-        })
-    });
     let times = |side: usize| {
-        let values: Vec<f64> = runs[side].values().copied().collect();
-        let found = interval_over_runs(&duo.both[side].cell.info.key, &values)?;
+        let found = phase.median(duo, side)?;
         Some(interval(words, Kind::Milliseconds, &found))
     };
-    let mut timings = duo.pair.timings.iter();
-    let own = timings.find(|timing| timing.column == column);
-    let ratio = own
-        .map(|timing| timing.ratio)
-        .or_else(|| over_blocks(&format!("{} {column}", duo.pair.after), &runs, &quotient));
-    let ratio = ratio.filter(|_| is_comparable(duo.pair));
     let share = |share: f64| Entry::value(share, words.fixed(share, 1));
     let times_as = |value: Option<f64>| Entry::shown(value, |v| format!("{}×", words.ratio(v)));
-    let part = shares[0] / 100.0;
-    let fields = vec![
-        Entry::text(name),
+    let (ratio, part) = (phase.ratio.as_ref(), phase.shares[0] / 100.0);
+    Some(vec![
+        Entry::text(phase.name.clone()),
         times(0)?,
-        share(shares[0]),
+        share(phase.shares[0]),
         times(1)?,
-        share(shares[1]),
-        ratio_entry(words, ratio.as_ref()),
+        share(phase.shares[1]),
+        ratio_entry(words, ratio),
         times_as(ratio.map(|ratio| 1.0 - part * (1.0 - ratio.value))),
         times_as((part < 1.0).then(|| 1.0 / (1.0 - part))),
-    ];
-    Some((fields, None))
+    ])
+}
+
+/// A phase that a change of the step's time is in.
+struct Changed {
+    phase: Phase,
+    medians: [f64; 2],
+    /// Its part of the change.
+    part: f64,
+}
+
+/// The phases whose own test shows the direction of the step's change and that make up a tenth of it, the largest first;
+/// `None` where the cell has no verdict on its time, or where the runs of both sides were not made in turns.
+fn changed(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<Changed>> {
+    let judgement = &duo.pair.judgement;
+    let wanted = match judgement.verdict {
+        Verdict::Faster => Shown::Less,
+        Verdict::Slower => Shown::More,
+        _ => return None,
+    };
+    if judgement.design == Design::Sessions {
+        return None;
+    }
+    let mut all = phases(scene, duo)?;
+    let step = all.pop()?;
+    let medians = |phase: &Phase| -> Option<[f64; 2]> {
+        let of = |runs: &Runs| median(&runs.values().copied().collect::<Vec<f64>>());
+        Some([of(&phase.runs[0])?, of(&phase.runs[1])?])
+    };
+    let [before, after] = medians(&step)?;
+    let named = all.into_iter().filter_map(|phase| {
+        let medians = medians(&phase)?;
+        let part = (medians[1] - medians[0]) / (after - before);
+        (phase.shows(wanted) && part >= NAMED_FROM).then_some(Changed {
+            phase,
+            medians,
+            part,
+        })
+    });
+    let mut named: Vec<Changed> = named.collect();
+    named.sort_by(|a, b| b.part.total_cmp(&a.part));
+    Some(named)
+}
+
+/// The sentence of an answer that says in which phases the change of one cell's time is.
+pub(crate) fn sentence(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
+    let words = scene.words;
+    let named = changed(scene, duo)?;
+    let texts = named.into_iter().map(|found| {
+        let [before, after] = found
+            .medians
+            .map(|time| Kind::Milliseconds.show(words, time));
+        let ratio = found.phase.ratio.as_ref();
+        let ends = ratio.map(|ratio| {
+            let ends = scene.across(words.ends(ratio));
+            format!(" ({}×, {ends})", words.ratio(ratio.value))
+        });
+        let percent = format!("{} %", words.fixed(found.part * 100.0, 0));
+        words.phases_changed(
+            found.phase.name,
+            before,
+            after,
+            ends.unwrap_or_default(),
+            percent,
+        )
+    });
+    let texts: Vec<String> = texts.collect();
+    Some(if texts.is_empty() {
+        words.phases_none_alone()
+    } else {
+        words.phases_of_the_change(texts.join("; "))
+    })
+}
+
+/// The same of several cells: in how many of those with a verdict each phase is named.
+pub(crate) fn sentence_of_cells(scene: &Scene<'_>) -> Option<String> {
+    let words = scene.words;
+    let found = scene.duos().filter_map(|duo| changed(scene, &duo));
+    let found: Vec<Vec<Changed>> = found.collect();
+    let named = NAMES.map(|name| name(words)).map(|name| {
+        let cells = found.iter();
+        let has = |cell: &&Vec<Changed>| cell.iter().any(|own| own.phase.name == name);
+        (cells.filter(has).count(), name)
+    });
+    let mut named: Vec<(usize, String)> = named.into_iter().filter(|(n, _)| *n > 0).collect();
+    named.sort_by_key(|(cells, _)| std::cmp::Reverse(*cells));
+    let texts: Vec<String> = named
+        .into_iter()
+        .map(|(cells, phase)| words.phases_of_cells(phase, words.count(cells)))
+        .collect();
+    let cells = words.count(found.len());
+    (!texts.is_empty()).then(|| words.phases_in_cells(cells, texts.join(", ")))
 }

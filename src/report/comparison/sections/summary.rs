@@ -8,10 +8,10 @@ use crate::compare::{MatrixJudgement, QualityChange, QualityVerdict, Ratio, Verd
 use crate::report::comparison::Words;
 use crate::report::comparison::account::figure::{Figure, Kind};
 use crate::report::comparison::account::goal::Goal;
-use crate::report::comparison::account::qualities;
 use crate::report::comparison::account::rows::{
     Measure, PairFigure, Shown, direction, interval, is_comparable,
 };
+use crate::report::comparison::account::{phases, qualities};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
 use crate::report::number::Provenance;
@@ -116,6 +116,7 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
         count(|verdict| matches!(verdict, Verdict::Same)),
         count(|verdict| !matches!(verdict, Verdict::Faster | Verdict::Slower | Verdict::Same)),
     ));
+    sentences.extend(phases::sentence_of_cells(scene));
     sentences.extend(quality(scene, BEST_LOSS).map(|row| {
         let (name, change) = (capitalised(&row.fields[0].text), &row.fields[4]);
         format!("{name}: {} ({}).", change.text, change.detail)

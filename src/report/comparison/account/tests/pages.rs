@@ -86,6 +86,51 @@ fn the_answer_has_the_verdict_with_its_interval_and_what_was_not_tested() {
     );
 }
 
+#[test]
+fn the_answer_names_the_phases_that_the_change_is_in() {
+    let said = |set: &ResultSet| {
+        let comparison = compared(set, "before", "after");
+        answer::sentences(&Scene::of(&comparison, Language::English))[1].clone()
+    };
+    // 10 × 1.025 and 8 × 1.025 ms before; all are 33 ÷ 20 of it; what makes up 5 % of the change is not named.
+    assert_eq!(
+        said(&results()),
+        "By phase: forward 10.2 ms → 16.9 ms a step (1.650×, 95 % interval 1.650–1.650), 50 % of the change; backward \
+         8.20 ms → 13.5 ms a step (1.650×, 95 % interval 1.650–1.650), 40 % of the change."
+    );
+    // After waits for data for 2 ms a step, and has the other phases of before.
+    let slower = |waits: f64| {
+        let mut set = results();
+        let runs = set.blocks.iter_mut();
+        for run in runs.filter(|run| run.key == "variant=after") {
+            let times = run.times_mut().expect("measured");
+            let drift = times.step_ms / 33.0;
+            let wait = waits * drift;
+            times.phases = fixture::phases(20.0 * drift);
+            times.phases.data_wait_ms = wait;
+            times.step_mean_ms = 20.0 * drift + wait;
+        }
+        set.timings = timings(&set.blocks);
+        set
+    };
+    let only_data = said(&slower(2.0));
+    assert!(only_data.starts_with("By phase: data wait "), "{only_data}");
+    assert!(only_data.ends_with("100 % of the change."), "{only_data}");
+    assert!(!only_data.contains(';'), "{only_data}");
+    assert_eq!(said(&slower(0.0)), "By phase: none alone shows the change.");
+}
+
+#[test]
+fn the_answer_for_several_cells_counts_those_in_which_a_phase_changed() {
+    let set = results();
+    let mut comparison = compared(&set, "before", "after");
+    let other = compared(&set, "before", "network").cells.remove(0);
+    comparison.cells.push(other);
+    let answer = answer::sentences(&Scene::of(&comparison, Language::English));
+    let said = "Cells with a verdict: 2; their change is in forward (2 cells), backward (2 cells).";
+    assert!(answer.iter().any(|sentence| sentence == said), "{answer:?}");
+}
+
 /// Every row of every table, the decision's too, by its name.
 fn rows(sections: &[Section]) -> impl Iterator<Item = (&Table, &Row)> {
     let tables = sections.iter().flat_map(|section| &section.tables);
