@@ -91,6 +91,11 @@ test-cuda *ARGS:
     [ $# -gt 0 ] || set -- device:: ops:: layers:: models:: losses:: optim:: tasks:: train:: verify::; cargo test --package fieldtrial-kernels --package fieldtrial-engine --features cuda-stand-in --lib -- "$@"
     cargo test --features cuda-stand-in --test it -- cuda::
 
+# The observer on programs of Lightning, transformers, timm, torchvision, Accelerate and torchrun, where `FIELDTRIAL_PYTHON` has them
+[group('test')]
+test-pytorch:
+    cargo test --test it -- pytorch --include-ignored --nocapture
+
 # Mutants of valid inputs for every reader: `FIELDTRIAL_FUZZ_SECONDS=600 just fuzz` for as long in each format
 [group('test')]
 fuzz *ARGS:

@@ -50,6 +50,7 @@ mod profile;
 mod project;
 mod protocol;
 mod pytorch;
+mod pytorch_programs;
 mod readers;
 mod regression;
 mod resume;

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::project::Project;
 
 /// The Python with PyTorch; `None`, with a sentence, where there is none.
-fn python() -> Option<String> {
+pub(crate) fn python() -> Option<String> {
     let python = std::env::var("FIELDTRIAL_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let found = Command::new(&python)
         .args(["-c", "import torch, numpy"])
@@ -87,7 +87,7 @@ fn script(filled: &[(&str, &str)]) -> String {
 }
 
 /// A project whose command is the script; observed, or not.
-fn project(python: &str, text: &str, observe: &str) -> Project {
+pub(crate) fn project_of(python: &str, text: &str, observe: &str) -> Project {
     let manifest = format!(
         "name = \"mine\"\n[models.mine]\nkind = \"command\"\nrun = [\"{python}\", \"train.py\"]\ncode = [\"train.py\"]\n{observe}\n\
          [measure]\nops = true\nphase-steps = 3\n"
@@ -98,7 +98,7 @@ fn project(python: &str, text: &str, observe: &str) -> Project {
 }
 
 /// The row of `blocks.csv`, and the line that begins with `result`.
-fn ran(project: &Project) -> (std::collections::BTreeMap<String, String>, String) {
+pub(crate) fn ran(project: &Project) -> (std::collections::BTreeMap<String, String>, String) {
     let ended = project.run(&["run", "experiments/mine.toml", "--no-report"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let logs = std::fs::read_dir(project.path("reports/mine/logs")).expect("logs");
@@ -109,9 +109,9 @@ fn ran(project: &Project) -> (std::collections::BTreeMap<String, String>, String
     (row, result.expect("a result").to_owned())
 }
 
-const OBSERVE: &str = "observe = \"pytorch\"";
+pub(crate) const OBSERVE: &str = "observe = \"pytorch\"";
 
-fn number(row: &std::collections::BTreeMap<String, String>, column: &str) -> f64 {
+pub(crate) fn number(row: &std::collections::BTreeMap<String, String>, column: &str) -> f64 {
     row[column]
         .parse()
         .unwrap_or_else(|_| panic!("{column}: {row:?}"))
@@ -168,8 +168,8 @@ fn results_are_the_same_bits_observed_or_not() {
         ("ranks", &[("main", ranks)], 96),
     ] {
         let text = script(filled);
-        let (_, plain) = ran(&project(&python, &text, ""));
-        let observed = project(&python, &text, OBSERVE);
+        let (_, plain) = ran(&project_of(&python, &text, ""));
+        let observed = project_of(&python, &text, OBSERVE);
         let (row, seen) = ran(&observed);
         assert_eq!(plain, seen, "{name}");
         let facts = observed.rows_of("mine", "runs.csv").remove(0);
@@ -201,7 +201,7 @@ fn planted_time_is_found_in_its_phase() {
         ("backward", &[("model", hook)]),
         ("optimizer", &[("model", update)]),
     ] {
-        let (row, _) = ran(&project(&python, &script(filled), OBSERVE));
+        let (row, _) = ran(&project_of(&python, &script(filled), OBSERVE));
         let own = number(&row, &format!("{phase}_ms"));
         assert!(own >= 5.0, "{phase}: {row:?}");
         let step = number(&row, "step_mean_ms");
@@ -217,7 +217,7 @@ fn planted_time_is_found_in_its_phase() {
 #[test]
 fn operations_have_layers_and_exact_flops() {
     let Some(python) = python() else { return };
-    let observed = project(&python, &script(&[]), OBSERVE);
+    let observed = project_of(&python, &script(&[]), OBSERVE);
     ran(&observed);
     let rows = observed.rows_of("mine", "ops.csv");
     let flops = |layer: &str, column: &str| -> f64 {
@@ -267,7 +267,7 @@ fn an_error_of_the_observer_ends_it_and_not_the_program() {
     fieldtrial_steps.Steps.{hook} = broken"
         );
         let text = script(&[("model", &broken)]);
-        let observed = project(&python, &text, OBSERVE);
+        let observed = project_of(&python, &text, OBSERVE);
         let ended = observed.run(&["run", "experiments/mine.toml", "--no-report"]);
         let said = ended.stderr;
         assert_eq!(ended.code, 0, "{hook}: {said}");
@@ -292,7 +292,7 @@ fieldtrial_observe.Observer.hook_optimizers = hook_optimizers
 import torch
 ";
     let text = script(&[]).replacen("import torch\n", old, 1);
-    let observed = project(&python, &text, OBSERVE);
+    let observed = project_of(&python, &text, OBSERVE);
     let ended = observed.run(&["run", "experiments/mine.toml", "--no-report"]);
     let said = ended.stderr;
     assert_eq!(ended.code, 0, "{said}");
@@ -314,9 +314,25 @@ fn a_compiled_module_has_the_same_graphs() {
         "from torch._dynamo.utils import counters
     print(\"result\", dict(counters['stats']), dict(counters['graph_break'])",
     );
-    let (_, plain) = ran(&project(&python, &text, ""));
-    let (_, seen) = ran(&project(&python, &text, OBSERVE));
+    let (_, plain) = ran(&project_of(&python, &text, ""));
+    let (_, seen) = ran(&project_of(&python, &text, OBSERVE));
     assert_eq!(plain, seen);
+}
+
+#[test]
+fn a_program_of_few_steps_says_why_it_has_no_flops() {
+    let Some(python) = python() else { return };
+    let text = script(&[("workers", "0")]).replace("range(3)", "range(1)");
+    let observed = project_of(&python, &text.replace("return 256", "return 64"), OBSERVE);
+    let ended = observed.run(&["run", "experiments/mine.toml", "--no-report"]);
+    let said = ended.stderr.split_whitespace().collect::<Vec<_>>();
+    let reason = "the program ended after 8 steps; they are those of step 13";
+    assert!(said.join(" ").contains(reason), "{}", ended.stderr);
+    let facts = observed.rows_of("mine", "runs.csv").remove(0);
+    assert_eq!(
+        (&*facts["steps"], &*facts["flops_forward_per_sample"]),
+        ("8", "")
+    );
 }
 
 /// Without PyTorch nothing is observed, and nothing is wrong.
@@ -327,7 +343,7 @@ fn a_program_without_pytorch_is_timed_as_a_whole() {
         println!("skipped: no `python3`");
         return;
     }
-    let observed = project("python3", "print('result', 1)\n", OBSERVE);
+    let observed = project_of("python3", "print('result', 1)\n", OBSERVE);
     let (row, _) = ran(&observed);
     assert_eq!((&*row["step_ms"], &*row["status"]), ("", "done"));
     assert!(number(&row, "total_s") > 0.0);

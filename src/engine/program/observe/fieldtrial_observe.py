@@ -41,6 +41,7 @@ class Observer:
         self.modules = []  # outermost ones, in the order of their first call
         self.optimizers = []
         self.profile = None
+        self.has_operations = False
         self.lacking = []  # what this torch does not have
 
     # Events.
@@ -348,8 +349,9 @@ class Observer:
 
     def end_profile(self):
         profile = self.leave_profile()
-        if profile is not None:
+        if profile is not None and self.steps.count > profile.first:
             self.tell(profile.event())
+            self.has_operations = True
 
     def finish(self):
         """The interpreter ends."""
@@ -363,6 +365,9 @@ class Observer:
         try:
             self.end_profile()
             self.steps.finish()
+            if self.operations and not self.has_operations:
+                reason = f"the program ended after {self.steps.count} steps; they are those of step {OPERATIONS_FROM + 1}"
+                self.tell({"event": "warning", "message": f"not observed: operations and FLOPs: {reason}"})
             if self.steps.gpu is not None:
                 self.tell(self.steps.gpu.memory())
         except Exception as error:

@@ -83,7 +83,7 @@ class Profile(TorchDispatchMode):
         return result
 
     def event(self):
-        steps = max(1, self.steps.count - self.first)
+        steps = self.steps.count - self.first
         rows = []
         for (layer, operation, phase), (calls, forward, backward, flops, flops_backward) in self.rows.items():
             if 1e3 * (forward + backward) / steps < LEAST_MS and not flops + flops_backward:
