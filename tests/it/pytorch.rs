@@ -369,17 +369,19 @@ fn steps_are_what_the_documentation_says() {
 /// A setting is recommended where the program is given it, and not where it would change nothing.
 #[test]
 fn workers_are_recommended_to_a_program_that_waits_and_is_given_their_number() {
-    let events = [
-        r#"{"event": "steps", "ms": [10.0, 10.0, 10.0, 10.0], "samples": [4, 4, 4, 4]}"#,
-        r#"{"event": "phases", "steps": 4, "step_ms": 10.0, "ms": {"data_wait": 8.0, "forward": 2.0}}"#,
-    ];
-    let lines = events.map(|event| format!("echo '{event}' >> $FIELDTRIAL_EVENTS\n"));
+    // Of its 10 ms a step it waits 8, with workers none.
+    let script = r#"
+if [ "$1" = 0 ]; then ms=10.0; wait=8.0; else ms=2.0; wait=0.0; fi
+echo "{\"event\": \"steps\", \"ms\": [$ms, $ms, $ms, $ms], \"samples\": [4, 4, 4, 4]}" >> $FIELDTRIAL_EVENTS
+echo "{\"event\": \"phases\", \"steps\": 4, \"step_ms\": $ms, \"ms\": {\"data_wait\": $wait, \"forward\": 2.0}}" >> $FIELDTRIAL_EVENTS
+"#;
     for (word, is_given) in [("{loader.workers}", true), ("0", false)] {
         let manifest = format!(
-            "name = \"mine\"\n[models.mine]\nkind = \"command\"\nrun = [\"sh\", \"a.sh\", \"{word}\"]\ncode = [\"a.sh\"]\n"
+            "name = \"mine\"\n[models.mine]\nkind = \"command\"\nrun = [\"sh\", \"a.sh\", \"{word}\"]\ncode = [\"a.sh\"]\n\
+             [measure]\nrepeats = 3\n"
         );
         let project = Project::new()
-            .file("experiments/a.sh", &lines.concat())
+            .file("experiments/a.sh", script)
             .file("experiments/mine.toml", &manifest);
         let ended = project.run(&["run", "experiments/mine.toml"]);
         assert_eq!(ended.code, 0, "{}", ended.stderr);
@@ -391,6 +393,15 @@ fn workers_are_recommended_to_a_program_that_waits_and_is_given_their_number() {
             "{recommended}"
         );
         assert!(!recommended.contains("train.batch-size"), "{recommended}");
+        if is_given {
+            // It lies in the folder of the results, and runs the same program.
+            let ended = project.run(&["run", "reports/mine/next.toml"]);
+            assert_eq!(ended.code, 0, "{}", ended.stderr);
+            let path = project.path("reports/mine-next/report.md");
+            let page = std::fs::read_to_string(path).expect("a page");
+            let said = "loader.workers = 2 instead of 0: confirmed";
+            assert!(page.contains(said), "{page}");
+        }
     }
 }
 

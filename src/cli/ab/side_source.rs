@@ -149,7 +149,7 @@ impl Builder<'_> {
     }
 }
 
-/// Runs what the commands of a manifest are built with (`build`), in its folder.
+/// Runs what the commands of a manifest are built with (`build`), each in its folder.
 fn build_commands(manifest: &Path, label: &str) -> Result<(), AbError> {
     let manifest = manifest::load(manifest, &[])?;
     let models = manifest
@@ -157,7 +157,8 @@ fn build_commands(manifest: &Path, label: &str) -> Result<(), AbError> {
         .as_table()
         .map(|root| root.entries_of("models"));
     for (name, model) in models.into_iter().flatten() {
-        let words = model.as_table().map(|table| table.list("build"));
+        let table = model.as_table();
+        let words = table.map(|table| table.list("build"));
         let words: Vec<&str> = words
             .into_iter()
             .flatten()
@@ -166,11 +167,12 @@ fn build_commands(manifest: &Path, label: &str) -> Result<(), AbError> {
         let [program, arguments @ ..] = &words[..] else {
             continue;
         };
+        let folder = table.and_then(|table| table.text("folder")).unwrap_or("");
         let shown = shell::joined(&words);
         let spinner = Spinner::new(&format!("{label}: {shown}"));
         let output = Command::new(program)
             .args(arguments)
-            .current_dir(manifest.folder())
+            .current_dir(manifest.folder().join(folder))
             .stdin(Stdio::null())
             .output();
         let reason = match output {

@@ -1,7 +1,7 @@
 //! [`Program`]: a command of one cell with its arguments, and the digests of what decides its results.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -21,13 +21,14 @@ use super::identity::digest;
 use super::inputs::PlanInputs;
 use super::matrix::Axis;
 use super::reader::Reader;
+use super::resolve::absolute;
 use super::units::{Resolved, Units};
 use super::validate::{in_axis, tries};
 
 /// A program that trains a cell, as its worker starts it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Program {
-    /// Folder that it is started in, absolute: the manifest's.
+    /// Folder that it is started in, absolute.
     pub folder: PathBuf,
     /// Program and arguments; what only the run knows ([`RUN_WORDS`]) is still in braces.
     pub arguments: Vec<String>,
@@ -92,7 +93,7 @@ pub(super) fn program(
     spec: &CommandSpec,
 ) -> Result<Program, Vec<Mistake>> {
     let parameters = spec.read_parameters()?;
-    let folder = folder(plan);
+    let folder = folder(plan, spec);
     let mut mistakes = Vec::new();
     let mut arguments = Vec::new();
     for (index, text) in spec.run.iter().enumerate() {
@@ -110,8 +111,11 @@ pub(super) fn program(
         .map(|(name, parameter)| (name.clone(), parameter.value.clone()))
         .collect();
     let environment = passed(spec.pass, &parameters, &values, &mut arguments);
-    let mut code = digests(plan, "code", &spec.code, &mut mistakes);
-    let data = digest(&digests(plan, "data", &spec.data, &mut mistakes));
+    let files = |section, patterns, mistakes: &mut Vec<Mistake>| {
+        digests((plan, &folder), section, patterns, mistakes)
+    };
+    let mut code = files("code", &spec.code, &mut mistakes);
+    let data = digest(&files("data", &spec.data, &mut mistakes));
     if !mistakes.is_empty() {
         return Err(mistakes);
     }
@@ -154,10 +158,14 @@ fn unreached_seeds(spec: &CommandSpec, cell: &Resolved) -> Option<Mistake> {
     Some(Mistake::new(&["run".to_owned()], message.to_owned()).help(help))
 }
 
-/// The folder that commands are started in.
-fn folder(plan: &Plan) -> PathBuf {
-    let own = plan.inputs.programs.clone();
-    own.unwrap_or_else(|| plan.written.folder.clone())
+/// The folder that a command is started in.
+fn folder(plan: &Plan, spec: &CommandSpec) -> PathBuf {
+    let manifests = plan
+        .inputs
+        .programs
+        .as_ref()
+        .unwrap_or(&plan.written.folder);
+    absolute(manifests, Path::new(&spec.folder))
 }
 
 /// Variables that pass all parameters; or adds arguments that do.
@@ -180,16 +188,16 @@ fn passed(
     BTreeMap::new()
 }
 
-/// Digests of the files that `patterns` of a section match, by their names relative to the manifest.
+/// Digests of the files that `patterns` of a section match, by their names relative to `folder`.
 fn digests(
-    plan: &Plan,
+    (plan, folder): (&Plan, &Path),
     section: &str,
     patterns: &[String],
     mistakes: &mut Vec<Mistake>,
 ) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for (index, pattern) in patterns.iter().enumerate() {
-        let found = plan.inputs.commands().files(&folder(plan), pattern);
+        let found = plan.inputs.commands().files(folder, pattern);
         let message = match found {
             Ok(files) if files.is_empty() => format!("`{pattern}` matches no file"),
             Ok(files) => {
@@ -199,7 +207,11 @@ fn digests(
             Err(message) => message,
         };
         let mistake = Mistake::new(&[section.to_owned(), index.to_string()], message);
-        mistakes.push(mistake.help("a path is relative to the manifest's folder"));
+        mistakes.push(
+            mistake.help(
+                "a path is relative to the manifest's folder, or to `folder` where it is set",
+            ),
+        );
     }
     all
 }

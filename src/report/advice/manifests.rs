@@ -23,6 +23,18 @@ const NAMED: [(&str, &str, &str); 3] = [
     ("loss", "loss", "losses"),
 ];
 
+/// Kinds that a command has where it names no dataset and for its loss; a manifest cannot say them.
+const OF_COMMANDS: [&str; 2] = ["none", "own"];
+
+/// Begins of settings that hold for every program, whether its `run` names them or not.
+const OF_RUNS: [&str; 5] = [
+    "measure.",
+    "limits.",
+    "train.device",
+    "train.threads",
+    "train.init-from",
+];
+
 /// A manifest in a results folder, ready to write.
 pub(super) struct OwnFile {
     pub(super) path: PathBuf,
@@ -86,8 +98,26 @@ impl Cells {
             let fields = fields.into_iter().flatten();
             settings.extend(fields.map(|(key, value)| (format!("{section}.{key}"), value.clone())));
         }
+        if cell.is_of_command {
+            // A setting that reaches no program is a mistake.
+            let run = spec["model"]["run"].to_string();
+            let is_named = |path: &str| {
+                ["}", "."]
+                    .iter()
+                    .any(|end| run.contains(&format!("{{{path}{end}")))
+            };
+            settings.retain(|path, _| {
+                OF_RUNS.iter().any(|own| path.starts_with(own)) || is_named(path)
+            });
+        }
         for (section, key, plural) in NAMED {
             let value = spec.get(section).cloned().unwrap_or_default();
+            if value
+                .get("kind")
+                .is_some_and(|kind| OF_COMMANDS.iter().any(|own| kind == own))
+            {
+                continue;
+            }
             let own = spec.get(&format!("{section}_name")).and_then(Value::as_str);
             let kind = value.get("kind").and_then(Value::as_str);
             let wanted = own.or(kind).unwrap_or(section).to_owned();
@@ -177,6 +207,13 @@ pub(super) fn section(head: &str, fields: &Map<String, Value>) -> String {
 fn repoint(view: &View<'_>, spec: &mut Map<String, Value>) {
     let manifest = Path::new(&view.set.plan.manifest_path);
     let folder = manifest.parent().unwrap_or(Path::new(""));
+    if let Some(Value::Object(model)) = spec.get_mut("model")
+        && model.get("kind").is_some_and(|kind| kind == "command")
+    {
+        let own = model.get("folder").and_then(Value::as_str).unwrap_or("");
+        let own = from_results(folder, own);
+        model.insert("folder".to_owned(), json!(own));
+    }
     for (section, key) in [("dataset", "path"), ("train", "init-from")] {
         let path = spec.get_mut(section).and_then(|fields| fields.get_mut(key));
         if let Some(Value::String(path)) = path {

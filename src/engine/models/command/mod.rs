@@ -22,7 +22,7 @@ use super::Mistake;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CommandSpec {
-    /// The program and its arguments, without a shell, started in the manifest's folder. `{lr}` is the parameter `lr`,
+    /// The program and its arguments, without a shell, started in `folder`. `{lr}` is the parameter `lr`,
     /// `{train.batch-size}` a setting by its path; `{seed}`, `{threads}`, `{device}`, `{dataset}` and `{folder}` are those of
     /// the run; a doubled brace stands for a brace.
     #[schemars(length(min = 1))]
@@ -31,15 +31,19 @@ pub struct CommandSpec {
     /// environment (`env`: `LR=0.001`).
     #[serde(default)]
     pub pass: Pass,
-    /// Files whose content decides whether a result still holds, relative to the manifest: `["train.py", "lib/**/*.py"]`.
+    /// Files whose content decides whether a result still holds, relative to `folder`: `["train.py", "lib/**/*.py"]`.
     pub code: Vec<String>,
+    /// Folder that `run`, `requires` and `build` are started in and that `code` and `data` are relative to, itself relative to
+    /// the manifest; without it the manifest's own.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub folder: String,
     /// Files that the program reads: another content is another cell.
     #[serde(default)]
     pub data: Vec<String>,
     /// Commands that must succeed before the program can run here; where one fails, its cells are skipped.
     #[serde(default)]
     pub requires: Vec<Vec<String>>,
-    /// The command that `fieldtrial ab` builds each side with, in the manifest's folder.
+    /// The command that `fieldtrial ab` builds each side with, in `folder`.
     #[serde(default)]
     pub build: Vec<String>,
     /// Parameters by name: `{ float = [1e-5, 1.0], default = 1e-3 }`, `{ int = [8, 1024] }`, `{ choice = ["adam", "sgd"] }`,
