@@ -36,7 +36,7 @@ pub(super) struct CheckCommandArguments {
     #[arg(long, value_name = "PATH=VALUE")]
     set: Vec<String>,
     /// Seconds after which the command is ended
-    #[arg(long, value_name = "SECONDS", default_value_t = 20.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     time: f64,
 }
 

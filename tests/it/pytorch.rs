@@ -406,6 +406,50 @@ echo "{\"event\": \"phases\", \"steps\": 4, \"step_ms\": $ms, \"ms\": {\"data_wa
 }
 
 /// Events that any program may write, without Python.
+/// What PyTorch can do faster is recommended where a parameter turns it on, and not where it was measured or needs a GPU.
+#[test]
+fn what_a_parameter_turns_on_is_recommended_by_its_role() {
+    let script = r#"
+if [ "$1" = --compile ]; then ms=4.0; else ms=8.0; fi
+echo "{\"event\": \"steps\", \"ms\": [$ms, $ms, $ms, $ms], \"samples\": [4, 4, 4, 4]}" >> $FIELDTRIAL_EVENTS
+echo "{\"event\": \"phases\", \"steps\": 4, \"step_ms\": $ms, \"ms\": {\"forward\": $ms}}" >> $FIELDTRIAL_EVENTS
+"#;
+    let manifest = "name = \"mine\"\n[models.mine]\nkind = \"command\"\nrun = [\"sh\", \"a.sh\", \"{fast}\", \"{mixed}\"]\n\
+                    code = [\"a.sh\"]\nroles = { compile = \"fast\", amp = \"mixed\" }\n\
+                    [models.mine.parameters]\nfast = { bool = true, default = false, flag = \"--compile\" }\n\
+                    mixed = { bool = true, default = false, flag = \"--amp\" }\n[measure]\nrepeats = 3\n";
+    let project = Project::new()
+        .file("experiments/a.sh", script)
+        .file("experiments/mine.toml", manifest);
+    for path in ["experiments/mine.toml", "reports/mine/next.toml"] {
+        let ended = project.run(&["run", path]);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+    }
+    let rules = |name: &str| -> Vec<[String; 2]> {
+        let rows = project.rows_of(name, "recommendations.csv").into_iter();
+        let rows = rows.map(|row| ["setting", "verdict"].map(|column| row[column].clone()));
+        rows.collect()
+    };
+    let setting = "models.mine.fast".to_owned();
+    assert_eq!(rules("mine"), [[setting.clone(), String::new()]]);
+    assert_eq!(rules("mine-next"), [[setting, "confirmed".to_owned()]]);
+    let wrong = manifest.replace("amp = \"mixed\"", "amp = \"mixd\"");
+    let ended = project
+        .file("experiments/mine.toml", &wrong)
+        .run(&["plan", "experiments/mine.toml"]);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("`mixd` is no parameter"),
+        "{}",
+        ended.stderr
+    );
+    assert!(
+        ended.stderr.contains("did you mean `mixed`"),
+        "{}",
+        ended.stderr
+    );
+}
+
 #[test]
 fn a_program_of_any_language_tells_its_steps() {
     let events = [

@@ -234,16 +234,20 @@ fn part(argument: &Argument) -> Option<Part> {
             quoted(option)
         )
     } else if !argument.choices.is_empty() {
-        let choices: Vec<String> = argument
-            .choices
-            .iter()
-            .map(|choice| quoted(choice))
-            .collect();
-        let default = argument.default.as_str().unwrap_or(&argument.choices[0]);
+        let is_number = ["int", "float"].contains(&&*argument.kind);
+        let written = |choice: &str| match is_number {
+            true => choice.to_owned(),
+            false => quoted(choice),
+        };
+        let choices: Vec<String> = argument.choices.iter().map(|one| written(one)).collect();
+        let default = match &argument.default {
+            Json::Null => choices[0].clone(),
+            Json::String(word) => written(word),
+            number => number.to_string(),
+        };
         format!(
-            "{{ choice = [{}], default = {} }}",
-            choices.join(", "),
-            quoted(default)
+            "{{ choice = [{}], default = {default} }}",
+            choices.join(", ")
         )
     } else if let Some(value) = number.filter(|value| is_whole && *value > 0.0) {
         let (low, high) = ((value / 4.0).ceil().max(1.0), value * 4.0);
@@ -376,6 +380,12 @@ fn text(
             "operations",
             of_torch(
                 "ops = true                          # times and FLOPs of operations by layer, of a few steps",
+            ),
+        ),
+        (
+            "report",
+            of_torch(
+                "[report]\nanswer = \"samples_per_s\"          # what decides; a metric of the script in its place asks for the best results\ntemplates = [\"analysis\", \"profiling\"]",
             ),
         ),
     ];

@@ -192,11 +192,16 @@ fn homeless(name: &str, place: Place) -> Diagnostic {
         .collect();
     let names = KEYS.iter().map(|(_, key)| key.as_str());
     let help = if !paths.is_empty() {
-        format!("write its whole path: {}", list(paths))
+        format!(
+            "write its whole path: {}; that of a command's parameter is `models.NAME.{name}`",
+            list(paths)
+        )
     } else if let Some(meant) = did_you_mean(name, names.chain(["variant"])) {
         meant
     } else {
-        "write the setting's path, for example `\"train.optimizer.lr\"`".to_owned()
+        format!(
+            "write the setting's path, for example `\"train.optimizer.lr\"`; that of a command's parameter is `models.NAME.{name}`"
+        )
     };
     diagnostic.at(place, "not a setting").help(help)
 }
@@ -248,7 +253,7 @@ mod tests {
     fn a_deep_setting_is_named_by_its_whole_path() {
         assert_eq!(
             long("lr"),
-            "no setting is called `lr`; write its whole path: `train.optimizer.lr`"
+            "no setting is called `lr`; write its whole path: `train.optimizer.lr`; that of a command's parameter is `models.NAME.lr`"
         );
         assert!(long("guidance").ends_with("write its whole path: `validation.sampling.guidance`"));
     }

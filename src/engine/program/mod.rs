@@ -103,7 +103,7 @@ impl Run<'_> {
             run: self,
             files: &files,
             events: files.events(),
-            report: Report::new(self.spec, &self.order.cell.limits),
+            report: Report::new(self.spec, &self.order.cell),
             fault: None,
             is_pruned: false,
             is_ended_by_parent: false,

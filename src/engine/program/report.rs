@@ -22,6 +22,8 @@ pub(super) struct Report<'a> {
     steps: u64,
     samples: u64,
     epochs: Vec<EpochRow>,
+    /// Epochs that the program was started for, where `run` names them.
+    ordered_epochs: Option<usize>,
     /// Facts of the end: those of `finished`, else of the last epoch that has them.
     metrics: Metric,
     /// Times of `finished`.
@@ -38,10 +40,11 @@ pub(super) struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(spec: &'a CommandSpec, limits: &LimitsSpec) -> Self {
+    pub(super) fn new(spec: &'a CommandSpec, cell: &CellSpec) -> Self {
         Self {
             spec,
-            max_loss: limits.max_loss,
+            max_loss: cell.limits.max_loss,
+            ordered_epochs: spec.is_named("train.epochs").then_some(cell.train.epochs),
             parameters: 0,
             steps: 0,
             samples: 0,
@@ -234,7 +237,11 @@ impl<'a> Report<'a> {
             parameters: self.parameters,
             steps: self.steps,
             samples: self.samples,
-            epochs: self.epochs.len(),
+            // What is scraped at the end alone is one row, of however many epochs.
+            epochs: match (self.epochs.len(), self.ordered_epochs) {
+                (0 | 1, Some(ordered)) => ordered,
+                (told, _) => told,
+            },
             best_epoch: best.map(|best| best.0),
             first_loss: self.epochs.first().and_then(|row| row.train_loss),
             final_loss: self.epochs.last().and_then(|row| row.train_loss),

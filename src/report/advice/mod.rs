@@ -151,7 +151,7 @@ fn refusal(
         ));
     }
     if draft.claim == Claim::Gain {
-        let measured = study.at(draft.setting, &draft.to);
+        let measured = study.at(&draft.setting, &draft.to);
         let measured = measured.and_then(|cell| paired(cell, study.anchor, column));
         if let Some(measured) = measured.filter(|measured| measured.improvement(column)[0] < 1.0) {
             let ratio = times(measured.ratio.value);
@@ -161,7 +161,7 @@ fn refusal(
     let is_same = |other: &&Recommendation| {
         other.study == one.study
             && other.draft.column == column
-            && other.is_change(draft.setting, &text(&draft.from), &text(&draft.to))
+            && other.is_change(&draft.setting, &text(&draft.from), &text(&draft.to))
     };
     let same = known.iter().find(is_same);
     same.map(|other| format!("the same as that of {}", other.rule))
@@ -171,7 +171,7 @@ fn refusal(
 fn surpassed(counsel: &Counsel<'_, '_>) -> Vec<TestedSpec> {
     let mut tested = counsel.tested.clone();
     for one in &counsel.recommendations {
-        let (setting, column) = (one.draft.setting, one.draft.column);
+        let (setting, column) = (&*one.draft.setting, one.draft.column);
         let study = &counsel.studies[one.study];
         let Some(best) = study.at(setting, &one.draft.to) else {
             continue;

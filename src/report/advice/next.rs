@@ -7,7 +7,7 @@ use crate::plan::{MeasureSpec, PredictionSpec, TestedSpec};
 use crate::report::view::{Cell, View};
 
 use super::effect::FEWEST_PAIRS;
-use super::manifests::{Cells, head, section};
+use super::manifests::{Cells, Settings, head, section};
 use super::recommendation::{Recommendation, text};
 
 /// Begin of every manifest that is written here.
@@ -43,7 +43,7 @@ impl Next<'_, '_> {
                 let name = cell_name(one);
                 if cells.matrices.iter().all(|(known, _)| *known != name) {
                     let mut set = set.clone();
-                    set.insert(one.draft.setting.to_owned(), one.draft.to.clone());
+                    set.insert(placed(&set, &one.draft.setting), one.draft.to.clone());
                     cells.matrices.push((name, set));
                 }
             }
@@ -91,6 +91,18 @@ fn entry(name: &str, value: &Value) -> String {
     section(&format!("[[report.{name}]]"), &fields)
 }
 
+/// The path of a setting there: a parameter of a model is below the name that the model has in the manifest.
+fn placed(set: &Settings, setting: &str) -> String {
+    let parameter = setting
+        .strip_prefix("models.")
+        .and_then(|rest| rest.rsplit('.').next());
+    let model = set.get("train.model").and_then(Value::as_str);
+    match parameter.zip(model) {
+        Some((parameter, model)) => format!("models.{model}.{parameter}"),
+        None => setting.to_owned(),
+    }
+}
+
 /// How often to repeat a cell for the [`FEWEST_PAIRS`] pairs of runs of a verdict; `None` where it is often enough.
 fn repeats(view: &View<'_>, cell: &Cell<'_>) -> Option<usize> {
     let own = view.section(cell, "measure")?.clone();
@@ -129,7 +141,7 @@ pub(super) fn prediction(one: &Recommendation) -> PredictionSpec {
     let round = |end: f64| round_significant(end, 5);
     PredictionSpec {
         rule: one.rule.to_owned(),
-        setting: draft.setting.to_owned(),
+        setting: draft.setting.to_string(),
         from: text(&draft.from),
         to: text(&draft.to),
         origin: one.cell.clone(),

@@ -1,5 +1,6 @@
 //! [`Recommendation`]: one change of one setting, with what it is expected to do.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use serde_json::Value;
@@ -15,7 +16,7 @@ use super::effect::improvement;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Draft {
     /// Setting, by its long path.
-    pub(super) setting: &'static str,
+    pub(super) setting: Cow<'static, str>,
     /// Its value; null for none.
     pub(super) from: Value,
     /// The value to try.

@@ -1,5 +1,7 @@
 //! [`Study`]: one kind of work, the cell that advice starts from, and the cells that can be held against it.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::plan::{Claim, PredictedColumn};
@@ -63,20 +65,27 @@ impl<'v, 'a> Study<'v, 'a> {
         studies.map(|(_, _, study)| study).collect()
     }
 
-    /// The value of a setting by its long path; null where there is none, or where a command's `run` does not name it.
+    /// The value of a setting by its long path, or of a command's parameter (`models.NAME.PARAMETER`); null where there is
+    /// none, or where a command's `run` does not name it.
     pub(super) fn setting(&self, cell: &Cell<'a>, path: &str) -> &'a Value {
+        if let Some(name) = path.strip_prefix("models.") {
+            let name = name.rsplit('.').next().unwrap_or_default();
+            let parameter = part(self.view, cell, &format!("model.parameters.{name}"));
+            let value = parameter.map(|table| table.get("default").unwrap_or(table));
+            return value.unwrap_or(&Value::Null);
+        }
         if cell.is_of_command && !self.is_passed(cell, path) {
             return &Value::Null;
         }
         part(self.view, cell, path).unwrap_or(&Value::Null)
     }
 
-    /// Whether a command gets a setting: as `{train.batch-size}` in `run`, or as a parameter of its own.
+    /// Whether a command gets a setting, as `{train.batch-size}` in `run`.
     fn is_passed(&self, cell: &Cell<'a>, path: &str) -> bool {
         let words = part(self.view, cell, "model.run").and_then(Value::as_array);
         let name = format!("{{{path}}}");
         let mut words = words.into_iter().flatten().filter_map(Value::as_str);
-        path.starts_with("models.") || words.any(|word| word.contains(&name))
+        words.any(|word| word.contains(&name))
     }
 
     /// The same as a number.
@@ -87,14 +96,15 @@ impl<'v, 'a> Study<'v, 'a> {
     /// A change of the anchor's setting that is expected to better a column; why is still to say.
     pub(super) fn change(
         &self,
-        setting: &'static str,
+        setting: impl Into<Cow<'static, str>>,
         to: impl Into<Value>,
         column: PredictedColumn,
         predicted: Predicted,
     ) -> Draft {
+        let setting = setting.into();
         Draft {
+            from: self.setting(self.anchor, &setting).clone(),
             setting,
-            from: self.setting(self.anchor, setting).clone(),
             to: to.into(),
             column,
             claim: Claim::Gain,

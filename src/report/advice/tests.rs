@@ -156,7 +156,7 @@ fn validation_that_takes_much_is_done_less_often() {
     });
     let one = first(&set, "validation-cost");
     assert_eq!(
-        (one.draft.setting, &one.draft.to),
+        (&*one.draft.setting, &one.draft.to),
         ("validation.every", &json!(2))
     );
     assert!((bounds(&one)[0] - 0.9).abs() < 1e-9, "{one:?}");
@@ -186,7 +186,7 @@ fn a_long_loss_or_optimizer_calls_for_another_batch() {
     });
     let one = first(&slow, "optimizer-bound");
     assert_eq!(
-        (one.draft.setting, &one.draft.to),
+        (&*one.draft.setting, &one.draft.to),
         ("train.batch-size", &json!(16))
     );
     assert!((bounds(&one)[1] - 1.25).abs() < 0.01, "{one:?}");
@@ -204,7 +204,7 @@ fn workers_that_start_longer_than_they_load_are_left_out() {
     });
     let one = first(&set, "small-data-loader");
     assert_eq!(
-        (one.draft.setting, &one.draft.to),
+        (&*one.draft.setting, &one.draft.to),
         ("loader.workers", &json!(0))
     );
     assert!((bounds(&one)[0] - 0.85).abs() < 1e-9, "{one:?}");

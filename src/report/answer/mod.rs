@@ -205,7 +205,12 @@ fn alone(view: &View<'_>) -> Answer {
     });
     let first = first.collect::<Vec<_>>().join("; ");
     let sentence = if is_one {
-        format!("One cell was measured, so that there is nothing to choose between: {first}.")
+        let why = if view.cells.len() > 1 {
+            "Only one cell was measured"
+        } else {
+            "One cell was measured, so that there is nothing to choose between"
+        };
+        format!("{why}: {first}.")
     } else {
         let n = cells.len();
         format!(
@@ -213,7 +218,9 @@ fn alone(view: &View<'_>) -> Answer {
         )
     };
     Answer {
-        sentences: vec![sentence],
+        sentences: std::iter::once(sentence)
+            .chain(Some(not_run(view)).filter(|left| !left.is_empty()))
+            .collect(),
         tables: vec![table::of_cells(view, &cells)],
         ..Answer::default()
     }

@@ -50,6 +50,9 @@ pub struct CommandSpec {
     /// `{ bool = true, flag = "--amp" }`, or a value. An axis or a search changes them: `models.NAME.PARAMETER`.
     #[serde(default)]
     pub parameters: BTreeMap<String, Json>,
+    /// What parameters do, so that recommendations know it: `{ compile = "compile", amp = "mixed" }`. Each names a `bool`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub roles: BTreeMap<Role, String>,
     /// Values that the program reports, by name. A run that ends without one of them has failed.
     #[serde(default)]
     pub metrics: BTreeMap<String, MetricSpec>,
@@ -69,6 +72,22 @@ pub struct CommandSpec {
 pub enum Observe {
     /// Hooks in PyTorch 2.1 or newer, with Python 3.9 or newer.
     PyTorch,
+}
+
+/// What a parameter of a PyTorch program turns on.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// `torch.compile`.
+    Compile,
+    /// Autocast: products and convolutions in 16 bits.
+    Amp,
+    /// `torch.channels_last`, the format of images in memory.
+    ChannelsLast,
+    /// `pin_memory` of the DataLoader.
+    PinMemory,
 }
 
 /// How all parameters of a command are passed.
@@ -181,6 +200,7 @@ impl CommandSpec {
                 mistakes.push(Mistake::new(&place, "an empty command".to_owned()));
             }
         }
+        mistakes.extend(self.wrong_roles());
         for name in self.metrics.keys() {
             mistakes.extend(wrong_metric_name(name));
         }
@@ -219,6 +239,28 @@ impl CommandSpec {
         templates
             .into_iter()
             .any(|one| one.names().any(|own| own == name))
+    }
+
+    /// Roles of what is no parameter, or none that is true or false.
+    fn wrong_roles(&self) -> Vec<Mistake> {
+        let parameters = self.read_parameters().unwrap_or_default();
+        let known = || self.parameters.keys().map(String::as_str);
+        let mistake = |(role, name): (&Role, &String)| {
+            let message = match parameters.get(name) {
+                Some(parameter) if parameter.value.is_boolean() => return None,
+                Some(_) => format!("`{name}` is not a `bool`, which every role needs"),
+                None if self.parameters.contains_key(name) => return None,
+                None => format!("`{name}` is no parameter"),
+            };
+            let key = serde_json::to_value(role).ok()?;
+            let place = ["roles".to_owned(), key.as_str()?.to_owned()];
+            let mut mistake = Mistake::new(&place, message);
+            mistake
+                .help
+                .extend(crate::diag::did_you_mean(name, known()));
+            Some(mistake)
+        };
+        self.roles.iter().filter_map(mistake).collect()
     }
 
     /// Parameters that a program whose output is read, so that it reads no order, is not given.

@@ -25,8 +25,8 @@ pub enum ParameterKind {
     Float(f64, f64),
     /// A whole number from the first to the second.
     Int(i64, i64),
-    /// One of these words.
-    Choice(Vec<String>),
+    /// One of these words or numbers.
+    Choice(Vec<Json>),
     /// True or false.
     Bool,
     /// Written as a value: any.
@@ -139,12 +139,14 @@ fn kind(table: &Map<String, Json>) -> Result<ParameterKind, (&'static str, Strin
         return Ok(ParameterKind::Int(low, high));
     }
     if let Some(words) = table.get("choice") {
-        let words: Result<Vec<String>, _> = serde_json::from_value(words.clone());
-        return match words {
-            Ok(words) if !words.is_empty() => Ok(ParameterKind::Choice(words)),
+        let is_word = |word: &Json| word.is_string() || word.is_number();
+        return match words.as_array() {
+            Some(words) if !words.is_empty() && words.iter().all(is_word) => {
+                Ok(ParameterKind::Choice(words.clone()))
+            }
             _ => Err((
                 "choice",
-                "choices are words, `[\"adam\", \"sgd\"]`".to_owned(),
+                "choices are words or numbers, `[\"adam\", \"sgd\"]`, `[8, 16]`".to_owned(),
             )),
         };
     }
@@ -182,10 +184,15 @@ impl ParameterKind {
                 Some(number) if (*low..=*high).contains(&number) => Ok(Json::from(number)),
                 _ => wrong(format!("a whole number from {low} to {high}")),
             },
-            Self::Choice(words) => match value.as_str() {
-                Some(word) if words.iter().any(|known| known == word) => Ok(value.clone()),
-                _ => wrong(crate::diag::list(words.iter().map(String::as_str))),
-            },
+            Self::Choice(words) if words.contains(value) => Ok(value.clone()),
+            Self::Choice(words) => {
+                let texts: Vec<String> = words.iter().map(Json::to_string).collect();
+                let found = format!("found `{value}`");
+                Err(format!(
+                    "expected {}, {found}",
+                    crate::diag::list(texts.iter().map(String::as_str))
+                ))
+            }
             Self::Bool if value.is_boolean() => Ok(value.clone()),
             Self::Bool => wrong("`true` or `false`".to_owned()),
             Self::Any => Ok(value.clone()),

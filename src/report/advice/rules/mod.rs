@@ -6,6 +6,7 @@ mod device;
 mod early_stopping;
 mod memory_headroom;
 mod small_data_loader;
+mod switches;
 mod threads;
 mod validation_cost;
 mod values;
@@ -36,7 +37,7 @@ const fn rule(id: &'static str, about: &'static str, find: fn(&Study<'_, '_>) ->
 }
 
 /// Every rule, in the order in which reports name them.
-pub const RULES: [Rule; 11] = [
+pub const RULES: [Rule; 12] = [
     rule("batch-size", batch_size::ABOUT, batch_size::find),
     rule("workers", workers::ABOUT, workers::find),
     rule("threads", threads::ABOUT, threads::find),
@@ -45,6 +46,7 @@ pub const RULES: [Rule; 11] = [
         validation_cost::ABOUT,
         validation_cost::find,
     ),
+    rule("switches", switches::ABOUT, switches::find),
     rule("precision", device::ABOUT_PRECISION, device::find_precision),
     rule("device", device::ABOUT_DEVICE, device::find_device),
     rule("loss-bound", bounds::ABOUT_LOSS, bounds::find_loss),
