@@ -193,6 +193,8 @@ fn a_script_gets_a_manifest_with_its_arguments_and_what_it_prints() {
         parser.add_argument('-j', '--num-workers', type=int, default=0)\n\
         parser.add_argument('--batch-size', type=int, default=64)\n\
         parser.add_argument('--lr', type=float, default=1e-3)\n\
+        parser.add_argument('--epochs', type=int, default=3)\n\
+        parser.add_argument('--width', type=int, choices=[8, 16], default=16)\n\
         parser.add_argument('--opt', choices=['adam', 'sgd'], default='adam')\n\
         args = parser.parse_args()\n\
         print(f'val_loss={args.lr * args.batch_size}')\n";
@@ -223,14 +225,22 @@ fn a_script_gets_a_manifest_with_its_arguments_and_what_it_prints() {
             text.contains("opt = { choice = [\"adam\", \"sgd\"], default = \"adam\" }"),
             "{text}"
         );
+        let width = "width = { choice = [8, 16], default = 16 }";
+        assert!(text.contains(width), "{text}");
         let run = project.run(&[
             "run",
             "mine.toml",
             "--no-report",
             "--set",
             "measure.repeats=1",
+            "--set",
+            "matrix.\"models.script.width\"=[8, 16]",
         ]);
         assert_eq!(run.code, 0, "{}", run.stderr);
+        // It prints its loss once, at the end of the three epochs that it was told to train.
+        let rows = project.rows_of("mine", "runs.csv");
+        assert!(rows.iter().all(|row| row["epochs"] == "3"), "{rows:?}");
+        assert_eq!(rows.len(), 8);
     }
 }
 

@@ -8,7 +8,7 @@ use super::process::Exit;
 use crate::base::statistics::median;
 use crate::event::{EpochRow, Metric, RunFacts, RunTimes};
 use crate::models::{Better, CommandSpec};
-use crate::plan::LimitsSpec;
+use crate::plan::CellSpec;
 
 /// Metrics that decide the best epoch, the first that an epoch has.
 const DECIDING: [&str; 2] = ["val_loss", "test_loss"];

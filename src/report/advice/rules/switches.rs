@@ -55,7 +55,8 @@ const ROLES: [Role; 4] = [
 pub(super) fn find(study: &Study<'_, '_>) -> Said {
     let (view, anchor) = (study.view, study.anchor);
     let roles = part(view, anchor, "model.roles").and_then(Value::as_object);
-    let roles = roles.ok_or("no parameter of a program has a role")?;
+    // Says nothing on pages of other models.
+    let roles = roles.ok_or(String::new())?;
     let model = part(view, anchor, "model_name").and_then(Value::as_str);
     let model = model.ok_or("the model has no name")?;
     let shares = share(anchor, 2).zip(share(anchor, 4)).zip(share(anchor, 6));
