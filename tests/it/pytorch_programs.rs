@@ -103,59 +103,64 @@ fn flops(rows: &[Row], operations: &[&str]) -> [f64; 2] {
     })
 }
 
+/// The operations of a model of `benches/peers/beside.toml`, declared in layers and in torch.nn.
+fn twins(python: &str, model: &str, dataset: &str) -> [Vec<Row>; 2] {
+    let peers = Path::new(ROOT).join("benches/peers");
+    let read = |name: &str| std::fs::read_to_string(peers.join(name)).expect("a file");
+    let manifest = read("beside.toml")
+        .replace("../../experiments/", &format!("{ROOT}/experiments/"))
+        .replace("\"train.batch-size\" = 32", "\"train.batch-size\" = 2")
+        .replace("\"train.epochs\" = 2", "\"train.epochs\" = 1")
+        .replace(
+            "[train]\n",
+            &format!(
+                "[train]\nmodel = \"{model}\"\ndataset = \"{dataset}\"\nsteps-per-epoch = 5\n"
+            ),
+        )
+        .replace("[measure]\n", "[measure]\nops = true\nphase-steps = 2\n");
+    let ours = Project::new().file("experiments/beside.toml", &manifest);
+    let only = format!("matrix.variant=[\"{model}\"]");
+    let run = [
+        "run",
+        "experiments/beside.toml",
+        "--no-report",
+        "--set",
+        &only,
+    ];
+    let ended = ours.run(&run);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let list = [
+        "list",
+        "model",
+        "experiments/beside.toml",
+        model,
+        "--format",
+        "json",
+    ];
+    let described = ours.run(&list).stdout;
+    let theirs = project_of(python, TWIN, OBSERVE)
+        .file("experiments/layers.py", &read("layers.py"))
+        .file("experiments/common.py", &read("common.py"))
+        .file("experiments/twin.json", &described);
+    ran(&theirs);
+    [
+        ours.rows_of("beside", "ops.csv"),
+        theirs.rows_of("mine", "ops.csv"),
+    ]
+}
+
 /// FLOPs of products and convolutions are those of the same models declared in layers; only ours count a bias. How much
 /// of the forward and backward pass the operations make up is printed: 89 to 97 %.
 #[test]
 #[ignore = "trains ResNet-18, a ViT and a GPT on both sides: about three minutes"]
 fn flops_and_operations_are_those_of_declared_twins() {
     let Some(python) = python() else { return };
-    let peers = Path::new(ROOT).join("benches/peers");
-    let read = |name: &str| std::fs::read_to_string(peers.join(name)).expect("a file");
     for (model, dataset) in [
         ("resnet18", "images"),
         ("vit-tiny", "images"),
         ("gpt", "text"),
     ] {
-        let manifest = read("beside.toml")
-            .replace("../../experiments/", &format!("{ROOT}/experiments/"))
-            .replace("\"train.batch-size\" = 32", "\"train.batch-size\" = 2")
-            .replace("\"train.epochs\" = 2", "\"train.epochs\" = 1")
-            .replace(
-                "[train]\n",
-                &format!(
-                    "[train]\nmodel = \"{model}\"\ndataset = \"{dataset}\"\nsteps-per-epoch = 5\n"
-                ),
-            )
-            .replace("[measure]\n", "[measure]\nops = true\nphase-steps = 2\n");
-        let ours = Project::new().file("experiments/beside.toml", &manifest);
-        let only = format!("matrix.variant=[\"{model}\"]");
-        let run = [
-            "run",
-            "experiments/beside.toml",
-            "--no-report",
-            "--set",
-            &only,
-        ];
-        let ended = ours.run(&run);
-        assert_eq!(ended.code, 0, "{}", ended.stderr);
-        let list = [
-            "list",
-            "model",
-            "experiments/beside.toml",
-            model,
-            "--format",
-            "json",
-        ];
-        let described = ours.run(&list).stdout;
-        let theirs = project_of(&python, TWIN, OBSERVE)
-            .file("experiments/layers.py", &read("layers.py"))
-            .file("experiments/common.py", &read("common.py"))
-            .file("experiments/twin.json", &described);
-        ran(&theirs);
-        let (ours, theirs) = (
-            ours.rows_of("beside", "ops.csv"),
-            theirs.rows_of("mine", "ops.csv"),
-        );
+        let [ours, theirs] = twins(&python, model, dataset);
         // A patch embedding of 48 values has one addition of a bias beside 96 operations.
         let products = flops(
             &ours,

@@ -235,9 +235,12 @@ fn part(argument: &Argument) -> Option<Part> {
         )
     } else if !argument.choices.is_empty() {
         let is_number = ["int", "float"].contains(&&*argument.kind);
-        let written = |choice: &str| match is_number {
-            true => choice.to_owned(),
-            false => quoted(choice),
+        let written = |choice: &str| {
+            if is_number {
+                choice.to_owned()
+            } else {
+                quoted(choice)
+            }
         };
         let choices: Vec<String> = argument.choices.iter().map(|one| written(one)).collect();
         let default = match &argument.default {
@@ -351,13 +354,7 @@ fn text(
     let scraped = metrics
         .iter()
         .map(|(name, before, _)| format!("{name} = '{}\\s*([-+.\\w]+)'", regex::escape(before)));
-    let of_torch = |line: &str| {
-        if is_torch {
-            line.to_owned()
-        } else {
-            String::new()
-        }
-    };
+    let of_torch = |line: &str| if is_torch { line } else { "" }.to_owned();
     let fillings = [
         ("words", words.join(", ")),
         ("code", quoted(&path)),

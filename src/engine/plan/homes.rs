@@ -255,7 +255,7 @@ mod tests {
             long("lr"),
             "no setting is called `lr`; write its whole path: `train.optimizer.lr`; that of a command's parameter is `models.NAME.lr`"
         );
-        assert!(long("guidance").ends_with("write its whole path: `validation.sampling.guidance`"));
+        assert!(long("guidance").contains("write its whole path: `validation.sampling.guidance`;"));
     }
 
     #[test]

@@ -86,7 +86,7 @@ pub enum Role {
     Amp,
     /// `torch.channels_last`, the format of images in memory.
     ChannelsLast,
-    /// `pin_memory` of the DataLoader.
+    /// `pin_memory` of the loader.
     PinMemory,
 }
 
