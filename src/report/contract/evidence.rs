@@ -233,7 +233,7 @@ pub(super) fn r15(subject: &Subject<'_>) -> Vec<String> {
     let sum = crate::base::units::human_seconds(seconds.sum());
     let expected = [
         format!(
-            "{} of {} had the machine to themselves",
+            "{} of {} had no other run of Fieldtrial beside them",
             alone.len(),
             crate::base::text::count(runs.len(), "run")
         ),

@@ -58,7 +58,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
         fields.remove(1);
     }
     Some(field::of_rows(
-        ("classes", "Classes", about),
+        ("classes", &format!("By {what}"), about),
         &fields,
         lines,
     ))

@@ -31,7 +31,7 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
     let runs: Vec<&BlockRow> = executions(view).into_iter().map(|(_, run)| run).collect();
     let exclusive = runs.iter().filter(|run| run.exclusive).count();
     sentences.push(format!(
-        "{exclusive} of {} had the machine to themselves.",
+        "{exclusive} of {} had no other run of Fieldtrial beside them.",
         count(runs.len(), "run")
     ));
     sentences.extend(side_by_side(view, &runs));

@@ -224,7 +224,7 @@ fn d10_runs_that_cells_share_are_counted_once_everywhere() {
     assert!(report.summary.contains("; 21 runs"), "{}", report.summary);
     let measured = points(&report, "measured");
     assert!(
-        measured.contains("of 21 runs had the machine"),
+        measured.contains("of 21 runs had no other run of Fieldtrial"),
         "{measured}"
     );
     assert_eq!(report.environments[0].runs, 21);

@@ -29,6 +29,11 @@ const OPTIMIZER_PHASE: usize = 5;
 
 pub(super) fn find_loss(study: &Study<'_, '_>) -> Said {
     let share = share(study.anchor, LOSS_PHASE).ok_or("the phases are not known")?;
+    if study.anchor.is_of_command && share == 0.0 {
+        let why =
+            "the program calls no module for its loss, whose time is part of the rest of a step";
+        return Err(why.to_owned());
+    }
     let takes = format!("the loss takes {} of a step", percent(share));
     if share < LOSS {
         return Err(format!("{takes}, below {}", percent(LOSS)));

@@ -189,7 +189,10 @@ fn r15_runs_side_by_side() {
         }
     };
     caught("R15", plant);
-    told(plant, "0 of 24 runs had the machine to themselves");
+    told(
+        plant,
+        "0 of 24 runs had no other run of Fieldtrial beside them",
+    );
 }
 
 #[test]
