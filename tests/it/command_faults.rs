@@ -112,6 +112,26 @@ fn a_loss_that_is_no_number_has_diverged() {
     is(&told(script, LOSS), "diverged", reason);
 }
 
+/// A run that was ended has the epochs that it told, not the number that it was started with.
+#[test]
+fn a_run_that_diverged_has_the_epochs_that_it_told() {
+    let manifest = format!(
+        "name = \"mine\"\n[models.mine]\nkind = \"command\"\nrun = [\"sh\", \"script.sh\", \"{{train.epochs}}\"]\n\
+         code = [\"script.sh\"]\n[train]\nepochs = 9\n{LOSS}"
+    );
+    let script =
+        "echo '{\"event\": \"epoch\", \"val_loss\": NaN}' >> $FIELDTRIAL_EVENTS\nsleep 60\n";
+    let whole = script.replace("NaN", "1.0").replace("sleep 60\n", "");
+    for (script, epochs) in [(script, "1"), (&*whole, "9")] {
+        let project = Project::new()
+            .file("experiments/script.sh", script)
+            .file(MANIFEST, &manifest);
+        project.run(&["run", MANIFEST, "--no-report"]);
+        let row = project.rows_of("mine", "runs.csv").remove(0);
+        assert_eq!(row["epochs"], epochs, "{row:?}");
+    }
+}
+
 /// A metric that is no loss, and where it is looked for in the output.
 const SCORE: &str = "[models.mine.metrics]\nscore = { better = \"higher\" }\n";
 const SCRAPED: &str = "[models.mine.scrape]\nscore = 'score=(\\S+)'\n";

@@ -443,7 +443,7 @@ model = ["here", "absent", "wanting"]
 }
 
 /// Tells steps of 10 ms, of which 2 are waiting for data.
-const TEACHER: &str = "import json, os
+const TELLS_STEPS: &str = "import json, os
 wait = 2.0
 steps = {'event': 'steps', 'ms': [8 + wait] * 6, 'samples': [4] * 6}
 phases = {'event': 'phases', 'steps': 6, 'step_ms': 8 + wait, 'ms': {'data_wait': wait, 'forward': 3, 'backward': 5}}
@@ -473,25 +473,26 @@ fn repository(before: &str, after: &str) -> Option<Project> {
 /// A fifth more waiting for data and nothing else is found, and named.
 #[test]
 fn ab_of_an_own_repository_runs_each_commit_s_own_script_and_finds_a_planted_slow_down() {
-    let slower = TEACHER.replace("wait = 2.0", "wait = 2.4");
-    let Some(project) = repository(TEACHER, &slower) else {
+    let slower = TELLS_STEPS.replace("wait = 2.0", "wait = 2.4");
+    let Some(project) = repository(TELLS_STEPS, &slower) else {
         return;
     };
     let arguments = ["ab", "HEAD~1", MANIFEST, "--repeats", "6"];
     let ended = project.run(&[&arguments[..], &["--fail-on", "regression"]].concat());
     assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
+    let printed: Vec<&str> = ended.stdout.split_whitespace().collect();
+    let printed = printed.join(" ");
     for said in [
         "Slower: after takes 1.04× the time per sample",
-        "By phase: data wait 2.00 ms → 2.40 ms a step",
+        "By phase of a step: data wait 2.00 ms → 2.40 ms (1.200×",
         "100 % of the change.",
         "differs: code",
     ] {
-        let printed: Vec<&str> = ended.stdout.split_whitespace().collect();
-        assert!(printed.join(" ").contains(said), "{said}: {}", ended.stdout);
+        assert!(printed.contains(said), "{said}: {}", ended.stdout);
     }
     let built = project.read("experiments/built.log");
     assert_eq!(built, "built\n", "the commit is built in its worktree");
-    let Some(project) = repository(TEACHER, TEACHER) else {
+    let Some(project) = repository(TELLS_STEPS, TELLS_STEPS) else {
         return;
     };
     let ended = project.run(&arguments);

@@ -322,7 +322,7 @@ fn a_compiled_module_has_the_same_graphs() {
 #[test]
 fn a_program_of_few_steps_says_why_it_has_no_flops() {
     let Some(python) = python() else { return };
-    let text = script(&[("workers", "0")]).replace("range(3)", "range(1)");
+    let text = script(&[]).replace("range(3)", "range(1)");
     let observed = project_of(&python, &text.replace("return 256", "return 64"), OBSERVE);
     let ended = observed.run(&["run", "experiments/mine.toml", "--no-report"]);
     let said = ended.stderr.split_whitespace().collect::<Vec<_>>();

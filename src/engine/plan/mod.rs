@@ -63,7 +63,7 @@ pub use only::{Only, Selection};
 pub use planned::{CellOutline, PlannedCell};
 pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict};
 pub use probe::{DeviceAnswer, device_facts, known_devices, probe, probe_devices_by};
-pub use program::Program;
+pub use program::{NATIVE, Program};
 pub use reported::{
     COMPARISON, SEARCH, TEMPLATES, default_template, is_results_name, template_meant,
 };

@@ -306,8 +306,8 @@ pub(super) fn metrics(root: &Table) -> BTreeMap<String, MetricSpec> {
     metrics.flatten().collect()
 }
 
-/// Settings that a program gets in its order, or that Fieldtrial itself reads.
-const NATIVE: [&str; 5] = ["model", "dataset", "device", "threads", "init-from"];
+/// Keys of `[train]` that a program gets in its order, or that Fieldtrial itself reads.
+pub const NATIVE: [&str; 5] = ["model", "dataset", "device", "threads", "init-from"];
 
 /// Checks the commands of all cells: placeholders, files, and settings that reach no program.
 pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {

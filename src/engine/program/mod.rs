@@ -103,7 +103,7 @@ impl Run<'_> {
             run: self,
             files: &files,
             events: files.events(),
-            report: Report::new(self.spec, &self.order.cell),
+            report: Report::new(self.spec, &self.order.cell.limits),
             fault: None,
             is_pruned: false,
             is_ended_by_parent: false,
@@ -139,6 +139,7 @@ impl Run<'_> {
             exit.check(&printed.last_line)?;
             complete(&report)?;
             report.check_values();
+            report.ended_whole(self.order.cell.train.epochs);
         }
         self.tell_operations(&report, emit);
         let class = numeric_class(self.order.cell.train.device);

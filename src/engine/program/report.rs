@@ -8,7 +8,7 @@ use super::process::Exit;
 use crate::base::statistics::median;
 use crate::event::{EpochRow, Metric, RunFacts, RunTimes};
 use crate::models::{Better, CommandSpec};
-use crate::plan::CellSpec;
+use crate::plan::LimitsSpec;
 
 /// Metrics that decide the best epoch, the first that an epoch has.
 const DECIDING: [&str; 2] = ["val_loss", "test_loss"];
@@ -22,7 +22,7 @@ pub(super) struct Report<'a> {
     steps: u64,
     samples: u64,
     epochs: Vec<EpochRow>,
-    /// Epochs that the program was started for, where `run` names them.
+    /// Number of epochs passed to the program as `{train.epochs}`, once it has ended without failure.
     ordered_epochs: Option<usize>,
     /// Facts of the end: those of `finished`, else of the last epoch that has them.
     metrics: Metric,
@@ -40,11 +40,11 @@ pub(super) struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub(super) fn new(spec: &'a CommandSpec, cell: &CellSpec) -> Self {
+    pub(super) fn new(spec: &'a CommandSpec, limits: &LimitsSpec) -> Self {
         Self {
             spec,
-            max_loss: cell.limits.max_loss,
-            ordered_epochs: spec.is_named("train.epochs").then_some(cell.train.epochs),
+            max_loss: limits.max_loss,
+            ordered_epochs: None,
             parameters: 0,
             steps: 0,
             samples: 0,
@@ -115,6 +115,11 @@ impl<'a> Report<'a> {
         };
         self.epochs.push(row.clone());
         Ok(row)
+    }
+
+    /// The program has ended without failure; `epochs` is what `{train.epochs}` stands for.
+    pub(super) fn ended_whole(&mut self, epochs: usize) {
+        self.ordered_epochs = self.spec.is_named("train.epochs").then_some(epochs);
     }
 
     fn diverge(&mut self, reason: String) {

@@ -7,12 +7,13 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::base::file;
-use crate::plan::{toml_key, toml_text};
+use crate::plan::{NATIVE, toml_key, toml_text};
 use crate::report::ReportError;
 use crate::report::view::{Cell, View};
 use crate::results::{ResultsError, write_if_changed};
 
 use super::defaults::shortest;
+use super::study::names_setting;
 
 /// Sections whose keys are settings of a cell.
 const PLAIN: [&str; 5] = ["train", "loader", "validation", "measure", "limits"];
@@ -23,17 +24,8 @@ const NAMED: [(&str, &str, &str); 3] = [
     ("loss", "loss", "losses"),
 ];
 
-/// Kinds that a command has where it names no dataset and for its loss; a manifest cannot say them.
+/// Kinds of a command's dataset where it has none, and of its loss: a manifest cannot name them.
 const OF_COMMANDS: [&str; 2] = ["none", "own"];
-
-/// Begins of settings that hold for every program, whether its `run` names them or not.
-const OF_RUNS: [&str; 5] = [
-    "measure.",
-    "limits.",
-    "train.device",
-    "train.threads",
-    "train.init-from",
-];
 
 /// A manifest in a results folder, ready to write.
 pub(super) struct OwnFile {
@@ -100,26 +92,20 @@ impl Cells {
         }
         if cell.is_of_command {
             // A setting that reaches no program is a mistake.
-            let run = spec["model"]["run"].to_string();
-            let is_named = |path: &str| {
-                ["}", "."]
-                    .iter()
-                    .any(|end| run.contains(&format!("{{{path}{end}")))
-            };
-            settings.retain(|path, _| {
-                OF_RUNS.iter().any(|own| path.starts_with(own)) || is_named(path)
+            let run = &spec["model"]["run"];
+            settings.retain(|path, _| match path.split_once('.') {
+                Some(("measure" | "limits", _)) => true,
+                Some(("train", key)) if NATIVE.contains(&key) => true,
+                _ => names_setting(run, path),
             });
         }
         for (section, key, plural) in NAMED {
             let value = spec.get(section).cloned().unwrap_or_default();
-            if value
-                .get("kind")
-                .is_some_and(|kind| OF_COMMANDS.iter().any(|own| kind == own))
-            {
-                continue;
-            }
             let own = spec.get(&format!("{section}_name")).and_then(Value::as_str);
             let kind = value.get("kind").and_then(Value::as_str);
+            if kind.is_some_and(|kind| OF_COMMANDS.contains(&kind)) {
+                continue;
+            }
             let wanted = own.or(kind).unwrap_or(section).to_owned();
             let numbered = (2..).map(|number| format!("{wanted}-{number}"));
             let mut names = std::iter::once(wanted.clone()).chain(numbered);

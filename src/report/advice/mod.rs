@@ -84,8 +84,7 @@ impl<'v, 'a> Counsel<'v, 'a> {
                 nothing.extend(self.ask_about(&rule, number));
             }
             let found = self.recommendations.len() > before;
-            let mut said = nothing.iter().filter(|words| !words.is_empty());
-            let first = said.next().filter(|_| !found);
+            let first = nothing.first().filter(|_| !found);
             self.checked
                 .extend(first.map(|first| format!("{}: {first}", rule.id)));
         }

@@ -9,6 +9,7 @@ use crate::report::view::{Cell, View};
 use super::effect::FEWEST_PAIRS;
 use super::manifests::{Cells, Settings, head, section};
 use super::recommendation::{Recommendation, text};
+use super::study::parameter_of;
 
 /// Begin of every manifest that is written here.
 pub(super) const FIRST_LINE: &str =
@@ -91,13 +92,10 @@ fn entry(name: &str, value: &Value) -> String {
     section(&format!("[[report.{name}]]"), &fields)
 }
 
-/// The path of a setting there: a parameter of a model is below the name that the model has in the manifest.
+/// The path of a setting in `next.toml`, where the model may have another name than in the manifest as run.
 fn placed(set: &Settings, setting: &str) -> String {
-    let parameter = setting
-        .strip_prefix("models.")
-        .and_then(|rest| rest.rsplit('.').next());
     let model = set.get("train.model").and_then(Value::as_str);
-    match parameter.zip(model) {
+    match parameter_of(setting).zip(model) {
         Some((parameter, model)) => format!("models.{model}.{parameter}"),
         None => setting.to_owned(),
     }

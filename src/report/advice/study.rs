@@ -68,24 +68,16 @@ impl<'v, 'a> Study<'v, 'a> {
     /// The value of a setting by its long path, or of a command's parameter (`models.NAME.PARAMETER`); null where there is
     /// none, or where a command's `run` does not name it.
     pub(super) fn setting(&self, cell: &Cell<'a>, path: &str) -> &'a Value {
-        if let Some(name) = path.strip_prefix("models.") {
-            let name = name.rsplit('.').next().unwrap_or_default();
+        if let Some(name) = parameter_of(path) {
             let parameter = part(self.view, cell, &format!("model.parameters.{name}"));
             let value = parameter.map(|table| table.get("default").unwrap_or(table));
             return value.unwrap_or(&Value::Null);
         }
-        if cell.is_of_command && !self.is_passed(cell, path) {
+        let run = || part(self.view, cell, "model.run").unwrap_or(&Value::Null);
+        if cell.is_of_command && !names_setting(run(), path) {
             return &Value::Null;
         }
         part(self.view, cell, path).unwrap_or(&Value::Null)
-    }
-
-    /// Whether a command gets a setting, as `{train.batch-size}` in `run`.
-    fn is_passed(&self, cell: &Cell<'a>, path: &str) -> bool {
-        let words = part(self.view, cell, "model.run").and_then(Value::as_array);
-        let name = format!("{{{path}}}");
-        let mut words = words.into_iter().flatten().filter_map(Value::as_str);
-        words.any(|word| word.contains(&name))
     }
 
     /// The same as a number.
@@ -165,6 +157,22 @@ impl<'v, 'a> Study<'v, 'a> {
             one == other || *name == section && same_but(one, other, key)
         })
     }
+}
+
+/// Whether `run` of a command has a setting, or a key of it: `{train.batch-size}`.
+pub(super) fn names_setting(run: &Value, path: &str) -> bool {
+    let words = run.as_array().into_iter().flatten();
+    let mut words = words.filter_map(Value::as_str);
+    words.any(|word| {
+        ["}", "."]
+            .iter()
+            .any(|end| word.contains(&format!("{{{path}{end}")))
+    })
+}
+
+/// The parameter in the path of a command's parameter: `lr` of `models.NAME.lr`.
+pub(super) fn parameter_of(path: &str) -> Option<&str> {
+    path.strip_prefix("models.")?.rsplit('.').next()
 }
 
 fn same_but(one: Option<&Value>, other: Option<&Value>, key: &str) -> bool {

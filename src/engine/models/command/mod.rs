@@ -33,8 +33,8 @@ pub struct CommandSpec {
     pub pass: Pass,
     /// Files whose content decides whether a result still holds, relative to `folder`: `["train.py", "lib/**/*.py"]`.
     pub code: Vec<String>,
-    /// Folder that `run`, `requires` and `build` are started in and that `code` and `data` are relative to, itself relative to
-    /// the manifest; without it the manifest's own.
+    /// Folder in which `run`, `requires` and `build` are started and to which paths in `code` and `data` are relative. The path
+    /// is relative to the manifest; the default is the manifest's folder.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub folder: String,
     /// Files that the program reads: another content is another cell.

@@ -29,7 +29,7 @@ pub struct Rule {
 /// Smallest improvement worth a recommendation, as a ratio.
 pub(super) const WORTH: f64 = 1.02;
 
-/// What a rule says of a study: changes to try, or what it checked, with the values; nothing where it is about others.
+/// What a rule says of a study: changes to try (none where it is about other models), or what it checked, with the values.
 pub(super) type Said = Result<Vec<Draft>, String>;
 
 const fn rule(id: &'static str, about: &'static str, find: fn(&Study<'_, '_>) -> Said) -> Rule {

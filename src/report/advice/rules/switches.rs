@@ -1,4 +1,5 @@
-//! `switches`: what PyTorch can do faster, where a program has a parameter for it.
+//! `switches`: recommends `torch.compile`, autocast, channels-last and pinned memory to programs that have a parameter which
+//! turns it on.
 
 use serde_json::Value;
 
@@ -16,14 +17,31 @@ pub(super) const ABOUT: &str = "Of a program with a parameter for it (`roles` of
     autocast there on a GPU, and pinned memory on a GPU where the rest of a step, copies among it, takes 5 % or more. \
     Prediction: Amdahl's bound of these phases";
 
-/// Share of forward and backward from which on less time for them is worth a test.
-const PASSES: f64 = 0.2;
-/// Share of the rest of a step from which on faster copies are.
-const COPIES: f64 = 0.05;
+/// Phases that a role shortens.
+struct Phases {
+    /// Begin of the sentence with their share.
+    words: &'static str,
+    /// Their places in the table of phases.
+    places: &'static [usize],
+    /// Share of the step below which the role is not recommended.
+    least: f64,
+}
 
-/// A role: what it is, whether only a GPU gains by it, and what to know of it.
+const PASSES: Phases = Phases {
+    words: "Forward and backward take",
+    places: &[2, 4],
+    least: 0.2,
+};
+const COPIES: Phases = Phases {
+    words: "What no other phase has, copies among it, takes",
+    places: &[6],
+    least: 0.05,
+};
+
+/// A role by its name in the manifest.
 struct Role {
     name: &'static str,
+    shortens: Phases,
     needs_gpu: bool,
     reasoning: &'static str,
 }
@@ -31,22 +49,26 @@ struct Role {
 const ROLES: [Role; 4] = [
     Role {
         name: "compile",
+        shortens: PASSES,
         needs_gpu: false,
         reasoning: "Compiled modules run fewer and larger kernels; compiling itself takes time at the start, which counts in \
                     no step.",
     },
     Role {
         name: "amp",
+        shortens: PASSES,
         needs_gpu: true,
         reasoning: "Products and convolutions in 16 bits; compare the losses.",
     },
     Role {
         name: "channels-last",
+        shortens: PASSES,
         needs_gpu: false,
         reasoning: "Convolutions need no change of the format in memory.",
     },
     Role {
         name: "pin-memory",
+        shortens: COPIES,
         needs_gpu: true,
         reasoning: "Batches in pinned memory are copied to the GPU while it computes.",
     },
@@ -55,12 +77,11 @@ const ROLES: [Role; 4] = [
 pub(super) fn find(study: &Study<'_, '_>) -> Said {
     let (view, anchor) = (study.view, study.anchor);
     let roles = part(view, anchor, "model.roles").and_then(Value::as_object);
-    // Says nothing on pages of other models.
-    let roles = roles.ok_or(String::new())?;
+    let Some(roles) = roles else {
+        return Ok(Vec::new());
+    };
     let model = part(view, anchor, "model_name").and_then(Value::as_str);
     let model = model.ok_or("the model has no name")?;
-    let shares = share(anchor, 2).zip(share(anchor, 4)).zip(share(anchor, 6));
-    let ((forward, backward), rest) = shares.ok_or("the phases of a step are not known")?;
     let is_on_gpu = timing_value(anchor, "peak_device_bytes").is_some();
     let (mut drafts, mut refused) = (Vec::new(), Vec::new());
     for role in &ROLES {
@@ -68,24 +89,22 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
             continue;
         };
         let setting = format!("models.{model}.{parameter}");
-        let is_on = |cell: &&_| study.setting(cell, &setting) == true;
-        let (of, share, least) = match role.name {
-            "pin-memory" => (
-                "What no other phase has, copies among it, takes",
-                rest,
-                COPIES,
-            ),
-            _ => ("Forward and backward take", forward + backward, PASSES),
-        };
-        if view.measured().any(|cell| is_on(&cell)) {
+        let shares = role.shortens.places.iter();
+        let share: Option<f64> = shares.map(|place| share(anchor, *place)).sum();
+        let share = share.ok_or("the phases of a step are not known")?;
+        let takes = format!("{} {} of a step", role.shortens.words, percent(share));
+        if view
+            .measured()
+            .any(|cell| study.setting(cell, &setting) == true)
+        {
             refused.push(format!("{}: measured here", role.name));
         } else if role.needs_gpu && !is_on_gpu {
             refused.push(format!("{}: the program used no GPU", role.name));
-        } else if share < least {
-            refused.push(format!("{}: {of} {} of a step", role.name, percent(share)));
+        } else if share < role.shortens.least {
+            refused.push(format!("{}: {takes}", role.name));
         } else {
             drafts.push(Draft {
-                triggers: format!("{of} {} of a step.", percent(share)),
+                triggers: format!("{takes}."),
                 formula: "Amdahl's bound: 1 ÷ (1 − this share), at least 1.02".to_owned(),
                 reasoning: role.reasoning.to_owned(),
                 ..study.change(setting, true, PredictedColumn::SamplesPerS, amdahl(share))

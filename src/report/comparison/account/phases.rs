@@ -45,8 +45,9 @@ messages! {
     phases_bound_how() = "1 ÷ (1 − share before)" | "1 ÷ (1 − Anteil vorher)";
     phases_step() = "step" | "Schritt";
     phases_missing() = "not measured: the phases of a side do not sum to its step, or no run has them" | "nicht gemessen: Die Phasen einer Seite ergeben nicht ihren Schritt, oder kein Lauf hat sie";
-    phases_of_the_change(phases) = "By phase: {phases}." | "Nach Phasen: {phases}.";
-    phases_changed(phase, before, after, ends, percent) = "{phase} {before} → {after} a step{ends}, {percent} of the change" | "{phase} {before} → {after} je Schritt{ends}, {percent} der Änderung";
+    phases_of_a_step(phases) = "By phase of a step: {phases}." | "Nach Phasen eines Schritts: {phases}.";
+    phases_of_a_sample(phases) = "By phase, per sample: {phases}." | "Nach Phasen, je Sample: {phases}.";
+    phases_changed(phase, before, after, ends, percent) = "{phase} {before} → {after}{ends}, {percent} of the change" | "{phase} {before} → {after}{ends}, {percent} der Änderung";
     phases_none_alone() = "By phase: none alone shows the change." | "Nach Phasen: Keine zeigt die Änderung für sich.";
     phases_of_cells(phase, cells) = "{phase} ({cells} cells)" | "{phase} ({cells} Zellen)";
     phases_in_cells(cells, phases) = "Cells with a verdict: {cells}; their change is in {phases}." | "Zellen mit Urteil: {cells}; die Änderung liegt in {phases}.";
@@ -105,8 +106,6 @@ fn step_sizes(duo: &Duo<'_, '_>) -> Option<[f64; 2]> {
 /// A phase of both sides, or the whole step.
 struct Phase {
     name: String,
-    /// Its column of `timings.csv`.
-    column: String,
     /// Percent of the step, before and after.
     shares: [f64; 2],
     /// Milliseconds of every run: of a step, or of a sample where the steps of both sides differ in size.
@@ -133,15 +132,14 @@ impl Phase {
             .or_else(|| over_blocks(&format!("{} {column}", duo.pair.after), &runs, &quotient));
         Self {
             name,
-            column,
             shares,
             runs,
             ratio: ratio.filter(|_| is_comparable(duo.pair)),
         }
     }
 
-    /// Whether its test shows this direction. A phase that only one side has is in no ratio: there it takes as many runs as
-    /// a sign-flip test needs.
+    /// Whether its test shows this direction. A phase whose time is 0 on one side has no ratio and no sign-flip test: its
+    /// direction is shown from six runs a side on, the fewest with which that test can show one.
     fn shows(&self, wanted: Shown) -> bool {
         let [before, after] = &self.runs;
         let (absent, present) = match wanted {
@@ -165,8 +163,9 @@ impl Phase {
     }
 }
 
-/// The phases that either side has, the residual, and at last the step; `None` where a side's phases are not its step.
-fn phases(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<Phase>> {
+/// The phases that either side has, the residual among them, and the step; `None` where a side's phases do not sum to its
+/// step.
+fn phases(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<(Vec<Phase>, Phase)> {
     let words = scene.words;
     let (before, after) = breakdown(duo.both[0].cell).zip(breakdown(duo.both[1].cell))?;
     let sizes = step_sizes(duo).unwrap_or([1.0, 1.0]);
@@ -174,34 +173,32 @@ fn phases(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<Phase>> {
     let shares = before.shares.iter().zip(&after.shares);
     let named = columns.zip(NAMES).zip(shares);
     let named = named.filter(|(_, (before, after))| **before > 0.0 || **after > 0.0);
-    let mut all: Vec<Phase> = named
-        .map(|((name, word), (&before, &after))| {
-            Phase::of(duo, (column(name), word(words)), [before, after], sizes)
-        })
-        .collect();
+    let named = named.map(|((name, word), (&before, &after))| {
+        Phase::of(duo, (column(name), word(words)), [before, after], sizes)
+    });
     let sums = [before.shares.iter().sum(), after.shares.iter().sum()];
     let step = ("step_mean_ms".to_owned(), words.phases_step());
-    all.push(Phase::of(duo, step, sums, sizes));
-    Some(all)
+    Some((named.collect(), Phase::of(duo, step, sums, sizes)))
 }
 
 /// The lines of [`phases`].
 fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Line> {
     let words = scene.words;
-    let Some(all) = phases(scene, duo) else {
+    let Some((phases, step)) = phases(scene, duo) else {
         let step = vec![Entry::text(words.phases_step())];
         return vec![(step, Some(words.phases_missing()))];
     };
-    let lines = all.iter().filter_map(|phase| {
-        let mut fields = fields(scene, duo, phase)?;
-        if phase.column == "step_mean_ms" {
-            // The whole has no share of itself.
-            fields.truncate(6);
-            fields.extend(["–", "–"].map(Entry::text));
-        }
-        Some((fields, None))
-    });
-    lines.collect()
+    let phases = phases.iter();
+    let mut lines: Vec<_> = phases
+        .filter_map(|phase| fields(scene, duo, phase))
+        .collect();
+    lines.extend(fields(scene, duo, &step).map(|mut fields| {
+        // The whole has no share of itself.
+        fields.truncate(6);
+        fields.extend(["–", "–"].map(Entry::text));
+        fields
+    }));
+    lines.into_iter().map(|fields| (fields, None)).collect()
 }
 
 /// One phase of both sides: times, shares, ratio; what the step would take, had only this phase changed, by what it took,
@@ -247,14 +244,13 @@ fn changed(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<Vec<Changed>> {
     if judgement.design == Design::Sessions {
         return None;
     }
-    let mut all = phases(scene, duo)?;
-    let step = all.pop()?;
+    let (phases, step) = phases(scene, duo)?;
     let medians = |phase: &Phase| -> Option<[f64; 2]> {
         let of = |runs: &Runs| median(&runs.values().copied().collect::<Vec<f64>>());
         Some([of(&phase.runs[0])?, of(&phase.runs[1])?])
     };
     let [before, after] = medians(&step)?;
-    let named = all.into_iter().filter_map(|phase| {
+    let named = phases.into_iter().filter_map(|phase| {
         let medians = medians(&phase)?;
         let part = (medians[1] - medians[0]) / (after - before);
         (phase.shows(wanted) && part >= NAMED_FROM).then_some(Changed {
@@ -293,8 +289,10 @@ pub(crate) fn sentence(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     let texts: Vec<String> = texts.collect();
     Some(if texts.is_empty() {
         words.phases_none_alone()
+    } else if step_sizes(duo).is_some() {
+        words.phases_of_a_sample(texts.join("; "))
     } else {
-        words.phases_of_the_change(texts.join("; "))
+        words.phases_of_a_step(texts.join("; "))
     })
 }
 
