@@ -1,5 +1,6 @@
 //! [`run_pairs`]: runs the pairs of both sides in turns.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::protocol::SideMessage;
@@ -35,9 +36,15 @@ pub struct Score {
     pub ended: usize,
     /// Of these, pairs that do not count because a run failed.
     pub failed: usize,
+    /// Pairs that did not run because the first pairs of their cell had failed.
+    pub left_out: usize,
 }
 
-/// Runs the pairs on the side before and the side after, and passes every event to `see`. `score` counts the ended pairs, also if an error is returned.
+/// Failed pairs after which a cell that has no pair that counts is given up.
+const GIVEN_UP: usize = 2;
+
+/// Runs the pairs on the side before and the side after, and passes every event to `see`. `score` counts the ended pairs,
+/// also if an error is returned. A cell whose first two pairs fail is given up: its other pairs are left out.
 ///
 /// # Errors
 /// A side that ends too early; Ctrl-C, once the current run has ended.
@@ -48,7 +55,14 @@ pub fn run_pairs(
     interrupted: &AtomicBool,
     see: &mut dyn FnMut(PairEvent<'_>),
 ) -> Result<(), AbError> {
+    let mut failed: HashMap<&str, usize> = HashMap::new();
+    let mut counting: HashSet<&str> = HashSet::new();
     for pair in pairs {
+        let of_cell = failed.entry(&pair.name.key).or_default();
+        if *of_cell == GIVEN_UP {
+            score.left_out += 1;
+            continue;
+        }
         let mut turn = |which: Which| {
             if interrupted.load(Ordering::SeqCst) {
                 return Err(AbError::Interrupted);
@@ -63,8 +77,19 @@ pub fn run_pairs(
         }
         let [before, after] = &ended;
         score.ended += 1;
-        score.failed += usize::from(before.status.is_failure() || after.status.is_failure());
+        let is_failed = before.status.is_failure() || after.status.is_failure();
+        score.failed += usize::from(is_failed);
         see(PairEvent::Ended { before, after });
+        if !is_failed {
+            counting.insert(&pair.name.key);
+        } else if !counting.contains(&*pair.name.key) {
+            *of_cell += 1;
+            if *of_cell == GIVEN_UP {
+                let key = &pair.name.key;
+                let message = format!("{key}: its first pairs failed; the others are left out");
+                see(PairEvent::SideMessage(SideMessage::Warning { message }));
+            }
+        }
     }
     Ok(())
 }

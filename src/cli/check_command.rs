@@ -1,7 +1,7 @@
 //! `fieldtrial check-command`: runs a command of a manifest for a moment and says what it reports and what is missing.
 
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -17,6 +17,7 @@ use crate::models::CommandSpec;
 use crate::plan::{CellSpec, Feasibility};
 
 use super::output::Stdout;
+use super::printed::Printed;
 use super::single_cell::single_cell;
 use super::{Outcome, exit_code};
 
@@ -65,6 +66,7 @@ pub(super) fn check_command(arguments: &CheckCommandArguments) -> Outcome {
     let mut seen = Seen::default();
     let (outcome, kept) = run(&spec, seed, &mut seen)?;
     let lines = report(&spec, &command, &seen, &outcome, &kept);
+    let proposed = proposed(name, &command, &seen.printed);
     let mut out = Stdout::new();
     for (key, value) in &lines.told {
         writeln!(out, "{key:<9} {value}")?;
@@ -72,6 +74,7 @@ pub(super) fn check_command(arguments: &CheckCommandArguments) -> Outcome {
     for line in &lines.missing {
         writeln!(out, "missing   {line}")?;
     }
+    write!(out, "{proposed}")?;
     if lines.missing.is_empty() {
         let path = shell::quoted(&arguments.manifest.to_string_lossy());
         let command = shell::command(&format!("run {path}"));
@@ -81,12 +84,40 @@ pub(super) fn check_command(arguments: &CheckCommandArguments) -> Outcome {
     Ok(exit_code::failed_if(!lines.missing.is_empty()))
 }
 
+/// Bytes of what a program prints in which metrics are looked for.
+const READ_BYTES: u64 = 1 << 20;
+
+/// Lines for the manifest by which numbers that the program printed become metrics, of those that it does not report yet.
+fn proposed(model: &str, command: &CommandSpec, printed: &str) -> String {
+    let is_known = |one: &Printed| {
+        command.metrics.contains_key(&one.name) || command.scrape.contains_key(&one.name)
+    };
+    let mut found = Printed::in_output(printed);
+    found.retain(|one| !is_known(one));
+    if found.is_empty() {
+        return String::new();
+    }
+    let declared: Vec<String> = found.iter().filter_map(Printed::declared).collect();
+    let scraped = found.iter().map(Printed::scraped).collect();
+    let mut text =
+        "printed   numbers that look like metrics; these lines of the manifest report them\n"
+            .to_owned();
+    for (section, lines) in [("metrics", declared), ("scrape", scraped)] {
+        if !lines.is_empty() {
+            text += &format!("[models.{model}.{section}]\n{}\n", lines.join("\n"));
+        }
+    }
+    text
+}
+
 /// What the command reported.
 #[derive(Debug, Default)]
 struct Seen {
     epochs: usize,
     by_epoch: BTreeSet<String>,
     warnings: Vec<String>,
+    /// The beginning of what it printed.
+    printed: String,
 }
 
 /// Runs the command with temporary folders; its outcome, and the names of files that it kept.
@@ -124,6 +155,13 @@ fn run(spec: &CellSpec, seed: u64, seen: &mut Seen) -> std::io::Result<(RunOutco
         }
         Verdict::Continue
     });
+    let logs = std::fs::read_dir(folder.path().join("logs"));
+    for log in logs.into_iter().flatten().flatten() {
+        let mut text = Vec::new();
+        let file = std::fs::File::open(log.path())?;
+        file.take(READ_BYTES).read_to_end(&mut text)?;
+        seen.printed += &String::from_utf8_lossy(&text);
+    }
     let runs = std::fs::read_dir(folder.path().join("files"))
         .into_iter()
         .flatten()

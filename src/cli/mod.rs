@@ -27,6 +27,7 @@ mod new;
 mod output;
 mod overview;
 mod plan;
+mod printed;
 mod probe;
 mod render;
 mod report;

@@ -188,6 +188,26 @@ fn other_results_and_the_working_tree_are_left_alone() {
 }
 
 #[test]
+fn a_cell_whose_first_pairs_fail_is_given_up() {
+    let manifest = |run: &str| {
+        format!(
+            "name = \"tiny\"\n[models.mine]\nkind = \"command\"\nrun = [\"sh\", \"-c\", \"{run}\"]\ncode = [\"tiny.toml\"]\n"
+        )
+    };
+    let project = repository_of(&manifest("exit 3"), &manifest("true"));
+    let ended = project.run(&["ab", "HEAD~1", "experiments/tiny.toml", "--repeats", "5"]);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    for part in [
+        "its first pairs failed; the others are left out",
+        "2 pairs do not count, since a run failed",
+        "3 pairs of cells whose first pairs failed",
+    ] {
+        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+    }
+    assert_eq!(rows(&project, ["before", "after"]).len(), 4);
+}
+
+#[test]
 fn a_cell_that_one_side_lacks_is_told_and_not_run() {
     let project = repository_of(
         MANIFEST,

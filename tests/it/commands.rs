@@ -347,6 +347,31 @@ fn check_command_says_what_is_missing() {
 }
 
 #[test]
+fn check_command_proposes_lines_for_what_a_program_prints() {
+    let printing = |lines: &str| {
+        format!(
+            "name = \"mine\"\n[models.mine]\nkind = \"command\"\nrun = [\"sh\", \"train.sh\"]\ncode = [\"train.sh\"]\n{lines}"
+        )
+    };
+    let script = "echo 'epoch 0: train loss 0.5, val_acc: 93.1%'\necho 'epoch 1: train loss 0.25, val_acc: 94%'\n";
+    let project = Project::new()
+        .file("experiments/train.sh", script)
+        .file(MANIFEST, &printing(""));
+    let check = ["check-command", MANIFEST, "--model", "mine"];
+    let said = project.run(&check).stdout;
+    let (_, lines) = said.split_once("report them\n").expect(&said);
+    let (lines, _) = lines.split_once("it works").expect(&said);
+    // The lines are pasted as they are, and work.
+    let project = project.file(MANIFEST, &printing(lines));
+    let again = project.run(&check);
+    assert_eq!(again.code, 0, "{}{}", again.stdout, again.stderr);
+    assert!(!again.stdout.contains("report them"), "{}", again.stdout);
+    let epochs = "2, with train_loss, val_acc";
+    assert!(again.stdout.contains(epochs), "{}", again.stdout);
+    assert!(again.stdout.contains("val_acc 94"), "{}", again.stdout);
+}
+
+#[test]
 fn mistakes_in_a_command_have_their_places() {
     let manifest = r#"name = "mine"
 [models.mine]

@@ -274,7 +274,9 @@ fn a_plan_with_repeats_says_how_many_runs_a_comparison_takes() {
         let text = format!("{HEAD}{rest}");
         let project = Project::new().file("x.toml", &text);
         let plan = project.run(&["plan", "x.toml"]).stdout;
-        let line = plan.lines().find(|line| line.starts_with("comparing: "));
+        let line = plan
+            .lines()
+            .find(|line| line.starts_with("comparing commits: "));
         line.map(str::to_owned)
     };
     let matrix = "[matrix]\nbatch-size = [1, 2, 3, 4, 5, 6, 7, 8]\n";
@@ -284,10 +286,11 @@ fn a_plan_with_repeats_says_how_many_runs_a_comparison_takes() {
         "one run a cell is not made for comparing"
     );
     let found = line(&format!("{matrix}[measure]\nrepeats = 3\n"));
-    let expected = "comparing: a single one of 8 cells can be called from 6 runs a side; here 3";
+    let expected =
+        "comparing commits: a single one of 8 cells can be called from 6 runs a side; here 3";
     assert_eq!(found.as_deref(), Some(expected));
     let found = line("[measure]\nrepeats = 2\nseeds = [1, 2]\n");
-    let expected = "comparing: the cell can be called from 4 runs a side; here 4";
+    let expected = "comparing commits: the cell can be called from 4 runs a side; here 4";
     assert_eq!(found.as_deref(), Some(expected));
 }
 

@@ -94,7 +94,7 @@ pub(super) fn ending(
     folder: &Path,
     again: &str,
 ) -> String {
-    let left = turns.to_do.len() - score.ended;
+    let left = turns.to_do.len() - score.ended - score.left_out;
     let done = score.ended + turns.kept;
     let all = count(done + left, "pair");
     let time = human_seconds(seconds);
@@ -109,6 +109,12 @@ pub(super) fn ending(
         let failed = count(score.failed, "pair");
         lines.push(format!(
             "failed   {failed} {verb} not count, since a run failed"
+        ));
+    }
+    if score.left_out > 0 {
+        let left_out = count(score.left_out, "pair");
+        lines.push(format!(
+            "left out {left_out} of cells whose first pairs failed"
         ));
     }
     lines.push(format!("results  {}", folder.display()));

@@ -12,6 +12,7 @@ use crate::base::text::count;
 use crate::plan::{REQUIREMENT_TIME, output};
 
 use super::super::Problem;
+use super::super::printed::Printed;
 use super::draft::{Draft, filled, quoted};
 use super::place::Spot;
 use super::refused;
@@ -73,18 +74,28 @@ const ROLES: [(&str, &[&str]); 4] = [
     ("seed", &["seed", "random_seed", "manual_seed"]),
 ];
 
+/// Names of flags with a role (`[models.X.roles]`).
+const SWITCHES: [(&str, &[&str]); 4] = [
+    ("compile", &["compile", "use_compile", "torch_compile"]),
+    (
+        "amp",
+        &["amp", "use_amp", "mixed", "mixed_precision", "autocast"],
+    ),
+    ("channels-last", &["channels_last", "use_channels_last"]),
+    ("pin-memory", &["pin_memory", "pin", "pin_mem"]),
+];
+
 /// What an argument becomes.
 struct Part {
     /// Its word in `run`.
     word: String,
     /// Its line in `parameters`.
     parameter: Option<String>,
+    /// Its line in `roles`.
+    role: Option<String>,
     /// The line that says what was guessed.
     guess: String,
 }
-
-/// A metric that the script prints, as a name and the text before its value.
-type Metric = (String, String, &'static str);
 
 pub(super) fn draft(spot: &Spot, given: &str) -> Result<Draft, Problem> {
     let mut words = given.split_whitespace();
@@ -129,19 +140,19 @@ pub(super) fn draft(spot: &Spot, given: &str) -> Result<Draft, Problem> {
         return Err(refused(title, help));
     }
     let parts: Vec<Part> = open.iter().filter_map(|one| part(one)).collect();
-    let metrics = metrics(&source);
+    let metrics = Printed::in_source(&source);
     let is_torch = PYTORCH.is_match(&source);
     let text = text(spot, path, &fixed, &open, &parts, &metrics, is_torch);
     let mut guesses = vec![format!("{}, {how}", count(arguments.len(), "argument"))];
     guesses.extend(parts.into_iter().map(|part| part.guess));
-    guesses.extend(metrics.iter().map(|(name, before, better)| {
+    guesses.extend(metrics.iter().map(|one| {
+        let (name, before, better) = (&one.name, &one.before, one.better);
         format!("`{name}` is what follows `{before}` in what it prints; {better} is better")
     }));
     if metrics.is_empty() {
-        guesses.push(
-            "no metric: the command is timed; docs/commands.md has two ways to report one"
-                .to_owned(),
-        );
+        let none =
+            "no metric: `check-command` runs the script for a moment and proposes what it prints";
+        guesses.push(none.to_owned());
     }
     Ok(Draft {
         guesses,
@@ -159,9 +170,6 @@ static PARSES: LazyLock<Regex> = LazyLock::new(|| regex(r"\bparse_(?:known_)?arg
 
 static ADDED: LazyLock<Regex> =
     LazyLock::new(|| regex(r#"add_argument\(\s*((?:["'][^"']+["']\s*,?\s*)+)([^\n]*)"#));
-
-/// `name={value` or `name: {value` in a text that is printed.
-static PRINTED: LazyLock<Regex> = LazyLock::new(|| regex(r"([A-Za-z][A-Za-z0-9_]*)\s*([=:]\s*)\{"));
 
 fn regex(text: &str) -> Regex {
     Regex::new(text).expect("a regular expression")
@@ -223,6 +231,7 @@ fn part(argument: &Argument) -> Option<Part> {
         return Some(Part {
             word: format!("{option}={{{setting}}}"),
             parameter: None,
+            role: None,
             guess: format!("`{option}` is `{setting}`"),
         });
     }
@@ -269,34 +278,18 @@ fn part(argument: &Argument) -> Option<Part> {
     } else {
         format!("{option}={{{name}}}")
     };
+    let switch = SWITCHES
+        .iter()
+        .find(|(_, names)| argument.is_flag && names.contains(&&*argument.name));
+    let what = switch.map_or(String::new(), |(role, _)| {
+        format!(", with the role `{role}`")
+    });
     Some(Part {
         word,
-        guess: format!("`{option}` is the parameter `{name}`: `{form}`"),
+        role: switch.map(|(role, _)| format!("{role} = {}", quoted(&name))),
+        guess: format!("`{option}` is the parameter `{name}`{what}: `{form}`"),
         parameter: Some(format!("{name} = {form}")),
     })
-}
-
-/// Metrics in the texts that the source prints.
-fn metrics(source: &str) -> Vec<Metric> {
-    let mut found: Vec<Metric> = Vec::new();
-    for one in PRINTED.captures_iter(source) {
-        let (name, before) = (
-            one[1].to_lowercase(),
-            format!("{}{}", &one[1], one[2].trim_end()),
-        );
-        let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
-        let better = if has(&["loss", "error", "mse", "mae", "perplexity", "ppl", "wer"]) {
-            "lower"
-        } else if has(&["acc", "f1", "auc", "r2", "score", "dice", "iou", "bleu"]) {
-            "higher"
-        } else {
-            continue;
-        };
-        if found.iter().all(|(known, ..)| *known != name) {
-            found.push((name, before, better));
-        }
-    }
-    found
 }
 
 /// The default of the argument that stands for a setting, `usual` if it has none; `None` where no argument does.
@@ -331,7 +324,7 @@ fn text(
     fixed: &[&str],
     arguments: &[&Argument],
     parts: &[Part],
-    metrics: &[Metric],
+    metrics: &[Printed],
     is_torch: bool,
 ) -> String {
     let path = spot.seen_from_manifest(script);
@@ -349,11 +342,9 @@ fn text(
         lines => format!("[models.script.{title}]\n{}\n", lines.join("\n")),
     };
     let parameters = parts.iter().filter_map(|part| part.parameter.clone());
-    let judged = metrics.iter().filter(|(name, ..)| name != "train_loss");
-    let judged = judged.map(|(name, _, better)| format!("{name} = {{ better = \"{better}\" }}"));
-    let scraped = metrics
-        .iter()
-        .map(|(name, before, _)| format!("{name} = '{}\\s*([-+.\\w]+)'", regex::escape(before)));
+    let roles = parts.iter().filter_map(|part| part.role.clone());
+    let judged = metrics.iter().filter_map(Printed::declared);
+    let scraped = metrics.iter().map(Printed::scraped);
     let of_torch = |line: &str| if is_torch { line } else { "" }.to_owned();
     let fillings = [
         ("words", words.join(", ")),
@@ -369,6 +360,7 @@ fn text(
             ),
         ),
         ("parameters", lines("parameters", parameters.collect())),
+        ("roles", lines("roles", roles.collect())),
         ("metrics", lines("metrics", judged.collect())),
         ("scrape", lines("scrape", scraped.collect())),
         ("matrix", matrix),

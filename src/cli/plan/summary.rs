@@ -77,8 +77,8 @@ impl Summary {
     fn write_comparing(&self, have: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (cells, needed) = (self.runnable, needed_runs(self.runnable));
         match cells {
-            1 => f.write_str("\ncomparing: the cell"),
-            cells => write!(f, "\ncomparing: a single one of {cells} cells"),
+            1 => f.write_str("\ncomparing commits: the cell"),
+            cells => write!(f, "\ncomparing commits: a single one of {cells} cells"),
         }?;
         write!(f, " can be called from {needed} runs a side; here {have}")
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::base::statistics::median;
 use crate::results::{
-    BlockRow, CellInfo, PlanFile, ResultSet, RunRow, by_key, counted_runs, grouped,
+    BlockRow, CellInfo, PlanFile, ResultSet, RunRow, by_key, counted_runs, grouped, value,
 };
 
 pub(super) struct Cell<'a> {
@@ -77,6 +77,13 @@ impl Cell<'_> {
 
     pub(super) fn sample_ms(&self, run: &BlockRow) -> Option<f64> {
         self.set.plan.sample_ms(self.info, run)
+    }
+
+    /// Whether [`Self::sample_ms`] comes from steps or a throughput, and not from the time of a whole run.
+    pub(super) fn tells_steps(&self) -> bool {
+        let has = |run: &&BlockRow, column| value(run, column).is_some();
+        let mut runs = self.counted.iter();
+        runs.all(|run| has(run, "step_ms") || has(run, "samples_per_s"))
     }
 
     /// The environment of the counted runs; they share one.

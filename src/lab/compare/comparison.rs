@@ -45,6 +45,13 @@ impl Comparison {
             && self.axes.is_empty()
             && self.environment.fields.is_empty()
     }
+
+    /// Whether a pair is of programs of the user, whose equal work signatures say nothing of what they compute.
+    pub fn is_of_programs(&self, pair: &CellPair) -> bool {
+        let plan = &self.after.set.plan;
+        let cell = plan.cells.iter().find(|cell| cell.key == pair.after);
+        cell.is_some_and(|cell| plan.is_of_command(cell))
+    }
 }
 
 /// One of two sides.

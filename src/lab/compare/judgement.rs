@@ -136,6 +136,9 @@ pub enum NotComparableReason {
     /// Runs were alone on the machine on one side only; whether before, after.
     #[error("runs had the machine for themselves only {}", sides(*.0, *.1))]
     Exclusive(bool, bool),
+    /// Only the programs of one side told their steps, so that a sample is a whole run on the other; whether before, after.
+    #[error("steps are known only {}", sides(*.0, *.1))]
+    Steps(bool, bool),
 }
 
 fn sides(before: bool, after: bool) -> &'static str {

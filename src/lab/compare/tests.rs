@@ -210,6 +210,27 @@ fn threads_and_exclusive_runs_must_agree() {
 }
 
 #[test]
+fn steps_that_only_one_side_told_are_not_compared_with_runs() {
+    let of_program = |mut side: Side| {
+        for cell in &mut side.set.plan.cells {
+            cell.spec["model"] = serde_json::json!({"kind": "command"});
+        }
+        side
+    };
+    let mut before = of_program(main());
+    for row in &mut before.set.blocks {
+        if let Some(times) = row.times_mut() {
+            (times.measured_steps, times.total_s) = (None, 10.0);
+            (times.step_ms, times.samples_per_s) = (0.0, 0.0);
+        }
+    }
+    let comparison = between(before, of_program(again()));
+    let pair = &comparison.cells[0];
+    assert_eq!(reasons(pair), [NotComparableReason::Steps(false, true)]);
+    assert!(pair.judgement.ratio.is_none());
+}
+
+#[test]
 fn different_work_has_no_ratio_unless_it_is_the_treatment() {
     let other_work = |side: &mut Side| {
         for cell in &mut side.set.plan.cells {

@@ -258,6 +258,7 @@ pub fn fixed_unit(name: &str) -> &'static str {
 pub fn metric_column(name: &str) -> ColumnInfo {
     let (plain, over_epochs) = match name.strip_prefix("best_") {
         Some(plain) => (plain, ", the best over epochs"),
+        None if is_of_every_epoch(name) => (name, ", after the last epoch"),
         None => (name, ""),
     };
     let (direction, what) = described(plain);
@@ -276,6 +277,12 @@ pub fn metric_column(name: &str) -> ColumnInfo {
         meaning: format!("{what}{split}{over_epochs}"),
         is_time: false,
     }
+}
+
+/// Whether a metric has a value after every epoch: that of training and validation, but for epochs themselves.
+fn is_of_every_epoch(name: &str) -> bool {
+    let split = name.split_once('_').map(|(split, _)| split);
+    matches!(split, Some("train" | "val")) && !name.ends_with("_epoch")
 }
 
 /// Metrics by the last part of their name, with their meaning, by direction; none has a unit.

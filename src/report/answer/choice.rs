@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::base::pareto;
+use crate::base::statistics::mean;
 use crate::compare::{against_best, runs_to_choose};
 use crate::report::number::Number;
 use crate::report::sections::quality::{Untold, are_silent, column, told};
@@ -148,8 +149,13 @@ impl<'v, 'a> Choice<'v, 'a> {
         };
         let mut ranked: Vec<Ranked<'_, '_>> = cells.iter().filter_map(rank).collect();
         let cost = |one: &Ranked<'_, '_>| first.cost(one.numbers[0].value);
-        // Stable: equal cells stay in plan order.
-        ranked.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
+        let mean_cost = |one: &Ranked<'_, '_>| first.cost(mean(&one.values).unwrap_or(f64::NAN));
+        let order = |a: &Ranked<'_, '_>, b: &Ranked<'_, '_>| {
+            let by_median = cost(a).total_cmp(&cost(b));
+            by_median.then_with(|| mean_cost(a).total_cmp(&mean_cost(b)))
+        };
+        // Of equal medians, which shares of right answers often have, the better mean; then the order of the plan.
+        ranked.sort_by(order);
         let n = ranked.iter().map(|one| one.values.len()).min();
         let mut choice = Self {
             task,

@@ -102,6 +102,19 @@ fn with_accuracy(values: [[f64; 5]; 2]) -> ResultSet {
 }
 
 #[test]
+fn of_equal_medians_the_better_mean_comes_first() {
+    let set = with_accuracy([
+        [0.70, 0.80, 0.95, 0.95, 0.96],
+        [0.94, 0.94, 0.95, 0.96, 0.97],
+    ]);
+    let first = &answer(&set).sentences[0];
+    assert!(
+        first.starts_with("Highest validation accuracy: workers 4, 0.95"),
+        "{first}"
+    );
+}
+
+#[test]
 fn quality_decides_where_the_axes_can_change_it_and_the_runs_learned() {
     let set = with_accuracy([
         [0.80, 0.81, 0.82, 0.83, 0.84],

@@ -135,6 +135,7 @@ impl Words {
             NotComparableReason::Exclusive(before, after) => {
                 self.exclusive_on(side((*before, *after)))
             }
+            NotComparableReason::Steps(before, after) => self.steps_on(side((*before, *after))),
         }
     }
 

@@ -43,5 +43,6 @@ messages! {
     other_environment(fields) = "other environment ({fields})" | "andere Umgebung ({fields})";
     other_work_per_sample(parts) = "other work per sample ({parts})" | "andere Arbeit je Sample ({parts})";
     other_threads(before, after) = "{before} threads before, {after} after" | "{before} Threads vorher, {after} nachher";
+    steps_on(side) = "steps are known only {side}: `observe` both sides" | "Schritte sind nur {side} bekannt: beide Seiten brauchen `observe`";
     exclusive_on(side) = "runs had the machine for themselves only {side}" | "nur {side} hatten die Läufe die Maschine für sich";
 }

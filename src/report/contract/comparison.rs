@@ -101,7 +101,7 @@ fn r13(subject: &Subject<'_>, comparison: &Comparison, language: Language) -> Ve
     let same = comparison
         .cells
         .iter()
-        .filter(|pair| pair.work == Work::Same);
+        .filter(|pair| pair.work == Work::Same && !comparison.is_of_programs(pair));
     match same.count() {
         0 => {}
         count => demanded.push(words.same_work_in(words.count(count))),

@@ -69,7 +69,7 @@ fn steps(view: &View<'_>) -> Option<String> {
             .map_or_else(String::new, |steps| steps.to_string())
     })?;
     Some(format!(
-        "Steps of a run: {warmup} dropped as warm-up, then {measured} measured."
+        "Steps of a run that count for its times: {measured}, after a warm-up of {warmup}."
     ))
 }
 

@@ -29,14 +29,7 @@ fn arguments_are_found_in_the_source() {
 }
 
 #[test]
-fn metrics_are_what_the_source_prints_with_a_name() {
-    let found = metrics(SOURCE);
-    assert_eq!(
-        found,
-        [
-            ("train_loss".to_owned(), "train_loss=".to_owned(), "lower"),
-            ("acc".to_owned(), "Acc:".to_owned(), "higher"),
-        ]
-    );
+fn a_script_of_pytorch_is_known_by_its_imports() {
     assert!(PYTORCH.is_match(SOURCE));
+    assert!(!PYTORCH.is_match("# import torch"));
 }

@@ -9,8 +9,8 @@ import functools
 import json
 import os
 import sys
-import threading
 import time
+from threading import get_ident
 
 from fieldtrial_steps import BACKWARD, FORWARD, LOSS, Gpu, Steps
 
@@ -28,6 +28,7 @@ def install(torch, began):
 class Observer:
     def __init__(self, torch, folder, events):
         self.torch, self.folder, self.path = torch, folder, events
+        self.is_grad_enabled, self.loss_class = torch.is_grad_enabled, torch.nn.modules.loss._Loss
         # PyTorch 2.1 and 2.2 have it elsewhere.
         self.is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or torch._dynamo.is_compiling
         with open(os.path.join(folder, "settings.json"), encoding="utf-8") as file:
@@ -88,7 +89,7 @@ class Observer:
             return None
 
     def trains_here(self):
-        return self.is_on and (self.thread is None or self.thread == threading.get_ident())
+        return self.is_on and (self.thread is None or self.thread == get_ident())
 
     # Hooks.
 
@@ -170,7 +171,7 @@ class Observer:
             if is_ours:
                 Module.__call__ = original
             try:
-                return self.call(original, module, arguments, named)
+                return self.call(functools.partial(original, module), module, arguments, named)
             finally:
                 if is_ours and self.is_on and not self.has_instances and Module.__call__ is original:
                     Module.__call__ = __call__
@@ -204,23 +205,28 @@ class Observer:
             function = inner or module._call_impl
             if is_compiling() or not self.trains_here():
                 return function(*arguments, **named)
-            return self.call(lambda _, *a, **n: function(*a, **n), module, arguments, named)
+            return self.call(function, module, arguments, named)
 
         module._compiled_call_impl = call_impl
         self.undo.append(lambda: setattr(module, "_compiled_call_impl", inner))
 
     def call(self, function, module, arguments, named):
         """Calls an outermost module between the events of its phase."""
-        torch, steps = self.torch, self.steps
+        steps = self.steps
         begin = phase = None
-        with_gradients = torch.is_grad_enabled()
-        if with_gradients and module.training:
-            phase = LOSS if isinstance(module, torch.nn.modules.loss._Loss) else FORWARD
-            has_begun = self.safe(steps.begins, phase)
-        else:
-            has_begun = (begin := self.safe(steps.evaluation_begins)) is not None
+        with_gradients = self.is_grad_enabled()
         try:
-            return function(module, *arguments, **named)
+            if with_gradients and module.training:
+                phase = LOSS if isinstance(module, self.loss_class) else FORWARD
+                has_begun = steps.begins(phase)
+            else:
+                begin = steps.evaluation_begins()
+                has_begun = begin is not None
+        except Exception as error:
+            self.fail(error)
+            has_begun = False
+        try:
+            return function(*arguments, **named)
         finally:
             if has_begun and phase is not None:
                 self.safe(steps.ends)
@@ -232,7 +238,7 @@ class Observer:
             def backward(*arguments, **named):
                 if not self.trains_here() or not self.safe(self.steps.begins, BACKWARD):
                     return original(*arguments, **named)
-                self.thread = threading.get_ident()
+                self.thread = get_ident()
                 try:
                     return original(*arguments, **named)
                 finally:
@@ -279,7 +285,7 @@ class Observer:
     # What happens between steps.
 
     def update_begins(self, optimizer):
-        self.thread = threading.get_ident()
+        self.thread = get_ident()
         if optimizer not in self.optimizers:
             self.optimizers.append(optimizer)
             self.see_device(optimizer)
@@ -300,6 +306,9 @@ class Observer:
             self.import_profile()
             self.tell_lacking()
         wanted = range(OPERATIONS_FROM, OPERATIONS_FROM + self.operations)
+        if number > wanted.stop:
+            self.steps.on_step = None
+            return
         if self.profile is not None and number not in wanted:
             self.end_profile()
         if self.profile is None and number in wanted:

@@ -139,6 +139,8 @@ impl Store {
         store.damaged.extend(folders_for_checkpoints(results)?);
         store.set_damaged_aside(results);
         if is_new {
+            // A store belongs to one machine: git is to leave it out, in a user's repository too.
+            store.write_atomically(".gitignore", b"*\n")?;
             store.write_atomically("format", format!("{STORE_VERSION}\n").as_bytes())?;
         }
         store.lock = Some(lock);

@@ -36,6 +36,7 @@ messages! {
     same_environment() = "Environment: every field that must match for times to be compared is equal." | "Umgebung: Alle Felder, die für einen Vergleich der Zeiten gleich sein müssen, sind gleich.";
     different_environment(fields) = "Environment: fields that must match differ: {fields}." | "Umgebung: Felder, die gleich sein müssen, unterscheiden sich: {fields}.";
     same_work_in(count) = "Work: compared cells with equal work signatures: {count}; there a ratio of times is a speed-up." | "Arbeit: verglichene Zellen mit gleichen Arbeitssignaturen: {count}; dort ist ein Verhältnis der Zeiten eine Beschleunigung.";
+    programs_in(count) = "Work: compared cells of programs with equal settings: {count}; what a program computes per sample is known only where both sides told its FLOPs, which are compared as facts." | "Arbeit: verglichene Zellen von Programmen mit gleichen Einstellungen: {count}; was ein Programm je Stichprobe rechnet, ist nur bekannt, wo beide Seiten seine FLOPs melden; diese werden als Fakten verglichen.";
     treatments_in(count, why) = "Work: compared cells whose sides are declared as different treatments: {count}, since they differ in {why}; there a ratio of times is a ratio of treatments." | "Arbeit: verglichene Zellen, deren Seiten das Manifest zu verschiedenen Behandlungen erklärt: {count} (Unterschiede: {why}); dort vergleicht ein Verhältnis der Zeiten Behandlungen.";
     different_work_in(count, why) = "Work: compared cells that do other work: {count} ({why}); no ratio of their times is drawn." | "Arbeit: verglichene Zellen mit anderer Arbeit: {count} ({why}); ein Verhältnis ihrer Zeiten wird nicht gebildet.";
 }
@@ -153,9 +154,10 @@ fn both(scene: &Scene<'_>, value: fn(&Cell<'_>) -> Option<String>) -> (Vec<Strin
 fn work(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
     // How many pairs, and why, of each kind.
-    let mut found = [0; 3].map(|count: usize| (count, BTreeSet::new()));
+    let mut found = [0; 4].map(|count: usize| (count, BTreeSet::new()));
     for pair in &scene.comparison.cells {
         let (place, why) = match &pair.work {
+            Work::Same if scene.comparison.is_of_programs(pair) => (3, &[][..]),
             Work::Same => (0, &[][..]),
             Work::Treatments(why) => (1, &why[..]),
             Work::Different(why) => (2, &why[..]),
@@ -173,7 +175,8 @@ fn work(scene: &Scene<'_>) -> Vec<String> {
         match place {
             0 => words.same_work_in(pairs),
             1 => words.treatments_in(pairs, why),
-            _ => words.different_work_in(pairs, why),
+            2 => words.different_work_in(pairs, why),
+            _ => words.programs_in(pairs),
         }
     });
     told.collect()

@@ -1,0 +1,200 @@
+//! Metrics that a program prints: found in its source or in its output, as lines of a manifest.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Words in the names of metrics, and which of their values are better.
+const METRICS: [(&str, &[&str]); 2] = [
+    (
+        "lower",
+        &[
+            "loss",
+            "error",
+            "mse",
+            "rmse",
+            "mae",
+            "perplexity",
+            "ppl",
+            "wer",
+        ],
+    ),
+    (
+        "higher",
+        &[
+            "acc",
+            "accuracy",
+            "f1",
+            "auc",
+            "auroc",
+            "r2",
+            "score",
+            "precision",
+            "recall",
+            "dice",
+            "iou",
+            "miou",
+            "bleu",
+        ],
+    ),
+];
+
+/// A metric that a program prints.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Printed {
+    /// `val_loss`.
+    pub(super) name: String,
+    /// What stands before the number: `val loss:`.
+    pub(super) before: String,
+    /// `lower` or `higher`.
+    pub(super) better: &'static str,
+}
+
+/// A name with what stands between it and what `follows`.
+fn named(follows: &str) -> Regex {
+    let text = format!(
+        r#"(?ix) \b ( (?: (train|training|val|valid|validation|test|eval) [\ _-] )?
+        ( [a-z][a-z0-9_]* ) ['"]? \s* [:=]? ) \s* {follows}"#
+    );
+    Regex::new(&text).expect("a regular expression")
+}
+
+static IN_OUTPUT: LazyLock<Regex> = LazyLock::new(|| named("[-+]?[0-9]"));
+
+/// Before the brace of a value that is formatted; a dictionary's is followed by something else.
+static IN_SOURCE: LazyLock<Regex> = LazyLock::new(|| named(r"\{[a-z_(]"));
+
+impl Printed {
+    /// Every metric that a program printed, once, in order.
+    pub(super) fn in_output(text: &str) -> Vec<Self> {
+        Self::all(text, &IN_OUTPUT)
+    }
+
+    /// Every metric in the formatted texts of a Python program, once, in order.
+    pub(super) fn in_source(text: &str) -> Vec<Self> {
+        Self::all(text, &IN_SOURCE)
+    }
+
+    fn all(text: &str, named: &Regex) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        for one in named.captures_iter(text) {
+            let word = one[3].to_lowercase();
+            let Some(better) = better(&word) else {
+                continue;
+            };
+            let split = one.get(2).map(|split| split.as_str().to_lowercase());
+            let split = match split.as_deref() {
+                Some("train" | "training") => "train_",
+                Some("val" | "valid" | "validation") => "val_",
+                Some("test") => "test_",
+                Some(_) => "eval_",
+                None => "",
+            };
+            let name = format!("{split}{word}");
+            if found.iter().all(|known| known.name != name) {
+                let before = one[1].trim_end().to_owned();
+                found.push(Self {
+                    name,
+                    before,
+                    better,
+                });
+            }
+        }
+        // `loss:` would be found in `val loss:`, too.
+        let ends: Vec<String> = found.iter().map(|one| format!(" {}", one.before)).collect();
+        let is_inside = |end: &String| {
+            let mut others = ends.iter().filter(|other| *other != end);
+            others.any(|other| other.ends_with(end))
+        };
+        let mut of_one = ends.iter();
+        found.retain(|_| of_one.next().is_some_and(|end| !is_inside(end)));
+        found
+    }
+
+    /// Its line in `[models.X.metrics]`; none for the training loss, which needs none.
+    pub(super) fn declared(&self) -> Option<String> {
+        let (name, better) = (&self.name, self.better);
+        (name != "train_loss").then(|| format!("{name} = {{ better = \"{better}\" }}"))
+    }
+
+    /// Its line in `[models.X.scrape]`.
+    pub(super) fn scraped(&self) -> String {
+        let before: Vec<String> = self.before.split_whitespace().map(regex::escape).collect();
+        let before = before.join(r"\s+").replace('\'', "\\x27");
+        format!("{} = '\\b{before}\\s*([-+.\\w]+)'", self.name)
+    }
+}
+
+/// Which values of a metric are better; `None` for a name that is not known as one.
+fn better(name: &str) -> Option<&'static str> {
+    let is_known = |part: &str, known: &&str| {
+        // `top_acc5`, `crossentropyloss`.
+        part == *known
+            || part.trim_end_matches(|letter: char| letter.is_ascii_digit()) == *known
+            || known.len() > 3 && part.ends_with(known)
+    };
+    let has = |all: &[&str]| {
+        name.split('_')
+            .any(|part| all.iter().any(|one| is_known(part, one)))
+    };
+    let found = METRICS.iter().find(|(_, all)| has(all));
+    found.map(|(better, _)| *better)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values that the lines for `text` find in it, by name.
+    fn values(text: &str) -> Vec<(String, Vec<String>)> {
+        let of = |one: Printed| {
+            let line = one.scraped();
+            let pattern = line.split_once('\'').expect("a pattern").1;
+            let pattern = Regex::new(pattern.trim_end_matches('\'')).expect("a pattern");
+            let values = pattern.captures_iter(text);
+            (one.name, values.map(|value| value[1].to_owned()).collect())
+        };
+        Printed::in_output(text).into_iter().map(of).collect()
+    }
+
+    #[test]
+    fn lines_of_a_manifest_find_what_programs_print() {
+        for (text, expected) in [
+            (
+                "Epoch 3: train loss 0.5 | val loss: 1e-3 acc 93.1%",
+                "train_loss 0.5, val_loss 1e-3, acc 93.1",
+            ),
+            (
+                "1875/1875 - loss: 0.2971 - accuracy: 0.91 - val_loss: 0.14 - val_accuracy: 0.95",
+                "loss 0.2971, accuracy 0.91, val_loss 0.14, val_accuracy 0.95",
+            ),
+            (
+                "{'eval_loss': 0.69, 'eval_f1': 0.5, 'epoch': 1.0}",
+                "eval_loss 0.69, eval_f1 0.5",
+            ),
+            (
+                "Test set: Average loss: 0.0265, Accuracy: 9912/10000 (99%)",
+                "loss 0.0265, accuracy 9912",
+            ),
+            ("step 100 of 200, 3 workers", ""),
+            (
+                "validation_mse=2.5 Training Loss=-1",
+                "val_mse 2.5, train_loss -1",
+            ),
+        ] {
+            let found = values(text);
+            let found = found
+                .iter()
+                .map(|(name, values)| format!("{name} {}", values.join(" and ")));
+            assert_eq!(found.collect::<Vec<_>>().join(", "), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_source_is_read_as_its_output() {
+        let source = r#"loss = 0.0; scores = {}; accumulate={n}; print(f"epoch {epoch}: train_loss={loss:.3f} Acc: {right / n}")"#;
+        let found = Printed::in_source(source);
+        let found: Vec<(&str, &str)> = found.iter().map(|one| (&*one.name, &*one.before)).collect();
+        assert_eq!(found, [("train_loss", "train_loss="), ("acc", "Acc:")]);
+    }
+}
