@@ -99,15 +99,14 @@ fn proposed(model: &str, command: &CommandSpec, printed: &str) -> String {
     }
     let declared: Vec<String> = found.iter().filter_map(Printed::declared).collect();
     let scraped = found.iter().map(Printed::scraped).collect();
-    let mut text =
-        "printed   numbers that look like metrics; these lines of the manifest report them\n"
-            .to_owned();
-    for (section, lines) in [("metrics", declared), ("scrape", scraped)] {
-        if !lines.is_empty() {
-            text += &format!("[models.{model}.{section}]\n{}\n", lines.join("\n"));
-        }
-    }
-    text
+    let head =
+        "printed   numbers that look like metrics; these lines of the manifest report them\n";
+    let section = |(section, lines): (&str, Vec<String>)| match &lines[..] {
+        [] => String::new(),
+        lines => format!("[models.{model}.{section}]\n{}\n", lines.join("\n")),
+    };
+    let sections = [("metrics", declared), ("scrape", scraped)].map(section);
+    format!("{head}{}", sections.concat())
 }
 
 /// What the command reported.

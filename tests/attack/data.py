@@ -50,6 +50,18 @@ FIELDS = [
 ]
 
 
+# What a manifest says of the columns of a table.
+SAID = [
+    "", "", "", "classes = true", "normalise = false", "test = 0.0\nvalidation = 0.0", 'ignore = ["a"]', 'ignore = ["a", "b"]',
+    'columns.a = { category = true }', 'columns.a = { category = true, missing = "kind" }', 'columns.b = { missing = "flag" }',
+    'columns.a = { missing = "median" }\ncolumns.y = { missing = "leave-out" }', 'columns.b = { missing = "leave-out" }',
+    "columns.a = { fill = 1e999 }", "columns.b = { fill = -0.0 }", 'columns.a = { date = "%d" }', 'columns.a = { date = "%" }',
+    'columns.b = { date = "%Y-%Q\\u0000" }', 'columns.b = { date = "" , missing = "mean" }', 'separator = ";"', 'separator = "ä"',
+    'decimal = ","', 'missing-values = ["nan", "1", ""]', 'split = { by = "a" }', 'split = { group = "b" }', 'split = { column = "a" }',
+    'split = { group = "a" }\ncolumns.a = { category = true }', 'split = { by = "a" }\ncolumns.a = { missing = "mean" }',
+]
+
+
 def csv(case):
     """A table: fields, separators, headers, lengths of rows, encodings, many columns or rows."""
     random = case.random
@@ -80,8 +92,8 @@ def csv(case):
             b"a,b,y\n\"" + b"1" * 300_000,
         ])
     case.write("experiments/own.csv", content)
-    more = random.choice(["", "", "\nclasses = true", "\nnormalise = false", "\ntest = 0.0\nvalidation = 0.0"])
-    manifest(case, 'kind = "csv"\npath = "own.csv"\ntarget = "y"' + more)
+    more = dict.fromkeys(line for line in random.choices(SAID, k=2) if line)
+    manifest(case, "\n".join(['kind = "csv"\npath = "own.csv"\ntarget = "y"', *more]))
 
 
 def wide(columns):

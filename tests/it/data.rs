@@ -145,9 +145,9 @@ fn a_folder_that_is_to_be_generated_is_not_missing() {
 fn text_in_a_number_column_is_found_before_anything_runs_at_its_line() {
     let text = table("a,y,colour\r\n1,2,3\r\n\r\n4,5,red\r\n7,8,9\r\n");
     let words = [
-        "dataset `own`: `../data/table.csv` is not a table of numbers in line 4, column 3 (`colour`): `red` is not a number",
+        "dataset `own`: `../data/table.csv` is not what the manifest says in line 4, column 3 (`colour`): `red` is not a number",
         "experiments/tiny.toml:8:8",
-        "help: a feature is a number in every row",
+        "help: in the dataset's section, or leave the column out by `ignore`: `columns.colour = { category = true }`",
     ];
     assert_refused(&text, &words);
 }
@@ -157,11 +157,9 @@ fn a_class_without_classes_true_gets_that_advice() {
     let rows: Vec<String> = (0..30).map(|row| format!("{row},{row},setosa\n")).collect();
     let text = table(&format!("a,b,y\n{}", rows.concat()));
     let words = [
-        "`../data/table.csv` is not a table of numbers in 30 places",
+        "is not what the manifest says in line 2, column 3 (`y`): `setosa` is not a number, in 30 of 30 rows",
         "experiments/tiny.toml:9:10",
-        "help: where `y` is a class, add `classes = true`",
-        "note: line 2, column 3 (`y`): `setosa` is not a number",
-        "note: and 10 more",
+        "help: add `classes = true`",
     ];
     assert_refused(&text, &words);
     set(&text, "target = \"y\"", "target = \"y\"\nclasses = true");

@@ -67,6 +67,7 @@ mod search_plan;
 mod soak;
 mod stale;
 mod store;
+mod tables;
 mod templates;
 #[cfg(unix)]
 mod terminal;

@@ -29,12 +29,14 @@ pub(super) enum Keys {
 }
 
 /// Every section, in the order of the document.
-pub(super) const SECTIONS: [Section; 35] = [
+pub(super) const SECTIONS: [Section; 37] = [
     ("the top level", Top),
     ("[models.NAME]", Listed("ModelSpec", "models")),
     ("[models.NAME.blocks.BLOCK]", Of("BlockSpec")),
     ("[models.NAME.metrics.METRIC]", Of("MetricSpec")),
     ("[datasets.NAME]", Listed("DatasetSpec", "datasets")),
+    ("[datasets.NAME.columns.COLUMN]", Of("ColumnSpec")),
+    ("[datasets.NAME.split]", Of("RowsSpec")),
     ("[datasets.NAME.augment]", Of("AugmentSpec")),
     ("[datasets.NAME.generate]", Kinds("GenerateSpec")),
     ("[losses.NAME]", Listed("LossSpec", "losses")),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::base::Seed;
 use crate::base::text::count;
-use crate::datasets::{AugmentSpec, CsvGuess, DatasetSpec, ImageFolderSpec};
+use crate::datasets::{AugmentSpec, ColumnGuess, CsvGuess, DatasetSpec, Decimal, ImageFolderSpec};
 use crate::plan::toml_text;
 
 use super::super::Problem;
@@ -124,12 +124,20 @@ fn table(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
     let about = format!("the table {}", path.display());
     let kind = if guess.classes { "classes" } else { "numbers" };
     let columns = count(guess.features.len(), "column");
+    let mut guesses = vec![
+        format!("`{}` is the target ({})", guess.target, guess.why_target),
+        format!("its values are {kind} ({})", guess.why_classes),
+        format!("{columns} as features: {}", named(&guess.features)),
+    ];
+    let entries = guess.columns.iter().take(NAMED);
+    guesses.extend(entries.map(|one| format!("`{}`: {}", one.name, one.why)));
+    let more = guess.columns.len().saturating_sub(NAMED);
+    guesses
+        .extend((more > 0).then(|| format!("and {}, in the manifest", count(more, "more column"))));
+    let ignored = guess.ignored.iter().take(NAMED);
+    guesses.extend(ignored.map(|(name, why)| format!("`{name}` is left out ({why})")));
     Ok(Draft {
-        guesses: vec![
-            format!("`{}` is the target ({})", guess.target, guess.why_target),
-            format!("its values are {kind} ({})", guess.why_classes),
-            format!("{columns} as features: {}", named(&guess.features)),
-        ],
+        guesses,
         ..Draft::plain(table_text(spot, path, &noted, &about))
     })
 }
@@ -149,9 +157,56 @@ fn table_text(spot: &Spot, path: &Path, guess: &CsvGuess, about: &str) -> String
         ("why-classes", guess.why_classes.clone()),
         ("rows", count(rows, "row")),
         ("features", features),
+        ("reading", reading(guess)),
+        ("columns", columns(guess)),
         ("batch-size", batch_size(train_rows)),
     ];
     filled(spot, include_str!("csv.toml"), about, &fillings)
+}
+
+/// Lines of a table that say how it is read, each after a line break; none where it is read as usual.
+fn reading(guess: &CsvGuess) -> String {
+    let mut lines = vec![String::new()];
+    if guess.separator != ',' {
+        let separator = quoted(&guess.separator.to_string());
+        lines.push(format!("separator = {separator}"));
+    }
+    if guess.decimal == Decimal::Comma {
+        lines.push("decimal = \",\"".to_owned());
+    }
+    if !guess.missing_values.is_empty() {
+        let texts = guess.missing_values.iter().map(|text| quoted(text));
+        let texts: Vec<String> = texts.collect();
+        lines.push(format!("missing-values = [{}]", texts.join(", ")));
+    }
+    let mut columns = guess.columns.iter();
+    if let Some(date) = columns.find(|one| one.entry.contains("date =")) {
+        let split = format!("# split = {{ by = {} }}", quoted(&date.name));
+        let why = "holds out the last rows by date, where the future is to be predicted";
+        lines.push(format!("{split:<35} # {why}"));
+    }
+    if !guess.ignored.is_empty() {
+        let ignored = guess.ignored.iter();
+        let ignored = ignored.map(|(name, why)| format!("  {},  # {why}", quoted(name)));
+        lines.push("ignore = [".to_owned());
+        lines.extend(ignored);
+        lines.push("]".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// The section of columns that are no number in every row; nothing where all are.
+fn columns(guess: &CsvGuess) -> String {
+    if guess.columns.is_empty() {
+        return String::new();
+    }
+    let head = "\n[datasets.table.columns]            # what no number in every row is; `fieldtrial list datasets`\n";
+    let line = |one: &ColumnGuess| {
+        let line = format!("{} = {}", quoted(&one.name), one.entry);
+        format!("{line:<35} # {}\n", one.why)
+    };
+    let lines = guess.columns.iter().map(line);
+    format!("{head}{}", lines.collect::<String>())
 }
 
 /// Text escaped for a TOML string, without its quotes.
@@ -166,6 +221,11 @@ fn example_table(spot: &Spot) -> Draft {
     let table = example::table();
     let guess = CsvGuess {
         rows: table.lines().count() - 1,
+        separator: ',',
+        decimal: Decimal::Point,
+        missing_values: Vec::new(),
+        columns: Vec::new(),
+        ignored: Vec::new(),
         features: features.into(),
         target: "fruit".to_owned(),
         why_target: "which fruit it is".to_owned(),

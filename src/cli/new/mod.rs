@@ -147,6 +147,25 @@ fn refuse_to_overwrite(path: &Path) -> Result<(), Problem> {
 
 /// Plans the manifest before it is written, so that nothing is left behind if the data do not fit.
 fn refuse_unless_it_runs(path: &Path, text: &str) -> Result<(), Problem> {
+    // A path through `..` exists only below a folder that does.
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let new: Vec<&Path> = folder
+        .ancestors()
+        .take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+        .collect();
+    fs::create_dir_all(folder)
+        .map_err(|error| mistake(format!("cannot write `{}`: {error}", folder.display())))?;
+    let checked = plans(path, text);
+    if checked.is_err() {
+        for folder in new {
+            // Only where it is empty still.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+    checked
+}
+
+fn plans(path: &Path, text: &str) -> Result<(), Problem> {
     let unwritten = |failure: Failure| failure.so("nothing was written");
     let manifest = Manifest::new(path, text.to_owned(), &[]).map_err(unwritten)?;
     let known = Fingerprints::beside(path);

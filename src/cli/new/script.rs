@@ -224,23 +224,14 @@ fn role(argument: &Argument) -> Option<&'static str> {
     found.map(|(setting, _)| *setting)
 }
 
-/// What an argument with a name becomes; `None` for one whose default is enough.
-fn part(argument: &Argument) -> Option<Part> {
-    let (option, name) = (&argument.option, argument.name.replace('_', "-"));
-    if let Some(setting) = role(argument) {
-        return Some(Part {
-            word: format!("{option}={{{setting}}}"),
-            parameter: None,
-            role: None,
-            guess: format!("`{option}` is `{setting}`"),
-        });
-    }
+/// The declaration of a parameter, as TOML; `None` for one whose default is enough.
+fn form(argument: &Argument) -> Option<String> {
     let is_whole = argument.kind == "int" || argument.default.is_i64();
     let number = argument.default.as_f64();
-    let form = if argument.is_flag {
+    Some(if argument.is_flag {
         format!(
             "{{ bool = true, default = false, flag = {} }}",
-            quoted(option)
+            quoted(&argument.option)
         )
     } else if !argument.choices.is_empty() {
         let is_number = ["int", "float"].contains(&&*argument.kind);
@@ -272,7 +263,21 @@ fn part(argument: &Argument) -> Option<Part> {
         )
     } else {
         return None;
-    };
+    })
+}
+
+/// What an argument with a name becomes; `None` for one whose default is enough.
+fn part(argument: &Argument) -> Option<Part> {
+    let (option, name) = (&argument.option, argument.name.replace('_', "-"));
+    if let Some(setting) = role(argument) {
+        return Some(Part {
+            word: format!("{option}={{{setting}}}"),
+            parameter: None,
+            role: None,
+            guess: format!("`{option}` is `{setting}`"),
+        });
+    }
+    let form = form(argument)?;
     let word = if argument.is_flag {
         format!("{{{name}}}")
     } else {

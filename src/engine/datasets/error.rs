@@ -43,6 +43,8 @@ pub enum DatasetError {
         column: String,
         /// The nearest name, or all names.
         advice: String,
+        /// Key of the dataset's section that names it.
+        key: &'static str,
     },
     /// The specification does not fit the data.
     #[error("{0}")]
@@ -96,6 +98,7 @@ impl DatasetError {
                 path,
                 column,
                 advice,
+                ..
             } => (
                 format!("`{path}` has no column `{column}`"),
                 Vec::new(),
@@ -120,7 +123,7 @@ impl DatasetError {
     pub fn key(&self) -> Option<&str> {
         match self {
             Self::Damaged { faults, .. } => faults.key,
-            Self::NoColumn { .. } => Some("target"),
+            Self::NoColumn { key, .. } => Some(key),
             // Messages about a setting begin with its name: "`generate.size` must be …".
             Self::Mismatch(text) => text.split(['`', '.']).nth(1),
             _ => None,

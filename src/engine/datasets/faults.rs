@@ -34,10 +34,6 @@ impl Faults {
         }
     }
 
-    pub(crate) fn count(&self) -> usize {
-        self.count
-    }
-
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.count == 0

@@ -20,7 +20,9 @@ mod split;
 mod table;
 mod text;
 
-pub use csv_table::{CsvGuess, CsvSpec};
+pub use csv_table::{
+    ColumnGuess, ColumnSpec, CsvGuess, CsvSpec, Decimal, Missing, RowsSpec, Separator,
+};
 pub use detector_events::{DetectorEventsSpec, PHI_COLUMNS};
 pub use digits::DigitsSpec;
 pub use error::DatasetError;
@@ -59,7 +61,8 @@ pub enum DatasetSpec {
     Digits(DigitsSpec),
     /// MNIST, or any images in its IDX format, from files; the `t10k-…` pair is the test split.
     Mnist(MnistSpec),
-    /// A table in a CSV file with a header: one column is the target, all others are features and must be numbers.
+    /// A table in a CSV file with a header: one column is the target, all others are features: numbers, or kinds and dates where
+    /// `columns` says so.
     Csv(CsvSpec),
     /// Generated paths of a stochastic process at evenly spaced points of `[0, 1]`, for models that generate paths.
     Paths(PathsSpec),

@@ -140,7 +140,7 @@ fn not_comparable_reasons(
     if alone.0 != alone.1 {
         found.push(NotComparableReason::Exclusive(alone.0, alone.1));
     }
-    let told = both(|cell| cell.tells_steps());
+    let told = (before.tells_steps(), after.tells_steps());
     if told.0 != told.1 {
         found.push(NotComparableReason::Steps(told.0, told.1));
     }

@@ -195,19 +195,27 @@ fn a_long_loss_or_optimizer_calls_for_another_batch() {
 #[test]
 fn workers_that_start_longer_than_they_load_are_left_out() {
     let baseline = json!({"batch-size": 8, "workers": 4});
-    let set = set(&baseline, |times, _, workers| {
-        times.train_s = 1.0;
-        times.loader.work_s = 0.01;
-        times.loader.wait_s = 0.0;
-        times.loader.start_ms = 10.0 * workers;
-        times.loader.stop_ms = 0.0;
-    });
-    let one = first(&set, "small-data-loader");
+    let of_work = |work_s: f64| {
+        set(&baseline, |times, _, workers| {
+            times.train_s = 1.0;
+            times.loader.work_s = work_s;
+            times.loader.wait_s = 0.0;
+            times.loader.start_ms = 10.0 * workers;
+            times.loader.stop_ms = 0.0;
+        })
+    };
+    let one = first(&of_work(0.01), "small-data-loader");
     assert_eq!(
         (&*one.draft.setting, &one.draft.to),
         ("loader.workers", &json!(0))
     );
     assert!((bounds(&one)[0] - 0.85).abs() < 1e-9, "{one:?}");
+    // A program does not tell how long its workers work: that is not no time.
+    let (none, checked) = of(&of_work(0.0), "small-data-loader");
+    assert!(
+        none.is_empty() && checked.contains("not known"),
+        "{checked}"
+    );
 }
 
 #[test]

@@ -54,7 +54,9 @@ pub(crate) fn table(view: &View<'_>) -> Table {
 
 /// FLOPs over the seeds: counts that differ by seed, as work that depends on the data does, are medians with their range.
 fn over_seeds(cell: &Cell<'_>, get: fn(&RunFacts) -> f64) -> Option<Entry> {
-    let values: Vec<f64> = cell.facts().map(get).collect();
+    // A program may not tell them: that is no count of 0.
+    let values = cell.facts().map(get).filter(|flops| *flops > 0.0);
+    let values: Vec<f64> = values.collect();
     let ends = range(&values).filter(|_| values.len() > 1);
     let show = |value: f64| human_si(value, "FLOP");
     Some(Entry::between(median(&values)?, ends, show))

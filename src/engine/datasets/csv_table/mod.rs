@@ -1,25 +1,33 @@
-//! A table of numbers in a CSV file.
+//! A table in a CSV file.
 
+mod columns;
 mod guess;
+mod mistakes;
 mod parse;
+mod prepare;
+mod reading;
+mod rows;
 
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::split::{held_out, take_stratified};
-use super::table::{Table, normalise, statistics};
-use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Splits, Target};
+use super::split::held_out;
+use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset};
 use crate::base::Seed;
-use parse::{Outline, Parsed};
+use columns::Columns;
+use parse::Outline;
+use reading::SEPARATORS;
 
-pub use guess::CsvGuess;
+pub use columns::{ColumnSpec, Missing};
+pub use guess::{ColumnGuess, CsvGuess};
+pub use rows::RowsSpec;
 
-/// A table of numbers in a CSV file with a header: one column is the target, the others are features.
+/// A table in a CSV file with a header: one column is the target, the others are features: numbers, or what `columns` says.
 ///
 /// Rows are split by the run's seed; each class in proportion where the target is a class. Statistics for
-/// normalisation are those of the training rows alone.
+/// normalisation, and what stands for missing values, are those of the training rows alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CsvSpec {
@@ -30,6 +38,27 @@ pub struct CsvSpec {
     /// Whether the target is a class, each different text (or number) one of them. Otherwise it is a number to predict.
     #[serde(default)]
     pub classes: bool,
+    /// Columns that are no features.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignore: Vec<String>,
+    /// What separates columns: `,`, `;`, `|` or a tab (`"\t"`).
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[schemars(extend("default" = ","))]
+    pub separator: Separator,
+    /// What separates the fraction of a number.
+    #[serde(default, skip_serializing_if = "is_default")]
+    #[schemars(extend("default" = "."))]
+    pub decimal: Decimal,
+    /// Texts that stand for a missing value, beside nothing at all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_values: Vec<String>,
+    /// What columns are that are not a number in every row, by name: `city = { category = true }`; docs/tables.md.
+    #[serde(default, skip_serializing_if = "Columns::is_empty")]
+    pub columns: Columns,
+    /// Which rows are held out, where they are not drawn from the run's seed: `{ by = "date" }`, `{ group = "customer" }` or
+    /// `{ column = "part" }`; docs/tables.md.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<RowsSpec>,
     /// Share of the rows to validate on, drawn from the run's seed.
     #[serde(default = "default_share")]
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1))]
@@ -43,6 +72,33 @@ pub struct CsvSpec {
     pub normalise: bool,
 }
 
+/// What separates the fraction of a number.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Decimal {
+    /// `1.5`.
+    #[default]
+    #[serde(rename = ".")]
+    Point,
+    /// `1,5`.
+    #[serde(rename = ",")]
+    Comma,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// What separates columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Separator(pub char);
+
+impl Default for Separator {
+    fn default() -> Self {
+        Self(',')
+    }
+}
+
 fn default_share() -> f64 {
     0.15
 }
@@ -53,9 +109,18 @@ fn default_true() -> bool {
 
 impl CsvSpec {
     pub(super) fn facts(&self, cache: &mut FingerprintCache) -> Result<DatasetFacts, DatasetError> {
+        if !SEPARATORS.contains(&self.separator.0) {
+            return Err(DatasetError::Mismatch(format!(
+                "`separator` is `,`, `;`, `|` or a tab (`\"\\t\"`), not `{}`",
+                self.separator.0.escape_debug()
+            )));
+        }
         let fingerprint = cache.files_digest([("table", self.path.as_path())])?;
         let outline = self.outline(cache)?;
-        let [validation, test] = held_out(outline.rows, self.validation, self.test)?;
+        let [validation, test] = match outline.held_out {
+            Some(held_out) => held_out,
+            None => held_out(outline.rows, self.validation, self.test)?,
+        };
         let sizes = [outline.rows - validation - test, validation, test];
         let len = outline.columns;
         let (form, target) = (Features::Vector { len }, outline.target());
@@ -64,7 +129,13 @@ impl CsvSpec {
 
     /// The outline of the file. The file is read once, then the cache is used.
     fn outline(&self, cache: &mut FingerprintCache) -> Result<Outline, DatasetError> {
-        let name = format!("csv {} {}", self.classes, self.target);
+        let read_as = Self {
+            path: PathBuf::new(),
+            normalise: true,
+            ..self.clone()
+        };
+        let read_as = serde_json::to_string(&read_as).unwrap_or_default();
+        let name = format!("csv {}", crate::base::hash::short_hash(&read_as));
         let mut read = None;
         let known = cache.cached_fact(&self.path, &name, || {
             let outline = parse::outline(self)?;
@@ -77,48 +148,13 @@ impl CsvSpec {
 
     pub(super) fn open(&self, seed: Seed) -> Result<OpenDataset, DatasetError> {
         let parsed = parse::read(self)?;
-        let splits = self.split(&parsed, seed)?;
-        let mut table = parsed.into_table();
-        if self.normalise {
-            normalise_by(&mut table, &splits.train);
-        }
+        let splits = rows::splits(self, &parsed, seed)?;
+        let table = prepare::table(self, parsed, &splits.train)?;
         Ok(OpenDataset::new(table, splits))
     }
-
-    fn split(&self, parsed: &Parsed, seed: Seed) -> Result<Splits, DatasetError> {
-        let [validation, test] = held_out(parsed.rows, self.validation, self.test)?;
-        if !self.classes {
-            return Ok(Splits::random(parsed.rows, validation, test, seed));
-        }
-        let (labels, classes) = (&parsed.labels, parsed.class_names.len());
-        let mut train: Vec<u32> = (0..parsed.rows as u32).collect();
-        let test = take_stratified(&mut train, labels, classes, test, 0, seed);
-        let validation = take_stratified(&mut train, labels, classes, validation, 1, seed);
-        Ok(Splits {
-            train,
-            validation,
-            test,
-        })
-    }
 }
 
-/// Normalises features and numeric target by the statistics of `rows`; a column constant there is only centred.
-fn normalise_by(table: &mut Table, rows: &[u32]) {
-    let scale = |values: &[f32], width, column| {
-        let (mean, std) = statistics(values, width, column, rows);
-        (mean, if std == 0.0 { 1.0 } else { std })
-    };
-    let width = table.form.len();
-    for column in 0..width {
-        let scale = scale(&table.features, width, column);
-        let scale = normalise(&mut table.features, width, column, scale);
-        table.normalisation.features.push(scale);
-    }
-    if let Target::Values { .. } = table.target {
-        let scale = scale(&table.values, 1, 0);
-        table.normalisation.target = Some(normalise(&mut table.values, 1, 0, scale));
-    }
-}
-
+#[cfg(test)]
+mod sklearn;
 #[cfg(test)]
 mod tests;

@@ -1,19 +1,19 @@
-//! Parses a CSV file to numbers and classes, and reports every error with its line and column.
+//! Reads a table: every value as a number, a kind or a class, and every mistake with its place.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::collections::{BTreeSet, HashMap};
 
-use csv::{Reader, ReaderBuilder, StringRecord, Trim};
+use csv::StringRecord;
 
-use super::super::table::Table;
-use super::super::{DatasetError, Faults, Features, Normalisation, Target};
-use super::CsvSpec;
-use crate::base::file;
+use super::super::{DatasetError, Target};
+use super::columns::{Layout, Missing, Role, days};
+use super::mistakes::{Mistake, Mistakes};
+use super::reading::{next, reader, some_rows};
+use super::rows::splits;
+use super::{CsvSpec, Decimal};
+use crate::base::Seed;
 
-/// Column names below this edit distance are suggested for a misspelt name.
-const NEAR: usize = 3;
+/// Kinds that a category may have.
+const MOST_KINDS: usize = 1000;
 
 /// Size of a CSV file, without its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub(super) struct Outline {
     pub(super) columns: usize,
     /// Number of classes; 0 where the target is a number.
     classes: usize,
+    /// Rows to validate and to test on, where the file decides it.
+    pub(super) held_out: Option<[usize; 2]>,
 }
 
 impl Outline {
@@ -34,7 +36,11 @@ impl Outline {
 
     /// The text form for the fingerprint cache.
     pub(super) fn text(self) -> String {
-        format!("{} {} {}", self.rows, self.columns, self.classes)
+        let held_out = self
+            .held_out
+            .map(|[validation, test]| format!(" {validation} {test}"));
+        let held_out = held_out.unwrap_or_default();
+        format!("{} {} {}{held_out}", self.rows, self.columns, self.classes)
     }
 
     pub(super) fn of_text(text: &str) -> Option<Self> {
@@ -44,129 +50,281 @@ impl Outline {
             rows: next()?,
             columns: next()?,
             classes: next()?,
+            held_out: next()
+                .zip(next())
+                .map(|(validation, test)| [validation, test]),
         })
     }
 }
 
+/// The values of a table, by column.
 pub(super) struct Parsed {
     pub(super) rows: usize,
-    /// Names of the features.
-    columns: Vec<String>,
-    features: Vec<f32>,
-    values: Vec<f32>,
+    /// Every feature with the place of its column in the layout.
+    pub(super) columns: Vec<(usize, Raw)>,
+    pub(super) layout: Layout,
+    /// Targets that are numbers.
+    pub(super) values: Vec<f32>,
     pub(super) labels: Vec<u32>,
     pub(super) class_names: Vec<String>,
+    /// What decides the split.
+    pub(super) key: Option<Raw>,
 }
 
 impl Parsed {
-    pub(super) fn into_table(self) -> Table {
-        let target = if self.class_names.is_empty() {
-            Target::Values { len: 1 }
-        } else {
-            Target::Class {
-                classes: self.class_names.len(),
-            }
-        };
-        Table {
-            form: Features::Vector {
-                len: self.columns.len(),
-            },
-            target,
-            features: self.features,
-            values: self.values,
-            labels: self.labels,
-            class_names: self.class_names,
-            normalisation: Normalisation {
-                columns: self.columns,
-                ..Normalisation::default()
-            },
+    pub(super) fn target(&self) -> Target {
+        match self.class_names.len() {
+            0 => Target::Values { len: 1 },
+            classes => Target::Class { classes },
         }
     }
 }
 
-enum Value<'a> {
-    Feature(f32),
-    Target(f32),
-    Class(&'a str),
+/// The values of a column; of missing ones a NaN.
+pub(super) enum Raw {
+    Numbers(Vec<f32>),
+    Kinds(Kinds),
 }
 
-/// Counts rows and classes and checks every number, without storing any.
+impl Raw {
+    /// An empty column of such values.
+    fn of(value: Value<'_>) -> Self {
+        match value {
+            Value::Number(_) => Self::Numbers(Vec::new()),
+            Value::Text(_) => Self::Kinds(Kinds::default()),
+        }
+    }
+
+    /// Adds a row; all values of a column are of one form, that of its role.
+    fn push(&mut self, value: Value<'_>) {
+        match (self, value) {
+            (Self::Numbers(numbers), Value::Number(number)) => numbers.push(number),
+            (Self::Kinds(kinds), Value::Text(text)) => {
+                let kind = kinds.see(text);
+                kinds.of_row.push(kind);
+            }
+            _ => {}
+        }
+    }
+
+    fn sorted(self) -> Self {
+        match self {
+            Self::Kinds(kinds) => Self::Kinds(kinds.sorted()),
+            numbers @ Self::Numbers(_) => numbers,
+        }
+    }
+}
+
+/// Texts of a column, each once, and which of them a row has. A missing one is the empty text.
+#[derive(Default)]
+pub(super) struct Kinds {
+    pub(super) names: Vec<String>,
+    place: HashMap<String, u32>,
+    pub(super) of_row: Vec<u32>,
+}
+
+impl Kinds {
+    fn see(&mut self, text: &str) -> u32 {
+        if let Some(place) = self.place.get(text) {
+            return *place;
+        }
+        let place = self.names.len() as u32;
+        self.names.push(text.to_owned());
+        self.place.insert(text.to_owned(), place);
+        place
+    }
+
+    /// Numbers the kinds in the order of [`names_of`].
+    fn sorted(self) -> Self {
+        let names = names_of(&self.names);
+        let new: HashMap<&String, u32> = names.iter().zip(0..).collect();
+        let new: Vec<u32> = self.names.iter().map(|name| new[name]).collect();
+        Self {
+            of_row: self.of_row.iter().map(|&old| new[old as usize]).collect(),
+            place: HashMap::new(),
+            names,
+        }
+    }
+}
+
+/// A value of a row; the text of a class or kind.
+#[derive(Clone, Copy)]
+enum Value<'a> {
+    Number(f32),
+    Text(&'a str),
+}
+
+/// Counts rows, kinds and classes and checks every value, without storing any.
 pub(super) fn outline(spec: &CsvSpec) -> Result<Outline, DatasetError> {
-    let mut classes = BTreeSet::new();
-    let (rows, columns) = scan(spec, |value| {
-        if let Value::Class(name) = value
-            && !classes.contains(name)
-        {
-            classes.insert(name.to_owned());
+    let mut kinds: HashMap<usize, Kinds> = HashMap::new();
+    let (rows, layout) = scan(spec, |column, value| {
+        if let Value::Text(text) = value {
+            kinds.entry(column).or_default().see(text);
         }
     })?;
+    let of = |column: usize| kinds.get(&column).map_or(0, |kinds| kinds.names.len());
+    for (column, role) in layout.roles.iter().enumerate() {
+        let (kinds, name) = (of(column), &layout.names[column]);
+        if *role == Role::Category && kinds > MOST_KINDS {
+            return Err(DatasetError::Mismatch(format!(
+                "`columns`: `{name}` has {kinds} kinds in {rows} rows, and a category at most {MOST_KINDS}: leave it out by `ignore`"
+            )));
+        }
+    }
+    let widths = layout.roles.iter().enumerate();
+    let widths = widths.map(|(column, role)| match role {
+        Role::Target | Role::Ignored => 0,
+        Role::Category => of(column),
+        _ => 1 + usize::from(layout.specs[column].missing == Some(Missing::Flag)),
+    });
+    let target = layout.roles.iter().position(|role| *role == Role::Target);
+    let mut held_out = None;
+    if spec.split.is_some() {
+        let splits = splits(spec, &read(spec)?, Seed(0))?;
+        held_out = Some([splits.validation.len(), splits.test.len()]);
+    }
     Ok(Outline {
         rows,
-        columns: columns.len(),
-        classes: classes.len(),
+        columns: widths.sum(),
+        classes: target.map_or(0, of),
+        held_out,
     })
 }
 
 pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
-    let (mut features, mut values, mut classes) = (Vec::new(), Vec::new(), Vec::new());
-    let (rows, columns) = scan(spec, |value| match value {
-        Value::Feature(number) => features.push(number),
-        Value::Target(number) => values.push(number),
-        Value::Class(name) => classes.push(name.to_owned()),
+    let mut columns: Vec<Option<Raw>> = Vec::new();
+    let (rows, layout) = scan(spec, |column, value| {
+        if columns.len() <= column {
+            columns.resize_with(column + 1, || None);
+        }
+        let raw = columns[column].get_or_insert_with(|| Raw::of(value));
+        raw.push(value);
     })?;
-    let class_names = names_of(&classes);
-    let label_of: BTreeMap<&String, u32> = class_names.iter().zip(0..).collect();
-    Ok(Parsed {
+    columns.resize_with(layout.names.len() + 1, || None);
+    let columns = columns.into_iter().map(|raw| raw.map(Raw::sorted));
+    let mut columns: Vec<Option<Raw>> = columns.collect();
+    let mut parsed = Parsed {
         rows,
-        columns,
-        features,
-        values,
-        labels: classes.iter().map(|class| label_of[class]).collect(),
-        class_names,
-    })
+        columns: Vec::new(),
+        values: Vec::new(),
+        labels: Vec::new(),
+        class_names: Vec::new(),
+        key: columns.pop().flatten(),
+        layout,
+    };
+    for (column, raw) in columns.into_iter().enumerate() {
+        let is_target = parsed.layout.roles[column] == Role::Target;
+        match raw {
+            None => {}
+            Some(Raw::Numbers(values)) if is_target => parsed.values = values,
+            Some(Raw::Kinds(kinds)) if is_target => {
+                (parsed.class_names, parsed.labels) = (kinds.names, kinds.of_row);
+            }
+            Some(raw) => parsed.columns.push((column, raw)),
+        }
+    }
+    Ok(parsed)
 }
 
-/// Passes the values of all rows to the callback, row by row; returns the number of rows and the names of the features, or
-/// an error with every missing value, every row of the wrong length and every value that is not a number.
+/// Passes the values of all rows with the places of their columns to the callback, row by row, and what decides the split with
+/// the place after the last column.
+///
+/// # Errors
+/// Every column that has missing values, or such as are not what it is said to be.
 fn scan(
     spec: &CsvSpec,
-    mut take: impl FnMut(Value<'_>),
-) -> Result<(usize, Vec<String>), DatasetError> {
-    let mut file = Csv::open(spec)?;
+    mut take: impl FnMut(usize, Value<'_>),
+) -> Result<(usize, Layout), DatasetError> {
+    let path = spec.path.as_path();
+    let (mut reader, names) = reader(path, spec.separator.0)?;
+    let layout = Layout::of(spec, names)?;
+    let is_missing =
+        |text: &str| text.is_empty() || spec.missing_values.iter().any(|one| one == text);
+    let may_be_left_out: Vec<usize> = (0..layout.names.len())
+        .filter(|&column| layout.specs[column].missing == Some(Missing::LeaveOut))
+        .filter(|&column| layout.roles[column] != Role::Ignored)
+        .collect();
     let mut mistakes = Mistakes::default();
     let mut record = StringRecord::new();
-    let mut rows = 0;
-    while file.next(&mut record)? {
-        rows += 1;
-        if record.len() != file.names.len() {
-            mistakes.ragged += 1;
-            mistakes.all.add(|| file.ragged(&record));
+    let (mut rows, mut left_out) = (0, 0);
+    while next(path, &mut reader, &mut record)? {
+        if record.len() != layout.names.len() {
+            rows += 1;
+            mistakes.ragged(&record);
             continue;
         }
+        if may_be_left_out
+            .iter()
+            .any(|&column| is_missing(&record[column]))
+        {
+            left_out += 1;
+            continue;
+        }
+        rows += 1;
         for (column, text) in record.iter().enumerate() {
-            let is_target = column == file.target;
-            let mut fault = |reason: String| {
-                mistakes.of_target += usize::from(is_target);
-                mistakes.all.add(|| (file.place(&record, column), reason));
-            };
-            match number(text) {
-                _ if text.is_empty() => fault("nothing there".to_owned()),
-                _ if spec.classes && is_target => take(Value::Class(text)),
-                None => fault(format!("`{text}` is not a number")),
-                Some(number) if is_target => take(Value::Target(number)),
-                Some(number) => take(Value::Feature(number)),
+            let role = &layout.roles[column];
+            match value(spec, &layout, (column, role), text, is_missing(text)) {
+                Ok(None) => {}
+                Ok(Some(value)) => take(column, value),
+                Err(mistake) => mistakes.add(column, mistake, text, &record),
+            }
+        }
+        if let Some((column, role)) = &layout.key {
+            let text = &record[*column];
+            match value(spec, &layout, (*column, role), text, is_missing(text)) {
+                Ok(Some(Value::Number(number))) if number.is_nan() => {
+                    mistakes.add(*column, Mistake::Missing, text, &record);
+                }
+                Ok(None) => {}
+                Ok(Some(value)) => take(layout.names.len(), value),
+                Err(mistake) => mistakes.add(*column, mistake, text, &record),
             }
         }
     }
-    mistakes.into_result(spec)?;
-    some_rows(&spec.path, rows)?;
-    file.names.remove(file.target);
-    Ok((rows, file.names))
+    mistakes.into_result(spec, &layout, rows)?;
+    if rows == 0 && left_out > 0 {
+        return Err(DatasetError::Mismatch(format!(
+            "every row of `{}` is left out, as a value with `missing = \"leave-out\"` is missing",
+            path.display()
+        )));
+    }
+    some_rows(path, rows)?;
+    Ok((rows, layout))
 }
 
-/// A finite number; `nan` and `inf` count as missing.
-pub(super) fn number(text: &str) -> Option<f32> {
-    let number: f64 = text.parse().ok()?;
+/// What a text in a column is; `None` where nothing is to be known of it.
+fn value<'t>(
+    spec: &CsvSpec,
+    layout: &Layout,
+    (column, role): (usize, &Role),
+    text: &'t str,
+    is_missing: bool,
+) -> Result<Option<Value<'t>>, Mistake> {
+    let own = &layout.specs[column];
+    let is_class = spec.classes && *role == Role::Target;
+    let found = match role {
+        Role::Ignored => return Ok(None),
+        Role::Category if is_missing && own.missing.is_some() => Value::Text(""),
+        _ if is_missing && own.missing.is_some() => Value::Number(f32::NAN),
+        _ if is_missing && own.fill.is_some() => Value::Number(own.fill.unwrap_or_default() as f32),
+        _ if is_missing => return Err(Mistake::Missing),
+        Role::Category => Value::Text(text),
+        Role::Target if is_class => Value::Text(text),
+        Role::Date(form) => Value::Number(days(form, text).ok_or(Mistake::NoDate)?),
+        Role::Target | Role::Number => {
+            Value::Number(number(text, spec.decimal).ok_or(Mistake::NoNumber)?)
+        }
+    };
+    Ok(Some(found))
+}
+
+/// A finite number; `nan` and `inf` are none, nor are numbers with separators of thousands.
+pub(super) fn number(text: &str, decimal: Decimal) -> Option<f32> {
+    let number: f64 = match decimal {
+        Decimal::Point => text.parse().ok()?,
+        Decimal::Comma if text.contains('.') => return None,
+        Decimal::Comma => text.replacen(',', ".", 1).parse().ok()?,
+    };
     let number = number as f32;
     number.is_finite().then_some(number)
 }
@@ -180,200 +338,4 @@ fn names_of(classes: &[String]) -> Vec<String> {
         names.sort_by_key(|name| name.parse::<i64>().unwrap_or_default());
     }
     names
-}
-
-pub(super) fn some_rows(path: &Path, rows: usize) -> Result<(), DatasetError> {
-    if (1..=u32::MAX as usize).contains(&rows) {
-        return Ok(());
-    }
-    Err(DatasetError::Mismatch(format!(
-        "`{}` has {rows} rows under its header; it must have from 1 to {}",
-        path.display(),
-        u32::MAX
-    )))
-}
-
-struct Csv<'a> {
-    path: &'a Path,
-    reader: Reader<File>,
-    names: Vec<String>,
-    target: usize,
-}
-
-impl<'a> Csv<'a> {
-    fn open(spec: &'a CsvSpec) -> Result<Self, DatasetError> {
-        let path = spec.path.as_path();
-        let (reader, names) = reader(path)?;
-        let target = find(spec, &names)?;
-        Ok(Self {
-            path,
-            reader,
-            names,
-            target,
-        })
-    }
-
-    fn next(&mut self, record: &mut StringRecord) -> Result<bool, DatasetError> {
-        next(self.path, &mut self.reader, record)
-    }
-
-    fn place(&self, record: &StringRecord, column: usize) -> String {
-        let line = line_of(self.path, record.position());
-        format!(
-            "in {line}, column {} (`{}`)",
-            column + 1,
-            self.names[column]
-        )
-    }
-
-    fn ragged(&self, record: &StringRecord) -> (String, String) {
-        let (found, expected) = (record.len(), self.names.len());
-        (
-            format!("in {}", line_of(self.path, record.position())),
-            format!("{found} columns where the header has {expected}"),
-        )
-    }
-}
-
-/// "line 3", where the header is line 1. Recounted for errors only: before the next row, the reader has counted neither
-/// two-character line ends nor empty lines.
-pub(super) fn line_of(path: &Path, position: Option<&csv::Position>) -> String {
-    let start = position.map_or(0, csv::Position::byte);
-    let count = || -> std::io::Result<u64> {
-        let mut file = BufReader::new(file::open(path)?);
-        let (mut line, mut at) = (1, 0);
-        loop {
-            let bytes = file.fill_buf()?;
-            let end = bytes.iter().zip(at..).position(|(byte, at)| {
-                let is_end = at >= start && !matches!(byte, b'\n' | b'\r');
-                line += u64::from(!is_end && *byte == b'\n');
-                is_end
-            });
-            let length = bytes.len();
-            if end.is_some() || length == 0 {
-                return Ok(line);
-            }
-            file.consume(length);
-            at += length as u64;
-        }
-    };
-    let line = count().unwrap_or_else(|_| position.map_or(0, csv::Position::line));
-    format!("line {line}")
-}
-
-/// A reader of the rows of a file, and the names of its columns.
-pub(super) fn reader(path: &Path) -> Result<(Reader<File>, Vec<String>), DatasetError> {
-    let file = file::open(path).map_err(|error| DatasetError::unreadable(path, &error))?;
-    let mut reader = ReaderBuilder::new()
-        .flexible(true)
-        .trim(Trim::All)
-        .from_reader(file);
-    let header = reader.headers().map_err(|error| damaged(path, &error))?;
-    let names: Vec<String> = header.iter().map(str::to_owned).collect();
-    check_columns(path, &names)?;
-    Ok((reader, names))
-}
-
-/// Checks that there are columns, separated by commas.
-fn check_columns(path: &Path, names: &[String]) -> Result<(), DatasetError> {
-    let path = path.display();
-    let wrong = match names {
-        [] => format!("`{path}` is empty; its first line must be the names of its columns"),
-        [only] => match [";", "\t", "|"].iter().find(|other| only.contains(**other)) {
-            Some(other) => format!(
-                "the columns of `{path}` are separated by `{}`; separate them by `,`",
-                other.escape_debug()
-            ),
-            None => return Ok(()),
-        },
-        _ => return Ok(()),
-    };
-    Err(DatasetError::Mismatch(wrong))
-}
-
-/// Reads the next row; returns whether there was one.
-pub(super) fn next(
-    path: &Path,
-    reader: &mut Reader<File>,
-    record: &mut StringRecord,
-) -> Result<bool, DatasetError> {
-    let read = reader.read_record(record);
-    read.map_err(|error| damaged(path, &error))
-}
-
-fn find(spec: &CsvSpec, names: &[String]) -> Result<usize, DatasetError> {
-    let path = spec.path.display();
-    let mistake = |text| Err(DatasetError::Mismatch(text));
-    let mut seen = BTreeSet::new();
-    if let Some(name) = names.iter().find(|name| !seen.insert(name.as_str())) {
-        return mistake(format!("`{path}` has two columns `{name}`"));
-    }
-    if names.len() < 2 {
-        return mistake(format!("`{path}` has no columns beside the target"));
-    }
-    if let Some(target) = names.iter().position(|name| *name == spec.target) {
-        return Ok(target);
-    }
-    let near = names
-        .iter()
-        .map(|name| (strsim::damerau_levenshtein(name, &spec.target), name))
-        .min()
-        .filter(|&(distance, _)| distance < NEAR);
-    let advice = near.map_or_else(
-        || format!("it has `{}`", names.join("`, `")),
-        |(_, name)| format!("did you mean `{name}`?"),
-    );
-    Err(DatasetError::NoColumn {
-        path: path.to_string(),
-        column: spec.target.clone(),
-        advice,
-    })
-}
-
-fn damaged(path: &Path, error: &csv::Error) -> DatasetError {
-    let place = error.position().map_or_else(String::new, |place| {
-        format!("in {}", line_of(path, Some(place)))
-    });
-    match error.kind() {
-        csv::ErrorKind::Io(error) => DatasetError::unreadable(path, error),
-        csv::ErrorKind::Utf8 { .. } => DatasetError::damaged(path, place, "not UTF-8"),
-        _ => DatasetError::damaged(path, place, error.to_string()),
-    }
-}
-
-/// Errors in file order, with counts of the kinds that have a remedy.
-#[derive(Default)]
-struct Mistakes {
-    all: Faults,
-    /// Rows whose number of columns differs from the header.
-    ragged: usize,
-    /// Values of the target column.
-    of_target: usize,
-}
-
-impl Mistakes {
-    fn into_result(self, spec: &CsvSpec) -> Result<(), DatasetError> {
-        let count = self.all.count();
-        let mut faults = self.all;
-        let what = match count {
-            0 => return Ok(()),
-            _ if self.ragged == count => "is ragged",
-            _ => "is not a table of numbers",
-        };
-        if self.ragged > 0 {
-            faults.help = Some(
-                "it is ragged: every row needs as many columns as the header; a value that has a comma stands in quotes"
-                    .to_owned(),
-            );
-        } else if self.of_target == count && !spec.classes {
-            faults.key = Some("target");
-            faults.help = Some(format!(
-                "where `{}` is a class, add `classes = true`",
-                spec.target
-            ));
-        } else if self.of_target == 0 {
-            faults.help = Some("a feature is a number in every row: fill in what is missing, encode text, or leave the column out".to_owned());
-        }
-        Err(DatasetError::faulty(&spec.path, what, faults))
-    }
 }

@@ -2,10 +2,11 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use super::super::{SamplesMut, Scale};
+use super::super::table::statistics;
+use super::super::{Features, SamplesMut, Scale, Target};
 use super::*;
 
-fn table(text: &str) -> (TempDir, CsvSpec) {
+pub(super) fn table(text: &str) -> (TempDir, CsvSpec) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("table.csv");
     fs::write(&path, text).unwrap();
@@ -13,6 +14,12 @@ fn table(text: &str) -> (TempDir, CsvSpec) {
         path,
         target: "y".to_owned(),
         classes: false,
+        ignore: Vec::new(),
+        separator: Separator::default(),
+        decimal: Decimal::Point,
+        missing_values: Vec::new(),
+        columns: Columns::new(),
+        split: None,
         validation: 0.25,
         test: 0.25,
         normalise: false,
@@ -20,7 +27,7 @@ fn table(text: &str) -> (TempDir, CsvSpec) {
     (folder, spec)
 }
 
-fn message(spec: &CsvSpec) -> String {
+pub(super) fn message(spec: &CsvSpec) -> String {
     let error = spec.open(Seed(1)).err().unwrap().to_string();
     error.replace(&spec.path.display().to_string(), "table.csv")
 }
@@ -106,22 +113,202 @@ fn normalising_takes_the_training_rows_alone() {
     assert!((original - f64::from(train[0] * train[0])).abs() < 1e-3);
 }
 
+/// Entries of `columns` from TOML.
+pub(super) fn columns(text: &str) -> Columns {
+    toml::from_str(text).unwrap()
+}
+
+/// The features of rows.
+pub(super) fn features(open: &OpenDataset, rows: &[u32]) -> Vec<f32> {
+    let mut features = vec![0.0; rows.len() * open.dataset.features().len()];
+    let samples = SamplesMut {
+        features: &mut features,
+        values: &mut vec![0.0; rows.len() * open.dataset.target().values_len()],
+        labels: &mut vec![0; rows.len()],
+    };
+    open.dataset.read_rows(rows, samples).unwrap();
+    features
+}
+
 #[test]
-fn every_hole_is_reported_with_line_and_column() {
-    let (_folder, spec) = table("a,y,b\n1,2,3\n,2,x\n1,nan,3\n1,2\n");
-    assert_eq!(
-        message(&spec),
-        "`table.csv` is not a table of numbers in 4 places: line 3, column 1 (`a`): nothing there; \
-         line 3, column 3 (`b`): `x` is not a number; \
-         line 4, column 2 (`y`): `nan` is not a number; line 5: 2 columns where the header has 3"
+fn every_column_that_is_not_what_it_is_said_to_be_is_reported_with_the_line_that_settles_it() {
+    let (_folder, spec) = table("a,y,b,c\n1,2,3,4\n,2,x,NA\n,2,x,5\n1,nan,3,4\n1,2\n");
+    let error = spec.open(Seed(1)).err().unwrap();
+    let (title, list, help) = error.parts();
+    assert!(
+        title.ends_with("is not what the manifest says in 5 places"),
+        "{title}"
     );
-    let (_folder, spec) = table("a,y\n1,2\n1,1e99\n");
     assert_eq!(
-        message(&spec),
-        "`table.csv` is not a table of numbers in line 3, column 2 (`y`): `1e99` is not a number"
+        list,
+        [
+            "line 6: 2 columns where the header has 4",
+            "line 3, column 1 (`a`): nothing there, in 2 of 5 rows",
+            "line 5, column 2 (`y`): `nan` is not a number",
+            "line 3, column 3 (`b`): `x` is not a number, in 2 of 5 rows",
+            "line 3, column 4 (`c`): `NA` is not a number",
+        ]
     );
-    let (_folder, spec) = table(&format!("a,y\n{}", "1,?\n".repeat(50)));
-    assert!(message(&spec).ends_with("line 21, column 2 (`y`): `?` is not a number; and 30 more"));
+    assert!(help.unwrap().contains("ragged"));
+    let (_folder, spec) = table("a,y,b,c d\n1,2,3,4\n,2,x,NA\n");
+    let (_, _, help) = spec.open(Seed(1)).err().unwrap().parts();
+    assert_eq!(
+        help.unwrap(),
+        "in the dataset's section, or leave the column out by `ignore`: `columns.a = { missing = \"median\" }`, \
+         `columns.b = { category = true }`, `missing-values = [\"NA\"]`"
+    );
+    for (text, expected) in [
+        ("a,y\n1,2\n1,1e99\n", "add `classes = true`"),
+        (
+            "a,y\n1,2\n1,\n",
+            "add `columns.y = { missing = \"leave-out\" }`",
+        ),
+        ("a,y\n\"1,5\",2\n", "ignore`: `decimal = \",\"`"),
+        (
+            "a,b,y\nx,,1\n,2.3.2024,2\n",
+            "`columns.a = { category = true, missing = \"kind\" }`, `columns.b = { date = \"%d.%m.%Y\", missing = \"median\" }`",
+        ),
+    ] {
+        let (_folder, spec) = table(text);
+        let (_, _, help) = spec.open(Seed(1)).err().unwrap().parts();
+        let help = help.unwrap();
+        assert!(help.ends_with(expected), "{help}");
+    }
+}
+
+#[test]
+fn kinds_are_columns_and_one_that_no_training_row_has_is_none_of_them() {
+    let rows = [
+        "1,oak,2", "2,elm,3", "3,oak,1", "4,,2", "5,elm,1", "6,ash,4", "7,elm,9", "8,oak,3",
+    ];
+    let (_folder, mut spec) = table(&format!("a,tree,y\n{}\n", rows.join("\n")));
+    spec.columns = columns("tree = { category = true, missing = \"kind\" }");
+    let open = spec.open(Seed(3)).unwrap();
+    let names = open.dataset.normalisation().columns;
+    assert_eq!(
+        names,
+        ["a", "tree is missing", "tree=ash", "tree=elm", "tree=oak"]
+    );
+    let facts = spec.facts(&mut FingerprintCache::default()).unwrap();
+    assert_eq!(facts.features, Features::Vector { len: 5 });
+    let known = |kind: &str| {
+        let mut train = open.splits.train.iter();
+        train.any(|&row| rows[row as usize].split(',').nth(1) == Some(kind))
+    };
+    for row in 0..8 {
+        let own = features(&open, &[row]);
+        let kind = rows[row as usize].split(',').nth(1).unwrap();
+        let expected = ["", "ash", "elm", "oak"].map(|one| f32::from(one == kind && known(one)));
+        assert_eq!(own[1..], expected, "{row}");
+        assert_eq!(own[..1], [row as f32 + 1.0]);
+    }
+}
+
+#[test]
+fn dates_are_days_and_separators_are_as_they_are_said_to_be() {
+    let (_folder, mut spec) =
+        table("day;area;y\n31.12.1999;1,5;2\n02.01.2000;-;3\n01.03.2000;2;4\n");
+    (spec.separator, spec.decimal) = (Separator(';'), Decimal::Comma);
+    spec.missing_values = vec!["-".to_owned()];
+    spec.columns = columns("day = { date = \"%d.%m.%Y\" }\narea = { fill = 0.25 }");
+    let open = spec.open(Seed(1)).unwrap();
+    let all = features(&open, &[0, 1, 2]);
+    assert_eq!(all, [-1.0, 1.5, 1.0, 0.25, 60.0, 2.0]);
+    spec.columns.insert("day".to_owned(), ColumnSpec::default());
+    assert!(
+        message(&spec)
+            .contains("line 2, column 1 (`day`): `31.12.1999` is not a number, in 3 of 3 rows")
+    );
+    spec.columns = columns("day = { date = \"%Y-%m-%d\" }\narea = { fill = 0.25 }");
+    assert!(message(&spec).contains("`31.12.1999` is not a date of this form"));
+}
+
+#[test]
+fn rows_without_a_value_are_left_out_where_that_is_said_and_columns_are_ignored() {
+    let (_folder, mut spec) = table("id,a,y\n1,5,10\n2,6,\n3,,30\nx,8,40\n");
+    spec.ignore = vec!["id".to_owned()];
+    spec.columns = columns("y = { missing = \"leave-out\" }\na = { missing = \"leave-out\" }");
+    let open = spec.open(Seed(1)).unwrap();
+    assert_eq!(features(&open, &[0, 1]), [5.0, 8.0]);
+    let facts = spec.facts(&mut FingerprintCache::default()).unwrap();
+    assert_eq!((facts.samples, facts.features.len()), (2, 1));
+}
+
+#[test]
+fn settings_of_columns_that_contradict_each_other_are_named() {
+    let (_folder, mut spec) = table("a,y\n1,2\n");
+    for (text, expected) in [
+        (
+            "a = { category = true, date = \"%Y\" }",
+            "`a` is a `category` or a `date`",
+        ),
+        ("a = { missing = \"kind\" }", "which is for a `category`"),
+        (
+            "a = { category = true, missing = \"mean\" }",
+            "is a kind of its own",
+        ),
+        ("y = { missing = \"mean\" }", "can only be left out"),
+        ("y = { category = true }", "`classes` says"),
+        ("a = { missing = \"mean\", fill = 1.0 }", "one is enough"),
+        ("b = {}", "has no column `b`; did you mean `a`?"),
+    ] {
+        spec.columns = columns(text);
+        assert!(message(&spec).contains(expected), "{}", message(&spec));
+    }
+    spec.columns = Columns::new();
+    spec.ignore = vec!["a".to_owned()];
+    assert!(message(&spec).contains("no columns beside the target"));
+}
+
+#[test]
+fn rows_that_are_not_trained_on_change_nothing_that_is_fitted() {
+    let row = |row: usize, held: bool| {
+        let number = if held { 1e6 } else { (row * row % 17) as f64 };
+        let kind = if held {
+            "other"
+        } else {
+            ["a", "b", "c"][row % 3]
+        };
+        let gap = if row.is_multiple_of(5) {
+            String::new()
+        } else {
+            number.to_string()
+        };
+        format!("{gap},{kind},{row}\n")
+    };
+    let text = |held: &[u32]| {
+        let rows = (0..40).map(|place| row(place, held.contains(&(place as u32))));
+        format!("n,k,y\n{}", rows.collect::<String>())
+    };
+    let open = |text: &str| {
+        let (folder, mut spec) = table(text);
+        spec.normalise = true;
+        spec.columns = columns("n = { missing = \"flag\" }\nk = { category = true }");
+        let open = spec.open(Seed(7)).unwrap();
+        drop(folder);
+        open
+    };
+    let before = open(&text(&[]));
+    let held = [&before.splits.validation[..], &before.splits.test].concat();
+    let after = open(&text(&held));
+    assert_eq!(before.splits, after.splits);
+    let train = &before.splits.train;
+    let width = after.dataset.features().len();
+    let new: Vec<f32> = features(&after, train)
+        .chunks(width)
+        .flat_map(|row| row[..width - 1].to_vec())
+        .collect();
+    // The kind that only rows held out have is a column of its own, which is 0.
+    assert_eq!(
+        after.dataset.normalisation().columns.last().unwrap(),
+        "k=other"
+    );
+    assert_eq!(features(&before, train), new);
+    assert!(
+        features(&after, &held)
+            .chunks(width)
+            .all(|row| row[width - 1] == 0.0)
+    );
 }
 
 #[test]
@@ -151,7 +338,7 @@ fn other_mistakes_are_sentences_too() {
     let (_folder, spec) = table("a;y\n1;2\n");
     assert_eq!(
         message(&spec),
-        "the columns of `table.csv` are separated by `;`; separate them by `,`"
+        "the columns of `table.csv` are separated by `;`: `separator = \";\"`"
     );
     let (folder, mut spec) = table("a,y\n1,2\n");
     spec.test = 0.9;

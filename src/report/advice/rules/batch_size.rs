@@ -34,7 +34,9 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         return Err("no batch size was measured".to_owned());
     };
     if speeds.len() == 1 {
-        return Err(format!("{size} is the only batch size that was measured"));
+        return Err(format!(
+            "{size} is the only batch size that was measured beside the same other settings"
+        ));
     }
     let line =
         fit(&along).ok_or_else(|| format!("{} sizes with too few runs for a fit", speeds.len()))?;

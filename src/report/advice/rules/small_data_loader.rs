@@ -37,7 +37,10 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     else {
         return Err("the times of the workers are not known".to_owned());
     };
-    let work = timing_value(anchor, "loader_work_s").unwrap_or(0.0);
+    // A program tells how long it waits, and not how long its workers work.
+    let Some(work) = timing_value(anchor, "loader_work_s").filter(|work| *work > 0.0) else {
+        return Err("how long loading itself takes is not known".to_owned());
+    };
     let wait = timing_value(anchor, "loader_wait_s").unwrap_or(0.0);
     let starts = each * epochs as f64;
     let facts = format!(

@@ -1,0 +1,234 @@
+//! [`ColumnSpec`]: how a column of a table is read; [`Layout`]: what each column of a file is.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::fmt::strtime::BrokenDownTime;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::DatasetError;
+use super::CsvSpec;
+
+/// Column names below this edit distance are suggested for a misspelt name.
+const NEAR: usize = 3;
+
+/// Forms of dates that are common, the likeliest first.
+pub(super) const DATES: [&str; 9] = [
+    "%Y-%m-%d",
+    "%d.%m.%Y",
+    "%m/%d/%Y",
+    "%d/%m/%Y",
+    "%Y/%m/%d",
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%dT%H:%M:%S",
+    "%Y-%m-%d %H:%M",
+    "%d.%m.%Y %H:%M",
+];
+
+/// How a column of a table is read and prepared; without an entry it is a number in every row.
+///
+/// What is computed from values (medians, means, which kinds there are) is computed from the training rows alone.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct ColumnSpec {
+    /// Whether its values are kinds: each kind becomes a column that is 1 where a row is of it and 0 elsewhere (one-hot). A kind
+    /// that no training row has is 0 in all of them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub category: bool,
+    /// What stands for a missing value. Without it every row needs one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<Missing>,
+    /// The number that stands for a missing value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fill: Option<f64>,
+    /// Form of a date, as of `strptime` (`"%d.%m.%Y"`, `"%Y-%m-%d %H:%M"`): its value is the number of days since 2000-01-01.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+}
+
+/// What stands for a missing value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Missing {
+    /// The median of the training rows.
+    Median,
+    /// The mean of the training rows.
+    Mean,
+    /// The median, and a column of its own that is 1 where the value is missing.
+    Flag,
+    /// Of a category: a kind of its own.
+    Kind,
+    /// Rows without it are left out, of all splits.
+    LeaveOut,
+}
+
+/// What a column of a file is.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Role {
+    Target,
+    Ignored,
+    Number,
+    Date(String),
+    Category,
+}
+
+/// The columns of a file with their roles.
+pub(super) struct Layout {
+    pub(super) names: Vec<String>,
+    pub(super) roles: Vec<Role>,
+    /// One per column; the default where the manifest has no entry.
+    pub(super) specs: Vec<ColumnSpec>,
+    /// The column that decides which split a row is of, and what is read of it.
+    pub(super) key: Option<(usize, Role)>,
+}
+
+impl Layout {
+    /// # Errors
+    /// Names that the file lacks or has twice, and settings that contradict each other.
+    pub(super) fn of(spec: &CsvSpec, names: Vec<String>) -> Result<Self, DatasetError> {
+        let path = spec.path.display();
+        let mistake = |text| Err(DatasetError::Mismatch(text));
+        let mut seen = BTreeSet::new();
+        if let Some(name) = names.iter().find(|name| !seen.insert(name.as_str())) {
+            return mistake(format!("`{path}` has two columns `{name}`"));
+        }
+        find(spec, &names, "target", &spec.target)?;
+        for name in &spec.ignore {
+            find(spec, &names, "ignore", name)?;
+        }
+        for (name, column) in &spec.columns {
+            find(spec, &names, "columns", name)?;
+            check(name, column, *name == spec.target)?;
+        }
+        if let Some(name) = spec.ignore.iter().find(|name| **name == spec.target) {
+            return mistake(format!("`ignore` names the target `{name}`"));
+        }
+        let specs: Vec<ColumnSpec> = names
+            .iter()
+            .map(|name| spec.columns.get(name).cloned().unwrap_or_default())
+            .collect();
+        let role = |(name, own): (&String, &ColumnSpec)| {
+            if *name == spec.target {
+                Role::Target
+            } else if spec.ignore.contains(name) {
+                Role::Ignored
+            } else if let Some(form) = &own.date {
+                Role::Date(form.clone())
+            } else if own.category {
+                Role::Category
+            } else {
+                Role::Number
+            }
+        };
+        let mut roles: Vec<Role> = names.iter().zip(&specs).map(role).collect();
+        let key = key(spec, &names, &specs, &mut roles)?;
+        let is_feature = |role: &Role| !matches!(role, Role::Target | Role::Ignored);
+        if !roles.iter().any(is_feature) {
+            return mistake(format!("`{path}` has no columns beside the target"));
+        }
+        Ok(Self {
+            names,
+            roles,
+            specs,
+            key,
+        })
+    }
+}
+
+/// The column that decides the split, if one does, and what is read of it; one that names groups or splits is no feature.
+fn key(
+    spec: &CsvSpec,
+    names: &[String],
+    specs: &[ColumnSpec],
+    roles: &mut [Role],
+) -> Result<Option<(usize, Role)>, DatasetError> {
+    let Some(rows) = &spec.split else {
+        return Ok(None);
+    };
+    let (name, role) = rows.key()?;
+    let column = find(spec, names, "split", name)?;
+    let Some(role) = role else {
+        let date = specs[column].date.clone();
+        return Ok(Some((column, date.map_or(Role::Number, Role::Date))));
+    };
+    if roles[column] == Role::Target {
+        let text = format!("`split` names the target `{name}`");
+        return Err(DatasetError::Mismatch(text));
+    }
+    roles[column] = Role::Ignored;
+    Ok(Some((column, role)))
+}
+
+/// Contradictions within the settings of one column.
+fn check(name: &str, column: &ColumnSpec, is_target: bool) -> Result<(), DatasetError> {
+    let wrong = if column.category && column.date.is_some() {
+        "is a `category` or a `date`, not both"
+    } else if column.fill.is_some() && column.missing.is_some() {
+        "has `missing` and `fill`, of which one is enough"
+    } else if is_target && (column.category || column.date.is_some()) {
+        "is the target: `classes` says whether it is a class"
+    } else if is_target
+        && (column.fill.is_some() || !matches!(column.missing, None | Some(Missing::LeaveOut)))
+    {
+        "is the target: rows without it can only be left out (`missing = \"leave-out\"`)"
+    } else if column.missing == Some(Missing::Kind) && !column.category {
+        "has `missing = \"kind\"`, which is for a `category`"
+    } else if column.category
+        && (column.fill.is_some()
+            || !matches!(
+                column.missing,
+                None | Some(Missing::Kind | Missing::LeaveOut)
+            ))
+    {
+        "is a `category`: a missing value is a kind of its own (`missing = \"kind\"`) or leaves the row out"
+    } else if column.fill.is_some_and(|fill| !(fill as f32).is_finite()) {
+        "has a `fill` that is no number"
+    } else {
+        return Ok(());
+    };
+    Err(DatasetError::Mismatch(format!(
+        "`columns`: `{name}` {wrong}"
+    )))
+}
+
+fn find(
+    spec: &CsvSpec,
+    names: &[String],
+    key: &'static str,
+    wanted: &str,
+) -> Result<usize, DatasetError> {
+    if let Some(place) = names.iter().position(|name| name == wanted) {
+        return Ok(place);
+    }
+    let near = names
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(name, wanted), name))
+        .min()
+        .filter(|&(distance, _)| distance < NEAR);
+    let advice = near.map_or_else(
+        || format!("it has `{}`", names.join("`, `")),
+        |(_, name)| format!("did you mean `{name}`?"),
+    );
+    Err(DatasetError::NoColumn {
+        path: spec.path.display().to_string(),
+        column: wanted.to_owned(),
+        advice,
+        key,
+    })
+}
+
+/// Days since 2000-01-01 of a date in a form of `strptime`; `None` for another text.
+pub(super) fn days(form: &str, text: &str) -> Option<f32> {
+    let time = BrokenDownTime::parse(form, text).ok()?;
+    let date = time.to_date().ok()?;
+    let begin = jiff::civil::date(2000, 1, 1);
+    let whole = date.since((jiff::Unit::Day, begin)).ok()?.get_days();
+    let clock = time.to_time().unwrap_or(jiff::civil::Time::midnight());
+    let seconds = f64::from(clock.hour()) * 3600.0
+        + f64::from(clock.minute()) * 60.0
+        + f64::from(clock.second());
+    Some((f64::from(whole) + seconds / 86_400.0) as f32)
+}
+
+/// Settings of columns, by name.
+pub(super) type Columns = BTreeMap<String, ColumnSpec>;

@@ -1,0 +1,213 @@
+//! [`Mistakes`]: values of a table that are not what the manifest says, counted by column, with what would settle them.
+
+use std::collections::BTreeMap;
+
+use csv::{Position, StringRecord};
+
+use super::super::{DatasetError, Faults};
+use super::columns::{DATES, Layout, Role, days};
+use super::parse::number;
+use super::reading::line_of;
+use super::{CsvSpec, Decimal};
+use crate::base::text::count;
+
+/// Texts that often stand for a missing value.
+pub(super) const NOTHING: [&str; 10] = [
+    "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "-", "?",
+];
+/// Lines of TOML that a message proposes.
+const PROPOSED: usize = 8;
+
+/// Why a value cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Mistake {
+    Missing,
+    NoNumber,
+    NoDate,
+}
+
+/// The first of equal mistakes in a column, and how many there are.
+struct Seen {
+    count: usize,
+    text: String,
+    place: Option<Position>,
+}
+
+#[derive(Default)]
+pub(super) struct Mistakes {
+    by_column: BTreeMap<(usize, Mistake), Seen>,
+    /// Rows whose number of columns differs from the header, and the number of the first one.
+    ragged: Option<(Seen, usize)>,
+}
+
+impl Mistakes {
+    pub(super) fn add(
+        &mut self,
+        column: usize,
+        mistake: Mistake,
+        text: &str,
+        record: &StringRecord,
+    ) {
+        let seen = self.by_column.entry((column, mistake));
+        let seen = seen.or_insert_with(|| first(text, record));
+        seen.count += 1;
+    }
+
+    pub(super) fn ragged(&mut self, record: &StringRecord) {
+        let (seen, _) = self
+            .ragged
+            .get_or_insert_with(|| (first("", record), record.len()));
+        seen.count += 1;
+    }
+
+    /// An error with everything that was added, if there is any; `rows` is the number of all rows.
+    pub(super) fn into_result(
+        self,
+        spec: &CsvSpec,
+        layout: &Layout,
+        rows: usize,
+    ) -> Result<(), DatasetError> {
+        if self.by_column.is_empty() && self.ragged.is_none() {
+            return Ok(());
+        }
+        let mut faults = self.faults(spec, layout, rows);
+        let mut proposed = self.proposed(spec, layout);
+        if self.ragged.is_some() {
+            let separator = spec.separator.0.escape_debug();
+            faults.help = Some(format!(
+                "it is ragged: every row needs as many columns as the header; a value that has a `{separator}` stands in quotes"
+            ));
+        } else if let ([line], true) = (&*proposed, self.is_of_target(layout)) {
+            faults.key = Some("target");
+            faults.help = Some(format!("add `{line}`"));
+        } else if !proposed.is_empty() {
+            let more = match proposed.len().saturating_sub(PROPOSED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            proposed.truncate(PROPOSED);
+            faults.help = Some(format!(
+                "in the dataset's section, or leave the column out by `ignore`: `{}`{more}",
+                proposed.join("`, `")
+            ));
+        }
+        let what = if self.by_column.is_empty() {
+            "is ragged"
+        } else {
+            "is not what the manifest says"
+        };
+        Err(DatasetError::faulty(&spec.path, what, faults))
+    }
+
+    /// Every kind of mistake of every column with the first place, in how many of all rows.
+    fn faults(&self, spec: &CsvSpec, layout: &Layout, rows: usize) -> Faults {
+        let mut faults = Faults::default();
+        let line = |seen: &Seen| line_of(&spec.path, seen.place.as_ref());
+        let many = |seen: &Seen| match seen.count {
+            1 => String::new(),
+            all => format!(", in {all} of {}", count(rows, "row")),
+        };
+        if let Some((seen, found)) = &self.ragged {
+            faults.add(|| {
+                let (found, expected) = (count(*found, "column"), layout.names.len());
+                let reason = format!("{found} where the header has {expected}{}", many(seen));
+                (format!("in {}", line(seen)), reason)
+            });
+        }
+        for (&(column, mistake), seen) in &self.by_column {
+            let name = &layout.names[column];
+            faults.add(|| {
+                let what = match mistake {
+                    Mistake::Missing if seen.text.is_empty() => "nothing there".to_owned(),
+                    Mistake::Missing => format!("`{}` is a missing value", seen.text),
+                    Mistake::NoNumber => format!("`{}` is not a number", seen.text),
+                    Mistake::NoDate => format!("`{}` is not a date of this form", seen.text),
+                };
+                let place = format!("in {}, column {} (`{name}`)", line(seen), column + 1);
+                (place, format!("{what}{}", many(seen)))
+            });
+        }
+        faults
+    }
+
+    /// Lines of TOML that would settle them, each once.
+    fn proposed(&self, spec: &CsvSpec, layout: &Layout) -> Vec<String> {
+        let mut proposed: Vec<String> = Vec::new();
+        for (&(column, mistake), seen) in &self.by_column {
+            let has = |other| self.by_column.contains_key(&(column, other));
+            if mistake == Mistake::Missing && has(Mistake::NoNumber) {
+                // One line settles both.
+                continue;
+            }
+            let column = (column, has(Mistake::Missing));
+            let line = remedy(spec, layout, column, mistake, &seen.text);
+            proposed.extend(line.filter(|line| !proposed.contains(line)));
+        }
+        proposed
+    }
+
+    fn is_of_target(&self, layout: &Layout) -> bool {
+        let mut columns = self.by_column.keys();
+        columns.all(|&(column, _)| layout.roles[column] == Role::Target)
+    }
+}
+
+fn first(text: &str, record: &StringRecord) -> Seen {
+    Seen {
+        count: 0,
+        text: text.to_owned(),
+        place: record.position().cloned(),
+    }
+}
+
+/// A line of TOML in the dataset's section with which the value could be used.
+fn remedy(
+    spec: &CsvSpec,
+    layout: &Layout,
+    (column, has_gaps): (usize, bool),
+    mistake: Mistake,
+    text: &str,
+) -> Option<String> {
+    let name = key(&layout.names[column]);
+    let role = &layout.roles[column];
+    let is_decimal = |decimal| number(text, decimal).is_some();
+    Some(match (mistake, role) {
+        (Mistake::Missing, Role::Target) => {
+            format!("columns.{name} = {{ missing = \"leave-out\" }}")
+        }
+        (Mistake::Missing, Role::Category) => {
+            format!("columns.{name} = {{ category = true, missing = \"kind\" }}")
+        }
+        (Mistake::Missing, Role::Date(form)) => {
+            format!("columns.{name} = {{ date = {form:?}, missing = \"median\" }}")
+        }
+        (Mistake::Missing, _) => format!("columns.{name} = {{ missing = \"median\" }}"),
+        (Mistake::NoNumber, _) if NOTHING.contains(&text) => {
+            let known = spec.missing_values.iter().map(|one| format!("{one:?}, "));
+            format!("missing-values = [{}{text:?}]", known.collect::<String>())
+        }
+        (Mistake::NoNumber, _) if spec.decimal == Decimal::Point && is_decimal(Decimal::Comma) => {
+            "decimal = \",\"".to_owned()
+        }
+        (Mistake::NoNumber, Role::Target) => "classes = true".to_owned(),
+        (Mistake::NoNumber, _) => {
+            let form = DATES.iter().find(|form| days(form, text).is_some());
+            let (what, missing) = match form {
+                Some(form) => (format!("date = {form:?}"), ", missing = \"median\""),
+                None => ("category = true".to_owned(), ", missing = \"kind\""),
+            };
+            let missing = if has_gaps { missing } else { "" };
+            format!("columns.{name} = {{ {what}{missing} }}")
+        }
+        (Mistake::NoDate, _) => return None,
+    })
+}
+
+/// A key of TOML, in quotes where it needs them.
+pub(super) fn key(name: &str) -> String {
+    let is_bare = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    if !name.is_empty() && name.chars().all(is_bare) {
+        return name.to_owned();
+    }
+    toml::Value::String(name.to_owned()).to_string()
+}

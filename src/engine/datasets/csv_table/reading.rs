@@ -1,0 +1,127 @@
+//! Files of a table, row by row.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use csv::{Reader, ReaderBuilder, StringRecord, Trim};
+
+use super::super::DatasetError;
+use crate::base::file;
+
+/// A reader of the rows of a file, and the names of its columns.
+pub(super) fn reader(
+    path: &Path,
+    separator: char,
+) -> Result<(Reader<File>, Vec<String>), DatasetError> {
+    let file = file::open(path).map_err(|error| DatasetError::unreadable(path, &error))?;
+    let mut reader = ReaderBuilder::new()
+        .flexible(true)
+        .trim(Trim::All)
+        .delimiter(separator as u8)
+        .from_reader(file);
+    let header = reader.headers().map_err(|error| damaged(path, &error))?;
+    let names: Vec<String> = header.iter().map(str::to_owned).collect();
+    check_columns(path, &names)?;
+    Ok((reader, names))
+}
+
+/// Characters that separate columns.
+pub(super) const SEPARATORS: [char; 4] = [',', ';', '\t', '|'];
+
+/// Checks that there are columns.
+fn check_columns(path: &Path, names: &[String]) -> Result<(), DatasetError> {
+    let path = path.display();
+    let wrong = match names {
+        [] => format!("`{path}` is empty; its first line must be the names of its columns"),
+        [only] => match SEPARATORS.iter().find(|other| only.contains(**other)) {
+            Some(other) => format!(
+                "the columns of `{path}` are separated by `{0}`: `separator = \"{0}\"`",
+                other.escape_debug()
+            ),
+            None => return Ok(()),
+        },
+        _ => return Ok(()),
+    };
+    Err(DatasetError::Mismatch(wrong))
+}
+
+/// Reads the next row; returns whether there was one.
+pub(super) fn next(
+    path: &Path,
+    reader: &mut Reader<File>,
+    record: &mut StringRecord,
+) -> Result<bool, DatasetError> {
+    let read = reader.read_record(record);
+    read.map_err(|error| damaged(path, &error))
+}
+
+fn damaged(path: &Path, error: &csv::Error) -> DatasetError {
+    let place = error.position().map_or_else(String::new, |place| {
+        format!("in {}", line_of(path, Some(place)))
+    });
+    match error.kind() {
+        csv::ErrorKind::Io(error) => DatasetError::unreadable(path, error),
+        csv::ErrorKind::Utf8 { .. } => DatasetError::damaged(path, place, "not UTF-8"),
+        _ => DatasetError::damaged(path, place, error.to_string()),
+    }
+}
+
+pub(super) fn some_rows(path: &Path, rows: usize) -> Result<(), DatasetError> {
+    if (1..=u32::MAX as usize).contains(&rows) {
+        return Ok(());
+    }
+    Err(DatasetError::Mismatch(format!(
+        "`{}` has {rows} rows under its header; it must have from 1 to {}",
+        path.display(),
+        u32::MAX
+    )))
+}
+
+/// "line 3", where the header is line 1. Recounted for errors only: before the next row, the reader has counted neither
+/// two-character line ends nor empty lines.
+pub(super) fn line_of(path: &Path, position: Option<&csv::Position>) -> String {
+    let start = position.map_or(0, csv::Position::byte);
+    let count = || -> std::io::Result<u64> {
+        let mut file = BufReader::new(file::open(path)?);
+        let (mut line, mut at) = (1, 0);
+        loop {
+            let bytes = file.fill_buf()?;
+            let end = bytes.iter().zip(at..).position(|(byte, at)| {
+                let is_end = at >= start && !matches!(byte, b'\n' | b'\r');
+                line += u64::from(!is_end && *byte == b'\n');
+                is_end
+            });
+            let length = bytes.len();
+            if end.is_some() || length == 0 {
+                return Ok(line);
+            }
+            file.consume(length);
+            at += length as u64;
+        }
+    };
+    let line = count().unwrap_or_else(|_| position.map_or(0, csv::Position::line));
+    format!("line {line}")
+}
+
+/// The character that separates the most columns of the first line.
+pub(super) fn separator(path: &Path) -> Result<char, DatasetError> {
+    let unreadable = |error| DatasetError::unreadable(path, &error);
+    let mut line = Vec::new();
+    let file = file::open(path).map_err(unreadable)?;
+    BufReader::new(file)
+        .read_until(b'\n', &mut line)
+        .map_err(unreadable)?;
+    let mut is_quoted = false;
+    let mut counts = [0; SEPARATORS.len()];
+    for byte in line {
+        is_quoted ^= byte == b'"';
+        let place = SEPARATORS.iter().position(|one| *one as u8 == byte);
+        if let (Some(place), false) = (place, is_quoted) {
+            counts[place] += 1;
+        }
+    }
+    let most = counts.iter().copied().max().unwrap_or_default();
+    let place = counts.iter().position(|count| *count == most);
+    Ok(SEPARATORS[place.unwrap_or_default()])
+}

@@ -1,0 +1,230 @@
+//! [`RowsSpec`]: which rows of a table are held out, where that is not drawn for every seed.
+
+use std::collections::BTreeMap;
+
+use rand::seq::SliceRandom;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::split::{held_out, take_stratified};
+use super::super::{DatasetError, Splits};
+use super::CsvSpec;
+use super::columns::Role;
+use super::parse::{Kinds, Parsed, Raw};
+use crate::base::{Purpose, Seed};
+
+/// Which rows are held out. One of its keys says how; the shares are those of `validation` and `test`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct RowsSpec {
+    /// In the order of this column, a date or a number: the last rows are tested on, those before them validated on. So a model
+    /// is tested on what came later than what it was trained on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// All rows with one value of this column (a customer, a patient, a device) are in one split. The column is no feature, and
+    /// the splits are the same for every seed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
+    /// This column says it: `train`, `validation` or `test`. It is no feature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
+}
+
+/// Words in a column that says which split a row is of.
+const TRAIN: [&str; 2] = ["train", "training"];
+const VALIDATION: [&str; 4] = ["validation", "val", "valid", "dev"];
+const TEST: [&str; 1] = ["test"];
+
+impl RowsSpec {
+    /// The column that decides, and what is read of it.
+    ///
+    /// # Errors
+    /// None or several of its keys.
+    pub(super) fn key(&self) -> Result<(&str, Option<Role>), DatasetError> {
+        match (&self.by, &self.group, &self.column) {
+            (Some(name), None, None) => Ok((name, None)),
+            (None, Some(name), None) | (None, None, Some(name)) => Ok((name, Some(Role::Category))),
+            _ => Err(DatasetError::Mismatch(
+                "`split` needs one of `by`, `group` and `column`".to_owned(),
+            )),
+        }
+    }
+}
+
+/// The rows of each split.
+pub(super) fn splits(spec: &CsvSpec, parsed: &Parsed, seed: Seed) -> Result<Splits, DatasetError> {
+    let shares = held_out(parsed.rows, spec.validation, spec.test)?;
+    let splits = match (&spec.split, &parsed.key) {
+        (Some(_), Some(Raw::Numbers(values))) => in_order(values, shares),
+        (Some(rows), Some(Raw::Kinds(kinds))) if rows.group.is_some() => of_groups(kinds, shares),
+        (Some(_), Some(Raw::Kinds(kinds))) => named(spec, kinds)?,
+        _ => return Ok(drawn(spec, parsed, shares, seed)),
+    };
+    if splits.train.is_empty() {
+        let path = spec.path.display();
+        return Err(DatasetError::Mismatch(format!(
+            "`split` leaves no row of `{path}` to train on"
+        )));
+    }
+    Ok(splits)
+}
+
+/// Drawn from the run's seed; each class in proportion.
+fn drawn(spec: &CsvSpec, parsed: &Parsed, [validation, test]: [usize; 2], seed: Seed) -> Splits {
+    if !spec.classes {
+        return Splits::random(parsed.rows, validation, test, seed);
+    }
+    let (labels, classes) = (&parsed.labels, parsed.class_names.len());
+    let mut train: Vec<u32> = (0..parsed.rows as u32).collect();
+    let test = take_stratified(&mut train, labels, classes, test, 0, seed);
+    let validation = take_stratified(&mut train, labels, classes, validation, 1, seed);
+    Splits {
+        train,
+        validation,
+        test,
+    }
+}
+
+/// By rising values; rows of equal ones in the order of the file.
+fn in_order(values: &[f32], [validation, test]: [usize; 2]) -> Splits {
+    let mut train: Vec<u32> = (0..values.len() as u32).collect();
+    train.sort_by(|&a, &b| values[a as usize].total_cmp(&values[b as usize]));
+    let test = train.split_off(train.len() - test);
+    let validation = train.split_off(train.len() - validation);
+    Splits {
+        train,
+        validation,
+        test,
+    }
+}
+
+/// Whole groups in a random order, the same for every seed: to test on until they have its share of the rows, then to validate on.
+fn of_groups(groups: &Kinds, [validation, test]: [usize; 2]) -> Splits {
+    let mut rows: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (row, group) in (0..).zip(&groups.of_row) {
+        rows.entry(*group).or_default().push(row);
+    }
+    let mut groups: Vec<Vec<u32>> = rows.into_values().collect();
+    groups.shuffle(&mut Seed(0).stream(Purpose::Split));
+    let mut groups = groups.into_iter().peekable();
+    let mut take = |wanted: usize| {
+        let mut taken: Vec<u32> = Vec::new();
+        // A group more only where it brings the number of rows nearer to what is wanted.
+        while let Some(group) = groups.next_if(|group| taken.len() + group.len() / 2 < wanted) {
+            taken.extend(group);
+        }
+        taken.sort_unstable();
+        taken
+    };
+    let (test, validation) = (take(test), take(validation));
+    Splits {
+        train: take(usize::MAX),
+        validation,
+        test,
+    }
+}
+
+/// As the column says.
+fn named(spec: &CsvSpec, kinds: &Kinds) -> Result<Splits, DatasetError> {
+    let mut splits = Splits::default();
+    for (row, &kind) in (0..).zip(&kinds.of_row) {
+        let word = kinds.names[kind as usize].to_lowercase();
+        let rows = match &*word {
+            word if TRAIN.contains(&word) => &mut splits.train,
+            word if VALIDATION.contains(&word) => &mut splits.validation,
+            word if TEST.contains(&word) => &mut splits.test,
+            word => {
+                let path = spec.path.display();
+                return Err(DatasetError::Mismatch(format!(
+                    "`split`: its column says `train`, `validation` or `test`, and in `{path}` also `{word}`"
+                )));
+            }
+        };
+        rows.push(row);
+    }
+    Ok(splits)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::super::FingerprintCache;
+    use super::super::tests::{columns, message, table};
+    use super::*;
+
+    /// Eight rows: a day, one of four groups, the name of a split.
+    fn days() -> (tempfile::TempDir, CsvSpec) {
+        let row = |(row, day): (usize, usize)| {
+            let part = ["train", "val", "Test", "train"][row % 4];
+            format!("2024-01-0{day},{},{part},1\n", row % 4)
+        };
+        let rows = [5, 1, 9, 3, 7, 2, 8, 4].into_iter().enumerate().map(row);
+        let (folder, mut spec) = table(&format!("day,who,part,y\n{}", rows.collect::<String>()));
+        spec.ignore = vec!["who".to_owned(), "part".to_owned()];
+        spec.columns = columns("day = { date = \"%Y-%m-%d\" }");
+        (folder, spec)
+    }
+
+    fn by(spec: &CsvSpec, key: &str, name: &str) -> CsvSpec {
+        let text = format!("{key} = \"{name}\"");
+        CsvSpec {
+            split: Some(toml::from_str(&text).unwrap()),
+            ..spec.clone()
+        }
+    }
+
+    /// The splits, which have the sizes that the plan knows.
+    fn split(spec: &CsvSpec) -> Splits {
+        let facts = spec.facts(&mut FingerprintCache::default()).unwrap();
+        let splits = spec.open(Seed(5)).unwrap().splits;
+        let sizes = [&splits.train, &splits.validation, &splits.test].map(Vec::len);
+        let known = [
+            facts.train_samples,
+            facts.validation_samples,
+            facts.test_samples,
+        ];
+        assert_eq!(sizes, known);
+        splits
+    }
+
+    #[test]
+    fn the_last_days_are_tested_on() {
+        let (_folder, spec) = days();
+        let by = split(&by(&spec, "by", "day"));
+        assert_eq!(by.train, [1, 5, 3, 7]);
+        assert_eq!((by.validation, by.test), (vec![0, 4], vec![6, 2]));
+    }
+
+    #[test]
+    fn a_column_says_it() {
+        let (_folder, spec) = days();
+        let named = split(&by(&spec, "column", "part"));
+        assert_eq!((named.validation, named.test), (vec![1, 5], vec![2, 6]));
+        assert!(message(&by(&spec, "column", "who")).contains("also `0`"));
+    }
+
+    #[test]
+    fn groups_stay_together_and_are_drawn_once() {
+        let (_folder, spec) = days();
+        let spec = by(&spec, "group", "who");
+        let splits = split(&spec);
+        let groups = |rows: &[u32]| rows.iter().map(|row| row % 4).collect::<BTreeSet<u32>>();
+        let all = [&splits.train, &splits.validation, &splits.test].map(|rows| groups(rows));
+        assert_eq!(all.each_ref().map(BTreeSet::len), [2, 1, 1]);
+        assert_eq!(all.iter().flatten().collect::<BTreeSet<_>>().len(), 4);
+        assert_eq!(spec.open(Seed(6)).unwrap().splits, splits);
+    }
+
+    #[test]
+    fn what_decides_is_one_column_that_is_there() {
+        let (_folder, spec) = days();
+        let none = CsvSpec {
+            split: Some(RowsSpec::default()),
+            ..spec.clone()
+        };
+        assert!(message(&none).contains("needs one of"));
+        assert!(message(&by(&spec, "by", "dya")).contains("did you mean `day`?"));
+        assert!(message(&by(&spec, "group", "y")).contains("names the target `y`"));
+    }
+}

@@ -1,0 +1,258 @@
+//! Tables as they are found in the wild: `new --data` writes a manifest for each that plans and runs as it is.
+
+use crate::project::Project;
+
+/// Pseudo-random numbers from 0 to 1, the same on every machine.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn one_of<'t>(&mut self, texts: &[&'t str]) -> &'t str {
+        texts[(self.next() * texts.len() as f64) as usize]
+    }
+
+    /// The text, or for one of `n` rows another that stands for nothing.
+    fn or(&mut self, n: f64, nothing: &str, text: String) -> String {
+        if self.next() * n < 1.0 {
+            nothing.to_owned()
+        } else {
+            text
+        }
+    }
+}
+
+/// A table of so many rows, each written from random numbers.
+fn table(header: &str, rows: usize, mut row: impl FnMut(usize, &mut Random) -> String) -> String {
+    let mut random = Random(5);
+    let rows = (0..rows).map(|place| row(place, &mut random) + "\n");
+    format!("{header}\n{}", rows.collect::<String>())
+}
+
+fn houses() -> String {
+    table(
+        "id,city,built,area,garden,notes,price",
+        200,
+        |row, random| {
+            let area = random.next() * 180.0 + 40.0;
+            let built = format!("{:02}.03.{}", row % 28 + 1, 1950 + row % 60);
+            let known = random.or(9.0, "", format!("{area:.1}"));
+            let city = random.one_of(&["Kiel", "Ulm", "Bonn", "Jena"]);
+            let garden = random.or(3.0, "", random_garden(row));
+            let price = area * 2000.0 + random.next() * 9000.0;
+            format!(
+                "{},{city},{built},{known},{garden},\"nice, no. {row}\",{price:.0}",
+                row + 1
+            )
+        },
+    )
+}
+
+fn random_garden(row: usize) -> String {
+    ["yes", "no"][row % 2].to_owned()
+}
+
+/// With a byte order mark.
+fn german() -> String {
+    let text = table("Länge;Breite;Gewicht", 100, |_, random| {
+        let [length, width] = [random.next() * 9.0, random.next() * 5.0];
+        format!("{length:.2};{width:.2};{:.3}", length * width).replace('.', ",")
+    });
+    format!("\u{feff}{text}")
+}
+
+fn churn() -> String {
+    table("customer_id,plan,months,calls,churn", 300, |row, random| {
+        let (plan, calls) = (
+            random.one_of(&["basic", "pro", "team"]),
+            random.next() * 9.0,
+        );
+        let left = calls > 8.0 && random.next() < 0.5;
+        let months = (random.next() * 60.0) as usize;
+        format!(
+            "C{row:05},{plan},{months},{calls:.0},{}",
+            if left { "yes" } else { "no" }
+        )
+    })
+}
+
+fn sensors() -> String {
+    table("device,temperature,vibration,state", 200, |row, random| {
+        let vibration = random.next();
+        let state = if vibration > 0.8 { "fault" } else { "ok" };
+        format!(
+            "dev{},{:.2},{vibration:.3},{state}",
+            row / 20,
+            20.0 + random.next()
+        )
+    })
+}
+
+fn series() -> String {
+    table("date,promo,sales", 120, |row, random| {
+        let (month, day) = (row / 28 + 1, row % 28 + 1);
+        let sales = 100.0 + row as f64 / 5.0 + 5.0 * random.next();
+        format!("2024-{month:02}-{day:02},{},{sales:.1}", row % 2)
+    })
+}
+
+fn numbers(rows: usize, columns: usize) -> String {
+    let names: Vec<String> = (0..columns).map(|column| format!("x{column}")).collect();
+    table(&format!("{},y", names.join(",")), rows, |_, random| {
+        let values: Vec<f64> = (0..columns).map(|_| random.next()).collect();
+        let sum: f64 = values.iter().take(5).sum();
+        let values: Vec<String> = values.iter().map(|value| format!("{value:.3}")).collect();
+        format!("{},{sum:.4}", values.join(","))
+    })
+}
+
+fn holes() -> String {
+    table("a,b,c,d,target", 150, |row, random| {
+        let a = random.next();
+        let texts = [("NA", a), ("null", random.next()), ("-", row as f64)];
+        let [a_text, b, d] =
+            texts.map(|(nothing, value)| random.or(9.0, nothing, format!("{value:.2}")));
+        let c = random.or(9.0, "", ["x", "y", "z"][row % 3].to_owned());
+        let target = random.or(9.0, "", format!("{:.3}", 2.0 * a));
+        format!("{a_text},{b},{c},{d},{target}")
+    })
+}
+
+fn reviews() -> String {
+    table("review,stars,words,label", 120, |row, random| {
+        let is_good = random.next() < 0.5;
+        let stars = 1 + 2 * usize::from(is_good) + row % 2;
+        let label = if is_good { "good" } else { "bad" };
+        format!(
+            "\"One, {row}\nline \"\"two\"\"\",{stars},{},{label}",
+            5 + row % 40
+        )
+    })
+}
+
+fn targets() -> String {
+    table("u,v,lift,drag", 150, |_, random| {
+        let [u, v] = [random.next(), random.next()];
+        format!("{u:.3},{v:.3},{:.4},{:.4}", u * v, u - v)
+    })
+}
+
+/// Makes a manifest of a table, runs it for one seed and a few epochs, and checks what was guessed and the answer.
+fn check(name: &str, text: &str, guesses: &[&str], lines: &[&str]) {
+    let file = format!("data/{name}.csv");
+    let project = Project::new()
+        .file(&file, text)
+        .file("experiments/notes.txt", "");
+    let made = project.run(&["new", name, "--data", &file]);
+    assert_eq!(made.code, 0, "{name}: {}", made.stderr);
+    for guess in guesses {
+        assert!(made.stderr.contains(guess), "{guess}: {}", made.stderr);
+    }
+    let path = format!("experiments/{name}.toml");
+    let manifest = project.read(&path);
+    for line in lines {
+        assert!(manifest.contains(line), "{line}: {manifest}");
+    }
+    let short = ["--set", "measure.seeds=[1]", "--set", "train.epochs=3"];
+    let ran = project.run(&[&["run", &path], &short[..]].concat());
+    assert_eq!(ran.code, 0, "{name}: {}", ran.stderr);
+    let page = project.read(&format!("reports/{name}/report.md"));
+    assert!(page.contains("3 cells: 3 done"), "{name}: {page}");
+    assert!(page.contains("validation"), "{name}: {page}");
+}
+
+#[test]
+fn categories_dates_and_holes() {
+    check(
+        "houses",
+        &houses(),
+        &[
+            "`price` is the target (by its name)",
+            "`city`: 4 kinds",
+            "`built`: a date",
+            "`id` is left out (counts the rows)",
+            "`notes` is left out (text, 200 different ones)",
+        ],
+        &[
+            "\"area\" = { missing = \"median\" }",
+            "\"garden\" = { category = true, missing = \"kind\" }",
+            "\"built\" = { date = \"%d.%m.%Y\" }",
+            "# split = { by = \"built\" }",
+        ],
+    );
+    let lines = &[
+        "missing-values = [\"-\", \"NA\", \"null\"]",
+        "\"target\" = { missing = \"leave-out\" }",
+    ];
+    check("holes", &holes(), &["`a`: missing in "], lines);
+    check(
+        "series",
+        &series(),
+        &["`date`: a date"],
+        &["{ date = \"%Y-%m-%d\" }"],
+    );
+}
+
+#[test]
+fn separators_quotes_and_marks() {
+    check(
+        "german",
+        &german(),
+        &["`Gewicht` is the target"],
+        &["separator = \";\"\ndecimal = \",\""],
+    );
+    check(
+        "reviews",
+        &reviews(),
+        &["`review` is left out (text, 120 "],
+        &["classes = true"],
+    );
+}
+
+#[test]
+fn ids_groups_and_rare_classes() {
+    let guesses = &[
+        "`customer_id` is left out (another one in every row)",
+        "`churn` is the target",
+    ];
+    check(
+        "churn",
+        &churn(),
+        guesses,
+        &["\"plan\" = { category = true }"],
+    );
+    check(
+        "sensors",
+        &sensors(),
+        &["`device`: 10 kinds"],
+        &["target = \"state\""],
+    );
+}
+
+#[test]
+fn many_rows_many_columns_and_several_targets() {
+    check(
+        "rows",
+        &numbers(3000, 30),
+        &["30 columns as features"],
+        &["target = \"y\""],
+    );
+    check(
+        "wide",
+        &numbers(60, 1000),
+        &["1000 columns as features"],
+        &[],
+    );
+    check(
+        "targets",
+        &targets(),
+        &["`drag` is the target (the last column)"],
+        &[],
+    );
+}
