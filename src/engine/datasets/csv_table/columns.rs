@@ -133,6 +133,11 @@ impl Layout {
             key,
         })
     }
+
+    /// Whether a column decides the split.
+    pub(super) fn is_key(&self, column: usize) -> bool {
+        self.key.as_ref().is_some_and(|(key, _)| *key == column)
+    }
 }
 
 /// The column that decides the split, if one does, and what is read of it; one that names groups or splits is no feature.

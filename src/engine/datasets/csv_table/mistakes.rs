@@ -24,6 +24,8 @@ pub(super) enum Mistake {
     Missing,
     NoNumber,
     NoDate,
+    /// Nothing is there that decides the split.
+    NoSplit,
 }
 
 /// The first of equal mistakes in a column, and how many there are.
@@ -119,6 +121,7 @@ impl Mistakes {
             faults.add(|| {
                 let what = match mistake {
                     Mistake::Missing if seen.text.is_empty() => "nothing there".to_owned(),
+                    Mistake::NoSplit => "nothing there, so that the row is in no split".to_owned(),
                     Mistake::Missing => format!("`{}` is a missing value", seen.text),
                     Mistake::NoNumber => format!("`{}` is not a number", seen.text),
                     Mistake::NoDate => format!("`{}` is not a date of this form", seen.text),
@@ -199,6 +202,7 @@ fn remedy(
             let missing = if has_gaps { missing } else { "" };
             format!("columns.{name} = {{ {what}{missing} }}")
         }
+        (Mistake::NoSplit, _) => format!("columns.{name}.missing = \"leave-out\""),
         (Mistake::NoDate, _) => return None,
     })
 }

@@ -242,7 +242,7 @@ fn scan(
         |text: &str| text.is_empty() || spec.missing_values.iter().any(|one| one == text);
     let may_be_left_out: Vec<usize> = (0..layout.names.len())
         .filter(|&column| layout.specs[column].missing == Some(Missing::LeaveOut))
-        .filter(|&column| layout.roles[column] != Role::Ignored)
+        .filter(|&column| layout.roles[column] != Role::Ignored || layout.is_key(column))
         .collect();
     let mut mistakes = Mistakes::default();
     let mut record = StringRecord::new();
@@ -270,14 +270,19 @@ fn scan(
             }
         }
         if let Some((column, role)) = &layout.key {
-            let text = &record[*column];
-            match value(spec, &layout, (*column, role), text, is_missing(text)) {
-                Ok(Some(Value::Number(number))) if number.is_nan() => {
-                    mistakes.add(*column, Mistake::Missing, text, &record);
+            let (column, text) = (*column, &record[*column]);
+            let is_missing = is_missing(text);
+            let is_kind = layout.specs[column].missing == Some(Missing::Kind);
+            match value(spec, &layout, (column, role), text, is_missing) {
+                _ if is_missing && !is_kind => {
+                    mistakes.add(column, Mistake::NoSplit, text, &record);
                 }
-                Ok(None) => {}
-                Ok(Some(value)) => take(layout.names.len(), value),
-                Err(mistake) => mistakes.add(*column, mistake, text, &record),
+                Ok(value) => take(layout.names.len(), value.unwrap_or(Value::Text(""))),
+                // Of a feature it is known already.
+                Err(mistake) if layout.roles[column] == Role::Ignored => {
+                    mistakes.add(column, mistake, text, &record);
+                }
+                Err(_) => {}
             }
         }
     }

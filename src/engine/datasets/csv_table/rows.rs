@@ -217,6 +217,36 @@ mod tests {
     }
 
     #[test]
+    fn a_row_without_what_decides_is_named_or_left_out() {
+        let (_folder, spec) = table("t,who,y\n1,a,1\n,b,2\n3,,3\n4,d,4\n5,e,5\n");
+        let mut spec = spec;
+        spec.ignore = vec!["who".to_owned()];
+        let grouped = by(&spec, "group", "who");
+        spec.columns = columns("t = { missing = \"mean\" }");
+        for (spec, line) in [(by(&spec, "by", "t"), 3), (grouped, 4)] {
+            let text = message(&spec);
+            let named = format!("line {line}, column");
+            assert!(
+                text.contains(&named) && text.contains("in no split"),
+                "{text}"
+            );
+        }
+        spec.columns =
+            columns("t = { missing = \"leave-out\" }\nwho = { missing = \"leave-out\" }");
+        assert_eq!(split(&by(&spec, "by", "t")).train.len(), 2);
+        let grouped = split(&by(&spec, "group", "who"));
+        assert_eq!(
+            grouped.train.len() + grouped.validation.len() + grouped.test.len(),
+            3
+        );
+        let text = message(&by(&spec, "by", "who"));
+        assert!(
+            text.contains("`a` is not a number, in 3 of 3 rows"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn what_decides_is_one_column_that_is_there() {
         let (_folder, spec) = days();
         let none = CsvSpec {
