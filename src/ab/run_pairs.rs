@@ -1,6 +1,6 @@
 //! [`run_pairs`]: runs the pairs of both sides in turns.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::protocol::SideMessage;
@@ -40,7 +40,7 @@ pub struct Score {
     pub left_out: usize,
 }
 
-/// Failed pairs after which a cell that has no pair that counts is given up.
+/// A cell is given up when this many pairs have ended and all of them failed.
 const GIVEN_UP: usize = 2;
 
 /// Runs the pairs on the side before and the side after, and passes every event to `see`. `score` counts the ended pairs,
@@ -55,11 +55,11 @@ pub fn run_pairs(
     interrupted: &AtomicBool,
     see: &mut dyn FnMut(PairEvent<'_>),
 ) -> Result<(), AbError> {
-    let mut failed: HashMap<&str, usize> = HashMap::new();
-    let mut counting: HashSet<&str> = HashSet::new();
+    // Pairs of a cell that have ended, and those of them that failed.
+    let mut of_cells: HashMap<&str, (usize, usize)> = HashMap::new();
     for pair in pairs {
-        let of_cell = failed.entry(&pair.name.key).or_default();
-        if *of_cell == GIVEN_UP {
+        let (ended_pairs, failed_pairs) = of_cells.entry(&pair.name.key).or_default();
+        if (*ended_pairs, *failed_pairs) == (GIVEN_UP, GIVEN_UP) {
             score.left_out += 1;
             continue;
         }
@@ -80,15 +80,12 @@ pub fn run_pairs(
         let is_failed = before.status.is_failure() || after.status.is_failure();
         score.failed += usize::from(is_failed);
         see(PairEvent::Ended { before, after });
-        if !is_failed {
-            counting.insert(&pair.name.key);
-        } else if !counting.contains(&*pair.name.key) {
-            *of_cell += 1;
-            if *of_cell == GIVEN_UP {
-                let key = &pair.name.key;
-                let message = format!("{key}: its first pairs failed; the others are left out");
-                see(PairEvent::SideMessage(SideMessage::Warning { message }));
-            }
+        *ended_pairs += 1;
+        *failed_pairs += usize::from(is_failed);
+        if (*ended_pairs, *failed_pairs) == (GIVEN_UP, GIVEN_UP) {
+            let key = &pair.name.key;
+            let message = format!("{key}: its first pairs failed; the others are left out");
+            see(PairEvent::SideMessage(SideMessage::Warning { message }));
         }
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Words in the names of metrics, and which of their values are better.
+/// Words in names of metrics, by whether lower or higher values are better.
 const METRICS: [(&str, &[&str]); 2] = [
     (
         "lower",
@@ -100,7 +100,7 @@ impl Printed {
                 });
             }
         }
-        // `loss:` would be found in `val loss:`, too.
+        // The pattern of `loss:` would also match in `val loss:`.
         let ends: Vec<String> = found.iter().map(|one| format!(" {}", one.before)).collect();
         let is_inside = |end: &String| {
             let mut others = ends.iter().filter(|other| *other != end);

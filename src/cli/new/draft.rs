@@ -195,12 +195,12 @@ fn reading(guess: &CsvGuess) -> String {
     lines.join("\n")
 }
 
-/// The section of columns that are no number in every row; nothing where all are.
+/// The section of columns that are not numbers in every row; empty where all are.
 fn columns(guess: &CsvGuess) -> String {
     if guess.columns.is_empty() {
         return String::new();
     }
-    let head = "\n[datasets.table.columns]            # what no number in every row is; `fieldtrial list datasets`\n";
+    let head = "\n[datasets.table.columns]            # columns that are not numbers in every row; `fieldtrial list datasets`\n";
     let line = |one: &ColumnGuess| {
         let line = format!("{} = {}", quoted(&one.name), one.entry);
         format!("{line:<35} # {}\n", one.why)

@@ -10,11 +10,13 @@ mod locate;
 mod node;
 mod overrides;
 mod parse;
+mod toml_text;
 
 pub use deserialize::Complaint;
 pub use error::explain;
 pub use locate::{Mistake, typed};
 pub use node::{Key, Node, Table, Value};
+pub use toml_text::{toml_key, toml_text};
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

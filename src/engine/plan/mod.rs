@@ -43,10 +43,10 @@ mod settings;
 mod slurm;
 mod targets;
 mod texts;
-mod toml_text;
 mod units;
 mod validate;
 
+pub use crate::manifest::{toml_key, toml_text};
 pub use axis_info::{AxisInfo, AxisKind};
 pub use bounds::range_words;
 pub use cell::{
@@ -76,7 +76,6 @@ pub use settings::{
 pub use slurm::SlurmSpec;
 pub use targets::{METRIC_SPLITS, TARGET_COLUMNS};
 pub use texts::{Texts, Translated};
-pub use toml_text::{toml_key, toml_text};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,5 +1,7 @@
 //! [`Comparison`]: matched cells of two sides, their differences, and the verdicts.
 
+use std::collections::HashSet;
+
 use serde::Serialize;
 
 use crate::results::{CellInfo, Direction, NoiseRow, ResultSet};
@@ -46,11 +48,12 @@ impl Comparison {
             && self.environment.fields.is_empty()
     }
 
-    /// Whether a pair is of programs of the user, whose equal work signatures say nothing of what they compute.
-    pub fn is_of_programs(&self, pair: &CellPair) -> bool {
+    /// Keys of the cells after that a program of the user trains. Equal settings of such a cell do not tell whether the program
+    /// computes the same.
+    pub fn programs(&self) -> HashSet<&str> {
         let plan = &self.after.set.plan;
-        let cell = plan.cells.iter().find(|cell| cell.key == pair.after);
-        cell.is_some_and(|cell| plan.is_of_command(cell))
+        let cells = plan.cells.iter().filter(|cell| plan.is_of_command(cell));
+        cells.map(|cell| &*cell.key).collect()
     }
 }
 

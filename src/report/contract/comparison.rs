@@ -98,10 +98,11 @@ fn r13(subject: &Subject<'_>, comparison: &Comparison, language: Language) -> Ve
         demanded.extend(cells(&comparison.before.set, &pair.before));
         demanded.extend(cells(&comparison.after.set, &pair.after));
     }
+    let programs = comparison.programs();
     let same = comparison
         .cells
         .iter()
-        .filter(|pair| pair.work == Work::Same && !comparison.is_of_programs(pair));
+        .filter(|pair| pair.work == Work::Same && !programs.contains(&*pair.after));
     match same.count() {
         0 => {}
         count => demanded.push(words.same_work_in(words.count(count))),

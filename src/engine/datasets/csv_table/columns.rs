@@ -134,6 +134,17 @@ impl Layout {
         })
     }
 
+    /// Features that a column becomes; of a category, one for each of its `kinds`.
+    pub(super) fn width(&self, column: usize, kinds: usize) -> usize {
+        match self.roles[column] {
+            Role::Target | Role::Ignored => 0,
+            Role::Category => kinds,
+            Role::Number | Role::Date(_) => {
+                1 + usize::from(self.specs[column].missing == Some(Missing::Flag))
+            }
+        }
+    }
+
     /// Whether a column decides the split.
     pub(super) fn is_key(&self, column: usize) -> bool {
         self.key.as_ref().is_some_and(|(key, _)| *key == column)

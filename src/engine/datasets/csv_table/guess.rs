@@ -85,8 +85,9 @@ struct Column {
     name: String,
     /// Up to [`MOST_VALUES`] different values.
     values: HashSet<String>,
-    /// Rows with a value, and rows without any text.
+    /// Rows with a text.
     count: usize,
+    /// Rows without one.
     empty: usize,
     /// Rows by text that may stand for a missing value.
     nothing: BTreeMap<&'static str, usize>,
@@ -134,19 +135,24 @@ impl Column {
         self.dates = Some(forms);
     }
 
-    /// Whether all values are numbers, but for those that may stand for missing ones.
-    fn is_number(&self, decimal: Decimal) -> bool {
-        let (wrong, nothing) = match decimal {
-            Decimal::Point => (self.no_point, self.nothing.values().sum::<usize>()),
-            Decimal::Comma => (self.no_comma, self.nothing.values().sum()),
-        };
-        wrong == 0 && self.count > nothing
+    /// Rows with a text that does not stand for a missing value.
+    fn filled(&self) -> usize {
+        self.count - self.nothing.values().sum::<usize>()
     }
 
-    /// The form of date that all texts have, and whether another one fits as well.
+    /// Whether all values are numbers, but for those that may stand for missing ones.
+    fn is_number(&self, decimal: Decimal) -> bool {
+        let wrong = match decimal {
+            Decimal::Point => self.no_point,
+            Decimal::Comma => self.no_comma,
+        };
+        wrong == 0 && self.filled() > 0
+    }
+
+    /// The first of [`DATES`] that fits all texts, and whether another one fits them too.
     fn date(&self) -> Option<(&'static str, bool)> {
         let forms = self.dates.as_ref()?;
-        let texts = self.count - self.nothing.values().sum::<usize>();
+        let texts = self.filled();
         let is_date = self.no_point == texts && self.no_comma == texts;
         let form = forms.first().filter(|_| is_date)?;
         Some((form, forms.len() > 1))

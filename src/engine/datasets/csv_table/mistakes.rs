@@ -10,6 +10,7 @@ use super::parse::number;
 use super::reading::line_of;
 use super::{CsvSpec, Decimal};
 use crate::base::text::count;
+use crate::manifest::toml_key;
 
 /// Texts that often stand for a missing value.
 pub(super) const NOTHING: [&str; 10] = [
@@ -101,7 +102,7 @@ impl Mistakes {
         Err(DatasetError::faulty(&spec.path, what, faults))
     }
 
-    /// Every kind of mistake of every column with the first place, in how many of all rows.
+    /// One fault for each column and kind of mistake: the place of the first one, and in how many rows it is.
     fn faults(&self, spec: &CsvSpec, layout: &Layout, rows: usize) -> Faults {
         let mut faults = Faults::default();
         let line = |seen: &Seen| line_of(&spec.path, seen.place.as_ref());
@@ -171,7 +172,7 @@ fn remedy(
     mistake: Mistake,
     text: &str,
 ) -> Option<String> {
-    let name = key(&layout.names[column]);
+    let name = toml_key(&layout.names[column]);
     let role = &layout.roles[column];
     let is_decimal = |decimal| number(text, decimal).is_some();
     Some(match (mistake, role) {
@@ -205,13 +206,4 @@ fn remedy(
         (Mistake::NoSplit, _) => format!("columns.{name}.missing = \"leave-out\""),
         (Mistake::NoDate, _) => return None,
     })
-}
-
-/// A key of TOML, in quotes where it needs them.
-pub(super) fn key(name: &str) -> String {
-    let is_bare = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
-    if !name.is_empty() && name.chars().all(is_bare) {
-        return name.to_owned();
-    }
-    toml::Value::String(name.to_owned()).to_string()
 }

@@ -1,6 +1,6 @@
 //! Reads a table: every value as a number, a kind or a class, and every mistake with its place.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use csv::StringRecord;
 
@@ -134,9 +134,9 @@ impl Kinds {
         place
     }
 
-    /// Numbers the kinds in the order of [`names_of`].
+    /// Numbers the kinds in the order of [`sorted`].
     fn sorted(self) -> Self {
-        let names = names_of(&self.names);
+        let names = sorted(self.names.clone());
         let new: HashMap<&String, u32> = names.iter().zip(0..).collect();
         let new: Vec<u32> = self.names.iter().map(|name| new[name]).collect();
         Self {
@@ -171,12 +171,7 @@ pub(super) fn outline(spec: &CsvSpec) -> Result<Outline, DatasetError> {
             )));
         }
     }
-    let widths = layout.roles.iter().enumerate();
-    let widths = widths.map(|(column, role)| match role {
-        Role::Target | Role::Ignored => 0,
-        Role::Category => of(column),
-        _ => 1 + usize::from(layout.specs[column].missing == Some(Missing::Flag)),
-    });
+    let widths = (0..layout.roles.len()).map(|column| layout.width(column, of(column)));
     let target = layout.roles.iter().position(|role| *role == Role::Target);
     let mut held_out = None;
     if spec.split.is_some() {
@@ -297,7 +292,7 @@ fn scan(
     Ok((rows, layout))
 }
 
-/// What a text in a column is; `None` where nothing is to be known of it.
+/// A text as a value of its column; `None` in an ignored column.
 fn value<'t>(
     spec: &CsvSpec,
     layout: &Layout,
@@ -334,10 +329,9 @@ pub(super) fn number(text: &str, decimal: Decimal) -> Option<f32> {
     number.is_finite().then_some(number)
 }
 
-/// The distinct classes: numbers sorted by value, anything else alphabetically.
-fn names_of(classes: &[String]) -> Vec<String> {
-    let names: BTreeSet<&String> = classes.iter().collect();
-    let mut names: Vec<String> = names.into_iter().cloned().collect();
+/// Names in order: whole numbers by value, anything else alphabetically.
+fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort();
     let numbers: Option<Vec<i64>> = names.iter().map(|name| name.parse().ok()).collect();
     if numbers.is_some() {
         names.sort_by_key(|name| name.parse::<i64>().unwrap_or_default());

@@ -41,11 +41,12 @@ impl Made {
 /// A column without any value in the training rows.
 pub(super) fn table(spec: &CsvSpec, parsed: Parsed, train: &[u32]) -> Result<Table, DatasetError> {
     let (rows, target) = (parsed.rows, parsed.target());
-    let width = parsed.columns.iter().map(|(column, raw)| match raw {
-        Raw::Kinds(kinds) => kinds.names.len(),
-        Raw::Numbers(_) => {
-            1 + usize::from(parsed.layout.specs[*column].missing == Some(Missing::Flag))
-        }
+    let width = parsed.columns.iter().map(|(column, raw)| {
+        let kinds = match raw {
+            Raw::Kinds(kinds) => kinds.names.len(),
+            Raw::Numbers(_) => 0,
+        };
+        parsed.layout.width(*column, kinds)
     });
     let width = width.sum();
     let mut made = Made {

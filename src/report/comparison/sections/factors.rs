@@ -155,9 +155,10 @@ fn work(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
     // How many pairs, and why, of each kind.
     let mut found = [0; 4].map(|count: usize| (count, BTreeSet::new()));
+    let programs = scene.comparison.programs();
     for pair in &scene.comparison.cells {
         let (place, why) = match &pair.work {
-            Work::Same if scene.comparison.is_of_programs(pair) => (3, &[][..]),
+            Work::Same if programs.contains(&*pair.after) => (3, &[][..]),
             Work::Same => (0, &[][..]),
             Work::Treatments(why) => (1, &why[..]),
             Work::Different(why) => (2, &why[..]),
