@@ -374,7 +374,7 @@ fn look(
             return Err(DatasetError::damaged(path, place, reason));
         }
         for (column, text) in columns.iter_mut().zip(&record) {
-            column.add(text);
+            column.add(text.trim());
         }
     }
     Ok((columns, rows))

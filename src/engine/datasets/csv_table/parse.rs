@@ -250,13 +250,13 @@ fn scan(
         }
         if may_be_left_out
             .iter()
-            .any(|&column| is_missing(&record[column]))
+            .any(|&column| is_missing(record[column].trim()))
         {
             left_out += 1;
             continue;
         }
         rows += 1;
-        for (column, text) in record.iter().enumerate() {
+        for (column, text) in record.iter().map(str::trim).enumerate() {
             let role = &layout.roles[column];
             match value(spec, &layout, (column, role), text, is_missing(text)) {
                 Ok(None) => {}
@@ -265,7 +265,7 @@ fn scan(
             }
         }
         if let Some((column, role)) = &layout.key {
-            let (column, text) = (*column, &record[*column]);
+            let (column, text) = (*column, record[*column].trim());
             let is_missing = is_missing(text);
             let is_kind = layout.specs[column].missing == Some(Missing::Kind);
             match value(spec, &layout, (column, role), text, is_missing) {

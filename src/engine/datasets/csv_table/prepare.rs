@@ -1,5 +1,7 @@
 //! From the values of a table to features: missing values, kinds and scales, from the training rows alone.
 
+use rayon::prelude::*;
+
 use super::super::table::{Table, normalise, statistics};
 use super::super::{DatasetError, Features, Normalisation, Scale};
 use super::CsvSpec;
@@ -7,14 +9,8 @@ use super::columns::{Layout, Missing};
 use super::parse::{Kinds, Parsed, Raw};
 use crate::base::statistics::{mean, median};
 
-/// The features of a table while they are made, row-major.
-struct Made {
-    rows: usize,
-    width: usize,
-    features: Vec<f32>,
-    names: Vec<String>,
-    scales: Vec<Scale>,
-}
+/// Rows that are written at a time: their features fit a core's cache.
+const BLOCK: usize = 1024;
 
 /// A column of 0 and 1.
 const AS_IT_IS: Scale = Scale {
@@ -22,16 +18,42 @@ const AS_IT_IS: Scale = Scale {
     std: 1.0,
 };
 
-impl Made {
-    /// Sets the next column.
-    fn add(&mut self, name: String, values: impl Iterator<Item = f32>, scale: Scale) {
-        let column = self.names.len();
-        let places = self.features.iter_mut().skip(column).step_by(self.width);
-        for (place, value) in places.zip(values) {
-            *place = value;
+/// The features that one column of a file becomes.
+struct Prepared {
+    names: Vec<String>,
+    scales: Vec<Scale>,
+    values: Values,
+}
+
+enum Values {
+    /// One feature, and where they are given, a second one that is 1 where the value is missing.
+    Numbers(Vec<f32>, Option<Vec<bool>>),
+    /// A feature for every kind: 1 in rows of it, where training rows have the kind.
+    Kinds {
+        of_row: Vec<u32>,
+        is_known: Vec<bool>,
+    },
+}
+
+impl Values {
+    /// Writes the features of the rows from `start` on into rows of zeros.
+    fn write<'a>(&self, start: usize, rows: impl Iterator<Item = &'a mut [f32]>) {
+        match self {
+            Self::Numbers(values, gaps) => {
+                for (at, row) in (start..).zip(rows) {
+                    row[0] = values[at];
+                    if let Some(gaps) = gaps {
+                        row[1] = f32::from(gaps[at]);
+                    }
+                }
+            }
+            Self::Kinds { of_row, is_known } => {
+                for (at, row) in (start..).zip(rows) {
+                    let kind = of_row[at] as usize;
+                    row[kind] = f32::from(is_known[kind]);
+                }
+            }
         }
-        self.names.push(name);
-        self.scales.push(scale);
     }
 }
 
@@ -41,81 +63,86 @@ impl Made {
 /// A column without any value in the training rows.
 pub(super) fn table(spec: &CsvSpec, parsed: Parsed, train: &[u32]) -> Result<Table, DatasetError> {
     let (rows, target) = (parsed.rows, parsed.target());
-    let width = parsed.columns.iter().map(|(column, raw)| {
-        let kinds = match raw {
-            Raw::Kinds(kinds) => kinds.names.len(),
-            Raw::Numbers(_) => 0,
-        };
-        parsed.layout.width(*column, kinds)
-    });
-    let width = width.sum();
-    let mut made = Made {
-        rows,
-        width,
-        features: vec![0.0; rows * width],
-        names: Vec::with_capacity(width),
-        scales: Vec::with_capacity(width),
-    };
-    for (column, raw) in parsed.columns {
+    let columns = parsed.columns.into_par_iter().map(|(column, raw)| {
+        let name = &parsed.layout.names[column];
         match raw {
-            Raw::Kinds(kinds) => add_kinds(&mut made, &parsed.layout.names[column], &kinds, train),
-            Raw::Numbers(values) => {
-                add_numbers(spec, &mut made, &parsed.layout, column, values, train)?;
-            }
+            Raw::Kinds(kinds) => Ok(of_kinds(name, kinds, train)),
+            Raw::Numbers(values) => of_numbers(spec, &parsed.layout, column, values, train),
         }
-    }
+    });
+    let columns: Vec<Prepared> = columns.collect::<Result<_, DatasetError>>()?;
+    let width = columns.iter().map(|column| column.names.len()).sum();
     let mut table = Table {
         form: Features::Vector { len: width },
         target,
-        features: made.features,
+        features: in_rows(&columns, rows, width),
         values: parsed.values,
         labels: parsed.labels,
         class_names: parsed.class_names,
-        normalisation: Normalisation {
-            columns: made.names,
-            ..Normalisation::default()
-        },
+        normalisation: Normalisation::default(),
     };
-    if spec.normalise {
-        table.normalisation.features = made.scales;
-        if !table.values.is_empty() {
-            let scale = scale_of(&table.values, train);
-            table.normalisation.target = Some(normalise(&mut table.values, 1, 0, scale));
-        }
+    let normalisation = &mut table.normalisation;
+    for column in columns {
+        normalisation.columns.extend(column.names);
+        normalisation.features.extend(column.scales);
+    }
+    if !spec.normalise {
+        normalisation.features.clear();
+    } else if !table.values.is_empty() {
+        let scale = scale_of(&table.values, train);
+        normalisation.target = Some(normalise(&mut table.values, 1, 0, scale));
     }
     Ok(table)
 }
 
-/// A column for every kind; all of them are 0 for a kind that no training row has.
-fn add_kinds(made: &mut Made, name: &str, kinds: &Kinds, train: &[u32]) {
+/// `(rows, width)`, row-major.
+fn in_rows(columns: &[Prepared], rows: usize, width: usize) -> Vec<f32> {
+    let mut features = vec![0.0; rows * width];
+    let blocks = features.par_chunks_mut(BLOCK * width.max(1)).enumerate();
+    blocks.for_each(|(block, features)| {
+        let mut first = 0;
+        for column in columns {
+            let rows = features.chunks_mut(width).map(|row| &mut row[first..]);
+            column.values.write(block * BLOCK, rows);
+            first += column.names.len();
+        }
+    });
+    features
+}
+
+/// A feature for every kind; all of them are 0 for a kind that no training row has.
+fn of_kinds(name: &str, kinds: Kinds, train: &[u32]) -> Prepared {
     let mut is_known = vec![false; kinds.names.len()];
     for &row in train {
         is_known[kinds.of_row[row as usize] as usize] = true;
     }
-    for (kind, text) in kinds.names.iter().enumerate() {
-        let name = if text.is_empty() {
+    let names = kinds.names.iter().map(|text| {
+        if text.is_empty() {
             format!("{name} is missing")
         } else {
             format!("{name}={text}")
-        };
-        let is_known = is_known[kind];
-        let of_row = kinds.of_row.iter();
-        let values = of_row.map(|&own| f32::from(is_known && own as usize == kind));
-        made.add(name, values, AS_IT_IS);
+        }
+    });
+    Prepared {
+        names: names.collect(),
+        scales: vec![AS_IT_IS; is_known.len()],
+        values: Values::Kinds {
+            of_row: kinds.of_row,
+            is_known,
+        },
     }
 }
 
-/// A column of numbers without gaps, and one that says where they were.
-fn add_numbers(
+/// A column of numbers without gaps, and with `missing = "flag"` one that says where they were.
+fn of_numbers(
     spec: &CsvSpec,
-    made: &mut Made,
     layout: &Layout,
     column: usize,
     mut values: Vec<f32>,
     train: &[u32],
-) -> Result<(), DatasetError> {
+) -> Result<Prepared, DatasetError> {
     let (name, missing) = (&layout.names[column], layout.specs[column].missing);
-    let mut gaps = Vec::new();
+    let mut gaps = vec![];
     if missing.is_some_and(|missing| missing != Missing::LeaveOut) {
         let known = train.iter().map(|&row| f64::from(values[row as usize]));
         let known: Vec<f64> = known.filter(|value| !value.is_nan()).collect();
@@ -141,13 +168,17 @@ fn add_numbers(
     } else {
         AS_IT_IS
     };
-    made.add(name.clone(), values.into_iter(), scale);
-    if missing == Some(Missing::Flag) {
-        gaps.resize(made.rows, false);
-        let values = gaps.into_iter().map(f32::from);
-        made.add(format!("{name} is missing"), values, AS_IT_IS);
+    let (mut names, mut scales) = (vec![name.clone()], vec![scale]);
+    let gaps = (missing == Some(Missing::Flag)).then_some(gaps);
+    if gaps.is_some() {
+        names.push(format!("{name} is missing"));
+        scales.push(AS_IT_IS);
     }
-    Ok(())
+    Ok(Prepared {
+        names,
+        scales,
+        values: Values::Numbers(values, gaps),
+    })
 }
 
 /// Mean and standard deviation of the training rows; a column constant there is only centred.

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use csv::{Reader, ReaderBuilder, StringRecord, Trim};
+use csv::{Reader, ReaderBuilder, StringRecord};
 
 use super::super::DatasetError;
 use crate::base::file;
 
-/// A reader of the rows of a file, and the names of its columns.
+/// A reader of the rows of a file, whose values are not trimmed, and the names of its columns.
 pub(super) fn reader(
     path: &Path,
     separator: char,
@@ -17,11 +17,10 @@ pub(super) fn reader(
     let file = file::open(path).map_err(|error| DatasetError::unreadable(path, &error))?;
     let mut reader = ReaderBuilder::new()
         .flexible(true)
-        .trim(Trim::All)
         .delimiter(separator as u8)
         .from_reader(file);
     let header = reader.headers().map_err(|error| damaged(path, &error))?;
-    let names: Vec<String> = header.iter().map(str::to_owned).collect();
+    let names: Vec<String> = header.iter().map(|name| name.trim().to_owned()).collect();
     check_columns(path, &names)?;
     Ok((reader, names))
 }
