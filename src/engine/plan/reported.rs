@@ -3,17 +3,18 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::datasets::DatasetSpec;
+use crate::datasets::{DatasetSpec, Target};
 use crate::diag::{Diagnostic, did_you_mean, list};
 use crate::losses::LossSpec;
 use crate::manifest::{Node, Table};
 use crate::models::ModelSpec;
+use crate::tasks::class_metrics;
 
 use super::cell::WatchedSplit;
 use super::program;
 use super::references::axis_called;
 use super::search;
-use super::{CellSpec, Language, Plan};
+use super::{Language, Plan, PlannedCell};
 
 /// The built-in templates, with what each shows.
 pub const TEMPLATES: [(&str, &str); 4] = [
@@ -60,7 +61,7 @@ pub(super) fn targets(plan: &Plan) -> Vec<Diagnostic> {
         return Vec::new();
     }
     let cells = plan.cells().take(LOOKED_AT);
-    let known: BTreeSet<String> = cells.flat_map(|cell| metrics(&cell.spec)).collect();
+    let known: BTreeSet<String> = cells.flat_map(|cell| metrics(&cell)).collect();
     let mut mistakes = search::names_of_metrics(plan, &known);
     mistakes.extend(target.map_or_else(Vec::new, |target| unknown_metrics(target, &known)));
     mistakes
@@ -79,7 +80,8 @@ fn unknown_metrics(target: &Node, known: &BTreeSet<String>) -> Vec<Diagnostic> {
     unknown.collect()
 }
 
-fn metrics(cell: &CellSpec) -> Vec<String> {
+fn metrics(cell: &PlannedCell) -> Vec<String> {
+    let (cell, facts) = (&cell.spec, &cell.facts);
     if let Some(command) = cell.model.command() {
         let own = command.metrics.iter().filter(|(_, metric)| !metric.time);
         let own = own.map(|(name, _)| name.clone());
@@ -91,8 +93,13 @@ fn metrics(cell: &CellSpec) -> Vec<String> {
     };
     let mut names = vec!["loss"];
     match &*cell.loss {
-        LossSpec::Mse(_) => names.extend(["mse", "r2"]),
-        LossSpec::CrossEntropy(_) => names.push("accuracy"),
+        LossSpec::Mse(_) => names.extend(["mse", "r2", "mae", "rmse"]),
+        LossSpec::CrossEntropy(_) => {
+            names.push("accuracy");
+            if let Target::Class { classes } = facts.target {
+                names.extend(class_metrics(classes));
+            }
+        }
         _ => {}
     }
     if matches!(&*cell.dataset, DatasetSpec::Text(_)) {

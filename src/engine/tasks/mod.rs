@@ -10,6 +10,7 @@
 mod algorithm;
 mod assess;
 mod backprop;
+mod class_score;
 mod classification;
 mod command;
 mod declared;
@@ -32,6 +33,7 @@ mod workload;
 
 pub use algorithm::Algorithm;
 pub use assess::{Assess, Assessment, Image};
+pub use class_score::class_metrics;
 pub use detector::{SelectionSpec, VerificationSpec};
 pub use error::TaskError;
 pub use outputs::{Meaning, Outputs};

@@ -1,5 +1,6 @@
 //! [`Score`]: the loss and the metrics of a split, summed batch by batch.
 
+use super::class_score::ClassScore;
 use crate::ops::Work;
 
 /// Sums over the rows of a split, in f64 and in the split's order.
@@ -9,6 +10,7 @@ pub struct Score {
     loss_sum: f64,
     work: Work,
     correct: Option<u64>,
+    classes: ClassScore,
     tokens: Option<Tokens>,
     errors: Option<Errors>,
     iterations: Option<Iterations>,
@@ -29,11 +31,12 @@ struct Tokens {
     bytes: f64,
 }
 
-/// Sums behind the mean squared error and the coefficient of determination.
+/// Sums behind the metrics of numbers.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Errors {
     rows: u64,
     squared_error: f64,
+    absolute_error: f64,
     /// By target column: the sum of targets and of their squares.
     columns: Vec<(f64, f64)>,
 }
@@ -54,15 +57,20 @@ impl Score {
         self.work
     }
 
-    /// All metrics by name: `loss`; `mse` and `r2`; `accuracy`; of text `bits_per_byte`, the sum of losses in bits over the bytes
-    /// of the targets; `solver_iterations`, the mean over batches.
-    pub fn metrics(&self) -> Vec<(&'static str, Option<f64>)> {
+    /// All metrics by name: `loss`; of numbers `mse` and `r2`, and with `unit`, one unit of the normalised target in the
+    /// target's own, `mae` and `rmse`; of classes `accuracy` and those of [`ClassScore`]; of text `accuracy` and
+    /// `bits_per_byte`, the sum of losses in bits over the bytes of the targets; `solver_iterations`, the mean over batches.
+    pub fn metrics(&self, unit: f64) -> Vec<(&'static str, Option<f64>)> {
         let mut metrics = vec![("loss", self.loss())];
         metrics.extend(self.in_units(1.0));
+        metrics.extend(self.distances(unit));
         if let Some(correct) = self.correct {
             let length = self.tokens.map_or(1, |tokens| tokens.length);
             let answers = self.samples as f64 * length as f64;
             metrics.push(("accuracy", finite(correct as f64 / answers)));
+            if self.tokens.is_none() {
+                metrics.extend(self.classes.metrics());
+            }
         }
         if let Some(Tokens { length, bytes }) = self.tokens {
             let bits = self.loss_sum * length as f64 / std::f64::consts::LN_2;
@@ -94,6 +102,19 @@ impl Score {
         ]
     }
 
+    /// `mae = Σ |p - y| / n` and `rmse = √(Σ (p - y)² / n)` in original units, where one unit of the normalised target is `unit`.
+    fn distances(&self, unit: f64) -> Vec<(&'static str, Option<f64>)> {
+        let Some(errors) = &self.errors else {
+            return Vec::new();
+        };
+        let values = errors.rows as f64 * errors.columns.len() as f64;
+        let rmse = (errors.squared_error / values).sqrt();
+        vec![
+            ("mae", finite(errors.absolute_error / values * unit)),
+            ("rmse", finite(rmse * unit)),
+        ]
+    }
+
     /// Adds a batch's mean loss.
     pub(super) fn add_loss(&mut self, mean: f32, samples: usize) {
         self.samples += samples as u64;
@@ -113,6 +134,7 @@ impl Score {
             for ((p, y), (sum, squares)) in row.iter().zip(target).zip(&mut errors.columns) {
                 let (p, y) = (f64::from(*p), f64::from(*y));
                 errors.squared_error += (p - y) * (p - y);
+                errors.absolute_error += (p - y).abs();
                 *sum += y;
                 *squares += y * y;
             }
@@ -135,12 +157,12 @@ impl Score {
 
     /// Adds logits `(rows, classes)` and their labels; a row is correct if its first largest logit is the label's.
     pub(super) fn add_classes(&mut self, logits: &[f32], classes: usize, labels: &[usize]) {
-        let right = logits
-            .chunks(classes)
-            .zip(labels)
-            .filter(|(row, label)| first_largest(row) == **label)
-            .count();
-        *self.correct.get_or_insert(0) += right as u64;
+        let correct = self.correct.get_or_insert(0);
+        for (row, &label) in logits.chunks(classes).zip(labels) {
+            let predicted = first_largest(row);
+            *correct += u64::from(predicted == label);
+            self.classes.add(row, predicted, label);
+        }
     }
 }
 
@@ -177,10 +199,14 @@ mod tests {
         parts.add_values(&predicted[..1], &targets[..1], 1);
         parts.add_values(&predicted[1..], &targets[1..], 1);
         assert_eq!(whole, parts);
-        let metrics = whole.metrics();
+        let metrics = whole.metrics(1.0);
         assert!((value(&metrics, "mse") - 1.25 / 3.0).abs() < 1e-12);
         assert!((value(&metrics, "r2") - 0.732_142_857_142_857).abs() < 1e-12);
         assert!((value(&whole.in_units(2.0), "mse") - 5.0 / 3.0).abs() < 1e-12);
+        // mean_absolute_error = 0.5, root_mean_squared_error = 0.645497224367903; two units each.
+        let metrics = whole.metrics(2.0);
+        assert!((value(&metrics, "mae") - 1.0).abs() < 1e-12);
+        assert!((value(&metrics, "rmse") - 2.0 * 0.645_497_224_367_903).abs() < 1e-12);
     }
 
     #[test]
@@ -188,7 +214,7 @@ mod tests {
         let mut score = Score::default();
         score.add_loss(1.0, 3);
         score.add_classes(&[1.0, 1.0, 0.0, 2.0, 3.0, 1.0], 2, &[0, 1, 0]);
-        assert!((value(&score.metrics(), "accuracy") - 1.0).abs() < 1e-12);
+        assert!((value(&score.metrics(1.0), "accuracy") - 1.0).abs() < 1e-12);
     }
 
     #[test]
@@ -198,7 +224,7 @@ mod tests {
         score.add_loss(std::f32::consts::LN_2, 2);
         score.add_classes(&[1.0, 0.0].repeat(6), 2, &[0, 0, 1, 0, 1, 0]);
         score.add_tokens(3, 7.0);
-        let metrics = score.metrics();
+        let metrics = score.metrics(1.0);
         assert!((value(&metrics, "bits_per_byte") - 6.0 / 7.0).abs() < 1e-7);
         assert!((value(&metrics, "accuracy") - 4.0 / 6.0).abs() < 1e-12);
     }
@@ -208,7 +234,7 @@ mod tests {
         let mut score = Score::default();
         score.add_iterations(10);
         score.add_iterations(13);
-        assert!((value(&score.metrics(), "solver_iterations") - 11.5).abs() < 1e-12);
+        assert!((value(&score.metrics(1.0), "solver_iterations") - 11.5).abs() < 1e-12);
     }
 
     #[test]
@@ -216,6 +242,6 @@ mod tests {
         let mut score = Score::default();
         assert_eq!(score.loss(), None);
         score.add_loss(f32::NAN, 1);
-        assert_eq!(score.metrics(), [("loss", None)]);
+        assert_eq!(score.metrics(1.0), [("loss", None)]);
     }
 }

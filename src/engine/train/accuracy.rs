@@ -21,7 +21,7 @@ impl Accuracies {
     /// Adds the metrics of an epoch, from 0.
     pub(super) fn note(&mut self, epoch: usize, metrics: &Metric) {
         for (name, value) in metrics {
-            if let (Some(split), Some(value)) = (name.strip_suffix("_accuracy"), *value) {
+            if let (Some((split, "accuracy")), Some(value)) = (name.split_once('_'), *value) {
                 let split = split.to_owned();
                 self.0.push(Accuracy {
                     epoch,
@@ -62,7 +62,7 @@ mod tests {
     fn the_best_accuracy_and_the_first_epoch_near_it_are_told() {
         let mut accuracies = Accuracies::default();
         for (epoch, value) in [0.1, 0.85, 0.88, 0.95, 0.9].into_iter().enumerate() {
-            let metrics = [("test_accuracy", value), ("test_loss", 7.0)];
+            let metrics = [("test_accuracy", value), ("test_balanced_accuracy", 1.0)];
             let metrics = metrics.map(|(name, value)| (name.to_owned(), Some(value)));
             accuracies.note(epoch, &metrics.into());
         }

@@ -103,14 +103,14 @@ impl Evaluation {
             return Ok((None, Metric::new()));
         };
         let score = score(task, loader)?;
-        Ok((score.loss(), named(name, score.metrics())))
+        Ok((score.loss(), named(name, score.metrics(self.unit))))
     }
 
     /// Metrics of the end: `test_…` on data that influenced no decision, and `fresh_…` in original units.
     pub(super) fn test(&self, task: &mut (impl Evaluate + ?Sized)) -> Result<Metric, TrainError> {
         let mut metrics = Metric::new();
         if let Some(loader) = &self.test {
-            metrics.extend(named("test", score(task, loader)?.metrics()));
+            metrics.extend(named("test", score(task, loader)?.metrics(self.unit)));
         }
         if let Some(loader) = &self.fresh {
             metrics.extend(named("fresh", score(task, loader)?.in_units(self.unit)));

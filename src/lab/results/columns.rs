@@ -285,13 +285,24 @@ fn is_of_every_epoch(name: &str) -> bool {
     matches!(split, Some("train" | "val")) && !name.ends_with("_epoch")
 }
 
-/// Metrics by the last part of their name, with their meaning, by direction; none has a unit.
+/// Metrics by the end of their name, the longer of two that fit first, with their meaning, by direction; none has a unit.
 pub(crate) const METRICS: [(Direction, &[(&str, &str)]); 3] = [
     (
         Direction::Higher,
         &[
             ("r2", "R²"),
+            (
+                "balanced_accuracy",
+                "mean over classes of the share of right samples",
+            ),
+            (
+                "top5_accuracy",
+                "share of samples whose class is among the five likeliest",
+            ),
             ("accuracy", "share of right classes"),
+            ("f1", "mean over classes of F1"),
+            ("auc", "area under the ROC curve"),
+            ("precision", "average precision of the second class"),
             ("fidelity", "likeness of generated and true signals"),
             ("consistency", "agreement of several draws of one event"),
             ("smoothness", "directness of the path between two events"),
@@ -350,9 +361,12 @@ pub(crate) const METRICS: [(Direction, &[(&str, &str)]); 3] = [
 
 /// Direction and meaning of a metric.
 fn described(name: &str) -> (Direction, &'static str) {
-    let last = name.rsplit('_').next().unwrap_or(name);
+    let ends = |metric: &str| {
+        let rest = name.strip_suffix(metric);
+        rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('_'))
+    };
     let found = METRICS.iter().find_map(|(direction, metrics)| {
-        let (_, what) = metrics.iter().find(|(metric, _)| *metric == last)?;
+        let (_, what) = metrics.iter().find(|(metric, _)| ends(metric))?;
         Some((*direction, *what))
     });
     found.unwrap_or((Direction::None, "metric of the task"))

@@ -100,8 +100,11 @@ const BETTER_LOW: [&str; 8] = [
 ];
 
 /// Last words of metrics for which higher is better.
-const BETTER_HIGH: [&str; 10] = [
+const BETTER_HIGH: [&str; 13] = [
     "accuracy",
+    "f1",
+    "auc",
+    "precision",
     "r2",
     "fidelity",
     "consistency",
