@@ -24,7 +24,7 @@ use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
 use super::run_plan::{
-    announce, each_run, folder_or_here, here_as, planned, refuse_namesakes, say_held_out, selected,
+    announce, each_run, folder_or_here, here_as, planned, refuse_namesakes, say_of_data, selected,
     with_data,
 };
 use super::search_run::{self, SearchRun};
@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &RunArguments) -> Outcome {
     };
     known.keep();
     refuse_if_nothing_can_run(&plan, &cells)?;
-    say_held_out(&plan, arguments.detail());
+    say_of_data(&plan, arguments.detail());
     let mut environment = environment::of_machine();
     let mut tree = Some(tree);
     if let Some(tree) = tree.take_if(|_| plan.search.is_some()) {

@@ -72,9 +72,12 @@ pub(super) fn refuse_namesakes(plan: &Plan) -> Result<(), Problem> {
     Err(Failure::plain(title, Some(help.into())).into())
 }
 
-/// Prints what is held out if the manifest does not say, and a warning if nothing is.
-pub(super) fn say_held_out(plan: &Plan, detail: Detail) {
-    for held_out in &plan.held_out {
+/// Prints what is held out if the manifest does not say, a warning if nothing is, and what else is to be said of the data.
+pub(super) fn say_of_data(plan: &Plan, detail: Detail) {
+    for remark in &plan.data_notes.remarks {
+        eprintln!("warning: {remark}");
+    }
+    for held_out in &plan.data_notes.held_out {
         if held_out.evaluates_on_training_data {
             eprintln!("warning: {held_out}");
         } else if detail > Detail::Quiet {

@@ -27,6 +27,7 @@ pub mod plan;
 
 pub mod event;
 
+pub mod baselines;
 pub mod program;
 pub mod train;
 pub mod verify;

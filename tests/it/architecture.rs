@@ -15,7 +15,7 @@ const LEVELS: &[&[&str]] = &[
     &["tasks"],
     &["plan"],
     &["event"],
-    &["train", "program", "verify"],
+    &["train", "program", "verify", "baselines"],
     &["results"],
     &["execute", "record", "progress"],
     &["compare"],

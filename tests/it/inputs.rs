@@ -94,5 +94,6 @@ fn facts(dataset: &DatasetSpec, validation_fraction: f64) -> Result<DatasetFacts
         features,
         target,
         fingerprint,
+        remarks: Vec::new(),
     })
 }

@@ -21,7 +21,7 @@ use crate::progress::Detail;
 use crate::results::json_line;
 
 use super::fingerprints::Fingerprints;
-use super::run_plan::{StoredRuns, planned, say_held_out};
+use super::run_plan::{StoredRuns, planned, say_of_data};
 use super::{Outcome, Problem, exit_code};
 use summary::Summary;
 
@@ -77,7 +77,7 @@ pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
     let plan = planned(&manifest, &known.inputs(), arguments.only.as_ref(), None)?;
     let warnings = plan.warnings.render_each(Failure::is_stderr_coloured());
     eprint!("{warnings}");
-    say_held_out(&plan, Detail::Normal);
+    say_of_data(&plan, Detail::Normal);
     let mut out = BufWriter::new(io::stdout().lock());
     let summary = match (&arguments.explain, arguments.digest, arguments.format) {
         (Some(key), ..) => return explain::explain(&plan, key, &mut out),

@@ -117,6 +117,10 @@ pub struct DatasetFacts {
     pub target: Target,
     /// Digest over the content (files: names and bytes; generators: parameters); `None` if the data is not generated yet.
     pub fingerprint: Option<String>,
+    /// What makes results look better than they are, a sentence each: rows on both sides of a split, features that tell the
+    /// target.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 impl DatasetFacts {
@@ -140,6 +144,7 @@ impl DatasetFacts {
             features,
             target,
             fingerprint,
+            remarks: Vec::new(),
         }
     }
 }

@@ -46,18 +46,27 @@ impl fmt::Display for HeldOut {
     }
 }
 
-/// Checks the data of every cell and the initial weights.
-pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) -> Vec<HeldOut> {
-    let mut held_out = Vec::new();
-    for matrix in &plan.matrices {
-        let reader = Reader::new(plan, matrix);
-        datasets(reader, mistakes, &mut held_out);
-        initial_weights(reader, mistakes);
-    }
-    held_out
+/// What is to be said of a plan's data.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DataNotes {
+    /// Data held out from training by default, and datasets of which nothing is held out.
+    pub held_out: Vec<HeldOut>,
+    /// What makes results look better than they are, a sentence each.
+    pub remarks: Vec<String>,
 }
 
-fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, held_out: &mut Vec<HeldOut>) {
+/// Checks the data of every cell and the initial weights.
+pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) -> DataNotes {
+    let mut notes = DataNotes::default();
+    for matrix in &plan.matrices {
+        let reader = Reader::new(plan, matrix);
+        datasets(reader, mistakes, &mut notes);
+        initial_weights(reader, mistakes);
+    }
+    notes
+}
+
+fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, notes: &mut DataNotes) {
     let (plan, matrix) = (reader.plan, reader.matrix);
     let parts = [Unit::Model, Unit::Dataset, Unit::Loss, Unit::Validation];
     let axes = reader.axes_of(&parts);
@@ -72,10 +81,22 @@ fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, held_out: &mut V
         match &cell.data.unknown {
             _ if has_problem => {}
             None if cell.model.value.command().is_some() => {}
-            None => held_out.extend(not_yet(held_out, &cell)),
+            None => notes.add(&cell),
             Some(error) => {
                 let found = unreadable(reader.at(&choice), &cell, error);
                 mistakes.extend(found.map(|found| in_axis(found, plan, matrix)));
+            }
+        }
+    }
+}
+
+impl DataNotes {
+    fn add(&mut self, cell: &Resolved) {
+        self.held_out.extend(not_yet(&self.held_out, cell));
+        for remark in &cell.data.facts.remarks {
+            let remark = format!("dataset `{}`: {remark}", cell.dataset.name);
+            if !self.remarks.contains(&remark) {
+                self.remarks.push(remark);
             }
         }
     }

@@ -105,7 +105,7 @@ pub(super) fn read(
         manifest_path: manifest.path.clone(),
         results_folder: results_root(&manifest.path).join(results_name),
         warnings: Failure::new(Vec::new(), manifest.sources.clone()),
-        held_out: Vec::new(),
+        data_notes: super::DataNotes::default(),
         name,
         written: Written {
             root: sections,

@@ -55,7 +55,7 @@ pub use cell::{
 pub use check::Feasibility;
 pub(crate) use commands::matching;
 pub use commands::{REQUIREMENT_TIME, output};
-pub use data::HeldOut;
+pub use data::{DataNotes, HeldOut};
 pub use head::wrong_name;
 pub use inputs::{Facts, PlanInputs};
 pub use key::{axis_value, key_parts};
@@ -141,8 +141,8 @@ pub struct Plan {
     pub manifest_path: PathBuf,
     /// Folder of the results: `reports/<name>`, absolute.
     pub results_folder: PathBuf,
-    /// Data held out from training by default, and datasets of which nothing is held out.
-    pub held_out: Vec<HeldOut>,
+    /// What is to be said of the data.
+    pub data_notes: DataNotes,
     /// Warnings; drawn by [`Failure::render_each`].
     pub warnings: Failure,
     written: Written,
@@ -169,7 +169,7 @@ impl Plan {
         validate::sections(&plan, &mut mistakes);
         validate::cells(&plan, &mut mistakes);
         program::check(&plan, &mut mistakes);
-        plan.held_out = data::check(&plan, &mut mistakes);
+        plan.data_notes = data::check(&plan, &mut mistakes);
         references::check(&plan, &mut mistakes, &mut warnings);
         targets::check(&plan, &mut mistakes);
         reported::check(&plan, &mut mistakes);

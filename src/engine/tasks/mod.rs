@@ -36,6 +36,7 @@ pub use assess::{Assess, Assessment, Image};
 pub use class_score::class_metrics;
 pub use detector::{SelectionSpec, VerificationSpec};
 pub use error::TaskError;
+pub(crate) use outputs::log_sum_exp;
 pub use outputs::{Meaning, Outputs};
 pub use reference::{ReferenceInputs, ReferenceTensor, ReferenceValues};
 pub use sampling::{SamplerKind, SamplingSpec};

@@ -83,7 +83,7 @@ fn log_softmax(row: &[f32]) -> Vec<f64> {
 }
 
 /// `log Σ exp(x)`.
-fn log_sum_exp(values: &[f64]) -> f64 {
+pub(crate) fn log_sum_exp(values: &[f64]) -> f64 {
     let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let sum: f64 = values.iter().map(|value| libm::exp(value - max)).sum();
     max + libm::log(sum)

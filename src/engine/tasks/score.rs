@@ -116,7 +116,7 @@ impl Score {
     }
 
     /// Adds a batch's mean loss.
-    pub(super) fn add_loss(&mut self, mean: f32, samples: usize) {
+    pub(crate) fn add_loss(&mut self, mean: f32, samples: usize) {
         self.samples += samples as u64;
         self.loss_sum += f64::from(mean) * samples as f64;
     }
@@ -126,7 +126,7 @@ impl Score {
     }
 
     /// Adds predicted values and their targets, both `(rows, columns)`.
-    pub(super) fn add_values(&mut self, predicted: &[f32], targets: &[f32], columns: usize) {
+    pub(crate) fn add_values(&mut self, predicted: &[f32], targets: &[f32], columns: usize) {
         let errors = self.errors.get_or_insert_with(Errors::default);
         errors.columns.resize(columns, (0.0, 0.0));
         errors.rows += (targets.len() / columns) as u64;
@@ -156,7 +156,7 @@ impl Score {
     }
 
     /// Adds logits `(rows, classes)` and their labels; a row is correct if its first largest logit is the label's.
-    pub(super) fn add_classes(&mut self, logits: &[f32], classes: usize, labels: &[usize]) {
+    pub(crate) fn add_classes(&mut self, logits: &[f32], classes: usize, labels: &[usize]) {
         let correct = self.correct.get_or_insert(0);
         for (row, &label) in logits.chunks(classes).zip(labels) {
             let predicted = first_largest(row);

@@ -34,6 +34,7 @@ pub fn plan_header(plan: &Plan) -> PlanFile {
         axes: plan.axes.iter().map(AxisInfo::with_values).collect(),
         variants: plan.variants.clone(),
         search: plan.search.clone(),
+        data_remarks: plan.data_notes.remarks.clone(),
         columns: Vec::new(),
         cells: Vec::new(),
         report: json(serde_json::to_value(&plan.report)),

@@ -109,8 +109,17 @@ fn of_steps() -> [Rule; 4] {
 }
 
 /// Rules over what was reached, and over the results as a whole.
-fn of_results() -> [Rule; 7] {
+fn of_results() -> [Rule; 8] {
     [
+        rule(
+            "data",
+            "tables with equal rows on both sides of a split, with a column that tells the target, or one that counts rows",
+            "Results may look better than they are: {}.",
+            |view| {
+                let remarks = &view.set.plan.data_remarks;
+                (!remarks.is_empty()).then(|| remarks.join("; "))
+            },
+        ),
         rule(
             "no-learning",
             "evaluation loss after training not 1 % below that before it",

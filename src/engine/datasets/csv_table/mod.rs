@@ -2,6 +2,7 @@
 
 mod columns;
 mod guess;
+mod leaks;
 mod mistakes;
 mod parse;
 mod prepare;
@@ -124,7 +125,11 @@ impl CsvSpec {
         let sizes = [outline.rows - validation - test, validation, test];
         let len = outline.columns;
         let (form, target) = (Features::Vector { len }, outline.target());
-        Ok(DatasetFacts::new(sizes, form, target, Some(fingerprint)))
+        let facts = DatasetFacts::new(sizes, form, target, Some(fingerprint));
+        Ok(DatasetFacts {
+            remarks: outline.remarks,
+            ..facts
+        })
     }
 
     /// The outline of the file. The file is read once, then the cache is used.
@@ -139,10 +144,11 @@ impl CsvSpec {
         let mut read = None;
         let known = cache.cached_fact(&self.path, &name, || {
             let outline = parse::outline(self)?;
+            let text = serde_json::to_string(&outline).unwrap_or_default();
             read = Some(outline);
-            Ok(outline.text())
+            Ok(text)
         })?;
-        read.or_else(|| Outline::of_text(&known))
+        read.or_else(|| serde_json::from_str(&known).ok())
             .map_or_else(|| parse::outline(self), Ok)
     }
 

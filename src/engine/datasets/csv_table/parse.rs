@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 
 use csv::StringRecord;
+use serde::{Deserialize, Serialize};
 
 use super::super::{DatasetError, Target};
 use super::columns::{Layout, Missing, Role, days};
+use super::leaks::remarks;
 use super::mistakes::{Mistake, Mistakes};
 use super::reading::{next, reader, some_rows};
 use super::rows::splits;
@@ -16,7 +18,7 @@ use crate::base::Seed;
 const MOST_KINDS: usize = 1000;
 
 /// Size of a CSV file, without its values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Outline {
     pub(super) rows: usize,
     pub(super) columns: usize,
@@ -24,36 +26,16 @@ pub(super) struct Outline {
     classes: usize,
     /// Rows to validate and to test on, where the file decides it.
     pub(super) held_out: Option<[usize; 2]>,
+    /// What makes results look better than they are.
+    pub(super) remarks: Vec<String>,
 }
 
 impl Outline {
-    pub(super) fn target(self) -> Target {
+    pub(super) fn target(&self) -> Target {
         match self.classes {
             0 => Target::Values { len: 1 },
             classes => Target::Class { classes },
         }
-    }
-
-    /// The text form for the fingerprint cache.
-    pub(super) fn text(self) -> String {
-        let held_out = self
-            .held_out
-            .map(|[validation, test]| format!(" {validation} {test}"));
-        let held_out = held_out.unwrap_or_default();
-        format!("{} {} {}{held_out}", self.rows, self.columns, self.classes)
-    }
-
-    pub(super) fn of_text(text: &str) -> Option<Self> {
-        let mut numbers = text.split(' ').map(|number| number.parse().ok());
-        let mut next = || numbers.next().flatten();
-        Some(Self {
-            rows: next()?,
-            columns: next()?,
-            classes: next()?,
-            held_out: next()
-                .zip(next())
-                .map(|(validation, test)| [validation, test]),
-        })
     }
 }
 
@@ -107,6 +89,14 @@ impl Raw {
         }
     }
 
+    /// Number of kinds; 0 of numbers.
+    fn kinds(&self) -> usize {
+        match self {
+            Self::Kinds(kinds) => kinds.names.len(),
+            Self::Numbers(_) => 0,
+        }
+    }
+
     fn sorted(self) -> Self {
         match self {
             Self::Kinds(kinds) => Self::Kinds(kinds.sorted()),
@@ -154,35 +144,30 @@ enum Value<'a> {
     Text(&'a str),
 }
 
-/// Counts rows, kinds and classes and checks every value, without storing any.
+/// Counts rows, kinds and classes and checks every value.
 pub(super) fn outline(spec: &CsvSpec) -> Result<Outline, DatasetError> {
-    let mut kinds: HashMap<usize, Kinds> = HashMap::new();
-    let (rows, layout) = scan(spec, |column, value| {
-        if let Value::Text(text) = value {
-            kinds.entry(column).or_default().see(text);
-        }
-    })?;
-    let of = |column: usize| kinds.get(&column).map_or(0, |kinds| kinds.names.len());
-    for (column, role) in layout.roles.iter().enumerate() {
-        let (kinds, name) = (of(column), &layout.names[column]);
-        if *role == Role::Category && kinds > MOST_KINDS {
+    let parsed = read(spec)?;
+    let (rows, layout) = (parsed.rows, &parsed.layout);
+    let mut columns = 0;
+    for (column, raw) in &parsed.columns {
+        let (name, kinds) = (&layout.names[*column], raw.kinds());
+        if kinds > MOST_KINDS {
             return Err(DatasetError::Mismatch(format!(
                 "`columns`: `{name}` has {kinds} kinds in {rows} rows, and a category at most {MOST_KINDS}: leave it out by `ignore`"
             )));
         }
+        columns += layout.width(*column, kinds);
     }
-    let widths = (0..layout.roles.len()).map(|column| layout.width(column, of(column)));
-    let target = layout.roles.iter().position(|role| *role == Role::Target);
-    let mut held_out = None;
-    if spec.split.is_some() {
-        let splits = splits(spec, &read(spec)?, Seed(0))?;
-        held_out = Some([splits.validation.len(), splits.test.len()]);
-    }
+    let splits = spec.split.as_ref().map(|_| splits(spec, &parsed, Seed(0)));
+    let splits = splits.transpose()?;
     Ok(Outline {
         rows,
-        columns: widths.sum(),
-        classes: target.map_or(0, of),
-        held_out,
+        columns,
+        classes: parsed.class_names.len(),
+        held_out: splits
+            .as_ref()
+            .map(|rows| [rows.validation.len(), rows.test.len()]),
+        remarks: remarks(spec, &parsed, splits.as_ref()),
     })
 }
 

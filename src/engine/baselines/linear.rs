@@ -1,0 +1,144 @@
+//! Ridge and logistic regression.
+
+use rayon::prelude::*;
+
+use super::lbfgs::minimise;
+use super::{Goal, Predicted, Samples};
+use crate::tasks::log_sum_exp;
+
+/// Rows whose gradients are summed at a time; the same for any number of threads, so that sums are the same.
+const BLOCK: usize = 256;
+/// Largest part of the gradient of the mean loss at the minimum.
+const TOLERANCE: f64 = 1e-7;
+
+/// `W x + b`, row by row.
+pub(super) struct Linear {
+    goal: Goal,
+    /// `(features + 1, outputs)`, the intercepts last.
+    weights: Vec<f64>,
+    /// One for values, one less than that of two classes: only the difference of their logits matters.
+    outputs: usize,
+}
+
+/// Fits all training rows: `Σ (W x + b - y)² / 2 + |W|² / 2` for values, the sum of cross-entropies and `|W|² / 2` for classes.
+///
+/// Of two classes the first one's logit is 0, as in scikit-learn.
+pub(super) fn fit(goal: Goal, train: &Samples) -> Linear {
+    let outputs = match goal {
+        Goal::Classes(2) => 1,
+        other => other.outputs(),
+    };
+    let features = train.x.len() / train.rows;
+    let model = |weights| Linear {
+        goal,
+        weights,
+        outputs,
+    };
+    let n = train.rows as f64;
+    let value = |weights: &[f64]| {
+        let model = model(weights.to_vec());
+        let rows: Vec<usize> = (0..train.rows).step_by(BLOCK).collect();
+        let parts = rows.into_par_iter().map(|first| {
+            let last = (first + BLOCK).min(train.rows);
+            model.loss(train, first..last)
+        });
+        let parts: Vec<(f64, Vec<f64>)> = parts.collect();
+        let mut sum = 0.0;
+        let mut gradient = vec![0.0; weights.len()];
+        for (loss, part) in parts {
+            sum += loss;
+            gradient
+                .iter_mut()
+                .zip(part)
+                .for_each(|(sum, part)| *sum += part);
+        }
+        for (gradient, weight) in gradient.iter_mut().zip(&weights[..features * outputs]) {
+            *gradient += weight;
+            sum += weight * weight / 2.0;
+        }
+        gradient.iter_mut().for_each(|part| *part /= n);
+        (sum / n, gradient)
+    };
+    let weights = minimise(vec![0.0; (features + 1) * outputs], TOLERANCE, value);
+    model(weights)
+}
+
+impl Linear {
+    fn outputs_of(&self, x: &[f32]) -> Vec<f64> {
+        let rows = self.weights.chunks(self.outputs);
+        let mut outputs = vec![0.0; self.outputs];
+        for (x, weights) in x.iter().chain(&[1.0]).zip(rows) {
+            for (output, weight) in outputs.iter_mut().zip(weights) {
+                *output += f64::from(*x) * weight;
+            }
+        }
+        outputs
+    }
+
+    /// The sum of the losses of rows, and its gradient.
+    fn loss(&self, samples: &Samples, rows: std::ops::Range<usize>) -> (f64, Vec<f64>) {
+        let features = samples.x.len() / samples.rows;
+        let mut sum = 0.0;
+        let mut gradient = vec![0.0; self.weights.len()];
+        for row in rows {
+            let x = &samples.x[row * features..][..features];
+            let mut errors = self.outputs_of(x);
+            sum += match self.goal {
+                Goal::Values(len) => squared(&mut errors, &samples.values[row * len..][..len]),
+                Goal::Classes(2) => logistic(&mut errors[0], samples.labels[row]),
+                Goal::Classes(_) => softmax(&mut errors, samples.labels[row]),
+            };
+            let parts = gradient.chunks_mut(self.outputs);
+            for (x, part) in x.iter().chain(&[1.0]).zip(parts) {
+                for (part, error) in part.iter_mut().zip(&errors) {
+                    *part += f64::from(*x) * error;
+                }
+            }
+        }
+        (sum, gradient)
+    }
+
+    pub(super) fn predict(&self, samples: &Samples) -> Predicted {
+        let features = samples.x.len() / samples.rows;
+        let rows = samples.x.par_chunks(features);
+        let outputs = rows.flat_map_iter(|x| {
+            let outputs = self.outputs_of(x);
+            let first = (self.goal == Goal::Classes(2)).then_some(0.0);
+            first.into_iter().chain(outputs).map(|output| output as f32)
+        });
+        Predicted {
+            outputs: outputs.collect(),
+            has_loss: true,
+        }
+    }
+}
+
+/// `Σ (p - y)² / 2`; the predictions become its gradient.
+fn squared(predicted: &mut [f64], targets: &[f32]) -> f64 {
+    let mut sum = 0.0;
+    for (p, y) in predicted.iter_mut().zip(targets) {
+        *p -= f64::from(*y);
+        sum += *p * *p / 2.0;
+    }
+    sum
+}
+
+/// Cross-entropy of the logits 0 and `logit`, which becomes its gradient.
+fn logistic(logit: &mut f64, label: usize) -> f64 {
+    let all = log_sum_exp(&[0.0, *logit]);
+    let is_second = label as f64;
+    let loss = all - is_second * *logit;
+    *logit = libm::exp(*logit - all) - is_second;
+    loss
+}
+
+/// Cross-entropy of logits, which become its gradient.
+fn softmax(logits: &mut [f64], label: usize) -> f64 {
+    let all = log_sum_exp(logits);
+    let loss = all - logits[label];
+    for logit in logits.iter_mut() {
+        *logit = libm::exp(*logit - all);
+    }
+    logits[label] -= 1.0;
+    loss
+}

@@ -1,0 +1,237 @@
+//! Baselines: what a constant, a linear model and the nearest training sample achieve on the splits of a run.
+//!
+//! A metric means little alone: 95 % of right classes is nothing where 95 % of the samples are of one class. [`baselines`]
+//! computes them from the features as a model gets them, once for a dataset and a seed.
+//!
+//! | name | numbers | classes |
+//! |---|---|---|
+//! | `constant` | the mean of the training rows | their shares of the classes |
+//! | `linear` | ridge regression with `alpha = 1` | logistic regression with `C = 1` |
+//! | `nearest` | the target of the nearest training row | its class |
+//!
+//! They are scikit-learn's `DummyRegressor` and `DummyClassifier(strategy="prior")`, `Ridge` and `LogisticRegression`, and
+//! `KNeighborsRegressor` and `KNeighborsClassifier(n_neighbors=1)`.
+
+mod lbfgs;
+mod linear;
+mod nearest;
+
+use crate::datasets::{Dataset, DatasetError, OpenDataset, SamplesMut, Target};
+use crate::event::Metric;
+use crate::tasks::{Score, log_sum_exp};
+
+/// Changes whenever a baseline would give other values.
+pub const VERSION: u32 = 1;
+
+/// Names, in the order in which results have them.
+pub const NAMES: [&str; 3] = [CONSTANT, "linear", "nearest"];
+const CONSTANT: &str = "constant";
+
+/// Features of all training rows, times the outputs of the linear model, up to which more than the constant is computed.
+const MOST_VALUES: usize = 20_000 * 4_096;
+
+/// Rows that are read at a time.
+const CHUNK: usize = 1024;
+
+/// What a baseline achieves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Baseline {
+    /// One of [`NAMES`].
+    pub name: &'static str,
+    /// `val_…` and `test_…`, as of a model; empty where the data are too many for it.
+    pub metrics: Metric,
+}
+
+/// Samples in memory.
+struct Samples {
+    rows: usize,
+    /// `(rows, features)`
+    x: Vec<f32>,
+    /// `(rows, values)`; empty for classes.
+    values: Vec<f32>,
+    /// `(rows)`; empty for values.
+    labels: Vec<usize>,
+}
+
+/// Predictions of rows, `(rows, outputs)`: values, or logits.
+struct Predicted {
+    outputs: Vec<f32>,
+    /// Whether the loss of these logits means something: probabilities of a neighbour are 0 or 1.
+    has_loss: bool,
+}
+
+/// What is predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    Values(usize),
+    Classes(usize),
+}
+
+impl Goal {
+    /// Outputs of a row.
+    fn outputs(self) -> usize {
+        match self {
+            Self::Values(len) => len,
+            Self::Classes(classes) => classes,
+        }
+    }
+}
+
+/// All baselines of a dataset; empty where its targets are neither classes nor values, or nothing is held out.
+///
+/// # Errors
+/// As [`Dataset::read`].
+pub fn baselines(data: &OpenDataset) -> Result<Vec<Baseline>, DatasetError> {
+    let dataset = &*data.dataset;
+    let goal = match dataset.target() {
+        Target::Values { len } => Goal::Values(len),
+        Target::Class { classes } => Goal::Classes(classes),
+        Target::Tokens { .. } | Target::None => return Ok(Vec::new()),
+    };
+    let held_out = [
+        ("val", &data.splits.validation),
+        ("test", &data.splits.test),
+    ];
+    let held_out: Vec<_> = held_out
+        .into_iter()
+        .filter(|(_, rows)| !rows.is_empty())
+        .collect();
+    if held_out.is_empty() || data.splits.train.is_empty() {
+        return Ok(Vec::new());
+    }
+    let features = dataset.features().len();
+    let all = data.splits.train.len() + held_out.iter().map(|(_, rows)| rows.len()).sum::<usize>();
+    let is_small = all.saturating_mul(features).saturating_mul(goal.outputs()) <= MOST_VALUES;
+    let train = read(dataset, &data.splits.train, is_small)?;
+    let held_out = held_out.into_iter();
+    let held_out = held_out.map(|(name, rows)| Ok((name, read(dataset, rows, is_small)?)));
+    let held_out: Vec<(&str, Samples)> = held_out.collect::<Result<_, DatasetError>>()?;
+    let unit = dataset
+        .normalisation()
+        .target
+        .map_or(1.0, |scale| scale.std);
+    let scored = |name, predict: &dyn Fn(&Samples) -> Predicted| {
+        let metrics = held_out.iter().flat_map(|(split, samples)| {
+            let metrics = score(goal, samples, &predict(samples), unit).into_iter();
+            metrics.map(move |(metric, value)| (format!("{split}_{metric}"), value))
+        });
+        let metrics = metrics.collect();
+        Baseline { name, metrics }
+    };
+    let constant = constant(goal, &train);
+    let mut found = vec![scored(CONSTANT, &|samples| Predicted {
+        outputs: constant.repeat(samples.rows),
+        has_loss: true,
+    })];
+    if is_small {
+        let linear = linear::fit(goal, &train);
+        found.push(scored(NAMES[1], &|samples| linear.predict(samples)));
+        found.push(scored(NAMES[2], &|samples| {
+            nearest::predict(goal, &train, samples)
+        }));
+    } else {
+        let none = |name| Baseline {
+            name,
+            metrics: Metric::new(),
+        };
+        found.extend(NAMES[1..].iter().map(|name| none(name)));
+    }
+    Ok(found)
+}
+
+/// Rows of a dataset, not augmented; their features only if they are wanted.
+fn read(dataset: &dyn Dataset, rows: &[u32], with_features: bool) -> Result<Samples, DatasetError> {
+    let (len, values_len) = (dataset.features().len(), dataset.target().values_len());
+    let labels = dataset.labels();
+    let mut samples = Samples {
+        rows: rows.len(),
+        x: Vec::new(),
+        values: Vec::new(),
+        labels: Vec::new(),
+    };
+    if !labels.is_empty() {
+        samples.labels = rows
+            .iter()
+            .map(|&row| labels[row as usize] as usize)
+            .collect();
+        if !with_features {
+            return Ok(samples);
+        }
+    }
+    let mut buffer = (vec![], vec![], vec![]);
+    for rows in rows.chunks(CHUNK) {
+        buffer.0.resize(rows.len() * len, 0.0);
+        buffer.1.resize(rows.len() * values_len, 0.0);
+        buffer.2.resize(rows.len(), 0);
+        let chunk = SamplesMut {
+            features: &mut buffer.0,
+            values: &mut buffer.1,
+            labels: &mut buffer.2,
+        };
+        dataset.read_rows(rows, chunk)?;
+        if with_features {
+            samples.x.extend(&buffer.0);
+        }
+        samples.values.extend(&buffer.1);
+    }
+    Ok(samples)
+}
+
+/// One row's outputs: means of the values, or logarithms of the shares of the classes.
+fn constant(goal: Goal, train: &Samples) -> Vec<f32> {
+    let n = train.rows as f64;
+    match goal {
+        Goal::Values(len) => {
+            let mut sums = vec![0.0; len];
+            for row in train.values.chunks(len) {
+                for (sum, value) in sums.iter_mut().zip(row) {
+                    *sum += f64::from(*value);
+                }
+            }
+            sums.into_iter().map(|sum| (sum / n) as f32).collect()
+        }
+        Goal::Classes(classes) => {
+            let mut counts = vec![0.0; classes];
+            for &label in &train.labels {
+                counts[label] += 1.0;
+            }
+            // A class without training rows has a logit that exp makes a 0, not an infinite one.
+            let logit = |count: f64| libm::log((count / n).max(1e-30)) as f32;
+            counts.into_iter().map(logit).collect()
+        }
+    }
+}
+
+/// The metrics of predictions, as of a model.
+fn score(
+    goal: Goal,
+    samples: &Samples,
+    predicted: &Predicted,
+    unit: f64,
+) -> Vec<(&'static str, Option<f64>)> {
+    let mut score = Score::default();
+    let loss = match goal {
+        Goal::Values(len) => {
+            score.add_values(&predicted.outputs, &samples.values, len);
+            let pairs = predicted.outputs.iter().zip(&samples.values);
+            let squares = pairs.map(|(p, y)| (f64::from(*p) - f64::from(*y)).powi(2));
+            squares.sum::<f64>() / samples.values.len() as f64
+        }
+        Goal::Classes(classes) => {
+            score.add_classes(&predicted.outputs, classes, &samples.labels);
+            let rows = predicted.outputs.chunks(classes).zip(&samples.labels);
+            let losses = rows.map(|(row, &label)| {
+                let logits: Vec<f64> = row.iter().map(|logit| f64::from(*logit)).collect();
+                log_sum_exp(&logits) - logits[label]
+            });
+            losses.sum::<f64>() / samples.rows as f64
+        }
+    };
+    score.add_loss(loss as f32, samples.rows);
+    let mut metrics = score.metrics(unit);
+    metrics.retain(|(name, _)| predicted.has_loss || *name != "loss");
+    metrics
+}
+
+#[cfg(test)]
+mod tests;

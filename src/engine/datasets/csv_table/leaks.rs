@@ -1,0 +1,276 @@
+//! What a table has that makes a result look better than it is: rows that stand twice, columns that tell the target or count rows.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use rayon::prelude::*;
+
+use super::super::Splits;
+use super::CsvSpec;
+use super::parse::{Parsed, Raw};
+use crate::base::text::count;
+use crate::manifest::toml_key;
+
+/// Rows below which nothing is said of columns: in a few rows anything can tell the target by chance.
+const FEWEST_ROWS: usize = 20;
+/// Share of the rows that may have different values of a column that determines the target.
+const MOST_VALUES: usize = 5;
+/// Different values of such a column.
+const MOST_KINDS: usize = 1000;
+/// Square of the correlation from which on a column is the target in other units.
+const SAME: f64 = 0.999_999;
+
+/// One sentence for each finding. `splits` are those of every run, where the table decides them.
+pub(super) fn remarks(spec: &CsvSpec, parsed: &Parsed, splits: Option<&Splits>) -> Vec<String> {
+    let mut found = Vec::new();
+    if parsed.rows >= FEWEST_ROWS {
+        let target = Target::of(parsed);
+        let columns = parsed.columns.par_iter();
+        let columns = columns.filter(|(column, _)| !parsed.layout.is_key(*column));
+        let of_columns: Vec<String> = columns
+            .filter_map(|(column, raw)| {
+                let name = &parsed.layout.names[*column];
+                let what = counts_rows(raw).or_else(|| tells(raw, &target, &spec.target))?;
+                let key = toml_key(name);
+                Some(format!(
+                    "`{name}` {what}; `ignore = [{key:?}]` leaves it out"
+                ))
+            })
+            .collect();
+        found.extend(of_columns);
+    }
+    found.extend(repeated(parsed, splits));
+    found
+}
+
+/// The target, to compare columns with.
+enum Target<'a> {
+    Numbers(&'a [f32]),
+    Classes(&'a [u32]),
+}
+
+impl<'a> Target<'a> {
+    fn of(parsed: &'a Parsed) -> Self {
+        if parsed.labels.is_empty() {
+            Self::Numbers(&parsed.values)
+        } else {
+            Self::Classes(&parsed.labels)
+        }
+    }
+
+    fn bits(&self, row: usize) -> u32 {
+        match self {
+            Self::Numbers(values) => values[row].to_bits(),
+            Self::Classes(labels) => labels[row],
+        }
+    }
+}
+
+impl Raw {
+    fn bits(&self, row: usize) -> u32 {
+        match self {
+            Self::Numbers(values) => values[row].to_bits(),
+            Self::Kinds(kinds) => kinds.of_row[row],
+        }
+    }
+
+    fn rows(&self) -> usize {
+        match self {
+            Self::Numbers(values) => values.len(),
+            Self::Kinds(kinds) => kinds.of_row.len(),
+        }
+    }
+}
+
+/// Whether a column has another value in every row that tells nothing but which row it is.
+fn counts_rows(raw: &Raw) -> Option<String> {
+    let rows = raw.rows();
+    let values = match raw {
+        Raw::Kinds(kinds) => {
+            let is_name = kinds.names.len() == rows;
+            return is_name.then(|| "is another kind in every row".to_owned());
+        }
+        Raw::Numbers(values) => values,
+    };
+    let least = values.iter().copied().fold(f32::INFINITY, f32::min);
+    let mut is_there = vec![false; rows];
+    for value in values {
+        let place = value - least;
+        let is_new = place.fract() == 0.0 && is_there.get_mut(place as usize).is_some_and(set);
+        if !is_new {
+            return None;
+        }
+    }
+    Some("counts the rows".to_owned())
+}
+
+/// Sets a flag; returns whether it was not set.
+fn set(flag: &mut bool) -> bool {
+    !std::mem::replace(flag, true)
+}
+
+/// How a column tells the target, if it does.
+fn tells(raw: &Raw, target: &Target<'_>, name: &str) -> Option<String> {
+    if let (Raw::Numbers(values), Target::Numbers(targets)) = (raw, target)
+        && r_squared(values, targets) >= SAME
+    {
+        return Some(format!(
+            "is the target `{name}` but for a factor and a constant"
+        ));
+    }
+    let most = MOST_KINDS.min(raw.rows() / MOST_VALUES);
+    let mut of_value: HashMap<u32, u32> = HashMap::new();
+    for row in 0..raw.rows() {
+        let target = target.bits(row);
+        if *of_value.entry(raw.bits(row)).or_insert(target) != target || of_value.len() > most {
+            return None;
+        }
+    }
+    let first = of_value.values().next()?;
+    let is_constant = of_value.values().all(|target| target == first);
+    let values = count(of_value.len(), "value");
+    (!is_constant).then(|| {
+        format!("determines the target `{name}`: rows with one of its {values} have one target")
+    })
+}
+
+/// The square of the correlation of two columns, over rows that have both.
+fn r_squared(x: &[f32], y: &[f32]) -> f64 {
+    let pairs = || {
+        let pairs = x.iter().zip(y).map(|(x, y)| (f64::from(*x), f64::from(*y)));
+        pairs.filter(|(x, y)| !x.is_nan() && !y.is_nan())
+    };
+    let n = pairs().count() as f64;
+    let (x_sum, y_sum) = pairs().fold((0.0, 0.0), |sum, (x, y)| (sum.0 + x, sum.1 + y));
+    let [mut xx, mut yy, mut xy] = [0.0; 3];
+    for (x, y) in pairs() {
+        let (x, y) = (x - x_sum / n, y - y_sum / n);
+        xx += x * x;
+        yy += y * y;
+        xy += x * y;
+    }
+    xy * xy / (xx * yy)
+}
+
+/// How many rows stand more than once, and whether copies are on both sides of a split.
+fn repeated(parsed: &Parsed, splits: Option<&Splits>) -> Option<String> {
+    let target = Target::of(parsed);
+    let mut hashes = vec![0u64; parsed.rows];
+    hashes.par_iter_mut().enumerate().for_each(|(row, hash)| {
+        let mut hasher = DefaultHasher::new();
+        target.bits(row).hash(&mut hasher);
+        for (_, raw) in &parsed.columns {
+            raw.bits(row).hash(&mut hasher);
+        }
+        *hash = hasher.finish();
+    });
+    if let Some(splits) = splits {
+        let mut trained: Vec<u64> = splits
+            .train
+            .iter()
+            .map(|&row| hashes[row as usize])
+            .collect();
+        trained.sort_unstable();
+        let held_out = splits.validation.iter().chain(&splits.test);
+        let is_known = |row: &&u32| trained.binary_search(&hashes[**row as usize]).is_ok();
+        let known = held_out.clone().filter(is_known).count();
+        let all = count(held_out.count(), "row");
+        return (known > 0).then(|| {
+            format!("{known} of {all} that are held out are equal to a training row, in all features and the target")
+        });
+    }
+    hashes.sort_unstable();
+    let equal = hashes
+        .chunk_by(|a, b| a == b)
+        .filter(|equal| equal.len() > 1);
+    let repeated: usize = equal.map(<[u64]>::len).sum();
+    (repeated > 0).then(|| {
+        let all = count(parsed.rows, "row");
+        format!(
+            "{repeated} of {all} are equal to another one, in all features and the target: of such rows one can be trained on and the other tested on"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::FingerprintCache;
+    use super::super::tests::{columns, table};
+    use super::*;
+
+    /// Of a table of 40 rows; `row` makes their texts.
+    fn of(
+        header: &str,
+        row: impl Fn(usize) -> String,
+        change: impl Fn(&mut CsvSpec),
+    ) -> Vec<String> {
+        let rows: String = (0..40).map(row).collect();
+        let (_folder, mut spec) = table(&format!("{header}\n{rows}"));
+        change(&mut spec);
+        spec.facts(&mut FingerprintCache::default())
+            .unwrap()
+            .remarks
+    }
+
+    #[test]
+    fn a_column_that_counts_rows_or_names_them_is_said() {
+        let row = |row: usize| format!("{},n{row},{},{}\n", 140 - row, row * row % 17, row % 7);
+        let found = of("id,name,x,y", row, |spec| {
+            spec.columns = columns("name = { category = true }");
+        });
+        let expected = [
+            "`id` counts the rows; `ignore = [\"id\"]` leaves it out",
+            "`name` is another kind in every row; `ignore = [\"name\"]` leaves it out",
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_column_that_tells_the_target_is_said() {
+        let row = |row: usize| {
+            let y = row * 37 % 40;
+            format!("{},{},{}\n", 2.5 * y as f64 - 3.0, row * row % 23, y)
+        };
+        let found = of("euro,x,y", row, |_| ());
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("`euro` is the target `y` but for"));
+        let row = |row: usize| format!("k{},{},c{}\n", row % 5, row * 13 % 41, row % 5 / 3);
+        let found = of("code,x,y", row, |spec| {
+            spec.classes = true;
+            spec.columns = columns("code = { category = true }");
+        });
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("determines the target `y`: rows with one of its 5 values"));
+    }
+
+    #[test]
+    fn rows_that_stand_twice_are_counted_and_those_across_splits() {
+        let row = |row: usize| {
+            let of = if row < 4 { row + 20 } else { row };
+            let part = if row < 30 { "train" } else { "test" };
+            format!("{},{},{part},{}\n", of * of, of % 3, of * 7 % 11)
+        };
+        let ignore = |spec: &mut CsvSpec| spec.ignore = vec!["part".to_owned()];
+        let found = of("a,b,part,y", row, ignore);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("8 of 40 rows are equal to another one"));
+        let split = |spec: &mut CsvSpec| {
+            spec.split = Some(toml::from_str("column = \"part\"").unwrap());
+        };
+        assert!(of("a,b,part,y", row, split).is_empty());
+        let row = |row: usize| {
+            let of = if row > 36 { row - 30 } else { row };
+            let part = if row < 30 { "train" } else { "test" };
+            format!("{},{},{part},{}\n", of * of, of % 3, of * 7 % 11)
+        };
+        let found = of("a,b,part,y", row, split);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("3 of 10 rows that are held out"));
+    }
+
+    #[test]
+    fn an_ordinary_table_has_no_remarks() {
+        let row = |row: usize| format!("{},{},{}\n", row * row, row % 3, row * 7 % 11);
+        assert_eq!(of("a,b,y", row, |_| ()), [""; 0]);
+    }
+}
