@@ -42,9 +42,9 @@ macro_rules! eprintln {
 // Lowest first; imports go strictly downward. Pages of the modules are for developers (`just doc`).
 #[cfg_attr(all(doc, not(internals)), doc(hidden))]
 pub use fieldtrial_lab::{
-    base, build_info, compare, datasets, device, diag, event, execute, layers, loader, losses,
-    manifest, measure, models, ops, optim, plan, program, record, results, search, tasks, train,
-    verify,
+    base, baselines, build_info, compare, datasets, device, diag, event, execute, layers, loader,
+    losses, manifest, measure, models, ops, optim, plan, program, record, results, search, tasks,
+    train, verify,
 };
 
 #[cfg_attr(all(doc, not(internals)), doc(hidden))]

@@ -7,6 +7,7 @@ pub mod exit_code;
 
 mod ab;
 mod after_run;
+mod baselines;
 mod check_command;
 mod choice;
 mod compare;
@@ -109,6 +110,9 @@ enum Command {
     /// Does one run that its parent tells it on standard input
     #[command(hide = true)]
     Worker,
+    /// Computes the baselines of a split that its parent tells it on standard input
+    #[command(hide = true)]
+    Baselines,
     /// Says what a device is, as its parent reads it
     #[command(hide = true)]
     Probe(probe::ProbeArguments),
@@ -172,6 +176,7 @@ pub fn run() -> ExitCode {
         Command::Submit(arguments) => submit::submit(&arguments),
         Command::Status(arguments) => status::status(&arguments),
         Command::Worker => worker::worker(),
+        Command::Baselines => baselines::answer_parent(),
         Command::Probe(arguments) => probe::probe(&arguments),
         Command::Render(arguments) => render::render(&arguments),
         Command::Side(arguments) => side::side(&arguments),

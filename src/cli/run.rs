@@ -17,9 +17,10 @@ use crate::progress::{Detail, Ending, Progress};
 use crate::record::Recorder;
 use crate::results::environment::{self, GitStatus, env_id, missing_counters};
 use crate::results::store::{Store, journal_path};
-use crate::results::{ResultSet, Session, from_here};
+use crate::results::{BaselineRow, ResultSet, Session, from_here};
 
 use super::after_run::{advise, answer, render};
+use super::baselines;
 use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
@@ -163,7 +164,7 @@ impl Invocation<'_> {
         let results = recorder.finish().map_err(record_problem)?;
         let own = arguments.shard;
         let own = own.map(|_| shard::own_results(cells, &decisions, &results));
-        let results = own.as_ref().unwrap_or(&results);
+        let results = own.unwrap_or(results);
         self.end(kept, summary, results, &mut progress)
     }
 
@@ -190,15 +191,30 @@ impl Invocation<'_> {
         Ok((summary.map_err(record_problem)?, kept))
     }
 
-    /// Writes the report, shows the summary, and returns the exit code.
+    /// What baselines achieve on the data of the selected cells.
+    fn baselines(&self) -> Result<Vec<BaselineRow>, Problem> {
+        let plan = self.setup.plan;
+        let says = self.arguments.detail() > Detail::Quiet;
+        if plan.search.is_some() {
+            let studies: Vec<PlannedCell> = plan.cells().collect();
+            return baselines::complete(&plan.results_folder, studies.iter(), says);
+        }
+        let cells = selected(plan, self.setup.cells).map(|(_, cell)| cell);
+        baselines::complete(&plan.results_folder, cells, says)
+    }
+
+    /// Completes the baselines, writes the report, shows the summary, and returns the exit code.
     pub(super) fn end(
         &self,
         kept: usize,
         summary: Summary,
-        results: &ResultSet,
+        mut results: ResultSet,
         progress: &mut Progress,
     ) -> Outcome {
         let (arguments, plan) = (self.arguments, self.setup.plan);
+        if arguments.shard.is_none() && summary.stopped.is_none() {
+            results.baselines = self.baselines()?;
+        }
         // A shard has a journal, but no results files or report.
         let (folder, report) = match arguments.shard {
             Some(share) => (journal_path(&plan.results_folder, share), None),
@@ -208,7 +224,7 @@ impl Invocation<'_> {
             ),
         };
         let ending = Ending {
-            results,
+            results: &results,
             folder: &from_here(&folder),
             command: &arguments.again(),
             ended: summary.ended,
@@ -217,7 +233,7 @@ impl Invocation<'_> {
             stopped: summary.stopped,
             wall_s: self.began.elapsed().as_secs_f64(),
             report: report.as_deref(),
-            answer: &answer(arguments, results, &plan.results_folder),
+            answer: &answer(arguments, &results, &plan.results_folder),
         };
         progress.end(&ending, arguments.detail());
         advise(arguments, plan)?;

@@ -74,7 +74,7 @@ impl SearchRun<'_> {
             eprintln!("note: {why}: no further trial began");
         }
         let results = recorder.finish().map_err(record_problem)?;
-        invocation.end(kept, summary, &results, &mut progress)
+        invocation.end(kept, summary, results, &mut progress)
     }
 
     fn search<'s>(&'s self, store: &Store, options: SearchOptions) -> Search<'s> {

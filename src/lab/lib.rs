@@ -7,8 +7,8 @@
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
 pub use fieldtrial_engine::{
-    base, build_info, datasets, device, diag, event, layers, loader, losses, manifest, measure,
-    models, ops, optim, plan, program, tasks, train, verify,
+    base, baselines, build_info, datasets, device, diag, event, layers, loader, losses, manifest,
+    measure, models, ops, optim, plan, program, tasks, train, verify,
 };
 
 pub mod results;

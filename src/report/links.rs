@@ -70,6 +70,7 @@ pub(super) fn links(folder: &Path, set: &ResultSet, advice: &Advice) -> Vec<Link
         "blocks.csv",
         "timings.csv",
         "ops.csv",
+        "baselines.csv",
     ];
     let next = (!advice.command.is_empty()).then_some("next.toml");
     let files = csv.into_iter().filter(|file| folder.join(file).is_file());

@@ -56,7 +56,7 @@ struct Samples {
 /// Predictions of rows, `(rows, outputs)`: values, or logits.
 struct Predicted {
     outputs: Vec<f32>,
-    /// Whether the loss of these logits means something: probabilities of a neighbour are 0 or 1.
+    /// Whether these are logits with a finite cross-entropy: probabilities of a neighbour are 0 or 1.
     has_loss: bool,
 }
 
@@ -213,9 +213,8 @@ fn score(
     let loss = match goal {
         Goal::Values(len) => {
             score.add_values(&predicted.outputs, &samples.values, len);
-            let pairs = predicted.outputs.iter().zip(&samples.values);
-            let squares = pairs.map(|(p, y)| (f64::from(*p) - f64::from(*y)).powi(2));
-            squares.sum::<f64>() / samples.values.len() as f64
+            // What a model of numbers is trained by is its own choice; `mse` is the same for all.
+            f64::NAN
         }
         Goal::Classes(classes) => {
             score.add_classes(&predicted.outputs, classes, &samples.labels);
@@ -229,7 +228,8 @@ fn score(
     };
     score.add_loss(loss as f32, samples.rows);
     let mut metrics = score.metrics(unit);
-    metrics.retain(|(name, _)| predicted.has_loss || *name != "loss");
+    let has_loss = predicted.has_loss && matches!(goal, Goal::Classes(_));
+    metrics.retain(|(name, _)| has_loss || *name != "loss");
     metrics
 }
 

@@ -90,6 +90,7 @@ fn read() -> Result<Table, DatasetError> {
         labels.push(u32::from(row[FORM.len()]));
     }
     Ok(Table {
+        source_rows: Vec::new(),
         form: FORM,
         target: Target::Class { classes: CLASSES },
         features,

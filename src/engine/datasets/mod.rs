@@ -279,6 +279,11 @@ pub trait Dataset: Send + Sync {
     /// Names of the classes; empty for regression.
     fn class_names(&self) -> &[String];
 
+    /// What a row is called where it comes from: of a table the number of its row in the file, from 0 below the header.
+    fn source(&self, row: u32) -> String {
+        row.to_string()
+    }
+
     /// Writes row `row` to `sample`, augmented if a stream is given.
     ///
     /// # Errors

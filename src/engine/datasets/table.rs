@@ -17,6 +17,8 @@ pub(crate) struct Table {
     pub(crate) labels: Vec<u32>,
     pub(crate) class_names: Vec<String>,
     pub(crate) normalisation: Normalisation,
+    /// Rows of the file that it was read from; empty where they are all rows.
+    pub(crate) source_rows: Vec<u32>,
 }
 
 impl Table {
@@ -35,6 +37,7 @@ impl Table {
             labels: Vec::new(),
             class_names: Vec::new(),
             normalisation: Normalisation::default(),
+            source_rows: Vec::new(),
         }
     }
 }
@@ -62,6 +65,11 @@ impl Dataset for Table {
 
     fn normalisation(&self) -> Normalisation {
         self.normalisation.clone()
+    }
+
+    fn source(&self, row: u32) -> String {
+        let row = self.source_rows.get(row as usize).unwrap_or(&row);
+        row.to_string()
     }
 
     fn read(

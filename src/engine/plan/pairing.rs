@@ -146,9 +146,11 @@ fn expanded(model: &Part<ModelSpec>, facts: &DatasetFacts) -> (Arc<str>, bool) {
     (Arc::clone(&model.digest), false)
 }
 
-/// The metric that ranks cells of one task.
+/// The metric that ranks cells of one task. A program does the task of the dataset that it names.
 fn quality(loss: &LossSpec, target: Target) -> &'static str {
     match loss {
+        LossSpec::Own if matches!(target, Target::Class { .. }) => "accuracy",
+        LossSpec::Own if matches!(target, Target::Values { len: 1.. }) => "mse",
         LossSpec::CrossEntropy(_) if matches!(target, Target::Tokens { .. }) => "bits_per_byte",
         LossSpec::Mse(_) => "mse",
         LossSpec::CrossEntropy(_) => "accuracy",

@@ -28,6 +28,11 @@ pub struct MeasureSpec {
     /// Whether every operation is timed, forward and backward, in `phase-steps` extra steps of the first block: writes
     /// `ops.csv` and `trace/`.
     pub ops: bool,
+    /// Whether what a constant, a linear model and the nearest training sample achieve on the same splits is computed too, where
+    /// a model predicts numbers or classes: `baselines.csv`, and the answer of the report.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    #[schemars(extend("default" = true))]
+    pub baselines: bool,
     /// Whether losses, throughput and phases are also written as `TensorBoard` event files: `tensorboard/`.
     pub tensorboard: bool,
 }
@@ -40,6 +45,7 @@ impl Default for MeasureSpec {
             warmup_steps: 3,
             phase_steps: 5,
             ops: false,
+            baselines: true,
             tensorboard: false,
         }
     }

@@ -3,6 +3,7 @@
 //! Contains [`ResultSet`], the content of one folder under `reports/`. `record` writes it; `report` and `compare` read it
 //! and do not depend on how it was produced.
 
+mod baselines;
 mod checkpoints;
 mod columns;
 mod command_columns;
@@ -38,6 +39,7 @@ mod textconv;
 mod trace;
 mod write;
 
+pub use baselines::{BaselineRow, read_baselines, write_baselines};
 pub use checkpoints::{CheckpointRow, write_checkpoint_index};
 pub use columns::{
     TIMED, axis_columns, fact_texts, fixed_column, fixed_unit, is_added_column, metric_column,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::base::text::{one_line, visible};
 use crate::event::{EpochRow, Metric, RunFacts, RunTimes};
 
+use super::baselines::read_baselines;
 use super::columns::{EPOCHS, FACTS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMES};
 use super::command_columns::{own_times, timed_columns};
 use super::files::read_text;
@@ -49,6 +50,7 @@ pub fn read(folder: &Path) -> Result<ResultSet, ResultsError> {
     };
     let (runs, epochs, blocks, timings) = (runs?, epochs?, blocks?, timings?);
     let ops = read_ops(folder, &plan)?;
+    let baselines = read_baselines(folder)?;
     let environments = read_environments(&folder.join("env.toml"))?;
     Ok(ResultSet {
         plan,
@@ -57,6 +59,7 @@ pub fn read(folder: &Path) -> Result<ResultSet, ResultsError> {
         blocks,
         timings,
         ops,
+        baselines,
         environments,
     })
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::BaselineRow;
 pub use crate::event::Status;
 use crate::event::{EpochRow, OpRow, RunFacts, RunTimes};
 use crate::plan::search::{SearchSpec, TrialInfo};
@@ -25,6 +26,8 @@ pub struct ResultSet {
     pub timings: Vec<TimingRow>,
     /// `ops.csv`; empty if it does not exist.
     pub ops: Vec<OpRecord>,
+    /// `baselines.csv`; empty if it does not exist.
+    pub baselines: Vec<BaselineRow>,
     /// `env.toml`, by `env_id`.
     pub environments: BTreeMap<String, Environment>,
 }

@@ -14,7 +14,7 @@ use crate::report::view::{Cell, View};
 use crate::report::measure::Measure;
 
 /// Adjusted p-values up to which a cell differs from the best one.
-const ALPHA: f64 = 0.05;
+pub(super) const ALPHA: f64 = 0.05;
 /// Settings of training that say what computes, and not what is learned.
 const OF_SPEED: [&str; 3] = ["device", "threads", "save-to"];
 

@@ -4,6 +4,7 @@
 //! the runs learned and saw equally many samples; else the pace. A best cell is only called so where a test tells it from
 //! the others; `docs/reports.md` has the rules and their words.
 
+mod baselines;
 mod choice;
 mod figure;
 mod of_search;
@@ -49,6 +50,7 @@ impl Answer {
         let mut answer = nothing(view)
             .or_else(|| of_search::answer(view))
             .unwrap_or_else(|| of_cells(view));
+        answer.sentences.extend(baselines::sentences(view));
         answer.not_run = not_run(view);
         answer
     }

@@ -65,7 +65,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
 }
 
 /// Which loss the best one is: its column.
-pub(super) fn loss_column(view: &View<'_>) -> &'static str {
+pub(crate) fn loss_column(view: &View<'_>) -> &'static str {
     let has = |name: &&str| {
         let mut rows = view.set.epochs.iter();
         rows.any(|row| row.epoch.validation.contains_key(*name))
@@ -175,11 +175,12 @@ pub(crate) enum Untold {
 
 /// Whether the quality of cells can be held against each other.
 pub(crate) fn told(cells: &[&Cell<'_>]) -> Result<(), Untold> {
-    let facts: Vec<&RunFacts> = cells.iter().flat_map(|cell| cell.facts()).collect();
     if are_of_commands(cells) && !are_silent(cells) {
         // What a command declares is what it is to be judged by.
         return Ok(());
     }
+    let own = cells.iter().filter(|cell| !cell.is_of_command);
+    let facts: Vec<&RunFacts> = own.flat_map(|cell| cell.facts()).collect();
     if facts.is_empty() || !facts.iter().all(|facts| has_learned(facts) == Some(true)) {
         return Err(Untold::NotLearned);
     }

@@ -130,7 +130,7 @@ fn tells(raw: &Raw, target: &Target<'_>, name: &str) -> Option<String> {
     let is_constant = of_value.values().all(|target| target == first);
     let values = count(of_value.len(), "value");
     (!is_constant).then(|| {
-        format!("determines the target `{name}`: rows with one of its {values} have one target")
+        format!("determines the target `{name}`: rows that are equal in it ({values}) have equal targets")
     })
 }
 
@@ -240,7 +240,9 @@ mod tests {
             spec.columns = columns("code = { category = true }");
         });
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].contains("determines the target `y`: rows with one of its 5 values"));
+        assert!(
+            found[0].contains("determines the target `y`: rows that are equal in it (5 values)")
+        );
     }
 
     #[test]

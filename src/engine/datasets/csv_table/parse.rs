@@ -51,6 +51,8 @@ pub(super) struct Parsed {
     pub(super) class_names: Vec<String>,
     /// What decides the split.
     pub(super) key: Option<Raw>,
+    /// Numbers of the rows in the file, from 0.
+    pub(super) source_rows: Vec<u32>,
 }
 
 impl Parsed {
@@ -173,7 +175,7 @@ pub(super) fn outline(spec: &CsvSpec) -> Result<Outline, DatasetError> {
 
 pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     let mut columns: Vec<Option<Raw>> = Vec::new();
-    let (rows, layout) = scan(spec, |column, value| {
+    let (source_rows, layout) = scan(spec, |column, value| {
         if columns.len() <= column {
             columns.resize_with(column + 1, || None);
         }
@@ -184,12 +186,13 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     let columns = columns.into_iter().map(|raw| raw.map(Raw::sorted));
     let mut columns: Vec<Option<Raw>> = columns.collect();
     let mut parsed = Parsed {
-        rows,
+        rows: source_rows.len(),
         columns: Vec::new(),
         values: Vec::new(),
         labels: Vec::new(),
         class_names: Vec::new(),
         key: columns.pop().flatten(),
+        source_rows,
         layout,
     };
     for (column, raw) in columns.into_iter().enumerate() {
@@ -207,14 +210,14 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
 }
 
 /// Passes the values of all rows with the places of their columns to the callback, row by row, and what decides the split with
-/// the place after the last column.
+/// the place after the last column. Returns the numbers of the rows in the file.
 ///
 /// # Errors
 /// Every column that has missing values, or such as are not what it is said to be.
 fn scan(
     spec: &CsvSpec,
     mut take: impl FnMut(usize, Value<'_>),
-) -> Result<(usize, Layout), DatasetError> {
+) -> Result<(Vec<u32>, Layout), DatasetError> {
     let path = spec.path.as_path();
     let (mut reader, names) = reader(path, spec.separator.0)?;
     let layout = Layout::of(spec, names)?;
@@ -226,10 +229,11 @@ fn scan(
         .collect();
     let mut mistakes = Mistakes::default();
     let mut record = StringRecord::new();
-    let (mut rows, mut left_out) = (0, 0);
+    let (mut source_rows, mut read) = (Vec::new(), 0);
     while next(path, &mut reader, &mut record)? {
+        read += 1;
         if record.len() != layout.names.len() {
-            rows += 1;
+            source_rows.push(read - 1);
             mistakes.ragged(&record);
             continue;
         }
@@ -237,10 +241,9 @@ fn scan(
             .iter()
             .any(|&column| is_missing(record[column].trim()))
         {
-            left_out += 1;
             continue;
         }
-        rows += 1;
+        source_rows.push(read - 1);
         for (column, text) in record.iter().map(str::trim).enumerate() {
             let role = &layout.roles[column];
             match value(spec, &layout, (column, role), text, is_missing(text)) {
@@ -266,15 +269,15 @@ fn scan(
             }
         }
     }
-    mistakes.into_result(spec, &layout, rows)?;
-    if rows == 0 && left_out > 0 {
+    mistakes.into_result(spec, &layout, source_rows.len())?;
+    if source_rows.is_empty() && read > 0 {
         return Err(DatasetError::Mismatch(format!(
             "every row of `{}` is left out, as a value with `missing = \"leave-out\"` is missing",
             path.display()
         )));
     }
-    some_rows(path, rows)?;
-    Ok((rows, layout))
+    some_rows(path, source_rows.len())?;
+    Ok((source_rows, layout))
 }
 
 /// A text as a value of its column; `None` in an ignored column.

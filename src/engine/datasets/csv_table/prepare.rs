@@ -80,6 +80,7 @@ pub(super) fn table(spec: &CsvSpec, parsed: Parsed, train: &[u32]) -> Result<Tab
         labels: parsed.labels,
         class_names: parsed.class_names,
         normalisation: Normalisation::default(),
+        source_rows: parsed.source_rows,
     };
     let normalisation = &mut table.normalisation;
     for column in columns {

@@ -23,8 +23,9 @@ use super::Mistake;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CommandSpec {
     /// The program and its arguments, without a shell, started in `folder`. `{lr}` is the parameter `lr`,
-    /// `{train.batch-size}` a setting by its path; `{seed}`, `{threads}`, `{device}`, `{dataset}` and `{folder}` are those of
-    /// the run; a doubled brace stands for a brace.
+    /// `{train.batch-size}` a setting by its path; `{seed}`, `{threads}`, `{device}`, `{dataset}`, `{split}` (a CSV file that
+    /// says of each row whether it is of `train`, `validation` or `test`) and `{folder}` are those of the run; a doubled brace
+    /// stands for a brace.
     #[schemars(length(min = 1))]
     pub run: Vec<String>,
     /// How all parameters are passed besides: `none`; as `flags` (`--lr=0.001`); as one argument with `json`; in the

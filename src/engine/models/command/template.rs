@@ -1,7 +1,7 @@
 //! [`Template`]: an argument of a command with placeholders in braces.
 
 /// Placeholders that have their value only when a run begins.
-pub const RUN_WORDS: [&str; 5] = ["seed", "threads", "device", "dataset", "folder"];
+pub const RUN_WORDS: [&str; 6] = ["seed", "threads", "device", "dataset", "split", "folder"];
 
 /// An argument as pieces of text and names in braces.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,0 +1,120 @@
+//! `baselines.csv`: what a constant, a linear model and the nearest training sample achieve on the data of the cells.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use crate::event::Metric;
+
+use super::ResultsError;
+use super::field::Field;
+use super::files::{remove, write_if_changed};
+use super::table::Table;
+use super::write::csv_text;
+
+const NAME: &str = "baselines.csv";
+/// Its columns before the metrics.
+const FIXED: [&str; 5] = ["dataset", "task_signature", "data", "seed", "baseline"];
+
+/// A row of `baselines.csv`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BaselineRow {
+    /// Name of the dataset in the manifest.
+    pub dataset: String,
+    /// Task signature of the cells that it is of.
+    pub task_signature: String,
+    /// Digest over everything that its values depend on, but the seed.
+    pub data: String,
+    /// Seed of the split.
+    pub seed: u64,
+    /// `constant`, `linear` or `nearest`.
+    pub baseline: String,
+    /// As of a model; empty where the data are too many for it.
+    pub metrics: Metric,
+}
+
+/// Writes `baselines.csv`; without rows there is no file.
+///
+/// # Errors
+/// [`ResultsError::Unwritable`]; the old file is unchanged then.
+pub fn write_baselines(folder: &Path, rows: &[BaselineRow]) -> Result<(), ResultsError> {
+    let path = folder.join(NAME);
+    if rows.is_empty() {
+        return remove(&path);
+    }
+    let metrics: BTreeSet<&String> = rows.iter().flat_map(|row| row.metrics.keys()).collect();
+    let header = FIXED.iter().map(|name| (*name).to_owned());
+    let header = header.chain(metrics.iter().map(|name| (*name).clone()));
+    let fields = rows.iter().map(|row| {
+        let mut fields = vec![
+            row.dataset.clone(),
+            row.task_signature.clone(),
+            row.data.clone(),
+            row.seed.show(),
+            row.baseline.clone(),
+        ];
+        let metrics = metrics.iter().map(|name| row.metrics.get(*name));
+        fields.extend(metrics.map(|value| value.map(Field::show_fact).unwrap_or_default()));
+        fields
+    });
+    write_if_changed(&path, &csv_text(header.collect(), fields)).map(drop)
+}
+
+/// Reads `baselines.csv`; empty if it does not exist.
+///
+/// # Errors
+/// [`ResultsError`]: it is damaged.
+pub fn read_baselines(folder: &Path) -> Result<Vec<BaselineRow>, ResultsError> {
+    let path = folder.join(NAME);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let table = Table::read(&path, &FIXED.map(str::to_owned), true)?;
+    let rows = table.rows().map(|mut cursor| {
+        let mut row = BaselineRow {
+            dataset: cursor.next_text()?,
+            task_signature: cursor.next_text()?,
+            data: cursor.next_text()?,
+            seed: cursor.next()?,
+            baseline: cursor.next_text()?,
+            metrics: BTreeMap::new(),
+        };
+        for name in table.metrics() {
+            if let Some(value) = cursor.next()? {
+                row.metrics.insert(name.clone(), Some(value));
+            }
+        }
+        Ok(row)
+    });
+    rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_read_as_they_were_written() {
+        let row = |baseline: &str, metrics: &[(&str, f64)]| BaselineRow {
+            dataset: "houses, \"old\"".to_owned(),
+            task_signature: "ab".to_owned(),
+            data: "cd".to_owned(),
+            seed: 7,
+            baseline: baseline.to_owned(),
+            metrics: metrics
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), Some(*value)))
+                .collect(),
+        };
+        let rows = [
+            row("constant", &[("val_r2", 0.0), ("val_loss", 1.25)]),
+            row("nearest", &[("val_r2", 0.5)]),
+            row("linear", &[]),
+        ];
+        let folder = tempfile::tempdir().unwrap();
+        write_baselines(folder.path(), &rows).unwrap();
+        assert_eq!(read_baselines(folder.path()).unwrap(), rows);
+        write_baselines(folder.path(), &[]).unwrap();
+        assert_eq!(read_baselines(folder.path()).unwrap(), []);
+        assert!(!folder.path().join(NAME).exists());
+    }
+}
