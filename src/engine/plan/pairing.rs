@@ -150,8 +150,8 @@ fn expanded(model: &Part<ModelSpec>, facts: &DatasetFacts) -> (Arc<str>, bool) {
 fn quality(loss: &LossSpec, target: Target) -> &'static str {
     match loss {
         LossSpec::CrossEntropy(_) if matches!(target, Target::Tokens { .. }) => "bits_per_byte",
-        LossSpec::Mse(_) => "mse",
         LossSpec::CrossEntropy(_) => "accuracy",
+        loss if loss.error_term().is_some() => "mse",
         // Without a quality metric, the loss ranks.
         loss => loss.kind(),
     }

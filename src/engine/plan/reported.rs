@@ -91,8 +91,8 @@ fn metrics(cell: &CellSpec) -> Vec<String> {
     };
     let mut names = vec!["loss"];
     match &*cell.loss {
-        LossSpec::Mse(_) => names.extend(["mse", "r2"]),
         LossSpec::CrossEntropy(_) => names.push("accuracy"),
+        loss if loss.error_term().is_some() => names.extend(["mse", "r2"]),
         _ => {}
     }
     if matches!(&*cell.dataset, DatasetSpec::Text(_)) {
