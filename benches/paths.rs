@@ -84,6 +84,7 @@ fn step(bencher: Bencher, id: &str) {
         algorithm: Algorithm::Backprop,
         beta: 0.0,
         training: &training,
+        rows_by_class: &[],
         seed: Seed(1),
         convolution: Convolution::Auto,
     };

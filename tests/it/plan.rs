@@ -169,8 +169,66 @@ fn a_loss_can_be_named_by_its_kind() {
     };
     assert_eq!(
         reason,
-        "the dataset's targets are numbers, `cross-entropy` does not fit them; use `mse`"
+        "the dataset's targets are numbers, `cross-entropy` does not fit them; use `mse`, `l1` or `huber`"
     );
+}
+
+/// Why the digits' classes, or the tokens of a text, are not learned with this loss.
+fn misfit(section: &str, loss: &str) -> Option<String> {
+    let text = format!("name = \"x\"\n{section}[losses.l]\n{loss}\n[train]\nloss = \"l\"\n");
+    match plan(&text).cells().next().expect("a cell").feasibility {
+        Feasibility::Infeasible(reason) => Some(reason),
+        Feasibility::Runs => None,
+        Feasibility::Skipped(reason) => panic!("{reason}"),
+    }
+}
+
+#[test]
+fn weights_of_classes_fit_the_classes() {
+    let digits = "[models.m]\nkind = \"mlp\"\n[datasets.d]\nkind = \"digits\"\n";
+    let loss = |rest: &str| misfit(digits, &format!("kind = \"cross-entropy\"\n{rest}"));
+    assert_eq!(loss("weights = \"balanced\"\nlabel-smoothing = 0.1"), None);
+    assert_eq!(loss("weights = [1, 2, 1, 1, 1, 1, 1, 1, 1, 0.5]"), None);
+    let reason = loss("weights = [1, 2]").expect("two weights for ten classes");
+    assert_eq!(
+        reason,
+        "the dataset has 10 classes, `weights` of `cross-entropy` has 2 numbers; it needs one for each class"
+    );
+    let reason = loss("weights = [1, 2, 1, 1, 1, 1, 1, 1, 1, 1e-300]").expect("too small");
+    assert_eq!(reason, "`weights` must be from 1e-30 to 1e30, not 1e-300");
+    let loop_model = digits.replace("mlp", "equilibrium");
+    let loss = "kind = \"cross-entropy\"\nlabel-smoothing = 0.1";
+    let reason = misfit(&loop_model, loss).expect("not for this model");
+    assert_eq!(
+        reason,
+        "`equilibrium` learns by `cross-entropy` without `label-smoothing` and `weights`"
+    );
+    assert_eq!(
+        misfit(
+            &loop_model,
+            "kind = \"cross-entropy\"\nlabel-smoothing = 0.0"
+        ),
+        None
+    );
+}
+
+#[test]
+fn numbers_are_learned_by_three_losses_and_ranked_by_one_measure() {
+    let cell = |loss: &str| only_cell(&format!("[losses.l]\n{loss}\n[train]\nloss = \"l\"\n"));
+    let mse = cell("kind = \"mse\"");
+    for loss in [
+        "kind = \"l1\"",
+        "kind = \"huber\"",
+        "kind = \"huber\"\ndelta = 0.5",
+    ] {
+        let other = cell(loss);
+        assert_eq!(other.feasibility, Feasibility::Runs, "{loss}");
+        assert_eq!(other.task_signature, mse.task_signature, "{loss}");
+        assert_ne!(other.cell_hash, mse.cell_hash, "{loss}");
+    }
+    let target = "[report]\ntarget = { metric = \"val_r2\", value = 0.5 }\n";
+    let text = format!("[losses.l]\nkind = \"l1\"\n[train]\nloss = \"l\"\n{target}");
+    assert_eq!(only_cell(&text).feasibility, Feasibility::Runs);
 }
 
 #[test]

@@ -5,18 +5,22 @@
 
 mod cross_entropy;
 mod detector_noise;
+mod huber;
 mod kernel_mmd;
 mod kernel_scoring;
+mod l1;
 mod mse;
 mod noise_mse;
 mod path_loss;
 mod signature;
 mod t_statistic;
 
-pub use cross_entropy::CrossEntropySpec;
+pub use cross_entropy::{ClassWeights, CrossEntropySpec};
 pub use detector_noise::{DetectorNoiseSpec, Signals};
+pub use huber::HuberSpec;
 pub use kernel_mmd::KernelMmdSpec;
 pub use kernel_scoring::KernelScoringSpec;
+pub use l1::L1Spec;
 pub use mse::MseSpec;
 pub use noise_mse::NoiseMseSpec;
 pub use path_loss::PathLoss;
@@ -26,13 +30,22 @@ pub use t_statistic::TStatisticSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ops::ErrorTerm;
+
 /// A loss as a manifest describes it (`[losses.NAME]`). Where a manifest names none, the model and the dataset decide.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum LossSpec {
     /// Mean squared error of predicted numbers, as PyTorch's `MSELoss`.
     Mse(MseSpec),
-    /// Mean cross-entropy of logits and classes, as PyTorch's `CrossEntropyLoss`.
+    /// Mean absolute error of predicted numbers, as PyTorch's `L1Loss`.
+    L1(L1Spec),
+    /// Mean over predicted numbers of an error that is half the square of a small difference and grows linearly with a large one, as
+    /// PyTorch's `HuberLoss`.
+    Huber(HuberSpec),
+    /// Mean cross-entropy of logits and classes, or of logits and next tokens, as PyTorch's `CrossEntropyLoss` with `weight` and
+    /// `label_smoothing`. The loss of validation and test is computed with the same settings, as the mean over batches by their
+    /// numbers of samples; `accuracy` and `bits_per_byte` do not depend on them.
     CrossEntropy(CrossEntropySpec),
     /// Mean squared error of the noise that `ddpm-unet` estimates, with the cosine schedule of Nichol & Dhariwal (2021).
     NoiseMse(NoiseMseSpec),
@@ -59,8 +72,10 @@ pub enum LossSpec {
 
 impl LossSpec {
     /// Every kind, in the order in which `fieldtrial list losses` shows them.
-    pub const KINDS: [&'static str; 10] = [
+    pub const KINDS: [&'static str; 12] = [
         "mse",
+        "l1",
+        "huber",
         "cross-entropy",
         "noise-mse",
         "t-statistic",
@@ -74,13 +89,27 @@ impl LossSpec {
 
     /// Whether the loss compares predictions with the targets of a dataset (not generated paths or estimated noise).
     pub fn is_supervised(&self) -> bool {
-        matches!(self, Self::Mse(_) | Self::CrossEntropy(_))
+        matches!(self, Self::CrossEntropy(_)) || self.error_term().is_some()
+    }
+
+    /// The error whose mean over predicted numbers is the loss; `None` if it is not such a loss.
+    pub fn error_term(&self) -> Option<ErrorTerm> {
+        match self {
+            Self::Mse(_) => Some(ErrorTerm::Squared),
+            Self::L1(_) => Some(ErrorTerm::Absolute),
+            Self::Huber(spec) => Some(ErrorTerm::Huber {
+                delta: spec.delta as f32,
+            }),
+            _ => None,
+        }
     }
 
     /// The kind, as written in a manifest.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Mse(_) => "mse",
+            Self::L1(_) => "l1",
+            Self::Huber(_) => "huber",
             Self::CrossEntropy(_) => "cross-entropy",
             Self::NoiseMse(_) => "noise-mse",
             Self::TStatistic(_) => "t-statistic",
@@ -93,4 +122,10 @@ impl LossSpec {
             Self::Own => "own",
         }
     }
+}
+
+/// Why a positive setting is too small or too large for computations in f32; `None` if it is neither.
+fn in_f32(key: &str, value: f64) -> Option<String> {
+    let is_in = (1e-30..=1e30).contains(&value);
+    (!is_in).then(|| format!("`{key}` must be from 1e-30 to 1e30, not {value:e}"))
 }

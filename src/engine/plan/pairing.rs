@@ -84,8 +84,9 @@ fn no_facts() -> DatasetFacts {
 pub(super) struct Tasks(Option<(Part<LossSpec>, Data, Arc<str>)>);
 
 impl Tasks {
-    fn of(&mut self, loss: &Part<LossSpec>, data: &Data) -> Arc<str> {
+    fn of(&mut self, loss: &Part<LossSpec>, data: &Data, is_given_split: bool) -> Arc<str> {
         if let Some((last_loss, last_data, task)) = &self.0
+            && *last_loss.value != LossSpec::Own
             && Arc::ptr_eq(&last_loss.value, &loss.value)
             && Arc::ptr_eq(&last_data.facts, &data.facts)
             && Arc::ptr_eq(&last_data.digest, &data.digest)
@@ -97,7 +98,10 @@ impl Tasks {
             ("content", content.unwrap_or(&data.digest)),
             ("samples", &*data.samples),
             ("target", &*data.target),
-            ("quality", quality(&loss.value, data.facts.target)),
+            (
+                "quality",
+                quality(&loss.value, data.facts.target, is_given_split),
+            ),
         ])
         .into();
         self.0 = Some((loss.clone(), data.clone(), Arc::clone(&task)));
@@ -114,7 +118,9 @@ impl Pairing {
         tasks: &mut Tasks,
     ) -> Self {
         let facts = &data.facts;
-        let task = tasks.of(loss, data);
+        let command = model.value.command();
+        let is_given_split = command.is_some_and(|command| command.is_named("split"));
+        let task = tasks.of(loss, data, is_given_split);
         let (model_digest, normalises_rows) = expanded(model, facts);
         let work = combine([
             ("task", &*task),
@@ -146,14 +152,16 @@ fn expanded(model: &Part<ModelSpec>, facts: &DatasetFacts) -> (Arc<str>, bool) {
     (Arc::clone(&model.digest), false)
 }
 
-/// The metric that ranks cells of one task. A program does the task of the dataset that it names.
-fn quality(loss: &LossSpec, target: Target) -> &'static str {
+/// The metric that ranks cells of one task. A program that is given the split does the task of the models on these rows.
+fn quality(loss: &LossSpec, target: Target, is_given_split: bool) -> &'static str {
     match loss {
-        LossSpec::Own if matches!(target, Target::Class { .. }) => "accuracy",
-        LossSpec::Own if matches!(target, Target::Values { len: 1.. }) => "mse",
+        LossSpec::Own if is_given_split => match target {
+            Target::Class { .. } => "accuracy",
+            _ => "mse",
+        },
         LossSpec::CrossEntropy(_) if matches!(target, Target::Tokens { .. }) => "bits_per_byte",
-        LossSpec::Mse(_) => "mse",
         LossSpec::CrossEntropy(_) => "accuracy",
+        loss if loss.error_term().is_some() => "mse",
         // Without a quality metric, the loss ranks.
         loss => loss.kind(),
     }

@@ -103,8 +103,13 @@ impl<'a> Resolver<'a> {
         let cell_hash = combine(hash_parts.iter().map(|(name, part)| (*name, &**part)));
         let pairing = &resolved.pairing;
         let (task, work) = if let Some(program) = &program {
-            // Commands with the same data do the same job, whatever they compute for it.
-            let task = combine([("task", &*pairing.task), ("data", &*program.data)]);
+            // Commands with the same data do the same job, whatever they compute for it; one that is given the split, that of
+            // the models on these rows.
+            let command = resolved.model.value.command();
+            let task = match command.is_some_and(|command| command.is_named("split")) {
+                true => pairing.task.to_string(),
+                false => combine([("task", &*pairing.task), ("data", &*program.data)]),
+            };
             let work = combine([("command", &*task)]);
             (task.into(), work.into())
         } else {

@@ -153,7 +153,12 @@ pub(super) fn check(section: &str, shown: &str, node: &Node) -> Vec<Diagnostic> 
     let mut mistakes = Vec::new();
     if let Some((_, shape)) = SHAPES.iter().find(|(name, _)| *name == section) {
         shape.outside(node, &mut Vec::new(), &mut |path, node, number, bounds| {
-            let (path, words) = (path.join("."), bounds.words());
+            let path = path.join(".");
+            let words = if number.is_finite() {
+                bounds.words()
+            } else {
+                "a finite number".to_owned()
+            };
             let title = format!("`{shown}.{path}` must be {words}, found `{number}`");
             mistakes.push(Diagnostic::error(title).at(node.place, words));
         });

@@ -93,13 +93,13 @@ fn metrics(cell: &PlannedCell) -> Vec<String> {
     };
     let mut names = vec!["loss"];
     match &*cell.loss {
-        LossSpec::Mse(_) => names.extend(["mse", "r2", "mae", "rmse"]),
         LossSpec::CrossEntropy(_) => {
             names.push("accuracy");
             if let Target::Class { classes } = facts.target {
                 names.extend(class_metrics(classes));
             }
         }
+        loss if loss.error_term().is_some() => names.extend(["mse", "r2", "mae", "rmse"]),
         _ => {}
     }
     if matches!(&*cell.dataset, DatasetSpec::Text(_)) {

@@ -1,13 +1,39 @@
 //! Classification: outputs are logits, targets are classes.
 
 use super::supervised::Goal;
-use super::{Meaning, ReferenceInputs, Score};
+use super::{Meaning, ReferenceInputs, Score, TaskError, TaskParts};
 use crate::loader::Batch;
-use crate::ops::{Kernels, Pass, Result, Var, cross_entropy};
+use crate::losses::CrossEntropySpec;
+use crate::ops::{CrossEntropyOptions, Kernels, Pass, Result, Var, cross_entropy_by};
 
 /// One of `classes` classes per sample.
 pub(super) struct Classes {
-    pub(super) classes: usize,
+    classes: usize,
+    options: CrossEntropyOptions,
+}
+
+impl Classes {
+    /// Classes of the task's data with the loss `spec`.
+    ///
+    /// # Errors
+    /// [`TaskError::Misfit`] when the loss does not fit the number of classes, or its weights follow from rows that are missing.
+    pub(super) fn new(
+        spec: &CrossEntropySpec,
+        classes: usize,
+        parts: TaskParts<'_>,
+    ) -> Result<Self, TaskError> {
+        if let Some(misfit) = spec.misfit(classes) {
+            return Err(TaskError::Misfit(misfit));
+        }
+        let weights = spec.class_weights(parts.rows_by_class);
+        let weights = weights.map_err(TaskError::Misfit)?;
+        let label_smoothing = spec.label_smoothing;
+        let options = CrossEntropyOptions {
+            label_smoothing,
+            weights,
+        };
+        Ok(Self { classes, options })
+    }
 }
 
 impl<D: Kernels> Goal<D> for Classes {
@@ -31,7 +57,7 @@ impl<D: Kernels> Goal<D> for Classes {
     }
 
     fn loss(&self, pass: &mut Pass<D>, logits: &Var<D>, labels: &Vec<usize>) -> Result<Var<D>> {
-        cross_entropy(pass, logits, labels)
+        cross_entropy_by(pass, logits, labels, &self.options)
     }
 
     fn score(

@@ -50,18 +50,21 @@ impl Workload for LayersSpec {
         let model = Network::new(&mut init, &layers)?;
         let (features, seed) = (parts.features, parts.seed);
         match (parts.loss, parts.target) {
-            (LossSpec::Mse(_), Target::Values { len }) => {
-                Ok(supervised(device, model, Values { len }, features, seed))
+            (LossSpec::CrossEntropy(spec), Target::Class { classes }) => {
+                let goal = Classes::new(spec, classes, parts)?;
+                Ok(supervised(device, model, goal, features, seed))
             }
-            (LossSpec::CrossEntropy(_), Target::Class { classes }) => Ok(supervised(
-                device,
-                model,
-                Classes { classes },
-                features,
-                seed,
-            )),
-            (LossSpec::CrossEntropy(_), Target::Tokens { length, vocabulary }) => {
-                let goal = NextToken { length, vocabulary };
+            (LossSpec::CrossEntropy(spec), Target::Tokens { length, vocabulary }) => {
+                let goal = NextToken {
+                    length,
+                    vocabulary,
+                    label_smoothing: spec.label_smoothing,
+                };
+                Ok(supervised(device, model, goal, features, seed))
+            }
+            (loss, Target::Values { len }) => {
+                let term = loss.error_term().ok_or_else(|| TaskError::misfit(parts))?;
+                let goal = Values { len, term };
                 Ok(supervised(device, model, goal, features, seed))
             }
             _ => Err(TaskError::misfit(parts)),

@@ -270,6 +270,7 @@ pub(super) mod tests {
             features: Features::Image(image),
             target: Target::Class { classes: 2 },
             training: &[],
+            rows_by_class: &[],
             seed: Seed(1),
         };
         Diffusion::new(&device, &model, &loss, parts, image, 2).unwrap()

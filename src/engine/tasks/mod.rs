@@ -179,6 +179,8 @@ pub struct TaskParts<'a> {
     /// Features of all rows of the training split, `(rows, features)`, for losses that compare with the whole split
     /// ([`LossSpec::compares_paths`]), else empty.
     pub training: &'a [f32],
+    /// Name of each class and its rows in the training split; empty where the target is not a class, or there is no training split.
+    pub rows_by_class: &'a [(String, usize)],
     /// Seed of weights, noise and dropout.
     pub seed: Seed,
 }

@@ -3,11 +3,12 @@
 use super::supervised::Goal;
 use super::{Meaning, ReferenceInputs, Score};
 use crate::loader::Batch;
-use crate::ops::{Kernels, Pass, Result, Var, mse};
+use crate::ops::{ErrorTerm, Kernels, Pass, Result, Var, mean_error};
 
-/// Target values, `len` per sample.
+/// Target values, `len` per sample, and the error that is averaged.
 pub(super) struct Values {
     pub(super) len: usize,
+    pub(super) term: ErrorTerm,
 }
 
 impl<D: Kernels> Goal<D> for Values {
@@ -32,7 +33,7 @@ impl<D: Kernels> Goal<D> for Values {
     }
 
     fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, y: &Var<D>) -> Result<Var<D>> {
-        mse(pass, output, y)
+        mean_error(pass, self.term, output, y)
     }
 
     fn score(&self, device: &D, output: &Var<D>, y: &Var<D>, score: &mut Score) -> Result<()> {

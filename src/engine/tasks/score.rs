@@ -29,6 +29,8 @@ struct Tokens {
     /// Targets of one sample.
     length: usize,
     bytes: f64,
+    /// The sum of losses without label smoothing, where the loss has it.
+    plain_loss_sum: Option<f64>,
 }
 
 /// Sums behind the metrics of numbers.
@@ -72,8 +74,10 @@ impl Score {
                 metrics.extend(self.classes.metrics());
             }
         }
-        if let Some(Tokens { length, bytes }) = self.tokens {
-            let bits = self.loss_sum * length as f64 / std::f64::consts::LN_2;
+        if let Some(tokens) = self.tokens {
+            let (length, bytes) = (tokens.length, tokens.bytes);
+            let loss_sum = tokens.plain_loss_sum.unwrap_or(self.loss_sum);
+            let bits = loss_sum * length as f64 / std::f64::consts::LN_2;
             metrics.push(("bits_per_byte", finite(bits / bytes)));
         }
         if let Some(Iterations { sum, batches }) = self.iterations {
@@ -146,6 +150,12 @@ impl Score {
         let tokens = self.tokens.get_or_insert_default();
         tokens.length = length;
         tokens.bytes += bytes;
+    }
+
+    /// Adds a batch's mean loss without label smoothing, of which bits per byte are computed.
+    pub(super) fn add_plain_loss(&mut self, mean: f32, samples: usize) {
+        let tokens = self.tokens.get_or_insert_default();
+        *tokens.plain_loss_sum.get_or_insert(0.0) += f64::from(mean) * samples as f64;
     }
 
     /// Adds the iterations that the solver took for a batch.
@@ -227,6 +237,17 @@ mod tests {
         let metrics = score.metrics(1.0);
         assert!((value(&metrics, "bits_per_byte") - 6.0 / 7.0).abs() < 1e-7);
         assert!((value(&metrics, "accuracy") - 4.0 / 6.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn bits_per_byte_are_of_losses_without_smoothing() {
+        let mut score = Score::default();
+        score.add_loss(5.0, 2);
+        score.add_plain_loss(std::f32::consts::LN_2, 2);
+        score.add_tokens(3, 7.0);
+        let metrics = score.metrics();
+        assert!((value(&metrics, "loss") - 5.0).abs() < 1e-12);
+        assert!((value(&metrics, "bits_per_byte") - 6.0 / 7.0).abs() < 1e-7);
     }
 
     #[test]

@@ -210,15 +210,20 @@ fn channels_last(x: &[f32], channels: usize, pixels: usize) -> Vec<f32> {
 pub(super) fn wrong_loss(target: Target, loss: &LossSpec) -> Option<String> {
     match (target, loss) {
         (Target::Class { classes: ..2 }, _) => Some(ONE_CLASS.to_owned()),
-        (Target::Values { .. }, LossSpec::Mse(_))
-        | (Target::Class { .. } | Target::Tokens { .. }, LossSpec::CrossEntropy(_))
-        | (Target::None, _) => None,
+        (Target::None, _) => None,
+        (Target::Values { .. }, LossSpec::Huber(spec)) => spec.misfit(),
+        (Target::Values { .. }, loss) if loss.error_term().is_some() => None,
+        (Target::Class { classes }, LossSpec::CrossEntropy(spec)) => spec.misfit(classes),
+        (Target::Tokens { .. }, LossSpec::CrossEntropy(spec)) => {
+            let message = "`weights` of `cross-entropy` are those of classes, the dataset's targets are tokens";
+            spec.weights.as_ref().map(|_| message.to_owned())
+        }
         (Target::Tokens { .. }, loss) => Some(format!(
             "the dataset's targets are tokens, `{}` does not fit them; use `cross-entropy`",
             loss.kind()
         )),
         (Target::Values { .. }, loss) => Some(format!(
-            "the dataset's targets are numbers, `{}` does not fit them; use `mse`",
+            "the dataset's targets are numbers, `{}` does not fit them; use `mse`, `l1` or `huber`",
             loss.kind()
         )),
         (Target::Class { .. }, LossSpec::NoiseMse(_)) => {
@@ -269,12 +274,14 @@ impl Workload for MlpSpec {
         let row = Features::Vector { len };
         let mut model = |outputs| self.build(&mut init, len, outputs);
         match (parts.loss, parts.target) {
-            (LossSpec::Mse(_), Target::Values { len }) => {
-                Ok(supervised(device, model(len)?, Values { len }, row, seed))
-            }
-            (LossSpec::CrossEntropy(_), Target::Class { classes }) => {
-                let goal = Classes { classes };
+            (LossSpec::CrossEntropy(spec), Target::Class { classes }) => {
+                let goal = Classes::new(spec, classes, parts)?;
                 Ok(supervised(device, model(classes)?, goal, row, seed))
+            }
+            (loss, Target::Values { len }) => {
+                let term = loss.error_term().ok_or_else(|| TaskError::misfit(parts))?;
+                let goal = Values { len, term };
+                Ok(supervised(device, model(len)?, goal, row, seed))
             }
             _ => Err(TaskError::misfit(parts)),
         }

@@ -3,12 +3,22 @@
 use super::supervised::Goal;
 use super::{Meaning, ReferenceInputs, Score};
 use crate::loader::Batch;
-use crate::ops::{Kernels, Pass, Result, Var, cross_entropy};
+use crate::ops::{
+    CrossEntropyOptions, Kernels, Pass, Result, Var, cross_entropy, cross_entropy_by,
+};
 
 /// The next token at each of `length` positions, one of `vocabulary`.
 pub(super) struct NextToken {
     pub(super) length: usize,
     pub(super) vocabulary: usize,
+    pub(super) label_smoothing: f64,
+}
+
+impl NextToken {
+    /// `(B · length, vocabulary)` of logits `(B, length, vocabulary)`.
+    fn rows<D: Kernels>(&self, logits: &Var<D>) -> Result<Var<D>> {
+        logits.reshape([logits.shape().rows(), self.vocabulary])
+    }
 }
 
 /// The targets of a batch: `B · length` tokens, and their bytes in UTF-8.
@@ -46,8 +56,11 @@ impl<D: Kernels> Goal<D> for NextToken {
     }
 
     fn loss(&self, pass: &mut Pass<D>, logits: &Var<D>, targets: &Targets) -> Result<Var<D>> {
-        let rows = logits.reshape([logits.shape().rows(), self.vocabulary])?;
-        cross_entropy(pass, &rows, &targets.tokens)
+        let options = CrossEntropyOptions {
+            label_smoothing: self.label_smoothing,
+            weights: Vec::new(),
+        };
+        cross_entropy_by(pass, &self.rows(logits)?, &targets.tokens, &options)
     }
 
     fn score(
@@ -57,9 +70,50 @@ impl<D: Kernels> Goal<D> for NextToken {
         targets: &Targets,
         score: &mut Score,
     ) -> Result<()> {
+        if self.label_smoothing > 0.0 {
+            // Bits per byte are of the loss without smoothing, which would count bits that no token needs.
+            let rows = self.rows(logits)?;
+            let loss = cross_entropy(&mut Pass::inference(device), &rows, &targets.tokens)?;
+            let samples = targets.tokens.len() / self.length;
+            score.add_plain_loss(loss.to_host(device)?[0], samples);
+        }
         let logits = logits.to_host(device)?;
         score.add_classes(&logits, self.vocabulary, &targets.tokens);
         score.add_tokens(self.length, targets.bytes);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{TestDevice, device};
+
+    #[test]
+    fn smoothing_changes_the_loss_and_not_the_bits_per_byte() {
+        let device = device();
+        let values = vec![1.0, 2.0, -1.0, 0.5, 0.0, 3.0];
+        let logits = Var::constant(&device, values, [1, 2, 3]).unwrap();
+        let metrics = |label_smoothing| {
+            let goal = NextToken {
+                length: 2,
+                vocabulary: 3,
+                label_smoothing,
+            };
+            let targets = Targets {
+                tokens: vec![0, 2],
+                bytes: 4.0,
+            };
+            let mut pass = Pass::inference(&device);
+            let loss = goal.loss(&mut pass, &logits, &targets).unwrap();
+            let mut score = Score::default();
+            score.add_loss(loss.to_host(&device).unwrap()[0], 1);
+            Goal::<TestDevice>::score(&goal, &device, &logits, &targets, &mut score).unwrap();
+            score.metrics()
+        };
+        let (plain, smoothed) = (metrics(0.0), metrics(0.2));
+        assert_ne!(plain[0], smoothed[0]);
+        assert_eq!(plain[1..], smoothed[1..]);
+        assert_eq!(plain[2].0, "bits_per_byte");
     }
 }

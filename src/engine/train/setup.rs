@@ -16,7 +16,7 @@ use super::steps::Steps;
 use super::stopping::Stopping;
 use super::threads;
 use crate::base::Seed;
-use crate::datasets::{OpenDataset, SamplesMut};
+use crate::datasets::{OpenDataset, SamplesMut, Target};
 use crate::event::{MemoryParts, Order};
 use crate::layers::checkpoint;
 use crate::loader::{Loader, LoaderOptions};
@@ -123,6 +123,7 @@ pub(super) fn task<D: Kernels>(
         beta: cell.train.beta,
         convolution: cell.train.convolution,
         training: &training,
+        rows_by_class: &rows_by_class(data),
         seed,
     };
     Ok(tasks::build(device, parts)?)
@@ -176,6 +177,25 @@ fn features(data: &OpenDataset) -> Result<Vec<f32>, TrainError> {
     };
     data.dataset.read_rows(rows, samples)?;
     Ok(features)
+}
+
+/// Name of each class and its rows in the training split; empty where the target is not a class.
+fn rows_by_class(data: &OpenDataset) -> Vec<(String, usize)> {
+    let Target::Class { classes } = data.dataset.target() else {
+        return Vec::new();
+    };
+    let mut counts = vec![0; classes];
+    let labels = data.dataset.labels();
+    let trained = data.splits.train.iter();
+    for label in trained.filter_map(|row| labels.get(*row as usize)) {
+        if let Some(count) = counts.get_mut(*label as usize) {
+            *count += 1;
+        }
+    }
+    let names = data.dataset.class_names();
+    let name = |class: usize| names.get(class).cloned().unwrap_or(class.to_string());
+    let counts = counts.into_iter().enumerate();
+    counts.map(|(class, rows)| (name(class), rows)).collect()
 }
 
 fn training_loader(

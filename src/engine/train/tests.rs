@@ -5,6 +5,7 @@ mod convolution;
 #[cfg(feature = "cuda-stand-in")]
 mod cuda;
 mod cut_off;
+mod losses;
 mod members;
 mod profile;
 

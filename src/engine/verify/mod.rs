@@ -141,6 +141,7 @@ impl Job<'_> {
             beta: self.cell.train.beta,
             convolution: self.cell.train.convolution,
             training: &[],
+            rows_by_class: &[],
             seed: Seed(0),
         };
         tasks::build(device, parts).map_err(|error| match error {

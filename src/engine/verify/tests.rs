@@ -8,7 +8,9 @@ use std::sync::Arc;
 use super::{Verification, VerifyError, verify};
 use crate::datasets::{DatasetSpec, RegressionSpec};
 use crate::device::DeviceKind;
-use crate::losses::{KernelMmdSpec, LossSpec, MseSpec, TStatisticSpec};
+use crate::losses::{
+    ClassWeights, CrossEntropySpec, KernelMmdSpec, LossSpec, MseSpec, TStatisticSpec,
+};
 use crate::models::{CannedNetSpec, MlpSpec, ModelSpec, NeuralSdeSpec};
 use crate::optim::{AdamSpec, OptimizerSpec};
 use crate::plan::{CellSpec, LimitsSpec, MeasureSpec, TrainSpec, ValidationSpec};
@@ -128,6 +130,20 @@ fn a_model_of_another_size_is_told_every_shape() {
     for name in ["layers.0.weight", "layers.0.bias", "layers.2.weight"] {
         assert!(found.contains(name), "{found}");
     }
+}
+
+#[test]
+fn weights_by_training_rows_are_refused() {
+    let mut cell = mlp(4, 1);
+    cell.loss = Arc::new(LossSpec::CrossEntropy(CrossEntropySpec {
+        weights: Some(ClassWeights::Balanced),
+        ..CrossEntropySpec::default()
+    }));
+    let found = mistakes(verify(&cell, &folder()));
+    assert!(
+        found[0].ends_with("write the weights as a list"),
+        "{found:?}"
+    );
 }
 
 #[test]

@@ -71,17 +71,21 @@ pub fn dot(a: &[f32], b: &[f32]) -> f32 {
 /// `Σ (a − b)²` in eight lanes, in double precision but for the differences.
 #[inline(always)]
 pub fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
+    sum_of_differences(a, b, |difference| difference * difference)
+}
+
+/// Sum of `term` over the differences `a − b`, in eight lanes as [`squared_distance`]. Call it from inside `simd!`.
+#[inline(always)]
+pub fn sum_of_differences(a: &[f32], b: &[f32], term: impl Fn(f64) -> f64) -> f64 {
     let mut sums = [0.0_f64; 8];
     let ((groups, rest), (other_groups, other_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
     for (a, b) in groups.iter().zip(other_groups) {
         for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            let difference = f64::from(a - b);
-            *sum += difference * difference;
+            *sum += term(f64::from(a - b));
         }
     }
     for ((sum, a), b) in sums.iter_mut().zip(rest).zip(other_rest) {
-        let difference = f64::from(a - b);
-        *sum += difference * difference;
+        *sum += term(f64::from(a - b));
     }
     sums.iter().sum()
 }

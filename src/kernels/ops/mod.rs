@@ -34,7 +34,7 @@ mod layer_norm;
 mod layout;
 mod linear;
 pub mod math;
-mod mse;
+mod mean_error;
 mod norm_residual;
 mod nudge;
 pub mod parallel;
@@ -80,7 +80,10 @@ pub use conv2d::{
 pub use cross_attention::{
     AttentionKind, CrossAttentionKernel, CrossAttentionSize, LINEAR_EPS, cross_attention,
 };
-pub use cross_entropy::{CrossEntropyKernel, cross_entropy};
+pub use cross_entropy::{
+    ClassShares, ClassTargets, CrossEntropyKernel, CrossEntropyOptions, cross_entropy,
+    cross_entropy_by,
+};
 pub use dropout::{DropoutKernel, Mask, dropout};
 pub use embedding::{EmbeddingKernel, embedding};
 pub use euler::{EulerInputs, EulerKernel, EulerSize, Field, euler_maruyama};
@@ -94,7 +97,7 @@ pub use linear::{
     LinearKernel, LinearSize, Projection, ProjectionsKernel, linear, linear_residual,
     linear_transposed, projections,
 };
-pub use mse::{MseKernel, mse};
+pub use mean_error::{ErrorTerm, MeanErrorKernel, mean_error, mse};
 pub use norm_residual::{NormResidual, NormResidualKernel, norm_residual};
 pub use nudge::nudge;
 pub use parameter::{Module, Parameter, Path, count_parameters, for_each_parameter};
@@ -196,7 +199,7 @@ pub trait Kernels:
     + KeepFactors
     + LayerNormKernel
     + LinearKernel
-    + MseKernel
+    + MeanErrorKernel
     + NormResidualKernel
     + PathKernelKernel
     + PhysicsKernel

@@ -1,7 +1,10 @@
 //! One gradient step of a value on a classifier's loss: the nudged phase of equilibrium propagation.
 
 use super::gemm::Accumulate;
-use super::{Activation, Kernels, LinearSize, OpError, Pass, PooledBuffer, Result, Var, Work};
+use super::{
+    Activation, ClassTargets, CrossEntropyOptions, Kernels, LinearSize, OpError, Pass,
+    PooledBuffer, Result, Var, Work,
+};
 
 /// `f - strength · dL/df`, with L the mean cross-entropy of `f · weight + bias`. Gives no gradient.
 ///
@@ -33,11 +36,12 @@ pub fn nudge<D: Kernels>(
         identity,
         false,
     )?;
-    let (_, probabilities) = device.cross_entropy(&logits, size.outputs, labels)?;
+    let targets = ClassTargets::new(labels, size.outputs, &CrossEntropyOptions::default())?;
+    let (_, probabilities) = device.cross_entropy(&logits, &targets)?;
     let (seed, values) = (device.upload(vec![-strength])?, size.rows * size.outputs);
     let mut slope = device.spare_buffer(values)?;
     let slot = (&mut slope, Accumulate::Replace);
-    device.cross_entropy_backward(&probabilities, size.outputs, labels, &seed, slot)?;
+    device.cross_entropy_backward(&probabilities, &targets, &seed, slot)?;
     let mut nudged = f.data().clone();
     let slope = PooledBuffer::<D>::new(slope);
     device.linear_backward_x(&slope, weight.held(), size, (&mut nudged, Accumulate::Add))?;

@@ -42,11 +42,17 @@ impl Workload for EquilibriumSpec {
                 );
             }
         }
-        let fits = matches!(loss, LossSpec::CrossEntropy(_));
-        (!fits).then(|| {
-            let kind = loss.kind();
-            format!("`equilibrium` tells classes, `{kind}` does not fit; use `cross-entropy`")
-        })
+        match loss {
+            LossSpec::CrossEntropy(spec) if spec.is_plain() => None,
+            LossSpec::CrossEntropy(_) => Some(
+                "`equilibrium` learns by `cross-entropy` without `label-smoothing` and `weights`"
+                    .to_owned(),
+            ),
+            loss => Some(format!(
+                "`equilibrium` tells classes, `{}` does not fit; use `cross-entropy`",
+                loss.kind()
+            )),
+        }
     }
 
     fn is_trained_by(&self, _algorithm: Algorithm) -> bool {
@@ -67,9 +73,9 @@ impl Workload for EquilibriumSpec {
     }
 
     fn build<D: Kernels>(&self, device: &D, parts: TaskParts<'_>) -> BuiltTask<D> {
-        let (LossSpec::CrossEntropy(_), Target::Class { classes }) = (parts.loss, parts.target)
-        else {
-            return Err(TaskError::misfit(parts));
+        let classes = match (parts.loss, parts.target) {
+            (LossSpec::CrossEntropy(spec), Target::Class { classes }) if spec.is_plain() => classes,
+            _ => return Err(TaskError::misfit(parts)),
         };
         let classifier = Classifier::new(device, self, parts, classes)?;
         Ok(match parts.algorithm {

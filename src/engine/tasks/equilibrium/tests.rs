@@ -32,6 +32,7 @@ fn make(model: &ModelSpec, algorithm: Algorithm) -> Result<Box<dyn Task<TestDevi
         beta: 0.1,
         convolution: crate::ops::Convolution::Auto,
         training: &[],
+        rows_by_class: &[],
         seed: Seed(3),
     };
     build(&testing::device(), parts)

@@ -32,6 +32,7 @@ fn task(model: &ModelSpec, loss: &LossSpec) -> Paths<TestDevice> {
         features: Features::Path { points: POINTS },
         target: Target::None,
         training: &training,
+        rows_by_class: &[],
         seed: Seed(1),
     };
     let device = testing::device();

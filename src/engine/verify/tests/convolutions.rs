@@ -66,6 +66,7 @@ fn used(convolution: Convolution) -> Vec<Convolution> {
         beta: cell.train.beta,
         convolution,
         training: &[],
+        rows_by_class: &[],
         seed: Seed(0),
     };
     let device = Cpu::default();

@@ -6,10 +6,11 @@ use super::paths::paths;
 use super::updates::{memory, updates};
 use super::{Answer, Case, Trial, batch, leaf, random, weight};
 use crate::ops::{
-    Activation, AttentionKind, AttentionOptions, Conv2dOptions, Kernels, Pass, Result, Var,
-    activate, add, add_silu, add_tanh, attention, blend, concat, conv2d, cross_attention,
-    cross_entropy, distance, dropout, embedding, layer_norm, linear, linear_residual,
-    linear_transposed, mse, nudge, physics, prepend, projections, rms_norm, slice, transpose,
+    Activation, AttentionKind, AttentionOptions, Conv2dOptions, CrossEntropyOptions, ErrorTerm,
+    Kernels, Pass, Result, Var, activate, add, add_silu, add_tanh, attention, blend, concat,
+    conv2d, cross_attention, cross_entropy_by, distance, dropout, embedding, layer_norm, linear,
+    linear_residual, linear_transposed, mean_error, nudge, physics, prepend, projections, rms_norm,
+    slice, transpose,
 };
 
 /// Every operation with its inputs.
@@ -327,20 +328,49 @@ fn sequences<D: Kernels>() -> Vec<Case<D>> {
     ]
 }
 
+fn mean_errors<D: Kernels>(t: &Trial<'_, D>, term: ErrorTerm) -> Result<Answer> {
+    let shape = elements(t);
+    t.gradients(&[leaf(shape), leaf(shape)], |pass, x| {
+        mean_error(pass, term, &x[0], &x[1])
+    })
+}
+
+fn classified<D: Kernels>(
+    t: &Trial<'_, D>,
+    label_smoothing: f64,
+    is_weighted: bool,
+) -> Result<Answer> {
+    let (rows, classes) = t.pick((2, 3), (257, 33), (7001, 10));
+    let labels: Vec<usize> = (0..rows).map(|row| 7 * row % classes).collect();
+    let weighed = if is_weighted { classes } else { 0 };
+    let options = CrossEntropyOptions {
+        label_smoothing,
+        weights: (0..weighed).map(|class| 0.5 + class as f64).collect(),
+    };
+    t.gradients(&[leaf([rows, classes])], |pass, x| {
+        cross_entropy_by(pass, &x[0], &labels, &options)
+    })
+}
+
 fn losses<D: Kernels>() -> Vec<Case<D>> {
     vec![
-        Case::new("mse", "MseKernel", |t| {
-            let shape = elements(t);
-            t.gradients(&[leaf(shape), leaf(shape)], |pass, x| {
-                mse(pass, &x[0], &x[1])
-            })
+        Case::new("mse", "MeanErrorKernel", |t| {
+            mean_errors(t, ErrorTerm::Squared)
+        }),
+        Case::new("l1", "MeanErrorKernel", |t| {
+            mean_errors(t, ErrorTerm::Absolute)
+        }),
+        Case::new("huber", "MeanErrorKernel", |t| {
+            mean_errors(t, ErrorTerm::Huber { delta: 0.5 })
         }),
         Case::new("cross_entropy", "CrossEntropyKernel", |t| {
-            let (rows, classes) = t.pick((2, 3), (257, 33), (7001, 10));
-            let labels: Vec<usize> = (0..rows).map(|row| 7 * row % classes).collect();
-            t.gradients(&[leaf([rows, classes])], |pass, x| {
-                cross_entropy(pass, &x[0], &labels)
-            })
+            classified(t, 0.0, false)
+        }),
+        Case::new("cross_entropy_smoothed", "CrossEntropyKernel", |t| {
+            classified(t, 0.1, false)
+        }),
+        Case::new("cross_entropy_weighted", "CrossEntropyKernel", |t| {
+            classified(t, 0.1, true)
         }),
         Case::new("physics", "PhysicsKernel", |t| {
             let shape = t.pick([2, 5], [33, 129], [30, 2501]);

@@ -2,7 +2,7 @@
 
 use dfdx::tensor::Cpu;
 
-use super::CrossEntropyKernel;
+use super::{ClassShares, ClassTargets, CrossEntropyKernel};
 use crate::device::{Backend, Buffer};
 use crate::ops::chunks::{for_rows, map_chunks, rows_per_chunk};
 use crate::ops::gemm::{Accumulate, to_add};
@@ -13,57 +13,96 @@ impl CrossEntropyKernel for Cpu {
     fn cross_entropy(
         &self,
         logits: &Buffer<Self>,
-        classes: usize,
-        labels: &[usize],
+        targets: &ClassTargets,
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
+        let (classes, labels) = (targets.classes, &targets.labels);
         let mut probabilities = vec![0.0; logits.len()];
         for_rows(&mut probabilities, classes, |first, chunk| {
             let logits = &logits[first * classes..][..chunk.len()];
             simd!(exponentials(chunk, logits, classes));
         });
-        // `log Σ exp(x) - x[label]`, before the exponentials are normalised.
+        // `log Σ exp(x) - x[c]` of classes c, before the exponentials are normalised.
         let rows = rows_per_chunk(classes);
         let losses = map_chunks(labels.len(), rows, logits.len(), |range| {
             let loss = |row: usize| {
                 let own = row * classes..(row + 1) * classes;
                 let sum: f32 = probabilities[own.clone()].iter().sum();
                 let logits = &logits[own];
-                f64::from(sum.ln() + highest(logits) - logits[labels[row]])
+                let log = sum.ln() + highest(logits);
+                match &targets.shares {
+                    None => f64::from(log - logits[labels[row]]),
+                    Some(shares) => shared_loss(log, logits, labels[row], shares),
+                }
             };
             range.map(loss).sum::<f64>()
         });
         for_rows(&mut probabilities, classes, |_, chunk| {
             chunk.chunks_exact_mut(classes).for_each(normalise);
         });
-        let mean = losses.iter().sum::<f64>() / labels.len() as f64;
+        let mean = losses.iter().sum::<f64>() / targets.divisor;
         Ok((self.upload(vec![mean as f32])?, self.upload(probabilities)?))
     }
 
     fn cross_entropy_backward(
         &self,
         probabilities: &Buffer<Self>,
-        classes: usize,
-        labels: &[usize],
+        targets: &ClassTargets,
         dy: &Buffer<Self>,
         dlogits: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let dlogits = to_add(dlogits);
-        let scale = dy[0] / labels.len() as f32;
+        let classes = targets.classes;
+        let scale = dy[0] / targets.divisor as f32;
         for_rows(dlogits, classes, |first, chunk| {
             let probabilities = &probabilities[first * classes..];
             let rows = chunk
                 .chunks_exact_mut(classes)
                 .zip(probabilities.chunks_exact(classes));
-            for ((dlogits, probabilities), label) in rows.zip(&labels[first..]) {
-                let own = dlogits[*label] + scale * (probabilities[*label] - 1.0);
-                for (dlogit, probability) in dlogits.iter_mut().zip(probabilities) {
-                    *dlogit += scale * probability;
+            for ((dlogits, probabilities), label) in rows.zip(&targets.labels[first..]) {
+                match &targets.shares {
+                    None => slope(dlogits, probabilities, *label, scale),
+                    Some(shares) => shared_slope(dlogits, probabilities, *label, (shares, scale)),
                 }
-                dlogits[*label] = own;
             }
         });
         Ok(())
     }
+}
+
+fn slope(dlogits: &mut [f32], probabilities: &[f32], label: usize, scale: f32) {
+    let own = dlogits[label] + scale * (probabilities[label] - 1.0);
+    for (dlogit, probability) in dlogits.iter_mut().zip(probabilities) {
+        *dlogit += scale * probability;
+    }
+    dlogits[label] = own;
+}
+
+/// The loss of a row with smoothing or weights; `log` is `log Σ exp(logits)`.
+fn shared_loss(log: f32, logits: &[f32], label: usize, shares: &ClassShares) -> f64 {
+    let own = f64::from(shares.own[label]) * f64::from(log - logits[label]);
+    if shares.spread_sum == 0.0 {
+        // Not added as zeros: an infinite logit would make them no number.
+        return own;
+    }
+    let spread = logits.iter().zip(&shares.spread);
+    own + spread
+        .map(|(logit, share)| f64::from(*share) * f64::from(log - logit))
+        .sum::<f64>()
+}
+
+fn shared_slope(
+    dlogits: &mut [f32],
+    probabilities: &[f32],
+    label: usize,
+    (shares, scale): (&ClassShares, f32),
+) {
+    let (before, sum) = (dlogits[label], shares.spread_sum + shares.own[label]);
+    let values = dlogits.iter_mut().zip(probabilities).zip(&shares.spread);
+    for ((dlogit, probability), share) in values {
+        *dlogit += scale * (sum * probability - share);
+    }
+    let target = shares.spread[label] + shares.own[label];
+    dlogits[label] = before + scale * (sum * probabilities[label] - target);
 }
 
 #[inline(always)]

@@ -3,7 +3,7 @@
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
-use super::CrossEntropyKernel;
+use super::{ClassTargets, CrossEntropyKernel};
 use crate::device::cuda::{Launch, Partials, uploaded};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
@@ -16,36 +16,53 @@ impl CrossEntropyKernel for Cuda {
     fn cross_entropy(
         &self,
         logits: &Buffer<Self>,
-        classes: usize,
-        labels: &[usize],
+        targets: &ClassTargets,
     ) -> Result<(Buffer<Self>, Buffer<Self>)> {
+        let rows = targets.labels.len();
         let mut probabilities = self.spare_buffer(self.buffer_len(logits))?;
-        let mut partials = Partials::new(labels.len(), ROWS)?;
+        let mut partials = Partials::new(rows, ROWS)?;
+        let (own, spread) = shares_on_device(targets)?;
         Launch::new("cross_entropy_forward")
             .threads(32 * ROWS)
             .blocks(partials.blocks())
-            .args((logits, &on_device(labels)?, &mut probabilities))
-            .args((partials.values(), labels.len(), classes))
+            .args((logits, &on_device(&targets.labels)?, &mut probabilities))
+            .args((partials.values(), rows, targets.classes))
+            .args((own.as_ref(), spread.as_ref()))
             .run()?;
-        let mean = partials.total(self, 1.0 / labels.len() as f64)?;
+        let mean = partials.total(self, 1.0 / targets.divisor)?;
         Ok((mean, probabilities))
     }
 
     fn cross_entropy_backward(
         &self,
         probabilities: &Buffer<Self>,
-        classes: usize,
-        labels: &[usize],
+        targets: &ClassTargets,
         dy: &Buffer<Self>,
         (dlogits, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
+        let (rows, classes) = (targets.labels.len(), targets.classes);
+        let (own, spread) = shares_on_device(targets)?;
+        let spread_sum = targets.shares.as_ref().map_or(0.0, |it| it.spread_sum);
         Launch::new("cross_entropy_backward")
-            .over(labels.len() * classes)
-            .args((probabilities, &on_device(labels)?, dy, dlogits))
-            .args((labels.len(), classes, accumulate))
+            .over(rows * classes)
+            .args((probabilities, &on_device(&targets.labels)?, dy, dlogits))
+            .args((rows, classes, accumulate, targets.divisor as f32))
+            .args((own.as_ref(), spread.as_ref(), spread_sum))
             .run()?;
         Ok(())
     }
+}
+
+/// `own` and `spread` of [`super::ClassShares`] on the device.
+type SharesOnDevice = (Option<CudaSlice<f32>>, Option<CudaSlice<f32>>);
+
+/// Uploads the shares of classes: none without smoothing and weights, no `spread` without smoothing.
+fn shares_on_device(targets: &ClassTargets) -> Result<SharesOnDevice> {
+    let Some(shares) = &targets.shares else {
+        return Ok((None, None));
+    };
+    let spread = (shares.spread_sum > 0.0).then(|| uploaded(&shares.spread));
+    Ok((Some(uploaded(&shares.own)?), spread.transpose()?))
 }
 
 fn on_device(labels: &[usize]) -> Result<CudaSlice<u32>> {

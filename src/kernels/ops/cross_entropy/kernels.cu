@@ -1,7 +1,9 @@
 // A warp for each row: the highest logit, the exponentials and their sum, then the probabilities. The losses of a
-// block's rows are summed in f64, as on the CPU.
+// block's rows are summed in f64, as on the CPU. `own` and `spread` are those of `ClassShares`, or null: the label has 1 and
+// other classes have 0.
 KERNEL cross_entropy_forward(const float *restrict logits, const u32 *restrict labels, float *probabilities,
-                             double *restrict partials, i64 rows, int classes) {
+                             double *restrict partials, i64 rows, int classes, const float *restrict own_shares,
+                             const float *restrict spread) {
     SHARED(double, scratch, [32]);
     int lane = threadIdx.x % 32;
     i64 warps = blockDim.x / 32;
@@ -20,7 +22,13 @@ KERNEL cross_entropy_forward(const float *restrict logits, const u32 *restrict l
         }
         sum = warp_sum(sum);
         for (int i = lane; i < classes; i += 32) result[i] /= sum;
-        if (lane == 0) loss += (double)(logf(sum) + highest - own[labels[row]]);
+        float log = logf(sum) + highest;
+        if (lane == 0) {
+            double share = own_shares ? (double)own_shares[labels[row]] : 1.0;
+            loss += share * (double)(log - own[labels[row]]);
+        }
+        if (!spread) continue;
+        for (int i = lane; i < classes; i += 32) loss += (double)spread[i] * (double)(log - own[i]);
     }
     loss = block_sum_double(loss, scratch);
     if (threadIdx.x == 0) partials[blockIdx.x] = loss;
@@ -28,11 +36,15 @@ KERNEL cross_entropy_forward(const float *restrict logits, const u32 *restrict l
 
 KERNEL cross_entropy_backward(const float *restrict probabilities, const u32 *restrict labels,
                               const float *restrict dy, float *restrict dlogits, i64 rows, int classes,
-                              int adds) {
-    float scale = dy[0] / (float)rows;
+                              int adds, float divisor, const float *restrict own_shares,
+                              const float *restrict spread, float spread_sum) {
+    float scale = dy[0] / divisor;
     FOR_EACH(i, rows * classes) {
         i64 row = i / classes;
-        float hit = i - row * classes == labels[row] ? 1.0f : 0.0f;
-        WRITE(adds, dlogits[i], scale * (probabilities[i] - hit));
+        u32 label = labels[row];
+        float own = own_shares ? own_shares[label] : 1.0f;
+        float target = i - row * classes == label ? own : 0.0f;
+        if (spread) target += spread[i - row * classes];
+        WRITE(adds, dlogits[i], scale * ((spread_sum + own) * probabilities[i] - target));
     }
 }

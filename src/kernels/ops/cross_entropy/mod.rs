@@ -3,6 +3,9 @@
 mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod targets;
+
+pub use targets::{ClassShares, ClassTargets, CrossEntropyOptions};
 
 use super::{Kernels, Op, OpError, Pass, Result, Var, Work};
 use crate::device::{Backend, Buffer};
@@ -14,16 +17,14 @@ pub trait CrossEntropyKernel: Backend {
     fn cross_entropy(
         &self,
         logits: &Buffer<Self>,
-        classes: usize,
-        labels: &[usize],
+        targets: &ClassTargets,
     ) -> Result<(Buffer<Self>, Buffer<Self>)>;
 
-    /// Writes `dy (probability - [class = label]) / B` to `dlogits`, or adds it.
+    /// Writes `dy (s probability - target) / divisor` to `dlogits`, or adds it; s is the sum of the row's target.
     fn cross_entropy_backward(
         &self,
         probabilities: &Buffer<Self>,
-        classes: usize,
-        labels: &[usize],
+        targets: &ClassTargets,
         dy: &Buffer<Self>,
         dlogits: (&mut Buffer<Self>, Accumulate),
     ) -> Result<()>;
@@ -44,6 +45,29 @@ pub fn cross_entropy<D: Kernels>(
     logits: &Var<D>,
     labels: &[usize],
 ) -> Result<Var<D>> {
+    cross_entropy_by(pass, logits, labels, &CrossEntropyOptions::default())
+}
+
+/// [`cross_entropy`] with label smoothing ε and weights w of classes.
+///
+/// With `l(c) = log Σ exp(logits) - logits[c]` it is
+/// `Σ_rows ((1 - ε) w[y] l(y) + ε/K Σ_c w[c] l(c)) / Σ_rows w[y]`, y the row's label: a mean weighted by the labels' weights, as
+/// in PyTorch. Of a batch with other labels the divisor is another.
+///
+/// Work: as [`cross_entropy`]; with label smoothing 3 more per logit forward and 1 more backward.
+///
+/// # Shapes
+/// `(1)` from `logits: (B, K)`, B labels below K, and K weights or none.
+/// # Errors
+/// [`OpError::Shape`] when the number of labels is not B, a label not below K, or the number of weights neither 0 nor K.
+/// # Source
+/// PyTorch `F.cross_entropy(logits, labels, weight=w, label_smoothing=ε)`; rows in f32, their sum in f64.
+pub fn cross_entropy_by<D: Kernels>(
+    pass: &mut Pass<D>,
+    logits: &Var<D>,
+    labels: &[usize],
+    options: &CrossEntropyOptions,
+) -> Result<Var<D>> {
     let classes = logits.shape().last();
     if logits.shape().dims() != [labels.len(), classes] || labels.is_empty() {
         let message = format!(
@@ -53,19 +77,18 @@ pub fn cross_entropy<D: Kernels>(
         );
         return Err(OpError::shape("cross_entropy", message));
     }
-    if let Some(label) = labels.iter().find(|&&label| label >= classes) {
-        let message = format!("label {label} is not one of {classes} classes");
-        return Err(OpError::shape("cross_entropy", message));
-    }
-    let (loss, probabilities) = pass
-        .device()
-        .cross_entropy(logits.data(), classes, labels)?;
+    let targets = ClassTargets::new(labels, classes, options)?;
+    let (loss, probabilities) = pass.device().cross_entropy(logits.data(), &targets)?;
     let values = logits.shape().len();
-    let (input, labels) = (logits.clone(), labels.to_vec());
-    let op = Op::new("cross_entropy", Work::new(5 * values, 3 * values), [logits]);
+    let input = logits.clone();
+    let work = match &targets.shares {
+        Some(shares) if shares.spread_sum > 0.0 => Work::new(8 * values, 4 * values),
+        _ => Work::new(5 * values, 3 * values),
+    };
+    let op = Op::new("cross_entropy", work, [logits]);
     pass.finish(op, loss, [1], move |grads, dy| {
         let device = grads.device().clone();
-        device.cross_entropy_backward(&probabilities, classes, &labels, dy, grads.entry(&input)?)
+        device.cross_entropy_backward(&probabilities, &targets, dy, grads.entry(&input)?)
     })
 }
 

@@ -1,0 +1,82 @@
+//! [`ClassTargets`]: the classes of rows, with label smoothing and weights.
+
+use crate::ops::{OpError, Result};
+
+/// Label smoothing and weights of classes, as the arguments of PyTorch's `CrossEntropyLoss`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CrossEntropyOptions {
+    /// ε: the share of each target that is spread over all classes alike, from 0 to 1.
+    pub label_smoothing: f64,
+    /// A weight above 0 for every class; empty: all 1.
+    pub weights: Vec<f64>,
+}
+
+impl CrossEntropyOptions {
+    fn is_plain(&self) -> bool {
+        self.label_smoothing == 0.0 && self.weights.is_empty()
+    }
+}
+
+/// The target distribution of B rows over K classes: a row with label y has `spread[c] + [c = y] own[y]` of class c.
+#[derive(Debug, Clone)]
+pub struct ClassTargets {
+    /// The label of every row.
+    pub labels: Vec<usize>,
+    /// Number of classes K.
+    pub classes: usize,
+    /// The sum of the labels' weights, by which the sum over rows is divided.
+    pub divisor: f64,
+    /// What classes have; `None` without smoothing and weights: 1 of the label and 0 of others.
+    pub shares: Option<ClassShares>,
+}
+
+/// What classes have of a target.
+#[derive(Debug, Clone)]
+pub struct ClassShares {
+    /// `(1 - ε) w[c]` of every class.
+    pub own: Vec<f32>,
+    /// `ε w[c] / K` of every class.
+    pub spread: Vec<f32>,
+    /// The sum of `spread`; 0 without smoothing.
+    pub spread_sum: f32,
+}
+
+impl ClassTargets {
+    /// Targets of `labels`.
+    ///
+    /// # Errors
+    /// [`OpError::Shape`] when there are no labels, a label is not below `classes`, or the weights are not one for each class.
+    pub fn new(labels: &[usize], classes: usize, options: &CrossEntropyOptions) -> Result<Self> {
+        let refused = |message| Err(OpError::shape("cross_entropy", message));
+        if labels.is_empty() {
+            return refused("there are no labels".to_owned());
+        }
+        if let Some(label) = labels.iter().find(|&&label| label >= classes) {
+            return refused(format!("label {label} is not one of {classes} classes"));
+        }
+        let given = options.weights.len();
+        if given != 0 && given != classes {
+            return refused(format!("{given} weights do not fit {classes} classes"));
+        }
+        let weight = |class: usize| options.weights.get(class).copied().unwrap_or(1.0);
+        Ok(Self {
+            labels: labels.to_vec(),
+            classes,
+            divisor: labels.iter().map(|label| weight(*label)).sum(),
+            shares: (!options.is_plain()).then(|| {
+                let smoothing = options.label_smoothing;
+                let weights = (0..classes).map(weight);
+                let spread = weights
+                    .clone()
+                    .map(|weight| smoothing * weight / classes as f64);
+                ClassShares {
+                    own: weights
+                        .map(|weight| ((1.0 - smoothing) * weight) as f32)
+                        .collect(),
+                    spread_sum: spread.clone().sum::<f64>() as f32,
+                    spread: spread.map(|share| share as f32).collect(),
+                }
+            }),
+        })
+    }
+}
