@@ -50,8 +50,8 @@ use crate::base::Seed;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum DatasetSpec {
-    /// Images in a folder for each class, as torchvision's `ImageFolder`: PNG or JPEG files, decoded to RGB, resized to `size`
-    /// and scaled to -1 … 1. There is no test split; `validation.fraction` of every class is held out.
+    /// Images in a folder for each class, as torchvision's `ImageFolder`: PNG or JPEG files, decoded, resized to `size` and scaled
+    /// to -1 … 1. Folders `train`, `val` and `test` are the splits; else `validation.fraction` of every class is held out.
     ImageFolder(ImageFolderSpec),
     /// Generated rows of five features and one number to predict: 70 % to train, 15 % to validate and 15 % to test on.
     #[serde(rename = "regression-5d")]
@@ -139,7 +139,15 @@ impl DatasetSpec {
 
     /// Whether the kind splits its rows itself, so that `validation.fraction` takes nothing.
     pub fn splits_itself(&self) -> bool {
-        matches!(self, Self::Regression5d(_) | Self::Csv(_) | Self::Text(_))
+        match self {
+            Self::Regression5d(_) | Self::Csv(_) | Self::Text(_) => true,
+            Self::ImageFolder(spec) => spec.splits_itself(),
+            Self::Digits(_)
+            | Self::Mnist(_)
+            | Self::Paths(_)
+            | Self::DetectorEvents(_)
+            | Self::Absent => false,
+        }
     }
 
     /// Whether targets are numbers, not classes.

@@ -11,6 +11,7 @@ mod decode;
 mod folder;
 mod generate;
 mod listing;
+mod parts;
 mod pixel_file;
 mod pixels;
 mod texture;
@@ -28,12 +29,16 @@ use crate::base::Seed;
 use folder::ImageFolder;
 use generate::Presence;
 use listing::Listing;
+use parts::Part;
 
 /// Class folders of PNG or JPEG files: one folder a class, in alphabetical order; every image resized to `size`.
 ///
 /// Images are 8-bit RGB once decoded: grey and palette are expanded, 16 bits lose the lower eight, alpha is dropped
-/// (as Pillow's `convert("RGB")` does), EXIF orientation is ignored. Values are `pixel / 127.5 - 1`. All rows are
-/// trained on but `validation.fraction` of every class; there is no test split.
+/// (as Pillow's `convert("RGB")` does), EXIF orientation is ignored. Values are `pixel / 127.5 - 1`.
+///
+/// Where `path` has a folder `train` and one of `val` (`valid`, `validation`) and `test`, these are the splits, each with class
+/// folders; the classes are those of `train`. Without a folder to validate on, `validation.fraction` of every class is taken
+/// from the rows to train on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ImageFolderSpec {
@@ -144,27 +149,34 @@ impl ImageFolderSpec {
         cache: &mut FingerprintCache,
     ) -> Result<DatasetFacts, DatasetError> {
         self.check()?;
-        let (samples, classes, fingerprint) = match self.presence()? {
-            Presence::ToBeGenerated(counts) => (counts.iter().sum(), counts.len(), None),
-            Presence::There => {
-                let listing = Listing::of(&self.path)?;
-                let fingerprint = cache.files_digest(listing.named())?;
-                listing.check_headers(&self.path, cache)?;
-                let samples = listing.files.len();
-                (samples, listing.class_names.len(), Some(fingerprint))
-            }
-        };
-        let validation = validation_rows(samples, validation_fraction)?;
-        let (sizes, target) = (
-            [samples - validation, validation, 0],
-            Target::Class { classes },
-        );
-        Ok(DatasetFacts::new(
-            sizes,
-            features(self.size),
-            target,
-            fingerprint,
-        ))
+        if let Presence::ToBeGenerated(counts) = self.presence()? {
+            let (samples, classes) = (counts.iter().sum(), counts.len());
+            let validation = validation_rows(samples, validation_fraction)?;
+            let sizes = [samples - validation, validation, 0];
+            return Ok(self.facts_of(sizes, classes, None));
+        }
+        let listing = Listing::of(&self.path)?;
+        let fingerprint = cache.files_digest(listing.named())?;
+        listing.check_headers(&self.path, cache)?;
+        let splits = splits(&listing, Seed(0), validation_fraction)?;
+        let sizes = [splits.train, splits.validation, splits.test].map(|rows| rows.len());
+        Ok(self.facts_of(sizes, listing.class_names.len(), Some(fingerprint)))
+    }
+
+    fn facts_of(
+        &self,
+        sizes: [usize; 3],
+        classes: usize,
+        fingerprint: Option<String>,
+    ) -> DatasetFacts {
+        let target = Target::Class { classes };
+        DatasetFacts::new(sizes, features(self.size), target, fingerprint)
+    }
+
+    /// Whether there is a folder to validate on, so that `validation.fraction` takes nothing.
+    pub(super) fn splits_itself(&self) -> bool {
+        let folders = parts::folders(&self.path).unwrap_or_default();
+        folders.iter().any(|(_, part)| *part == Part::Validation)
     }
 
     pub(super) fn prepare(
@@ -184,17 +196,8 @@ impl ImageFolderSpec {
     ) -> Result<OpenDataset, DatasetError> {
         self.check()?;
         let listing = Listing::of(&self.path)?;
-        let rows = listing.files.len();
-        let count = validation_rows(rows, validation_fraction)?;
-        let classes = listing.class_names.len();
-        let mut train: Vec<u32> = (0..rows as u32).collect();
-        let validation = take_stratified(&mut train, &listing.labels, classes, count, 0, seed);
+        let splits = splits(&listing, seed, validation_fraction)?;
         let dataset = ImageFolder::new(listing, self.size, self.augment.clone());
-        let splits = Splits {
-            train,
-            validation,
-            test: Vec::new(),
-        };
         Ok(OpenDataset::new(dataset, splits))
     }
 
@@ -216,6 +219,22 @@ impl ImageFolderSpec {
             self.size
         )))
     }
+}
+
+/// The rows of each split: those that folders say; else `validation_fraction` of every class to validate on.
+fn splits(listing: &Listing, seed: Seed, validation_fraction: f64) -> Result<Splits, DatasetError> {
+    let [mut train, mut validation, test] =
+        [Part::Train, Part::Validation, Part::Test].map(|part| listing.rows_of(part));
+    let count = validation_rows(train.len(), validation_fraction)?;
+    if !listing.has_validation {
+        let classes = listing.class_names.len();
+        validation = take_stratified(&mut train, &listing.labels, classes, count, 0, seed);
+    }
+    Ok(Splits {
+        train,
+        validation,
+        test,
+    })
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use super::super::{SampleMut, SamplesMut};
 use super::texture::{Class, render};
 use super::*;
 
+mod splits;
+
 fn spec(path: &Path) -> ImageFolderSpec {
     ImageFolderSpec {
         path: path.to_owned(),
