@@ -117,6 +117,18 @@ pub struct DatasetFacts {
     pub target: Target,
     /// Digest over the content (files: names and bytes; generators: parameters); `None` if the data is not generated yet.
     pub fingerprint: Option<String>,
+    /// What cannot be read and is in no split, if there is any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
+}
+
+/// Images that cannot be decoded and are in no split.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// How many.
+    pub count: usize,
+    /// The first of them, each with the reason.
+    pub first: Vec<String>,
 }
 
 impl DatasetFacts {
@@ -140,6 +152,7 @@ impl DatasetFacts {
             features,
             target,
             fingerprint,
+            left_out: None,
         }
     }
 }

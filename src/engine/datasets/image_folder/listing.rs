@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::{DatasetError, Faults, FingerprintCache};
+use super::super::{DatasetError, Faults, FingerprintCache, LeftOut};
 use super::decode::check_header;
 use super::parts::{Part, folders};
 
@@ -14,7 +14,7 @@ const FOREIGN: [&str; 8] = ["bmp", "gif", "tif", "tiff", "webp", "avif", "heic",
 
 /// Maximum depth of folders below a class folder.
 const DEEPEST: usize = 16;
-/// Classes that a message names; the others are counted.
+/// Classes or images that a message names; the others are counted.
 const NAMED: usize = 8;
 
 /// The files of an image folder: classes sorted by name, and files in each class (by bytes, not by locale). Where folders are
@@ -23,8 +23,11 @@ pub(super) struct Listing {
     pub(super) class_names: Vec<String>,
     pub(super) files: Vec<PathBuf>,
     /// `class/file` or `train/class/file`, with `/` on every system.
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
+    /// Empty for numbers.
     pub(super) labels: Vec<u32>,
+    /// Numbers to predict, `(files, target.values_len())`; empty for classes.
+    pub(super) values: Vec<f32>,
     /// The split of every file; all are to train on where no folder says otherwise.
     pub(super) parts: Vec<Part>,
     /// Whether a folder says what to validate on.
@@ -43,6 +46,7 @@ impl Listing {
             files: Vec::new(),
             names: Vec::new(),
             labels: Vec::new(),
+            values: Vec::new(),
             parts: Vec::new(),
             has_validation: false,
         };
@@ -171,6 +175,48 @@ impl Listing {
         Err(DatasetError::faulty(root, "is damaged", faults))
     }
 
+    /// The images with a reason why they cannot be decoded; `None` if there are none.
+    pub(super) fn damaged(&self, reasons: &[String]) -> Option<LeftOut> {
+        let damaged = self.names.iter().zip(reasons);
+        let damaged = damaged.filter(|(_, reason)| !reason.is_empty());
+        let count = damaged.clone().count();
+        let first = damaged.take(NAMED);
+        let first = first.map(|(name, reason)| format!("`{name}` {reason}"));
+        (count > 0).then(|| LeftOut {
+            count,
+            first: first.collect(),
+        })
+    }
+
+    /// Removes the images that are `damaged`.
+    ///
+    /// # Errors
+    /// [`DatasetError::Mismatch`] where nothing is left to train on, or of a class.
+    pub(super) fn leave_out(&mut self, damaged: &[bool]) -> Result<(), DatasetError> {
+        let width = self.values.len() / self.files.len().max(1);
+        let of_values = damaged
+            .iter()
+            .flat_map(|flag| std::iter::repeat_n(*flag, width));
+        keep(&mut self.values, &of_values.collect::<Vec<bool>>());
+        keep(&mut self.files, damaged);
+        keep(&mut self.names, damaged);
+        keep(&mut self.labels, damaged);
+        keep(&mut self.parts, damaged);
+        let mut is_there = vec![false; self.class_names.len()];
+        for (label, part) in self.labels.iter().zip(&self.parts) {
+            is_there[*label as usize] |= *part == Part::Train;
+        }
+        let missing = is_there.iter().position(|is_there| !is_there);
+        let of_class = match missing {
+            None if self.parts.contains(&Part::Train) => return Ok(()),
+            None => String::new(),
+            Some(class) => format!(" of the class `{}`", self.class_names[class]),
+        };
+        Err(DatasetError::Mismatch(format!(
+            "`damaged = \"leave-out\"` leaves out every image to train on{of_class}"
+        )))
+    }
+
     /// The rows of a split, ascending.
     pub(super) fn rows_of(&self, part: Part) -> Vec<u32> {
         let rows = (0..).zip(&self.parts);
@@ -185,6 +231,12 @@ impl Listing {
             .map(String::as_str)
             .zip(self.files.iter().map(PathBuf::as_path))
     }
+}
+
+/// Removes the entries that are `damaged`.
+fn keep<T>(entries: &mut Vec<T>, damaged: &[bool]) {
+    let mut damaged = damaged.iter();
+    entries.retain(|_| damaged.next() != Some(&true));
 }
 
 /// Names and paths of the class folders in `root`.
