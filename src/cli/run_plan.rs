@@ -72,8 +72,10 @@ pub(super) fn refuse_namesakes(plan: &Plan) -> Result<(), Problem> {
     Err(Failure::plain(title, Some(help.into())).into())
 }
 
-/// Prints what is held out if the manifest does not say, and a warning if nothing is.
+/// Prints which data are left out, what is held out if the manifest does not say, and a warning if nothing is.
 pub(super) fn say_held_out(plan: &Plan, detail: Detail) {
+    let left_out = &plan.data_warnings;
+    eprint!("{}", left_out.render_each(Failure::is_stderr_coloured()));
     for held_out in &plan.held_out {
         if held_out.evaluates_on_training_data {
             eprintln!("warning: {held_out}");

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::{fmt, fs};
 
+use crate::base::text::count;
 use crate::datasets::DatasetError;
 use crate::diag::{Diagnostic, nearest};
 
@@ -47,17 +48,26 @@ impl fmt::Display for HeldOut {
 }
 
 /// Checks the data of every cell and the initial weights.
-pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) -> Vec<HeldOut> {
+pub(super) fn check(
+    plan: &Plan,
+    mistakes: &mut Vec<Diagnostic>,
+    warnings: &mut Vec<Diagnostic>,
+) -> Vec<HeldOut> {
     let mut held_out = Vec::new();
     for matrix in &plan.matrices {
         let reader = Reader::new(plan, matrix);
-        datasets(reader, mistakes, &mut held_out);
+        datasets(reader, mistakes, warnings, &mut held_out);
         initial_weights(reader, mistakes);
     }
     held_out
 }
 
-fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, held_out: &mut Vec<HeldOut>) {
+fn datasets(
+    reader: Reader<'_>,
+    mistakes: &mut Vec<Diagnostic>,
+    warnings: &mut Vec<Diagnostic>,
+    held_out: &mut Vec<HeldOut>,
+) {
     let (plan, matrix) = (reader.plan, reader.matrix);
     let parts = [Unit::Model, Unit::Dataset, Unit::Loss, Unit::Validation];
     let axes = reader.axes_of(&parts);
@@ -72,7 +82,11 @@ fn datasets(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>, held_out: &mut V
         match &cell.data.unknown {
             _ if has_problem => {}
             None if cell.model.value.command().is_some() => {}
-            None => held_out.extend(not_yet(held_out, &cell)),
+            None => {
+                held_out.extend(not_yet(held_out, &cell));
+                let found = left_out(reader.at(&choice), &cell);
+                warnings.extend(found.filter(|found| !warnings.contains(found)));
+            }
             Some(error) => {
                 let found = unreadable(reader.at(&choice), &cell, error);
                 mistakes.extend(found.map(|found| in_axis(found, plan, matrix)));
@@ -91,6 +105,26 @@ fn not_yet(known: &[HeldOut], cell: &Resolved) -> Option<HeldOut> {
     };
     let is_worth_a_line = held_out.by_default > 0.0 || held_out.evaluates_on_training_data;
     (is_worth_a_line && !known.contains(&held_out)).then_some(held_out)
+}
+
+/// A warning that images of a dataset are in no split.
+fn left_out(reader: Reader<'_>, cell: &Resolved) -> Option<Diagnostic> {
+    let left_out = cell.data.facts.left_out.as_ref()?;
+    let section = reader.named_section("datasets", &cell.dataset.name);
+    let setting = section.as_table()?.get("damaged")?;
+    let (images, all) = (
+        count(left_out.count, "image"),
+        left_out.count + cell.data.facts.samples,
+    );
+    let title = format!(
+        "dataset `{}`: {images} of {all} cannot be decoded",
+        cell.dataset.name
+    );
+    let found = Diagnostic::warning(title).at(setting.place, "left out of all splits");
+    let more = left_out.count - left_out.first.len();
+    let more = (more > 0).then(|| format!("and {more} more"));
+    let lines = left_out.first.iter().cloned().chain(more);
+    Some(lines.fold(found, Diagnostic::note))
 }
 
 /// What is wrong with the files of a dataset; `None` where it has no files: then its settings are wrong everywhere, and

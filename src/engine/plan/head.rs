@@ -105,6 +105,7 @@ pub(super) fn read(
         manifest_path: manifest.path.clone(),
         results_folder: results_root(&manifest.path).join(results_name),
         warnings: Failure::new(Vec::new(), manifest.sources.clone()),
+        data_warnings: Failure::new(Vec::new(), manifest.sources.clone()),
         held_out: Vec::new(),
         name,
         written: Written {

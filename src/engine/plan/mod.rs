@@ -145,6 +145,8 @@ pub struct Plan {
     pub held_out: Vec<HeldOut>,
     /// Warnings; drawn by [`Failure::render_each`].
     pub warnings: Failure,
+    /// Warnings about data that are in no split, which a run repeats.
+    pub data_warnings: Failure,
     written: Written,
     searched: Searched,
     matrices: Vec<Matrix>,
@@ -165,11 +167,12 @@ impl Plan {
     ) -> Result<Self, Failure> {
         let mut mistakes = Vec::new();
         let mut warnings = Vec::new();
+        let mut data_warnings = Vec::new();
         let mut plan = head::read(manifest, inputs, &options, &mut mistakes, &mut warnings);
         validate::sections(&plan, &mut mistakes);
         validate::cells(&plan, &mut mistakes);
         program::check(&plan, &mut mistakes);
-        plan.held_out = data::check(&plan, &mut mistakes);
+        plan.held_out = data::check(&plan, &mut mistakes, &mut data_warnings);
         references::check(&plan, &mut mistakes, &mut warnings);
         targets::check(&plan, &mut mistakes);
         reported::check(&plan, &mut mistakes);
@@ -190,6 +193,7 @@ impl Plan {
         let selection = options.only.map(|only| only.select(plan.cell_axes()));
         plan.selection = selection.transpose()?;
         plan.warnings = failure(warnings);
+        plan.data_warnings = failure(data_warnings);
         Ok(plan)
     }
 
