@@ -62,7 +62,7 @@ impl<'de> Deserialize<'de> for Size {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Size, A::Error> {
                 let mut side = |place| {
-                    let missing = A::Error::invalid_length(place, &"height and width");
+                    let missing = A::Error::invalid_length(place, &"a list of 2");
                     list.next_element()?.ok_or(missing)
                 };
                 Ok(Size {

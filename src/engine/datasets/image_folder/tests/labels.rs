@@ -49,7 +49,7 @@ fn numbers_are_normalised_by_the_training_rows() {
 }
 
 #[test]
-fn several_columns_are_told_as_they_are() {
+fn several_columns_are_not_scaled() {
     let text = "file,name,x,y\n1.png,a,1,-2\n0.png,b,3e1,0.5\n";
     let (_folder, mut spec) = labelled(text);
     assert_eq!(
@@ -85,7 +85,7 @@ fn classes_are_texts_in_order() {
 }
 
 #[test]
-fn every_mistake_is_told_with_line_and_column() {
+fn every_mistake_has_its_line_and_column() {
     let text = "\u{feff}file,age\n0.png,1\n\n0.png,2\nnone.png,3\n../0.png,4\n/0.png,5\n1.png,old\n,\nmore/2.png\nmore/3.png,nan\n";
     let (_folder, spec) = labelled(text);
     let error = spec.open(Seed(1), 0.0).err().unwrap();
