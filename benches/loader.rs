@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use fieldtrial::base::Seed;
 use fieldtrial::base::statistics::median;
-use fieldtrial::datasets::{AugmentSpec, DatasetSpec, GenerateSpec, ImageFolderSpec, OpenDataset};
+use fieldtrial::datasets::{DatasetSpec, GenerateSpec, ImageFolderSpec, OpenDataset, Size};
 use fieldtrial::loader::{Loader, LoaderSpec};
 
 const BATCH: usize = 8;
@@ -30,9 +30,10 @@ fn main() {
     };
     let spec = DatasetSpec::ImageFolder(ImageFolderSpec {
         generate: folder.is_none().then_some(generate),
-        path: folder.map_or_else(|| temporary.path().join("images"), PathBuf::from),
-        size: SIZE,
-        augment: AugmentSpec::default(),
+        size: Size::square(SIZE),
+        ..ImageFolderSpec::new(
+            folder.map_or_else(|| temporary.path().join("images"), PathBuf::from),
+        )
     });
     spec.prepare(&|_, _| {}).expect("images");
     let kept = [

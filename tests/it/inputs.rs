@@ -35,9 +35,12 @@ fn facts(dataset: &DatasetSpec, validation_fraction: f64) -> Result<DatasetFacts
             Target::Values { len: 1 },
             Some(format!("{spec:?}")),
         ),
-        DatasetSpec::ImageFolder(spec) => {
-            (652, image(spec.size), Target::Class { classes: 2 }, None)
-        }
+        DatasetSpec::ImageFolder(spec) => (
+            652,
+            image(spec.size.height),
+            Target::Class { classes: 2 },
+            None,
+        ),
         DatasetSpec::Digits(_) => (
             1797,
             image(8),

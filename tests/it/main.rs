@@ -31,6 +31,7 @@ mod git_diff;
 mod gpu_check;
 #[cfg(unix)]
 mod hostile;
+mod images;
 mod inputs;
 #[cfg(unix)]
 mod justfile;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::base::Seed;
 use crate::base::text::count;
-use crate::datasets::{AugmentSpec, ColumnGuess, CsvGuess, DatasetSpec, Decimal, ImageFolderSpec};
+use crate::datasets::{ColumnGuess, CsvGuess, DatasetSpec, Decimal, ImageFolderSpec, Size};
 use crate::plan::toml_text;
 
 use super::super::Problem;
@@ -248,10 +248,8 @@ fn images(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
         ));
     }
     let spec = DatasetSpec::ImageFolder(ImageFolderSpec {
-        path: path.to_owned(),
-        size: 32,
-        augment: AugmentSpec::default(),
-        generate: None,
+        size: Size::square(32),
+        ..ImageFolderSpec::new(path.to_owned())
     });
     let open = spec.open(Seed(0), 0.2).map_err(mistake)?;
     let (names, labels) = (open.dataset.class_names(), open.dataset.labels());
@@ -260,7 +258,13 @@ fn images(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
     let about = format!("the images of {}", path.display());
     let train = open.splits.train.len();
     Ok(Draft {
-        text: images_text(spot, path, &about, ["", &classes], train),
+        text: images_text(
+            spot,
+            path,
+            &about,
+            ["", &classes],
+            (train, spec.splits_itself()),
+        ),
         guesses: vec![classes],
         example: None,
     })
@@ -271,13 +275,21 @@ fn images_text(
     path: &Path,
     about: &str,
     [generate, classes]: [&str; 2],
-    train_rows: usize,
+    (train_rows, has_validation): (usize, bool),
 ) -> String {
+    let (fraction, why_fraction) = if has_validation {
+        ("0.0", "the folder of images to validate on is there")
+    } else {
+        let why = "share of every class that is not trained on, to measure the accuracy on";
+        ("0.2", why)
+    };
     let fillings = [
         ("path", quoted(&spot.seen_from_manifest(path))),
         ("generate", generate.to_owned()),
         ("classes", classes.to_owned()),
         ("batch-size", batch_size(train_rows)),
+        ("fraction", fraction.to_owned()),
+        ("why-fraction", why_fraction.to_owned()),
     ];
     filled(spot, include_str!("images.toml"), about, &fillings)
 }
@@ -286,6 +298,6 @@ fn example_images(spot: &Spot) -> Draft {
     let generate = "generate = { kind = \"surface-textures\", normal = 200, abnormal = 200, size = 32, seed = 7 }    # written by `run`";
     let classes = "400 generated images of 2 classes: `abnormal`, `normal`";
     let about = "images of surfaces with and without a defect, generated as an example";
-    let text = images_text(spot, &spot.data(), about, [generate, classes], 320);
+    let text = images_text(spot, &spot.data(), about, [generate, classes], (320, false));
     Draft::plain(text)
 }

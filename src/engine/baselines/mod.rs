@@ -27,8 +27,8 @@ pub const VERSION: u32 = 1;
 pub const NAMES: [&str; 3] = [CONSTANT, "linear", "nearest"];
 const CONSTANT: &str = "constant";
 
-/// Features of all training rows, times the outputs of the linear model, up to which more than the constant is computed.
-const MOST_VALUES: usize = 20_000 * 4_096;
+/// Rows up to which more than the constant is computed, and features times outputs of the linear model for so many.
+const MOST: [usize; 2] = [20_000, 4_096];
 
 /// Rows that are read at a time.
 const CHUNK: usize = 1024;
@@ -101,7 +101,7 @@ pub fn baselines(data: &OpenDataset) -> Result<Vec<Baseline>, DatasetError> {
     }
     let features = dataset.features().len();
     let all = data.splits.train.len() + held_out.iter().map(|(_, rows)| rows.len()).sum::<usize>();
-    let is_small = all.saturating_mul(features).saturating_mul(goal.outputs()) <= MOST_VALUES;
+    let is_small = all <= MOST[0] && all * features * goal.outputs() <= MOST[0] * MOST[1];
     let train = read(dataset, &data.splits.train, is_small)?;
     let held_out = held_out.into_iter();
     let held_out = held_out.map(|(name, rows)| Ok((name, read(dataset, rows, is_small)?)));

@@ -117,6 +117,13 @@ impl FingerprintCache {
         Ok(fact)
     }
 
+    /// Whether a fact of the file as it is now is cached under `name`.
+    pub(super) fn knows(&self, path: &Path, name: &str) -> bool {
+        let entry = self.files.get(path.to_string_lossy().as_ref());
+        let entry = entry.filter(|entry| entry.facts.contains_key(name));
+        entry.is_some_and(|entry| State::of(path).is_ok_and(|state| state.is_of(entry)))
+    }
+
     /// Digest of names and bytes of `files`, in the given order. Names are relative to the dataset.
     pub(crate) fn files_digest<'a>(
         &mut self,

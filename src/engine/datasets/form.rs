@@ -117,8 +117,8 @@ pub struct DatasetFacts {
     pub target: Target,
     /// Digest over the content (files: names and bytes; generators: parameters); `None` if the data is not generated yet.
     pub fingerprint: Option<String>,
-    /// What makes results look better than they are, a sentence each: rows on both sides of a split, features that tell the
-    /// target.
+    /// What a reader of results should know, a sentence each: rows on both sides of a split, features that tell the target,
+    /// images that are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
 }

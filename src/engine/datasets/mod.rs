@@ -29,7 +29,7 @@ pub use error::DatasetError;
 pub use faults::Faults;
 pub use fingerprint::FingerprintCache;
 pub use form::{DatasetFacts, Features, ImageSize, NoiseFloor, Target};
-pub use image_folder::{AugmentSpec, GenerateSpec, ImageFolderSpec};
+pub use image_folder::{AugmentSpec, Damaged, GenerateSpec, ImageFolderSpec, Size};
 pub use mnist::MnistSpec;
 pub use normalisation::{Normalisation, Scale};
 pub use paths::{PathProcess, PathsSpec};
@@ -50,8 +50,9 @@ use crate::base::Seed;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum DatasetSpec {
-    /// Images in a folder for each class, as torchvision's `ImageFolder`: PNG or JPEG files, decoded to RGB, resized to `size`
-    /// and scaled to -1 … 1. There is no test split; `validation.fraction` of every class is held out.
+    /// Images in a folder for each class, as torchvision's `ImageFolder`, or with `labels` in a CSV file: PNG or JPEG files, decoded,
+    /// resized to `size` and scaled to -1 … 1. Folders `train`, `val` and `test` are the splits; else `validation.fraction` of
+    /// every class is held out.
     ImageFolder(ImageFolderSpec),
     /// Generated rows of five features and one number to predict: 70 % to train, 15 % to validate and 15 % to test on.
     #[serde(rename = "regression-5d")]
@@ -139,7 +140,15 @@ impl DatasetSpec {
 
     /// Whether the kind splits its rows itself, so that `validation.fraction` takes nothing.
     pub fn splits_itself(&self) -> bool {
-        matches!(self, Self::Regression5d(_) | Self::Csv(_) | Self::Text(_))
+        match self {
+            Self::Regression5d(_) | Self::Csv(_) | Self::Text(_) => true,
+            Self::ImageFolder(spec) => spec.splits_itself(),
+            Self::Digits(_)
+            | Self::Mnist(_)
+            | Self::Paths(_)
+            | Self::DetectorEvents(_)
+            | Self::Absent => false,
+        }
     }
 
     /// Whether targets are numbers, not classes.
@@ -147,17 +156,15 @@ impl DatasetSpec {
         match self {
             Self::Regression5d(_) | Self::DetectorEvents(_) => true,
             Self::Csv(spec) => !spec.classes,
-            Self::ImageFolder(_)
-            | Self::Digits(_)
-            | Self::Mnist(_)
-            | Self::Paths(_)
-            | Self::Text(_)
-            | Self::Absent => false,
+            Self::ImageFolder(spec) => spec.predicts_numbers(),
+            Self::Digits(_) | Self::Mnist(_) | Self::Paths(_) | Self::Text(_) | Self::Absent => {
+                false
+            }
         }
     }
 
-    /// The facts of the dataset; generates nothing and decodes no image. Tables, IDX files and the headers of images are
-    /// read once each: `cache` stores the results.
+    /// The facts of the dataset; generates nothing. Tables, IDX files and the headers of images, or whole ones where damaged ones
+    /// are left out, are read once each: `cache` stores the results.
     ///
     /// `validation_fraction` is `validation.fraction`: the share of the training rows taken for validation, where the
     /// dataset has no validation split of its own.
@@ -279,7 +286,8 @@ pub trait Dataset: Send + Sync {
     /// Names of the classes; empty for regression.
     fn class_names(&self) -> &[String];
 
-    /// What a row is called where it comes from: of a table the number of its row in the file, from 0 below the header.
+    /// What a row is called where it comes from: of a table the number of its row in the file, from 0 below the header; of an
+    /// image its file in the dataset's folder.
     fn source(&self, row: u32) -> String {
         row.to_string()
     }

@@ -7,20 +7,19 @@ use tempfile::TempDir;
 
 use super::{Batch, Loader, LoaderOptions, LoaderSpec};
 use crate::base::Seed;
-use crate::datasets::{AugmentSpec, DatasetSpec, GenerateSpec, ImageFolderSpec, OpenDataset};
+use crate::datasets::{DatasetSpec, GenerateSpec, ImageFolderSpec, OpenDataset, Size};
 
 fn surfaces(normal: usize, abnormal: usize) -> (TempDir, DatasetSpec) {
     let folder = tempfile::tempdir().unwrap();
     let spec = DatasetSpec::ImageFolder(ImageFolderSpec {
-        path: folder.path().join("surfaces"),
-        size: 32,
-        augment: AugmentSpec::default(),
+        size: Size::square(32),
         generate: Some(GenerateSpec::SurfaceTextures {
             normal,
             abnormal,
             size: 40,
             seed: 7,
         }),
+        ..ImageFolderSpec::new(folder.path().join("surfaces"))
     });
     spec.prepare(&|_, _| ()).unwrap();
     (folder, spec)

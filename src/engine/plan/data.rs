@@ -51,7 +51,7 @@ impl fmt::Display for HeldOut {
 pub struct DataNotes {
     /// Data held out from training by default, and datasets of which nothing is held out.
     pub held_out: Vec<HeldOut>,
-    /// What makes results look better than they are, a sentence each.
+    /// What a reader of results should know of the data, a sentence each.
     pub remarks: Vec<String>,
 }
 

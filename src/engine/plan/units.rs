@@ -195,7 +195,8 @@ impl<'a> Units<'a> {
     }
 }
 
-/// `[validation]` with its fraction, and that fraction where it is not written.
+/// `[validation]` with its fraction, and that fraction where it is not written. Of images with a folder to validate on nothing is
+/// taken, whatever is written.
 fn with_fraction(
     read: Read<ValidationSpec>,
     dataset: &DatasetSpec,
@@ -206,6 +207,9 @@ fn with_fraction(
         if validation.fraction.is_none() {
             share = default_share(&validation, dataset, loss);
             validation.fraction = Some(share);
+        }
+        if matches!(dataset, DatasetSpec::ImageFolder(_)) && dataset.splits_itself() {
+            validation.fraction = Some(0.0);
         }
         validation
     });

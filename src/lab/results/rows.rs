@@ -61,7 +61,7 @@ pub struct PlanFile {
     /// `[search]`, resolved; left out if the manifest has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchSpec>,
-    /// What makes results look better than they are, of the datasets, a sentence each.
+    /// What a reader should know of the datasets, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_remarks: Vec<String>,
     /// The CSV columns that are not fixed: metrics, with unit and direction.

@@ -113,8 +113,8 @@ fn of_results() -> [Rule; 8] {
     [
         rule(
             "data",
-            "tables with equal rows on both sides of a split, with a column that tells the target, or one that counts rows",
-            "Results may look better than they are: {}.",
+            "tables with equal rows on both sides of a split, a column that tells the target, or one that counts rows; images left out",
+            "Of the data: {}.",
             |view| {
                 let remarks = &view.set.plan.data_remarks;
                 (!remarks.is_empty()).then(|| remarks.join("; "))

@@ -1,24 +1,130 @@
-//! Random augmentation of an image, as by torchvision's transforms on Pillow images.
+//! [`AugmentSpec`]: random changes of training images, as by torchvision's transforms.
+//!
+//! ```text
+//!  decoded image ─flip, rotation, brightness, contrast─▶ resized ─crop─▶ values in [-1, 1] ─erase─▶ features
+//! ```
+
+mod erase;
+mod whole;
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::AugmentSpec;
-use super::pixels::Rgb;
+use super::super::DatasetError;
+use super::Size;
+use super::pixels::Image;
+use erase::Rectangle;
+
+/// Largest padding of a crop, in pixels.
+const WIDEST_CROP: usize = 1_000_000;
+
+/// Random changes of a training image, drawn anew for every epoch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct AugmentSpec {
+    /// Probability of a horizontal flip.
+    #[schemars(range(min = 0, max = 1))]
+    pub flip: f64,
+    /// Largest rotation in degrees, in both directions (nearest pixel, zero fill).
+    #[schemars(range(min = 0, max = 180))]
+    pub rotation: f64,
+    /// Brightness factor from `1 - brightness` to `1 + brightness`.
+    #[schemars(range(min = 0, max = 1))]
+    pub brightness: f64,
+    /// Contrast factor from `1 - contrast` to `1 + contrast`.
+    #[schemars(range(min = 0, max = 1))]
+    pub contrast: f64,
+    /// Black pixels around the resized image, from which a part of its size is then cut out at a random place: torchvision's
+    /// `RandomCrop(size, padding=crop)`.
+    #[schemars(range(min = 0, max = 1_000_000), extend("default" = 0))]
+    #[serde(skip_serializing_if = "is_zero")]
+    pub crop: usize,
+    /// Probability that a random rectangle is set to 0, the middle of the range of values: torchvision's
+    /// `RandomErasing(p=erase)`, 2 to 33 % of the area, 0.3 to 3.3 times as high as wide.
+    #[schemars(range(min = 0, max = 1), extend("default" = 0.0))]
+    #[serde(skip_serializing_if = "is_zero")]
+    pub erase: f64,
+}
+
+fn is_zero<T: Default + PartialEq>(amount: &T) -> bool {
+    *amount == T::default()
+}
+
+impl AugmentSpec {
+    /// Changes nothing.
+    pub const NONE: Self = Self {
+        flip: 0.0,
+        rotation: 0.0,
+        brightness: 0.0,
+        contrast: 0.0,
+        crop: 0,
+        erase: 0.0,
+    };
+
+    pub(super) fn is_identity(&self) -> bool {
+        *self == Self::NONE
+    }
+
+    /// Whether it changes images before they are resized.
+    pub(super) fn changes_originals(&self) -> bool {
+        let all = [self.flip, self.rotation, self.brightness, self.contrast];
+        all.iter().any(|amount| *amount != 0.0)
+    }
+
+    pub(super) fn check(&self) -> Result<(), DatasetError> {
+        let ranges = [
+            ("flip", self.flip, 1.0),
+            ("rotation", self.rotation, 180.0),
+            ("brightness", self.brightness, 1.0),
+            ("contrast", self.contrast, 1.0),
+            ("crop", self.crop as f64, WIDEST_CROP as f64),
+            ("erase", self.erase, 1.0),
+        ];
+        match ranges
+            .iter()
+            .find(|(_, value, most)| !(0.0..=*most).contains(value))
+        {
+            None => Ok(()),
+            Some((name, value, most)) => Err(DatasetError::Mismatch(format!(
+                "`augment.{name}` must be from 0 to {most}, not {value}"
+            ))),
+        }
+    }
+}
+
+impl Default for AugmentSpec {
+    fn default() -> Self {
+        Self {
+            flip: 0.5,
+            rotation: 15.0,
+            brightness: 0.1,
+            contrast: 0.1,
+            ..Self::NONE
+        }
+    }
+}
 
 /// The random parameters of one image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Draw {
-    pub(super) is_flipped: bool,
+    is_flipped: bool,
     /// Degrees, counter-clockwise.
-    pub(super) rotation: f64,
-    pub(super) brightness: f32,
-    pub(super) contrast: f32,
+    rotation: f64,
+    brightness: f32,
+    contrast: f32,
+    /// Rows and columns from the upper left corner of the padded image to that of the crop.
+    crop: [usize; 2],
+    /// Pixels of padding on each side.
+    padding: usize,
+    erased: Option<Rectangle>,
 }
 
 impl Draw {
-    /// Always draws four numbers, so that turning one change off does not alter the others.
-    pub(super) fn new(spec: &AugmentSpec, rng: &mut ChaCha8Rng) -> Self {
+    /// Always draws six numbers before those of an erased rectangle, so that turning one change off does not alter the others;
+    /// `size` is that of the resized image.
+    pub(super) fn new(spec: &AugmentSpec, size: Size, rng: &mut ChaCha8Rng) -> Self {
         let flip: f64 = rng.r#gen();
         let mut symmetric = |most: f64| most * (2.0 * rng.r#gen::<f64>() - 1.0);
         Self {
@@ -26,94 +132,43 @@ impl Draw {
             rotation: symmetric(spec.rotation),
             brightness: (1.0 + symmetric(spec.brightness)) as f32,
             contrast: (1.0 + symmetric(spec.contrast)) as f32,
+            crop: [(); 2].map(|()| rng.gen_range(0..=2 * spec.crop as u32) as usize),
+            padding: spec.crop,
+            erased: Rectangle::draw(spec.erase, size, rng),
         }
     }
 
-    /// Flip, rotation, brightness, contrast, in this order.
-    #[expect(
-        clippy::float_cmp,
-        reason = "exactly 0 or 1 changes nothing and is left out"
-    )]
-    pub(super) fn apply(self, mut image: Rgb) -> Rgb {
-        if self.is_flipped {
-            flip(&mut image);
-        }
-        if self.rotation != 0.0 {
-            image = rotate(&image, self.rotation);
-        }
-        if self.brightness != 1.0 {
-            blend(&mut image, 0.0, self.brightness);
-        }
-        if self.contrast != 1.0 {
-            let grey = mean_grey(&image);
-            blend(&mut image, grey, self.contrast);
-        }
-        image
-    }
-}
-
-fn flip(image: &mut Rgb) {
-    for row in image.pixels.chunks_exact_mut(image.width * 3) {
-        row.reverse(); // also reverses the channels
-        for pixel in row.chunks_exact_mut(3) {
-            pixel.reverse();
+    /// Changes the values of an image, `(height, width, channels)` of `size`.
+    pub(super) fn erase(self, size: Size, features: &mut [f32]) {
+        if let Some(rectangle) = self.erased {
+            rectangle.erase(size, features);
         }
     }
-}
 
-/// Rotates about the centre; nearest pixel, black outside.
-///
-/// # Source
-/// Pillow's `Image.rotate(angle, NEAREST)`: maps the centre of every output pixel to the input.
-fn rotate(image: &Rgb, degrees: f64) -> Rgb {
-    let (sin, cos) = libm::sincos(degrees.to_radians());
-    let (center_x, center_y) = (image.width as f64 / 2.0, image.height as f64 / 2.0);
-    let mut pixels = vec![0; image.pixels.len()];
-    for (row, line) in pixels.chunks_exact_mut(3 * image.width).enumerate() {
-        let y = row as f64 + 0.5 - center_y;
-        for (column, pixel) in line.chunks_exact_mut(3).enumerate() {
-            let x = column as f64 + 0.5 - center_x;
-            let from_x = floor(cos * x - sin * y + center_x);
-            let from_y = floor(sin * x + cos * y + center_y);
-            // Negative coordinates wrap to large unsigned numbers and fail the bounds check.
-            if from_x < image.width && from_y < image.height {
-                let from = (from_y * image.width + from_x) * 3;
-                pixel.copy_from_slice(&image.pixels[from..from + 3]);
-            }
+    /// Changes the resized image: pads it with black pixels, and cuts out a part of its size.
+    ///
+    /// # Source
+    /// torchvision's `RandomCrop(size, padding=crop)`.
+    pub(super) fn cropped(self, image: Image) -> Image {
+        let (padding, [down, right]) = (self.padding, self.crop);
+        if down == padding && right == padding {
+            return image;
         }
+        let (width, channels) = (image.width, image.channels);
+        let mut pixels = vec![0; image.pixels.len()];
+        // Columns of the image, and of the result: the padded image shifted by `right`.
+        let (from, to) = (right.saturating_sub(padding), padding.saturating_sub(right));
+        let columns = width.saturating_sub(from.max(to)) * channels;
+        for row in 0..image.height {
+            let above = (row + down).checked_sub(padding);
+            let Some(above) = above.filter(|above| *above < image.height && columns > 0) else {
+                continue;
+            };
+            let source = &image.pixels[(above * width + from) * channels..][..columns];
+            pixels[(row * width + to) * channels..][..columns].copy_from_slice(source);
+        }
+        Image { pixels, ..image }
     }
-    Rgb { pixels, ..*image }
-}
-
-/// Floor of `x` in two's complement. `f64::floor` would be two calls of the C library per pixel on x86-64 without SSE 4.1.
-#[inline]
-fn floor(x: f64) -> usize {
-    let cut = x as i64;
-    (cut - i64::from((cut as f64) > x)) as usize
-}
-
-/// `base + factor (pixel - base)`, clamped to 0..=255 and truncated.
-///
-/// # Source
-/// Pillow's `ImageEnhance`: brightness blends with black, contrast with the mean grey.
-fn blend(image: &mut Rgb, base: f32, factor: f32) {
-    let table: [u8; 256] = std::array::from_fn(|pixel| {
-        (base + factor * (pixel as f32 - base)).clamp(0.0, 255.0) as u8
-    });
-    for pixel in &mut image.pixels {
-        *pixel = table[usize::from(*pixel)];
-    }
-}
-
-/// Mean of the luma of all pixels, rounded: Pillow's `convert("L")` (ITU-R 601, 16-bit fixed point) and its mean.
-fn mean_grey(image: &Rgb) -> f32 {
-    let luma = |pixel: &[u8]| {
-        let [red, green, blue] = [pixel[0], pixel[1], pixel[2]].map(u64::from);
-        (red * 19_595 + green * 38_470 + blue * 7_471 + 0x8000) >> 16
-    };
-    let sum: u64 = image.pixels.chunks_exact(3).map(luma).sum();
-    let count = (image.width * image.height).max(1);
-    (sum as f64 / count as f64 + 0.5).floor() as f32
 }
 
 #[cfg(test)]

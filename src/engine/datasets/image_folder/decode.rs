@@ -1,4 +1,4 @@
-//! Decodes PNG and JPEG files to [`Rgb`]; dimensions are checked before decoding.
+//! Decodes PNG and JPEG files to [`Image`]; dimensions are checked before decoding.
 
 use std::fmt::Display;
 use std::io::Cursor;
@@ -10,7 +10,7 @@ use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
 use super::super::DatasetError;
-use super::pixels::Rgb;
+use super::pixels::Image;
 use crate::base::file;
 
 pub(super) const MAX_SIDE: usize = 16_384;
@@ -19,17 +19,18 @@ const MAX_PIXELS: usize = 64_000_000;
 const PNG: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
 const JPEG: [u8; 3] = [0xff, 0xd8, 0xff];
 
-/// Decodes `path`; the format is detected from the content, not from the suffix.
+/// Decodes `path` to `channels` channels; the format is detected from the content, not from the suffix.
 ///
 /// # Errors
 /// [`DatasetError::Damaged`] with the number of bytes read.
-pub(super) fn decode(path: &Path) -> Result<Rgb, DatasetError> {
+pub(super) fn decode(path: &Path, channels: usize) -> Result<Image, DatasetError> {
     let bytes = file::read(path).map_err(|error| DatasetError::unreadable(path, &error))?;
     let mut file = Encoded::of(path, &bytes);
-    match file.format()? {
+    let image = match file.format()? {
         Format::Png => file.png(),
         Format::Jpeg => file.jpeg(),
-    }
+    };
+    Ok(image?.into_channels(channels))
 }
 
 /// Checks the header of `path` without decoding the image.
@@ -95,7 +96,7 @@ impl<'a> Encoded<'a> {
         checked.map_err(|reason| self.damaged(reason))
     }
 
-    fn png(&mut self) -> Result<Rgb, DatasetError> {
+    fn png(&mut self) -> Result<Image, DatasetError> {
         let mut decoder = png::Decoder::new(&mut self.cursor);
         decoder.set_transformations(Transformations::normalize_to_color8());
         let header = decoder.read_header_info();
@@ -108,16 +109,17 @@ impl<'a> Encoded<'a> {
             let frame = reader.next_frame(&mut pixels).map_err(text)?;
             reader.finish().map_err(text)?;
             pixels.truncate(frame.buffer_size());
-            Ok(Rgb {
+            Ok(Image {
                 width,
                 height,
+                channels: 3,
                 pixels: to_rgb(pixels, channels(frame.color_type)),
             })
         });
         checked.map_err(|reason| self.damaged(reason))
     }
 
-    fn jpeg(&mut self) -> Result<Rgb, DatasetError> {
+    fn jpeg(&mut self) -> Result<Image, DatasetError> {
         let mut decoder = JpegDecoder::new_with_options(&mut self.cursor, jpeg_options());
         let decoded = decoder.decode_headers().map_err(text).and_then(|()| {
             let info = decoder.info().ok_or("no header")?;
@@ -127,9 +129,10 @@ impl<'a> Encoded<'a> {
             let channels = decoder
                 .output_colorspace()
                 .map_or(3, |c| c.num_components());
-            Ok(Rgb {
+            Ok(Image {
                 width,
                 height,
+                channels: 3,
                 pixels: to_rgb(pixels, channels),
             })
         });

@@ -6,45 +6,53 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rand_chacha::ChaCha8Rng;
 
+use super::super::table::{normalise, statistics};
 use super::super::{Dataset, DatasetError, Features, Normalisation, SampleMut, Target};
-use super::AugmentSpec;
+use super::ImageFolderSpec;
 use super::augment::Draw;
 use super::decode::decode;
 use super::listing::Listing;
-use super::pixel_file::{PixelFile, cache_folder};
-use super::pixels::Rgb;
+use super::pixel_file::{Form, PixelFile, cache_folder};
+use super::pixels::Image;
 
 /// Images, decoded on each read.
 pub(super) struct ImageFolder {
     listing: Listing,
-    size: usize,
-    augment: AugmentSpec,
+    spec: ImageFolderSpec,
+    normalisation: Normalisation,
     is_kept: AtomicBool,
-    kept: Vec<OnceLock<Rgb>>,
+    kept: Vec<OnceLock<Image>>,
     /// The file of decoded images, if they are kept in one.
     file: OnceLock<PixelFile>,
 }
 
 impl ImageFolder {
-    pub(super) fn new(listing: Listing, size: usize, augment: AugmentSpec) -> Self {
+    /// Numbers to predict are normalised by the training rows' mean and standard deviation if there is one for each image.
+    pub(super) fn new(mut listing: Listing, spec: ImageFolderSpec, train: &[u32]) -> Self {
+        let mut normalisation = Normalisation::of_pixels(127.5, 127.5);
+        if spec.target_of(0).values_len() == 1 {
+            let (mean, std) = statistics(&listing.values, 1, 0, train);
+            let scale = (mean, if std == 0.0 { 1.0 } else { std });
+            normalisation.target = Some(normalise(&mut listing.values, 1, 0, scale));
+        }
         Self {
             kept: listing.files.iter().map(|_| OnceLock::new()).collect(),
             listing,
-            size,
-            augment,
+            spec,
+            normalisation,
             is_kept: AtomicBool::new(false),
             file: OnceLock::new(),
         }
     }
 
-    fn decoded(&self, row: usize) -> Result<Cow<'_, Rgb>, DatasetError> {
+    fn decoded(&self, row: usize) -> Result<Cow<'_, Image>, DatasetError> {
         if let Some(image) = self.kept[row].get() {
             return Ok(Cow::Borrowed(image));
         }
         let kept = self.file.get().and_then(|file| file.image(row));
         let image = match kept {
             Some(image) => image,
-            None => decode(&self.listing.files[row])?,
+            None => decode(&self.listing.files[row], self.spec.channels)?,
         };
         if self.is_kept.load(Ordering::Relaxed) {
             return Ok(Cow::Borrowed(self.kept[row].get_or_init(|| image)));
@@ -58,14 +66,16 @@ impl Dataset for ImageFolder {
         self.listing.files.len()
     }
 
+    fn source(&self, row: u32) -> String {
+        self.listing.names[row as usize].clone()
+    }
+
     fn features(&self) -> Features {
-        super::features(self.size)
+        self.spec.features()
     }
 
     fn target(&self) -> Target {
-        Target::Class {
-            classes: self.listing.class_names.len(),
-        }
+        self.spec.target_of(self.listing.class_names.len())
     }
 
     fn labels(&self) -> &[u32] {
@@ -77,7 +87,7 @@ impl Dataset for ImageFolder {
     }
 
     fn normalisation(&self) -> Normalisation {
-        Normalisation::of_pixels(127.5, 127.5)
+        self.normalisation.clone()
     }
 
     fn is_decoded(&self) -> bool {
@@ -85,18 +95,21 @@ impl Dataset for ImageFolder {
     }
 
     fn augments(&self) -> bool {
-        !self.augment.is_identity()
+        !self.spec.augment.is_identity()
     }
 
     fn keep_decoded(&self) {
         self.is_kept.store(true, Ordering::Relaxed);
     }
 
-    /// Stores images at their original size if they are augmented (before the resize), else resized.
+    /// Stores images at their original size if they are changed before they are resized, else resized.
     fn keep_decoded_in_file(&self) -> Result<(), DatasetError> {
         if self.file.get().is_none() {
-            let size = (!self.augments()).then_some(self.size);
-            let file = PixelFile::of(&cache_folder(), &self.listing.files, size)?;
+            let form = Form {
+                size: (!self.spec.augment.changes_originals()).then_some(self.spec.size),
+                channels: self.spec.channels,
+            };
+            let file = PixelFile::of(&cache_folder(), &self.listing.files, form)?;
             // If another thread set it first, its file is equivalent.
             let _ = self.file.set(file);
         }
@@ -109,14 +122,28 @@ impl Dataset for ImageFolder {
         augmentation: Option<&mut ChaCha8Rng>,
         sample: SampleMut<'_>,
     ) -> Result<(), DatasetError> {
-        let row = row as usize;
+        let (row, size) = (row as usize, self.spec.size);
         let mut image = self.decoded(row)?;
-        if let Some(rng) = augmentation {
-            let draw = Draw::new(&self.augment, rng);
+        let draw = augmentation.map(|rng| Draw::new(&self.spec.augment, size, rng));
+        if let Some(draw) = draw {
             image = Cow::Owned(draw.apply(image.into_owned()));
         }
-        *sample.label = self.listing.labels[row];
-        let written = image.write(self.size, sample.features);
-        written.map_err(|reason| DatasetError::damaged(&self.listing.files[row], "", reason))
+        if image.size() != size {
+            let resized = image.resized(size);
+            let unusable = |reason| DatasetError::damaged(&self.listing.files[row], "", reason);
+            image = Cow::Owned(resized.map_err(unusable)?);
+        }
+        if let Some(draw) = draw {
+            image = Cow::Owned(draw.cropped(image.into_owned()));
+        }
+        image.write(sample.features);
+        if let Some(draw) = draw {
+            draw.erase(size, sample.features);
+        }
+        let values = sample.values.len();
+        let own = &self.listing.values[row * values..][..values];
+        sample.values.copy_from_slice(own);
+        *sample.label = self.listing.labels.get(row).copied().unwrap_or(0);
+        Ok(())
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::{DatasetError, Faults, FingerprintCache};
 use super::decode::check_header;
+use super::parts::{Part, folders};
 
 const IMAGES: [&str; 3] = ["png", "jpg", "jpeg"];
 /// Unsupported image formats: an error, since skipping them would silently leave out samples.
@@ -13,50 +14,108 @@ const FOREIGN: [&str; 8] = ["bmp", "gif", "tif", "tiff", "webp", "avif", "heic",
 
 /// Maximum depth of folders below a class folder.
 const DEEPEST: usize = 16;
+/// Classes or images that a message names; the others are counted.
+const NAMED: usize = 8;
 
-/// The files of an image folder: classes sorted by name, and files in each class (by bytes, not by locale).
+/// The files of an image folder: classes sorted by name, and files in each class (by bytes, not by locale). Where folders are
+/// splits: those to train on first, then those to validate and to test on.
 pub(super) struct Listing {
     pub(super) class_names: Vec<String>,
     pub(super) files: Vec<PathBuf>,
-    /// `class/file`, with `/` on every system.
-    names: Vec<String>,
+    /// `class/file` or `train/class/file`, with `/` on every system.
+    pub(super) names: Vec<String>,
+    /// Empty for numbers.
     pub(super) labels: Vec<u32>,
+    /// Numbers to predict, `(files, target.values_len())`; empty for classes.
+    pub(super) values: Vec<f32>,
+    /// The split of every file; all are to train on where no folder says otherwise.
+    pub(super) parts: Vec<Part>,
+    /// Whether a folder says what to validate on.
+    pub(super) has_validation: bool,
 }
 
 impl Listing {
     /// Lists `root` recursively, as torchvision's `ImageFolder` does. Hidden entries and files that are not images are
-    /// skipped.
+    /// skipped; where there are folders for splits, so is everything beside them.
+    ///
+    /// # Errors
+    /// [`DatasetError`]: no class folders, one without an image, a class that `train` lacks, another image format.
     pub(super) fn of(root: &Path) -> Result<Self, DatasetError> {
         let mut listing = Self {
             class_names: Vec::new(),
             files: Vec::new(),
             names: Vec::new(),
             labels: Vec::new(),
+            values: Vec::new(),
+            parts: Vec::new(),
+            has_validation: false,
         };
-        for (class, folder) in entries(root)? {
-            if folder.is_dir() {
-                listing.add_class(class, &folder)?;
+        let splits = folders(root)?;
+        if splits.is_empty() {
+            listing.add_classes("", root)?;
+        }
+        let mut unknown = Vec::new();
+        for (name, part) in splits {
+            match part {
+                Part::Train => listing.add_classes("train/", &root.join(name))?,
+                _ => listing.add_known_classes(name, &root.join(name), &mut unknown)?,
             }
+            listing.parts.resize(listing.files.len(), part);
+            listing.has_validation |= part == Part::Validation;
         }
-        if listing.class_names.is_empty() {
-            return Err(DatasetError::Mismatch(format!(
-                "`{}` has no class folders: put the images of every class into a folder of its own",
-                root.display()
-            )));
+        listing.parts.resize(listing.files.len(), Part::Train);
+        if unknown.is_empty() {
+            return Ok(listing);
         }
-        Ok(listing)
+        let more = match unknown.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        unknown.truncate(NAMED);
+        Err(DatasetError::Mismatch(format!(
+            "`{}` has class folders that `train` lacks: `{}`{more}",
+            root.display(),
+            unknown.join("`, `")
+        )))
     }
 
-    fn add_class(&mut self, class: String, folder: &Path) -> Result<(), DatasetError> {
+    /// Adds all class folders of `root`, and their names as those of the classes.
+    fn add_classes(&mut self, within: &str, root: &Path) -> Result<(), DatasetError> {
+        for (class, folder) in class_folders(root)? {
+            let label = self.class_names.len() as u32;
+            self.add_class(&format!("{within}{class}"), &folder, label)?;
+            self.class_names.push(class);
+        }
+        Ok(())
+    }
+
+    /// Adds the class folders of another split; those that are no class of the training split to `unknown`.
+    fn add_known_classes(
+        &mut self,
+        split: &str,
+        root: &Path,
+        unknown: &mut Vec<String>,
+    ) -> Result<(), DatasetError> {
+        for (class, folder) in class_folders(root)? {
+            let within = format!("{split}/{class}");
+            match self.class_names.iter().position(|name| *name == class) {
+                Some(label) => self.add_class(&within, &folder, label as u32)?,
+                None => unknown.push(within),
+            }
+        }
+        Ok(())
+    }
+
+    fn add_class(&mut self, within: &str, folder: &Path, label: u32) -> Result<(), DatasetError> {
         let before = self.files.len();
-        self.add_images(&class, folder, 0)?;
+        self.add_images(within, folder, 0)?;
         if self.files.len() == before {
             return Err(DatasetError::Mismatch(format!(
                 "the class folder `{}` has no PNG or JPEG file",
                 folder.display()
             )));
         }
-        self.class_names.push(class);
+        self.labels.resize(self.files.len(), label);
         Ok(())
     }
 
@@ -90,7 +149,6 @@ impl Listing {
             if is_in(&IMAGES) {
                 self.names.push(name);
                 self.files.push(path);
-                self.labels.push(self.class_names.len() as u32);
             }
         }
         Ok(())
@@ -117,12 +175,86 @@ impl Listing {
         Err(DatasetError::faulty(root, "is damaged", faults))
     }
 
+    /// What is to be said of images with a reason why they cannot be decoded; `None` if there are none.
+    pub(super) fn damaged(&self, reasons: &[String]) -> Option<String> {
+        let damaged = self.names.iter().zip(reasons);
+        let damaged = damaged.filter(|(_, reason)| !reason.is_empty());
+        let count = damaged.clone().count();
+        let first = damaged.take(NAMED);
+        let first = first.map(|(name, reason)| format!("`{name}` {reason}"));
+        let more = count.saturating_sub(NAMED);
+        let more = (more > 0).then(|| format!("and {more} more"));
+        let named: Vec<String> = first.chain(more).collect();
+        (count > 0).then(|| {
+            let (all, named) = (self.files.len(), named.join("; "));
+            format!(
+                "{count} of {all} images cannot be decoded and are left out of all splits: {named}"
+            )
+        })
+    }
+
+    /// Removes the images that are `damaged`.
+    ///
+    /// # Errors
+    /// [`DatasetError::Mismatch`] where nothing is left to train on, or of a class.
+    pub(super) fn leave_out(&mut self, damaged: &[bool]) -> Result<(), DatasetError> {
+        let width = self.values.len() / self.files.len().max(1);
+        let of_values = damaged
+            .iter()
+            .flat_map(|flag| std::iter::repeat_n(*flag, width));
+        keep(&mut self.values, &of_values.collect::<Vec<bool>>());
+        keep(&mut self.files, damaged);
+        keep(&mut self.names, damaged);
+        keep(&mut self.labels, damaged);
+        keep(&mut self.parts, damaged);
+        let mut is_there = vec![false; self.class_names.len()];
+        for (label, part) in self.labels.iter().zip(&self.parts) {
+            is_there[*label as usize] |= *part == Part::Train;
+        }
+        let missing = is_there.iter().position(|is_there| !is_there);
+        let of_class = match missing {
+            None if self.parts.contains(&Part::Train) => return Ok(()),
+            None => String::new(),
+            Some(class) => format!(" of the class `{}`", self.class_names[class]),
+        };
+        Err(DatasetError::Mismatch(format!(
+            "`damaged = \"leave-out\"` leaves out every image to train on{of_class}"
+        )))
+    }
+
+    /// The rows of a split, ascending.
+    pub(super) fn rows_of(&self, part: Part) -> Vec<u32> {
+        let rows = (0..).zip(&self.parts);
+        rows.filter(|(_, own)| **own == part)
+            .map(|(row, _)| row)
+            .collect()
+    }
+
     pub(super) fn named(&self) -> impl Iterator<Item = (&str, &Path)> {
         self.names
             .iter()
             .map(String::as_str)
             .zip(self.files.iter().map(PathBuf::as_path))
     }
+}
+
+/// Removes the entries that are `damaged`.
+fn keep<T>(entries: &mut Vec<T>, damaged: &[bool]) {
+    let mut damaged = damaged.iter();
+    entries.retain(|_| damaged.next() != Some(&true));
+}
+
+/// Names and paths of the class folders in `root`.
+fn class_folders(root: &Path) -> Result<Vec<(String, PathBuf)>, DatasetError> {
+    let mut folders = entries(root)?;
+    folders.retain(|(_, path)| path.is_dir());
+    if folders.is_empty() {
+        return Err(DatasetError::Mismatch(format!(
+            "`{}` has no class folders: put the images of every class into a folder of its own",
+            root.display()
+        )));
+    }
+    Ok(folders)
 }
 
 /// Names and paths of the entries of `folder`, sorted, without hidden ones.

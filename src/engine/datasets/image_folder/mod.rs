@@ -1,18 +1,22 @@
-//! Class folders of PNG or JPEG files.
+//! PNG or JPEG files of a folder: in class folders, or as a CSV file lists them.
 //!
 //! ```text
-//!  path ─listing─▶ classes, files ─decode─▶ RGB ─augment─▶ RGB ─resize─▶ numbers in [-1, 1]
-//!                                    └─ kept in memory, or in a file that is mapped (`pixel_file`)
+//!  path ─listing, labels─▶ files, targets, splits ─decode─▶ RGB or grey ─augment─▶ the same ─resize─▶ numbers in [-1, 1]
+//!                                                           └─ kept in memory, or in a file that is mapped (`pixel_file`)
 //!  generate ─texture─▶ the same folder, written once
 //! ```
 
 mod augment;
+mod damaged;
 mod decode;
 mod folder;
 mod generate;
+mod labels;
 mod listing;
+mod parts;
 mod pixel_file;
 mod pixels;
+mod size;
 mod texture;
 
 use std::path::PathBuf;
@@ -28,21 +32,56 @@ use crate::base::Seed;
 use folder::ImageFolder;
 use generate::Presence;
 use listing::Listing;
+use parts::Part;
 
-/// Class folders of PNG or JPEG files: one folder a class, in alphabetical order; every image resized to `size`.
+pub use augment::AugmentSpec;
+pub use damaged::Damaged;
+pub use size::Size;
+
+/// PNG or JPEG files in class folders, one folder a class, in alphabetical order, or as `labels` lists them; every image resized to
+/// `size`. docs/images.md.
 ///
 /// Images are 8-bit RGB once decoded: grey and palette are expanded, 16 bits lose the lower eight, alpha is dropped
-/// (as Pillow's `convert("RGB")` does), EXIF orientation is ignored. Values are `pixel / 127.5 - 1`. All rows are
-/// trained on but `validation.fraction` of every class; there is no test split.
+/// (as Pillow's `convert("RGB")` does), EXIF orientation is ignored. With `channels = 1` the luma of these values is taken, as
+/// Pillow's `convert("L")`. Values are `pixel / 127.5 - 1`.
+///
+/// Where `path` has a folder `train`, and `val` (`valid`, `validation`) or `test` or both, these are the splits, each with class
+/// folders; the classes are those of `train`. Without a folder to validate on, `validation.fraction` of every class is taken
+/// from the rows to train on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ImageFolderSpec {
     /// The folder, relative to the manifest.
     pub path: PathBuf,
-    /// Height and width in pixels that images are resized to (bilinear).
+    /// A CSV file with a header, relative to `path`: the image in its first column, relative to `path` too, then what is to be
+    /// predicted. Images then need no class folders, and those that it does not name are not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub labels: Option<PathBuf>,
+    /// The column of `labels` that is to be predicted, or a list of columns of numbers; not needed if it is the only one.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "labels::one_or_many"
+    )]
+    #[schemars(schema_with = "labels::one_or_many_schema")]
+    pub target: Vec<String>,
+    /// Whether the column of `labels` is a class, each different text one of them. Otherwise it is a number to predict, which is
+    /// normalised by the training rows' mean and standard deviation if it is the only one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(extend("default" = false))]
+    pub classes: bool,
+    /// Pixels that images are resized to (bilinear): those of each side, or `[height, width]`.
     #[serde(default = "default_size")]
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub size: usize,
+    #[schemars(schema_with = "size::schema")]
+    pub size: Size,
+    /// 3 for red, green and blue, 1 for grey values.
+    #[serde(default = "default_channels", skip_serializing_if = "is_rgb")]
+    #[schemars(range(min = 1, max = 3), extend("default" = 3))]
+    pub channels: usize,
+    /// What is done with images that cannot be decoded.
+    #[serde(default, skip_serializing_if = "is_error")]
+    #[schemars(extend("default" = "error"))]
+    pub damaged: Damaged,
     /// Random changes of training images.
     #[serde(default)]
     pub augment: AugmentSpec,
@@ -52,71 +91,28 @@ pub struct ImageFolderSpec {
     pub generate: Option<GenerateSpec>,
 }
 
-fn default_size() -> usize {
-    40
+const fn default_size() -> Size {
+    Size::square(40)
 }
 
-/// Images as a model reads them.
-fn features(size: usize) -> Features {
-    Features::Image(ImageSize {
-        height: size,
-        width: size,
-        channels: 3,
-    })
+const fn default_channels() -> usize {
+    3
 }
 
-/// Random changes of a training image, drawn anew for every epoch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct AugmentSpec {
-    /// Probability of a horizontal flip.
-    #[schemars(range(min = 0, max = 1))]
-    pub flip: f64,
-    /// Largest rotation in degrees, in both directions (nearest pixel, zero fill).
-    #[schemars(range(min = 0, max = 180))]
-    pub rotation: f64,
-    /// Brightness factor from `1 - brightness` to `1 + brightness`.
-    #[schemars(range(min = 0, max = 1))]
-    pub brightness: f64,
-    /// Contrast factor from `1 - contrast` to `1 + contrast`.
-    #[schemars(range(min = 0, max = 1))]
-    pub contrast: f64,
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_rgb(channels: &usize) -> bool {
+    *channels == default_channels()
 }
 
-impl AugmentSpec {
-    fn is_identity(&self) -> bool {
-        let all = [self.flip, self.rotation, self.brightness, self.contrast];
-        all.iter().all(|&amount| amount == 0.0)
-    }
-
-    fn check(&self) -> Result<(), DatasetError> {
-        let ranges = [
-            ("flip", self.flip, 1.0),
-            ("rotation", self.rotation, 180.0),
-            ("brightness", self.brightness, 1.0),
-            ("contrast", self.contrast, 1.0),
-        ];
-        match ranges
-            .iter()
-            .find(|(_, value, most)| !(0.0..=*most).contains(value))
-        {
-            None => Ok(()),
-            Some((name, value, most)) => Err(DatasetError::Mismatch(format!(
-                "`augment.{name}` must be from 0 to {most}, not {value}"
-            ))),
-        }
-    }
-}
-
-impl Default for AugmentSpec {
-    fn default() -> Self {
-        Self {
-            flip: 0.5,
-            rotation: 15.0,
-            brightness: 0.1,
-            contrast: 0.1,
-        }
-    }
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_error(damaged: &Damaged) -> bool {
+    *damaged == Damaged::Error
 }
 
 /// A generator of images (`generate` of an image folder).
@@ -138,33 +134,92 @@ pub enum GenerateSpec {
 }
 
 impl ImageFolderSpec {
+    /// The images in the class folders of `path` with all other settings as they are by default.
+    pub fn new(path: PathBuf) -> Self {
+        Self {
+            path,
+            labels: None,
+            target: Vec::new(),
+            classes: false,
+            size: default_size(),
+            channels: default_channels(),
+            damaged: Damaged::default(),
+            augment: AugmentSpec::default(),
+            generate: None,
+        }
+    }
+
     pub(super) fn facts(
         &self,
         validation_fraction: f64,
         cache: &mut FingerprintCache,
     ) -> Result<DatasetFacts, DatasetError> {
         self.check()?;
-        let (samples, classes, fingerprint) = match self.presence()? {
-            Presence::ToBeGenerated(counts) => (counts.iter().sum(), counts.len(), None),
-            Presence::There => {
-                let listing = Listing::of(&self.path)?;
-                let fingerprint = cache.files_digest(listing.named())?;
+        if let Presence::ToBeGenerated(counts) = self.presence()? {
+            let (samples, classes) = (counts.iter().sum(), counts.len());
+            let validation = validation_rows(samples, validation_fraction)?;
+            let sizes = [samples - validation, validation, 0];
+            return Ok(self.facts_of(sizes, classes, None));
+        }
+        let mut listing = self.listing()?;
+        let labels = self.labels.as_ref().map(|labels| self.path.join(labels));
+        let labels = labels.iter().map(|path| ("labels", path.as_path()));
+        let fingerprint = cache.files_digest(listing.named().chain(labels))?;
+        let remark = match self.damaged {
+            Damaged::Error => {
                 listing.check_headers(&self.path, cache)?;
-                let samples = listing.files.len();
-                (samples, listing.class_names.len(), Some(fingerprint))
+                None
+            }
+            Damaged::LeaveOut => {
+                let reasons = damaged::reasons(&listing.files, cache)?;
+                let remark = listing.damaged(&reasons);
+                let damaged: Vec<bool> = reasons.iter().map(|why| !why.is_empty()).collect();
+                listing.leave_out(&damaged)?;
+                remark
             }
         };
-        let validation = validation_rows(samples, validation_fraction)?;
-        let (sizes, target) = (
-            [samples - validation, validation, 0],
-            Target::Class { classes },
-        );
-        Ok(DatasetFacts::new(
-            sizes,
-            features(self.size),
-            target,
-            fingerprint,
-        ))
+        let splits = splits(&listing, Seed(0), validation_fraction)?;
+        let sizes = [splits.train, splits.validation, splits.test].map(|rows| rows.len());
+        Ok(DatasetFacts {
+            remarks: remark.into_iter().collect(),
+            ..self.facts_of(sizes, listing.class_names.len(), Some(fingerprint))
+        })
+    }
+
+    fn facts_of(
+        &self,
+        sizes: [usize; 3],
+        classes: usize,
+        fingerprint: Option<String>,
+    ) -> DatasetFacts {
+        DatasetFacts::new(sizes, self.features(), self.target_of(classes), fingerprint)
+    }
+
+    fn listing(&self) -> Result<Listing, DatasetError> {
+        match &self.labels {
+            Some(labels) => labels::listing(self, labels),
+            None => Listing::of(&self.path),
+        }
+    }
+
+    /// Whether targets are numbers, not classes.
+    pub(super) fn predicts_numbers(&self) -> bool {
+        self.labels.is_some() && !self.classes
+    }
+
+    /// The form of a target, with so many classes.
+    fn target_of(&self, classes: usize) -> Target {
+        if self.predicts_numbers() {
+            let len = self.target.len().max(1);
+            return Target::Values { len };
+        }
+        Target::Class { classes }
+    }
+
+    /// Whether there is a folder to validate on, so that `validation.fraction` takes nothing.
+    pub(super) fn splits_itself(&self) -> bool {
+        let folders = parts::folders(&self.path).unwrap_or_default();
+        folders.iter().any(|(_, part)| *part == Part::Validation)
     }
 
     pub(super) fn prepare(
@@ -183,18 +238,12 @@ impl ImageFolderSpec {
         validation_fraction: f64,
     ) -> Result<OpenDataset, DatasetError> {
         self.check()?;
-        let listing = Listing::of(&self.path)?;
-        let rows = listing.files.len();
-        let count = validation_rows(rows, validation_fraction)?;
-        let classes = listing.class_names.len();
-        let mut train: Vec<u32> = (0..rows as u32).collect();
-        let validation = take_stratified(&mut train, &listing.labels, classes, count, 0, seed);
-        let dataset = ImageFolder::new(listing, self.size, self.augment.clone());
-        let splits = Splits {
-            train,
-            validation,
-            test: Vec::new(),
-        };
+        let mut listing = self.listing()?;
+        if self.damaged == Damaged::LeaveOut {
+            listing.leave_out(&damaged::found(&listing.files)?)?;
+        }
+        let splits = splits(&listing, seed, validation_fraction)?;
+        let dataset = ImageFolder::new(listing, self.clone(), &splits.train);
         Ok(OpenDataset::new(dataset, splits))
     }
 
@@ -207,15 +256,72 @@ impl ImageFolderSpec {
 
     fn check(&self) -> Result<(), DatasetError> {
         self.augment.check()?;
-        if (1..=decode::MAX_SIDE).contains(&self.size) {
+        self.check_labels()?;
+        let sides = 1..=decode::MAX_SIDE;
+        let Size { height, width } = self.size;
+        for side in [height, width] {
+            if !sides.contains(&side) {
+                return Err(DatasetError::Mismatch(format!(
+                    "`size` must be from 1 to {}, not {side}",
+                    decode::MAX_SIDE
+                )));
+            }
+        }
+        if [1, 3].contains(&self.channels) {
             return Ok(());
         }
         Err(DatasetError::Mismatch(format!(
-            "`size` must be from 1 to {}, not {}",
-            decode::MAX_SIDE,
-            self.size
+            "`channels` must be 3 (RGB) or 1 (grey), not {}",
+            self.channels
         )))
     }
+
+    fn check_labels(&self) -> Result<(), DatasetError> {
+        let wrong = match &self.labels {
+            None if !self.target.is_empty() => {
+                "`target` names columns of `labels`, which is not set"
+            }
+            None if self.classes => "`classes` is for a column of `labels`, which is not set",
+            Some(_) if self.generate.is_some() => {
+                "`labels` are of images that are there, `generate` writes others"
+            }
+            Some(_) if self.classes && self.target.len() > 1 => {
+                "`target` is one column where `classes = true`"
+            }
+            _ => return Ok(()),
+        };
+        Err(DatasetError::Mismatch(wrong.to_owned()))
+    }
+
+    /// Images as a model reads them.
+    fn features(&self) -> Features {
+        Features::Image(ImageSize {
+            height: self.size.height,
+            width: self.size.width,
+            channels: self.channels,
+        })
+    }
+}
+
+/// The rows of each split: those that folders say; else `validation_fraction` of every class to validate on.
+fn splits(listing: &Listing, seed: Seed, validation_fraction: f64) -> Result<Splits, DatasetError> {
+    let [mut train, mut validation, test] =
+        [Part::Train, Part::Validation, Part::Test].map(|part| listing.rows_of(part));
+    let count = validation_rows(train.len(), validation_fraction)?;
+    if !listing.has_validation {
+        // Numbers are drawn like images of one class.
+        let one_class = vec![0; listing.files.len()];
+        let (labels, classes) = match listing.class_names.len() {
+            0 => (&one_class, 1),
+            classes => (&listing.labels, classes),
+        };
+        validation = take_stratified(&mut train, labels, classes, count, 0, seed);
+    }
+    Ok(Splits {
+        train,
+        validation,
+        test,
+    })
 }
 
 #[cfg(test)]

@@ -18,13 +18,15 @@ use rayon::prelude::*;
 
 use super::super::DatasetError;
 use super::super::fingerprint::State;
+use super::Size;
 use super::decode::decode;
-use super::pixels::Rgb;
+use super::pixels::Image;
 use crate::base::temporary::{self, remove_left};
 use crate::base::{file, os};
 
 const MAGIC: [u8; 16] = *b"fieldtrial px 1\n";
-const DIGEST: usize = 32;
+/// Bytes of a digest.
+pub(super) const DIGEST: usize = 32;
 const HEADER: usize = MAGIC.len() + 2 * DIGEST;
 const CHECK: usize = 16;
 const ENTRY: usize = 16 + CHECK;
@@ -47,35 +49,51 @@ struct Place {
     state: AtomicU8,
 }
 
+/// How images are stored.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form {
+    /// That they were resized to; `None` for images as they are.
+    pub(super) size: Option<Size>,
+    pub(super) channels: usize,
+}
+
+impl Form {
+    /// A text that no other form has. Those of RGB images are the texts of versions that had no other, whose files stay valid.
+    fn text(self) -> String {
+        match self.size {
+            size if self.channels == 3 && size.is_none_or(Size::is_square) => {
+                format!("{:?}", size.map(|size| size.height))
+            }
+            _ => format!("{self:?}"),
+        }
+    }
+}
+
 /// Decoded images, mapped.
 #[derive(Debug)]
 pub(super) struct PixelFile {
     path: PathBuf,
+    channels: usize,
     bytes: Mmap,
     places: Vec<Place>,
 }
 
 impl PixelFile {
-    /// The images of `files`, resized to `size` if given, from the file in `folder` if a valid one exists, else from a new
-    /// one.
+    /// The images of `files` in a form, from the file in `folder` if a valid one exists, else from a new one.
     ///
     /// # Errors
     /// [`DatasetError`]: an image whose size and time cannot be read; a folder or file that cannot be written.
-    pub(super) fn of(
-        folder: &Path,
-        files: &[PathBuf],
-        size: Option<usize>,
-    ) -> Result<Self, DatasetError> {
-        let (name, source, is_settled) = identify(files, size)?;
-        let path = folder.join(name);
-        if let Some(known) = Self::open(&path, &source, files.len()) {
+    pub(super) fn of(folder: &Path, files: &[PathBuf], form: Form) -> Result<Self, DatasetError> {
+        let (name, source, is_settled) = identify(files, &form.text())?;
+        let path = folder.join(format!("{name}.pixels"));
+        if let Some(known) = Self::open(&path, &source, files.len(), form.channels) {
             return Ok(known);
         }
         let unwritable = |error: io::Error| DatasetError::unwritable(&path, &error);
         fs::create_dir_all(folder).map_err(unwritable)?;
         remove_left(folder);
         let mut file = temporary::create(folder).map_err(unwritable)?;
-        write(file.as_file_mut(), &source, files, size).map_err(unwritable)?;
+        write(file.as_file_mut(), &source, files, form).map_err(unwritable)?;
         let bytes = os::map_file(file.as_file()).map_err(unwritable)?;
         if is_settled {
             file.persist(&path)
@@ -85,14 +103,16 @@ impl PixelFile {
         let places = places.ok_or_else(|| unwritable(io::Error::other("it does not read back")))?;
         Ok(Self {
             path,
+            channels: form.channels,
             bytes,
             places,
         })
     }
 
-    fn open(path: &Path, source: &[u8; DIGEST], count: usize) -> Option<Self> {
+    fn open(path: &Path, source: &[u8; DIGEST], count: usize, channels: usize) -> Option<Self> {
         let bytes = os::map_file(&file::open(path).ok()?).ok()?;
         Some(Self {
+            channels,
             places: places(&bytes, source, count)?,
             path: path.to_owned(),
             bytes,
@@ -101,9 +121,9 @@ impl PixelFile {
 
     /// Image `row`; `None` if it could not be decoded or its digest differs. In the latter case the file is removed, and
     /// the next run writes it again.
-    pub(super) fn image(&self, row: usize) -> Option<Rgb> {
+    pub(super) fn image(&self, row: usize) -> Option<Image> {
         let place = self.places.get(row).filter(|place| place.width > 0)?;
-        let length = 3 * place.width * place.height;
+        let length = self.channels * place.width * place.height;
         let pixels = self.bytes.get(place.offset..)?.get(..length)?;
         if place.state.load(Ordering::Relaxed) == UNREAD {
             let holds = check(pixels) == place.check;
@@ -115,9 +135,10 @@ impl PixelFile {
                 let _ = fs::remove_file(&self.path);
             }
         }
-        (place.state.load(Ordering::Relaxed) == GOOD).then(|| Rgb {
+        (place.state.load(Ordering::Relaxed) == GOOD).then(|| Image {
             width: place.width,
             height: place.height,
+            channels: self.channels,
             pixels: pixels.to_vec(),
         })
     }
@@ -131,14 +152,15 @@ pub(super) fn cache_folder() -> PathBuf {
     file::cache_folder().join("images")
 }
 
-/// The cache file's name, the source digest, and whether all modification times are old enough to detect changes.
-fn identify(
+/// A name for what is made of `files` in this form, the source digest, and whether all modification times are old enough to
+/// detect changes.
+pub(super) fn identify(
     files: &[PathBuf],
-    size: Option<usize>,
+    form: &str,
 ) -> Result<(String, [u8; DIGEST], bool), DatasetError> {
     let (mut name, mut source) = (blake3::Hasher::new(), blake3::Hasher::new());
     for hasher in [&mut name, &mut source] {
-        hasher.update(format!("{size:?} {}\n", files.len()).as_bytes());
+        hasher.update(format!("{form} {}\n", files.len()).as_bytes());
     }
     let mut is_settled = true;
     for path in files {
@@ -152,23 +174,18 @@ fn identify(
         source.update(state.as_bytes());
     }
     let name = name.finalize().to_hex();
-    let name = format!("{}.pixels", name.get(..32).unwrap_or(&name));
+    let name = name.get(..32).unwrap_or(&name).to_owned();
     Ok((name, *source.finalize().as_bytes(), is_settled))
 }
 
 /// Decodes all images and writes the file; one that cannot be decoded gets an empty entry and is an error when it is read.
-fn write(
-    file: &mut File,
-    source: &[u8; DIGEST],
-    files: &[PathBuf],
-    size: Option<usize>,
-) -> io::Result<()> {
+fn write(file: &mut File, source: &[u8; DIGEST], files: &[PathBuf], form: Form) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, file);
     let mut offset = HEADER + ENTRY * files.len();
     out.write_all(&vec![0; offset])?;
     let mut index = Vec::with_capacity(ENTRY * files.len());
     for some in files.chunks(AT_ONCE) {
-        let images: Vec<Option<Rgb>> = some.par_iter().map(|path| read(path, size)).collect();
+        let images: Vec<Option<Image>> = some.par_iter().map(|path| read(path, form)).collect();
         for image in images {
             let (width, height) = image
                 .as_ref()
@@ -190,11 +207,11 @@ fn write(
     out.flush()
 }
 
-fn read(path: &Path, size: Option<usize>) -> Option<Rgb> {
-    let image = decode(path).ok()?;
-    match size {
-        Some(size) => image.into_resized(size).ok(),
-        None => Some(image),
+fn read(path: &Path, form: Form) -> Option<Image> {
+    let image = decode(path, form.channels).ok()?;
+    match form.size {
+        Some(size) if size != image.size() => image.resized(size).ok(),
+        _ => Some(image),
     }
 }
 

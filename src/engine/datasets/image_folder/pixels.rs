@@ -1,48 +1,71 @@
-//! [`Rgb`]: an 8-bit image and its conversion to features.
+//! [`Image`]: an 8-bit image and its conversion to features.
 
 use fast_image_resize::images::{TypedImage, TypedImageRef};
-use fast_image_resize::pixels::U8x3;
-use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::pixels::{U8, U8x3};
+use fast_image_resize::{FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
 
-/// An RGB image of 8 bits per channel, top row first.
+use super::Size;
+
+/// An image of 8 bits per channel, top row first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rgb {
+pub(super) struct Image {
     pub(super) width: usize,
     pub(super) height: usize,
-    /// `(height, width, 3)`
+    /// 3 of RGB, 1 of grey.
+    pub(super) channels: usize,
+    /// `(height, width, channels)`
     pub(super) pixels: Vec<u8>,
 }
 
-impl Rgb {
-    /// Writes the image, resized to `size × size`, to `features`: `(size, size, 3)`, `pixel / 127.5 - 1`.
-    pub(super) fn write(&self, size: usize, features: &mut [f32]) -> Result<(), String> {
-        if (self.width, self.height) == (size, size) {
-            scale(&self.pixels, features);
-            return Ok(());
+impl Image {
+    pub(super) fn size(&self) -> Size {
+        Size {
+            height: self.height,
+            width: self.width,
         }
-        scale(&self.resized(size)?, features);
-        Ok(())
     }
 
-    pub(super) fn into_resized(self, size: usize) -> Result<Self, String> {
-        if (self.width, self.height) == (size, size) {
-            return Ok(self);
+    /// An RGB image with as many channels as are asked for: 3, or the luma alone.
+    pub(super) fn into_channels(self, channels: usize) -> Self {
+        if channels == self.channels {
+            return self;
         }
+        Self {
+            channels: 1,
+            pixels: self.pixels.chunks_exact(3).map(luma).collect(),
+            ..self
+        }
+    }
+
+    /// Writes the image to `features`: `(height, width, channels)`, `pixel / 127.5 - 1`.
+    pub(super) fn write(&self, features: &mut [f32]) {
+        for (feature, &pixel) in features.iter_mut().zip(&self.pixels) {
+            *feature = f32::from(pixel) / 127.5 - 1.0;
+        }
+    }
+
+    /// The image in another size; bilinear, with a wider support when shrinking (antialiasing), as in Pillow.
+    pub(super) fn resized(&self, size: Size) -> Result<Self, String> {
+        let pixels = match self.channels {
+            1 => self.resized_as::<U8>(size),
+            _ => self.resized_as::<U8x3>(size),
+        };
         Ok(Self {
-            width: size,
-            height: size,
-            pixels: self.resized(size)?,
+            width: size.width,
+            height: size.height,
+            channels: self.channels,
+            pixels: pixels?,
         })
     }
 
-    /// Bilinear, with a wider support when shrinking (antialiasing), as in Pillow.
-    fn resized(&self, size: usize) -> Result<Vec<u8>, String> {
-        let mut pixels = vec![0; 3 * size * size];
-        let (width, height, size) = (self.width as u32, self.height as u32, size as u32);
+    fn resized_as<P: PixelTrait>(&self, size: Size) -> Result<Vec<u8>, String> {
+        let mut pixels = vec![0; self.channels * size.height * size.width];
         // The typed call: the untyped one compiles the kernels of every pixel type into this crate, which takes minutes.
-        let from = TypedImageRef::<U8x3>::from_buffer(width, height, &self.pixels);
+        let (width, height) = (self.width as u32, self.height as u32);
+        let from = TypedImageRef::<P>::from_buffer(width, height, &self.pixels);
         let from = from.map_err(|error| error.to_string())?;
-        let to = TypedImage::<U8x3>::from_buffer(size, size, &mut pixels);
+        let (width, height) = (size.width as u32, size.height as u32);
+        let to = TypedImage::<P>::from_buffer(width, height, &mut pixels);
         let mut to = to.map_err(|error| error.to_string())?;
         let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
         let resized = Resizer::new().resize_typed(&from, &mut to, &options);
@@ -52,8 +75,16 @@ impl Rgb {
     }
 }
 
-fn scale(pixels: &[u8], features: &mut [f32]) {
-    for (feature, &pixel) in features.iter_mut().zip(pixels) {
-        *feature = f32::from(pixel) / 127.5 - 1.0;
-    }
+/// The luma of a red, green and blue value, or of a grey one itself.
+///
+/// `(19595 R + 38470 G + 7471 B + 32768) >> 16`: ITU-R 601 in 16-bit fixed point.
+///
+/// # Source
+/// Pillow's `convert("L")`.
+pub(super) fn luma(pixel: &[u8]) -> u8 {
+    let &[red, green, blue] = pixel else {
+        return pixel.first().copied().unwrap_or_default();
+    };
+    let [red, green, blue] = [red, green, blue].map(u32::from);
+    ((red * 19_595 + green * 38_470 + blue * 7_471 + 0x8000) >> 16) as u8
 }

@@ -7,12 +7,14 @@ use super::super::{SampleMut, SamplesMut};
 use super::texture::{Class, render};
 use super::*;
 
+mod damaged;
+mod labels;
+mod splits;
+
 fn spec(path: &Path) -> ImageFolderSpec {
     ImageFolderSpec {
-        path: path.to_owned(),
-        size: 8,
-        augment: AugmentSpec::default(),
-        generate: None,
+        size: Size::square(8),
+        ..ImageFolderSpec::new(path.to_owned())
     }
 }
 
@@ -64,7 +66,7 @@ fn folder(file: &str, bytes: &[u8]) -> (TempDir, ImageFolderSpec) {
 
 fn first_pixel(spec: &ImageFolderSpec) -> Result<[u8; 3], String> {
     let open = spec.open(Seed(1), 0.0).map_err(|error| error.to_string())?;
-    let mut features = vec![0.0; spec.size * spec.size * 3];
+    let mut features = vec![0.0; open.dataset.features().len()];
     let sample = SampleMut {
         features: &mut features,
         values: &mut [],
@@ -240,7 +242,7 @@ fn keeping_decoded_images_changes_no_byte() {
     spec.generate = Some(generate(6, 3, 1));
     assert!(spec.prepare(&|_, _| ()).unwrap());
     let read = |open: &OpenDataset| {
-        let mut features = vec![0.0; 9 * spec.size * spec.size * 3];
+        let mut features = vec![0.0; 9 * 8 * 8 * 3];
         let mut samples = SamplesMut {
             features: &mut features,
             values: &mut [],
@@ -248,7 +250,7 @@ fn keeping_decoded_images_changes_no_byte() {
         };
         for row in 0..9 {
             let mut rng = Seed(1).stream_at(crate::base::Purpose::Augmentation, &[row]);
-            let sample = samples.sample(row as usize, spec.size * spec.size * 3, 0);
+            let sample = samples.sample(row as usize, 8 * 8 * 3, 0);
             open.dataset
                 .read(row as u32, Some(&mut rng), sample)
                 .unwrap();
@@ -345,9 +347,21 @@ fn settings_out_of_range_are_mistakes() {
         "`augment.flip` must be from 0 to 1, not 1.5"
     );
     spec.augment.flip = 0.5;
-    spec.size = 0;
+    spec.augment.crop = 2_000_000;
+    assert_eq!(
+        message(&spec),
+        "`augment.crop` must be from 0 to 1000000, not 2000000"
+    );
+    spec.augment.crop = 0;
+    spec.size.width = 0;
     assert_eq!(message(&spec), "`size` must be from 1 to 16384, not 0");
-    spec.size = 8;
+    spec.size.width = 8;
+    spec.channels = 2;
+    assert_eq!(
+        message(&spec),
+        "`channels` must be 3 (RGB) or 1 (grey), not 2"
+    );
+    spec.channels = 3;
     let error = spec.open(Seed(1), 1.0).err().unwrap().to_string();
     assert_eq!(
         error,

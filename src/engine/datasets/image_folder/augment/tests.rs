@@ -2,12 +2,18 @@ use rand::SeedableRng;
 
 use super::*;
 
+const SIZE: Size = Size {
+    height: 4,
+    width: 5,
+};
+
 // import numpy; from PIL import Image, ImageEnhance, ImageOps   (Pillow 13.0.0)
 // im = Image.fromarray(numpy.array([(i * 37 + 11) % 256 for i in range(60)], numpy.uint8).reshape(4, 5, 3))
-fn image() -> Rgb {
-    Rgb {
+fn image() -> Image {
+    Image {
         width: 5,
         height: 4,
+        channels: 3,
         pixels: (0..60_u32).map(|i| ((i * 37 + 11) % 256) as u8).collect(),
     }
 }
@@ -18,6 +24,9 @@ fn nothing() -> Draw {
         rotation: 0.0,
         brightness: 1.0,
         contrast: 1.0,
+        crop: [0, 0],
+        padding: 0,
+        erased: None,
     }
 }
 
@@ -146,11 +155,36 @@ fn resizing_is_pillows() {
         72, 109, 146, 146, 84, 121, 164, 157, 92, 124, 161, 143, 99, 136, 144, 143, 107, 144, 175,
         135, 139, 150, 147, 127, 121, 158, 118,
     ];
+    let resized = image().resized(Size::square(3)).unwrap();
+    assert_eq!(resized.pixels, expected);
     let mut features = vec![0.0; 27];
-    image().write(3, &mut features).unwrap();
+    resized.write(&mut features);
     assert_eq!(
         features,
         expected.map(|pixel| f32::from(pixel) / 127.5 - 1.0)
+    );
+}
+
+/// At most one step of brightness from Pillow's, which rounds between its two passes in another order.
+fn assert_near(image: &Image, expected: &[u8]) {
+    assert_eq!(image.pixels.len(), expected.len());
+    let pairs = image.pixels.iter().zip(expected);
+    let distance = pairs.map(|(own, other)| own.abs_diff(*other)).max();
+    assert!(distance <= Some(1), "{:?}", image.pixels);
+}
+
+#[test]
+fn another_height_than_width_is_pillows() {
+    // im.resize((3, 2), Image.BILINEAR)
+    let wide = Size {
+        height: 2,
+        width: 3,
+    };
+    assert_near(
+        &image().resized(wide).unwrap(),
+        &[
+            90, 127, 148, 126, 102, 131, 161, 135, 110, 157, 147, 137, 132, 145, 133, 124, 140, 130,
+        ],
     );
 }
 
@@ -158,7 +192,9 @@ fn resizing_is_pillows() {
 fn draws_stay_in_their_ranges_and_nothing_changes_nothing() {
     let spec = AugmentSpec::default();
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let draws: Vec<Draw> = (0..2000).map(|_| Draw::new(&spec, &mut rng)).collect();
+    let draws: Vec<Draw> = (0..2000)
+        .map(|_| Draw::new(&spec, SIZE, &mut rng))
+        .collect();
     let flips = draws.iter().filter(|draw| draw.is_flipped).count();
     assert!((900..1100).contains(&flips), "{flips}");
     for draw in &draws {
@@ -166,12 +202,145 @@ fn draws_stay_in_their_ranges_and_nothing_changes_nothing() {
         assert!((0.9..=1.1).contains(&draw.brightness) && (0.9..=1.1).contains(&draw.contrast));
     }
     assert!(draws.iter().any(|draw| draw.rotation > 14.0));
-    let none = AugmentSpec {
-        flip: 0.0,
-        rotation: 0.0,
-        brightness: 0.0,
-        contrast: 0.0,
-    };
+    let none = AugmentSpec::NONE;
     assert!(none.is_identity());
-    assert_eq!(Draw::new(&none, &mut rng).apply(image()), image());
+    let draw = Draw::new(&none, SIZE, &mut rng);
+    assert_eq!(draw.apply(image()), image());
+    assert_eq!(draw.cropped(image()), image());
+    let mut values = vec![0.5; 60];
+    draw.erase(SIZE, &mut values);
+    assert_eq!(values, [0.5; 60]);
+}
+
+#[test]
+fn further_changes_alter_none_of_the_first() {
+    let (spec, all) = (
+        AugmentSpec::default(),
+        AugmentSpec {
+            crop: 3,
+            erase: 1.0,
+            ..AugmentSpec::default()
+        },
+    );
+    for seed in 0..50 {
+        let draw = |spec| Draw::new(spec, SIZE, &mut ChaCha8Rng::seed_from_u64(seed));
+        let (first, more) = (draw(&spec), draw(&all));
+        assert!(more.crop.iter().all(|from| (0..=6).contains(from)));
+        assert_eq!(
+            first,
+            Draw {
+                crop: [0, 0],
+                padding: 0,
+                erased: None,
+                ..more
+            }
+        );
+    }
+}
+
+// L = im.convert("L")
+fn grey() -> Image {
+    image().into_channels(1)
+}
+
+#[test]
+fn grey_values_are_pillows() {
+    assert_eq!(
+        grey().pixels,
+        [
+            41, 152, 84, 118, 200, 84, 195, 50, 161, 93, 127, 209, 93, 204, 59, 170, 102, 136, 218,
+            102
+        ]
+    );
+    // L.resize((3, 3), Image.BILINEAR)
+    assert_near(
+        &grey().resized(Size::square(3)).unwrap(),
+        &[102, 107, 152, 147, 125, 122, 147, 146, 143],
+    );
+    // ImageOps.mirror(L)
+    let flipped = Draw {
+        is_flipped: true,
+        ..nothing()
+    };
+    assert_eq!(
+        flipped.apply(grey()).pixels,
+        [
+            200, 118, 84, 152, 41, 93, 161, 50, 195, 84, 59, 204, 93, 209, 127, 102, 218, 136, 102,
+            170
+        ]
+    );
+    // L.rotate(15, Image.NEAREST)
+    let rotated = Draw {
+        rotation: 15.0,
+        ..nothing()
+    };
+    assert_eq!(
+        rotated.apply(grey()).pixels,
+        [
+            41, 152, 84, 118, 93, 41, 195, 50, 161, 59, 84, 209, 93, 204, 102, 127, 102, 136, 218,
+            102
+        ]
+    );
+    // ImageEnhance.Contrast(L).enhance(1.07)
+    let contrasted = Draw {
+        contrast: 1.07,
+        ..nothing()
+    };
+    assert_eq!(
+        contrasted.apply(grey()).pixels,
+        [
+            34, 153, 80, 117, 204, 80, 199, 44, 163, 90, 126, 214, 90, 209, 54, 172, 100, 136, 224,
+            100
+        ]
+    );
+}
+
+#[test]
+fn crops_are_torchvisions() {
+    // F.crop(F.pad(L, 2), i, j, 4, 5)   (torchvision 0.29)
+    let cases: [([usize; 2], [u8; 20]); 4] = [
+        (
+            [0, 0],
+            [
+                0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 41, 152, 84, 0, 0, 84, 195, 50,
+            ],
+        ),
+        (
+            [1, 4],
+            [
+                0, 0, 0, 0, 0, 84, 118, 200, 0, 0, 50, 161, 93, 0, 0, 93, 204, 59, 0, 0,
+            ],
+        ),
+        (
+            [4, 3],
+            [
+                209, 93, 204, 59, 0, 102, 136, 218, 102, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+            ],
+        ),
+        (
+            [2, 2],
+            [
+                41, 152, 84, 118, 200, 84, 195, 50, 161, 93, 127, 209, 93, 204, 59, 170, 102, 136,
+                218, 102,
+            ],
+        ),
+    ];
+    for (crop, expected) in cases {
+        let draw = Draw {
+            crop,
+            padding: 2,
+            ..nothing()
+        };
+        assert_eq!(draw.cropped(grey()).pixels, expected, "{crop:?}");
+        // The same of every channel.
+        let luma = draw.cropped(image()).into_channels(1);
+        assert_eq!(luma.pixels, expected, "{crop:?}");
+    }
+    // Padding that is wider than the image.
+    let draw = Draw {
+        crop: [18, 0],
+        padding: 9,
+        ..nothing()
+    };
+    assert_eq!(draw.cropped(grey()).pixels, [0; 20]);
 }

@@ -2,6 +2,15 @@ use std::time::{Duration, SystemTime};
 
 use super::*;
 
+const WHOLE: Form = Form {
+    size: None,
+    channels: 3,
+};
+const SMALL: Form = Form {
+    size: Some(Size::square(2)),
+    channels: 3,
+};
+
 /// Two images, old enough for a change to show in their modification times.
 fn images(folder: &Path) -> Vec<PathBuf> {
     let path = |name: &str| folder.join(name);
@@ -42,13 +51,13 @@ fn kept(cache: &Path) -> Vec<PathBuf> {
 fn a_second_run_reads_what_the_first_has_decoded() {
     let folder = tempfile::tempdir().unwrap();
     let (files, cache) = (images(folder.path()), folder.path().join("cache"));
-    let first = PixelFile::of(&cache, &files, None).unwrap();
+    let first = PixelFile::of(&cache, &files, WHOLE).unwrap();
     let names = kept(&cache);
     assert_eq!(names.len(), 1);
     let written = fs::metadata(&names[0]).unwrap().modified().unwrap();
-    let second = PixelFile::of(&cache, &files, None).unwrap();
+    let second = PixelFile::of(&cache, &files, WHOLE).unwrap();
     for (row, path) in files.iter().enumerate() {
-        let image = decode(path).unwrap();
+        let image = decode(path, 3).unwrap();
         assert_eq!(first.image(row), Some(image.clone()));
         assert_eq!(second.image(row), Some(image));
     }
@@ -60,24 +69,44 @@ fn a_second_run_reads_what_the_first_has_decoded() {
 fn resized_images_have_a_file_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
     let (files, cache) = (images(folder.path()), folder.path().join("cache"));
-    let whole = PixelFile::of(&cache, &files, None).unwrap();
-    let small = PixelFile::of(&cache, &files, Some(2)).unwrap();
+    let whole = PixelFile::of(&cache, &files, WHOLE).unwrap();
+    let small = PixelFile::of(&cache, &files, SMALL).unwrap();
     assert_eq!(
         whole.image(1).map(|image| (image.width, image.height)),
         Some((4, 2))
     );
     assert_eq!(small.image(1).unwrap().pixels, [4, 5, 6].repeat(4));
     assert_eq!(kept(&cache).len(), 2);
+    let grey = Form {
+        channels: 1,
+        ..SMALL
+    };
+    let (one, other) = ((1, 2), (2, 1));
+    let of = |(height, width)| Form {
+        size: Some(Size { height, width }),
+        ..SMALL
+    };
+    for form in [grey, of(one), of(other)] {
+        PixelFile::of(&cache, &files, form).unwrap();
+    }
+    assert_eq!(kept(&cache).len(), 5);
+    let grey = PixelFile::of(&cache, &files, grey).unwrap();
+    assert_eq!(grey.image(1).unwrap().pixels, [5; 4]);
+    assert_eq!(
+        [WHOLE, SMALL].map(Form::text),
+        ["None", "Some(2)"],
+        "files of earlier versions stay valid"
+    );
 }
 
 #[test]
 fn a_stale_file_is_written_anew() {
     let folder = tempfile::tempdir().unwrap();
     let (files, cache) = (images(folder.path()), folder.path().join("cache"));
-    drop(PixelFile::of(&cache, &files, None).unwrap());
+    drop(PixelFile::of(&cache, &files, WHOLE).unwrap());
     write_image(&files[0], [9, 9, 9]);
     age(&files[0], 30);
-    let now = PixelFile::of(&cache, &files, None).unwrap();
+    let now = PixelFile::of(&cache, &files, WHOLE).unwrap();
     assert_eq!(now.image(0).unwrap().pixels, [9; 24]);
     assert_eq!(kept(&cache).len(), 1);
 }
@@ -88,7 +117,7 @@ fn what_was_written_just_now_is_not_kept_for_others() {
     let (files, cache) = (images(folder.path()), folder.path().join("cache"));
     // A modification time in one hour is never old enough, even if the test is slow.
     set_time(&files[1], SystemTime::now() + Duration::from_hours(1));
-    let now = PixelFile::of(&cache, &files, None).unwrap();
+    let now = PixelFile::of(&cache, &files, WHOLE).unwrap();
     assert_eq!(now.image(1).unwrap().pixels, [4, 5, 6].repeat(8));
     assert_eq!(kept(&cache).len(), 0);
 }
@@ -97,23 +126,23 @@ fn what_was_written_just_now_is_not_kept_for_others() {
 fn a_damaged_image_is_never_given_out_and_a_damaged_index_is_rebuilt() {
     let folder = tempfile::tempdir().unwrap();
     let (files, cache) = (images(folder.path()), folder.path().join("cache"));
-    drop(PixelFile::of(&cache, &files, None).unwrap());
+    drop(PixelFile::of(&cache, &files, WHOLE).unwrap());
     let path = kept(&cache).remove(0);
     let good = fs::read(&path).unwrap();
     for byte in 0..good.len() {
         let mut bytes = good.clone();
         bytes[byte] ^= 0x40;
         fs::write(&path, &bytes).unwrap();
-        let file = PixelFile::of(&cache, &files, None).unwrap();
+        let file = PixelFile::of(&cache, &files, WHOLE).unwrap();
         for (row, color) in [[1, 2, 3], [4, 5, 6]].iter().enumerate() {
             let image = file.image(row);
-            let is_right = |image: Rgb| image.pixels == color.repeat(8);
+            let is_right = |image: Image| image.pixels == color.repeat(8);
             assert!(image.is_none_or(is_right), "byte {byte}");
         }
     }
     for length in 0..good.len() {
         fs::write(&path, &good[..length]).unwrap();
-        let file = PixelFile::of(&cache, &files, None).unwrap();
+        let file = PixelFile::of(&cache, &files, WHOLE).unwrap();
         let first = file.image(0);
         assert!(first.is_none_or(|image| image.pixels == [1, 2, 3].repeat(8)));
     }
@@ -126,7 +155,7 @@ fn many_at_once_leave_one_whole_file() {
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                let file = PixelFile::of(&cache, &files, None).unwrap();
+                let file = PixelFile::of(&cache, &files, WHOLE).unwrap();
                 assert_eq!(file.image(1).unwrap().pixels, [4, 5, 6].repeat(8));
             });
         }
@@ -139,7 +168,7 @@ fn an_image_that_cannot_be_decoded_has_no_pixels() {
     let folder = tempfile::tempdir().unwrap();
     let (files, cache) = (images(folder.path()), folder.path().join("cache"));
     fs::write(&files[0], b"\x89PNG\r\n\x1a\nno").unwrap();
-    let file = PixelFile::of(&cache, &files, None).unwrap();
+    let file = PixelFile::of(&cache, &files, WHOLE).unwrap();
     assert_eq!(file.image(0), None);
     assert!(file.image(1).is_some());
 }

@@ -11,7 +11,7 @@ mod surface;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::pixels::Rgb;
+use super::pixels::Image;
 use crate::base::{Purpose, Seed};
 use defect::Defect;
 use noise::Noise;
@@ -39,7 +39,7 @@ impl Class {
 }
 
 /// Renders image `index` of `class`; every image has its own random stream.
-pub(super) fn render(class: Class, index: u64, size: usize, seed: u64) -> Rgb {
+pub(super) fn render(class: Class, index: u64, size: usize, seed: u64) -> Image {
     let mut rng = Seed(seed).stream_at(Purpose::Data, &[class as u64, index]);
     let surface = Surface::draw(&mut rng);
     let light = Light::draw(&mut rng, surface.gloss());
@@ -127,7 +127,7 @@ impl Scene {
     }
 
     /// Shades a grid finer than the pixels, and averages (supersampling).
-    fn picture(&self, size: usize) -> Rgb {
+    fn picture(&self, size: usize) -> Image {
         let side = size * OVERSAMPLING;
         let unit = UNITS / side as f64;
         let points: Vec<Point> = (0..(side + 1) * (side + 1))
@@ -159,7 +159,7 @@ impl Scene {
     }
 
     /// Sums of samples to bytes, with the sensor's grain.
-    fn expose(&self, sums: &[[f64; 3]], size: usize) -> Rgb {
+    fn expose(&self, sums: &[[f64; 3]], size: usize) -> Image {
         let samples = (OVERSAMPLING * OVERSAMPLING) as f64;
         let mut pixels = Vec::with_capacity(sums.len() * 3);
         for (index, sum) in sums.iter().enumerate() {
@@ -170,9 +170,10 @@ impl Scene {
                 pixels.push((value * 255.0).round() as u8);
             }
         }
-        Rgb {
+        Image {
             width: size,
             height: size,
+            channels: 3,
             pixels,
         }
     }

@@ -1,0 +1,46 @@
+//! [`Part`]: which split a file of an image folder is in, where folders say so.
+
+use std::path::Path;
+
+use super::super::DatasetError;
+
+/// The split of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    Train,
+    Validation,
+    Test,
+}
+
+/// Names of folders that are splits, the training one first.
+const FOLDERS: [(&str, Part); 5] = [
+    ("train", Part::Train),
+    ("val", Part::Validation),
+    ("valid", Part::Validation),
+    ("validation", Part::Validation),
+    ("test", Part::Test),
+];
+
+/// The folders of `root` that are splits, the training one first; none where the folders of `root` are classes.
+///
+/// They are splits if there is `train` and at least one of the others.
+///
+/// # Errors
+/// [`DatasetError::Mismatch`] for two folders of the same split.
+pub(super) fn folders(root: &Path) -> Result<Vec<(&'static str, Part)>, DatasetError> {
+    let is_there = |(name, _): &(&str, Part)| root.join(name).is_dir();
+    let found: Vec<_> = FOLDERS.into_iter().filter(is_there).collect();
+    if found.len() < 2 || found[0].1 != Part::Train {
+        return Ok(Vec::new());
+    }
+    for pair in found.windows(2) {
+        let [(one, part), (other, same)] = [pair[0], pair[1]];
+        if part == same {
+            return Err(DatasetError::Mismatch(format!(
+                "`{}` has `{one}` and `{other}`, and one of them alone can be the validation split",
+                root.display()
+            )));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,204 @@
+//! Labels of images in a CSV file.
+
+use std::fs;
+
+use super::super::*;
+use super::splits::{images, message, sizes};
+use crate::datasets::{Dataset, SampleMut};
+
+const FILES: [&str; 4] = ["0.png", "1.png", "more/2.png", "more/3.png"];
+
+/// A folder with four images and `labels.csv`.
+fn labelled(text: &str) -> (tempfile::TempDir, ImageFolderSpec) {
+    let (folder, mut spec) = images(&FILES);
+    fs::write(folder.path().join("labels.csv"), text).unwrap();
+    spec.labels = Some("labels.csv".into());
+    (folder, spec)
+}
+
+fn values(dataset: &dyn Dataset, row: u32) -> Vec<f32> {
+    let mut features = vec![0.0; dataset.features().len()];
+    let mut values = vec![0.0; dataset.target().values_len()];
+    let sample = SampleMut {
+        features: &mut features,
+        values: &mut values,
+        label: &mut 0,
+    };
+    dataset.read(row, None, sample).unwrap();
+    values
+}
+
+#[test]
+fn numbers_are_normalised_by_the_training_rows() {
+    let text = "\u{feff}file,age\r\n0.png,1\r\n./1.png, 3\r\n\r\nmore/2.png,5.0\r\n";
+    let (_folder, spec) = labelled(text);
+    assert!(spec.predicts_numbers());
+    let [train, validation, _] = sizes(&spec, 0.34);
+    assert_eq!((train.len(), validation.len()), (2, 1));
+    let open = spec.open(Seed(1), 0.34).unwrap();
+    assert_eq!(open.dataset.target(), Target::Values { len: 1 });
+    assert!(open.dataset.labels().is_empty());
+    let scale = open.dataset.normalisation().target.unwrap();
+    let original = |row: u32| f64::from(2 * row + 1);
+    let mean = train.iter().map(|&row| original(row)).sum::<f64>() / 2.0;
+    assert!((scale.mean - mean).abs() < 1e-12, "{scale:?}");
+    for row in 0..3 {
+        let value = f64::from(values(&*open.dataset, row)[0]) * scale.std + scale.mean;
+        assert!((value - original(row)).abs() < 1e-6, "{value}");
+    }
+}
+
+#[test]
+fn several_columns_are_not_scaled() {
+    let text = "file,name,x,y\n1.png,a,1,-2\n0.png,b,3e1,0.5\n";
+    let (_folder, mut spec) = labelled(text);
+    assert_eq!(
+        message(&spec),
+        "`labels` has the columns `name`, `x`, `y`: `target` says which are to be predicted"
+    );
+    spec.target = vec!["y".to_owned(), "x".to_owned()];
+    let open = spec.open(Seed(1), 0.0).unwrap();
+    assert_eq!(open.dataset.target(), Target::Values { len: 2 });
+    assert_eq!(values(&*open.dataset, 1), [0.5, 30.0]);
+    assert_eq!(open.dataset.normalisation().target, None);
+    spec.target = vec!["z".to_owned()];
+    assert_eq!(
+        message(&spec),
+        "`/labels.csv` has no column `z`; beside the file it has `name`, `x`, `y`"
+    );
+    spec.target = vec!["x".to_owned(); 2];
+    assert_eq!(message(&spec), "`target` names the column `x` twice");
+}
+
+#[test]
+fn classes_are_texts_in_order() {
+    let text = "file,what,age\n1.png,dog,1\n0.png,cat,2\nmore/3.png,dog,3\nmore/2.png,cat,4\n";
+    let (_folder, mut spec) = labelled(text);
+    spec.target = vec!["what".to_owned()];
+    spec.classes = true;
+    let open = spec.open(Seed(1), 0.5).unwrap();
+    assert_eq!(open.dataset.class_names(), ["cat", "dog"]);
+    assert_eq!(open.dataset.labels(), [1, 0, 1, 0]);
+    let mut taken: Vec<u32> = sizes(&spec, 0.5)[1].iter().map(|row| row % 2).collect();
+    taken.sort_unstable();
+    assert_eq!(taken, [0, 1], "each class in proportion");
+}
+
+#[test]
+fn every_mistake_has_its_line_and_column() {
+    let text = "\u{feff}file,age\n0.png,1\n\n0.png,2\nnone.png,3\n../0.png,4\n/0.png,5\n1.png,old\n,\nmore/2.png\nmore/3.png,nan\n";
+    let (_folder, spec) = labelled(text);
+    let error = spec.open(Seed(1), 0.0).err().unwrap();
+    assert_eq!(error.key(), Some("labels"));
+    let (title, list, _) = error.parts();
+    assert!(
+        title.ends_with("labels.csv` has mistakes in 9 places"),
+        "{title}"
+    );
+    assert_eq!(
+        list,
+        [
+            "line 4, column 1 (`file`): `0.png` is also in line 2",
+            "line 5, column 1 (`file`): there is no file `none.png`",
+            "line 6, column 1 (`file`): `../0.png` leads out of the dataset's folder",
+            "line 7, column 1 (`file`): `/0.png` leads out of the dataset's folder",
+            "line 8, column 2 (`age`): `old` is not a number",
+            "line 9, column 1 (`file`): nothing there",
+            "line 9, column 2 (`age`): nothing there",
+            "line 10: 1 column where the header has 2",
+            "line 11, column 2 (`age`): `nan` is not a number",
+        ]
+    );
+    for (text, expected) in [
+        ("", "needs a header of at least two columns"),
+        ("file\n0.png\n", "needs a header of at least two columns"),
+        ("file,age\n", "names no image to train on"),
+        (
+            "file,age\n0.png,x\n",
+            "has a mistake in line 2, column 2 (`age`): `x` is not",
+        ),
+    ] {
+        let (_folder, spec) = labelled(text);
+        let message = message(&spec);
+        assert!(message.contains(expected), "{message}");
+    }
+    let (folder, spec) = labelled("");
+    fs::write(folder.path().join("labels.csv"), b"file,age\n\xff,1\n").unwrap();
+    assert_eq!(
+        message(&spec),
+        "`/labels.csv` has a mistake in line 2: not UTF-8"
+    );
+}
+
+#[test]
+fn folders_are_splits_of_labelled_images_too() {
+    let names = ["train/0.png", "train/1.png", "val/0.png", "0.png"];
+    let (folder, mut spec) = images(&names);
+    spec.labels = Some("labels.csv".into());
+    spec.classes = true;
+    let write = |text: &str| fs::write(folder.path().join("labels.csv"), text).unwrap();
+    write("file,what\nval/0.png,a\ntrain/1.png,b\ntrain/0.png,a\n");
+    assert_eq!(sizes(&spec, 0.5), [vec![1, 2], vec![0], vec![]]);
+    write("file,what\nval/0.png,c\ntrain/1.png,b\n0.png,a\n");
+    let text = message(&spec);
+    assert!(
+        text.contains(
+            "line 4, column 1 (`file`): `0.png` is in none of the folders `train`, `val`"
+        ),
+        "{text}"
+    );
+    write("file,what\nval/0.png,c\ntrain/1.png,b\n");
+    let text = message(&spec);
+    assert!(
+        text.contains("line 2, column 2 (`what`): `c` is the class of no image to train on"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_damaged_image_takes_its_numbers_with_it() {
+    let (folder, mut spec) = labelled("file,x,y\n0.png,1,2\n1.png,3,4\nmore/2.png,5,6\n");
+    spec.target = vec!["x".to_owned(), "y".to_owned()];
+    spec.damaged = Damaged::LeaveOut;
+    fs::write(folder.path().join("1.png"), "no image").unwrap();
+    assert_eq!(sizes(&spec, 0.0)[0], [0, 1]);
+    let open = spec.open(Seed(1), 0.0).unwrap();
+    assert_eq!(values(&*open.dataset, 1), [5.0, 6.0]);
+    for name in FILES {
+        fs::write(folder.path().join(name), "no image").unwrap();
+    }
+    assert_eq!(
+        message(&spec),
+        "`damaged = \"leave-out\"` leaves out every image to train on"
+    );
+}
+
+#[test]
+fn a_file_of_labels_is_a_part_of_the_fingerprint() {
+    let (folder, spec) = labelled("file,age\n0.png,1\n");
+    let mut cache = FingerprintCache::default();
+    let mut fingerprint = || spec.facts(0.0, &mut cache).unwrap().fingerprint.unwrap();
+    let before = fingerprint();
+    fs::write(folder.path().join("labels.csv"), "file,age\n0.png,2\n").unwrap();
+    assert_ne!(fingerprint(), before);
+}
+
+#[test]
+fn settings_of_labels_go_together() {
+    let (_folder, mut spec) = images(&["a/0.png"]);
+    spec.classes = true;
+    assert!(message(&spec).starts_with("`classes` is for a column of `labels`"));
+    spec.target = vec!["x".to_owned(), "y".to_owned()];
+    assert!(message(&spec).starts_with("`target` names columns of `labels`"));
+    spec.labels = Some("labels.csv".into());
+    assert!(message(&spec).starts_with("`target` is one column"));
+    spec.classes = false;
+    spec.generate = Some(super::generate(1, 1, 1));
+    assert!(message(&spec).starts_with("`labels` are of images that are there"));
+    spec.generate = None;
+    assert!(message(&spec).starts_with("cannot read `/labels.csv`"));
+    let spec: ImageFolderSpec = toml::from_str("path = \"p\"\ntarget = \"x\"").unwrap();
+    assert_eq!(spec.target, ["x"]);
+    let spec: ImageFolderSpec = toml::from_str("path = \"p\"\ntarget = [\"x\", \"y\"]").unwrap();
+    assert_eq!(spec.target, ["x", "y"]);
+}
