@@ -113,7 +113,7 @@ fn damaged_images_are_left_out_and_named_by_plan_and_run() {
     assert!(ended.stderr.contains(warning), "{}", ended.stderr);
     let report = project.read("reports/tiny/report.md");
     assert!(
-        report.contains("Of the data: dataset `own`: 1 of 4 images"),
+        report.contains("own\\`: 1 of 4 images cannot be decoded"),
         "{report}"
     );
 }

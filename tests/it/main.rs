@@ -4,13 +4,14 @@
 mod ab;
 mod advice;
 mod architecture;
+#[cfg(target_os = "linux")]
+mod baselines;
 mod branches;
 mod cell_hashes;
 mod checkpoints;
 mod cluster;
 #[cfg(target_os = "linux")]
 mod command_faults;
-#[cfg(target_os = "linux")]
 mod commands;
 mod compare;
 mod compare_untouched;

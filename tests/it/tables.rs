@@ -3,10 +3,10 @@
 use crate::project::Project;
 
 /// Pseudo-random numbers from 0 to 1, the same on every machine.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn next(&mut self) -> f64 {
+    pub(crate) fn next(&mut self) -> f64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -14,7 +14,7 @@ impl Random {
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    fn one_of<'t>(&mut self, texts: &[&'t str]) -> &'t str {
+    pub(crate) fn one_of<'t>(&mut self, texts: &[&'t str]) -> &'t str {
         texts[(self.next() * texts.len() as f64) as usize]
     }
 
@@ -29,7 +29,11 @@ impl Random {
 }
 
 /// A table of so many rows, each written from random numbers.
-fn table(header: &str, rows: usize, mut row: impl FnMut(usize, &mut Random) -> String) -> String {
+pub(crate) fn table(
+    header: &str,
+    rows: usize,
+    mut row: impl FnMut(usize, &mut Random) -> String,
+) -> String {
     let mut random = Random(5);
     let rows = (0..rows).map(|place| row(place, &mut random) + "\n");
     format!("{header}\n{}", rows.collect::<String>())

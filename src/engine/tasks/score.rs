@@ -245,7 +245,7 @@ mod tests {
         score.add_loss(5.0, 2);
         score.add_plain_loss(std::f32::consts::LN_2, 2);
         score.add_tokens(3, 7.0);
-        let metrics = score.metrics();
+        let metrics = score.metrics(1.0);
         assert!((value(&metrics, "loss") - 5.0).abs() < 1e-12);
         assert!((value(&metrics, "bits_per_byte") - 6.0 / 7.0).abs() < 1e-7);
     }

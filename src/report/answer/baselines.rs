@@ -175,15 +175,15 @@ mod tests {
         let (low, middle, high) = (around(0.1), around(0.5), around(0.9));
         assert_eq!(
             told(&high, &middle, &low),
-            "Better than all of them: the model, 0.9025 (0.9–0.905) (n = 6, Mann–Whitney, Holm, p = 0.0043)."
+            "Better than all of them: the model, 0.9025 (0.9000–0.9050) (n = 6, Mann–Whitney, Holm, p = 0.0043)."
         );
         assert_eq!(
             told(&middle, &high, &low),
-            "No model beats the linear model: the best, the model, 0.5025 (0.5–0.505), is behind it (n = 6, Mann–Whitney, Holm, p = 0.0043)."
+            "No model beats the linear model: the best, the model, 0.5025 (0.5000–0.5050), is behind it (n = 6, Mann–Whitney, Holm, p = 0.0043)."
         );
         assert_eq!(
             told(&low, &low, &low),
-            "No model is shown to beat the linear model: the best, the model, 0.1025 (0.1–0.105), is not distinguishable from it (n = 6, Mann–Whitney, Holm, p = 1)."
+            "No model is shown to beat the linear model: the best, the model, 0.1025 (0.1000–0.1050), is not distinguishable from it (n = 6, Mann–Whitney, Holm, p = 1)."
         );
     }
 
@@ -191,12 +191,10 @@ mod tests {
     fn of_few_seeds_the_values_are_told_and_how_many_would_show_it() {
         assert_eq!(
             told(&[0.9], &[0.5], &[0.0]),
-            "Better than all of them: the model, 0.9; 1 seed cannot show that it is not by chance, 5 can."
+            "Better than all of them: the model, 0.9000; 1 seed cannot show that it is not by chance, 5 can."
         );
-        assert!(
-            told(&[0.4, 0.4], &[0.5, 0.5], &[0.0, 0.0]).starts_with(
-                "The model (0.4 (0.4–0.4)) is not better than the linear model; 2 seeds"
-            )
-        );
+        assert!(told(&[0.4, 0.4], &[0.5, 0.5], &[0.0, 0.0]).starts_with(
+            "The model (0.4000 (0.4000–0.4000)) is not better than the linear model; 2 seeds"
+        ));
     }
 }

@@ -96,7 +96,8 @@ fn counts_rows(raw: &Raw) -> Option<String> {
     let mut is_there = vec![false; rows];
     for value in values {
         let place = value - least;
-        let is_new = place.fract() == 0.0 && is_there.get_mut(place as usize).is_some_and(set);
+        let is_whole = value.fract() == 0.0 && place.fract() == 0.0;
+        let is_new = is_whole && is_there.get_mut(place as usize).is_some_and(set);
         if !is_new {
             return None;
         }

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use csv::StringRecord;
 use serde::{Deserialize, Serialize};
 
 use super::super::{DatasetError, Target};
 use super::columns::{Layout, Missing, Role, days};
 use super::leaks::remarks;
 use super::mistakes::{Mistake, Mistakes};
-use super::reading::{next, reader, some_rows};
+use super::reading::{for_each_row, reader, some_rows};
 use super::rows::splits;
 use super::{CsvSpec, Decimal};
 use crate::base::Seed;
@@ -219,7 +218,7 @@ fn scan(
     mut take: impl FnMut(usize, Value<'_>),
 ) -> Result<(Vec<u32>, Layout), DatasetError> {
     let path = spec.path.as_path();
-    let (mut reader, names) = reader(path, spec.separator.0)?;
+    let (reader, names) = reader(path, spec.separator.0)?;
     let layout = Layout::of(spec, names)?;
     let is_missing =
         |text: &str| text.is_empty() || spec.missing_values.iter().any(|one| one == text);
@@ -228,28 +227,27 @@ fn scan(
         .filter(|&column| layout.roles[column] != Role::Ignored || layout.is_key(column))
         .collect();
     let mut mistakes = Mistakes::default();
-    let mut record = StringRecord::new();
-    let (mut source_rows, mut read) = (Vec::new(), 0);
-    while next(path, &mut reader, &mut record)? {
+    let (mut source_rows, mut read) = (Vec::new(), 0u64);
+    for_each_row(path, reader, |record| {
         read += 1;
         if record.len() != layout.names.len() {
-            source_rows.push(read - 1);
-            mistakes.ragged(&record);
-            continue;
+            source_rows.push((read - 1) as u32);
+            mistakes.ragged(record);
+            return;
         }
         if may_be_left_out
             .iter()
             .any(|&column| is_missing(record[column].trim()))
         {
-            continue;
+            return;
         }
-        source_rows.push(read - 1);
+        source_rows.push((read - 1) as u32);
         for (column, text) in record.iter().map(str::trim).enumerate() {
             let role = &layout.roles[column];
             match value(spec, &layout, (column, role), text, is_missing(text)) {
                 Ok(None) => {}
                 Ok(Some(value)) => take(column, value),
-                Err(mistake) => mistakes.add(column, mistake, text, &record),
+                Err(mistake) => mistakes.add(column, mistake, text, record),
             }
         }
         if let Some((column, role)) = &layout.key {
@@ -258,17 +256,17 @@ fn scan(
             let is_kind = layout.specs[column].missing == Some(Missing::Kind);
             match value(spec, &layout, (column, role), text, is_missing) {
                 _ if is_missing && !is_kind => {
-                    mistakes.add(column, Mistake::NoSplit, text, &record);
+                    mistakes.add(column, Mistake::NoSplit, text, record);
                 }
                 Ok(value) => take(layout.names.len(), value.unwrap_or(Value::Text(""))),
                 // Of a feature it is known already.
                 Err(mistake) if layout.roles[column] == Role::Ignored => {
-                    mistakes.add(column, mistake, text, &record);
+                    mistakes.add(column, mistake, text, record);
                 }
                 Err(_) => {}
             }
         }
-    }
+    })?;
     mistakes.into_result(spec, &layout, source_rows.len())?;
     if source_rows.is_empty() && read > 0 {
         return Err(DatasetError::Mismatch(format!(

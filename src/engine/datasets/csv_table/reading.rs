@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
 
 use csv::{Reader, ReaderBuilder, StringRecord};
 
@@ -53,6 +55,48 @@ pub(super) fn next(
 ) -> Result<bool, DatasetError> {
     let read = reader.read_record(record);
     read.map_err(|error| damaged(path, &error))
+}
+
+/// Rows that are passed from the thread that reads the file to the one that reads their values.
+const BATCH: usize = 256;
+
+/// Passes every row to `take`, while another thread reads the next ones.
+///
+/// # Errors
+/// As [`next`], after the rows before it.
+pub(super) fn for_each_row(
+    path: &Path,
+    mut reader: Reader<File>,
+    mut take: impl FnMut(&StringRecord),
+) -> Result<(), DatasetError> {
+    thread::scope(|scope| {
+        let (filled, batches) = mpsc::sync_channel(4);
+        // Their memory is used again.
+        let (used, taken) = mpsc::channel::<Vec<StringRecord>>();
+        scope.spawn(move || {
+            loop {
+                let mut rows = taken.try_recv().unwrap_or_default();
+                rows.resize(BATCH, StringRecord::new());
+                let mut count = 0;
+                let mut read = Ok(true);
+                while count < BATCH && matches!(read, Ok(true)) {
+                    read = next(path, &mut reader, &mut rows[count]);
+                    count += usize::from(matches!(read, Ok(true)));
+                }
+                let is_last = !matches!(read, Ok(true));
+                if filled.send((rows, count, read)).is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        for (rows, count, read) in batches {
+            rows[..count].iter().for_each(&mut take);
+            read?;
+            // After its last batch the other thread is gone.
+            let _ = used.send(rows);
+        }
+        Ok(())
+    })
 }
 
 fn damaged(path: &Path, error: &csv::Error) -> DatasetError {

@@ -1,0 +1,98 @@
+//! Baselines beside models on the same rows, and programs that are given these rows.
+
+use crate::project::Project;
+use crate::tables::{Random, table};
+
+const MODELS: &str = "[models.network]\nkind = \"mlp\"\nhidden = 32\ndepth = 2\n[train]\nepochs = 12\nbatch-size = 32\n\
+     optimizer = { kind = \"adamw\", lr = 5e-3 }\n[measure]\nseeds = [1, 2, 3, 4, 5, 6]\nwarmup-steps = 0\n";
+
+fn project(rows: &str, settings: &str) -> Project {
+    let dataset = "[datasets.own]\nkind = \"csv\"\npath = \"own.csv\"\ntarget = \"y\"\n";
+    Project::new().file("experiments/own.csv", rows).file(
+        "experiments/own.toml",
+        &format!("name = \"own\"\n{dataset}{settings}\n{MODELS}"),
+    )
+}
+
+/// The Answer of a run, its lines joined.
+fn answer(project: &Project) -> String {
+    let ended = project.run(&["run", "experiments/own.toml"]);
+    assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
+    let report = project.read("reports/own/report.md");
+    let answer = report.split("## ").find(|part| part.starts_with("Answer"));
+    answer.unwrap_or_default().to_owned()
+}
+
+/// Four numbers and a target that they determine but for noise.
+fn linear(_: usize, random: &mut Random) -> String {
+    let x: Vec<f64> = (0..4).map(|_| random.next()).collect();
+    let y = 3.0 * x[0] - 2.0 * x[1] + x[2] + 0.5 * random.next();
+    format!("{:.4},{:.4},{:.4},{:.4},{y:.4}", x[0], x[1], x[2], x[3])
+}
+
+#[test]
+fn where_the_linear_model_wins_the_answer_says_so() {
+    let project = project(&table("a,b,c,d,y", 120, linear), "");
+    let told = answer(&project);
+    assert!(
+        told.contains("Baselines on the same rows, test R²: linear model 0.9"),
+        "{told}"
+    );
+    assert!(
+        told.contains("No model beats the linear model: the best, the model, "),
+        "{told}"
+    );
+    let rows = project.read("reports/own/baselines.csv");
+    assert_eq!(rows.lines().count(), 1 + 3 * 6, "{rows}");
+    // Nothing is computed again.
+    let ended = project.run(&["run", "experiments/own.toml"]);
+    assert!(!ended.stderr.contains("baselines of"), "{}", ended.stderr);
+    assert_eq!(project.read("reports/own/baselines.csv"), rows);
+    let ended = project.run(&[
+        "run",
+        "experiments/own.toml",
+        "--set",
+        "measure.baselines=false",
+    ]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+}
+
+#[test]
+fn of_labels_that_mean_nothing_no_model_beats_the_constant() {
+    let row = |_: usize, random: &mut Random| {
+        let label = random.one_of(&["no", "no", "yes"]);
+        format!("{:.4},{:.4},{label}", random.next(), random.next())
+    };
+    let project = project(&table("a,b,y", 200, row), "classes = true");
+    let told = answer(&project);
+    assert!(
+        told.contains("Baselines on the same rows, test accuracy: "),
+        "{told}"
+    );
+    let is_said = ["No model is shown to beat the ", "No model beats the "];
+    assert!(is_said.iter().any(|words| told.contains(words)), "{told}");
+}
+
+#[test]
+fn a_program_is_given_the_rows_and_ranked_with_the_models() {
+    let program = "[models.program]\nkind = \"command\"\n\
+         run = [\"sh\", \"score.sh\", \"{split}\", \"{dataset}\"]\ncode = [\"score.sh\"]\n\
+         [models.program.metrics]\nval_r2 = { better = \"higher\" }\ntest_rows = { better = \"higher\" }\n\
+         [models.program.scrape]\nval_r2 = \"val (\\\\S+)\"\ntest_rows = \"test (\\\\S+)\"\n\
+         [matrix]\nmodel = [\"network\", \"program\"]\ndataset = [\"own\"]\n";
+    let columns = "columns = { d = { missing = \"leave-out\" } }\n";
+    // Row 0 of the file is left out: its number is in no split.
+    let rows = table("a,b,c,d,y", 120, linear).replacen("d,y\n", "d,y\n1,1,1,,1\n", 1);
+    let project = project(&rows, &format!("{columns}{program}")).file(
+        "experiments/score.sh",
+        "head -1 \"$1\" | grep -q '^row,part$' || exit 3\ngrep -q '^0,' \"$1\" && exit 4\ngrep -q '^120,' \"$1\" || exit 5\n\
+         [ -f \"$2\" ] || exit 6\necho val 0.999\necho test $(grep -c ',test$' \"$1\")\n",
+    );
+    let told = answer(&project);
+    assert!(
+        told.contains("Highest validation R²: program, 0.999"),
+        "{told}"
+    );
+    let runs = project.read("reports/own/runs.csv");
+    assert!(runs.contains(",18"), "15 % of 120 rows: {runs}");
+}
