@@ -39,7 +39,7 @@ fn where_the_linear_model_wins_the_answer_says_so() {
         "{told}"
     );
     assert!(
-        told.contains("No model beats the linear model: the best, the model, "),
+        told.contains("No model beats the linear model: the only one, "),
         "{told}"
     );
     let rows = project.read("reports/own/baselines.csv");

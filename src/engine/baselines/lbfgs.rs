@@ -75,7 +75,9 @@ fn direction(gradient: &[f64], pairs: &VecDeque<(Vec<f64>, Vec<f64>)>) -> Vec<f6
     }
     if let Some((step, change)) = pairs.back() {
         let scale = dot(step, change) / dot(change, change);
-        direction.iter_mut().for_each(|part| *part *= scale);
+        for part in &mut direction {
+            *part *= scale;
+        }
     }
     for ((step, change), weight) in pairs.iter().zip(weights.into_iter().rev()) {
         let other = dot(change, &direction) / dot(step, change);

@@ -56,7 +56,9 @@ pub(super) fn fit(goal: Goal, train: &Samples) -> Linear {
             *gradient += weight;
             sum += weight * weight / 2.0;
         }
-        gradient.iter_mut().for_each(|part| *part /= n);
+        for part in &mut gradient {
+            *part /= n;
+        }
         (sum / n, gradient)
     };
     let weights = minimise(vec![0.0; (features + 1) * outputs], TOLERANCE, value);

@@ -1,3 +1,5 @@
+use std::fmt::Write;
+
 use serde_json::json;
 
 use super::*;
@@ -31,7 +33,7 @@ fn open(bounds: &[f64]) -> OpenDataset {
         };
         let part = ["train", "val", "test"][row.saturating_sub(45) / 15];
         let [a, b, c, d] = x else { unreachable!() };
-        text += &format!("{a},{b},{c},{d},{part},{target}\n");
+        writeln!(text, "{a},{b},{c},{d},{part},{target}").unwrap();
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("table.csv");

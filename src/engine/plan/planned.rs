@@ -106,9 +106,10 @@ impl<'a> Resolver<'a> {
             // Commands with the same data do the same job, whatever they compute for it; one that is given the split, that of
             // the models on these rows.
             let command = resolved.model.value.command();
-            let task = match command.is_some_and(|command| command.is_named("split")) {
-                true => pairing.task.to_string(),
-                false => combine([("task", &*pairing.task), ("data", &*program.data)]),
+            let task = if command.is_some_and(|command| command.is_named("split")) {
+                pairing.task.to_string()
+            } else {
+                combine([("task", &*pairing.task), ("data", &*program.data)])
             };
             let work = combine([("command", &*task)]);
             (task.into(), work.into())

@@ -14,6 +14,9 @@ use crate::results::BaselineRow;
 use super::NAMED;
 use super::choice::ALPHA;
 
+/// Name of a cell that is alone.
+const ONLY: &str = "the model";
+
 /// What competes: the best cell, or a baseline.
 struct Competitor {
     name: String,
@@ -85,7 +88,7 @@ fn of_task(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
     let shown = shown.collect::<Vec<_>>().join(", ");
     let measure = Measure::of(told);
     let name = match cells.len() {
-        1 => "the model".to_owned(),
+        1 => ONLY.to_owned(),
         _ => view.name(best, None),
     };
     let best = Competitor {
@@ -118,6 +121,10 @@ fn verdict(measure: &Measure, best: &Competitor, baselines: &[Competitor]) -> St
         return String::new();
     };
     let own = format!("{}, {}", best.name, shown(&best.values));
+    let best_own = match &*best.name {
+        ONLY => format!("the only one, {}", shown(&best.values)),
+        _ => format!("the best, {own}"),
+    };
     let is_ahead = cost(best) < cost(strongest);
     let name = &strongest.name;
     let n = best.values.len();
@@ -145,11 +152,9 @@ fn verdict(measure: &Measure, best: &Competitor, baselines: &[Competitor]) -> St
     }
     let p = test(to_strongest);
     if !is_ahead && to_strongest <= ALPHA {
-        return format!("No model beats the {name}: the best, {own}, is behind it {p}.");
+        return format!("No model beats the {name}: {best_own}, is behind it {p}.");
     }
-    format!(
-        "No model is shown to beat the {name}: the best, {own}, is not distinguishable from it {p}."
-    )
+    format!("No model is shown to beat the {name}: {best_own}, is not distinguishable from it {p}.")
 }
 
 #[cfg(test)]
@@ -179,11 +184,11 @@ mod tests {
         );
         assert_eq!(
             told(&middle, &high, &low),
-            "No model beats the linear model: the best, the model, 0.5025 (0.5000–0.5050), is behind it (n = 6, Mann–Whitney, Holm, p = 0.0043)."
+            "No model beats the linear model: the only one, 0.5025 (0.5000–0.5050), is behind it (n = 6, Mann–Whitney, Holm, p = 0.0043)."
         );
         assert_eq!(
             told(&low, &low, &low),
-            "No model is shown to beat the linear model: the best, the model, 0.1025 (0.1000–0.1050), is not distinguishable from it (n = 6, Mann–Whitney, Holm, p = 1)."
+            "No model is shown to beat the linear model: the only one, 0.1025 (0.1000–0.1050), is not distinguishable from it (n = 6, Mann–Whitney, Holm, p = 1.0)."
         );
     }
 
@@ -194,7 +199,7 @@ mod tests {
             "Better than all of them: the model, 0.9000; 1 seed cannot show that it is not by chance, 5 can."
         );
         assert!(told(&[0.4, 0.4], &[0.5, 0.5], &[0.0, 0.0]).starts_with(
-            "The model (0.4000 (0.4000–0.4000)) is not better than the linear model; 2 seeds"
+            "Not better than the linear model: the model, 0.4000 (0.4000–0.4000); 2 seeds"
         ));
     }
 }

@@ -115,10 +115,7 @@ fn of_results() -> [Rule; 8] {
             "data",
             "tables with equal rows on both sides of a split, a column that tells the target, or one that counts rows; images left out",
             "Of the data: {}.",
-            |view| {
-                let remarks = &view.set.plan.data_remarks;
-                (!remarks.is_empty()).then(|| remarks.join("; "))
-            },
+            |view| Some(view.set.plan.data_remarks.join("; ")).filter(|found| !found.is_empty()),
         ),
         rule(
             "no-learning",
