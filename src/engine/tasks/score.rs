@@ -60,7 +60,7 @@ impl Score {
     }
 
     /// All metrics by name: `loss`; of numbers `mse` and `r2`, and with `unit`, one unit of the normalised target in the
-    /// target's own, `mae` and `rmse`; of classes `accuracy` and those of [`ClassScore`]; of text `accuracy` and
+    /// target's own, `mae` and `rmse`; of classes `accuracy` and those of [`class_metrics`](super::class_metrics); of text `accuracy` and
     /// `bits_per_byte`, the sum of losses in bits over the bytes of the targets; `solver_iterations`, the mean over batches.
     pub fn metrics(&self, unit: f64) -> Vec<(&'static str, Option<f64>)> {
         let mut metrics = vec![("loss", self.loss())];

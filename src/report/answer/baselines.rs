@@ -198,8 +198,8 @@ mod tests {
             told(&[0.9], &[0.5], &[0.0]),
             "Better than all of them: the model, 0.9000; 1 seed cannot show that it is not by chance, 5 can."
         );
-        assert!(told(&[0.4, 0.4], &[0.5, 0.5], &[0.0, 0.0]).starts_with(
-            "Not better than the linear model: the model, 0.4000 (0.4000–0.4000); 2 seeds"
+        assert!(told(&[0.4, 0.45], &[0.5, 0.5], &[0.0, 0.0]).starts_with(
+            "Not better than the linear model: the model, 0.4250 (0.4000–0.4500); 2 seeds"
         ));
     }
 }
