@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fieldtrial::base::Seed;
+use fieldtrial::baselines::baselines;
 use fieldtrial::datasets::{CsvGuess, DatasetSpec, FingerprintCache, SampleMut};
 use fieldtrial::event::{Event, Order, Status};
 use fieldtrial::layers::checkpoint;
@@ -19,7 +20,7 @@ use fieldtrial::results::{self, Share, diff_text};
 use serde_json::json;
 
 /// The formats, by name.
-pub(crate) const FORMATS: [&str; 20] = [
+pub(crate) const FORMATS: [&str; 21] = [
     "manifest",
     "set",
     "only",
@@ -34,6 +35,7 @@ pub(crate) const FORMATS: [&str; 20] = [
     "timings.csv",
     "env.toml",
     "table.csv",
+    "labels.csv",
     "images.idx",
     "labels.idx",
     "image.png",
@@ -57,6 +59,7 @@ pub(crate) fn read(format: &str, bytes: &[u8], folder: &Path) -> bool {
         "stored-run" => stored_run(bytes, folder),
         "journal" => journal(bytes, folder),
         "table.csv" => table(bytes, folder),
+        "labels.csv" => labels(bytes, folder),
         "images.idx" | "labels.idx" => idx(format, bytes, folder),
         "image.png" | "image.jpg" => image(bytes, folder),
         "weights.safetensors" => {
@@ -89,7 +92,12 @@ pub(crate) fn seeds(format: &str) -> Vec<Vec<u8>> {
         "order" => vec![order()],
         "stored-run" => vec![line(&run())],
         "journal" => vec![[entry(1), entry(2)].concat()],
-        "table.csv" => texts(&["a,b,y\n1,2,3\n4,5,6\n7,8,9\n0,1,2\n", "a,y\n\"1\",x\n2,\"y\"\"z\"\n"]),
+        "table.csv" => texts(&[
+            "a,b,y\n1,2,3\n4,5,6\n7,8,9\n0,1,2\n",
+            "a,y\n\"1\",x\n2,\"y\"\"z\"\n",
+            "a;b;y\n2024-02-29;1,5;3\n2023-01-31;NA;1\n;2;2\n2022-12-01;0,1;3\n",
+        ]),
+        "labels.csv" => texts(&["file,x,y\na/0.png,1,2\nb/0.png,3,4\n", "file,kind\n./a/0.png,\"c,d\"\nb/0.png,e\n"]),
         "images.idx" => vec![[&[0, 0, 8, 3, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0, 2][..], &[7; 16]].concat()],
         "labels.idx" => vec![[&[0, 0, 8, 1, 0, 0, 0, 4][..], &[0, 1, 0, 1]].concat()],
         "image.png" => files(&["colour.png", "palette.png", "grey.png"]),
@@ -279,7 +287,43 @@ fn table(bytes: &[u8], folder: &Path) -> bool {
     };
     let of_numbers = read(false);
     drop(CsvGuess::of(&path));
+    let as_it_comes = [
+        json!({ "columns": { "a": { "category": true, "missing": "kind" } }, "classes": true }),
+        json!({ "columns": { "a": { "date": "%Y-%m-%d", "missing": "median" }, "b": { "missing": "flag" } },
+            "separator": ";", "decimal": ",", "missing-values": ["NA"] }),
+        json!({ "columns": { "a": { "missing": "leave-out" } }, "split": { "group": "a" }, "separator": ";" }),
+        json!({ "split": { "by": "a" } }),
+        json!({ "split": { "column": "a" }, "ignore": ["b"] }),
+    ];
+    for mut spec in as_it_comes {
+        for (key, value) in [
+            ("kind", json!("csv")),
+            ("path", json!(path)),
+            ("target", json!("y")),
+        ] {
+            spec[key] = value;
+        }
+        open(spec);
+    }
     read(true) || of_numbers
+}
+
+fn labels(bytes: &[u8], folder: &Path) -> bool {
+    for class in ["a", "b"] {
+        fs::create_dir_all(folder.join(class)).expect("folders");
+        fs::write(folder.join(class).join("0.png"), &seeds("image.png")[0]).expect("a file");
+    }
+    fs::write(folder.join("labels.csv"), bytes).expect("a file");
+    let read = |more: serde_json::Value| {
+        let mut spec = json!({ "kind": "image-folder", "path": folder, "size": [6, 4], "channels": 1, "labels": "labels.csv" });
+        for (key, value) in more.as_object().into_iter().flatten() {
+            spec[key] = value.clone();
+        }
+        open(spec)
+    };
+    let of_numbers = read(json!({ "target": ["x", "y"] }));
+    let of_classes = read(json!({ "classes": true, "damaged": "leave-out" }));
+    read(json!({})) || of_numbers || of_classes
 }
 
 fn idx(format: &str, bytes: &[u8], folder: &Path) -> bool {
@@ -318,6 +362,7 @@ fn open(spec: serde_json::Value) -> bool {
     let Ok(open) = spec.open(Seed(1), 0.25) else {
         return false;
     };
+    drop(baselines(&open));
     let data = open.dataset;
     let mut features = vec![0.0; data.features().len()];
     let mut values = vec![0.0; data.target().values_len()];

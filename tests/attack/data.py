@@ -130,7 +130,35 @@ def images(case):
     strange(case, "data/own")
     size = random.choice([8, 8, 8, 1, 64])
     generate = random.choice([""] * 9 + [generated])
-    manifest(case, f'kind = "image-folder"\npath = "../data/own"\nsize = {size}{generate}')
+    more = [f"size = {random.choice([size, size, size, '[6, 9]', '[1, 70]', '[8]'])}"]
+    more += random.sample(OF_IMAGES, random.choice([0, 1, 3]))
+    if random.random() < 0.3:
+        case.write("data/own/labels.csv", labels(random))
+        more += ['labels = "labels.csv"', *random.choice([[], ["classes = true"], ['target = ["x", "y"]'], ['target = "y"', "classes = true"]])]
+    manifest(case, "\n".join(['kind = "image-folder"', 'path = "../data/own"', *more]) + generate)
+
+
+# What a manifest says of images.
+OF_IMAGES = [
+    "channels = 1", 'damaged = "leave-out"', "augment = { crop = 9, erase = 1.0 }", "augment = { rotation = 180.0, crop = 1000 }",
+    "augment = { erase = 0.5, flip = 1.0 }",
+]
+
+
+def labels(random):
+    """A file of labels: paths that are there, that lead out, or are none; fields that are no usual number."""
+    lines = ["file,x,y"]
+    for _ in range(random.choice([0, 1, 8, 60])):
+        path = f"{random.choice('ab')}/{random.randrange(8)}.png"
+        lines.append(f"{path},{random.randrange(5)},{random.randrange(3)}")
+    for _ in range(random.choice([0, 0, 1, 4])):
+        fields = random.choice(lines).split(",")
+        fields[random.randrange(len(fields))] = random.choice([
+            *FIELDS, "../experiments/tiny.toml", "/etc/passwd", "a/../../x.png", "a", ".", "a//0.png", "./a/0.png", "C:\\a.png",
+        ])
+        lines.insert(random.randrange(1, len(lines) + 1), ",".join(fields[: random.choice([3, 3, 2, 1])]))
+    content = random.choice(["\n", "\n", "\r\n", "\r"]).join(lines).encode()
+    return change_bytes(random, content) if random.random() < 0.2 else content
 
 
 def strange(case, folder):

@@ -84,9 +84,9 @@ impl Goal {
 pub fn baselines(data: &OpenDataset) -> Result<Vec<Baseline>, DatasetError> {
     let dataset = &*data.dataset;
     let goal = match dataset.target() {
-        Target::Values { len } => Goal::Values(len),
+        Target::Values { len: len @ 1.. } => Goal::Values(len),
         Target::Class { classes } => Goal::Classes(classes),
-        Target::Tokens { .. } | Target::None => return Ok(Vec::new()),
+        Target::Values { .. } | Target::Tokens { .. } | Target::None => return Ok(Vec::new()),
     };
     let held_out = [
         ("val", &data.splits.validation),
