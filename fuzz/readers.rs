@@ -285,7 +285,8 @@ fn table(bytes: &[u8], folder: &Path) -> bool {
     let read = |classes: bool| {
         open(json!({ "kind": "csv", "path": path, "target": "y", "classes": classes }))
     };
-    let of_numbers = read(false);
+    let mut is_read = read(false);
+    is_read |= read(true);
     drop(CsvGuess::of(&path));
     let as_it_comes = [
         json!({ "columns": { "a": { "category": true, "missing": "kind" } }, "classes": true }),
@@ -303,9 +304,9 @@ fn table(bytes: &[u8], folder: &Path) -> bool {
         ] {
             spec[key] = value;
         }
-        open(spec);
+        is_read |= open(spec);
     }
-    read(true) || of_numbers
+    is_read
 }
 
 fn labels(bytes: &[u8], folder: &Path) -> bool {

@@ -1,13 +1,20 @@
 //! Resuming: finished runs are kept; which runs are repeated, and why.
 
+use crate::project::Project;
 use crate::tiny::{project, with};
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 
+/// Runs the whole manifest, which ends well.
+fn completed(project: &Project) {
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+}
+
 #[test]
 fn a_new_value_of_an_axis_adds_lines_and_changes_none() {
     let project = project();
-    assert_eq!(project.run(&RUN).code, 0);
+    completed(&project);
     let files = ["runs.csv", "epochs.csv", "blocks.csv", "timings.csv"];
     let read = |name: &str| project.read(&format!("reports/tiny/{name}"));
     let before = files.map(read);
@@ -31,7 +38,7 @@ fn a_new_value_of_an_axis_adds_lines_and_changes_none() {
 #[test]
 fn more_repeats_run_only_the_missing_blocks() {
     let project = project();
-    assert_eq!(project.run(&RUN).code, 0);
+    completed(&project);
     let ended = project.run(&[&RUN[..], &["--set", "measure.repeats=3"]].concat());
     assert!(
         ended.stderr.contains("2 runs to do, 4 kept"),
@@ -43,7 +50,7 @@ fn more_repeats_run_only_the_missing_blocks() {
 #[test]
 fn a_changed_part_is_named_and_a_change_back_runs_nothing() {
     let project = project();
-    assert_eq!(project.run(&RUN).code, 0);
+    completed(&project);
     let change = ["--set", "train.optimizer={ kind = \"sgd\", lr = 0.01 }"];
     let changed = project.run(&[&RUN[..], &change].concat());
     assert!(
@@ -58,7 +65,7 @@ fn a_changed_part_is_named_and_a_change_back_runs_nothing() {
 #[test]
 fn rows_of_cells_that_were_not_chosen_stay() {
     let project = project();
-    assert_eq!(project.run(&RUN).code, 0);
+    completed(&project);
     let before = project.read("reports/tiny/runs.csv");
     let ended = project.run(&[&RUN[..], &["--only", "batch-size=8", "--fresh"]].concat());
     assert!(ended.stderr.contains("2 runs to do"), "{}", ended.stderr);
@@ -68,7 +75,7 @@ fn rows_of_cells_that_were_not_chosen_stay() {
 #[test]
 fn rows_stay_when_the_store_is_gone_as_after_a_fresh_clone() {
     let project = project();
-    assert_eq!(project.run(&RUN).code, 0);
+    completed(&project);
     let before = project.read("reports/tiny/runs.csv");
     std::fs::remove_dir_all(project.path("reports/tiny/.store")).unwrap();
     let ended = project.run(&[&RUN[..], &["--only", "batch-size=8"]].concat());
@@ -124,7 +131,7 @@ fn a_run_that_failed_is_kept_until_it_is_to_be_tried_again_or_its_limit_changes(
 #[test]
 fn a_measured_row_is_not_overwritten_by_a_timeout() {
     let project = project();
-    assert_eq!(project.run(&RUN).code, 0);
+    completed(&project);
     let before = project.read("reports/tiny/runs.csv");
     let ended = project.run(&[&RUN[..], &["--fresh", "--set", "limits.time=0.000001"]].concat());
     assert_eq!(ended.code, 1, "{}", ended.stderr);

@@ -18,6 +18,7 @@ mod paths;
 mod regression;
 mod split;
 mod table;
+mod target_columns;
 mod text;
 
 pub use csv_table::{
@@ -35,6 +36,7 @@ pub use normalisation::{Normalisation, Scale};
 pub use paths::{PathProcess, PathsSpec};
 pub use regression::{RegressionSpec, RegressionTarget};
 pub use split::Splits;
+pub use target_columns::TargetColumns;
 pub use text::{TextSpec, TokenKind};
 
 use std::path::Path;

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::table::{normalise, statistics};
+
 /// How features and target were computed from the original values, for use of the weights elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Normalisation {
@@ -14,6 +16,9 @@ pub struct Normalisation {
     /// Scale of a target of one column; `None` without normalisation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Scale>,
+    /// Scale of each column of a target of several; empty without normalisation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<Scale>,
 }
 
 /// `normalised = (original − mean) / std`.
@@ -30,6 +35,24 @@ impl Normalisation {
         Self {
             features: vec![Scale { mean, std }],
             ..Self::default()
+        }
+    }
+
+    /// Normalises targets `(rows, columns)` by the training rows' mean and standard deviation of each column; a column that is
+    /// constant there is only centred.
+    pub(super) fn add_targets(&mut self, values: &mut [f32], columns: usize, train: &[u32]) {
+        let scales = (0..columns).map(|column| {
+            let (mean, std) = statistics(values, columns, column, train);
+            normalise(
+                values,
+                columns,
+                column,
+                (mean, if std == 0.0 { 1.0 } else { std }),
+            )
+        });
+        match &scales.collect::<Vec<Scale>>()[..] {
+            [only] => self.target = Some(*only),
+            several => self.targets = several.to_vec(),
         }
     }
 

@@ -92,15 +92,15 @@ impl Layout {
         if let Some(name) = names.iter().find(|name| !seen.insert(name.as_str())) {
             return mistake(format!("`{path}` has two columns `{name}`"));
         }
-        find(spec, &names, "target", &spec.target)?;
+        check_target(spec, &names)?;
         for name in &spec.ignore {
             find(spec, &names, "ignore", name)?;
         }
         for (name, column) in &spec.columns {
             find(spec, &names, "columns", name)?;
-            check(name, column, *name == spec.target)?;
+            check(name, column, spec.target.has(name))?;
         }
-        if let Some(name) = spec.ignore.iter().find(|name| **name == spec.target) {
+        if let Some(name) = spec.ignore.iter().find(|name| spec.target.has(name)) {
             return mistake(format!("`ignore` names the target `{name}`"));
         }
         let specs: Vec<ColumnSpec> = names
@@ -108,7 +108,7 @@ impl Layout {
             .map(|name| spec.columns.get(name).cloned().unwrap_or_default())
             .collect();
         let role = |(name, own): (&String, &ColumnSpec)| {
-            if *name == spec.target {
+            if spec.target.has(name) {
                 Role::Target
             } else if spec.ignore.contains(name) {
                 Role::Ignored
@@ -173,6 +173,24 @@ fn key(
     }
     roles[column] = Role::Ignored;
     Ok(Some((column, role)))
+}
+
+/// The target is one class, or one or several numbers, each a column of its own.
+fn check_target(spec: &CsvSpec, names: &[String]) -> Result<(), DatasetError> {
+    let mistake = |text| Err(DatasetError::Mismatch(text));
+    if spec.target.is_empty() {
+        return mistake("`target` names no column".to_owned());
+    }
+    if spec.classes && spec.target.len() > 1 {
+        return mistake("`target` is one column where `classes = true`".to_owned());
+    }
+    if let Some(name) = spec.target.repeated() {
+        return mistake(format!("`target` names the column `{name}` twice"));
+    }
+    for name in spec.target.iter() {
+        find(spec, names, "target", name)?;
+    }
+    Ok(())
 }
 
 /// Contradictions within the settings of one column.

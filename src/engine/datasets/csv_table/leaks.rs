@@ -24,13 +24,16 @@ const SAME: f64 = 0.999_999;
 pub(super) fn remarks(spec: &CsvSpec, parsed: &Parsed, splits: Option<&Splits>) -> Vec<String> {
     let mut found = Vec::new();
     if parsed.rows >= FEWEST_ROWS {
-        let target = Target::of(parsed);
+        let targets = Target::all(spec, parsed);
         let columns = parsed.columns.par_iter();
         let columns = columns.filter(|(column, _)| !parsed.layout.is_key(*column));
         let of_columns: Vec<String> = columns
             .filter_map(|(column, raw)| {
                 let name = &parsed.layout.names[*column];
-                let what = counts_rows(raw).or_else(|| tells(raw, &target, &spec.target))?;
+                let mut telling = targets
+                    .iter()
+                    .filter_map(|(name, target)| tells(raw, target, name));
+                let what = counts_rows(raw).or_else(|| telling.next())?;
                 let key = toml_key(name);
                 Some(format!(
                     "`{name}` {what}; `ignore = [{key:?}]` leaves it out"
@@ -39,23 +42,30 @@ pub(super) fn remarks(spec: &CsvSpec, parsed: &Parsed, splits: Option<&Splits>) 
             .collect();
         found.extend(of_columns);
     }
-    found.extend(repeated(parsed, splits));
+    found.extend(repeated(spec, parsed, splits));
     found
 }
 
-/// The target, to compare columns with.
+/// A target, to compare columns with.
 enum Target<'a> {
-    Numbers(&'a [f32]),
+    Numbers(Vec<f32>),
     Classes(&'a [u32]),
 }
 
 impl<'a> Target<'a> {
-    fn of(parsed: &'a Parsed) -> Self {
-        if parsed.labels.is_empty() {
-            Self::Numbers(&parsed.values)
-        } else {
-            Self::Classes(&parsed.labels)
-        }
+    /// All of them, by name.
+    fn all(spec: &'a CsvSpec, parsed: &'a Parsed) -> Vec<(&'a str, Self)> {
+        let count = spec.target.len();
+        let of = |(place, name): (usize, &'a String)| {
+            let own = if parsed.labels.is_empty() {
+                let values = parsed.values.iter().skip(place).step_by(count);
+                Self::Numbers(values.copied().collect())
+            } else {
+                Self::Classes(&parsed.labels)
+            };
+            (name.as_str(), own)
+        };
+        spec.target.iter().enumerate().map(of).collect()
     }
 
     fn bits(&self, row: usize) -> u32 {
@@ -154,12 +164,14 @@ fn r_squared(x: &[f32], y: &[f32]) -> f64 {
 }
 
 /// How many rows stand more than once, and whether copies are on both sides of a split.
-fn repeated(parsed: &Parsed, splits: Option<&Splits>) -> Option<String> {
-    let target = Target::of(parsed);
+fn repeated(spec: &CsvSpec, parsed: &Parsed, splits: Option<&Splits>) -> Option<String> {
+    let targets = Target::all(spec, parsed);
     let mut hashes = vec![0u64; parsed.rows];
     hashes.par_iter_mut().enumerate().for_each(|(row, hash)| {
         let mut hasher = DefaultHasher::new();
-        target.bits(row).hash(&mut hasher);
+        for (_, target) in &targets {
+            target.bits(row).hash(&mut hasher);
+        }
         for (_, raw) in &parsed.columns {
             raw.bits(row).hash(&mut hasher);
         }

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::split::held_out;
-use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset};
+use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, TargetColumns};
 use crate::base::Seed;
 use columns::Columns;
 use parse::Outline;
@@ -34,8 +34,8 @@ pub use rows::RowsSpec;
 pub struct CsvSpec {
     /// The file, relative to the manifest.
     pub path: PathBuf,
-    /// Name of the column that is to be predicted.
-    pub target: String,
+    /// Name of the column that is to be predicted, or of several columns of numbers: `["width", "height"]`.
+    pub target: TargetColumns,
     /// Whether the target is a class, each different text (or number) one of them. Otherwise it is a number to predict.
     #[serde(default)]
     pub classes: bool,

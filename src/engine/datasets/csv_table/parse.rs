@@ -23,6 +23,8 @@ pub(super) struct Outline {
     pub(super) columns: usize,
     /// Number of classes; 0 where the target is a number.
     classes: usize,
+    /// Number of targets that are numbers.
+    values: usize,
     /// Rows to validate and to test on, where the file decides it.
     pub(super) held_out: Option<[usize; 2]>,
     /// What makes results look better than they are.
@@ -32,7 +34,7 @@ pub(super) struct Outline {
 impl Outline {
     pub(super) fn target(&self) -> Target {
         match self.classes {
-            0 => Target::Values { len: 1 },
+            0 => Target::Values { len: self.values },
             classes => Target::Class { classes },
         }
     }
@@ -44,7 +46,7 @@ pub(super) struct Parsed {
     /// Every feature with the place of its column in the layout.
     pub(super) columns: Vec<(usize, Raw)>,
     pub(super) layout: Layout,
-    /// Targets that are numbers.
+    /// Targets that are numbers, `(rows, columns)`, in the order of the manifest.
     pub(super) values: Vec<f32>,
     pub(super) labels: Vec<u32>,
     pub(super) class_names: Vec<String>,
@@ -57,7 +59,9 @@ pub(super) struct Parsed {
 impl Parsed {
     pub(super) fn target(&self) -> Target {
         match self.class_names.len() {
-            0 => Target::Values { len: 1 },
+            0 => Target::Values {
+                len: self.values.len() / self.rows.max(1),
+            },
             classes => Target::Class { classes },
         }
     }
@@ -165,6 +169,7 @@ pub(super) fn outline(spec: &CsvSpec) -> Result<Outline, DatasetError> {
         rows,
         columns,
         classes: parsed.class_names.len(),
+        values: parsed.target().values_len(),
         held_out: splits
             .as_ref()
             .map(|rows| [rows.validation.len(), rows.test.len()]),
@@ -194,17 +199,31 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
         source_rows,
         layout,
     };
+    let mut targets = Vec::new();
     for (column, raw) in columns.into_iter().enumerate() {
         let is_target = parsed.layout.roles[column] == Role::Target;
         match raw {
             None => {}
-            Some(Raw::Numbers(values)) if is_target => parsed.values = values,
+            Some(Raw::Numbers(values)) if is_target => targets.push((column, values)),
             Some(Raw::Kinds(kinds)) if is_target => {
                 (parsed.class_names, parsed.labels) = (kinds.names, kinds.of_row);
             }
             Some(raw) => parsed.columns.push((column, raw)),
         }
     }
+    let place = |column: usize| {
+        spec.target
+            .iter()
+            .position(|name| *name == parsed.layout.names[column])
+    };
+    targets.sort_by_key(|(column, _)| place(*column));
+    parsed.values = match &mut targets[..] {
+        [(_, only)] => std::mem::take(only),
+        several => {
+            let row = |row: usize| several.iter().map(move |(_, values)| values[row]);
+            (0..parsed.rows).flat_map(row).collect()
+        }
+    };
     Ok(parsed)
 }
 

@@ -87,11 +87,10 @@ pub(super) fn table(spec: &CsvSpec, parsed: Parsed, train: &[u32]) -> Result<Tab
         normalisation.columns.extend(column.names);
         normalisation.features.extend(column.scales);
     }
-    if !spec.normalise {
+    if spec.normalise {
+        normalisation.add_targets(&mut table.values, target.values_len(), train);
+    } else {
         normalisation.features.clear();
-    } else if !table.values.is_empty() {
-        let scale = scale_of(&table.values, train);
-        normalisation.target = Some(normalise(&mut table.values, 1, 0, scale));
     }
     Ok(table)
 }

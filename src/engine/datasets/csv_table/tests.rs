@@ -12,7 +12,7 @@ pub(super) fn table(text: &str) -> (TempDir, CsvSpec) {
     fs::write(&path, text).unwrap();
     let spec = CsvSpec {
         path,
-        target: "y".to_owned(),
+        target: "y".into(),
         classes: false,
         ignore: Vec::new(),
         separator: Separator::default(),
@@ -314,10 +314,10 @@ fn rows_that_are_not_trained_on_change_nothing_that_is_fitted() {
 #[test]
 fn a_wrong_target_gets_the_nearest_name() {
     let (_folder, mut spec) = table("width,height\n1,2\n");
-    spec.target = "heigth".to_owned();
+    spec.target = "heigth".into();
     let expected = "`table.csv` has no column `heigth`; did you mean `height`?";
     assert_eq!(message(&spec), expected);
-    spec.target = "label".to_owned();
+    spec.target = "label".into();
     let expected = "`table.csv` has no column `label`; it has `width`, `height`";
     assert_eq!(message(&spec), expected);
 }
@@ -353,4 +353,43 @@ fn other_mistakes_are_sentences_too() {
         message(&spec),
         "cannot read `table.csv`: no such file or directory"
     );
+}
+
+#[test]
+fn several_targets_are_predicted_together_in_the_order_of_the_manifest() {
+    let row = |row: usize| format!("{row},{},{}\n", 10 * row, row % 3);
+    let rows = (0..8).map(row).collect::<Vec<_>>().concat();
+    let (_folder, mut spec) = table(&format!("x,y,z\n{rows}"));
+    spec.target = ["z", "y"].into();
+    spec.normalise = false;
+    let facts = spec.facts(&mut FingerprintCache::default()).unwrap();
+    assert_eq!(facts.target, Target::Values { len: 2 });
+    assert_eq!(facts.features.len(), 1);
+    let open = spec.open(Seed(1)).unwrap();
+    let mut values = vec![0.0; 2 * 8];
+    let samples = SamplesMut {
+        features: &mut [0.0; 8],
+        values: &mut values,
+        labels: &mut [0; 8],
+    };
+    open.dataset
+        .read_rows(&[0, 1, 2, 3, 4, 5, 6, 7], samples)
+        .unwrap();
+    let expected: Vec<f32> = (0..8u8)
+        .flat_map(|row| [f32::from(row % 3), 10.0 * f32::from(row)])
+        .collect();
+    assert_eq!(values, expected);
+    spec.normalise = true;
+    let scales = spec.open(Seed(1)).unwrap().dataset.normalisation();
+    assert_eq!((scales.target, scales.targets.len()), (None, 2));
+
+    spec.classes = true;
+    assert!(message(&spec).contains("one column where `classes = true`"));
+    spec.classes = false;
+    spec.target = ["z", "z"].into();
+    assert!(message(&spec).contains("names the column `z` twice"));
+    spec.target = ["z", "q"].into();
+    assert!(message(&spec).contains("`q`"));
+    spec.target = [].into();
+    assert!(message(&spec).contains("`target` names no column"));
 }

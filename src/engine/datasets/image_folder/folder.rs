@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rand_chacha::ChaCha8Rng;
 
-use super::super::table::{normalise, statistics};
 use super::super::{Dataset, DatasetError, Features, Normalisation, SampleMut, Target};
 use super::ImageFolderSpec;
 use super::augment::Draw;
@@ -27,14 +26,10 @@ pub(super) struct ImageFolder {
 }
 
 impl ImageFolder {
-    /// Numbers to predict are normalised by the training rows' mean and standard deviation if there is one for each image.
+    /// Numbers to predict are normalised by the training rows' mean and standard deviation.
     pub(super) fn new(mut listing: Listing, spec: ImageFolderSpec, train: &[u32]) -> Self {
         let mut normalisation = Normalisation::of_pixels(127.5, 127.5);
-        if spec.target_of(0).values_len() == 1 {
-            let (mean, std) = statistics(&listing.values, 1, 0, train);
-            let scale = (mean, if std == 0.0 { 1.0 } else { std });
-            normalisation.target = Some(normalise(&mut listing.values, 1, 0, scale));
-        }
+        normalisation.add_targets(&mut listing.values, spec.target_of(0).values_len(), train);
         Self {
             kept: listing.files.iter().map(|_| OnceLock::new()).collect(),
             listing,

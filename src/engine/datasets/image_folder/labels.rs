@@ -1,14 +1,9 @@
 //! [`listing`]: the images that a CSV file lists, with their classes or numbers.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use csv::{ReaderBuilder, StringRecord, Trim};
-use schemars::{Schema, SchemaGenerator, json_schema};
-use serde::de::value::SeqAccessDeserializer;
-use serde::de::{Error, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 
 use super::super::{DatasetError, Faults};
 use super::ImageFolderSpec;
@@ -114,7 +109,10 @@ fn targets(
         };
     }
     let mut targets = Vec::new();
-    for wanted in &spec.target {
+    if let Some(wanted) = spec.target.repeated() {
+        return mismatch(format!("`target` names the column `{wanted}` twice"));
+    }
+    for wanted in spec.target.iter() {
         let Some(place) = columns.iter().position(|name| name == wanted) else {
             return Err(DatasetError::NoColumn {
                 path: written.to_string(),
@@ -123,9 +121,6 @@ fn targets(
                 key: "target",
             });
         };
-        if targets.contains(&(place + 1)) {
-            return mismatch(format!("`target` names the column `{wanted}` twice"));
-        }
         targets.push(place + 1);
     }
     Ok(targets)
@@ -282,34 +277,4 @@ fn faulty(path: &Path, mut faults: Faults) -> DatasetError {
         "has mistakes"
     };
     DatasetError::faulty(path, what, faults)
-}
-
-/// Reads the name of a column, or a list of them.
-pub(super) fn one_or_many<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<String>, D::Error> {
-    struct Columns;
-
-    impl<'de> Visitor<'de> for Columns {
-        type Value = Vec<String>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("the name of a column, or a list of them")
-        }
-
-        fn visit_str<E: Error>(self, name: &str) -> Result<Self::Value, E> {
-            Ok(vec![name.to_owned()])
-        }
-
-        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
-            Vec::deserialize(SeqAccessDeserializer::new(list))
-        }
-    }
-
-    deserializer.deserialize_any(Columns)
-}
-
-/// The JSON Schema of the name of a column, or a list of them.
-pub(super) fn one_or_many_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": ["string", "array"], "items": { "type": "string" } })
 }

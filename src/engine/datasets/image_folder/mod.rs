@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 use super::split::{take_stratified, validation_rows};
 use super::{
     DatasetError, DatasetFacts, Features, FingerprintCache, ImageSize, OpenDataset, Splits, Target,
+    TargetColumns,
 };
 use crate::base::Seed;
 use folder::ImageFolder;
@@ -58,13 +59,8 @@ pub struct ImageFolderSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<PathBuf>,
     /// The column of `labels` that is to be predicted, or a list of columns of numbers; not needed if it is the only one.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        deserialize_with = "labels::one_or_many"
-    )]
-    #[schemars(schema_with = "labels::one_or_many_schema")]
-    pub target: Vec<String>,
+    #[serde(default, skip_serializing_if = "TargetColumns::is_empty")]
+    pub target: TargetColumns,
     /// Whether the column of `labels` is a class, each different text one of them. Otherwise it is a number to predict, which is
     /// normalised by the training rows' mean and standard deviation if it is the only one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -139,7 +135,7 @@ impl ImageFolderSpec {
         Self {
             path,
             labels: None,
-            target: Vec::new(),
+            target: TargetColumns::default(),
             classes: false,
             size: default_size(),
             channels: default_channels(),
