@@ -98,10 +98,12 @@ fn damaged_images_are_left_out_and_named_by_plan_and_run() {
         &names,
         "damaged = \"leave-out\"\n[validation]\nfraction = 0",
     );
+    let hostile = project.path("data/own/b/\u{1b}[31m.png");
+    fs::write(hostile, "no image").expect("a file");
     let path = project.path("data/own/b/1.png");
     let bytes = fs::read(&path).expect("an image");
     fs::write(&path, &bytes[..60]).expect("its beginning");
-    let warning = "warning: dataset `own`: 1 of 4 images cannot be decoded and are left out of all splits: `b/1.png` at byte";
+    let warning = "warning: dataset `own`: 2 of 5 images cannot be decoded and are left out of all splits: `b/\\u{1b}[31m.png` at byte 0";
     let ended = project.run(&PLAN);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     assert!(ended.stderr.contains(warning), "{}", ended.stderr);
@@ -113,7 +115,7 @@ fn damaged_images_are_left_out_and_named_by_plan_and_run() {
     assert!(ended.stderr.contains(warning), "{}", ended.stderr);
     let report = project.read("reports/tiny/report.md");
     assert!(
-        report.contains("own\\`: 1 of 4 images cannot be decoded"),
+        report.contains("own\\`: 2 of 5 images cannot be decoded"),
         "{report}"
     );
 }

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::{fmt, fs};
 
+use crate::base::text::one_line;
 use crate::datasets::DatasetError;
 use crate::diag::{Diagnostic, nearest};
 
@@ -94,7 +95,8 @@ impl DataNotes {
     fn add(&mut self, cell: &Resolved) {
         self.held_out.extend(not_yet(&self.held_out, cell));
         for remark in &cell.data.facts.remarks {
-            let remark = format!("dataset `{}`: {remark}", cell.dataset.name);
+            // Names of files and columns may have what terminals act on.
+            let remark = one_line(&format!("dataset `{}`: {remark}", cell.dataset.name));
             if !self.remarks.contains(&remark) {
                 self.remarks.push(remark);
             }
