@@ -13,7 +13,7 @@ use crate::base::Seed;
 use crate::base::hash::short_hash;
 use crate::base::os;
 use crate::base::text::count;
-use crate::baselines::{VERSION, baselines};
+use crate::baselines::{NAMES, VERSION, baselines};
 use crate::datasets::{DatasetSpec, Target};
 use crate::event::Metric;
 use crate::plan::{Feasibility, PlannedCell};
@@ -83,7 +83,8 @@ pub(super) fn complete<'a>(
         }
         if says && !missing.is_empty() {
             let (name, seeds) = (&spec.dataset_name, count(missing.len(), "seed"));
-            eprintln!("baselines of dataset `{name}`, {seeds}: constant, linear, nearest");
+            let all = NAMES.join(", ");
+            eprintln!("baselines of dataset `{name}`, {seeds}: {all}");
         }
         for seed in missing {
             let order = Order {

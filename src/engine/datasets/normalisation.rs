@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::table::{normalise, statistics};
+use super::table::normalise_by;
 
 /// How features and target were computed from the original values, for use of the weights elsewhere.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -41,15 +41,7 @@ impl Normalisation {
     /// Normalises targets `(rows, columns)` by the training rows' mean and standard deviation of each column; a column that is
     /// constant there is only centred.
     pub(super) fn add_targets(&mut self, values: &mut [f32], columns: usize, train: &[u32]) {
-        let scales = (0..columns).map(|column| {
-            let (mean, std) = statistics(values, columns, column, train);
-            normalise(
-                values,
-                columns,
-                column,
-                (mean, if std == 0.0 { 1.0 } else { std }),
-            )
-        });
+        let scales = (0..columns).map(|column| normalise_by(values, columns, column, train));
         match &scales.collect::<Vec<Scale>>()[..] {
             [only] => self.target = Some(*only),
             several => self.targets = several.to_vec(),

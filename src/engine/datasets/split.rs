@@ -1,8 +1,11 @@
 //! [`Splits`]: the rows for training, validation and test.
 
+use std::io;
+use std::path::Path;
+
 use rand::seq::SliceRandom;
 
-use super::DatasetError;
+use super::{DatasetError, OpenDataset};
 use crate::base::{Purpose, Seed};
 
 /// Row numbers of each split, in a fixed order.
@@ -28,6 +31,33 @@ impl Splits {
             validation,
             test,
         }
+    }
+}
+
+impl OpenDataset {
+    /// Writes a CSV file `row,part`: what every row is called where it comes from ([`super::Dataset::source`]), and whether it is of
+    /// `train`, `validation` or `test`.
+    ///
+    /// # Errors
+    /// Those of writing a file.
+    pub fn write_split(&self, path: &Path) -> io::Result<()> {
+        let Splits {
+            train,
+            validation,
+            test,
+        } = &self.splits;
+        let parts = [("train", train), ("validation", validation), ("test", test)];
+        let rows = parts
+            .into_iter()
+            .flat_map(|(part, rows)| rows.iter().map(move |&row| (row, part)));
+        let mut rows: Vec<(u32, &str)> = rows.collect();
+        rows.sort_unstable();
+        let mut table = csv::Writer::from_path(path)?;
+        table.write_record(["row", "part"])?;
+        for (row, part) in rows {
+            table.write_record([self.dataset.source(row).as_str(), part])?;
+        }
+        table.flush()
     }
 }
 

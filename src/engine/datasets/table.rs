@@ -102,6 +102,14 @@ pub(crate) fn statistics(values: &[f32], width: usize, column: usize, rows: &[u3
     (mean, variance.sqrt())
 }
 
+/// Normalises column `column` of a `(…, width)` array by mean and standard deviation of `rows`; one that is constant there is
+/// only centred. Returns the scale.
+pub(crate) fn normalise_by(values: &mut [f32], width: usize, column: usize, rows: &[u32]) -> Scale {
+    let (mean, std) = statistics(values, width, column, rows);
+    let std = if std == 0.0 { 1.0 } else { std };
+    normalise(values, width, column, (mean, std))
+}
+
 /// Applies `(x - mean) / (std + 1e-8)` to column `column` of all rows; returns the scale.
 pub(crate) fn normalise(
     values: &mut [f32],

@@ -46,18 +46,13 @@ pub struct LoaderSpec {
     pub cache: bool,
     /// Whether decoded images are kept in a file that later runs read too: in `$FIELDTRIAL_CACHE` or the user's cache folder,
     /// written by the first run and again when an image has changed. For image folders.
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "crate::manifest::is_default")]
     #[schemars(extend("default" = false))]
     pub cache_file: bool,
     /// Whether the samples of training come in a new random order in each epoch (`shuffle`); else in that of the split.
     #[serde(skip_serializing_if = "Clone::clone")]
     #[schemars(extend("default" = true))]
     pub shuffle: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 impl Default for LoaderSpec {

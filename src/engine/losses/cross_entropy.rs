@@ -8,27 +8,20 @@ use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::in_f32;
+use crate::manifest::is_default;
 
 /// Mean cross-entropy of predicted classes: [`crate::ops::cross_entropy_by()`].
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct CrossEntropySpec {
     /// Share of every target that is spread over all classes alike.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     #[schemars(range(min = 0, max = 1), extend("default" = 0.0))]
     pub label_smoothing: f64,
     /// What a sample of each class counts for: `"balanced"`, or a list of one number above 0 for each class, in the order of the
     /// classes. The loss is the mean weighted by them, of every batch alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weights: Option<ClassWeights>,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_zero(value: &f64) -> bool {
-    *value == 0.0
 }
 
 /// What a sample of each class counts for.

@@ -26,6 +26,11 @@ use std::sync::Arc;
 use crate::base::{file, shell};
 use crate::diag::{Diagnostic, Failure, Place, Source};
 
+/// Whether a setting has the default of its type, so that it is not written.
+pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 /// Largest manifest that is read, in bytes; a larger file is probably not a manifest.
 pub(crate) const MAX_BYTES: u64 = 64 << 20;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::datasets::{DatasetError, DatasetFacts, DatasetSpec, Target};
 use crate::losses::LossSpec;
-use crate::models::{Layer, ModelSpec};
+use crate::models::{CommandSpec, Layer, ModelSpec};
 use crate::tasks::Workload;
 
 use super::cell::ValidationSpec;
@@ -81,12 +81,12 @@ fn no_facts() -> DatasetFacts {
 
 /// Task signatures. The last one is kept: most cells of a matrix have the same task.
 #[derive(Debug, Default)]
-pub(super) struct Tasks(Option<(Part<LossSpec>, Data, Arc<str>)>);
+pub(super) struct Tasks(Option<(Part<LossSpec>, Data, bool, Arc<str>)>);
 
 impl Tasks {
     fn of(&mut self, loss: &Part<LossSpec>, data: &Data, is_given_split: bool) -> Arc<str> {
-        if let Some((last_loss, last_data, task)) = &self.0
-            && *last_loss.value != LossSpec::Own
+        if let Some((last_loss, last_data, was_given_split, task)) = &self.0
+            && *was_given_split == is_given_split
             && Arc::ptr_eq(&last_loss.value, &loss.value)
             && Arc::ptr_eq(&last_data.facts, &data.facts)
             && Arc::ptr_eq(&last_data.digest, &data.digest)
@@ -104,7 +104,12 @@ impl Tasks {
             ),
         ])
         .into();
-        self.0 = Some((loss.clone(), data.clone(), Arc::clone(&task)));
+        self.0 = Some((
+            loss.clone(),
+            data.clone(),
+            is_given_split,
+            Arc::clone(&task),
+        ));
         task
     }
 }
@@ -119,7 +124,7 @@ impl Pairing {
     ) -> Self {
         let facts = &data.facts;
         let command = model.value.command();
-        let is_given_split = command.is_some_and(|command| command.is_named("split"));
+        let is_given_split = command.is_some_and(CommandSpec::is_given_split);
         let task = tasks.of(loss, data, is_given_split);
         let (model_digest, normalises_rows) = expanded(model, facts);
         let work = combine([

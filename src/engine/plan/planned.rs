@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::datasets::DatasetFacts;
-use crate::models::ModelSpec;
+use crate::models::{CommandSpec, ModelSpec};
 use crate::tasks::Algorithm;
 
 use super::Plan;
@@ -106,7 +106,7 @@ impl<'a> Resolver<'a> {
             // Commands with the same data do the same job, whatever they compute for it; one that is given the split, that of
             // the models on these rows.
             let command = resolved.model.value.command();
-            let task = if command.is_some_and(|command| command.is_named("split")) {
+            let task = if command.is_some_and(CommandSpec::is_given_split) {
                 pairing.task.to_string()
             } else {
                 combine([("task", &*pairing.task), ("data", &*program.data)])

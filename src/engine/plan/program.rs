@@ -148,7 +148,7 @@ pub(super) fn program(
 /// That a program whose output is read, so that it reads no order, is told none of several seeds.
 fn unreached_seeds(spec: &CommandSpec, cell: &Resolved) -> Option<Mistake> {
     let is_one = cell.measure.value.seeds.len() < 2;
-    if is_one || spec.scrape.is_empty() || spec.is_named("seed") || spec.is_named("split") {
+    if is_one || spec.scrape.is_empty() || spec.is_named("seed") || spec.is_given_split() {
         return None;
     }
     let message = "no seed reaches the program, whose results are read by `scrape`: all of \

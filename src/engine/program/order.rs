@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,7 @@ use super::events::EventFile;
 use super::observed::write_observer;
 use super::{Failure, failed};
 use crate::base::Seed;
-use crate::datasets::{DatasetSpec, OpenDataset};
+use crate::datasets::DatasetSpec;
 use crate::device::DeviceKind;
 use crate::event::{Order, Reply};
 use crate::models::{CommandSpec, RUN_WORDS, Template};
@@ -171,34 +171,9 @@ impl Files {
     fn write_split(&self, order: &Order<CellSpec>) -> Result<String, Failure> {
         let (cell, path) = (&order.cell, self.temporary.path().join("split.csv"));
         let data = cell.dataset.open(Seed(order.seed), cell.validation.share());
-        let OpenDataset {
-            dataset, splits, ..
-        } = data.map_err(|error| failed(format!("no `{{split}}`: {error}")))?;
-        let parts = [
-            ("train", &splits.train),
-            ("validation", &splits.validation),
-            ("test", &splits.test),
-        ];
-        let mut rows: Vec<(u32, &str)> = Vec::with_capacity(dataset.rows());
-        for (part, of_part) in parts {
-            rows.extend(of_part.iter().map(|&row| (row, part)));
-        }
-        rows.sort_unstable();
-        let told = |error: io::Error| failed(format!("cannot write the split: {error}"));
-        let mut file = BufWriter::new(File::create(&path).map_err(told)?);
-        writeln!(file, "row,part").map_err(told)?;
-        for (row, part) in rows {
-            let row = dataset.source(row);
-            // Paths of images may have what separates fields.
-            let row = row.replace('"', "\"\"");
-            let quote = if row.contains([',', '"', '\n', '\r']) {
-                "\""
-            } else {
-                ""
-            };
-            writeln!(file, "{quote}{row}{quote},{part}").map_err(told)?;
-        }
-        file.flush().map_err(told)?;
+        let data = data.map_err(|error| failed(format!("no `{{split}}`: {error}")))?;
+        data.write_split(&path)
+            .map_err(|error| failed(format!("cannot write the split: {error}")))?;
         Ok(path.display().to_string())
     }
 

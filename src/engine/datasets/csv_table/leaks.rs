@@ -7,24 +7,22 @@ use rayon::prelude::*;
 
 use super::super::Splits;
 use super::CsvSpec;
-use super::parse::{Parsed, Raw};
+use super::parse::{MOST_KINDS, Parsed, Raw};
 use crate::base::text::count;
-use crate::manifest::toml_key;
+use crate::manifest::toml_text;
 
 /// Rows below which nothing is said of columns: in a few rows anything can tell the target by chance.
 const FEWEST_ROWS: usize = 20;
 /// Share of the rows that may have different values of a column that determines the target.
 const MOST_VALUES: usize = 5;
-/// Different values of such a column.
-const MOST_KINDS: usize = 1000;
 /// Square of the correlation from which on a column is the target in other units.
 const SAME: f64 = 0.999_999;
 
 /// One sentence for each finding. `splits` are those of every run, where the table decides them.
 pub(super) fn remarks(spec: &CsvSpec, parsed: &Parsed, splits: Option<&Splits>) -> Vec<String> {
+    let targets = Target::all(spec, parsed);
     let mut found = Vec::new();
     if parsed.rows >= FEWEST_ROWS {
-        let targets = Target::all(spec, parsed);
         let columns = parsed.columns.par_iter();
         let columns = columns.filter(|(column, _)| !parsed.layout.is_key(*column));
         let of_columns: Vec<String> = columns
@@ -34,15 +32,15 @@ pub(super) fn remarks(spec: &CsvSpec, parsed: &Parsed, splits: Option<&Splits>) 
                     .iter()
                     .filter_map(|(name, target)| tells(raw, target, name));
                 let what = counts_rows(raw).or_else(|| telling.next())?;
-                let key = toml_key(name);
+                let written = toml_text(&name.as_str().into());
                 Some(format!(
-                    "`{name}` {what}; `ignore = [{key:?}]` leaves it out"
+                    "`{name}` {what}; `ignore = [{written}]` leaves it out"
                 ))
             })
             .collect();
         found.extend(of_columns);
     }
-    found.extend(repeated(spec, parsed, splits));
+    found.extend(repeated(&targets, parsed, splits));
     found
 }
 
@@ -120,7 +118,7 @@ fn set(flag: &mut bool) -> bool {
     !std::mem::replace(flag, true)
 }
 
-/// How a column tells the target, if it does.
+/// How the values of a column give those of the target away; `None` if they do not.
 fn tells(raw: &Raw, target: &Target<'_>, name: &str) -> Option<String> {
     if let (Raw::Numbers(values), Target::Numbers(targets)) = (raw, target)
         && r_squared(values, targets) >= SAME
@@ -164,12 +162,15 @@ fn r_squared(x: &[f32], y: &[f32]) -> f64 {
 }
 
 /// How many rows stand more than once, and whether copies are on both sides of a split.
-fn repeated(spec: &CsvSpec, parsed: &Parsed, splits: Option<&Splits>) -> Option<String> {
-    let targets = Target::all(spec, parsed);
+fn repeated(
+    targets: &[(&str, Target<'_>)],
+    parsed: &Parsed,
+    splits: Option<&Splits>,
+) -> Option<String> {
     let mut hashes = vec![0u64; parsed.rows];
     hashes.par_iter_mut().enumerate().for_each(|(row, hash)| {
         let mut hasher = DefaultHasher::new();
-        for (_, target) in &targets {
+        for (_, target) in targets {
             target.bits(row).hash(&mut hasher);
         }
         for (_, raw) in &parsed.columns {
@@ -228,11 +229,11 @@ mod tests {
     #[test]
     fn a_column_that_counts_rows_or_names_them_is_said() {
         let row = |row: usize| format!("{},n{row},{},{}\n", 140 - row, row * row % 17, row % 7);
-        let found = of("id,name,x,y", row, |spec| {
+        let found = of("row id,name,x,y", row, |spec| {
             spec.columns = columns("name = { category = true }");
         });
         let expected = [
-            "`id` counts the rows; `ignore = [\"id\"]` leaves it out",
+            "`row id` counts the rows; `ignore = [\"row id\"]` leaves it out",
             "`name` is another kind in every row; `ignore = [\"name\"]` leaves it out",
         ];
         assert_eq!(found, expected);

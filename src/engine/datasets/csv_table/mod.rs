@@ -17,12 +17,14 @@ use serde::{Deserialize, Serialize};
 use super::split::held_out;
 use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, TargetColumns};
 use crate::base::Seed;
+use crate::manifest::is_default;
 use columns::Columns;
 use parse::Outline;
 use reading::SEPARATORS;
 
 pub use columns::{ColumnSpec, Missing};
 pub use guess::{ColumnGuess, CsvGuess};
+pub(super) use parse::number;
 pub use rows::RowsSpec;
 
 /// A table in a CSV file with a header: one column is the target, the others are features: numbers, or what `columns` says.
@@ -83,10 +85,6 @@ pub enum Decimal {
     /// `1,5`.
     #[serde(rename = ",")]
     Comma,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }
 
 /// What separates columns.

@@ -14,7 +14,7 @@ use super::{CsvSpec, Decimal};
 use crate::base::Seed;
 
 /// Kinds that a category may have.
-const MOST_KINDS: usize = 1000;
+pub(super) const MOST_KINDS: usize = 1000;
 
 /// Size of a CSV file, without its values.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -324,7 +324,7 @@ fn value<'t>(
 }
 
 /// A finite number; `nan` and `inf` are none, nor are numbers with separators of thousands.
-pub(super) fn number(text: &str, decimal: Decimal) -> Option<f32> {
+pub(in super::super) fn number(text: &str, decimal: Decimal) -> Option<f32> {
     let number: f64 = match decimal {
         Decimal::Point => text.parse().ok()?,
         Decimal::Comma if text.contains('.') => return None,

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::super::table::{Table, normalise, statistics};
+use super::super::table::{Table, normalise_by};
 use super::super::{DatasetError, Features, Normalisation, Scale};
 use super::CsvSpec;
 use super::columns::{Layout, Missing};
@@ -163,8 +163,7 @@ fn of_numbers(
         }
     }
     let scale = if spec.normalise {
-        let scale = scale_of(&values, train);
-        normalise(&mut values, 1, 0, scale)
+        normalise_by(&mut values, 1, 0, train)
     } else {
         AS_IT_IS
     };
@@ -179,10 +178,4 @@ fn of_numbers(
         scales,
         values: Values::Numbers(values, gaps),
     })
-}
-
-/// Mean and standard deviation of the training rows; a column constant there is only centred.
-fn scale_of(values: &[f32], train: &[u32]) -> (f64, f64) {
-    let (mean, std) = statistics(values, 1, 0, train);
-    (mean, if std == 0.0 { 1.0 } else { std })
 }

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::super::DatasetError;
 use super::Size;
 use super::pixels::Image;
+use crate::manifest::is_default;
 use erase::Rectangle;
 
 /// Largest padding of a crop, in pixels.
@@ -39,17 +40,13 @@ pub struct AugmentSpec {
     /// Black pixels around the resized image, from which a part of its size is then cut out at a random place: torchvision's
     /// `RandomCrop(size, padding=crop)`.
     #[schemars(range(min = 0, max = 1_000_000), extend("default" = 0))]
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub crop: usize,
     /// Probability that a random rectangle is set to 0, the middle of the range of values: torchvision's
     /// `RandomErasing(p=erase)`, 2 to 33 % of the area, 0.3 to 3.3 times as high as wide.
     #[schemars(range(min = 0, max = 1), extend("default" = 0.0))]
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub erase: f64,
-}
-
-fn is_zero<T: Default + PartialEq>(amount: &T) -> bool {
-    *amount == T::default()
 }
 
 impl AugmentSpec {

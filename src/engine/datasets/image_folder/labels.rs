@@ -5,7 +5,8 @@ use std::path::{Component, Path, PathBuf};
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 
-use super::super::{DatasetError, Faults};
+use super::super::csv_table::number;
+use super::super::{DatasetError, Decimal, Faults};
 use super::ImageFolderSpec;
 use super::listing::Listing;
 use super::parts::{Part, folders};
@@ -147,8 +148,7 @@ impl Labels<'_> {
         }
         for &column in &self.targets {
             let text = &record[column];
-            let number = text.parse::<f64>().ok().map(|number| number as f32);
-            let wrong = match number.filter(|number| number.is_finite()) {
+            let wrong = match number(text, Decimal::Point) {
                 _ if text.is_empty() => "nothing there".to_owned(),
                 _ if self.spec.classes => {
                     rows.classes.push((text.to_owned(), line));

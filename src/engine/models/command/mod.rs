@@ -234,6 +234,11 @@ impl CommandSpec {
 }
 
 impl CommandSpec {
+    /// Whether the program is told which rows are trained, validated and tested on, so that it does the task of the models on them.
+    pub(crate) fn is_given_split(&self) -> bool {
+        self.is_named("split")
+    }
+
     /// Whether `run` has `{name}`.
     pub(crate) fn is_named(&self, name: &str) -> bool {
         let templates = self.run.iter().flat_map(|text| Template::read(text));
