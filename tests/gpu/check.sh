@@ -8,13 +8,13 @@
 #   --program FILE    the program, or packed, built by `just cuda-build --tests`    (target/cuda/fieldtrial.gz)
 #   --tests FOLDER    its tests, tests-*.gz; without them the stage `ops` is skipped    (target/cuda)
 #   --limit SECONDS   for all stages together; the rest is marked `not-run`    (540)
-#   --turns N         how often the U-Net and PyTorch take turns    (2)
+#   --turns N         how often both sides of `unet` and `observer` take turns    (2)
 #   --dry             tiny sizes, to try this script without a GPU: with a program on the stand-in, PyTorch on the CPU
 #
 # Continues after failures. Output in $OUT (else target/gpu-check/out), complete after every stage: summary.txt (check,
 # status, seconds, last output line), log.txt, results.tar.gz (results folders and what the stages wrote). Results of
 # `sweep` are kept in target/gpu-check, and the next call resumes it. PYTHON names the Python that has PyTorch (python3),
-# PRECISIONS those that `compiled` compares (all).
+# PRECISIONS those that `compiled` and `peers` compare (all), WORKLOADS the models of `peers`.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD
@@ -373,7 +373,7 @@ for stage in "${stages[@]}"; do
     peers)
       tail_lines=40
       check "other models beside PyTorch's best eager mode" 400 side_by_side others 1 \
-        --workloads resnet18,gpt,mlp,neu,b2,b3,b5,tep --modes best
+        --workloads "${WORKLOADS:-resnet18,gpt,mlp,neu,b2,b3,b5,tep}" --modes best ${PRECISIONS:+--precisions "$PRECISIONS"}
       ;;
     faults)
       check "a batch that does not fit" 60 out_of_memory
@@ -382,7 +382,7 @@ for stage in "${stages[@]}"; do
       ;;
     observer)
       tail_lines=20
-      check "the observer of PyTorch programs" 180 limited "$python" tests/gpu/observer.py ${dry:+--device cpu --turns 1 --steps 40}
+      check "the observer of PyTorch programs" 180 limited "$python" tests/gpu/observer.py --turns "$turns" ${dry:+--device cpu --turns 1 --steps 40}
       check "an observed PyTorch script" 120 observed_script
       ;;
   esac

@@ -47,8 +47,8 @@ WORKLOADS: dict[str, Workload] = {
     "mlp": Workload(["mlp"], 256, 1000),
     "neu": Workload(["neu"], 32, 200),
     "b2": Workload(["b2"], 8, 10, precisions=WITHOUT_16_BITS),
-    "b3": Workload(["b3"], 8, 100, precisions=WITHOUT_16_BITS),
-    "b5": Workload(["b5"], 8, 100, precisions=WITHOUT_16_BITS),
+    "b3": Workload(["b3"], 8, 10, precisions=WITHOUT_16_BITS),
+    "b5": Workload(["b5"], 8, 10, precisions=WITHOUT_16_BITS),
     "tep": Workload(["tep"], 64, 100, precisions=WITHOUT_16_BITS),
 }
 # PyTorch's modes; in `best` and `compiled` models with images are in channels-last memory.
@@ -199,7 +199,7 @@ def theirs(args: argparse.Namespace, row: dict[str, str], limit: float, steps: i
         smaller = [] if workload.model else DRY_THEIRS.get(workload.theirs[0], [])
         command += [*smaller, "--steps", "3", "--warmup", "1", "--device", "cpu"]
     else:
-        command += ["--steps", str(steps), "--warmup", "15", "--device", "cuda", "--precision", row["precision"]]
+        command += ["--steps", str(steps), "--warmup", str(min(15, steps // 2)), "--device", "cuda", "--precision", row["precision"]]
     line = json.loads(run(command, ROOT, limit).strip().splitlines()[-1])
     samples, peak = line["samples_per_s"], line["cuda_peak_allocated_bytes"] or float("nan")
     return {"steps_per_s": samples / workload.batch, "samples_per_s": samples, "peak_bytes": peak}
