@@ -44,7 +44,7 @@ macro_rules! eprintln {
 pub use fieldtrial_lab::{
     base, baselines, build_info, compare, datasets, device, diag, event, execute, layers, loader,
     losses, manifest, measure, models, ops, optim, plan, program, record, results, search, tasks,
-    train, verify,
+    train, trained, verify,
 };
 
 #[cfg_attr(all(doc, not(internals)), doc(hidden))]

@@ -14,6 +14,7 @@ mod compare;
 mod completions;
 mod diff_driver;
 mod doctor;
+mod evaluate;
 mod fingerprints;
 mod gate;
 mod gate_selftest;
@@ -28,6 +29,7 @@ mod new;
 mod output;
 mod overview;
 mod plan;
+mod predict;
 mod printed;
 mod probe;
 mod render;
@@ -46,6 +48,7 @@ mod status;
 mod submit;
 mod table;
 mod textconv;
+mod trained;
 mod trials;
 mod verify;
 mod words;
@@ -95,6 +98,8 @@ enum Command {
     Plan(plan::PlanArguments),
     Report(report::ReportArguments),
     Stale(stale::StaleArguments),
+    Predict(predict::PredictArguments),
+    Evaluate(evaluate::EvaluateArguments),
     Compare(compare::CompareArguments),
     Ab(ab::AbArguments),
     List(list::ListArguments),
@@ -183,6 +188,8 @@ pub fn run() -> ExitCode {
         Command::Plan(arguments) => plan::plan(&arguments),
         Command::Report(arguments) => report::report(&arguments),
         Command::Stale(arguments) => stale::stale(&arguments),
+        Command::Predict(arguments) => predict::run(&arguments),
+        Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Ab(arguments) => ab::ab(&arguments),
         Command::List(arguments) => list::list(&arguments),

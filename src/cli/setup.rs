@@ -15,6 +15,11 @@ use crate::results::{self, Environment, ResultSet, ResultsError, Session, from_h
 use super::Problem;
 use super::run_plan::folder_or_here;
 
+/// Bytes of weights that a run keeps at most without being asked.
+const WEIGHTS: u64 = 64 << 20;
+/// And all runs of a manifest together.
+const ALL_WEIGHTS: u64 = 1 << 30;
+
 /// A plan with the machine and build that it runs on.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setup<'a> {
@@ -44,7 +49,14 @@ impl<'a> Setup<'a> {
         let mut launcher = WorkerProgram::this(memory_bytes(self.environment))?;
         launcher.results = Some(std::path::absolute(&self.plan.results_folder)?);
         launcher.assess_into = Some(std::path::absolute(store.temporary_folder())?);
+        launcher.keep_weights_below = self.keep_weights_below();
         Ok(launcher)
+    }
+
+    /// Bytes of weights that each run may keep: a search keeps those of few trials.
+    fn keep_weights_below(&self) -> u64 {
+        let runs = self.cells.iter().map(|cell| cell.spec.measure.seeds.len());
+        (ALL_WEIGHTS / runs.sum::<usize>().max(1) as u64).min(WEIGHTS)
     }
 
     pub(super) fn recorder(

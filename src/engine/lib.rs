@@ -30,4 +30,5 @@ pub mod event;
 pub mod baselines;
 pub mod program;
 pub mod train;
+pub mod trained;
 pub mod verify;

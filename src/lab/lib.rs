@@ -8,7 +8,7 @@
 
 pub use fieldtrial_engine::{
     base, baselines, build_info, datasets, device, diag, event, layers, loader, losses, manifest,
-    measure, models, ops, optim, plan, program, tasks, train, verify,
+    measure, models, ops, optim, plan, program, tasks, train, trained, verify,
 };
 
 pub mod results;

@@ -37,7 +37,7 @@ mod view;
 pub use crate::plan::{Language, TEMPLATES};
 use advice::AdviceFiles;
 pub use advice::{Advice, AdviceItem, RULES, Rule};
-pub use answer::Answer;
+pub use answer::{Answer, BestCells};
 pub use apart::{PAGE_MEMORY, answer_parent, render_apart_by};
 pub use column::{Column, ColumnKind};
 pub use comparison::{
@@ -126,6 +126,11 @@ pub fn answer(set: &ResultSet, folder: &Path) -> Vec<String> {
     let mut answer = Answer::of(&view);
     answer.follow(&Advice::of(&view));
     answer.sentences
+}
+
+/// The cells that the report's answer does not tell from the best, the best first.
+pub fn best_cells(set: &ResultSet, folder: &Path) -> BestCells {
+    BestCells::of(&view::View::within(set, Some(folder)))
 }
 
 /// A file and what is to stand in it.

@@ -13,8 +13,10 @@ mod fingerprint;
 mod form;
 mod image_folder;
 mod mnist;
+mod new_data;
 mod normalisation;
 mod paths;
+mod preparation;
 mod regression;
 mod split;
 mod table;
@@ -32,14 +34,16 @@ pub use fingerprint::FingerprintCache;
 pub use form::{DatasetFacts, Features, ImageSize, NoiseFloor, Target};
 pub use image_folder::{AugmentSpec, Damaged, GenerateSpec, ImageFolderSpec, Size};
 pub use mnist::MnistSpec;
+pub use new_data::Known;
 pub use normalisation::{Normalisation, Scale};
 pub use paths::{PathProcess, PathsSpec};
+pub use preparation::{ColumnPreparation, Preparation, PreparedColumn};
 pub use regression::{RegressionSpec, RegressionTarget};
 pub use split::Splits;
 pub use target_columns::TargetColumns;
 pub use text::{TextSpec, TokenKind};
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rand_chacha::ChaCha8Rng;
@@ -124,8 +128,22 @@ impl DatasetSpec {
         }
     }
 
+    /// Names of the target's columns, where it is of numbers in a file.
+    pub fn target_names(&self) -> &[String] {
+        match self {
+            Self::Csv(spec) => &spec.target,
+            Self::ImageFolder(spec) => &spec.target,
+            _ => &[],
+        }
+    }
+
     /// Makes every path absolute or relative to the current folder; `base` is the manifest's folder.
     pub fn resolve_paths(&mut self, base: &Path) {
+        self.change_path(|path| base.join(path));
+    }
+
+    /// Replaces the file or folder that the dataset is read from, if there is one.
+    pub fn change_path(&mut self, change: impl FnOnce(&Path) -> PathBuf) {
         let path = match self {
             Self::ImageFolder(spec) => &mut spec.path,
             Self::Mnist(spec) => &mut spec.path,
@@ -137,7 +155,7 @@ impl DatasetSpec {
             | Self::DetectorEvents(_)
             | Self::Absent => return,
         };
-        *path = base.join(&*path);
+        *path = change(path);
     }
 
     /// Whether the kind splits its rows itself, so that `validation.fraction` takes nothing.
@@ -343,6 +361,11 @@ pub trait Dataset: Send + Sync {
     fn normalisation(&self) -> Normalisation {
         Normalisation::default()
     }
+
+    /// What else was fitted to the training rows, so that new data can be prepared like them.
+    fn preparation(&self) -> Option<Preparation> {
+        None
+    }
 }
 
 /// A dataset ready to train on, with its splits for one seed.
@@ -358,6 +381,22 @@ pub struct OpenDataset {
 }
 
 impl OpenDataset {
+    /// Training rows of each class; empty where the target is not a class.
+    pub fn training_rows_by_class(&self) -> Vec<usize> {
+        let Target::Class { classes } = self.dataset.target() else {
+            return Vec::new();
+        };
+        let mut counts = vec![0; classes];
+        let labels = self.dataset.labels();
+        let trained = self.splits.train.iter();
+        for label in trained.filter_map(|row| labels.get(*row as usize)) {
+            if let Some(count) = counts.get_mut(*label as usize) {
+                *count += 1;
+            }
+        }
+        counts
+    }
+
     fn new(dataset: impl Dataset + 'static, splits: Splits) -> Self {
         Self {
             dataset: Arc::new(dataset),

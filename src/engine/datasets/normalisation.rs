@@ -1,11 +1,12 @@
 //! [`Normalisation`]: how features and target were normalised.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::table::normalise_by;
 
 /// How features and target were computed from the original values, for use of the weights elsewhere.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Normalisation {
     /// Names of the feature columns, in order; empty if they have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -22,7 +23,7 @@ pub struct Normalisation {
 }
 
 /// `normalised = (original − mean) / std`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Scale {
     /// Subtracted from the original value.
     pub mean: f64,
@@ -30,7 +31,30 @@ pub struct Scale {
     pub std: f64,
 }
 
+impl Scale {
+    /// Of values that are not normalised.
+    pub const IDENTITY: Self = Self {
+        mean: 0.0,
+        std: 1.0,
+    };
+
+    /// `(original − mean) / std`, computed in f64.
+    pub fn normalised(self, original: f32) -> f32 {
+        ((f64::from(original) - self.mean) / self.std) as f32
+    }
+
+    /// `normalised · std + mean`, computed in f64.
+    pub fn original(self, normalised: f32) -> f64 {
+        f64::from(normalised) * self.std + self.mean
+    }
+}
+
 impl Normalisation {
+    /// Scale of each target column; empty without normalisation.
+    pub fn of_targets(&self) -> Vec<Scale> {
+        self.target.iter().chain(&self.targets).copied().collect()
+    }
+
     pub(super) fn of_pixels(mean: f64, std: f64) -> Self {
         Self {
             features: vec![Scale { mean, std }],

@@ -2,7 +2,9 @@
 
 use rand_chacha::ChaCha8Rng;
 
-use super::{Dataset, DatasetError, Features, Normalisation, SampleMut, Scale, Target};
+use super::{
+    Dataset, DatasetError, Features, Normalisation, Preparation, SampleMut, Scale, Target,
+};
 
 /// Samples in memory, row-major: used for generators, digits and CSV files.
 #[derive(Debug, Clone)]
@@ -19,6 +21,8 @@ pub(crate) struct Table {
     pub(crate) normalisation: Normalisation,
     /// Rows of the file that it was read from; empty where they are all rows.
     pub(crate) source_rows: Vec<u32>,
+    /// What was fitted to the training rows.
+    pub(crate) preparation: Option<Preparation>,
 }
 
 impl Table {
@@ -38,6 +42,7 @@ impl Table {
             class_names: Vec::new(),
             normalisation: Normalisation::default(),
             source_rows: Vec::new(),
+            preparation: None,
         }
     }
 }
@@ -65,6 +70,10 @@ impl Dataset for Table {
 
     fn normalisation(&self) -> Normalisation {
         self.normalisation.clone()
+    }
+
+    fn preparation(&self) -> Option<Preparation> {
+        self.preparation.clone()
     }
 
     fn source(&self, row: u32) -> String {
@@ -118,8 +127,9 @@ pub(crate) fn normalise(
     (mean, std): (f64, f64),
 ) -> Scale {
     let std = std + 1e-8;
+    let scale = Scale { mean, std };
     for value in values.iter_mut().skip(column).step_by(width) {
-        *value = ((f64::from(*value) - mean) / std) as f32;
+        *value = scale.normalised(*value);
     }
-    Scale { mean, std }
+    scale
 }

@@ -8,7 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::split::held_out;
 use super::table::Table;
-use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Splits, Target};
+use super::{
+    DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Preparation, Splits, Target,
+};
+use crate::base::text::count;
 
 /// Text from files, cut into tokens; a model predicts every token from those before it.
 ///
@@ -57,9 +60,19 @@ fn default_share() -> f64 {
 struct Parts {
     /// Training, validation, test.
     ids: [Vec<u32>; 3],
-    vocabulary: usize,
+    /// The tokens of the training part, ascending.
+    vocabulary: Vec<u32>,
+    /// Whether another part has others.
+    has_unknown: bool,
     /// Bytes of every token in UTF-8; of the unknown token none, as they differ: it counts as its own.
     bytes: [Vec<u8>; 3],
+}
+
+impl Parts {
+    /// Numbers that a token may have.
+    fn size(&self) -> usize {
+        self.vocabulary.len() + usize::from(self.has_unknown)
+    }
 }
 
 impl TextSpec {
@@ -69,36 +82,95 @@ impl TextSpec {
         let fingerprint = cache.files_digest(named)?;
         let parts = self.parts(&files)?;
         let sizes = [0, 1, 2].map(|part| self.windows(&parts.ids[part]));
-        let (form, target) = self.forms(parts.vocabulary);
+        let (form, target) = self.forms(parts.size());
         Ok(DatasetFacts::new(sizes, form, target, Some(fingerprint)))
     }
 
     pub(super) fn open(&self) -> Result<OpenDataset, DatasetError> {
         let parts = self.parts(&self.files()?)?;
-        let (mut features, mut values) = (Vec::new(), Vec::new());
-        let mut splits: [Vec<u32>; 3] = Default::default();
-        for (part, split) in splits.iter_mut().enumerate() {
-            let (ids, bytes) = (&parts.ids[part], &parts.bytes[part]);
-            for window in 0..self.windows(ids) {
-                let start = window * self.length;
-                let end = start + self.length;
-                split.push(values.len() as u32);
-                features.extend(ids[start..=end].iter().map(|id| *id as f32));
-                let targets = bytes[start + 1..=end].iter();
-                values.push(targets.map(|bytes| f32::from(*bytes)).sum());
-            }
-        }
+        let mut table = self.empty(parts.size());
+        let splits = [0, 1, 2].map(|part| {
+            let first = table.values.len() as u32;
+            self.add_windows(&mut table, &parts.ids[part], &parts.bytes[part]);
+            (first..table.values.len() as u32).collect()
+        });
         let [train, validation, test] = splits;
         let splits = Splits {
             train,
             validation,
             test,
         };
-        let (form, target) = self.forms(parts.vocabulary);
-        Ok(OpenDataset::new(
-            Table::new(form, target, features, values),
-            splits,
-        ))
+        table.preparation = Some(Preparation::Text {
+            vocabulary: parts.vocabulary,
+            has_unknown: parts.has_unknown,
+        });
+        Ok(OpenDataset::new(table, splits))
+    }
+
+    fn empty(&self, vocabulary: usize) -> Table {
+        let (form, target) = self.forms(vocabulary);
+        Table::new(form, target, Vec::new(), Vec::new())
+    }
+
+    /// Adds all windows of tokens with their targets' bytes.
+    fn add_windows(&self, table: &mut Table, ids: &[u32], bytes: &[u8]) {
+        for window in 0..self.windows(ids) {
+            let start = window * self.length;
+            let end = start + self.length;
+            let own = ids[start..=end].iter().map(|id| *id as f32);
+            table.features.extend(own);
+            let targets = bytes[start + 1..=end].iter();
+            table
+                .values
+                .push(targets.map(|bytes| f32::from(*bytes)).sum());
+        }
+    }
+
+    /// The windows of another text, by the vocabulary of the text that was trained on.
+    ///
+    /// # Errors
+    /// Tokens that the model does not know, where it has no number for unknown ones; a text that fills no window.
+    pub(super) fn new_windows(
+        &self,
+        vocabulary: &[u32],
+        has_unknown: bool,
+    ) -> Result<Table, DatasetError> {
+        let mut tokens = Vec::new();
+        for file in self.files()? {
+            self.read(&file, &mut tokens)?;
+        }
+        let mut unknown = BTreeSet::new();
+        let ids = tokens.iter().map(|token| {
+            let place = vocabulary.binary_search(token).unwrap_or_else(|_| {
+                unknown.insert(*token);
+                vocabulary.len()
+            });
+            place as u32
+        });
+        let ids: Vec<u32> = ids.collect();
+        if let (Some(first), false) = (unknown.first(), has_unknown) {
+            let first = match (self.tokens, char::from_u32(*first)) {
+                (TokenKind::Characters, Some(first)) => format!("`{}`", first.escape_debug()),
+                _ => format!("byte {first}"),
+            };
+            return Err(DatasetError::Mismatch(format!(
+                "`{}` has {} that the model does not know, {first} first",
+                self.path.display(),
+                count(unknown.len(), "token")
+            )));
+        }
+        let bytes: Vec<u8> = tokens.iter().map(|token| self.bytes_of(*token)).collect();
+        let mut table = self.empty(vocabulary.len() + usize::from(has_unknown));
+        self.add_windows(&mut table, &ids, &bytes);
+        if table.values.is_empty() {
+            return Err(DatasetError::Mismatch(format!(
+                "`{}` has {}, too few for one window of {} and the token after it",
+                self.path.display(),
+                count(tokens.len(), "token"),
+                self.length
+            )));
+        }
+        Ok(table)
     }
 
     fn forms(&self, vocabulary: usize) -> (Features, Target) {
@@ -145,7 +217,6 @@ impl TextSpec {
         let is_unknown = |token: &u32| !ids.contains_key(token);
         let has_unknown = tokens[train..].iter().any(is_unknown);
         let unknown = ids.len() as u32;
-        let size = ids.len() + usize::from(has_unknown);
         let id = |token: &u32| ids.get(token).copied().unwrap_or(unknown);
         let ranges = [
             &tokens[..train],
@@ -161,7 +232,8 @@ impl TextSpec {
         }
         Ok(Parts {
             ids: ranges.map(|part| part.iter().map(id).collect()),
-            vocabulary: size,
+            vocabulary: vocabulary.into_iter().collect(),
+            has_unknown,
             bytes: ranges.map(|part| part.iter().map(|token| self.bytes_of(*token)).collect()),
         })
     }

@@ -154,6 +154,9 @@ pub struct Order<Cell> {
     /// trains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<Member>,
+    /// Bytes below which the run keeps its weights also where the cell's `train.save-to` names no file.
+    #[serde(default, skip_serializing_if = "crate::manifest::is_default")]
+    pub keep_weights_below: u64,
     /// Where a command's run keeps files; only for commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramFiles>,

@@ -52,7 +52,7 @@ pub struct CellSpec {
     /// The program that trains it, where the model is a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Arc<Program>>,
-    /// Absolute folder for checkpoints (`reports/<name>/checkpoints/<cell hash>`); `None` without `train.save-to`.
+    /// Absolute folder for checkpoints (`reports/<name>/checkpoints/<cell hash>`).
     pub checkpoint_folder: Option<PathBuf>,
 }
 
@@ -79,11 +79,12 @@ fn or_of_command<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 
 impl CellSpec {
     /// Checkpoint files that the run of `seed` writes in its first block: raw weights, then averaged ones with
-    /// `train.ema`. Empty without `train.save-to`.
+    /// `train.ema`. Without `train.save-to` they are called [`KEPT`], and only written where they are small.
     pub fn checkpoints(&self, seed: u64) -> Vec<Checkpoint> {
-        let (Some(name), Some(folder)) = (&self.train.save_to, &self.checkpoint_folder) else {
+        let Some(folder) = &self.checkpoint_folder else {
             return Vec::new();
         };
+        let name = self.train.save_to.as_deref().unwrap_or(KEPT);
         let name = name.strip_suffix(SAFETENSORS).unwrap_or(name);
         let file = |weights, average| Checkpoint {
             weights,
@@ -110,18 +111,19 @@ impl CellSpec {
     }
 
     /// Checkpoint file of the run of `seed` for inference: the averaged weights if there are any, else the raw ones.
-    /// `None` without `train.save-to`.
     pub fn weights_file(&self, seed: u64) -> Option<PathBuf> {
         Some(self.checkpoints(seed).pop()?.path)
     }
 
-    /// Whether a checkpoint file of the run of `seed` is missing.
+    /// Whether a checkpoint file that `train.save-to` asks for is missing of the run of `seed`.
     pub fn lacks_checkpoint(&self, seed: u64) -> bool {
-        self.checkpoints(seed)
-            .iter()
-            .any(|file| !file.path.exists())
+        let files = self.checkpoints(seed);
+        self.train.save_to.is_some() && files.iter().any(|file| !file.path.exists())
     }
 }
+
+/// Name of checkpoints without `train.save-to`.
+const KEPT: &str = "weights";
 
 /// Extension of checkpoint files.
 pub(super) const SAFETENSORS: &str = ".safetensors";
@@ -182,7 +184,7 @@ pub struct TrainSpec {
     /// Initial weights: a safetensors file under PyTorch's names, relative to the manifest.
     pub init_from: Option<PathBuf>,
     /// Name under which each run keeps its trained weights, in the cell's checkpoint folder: `NAME-seed1.safetensors`
-    /// (docs/checkpoints.md).
+    /// (docs/checkpoints.md). Without it they are `weights-seed1.safetensors`, where they are small (`measure.keep-weights`).
     #[schemars(extend("pattern" = r"^[^./\\:][^/\\:]*$"))]
     pub save_to: Option<String>,
 }

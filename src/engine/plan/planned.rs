@@ -117,7 +117,6 @@ impl<'a> Resolver<'a> {
             let work = work_signature(Arc::clone(&pairing.work), resolved.train.algorithm);
             (Arc::clone(&pairing.task), work)
         };
-        let saves = resolved.train.save_to.is_some();
         let axes = self.axes(choice);
         PlannedCell {
             spec: CellSpec {
@@ -133,7 +132,7 @@ impl<'a> Resolver<'a> {
                 measure: resolved.measure.value,
                 limits: resolved.limits.value,
                 program: program.map(Arc::new),
-                checkpoint_folder: saves.then(|| self.plan.checkpoint_folder(&cell_hash)),
+                checkpoint_folder: Some(self.plan.checkpoint_folder(&cell_hash)),
             },
             axes,
             cell_hash,

@@ -33,6 +33,11 @@ pub struct MeasureSpec {
     #[serde(skip_serializing_if = "Clone::clone")]
     #[schemars(extend("default" = true))]
     pub baselines: bool,
+    /// Whether runs keep their trained weights also without `train.save-to`, for `predict`, `evaluate` and `export`: where they
+    /// are below 64 MB, and those of all runs below 1 GB; of a search, those of the best five trials.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    #[schemars(extend("default" = true))]
+    pub keep_weights: bool,
     /// Whether losses, throughput and phases are also written as `TensorBoard` event files: `tensorboard/`.
     pub tensorboard: bool,
 }
@@ -46,6 +51,7 @@ impl Default for MeasureSpec {
             phase_steps: 5,
             ops: false,
             baselines: true,
+            keep_weights: true,
             tensorboard: false,
         }
     }

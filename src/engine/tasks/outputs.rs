@@ -25,6 +25,11 @@ pub enum Meaning {
 }
 
 impl Outputs {
+    /// The values of the model's last operation, row-major.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
     /// The mean of several models' outputs for one batch, with the same meaning.
     ///
     /// Estimates: `Σ y_m / M`. Logits: `log (Σ softmax(l_m) / M)`, whose softmax is the mean of the probabilities, so that

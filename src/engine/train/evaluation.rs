@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::error::TrainError;
-use crate::datasets::{Dataset, OpenDataset};
+use crate::datasets::{Dataset, DatasetError, OpenDataset};
 use crate::event::Metric;
 use crate::loader::{Batch, Loader, LoaderOptions, LoaderSpec};
 use crate::ops::Kernels;
@@ -41,7 +41,7 @@ pub(super) struct Evaluation {
 }
 
 impl Evaluation {
-    pub(super) fn new(data: &OpenDataset, cell: &CellSpec) -> Result<Self, TrainError> {
+    pub(super) fn new(data: &OpenDataset, cell: &CellSpec) -> Result<Self, DatasetError> {
         let splits = &data.splits;
         let options = cell.loader.evaluation(cell.validation.batch_size);
         let capped = LoaderOptions {
@@ -90,7 +90,7 @@ impl Evaluation {
 
     /// A batch of one sample.
     pub(super) fn one_sample(&self) -> Result<Batch, TrainError> {
-        fixed_batch(&self.data, &self.fixed.rows[..1])
+        Ok(fixed_batch(&self.data, &self.fixed.rows[..1])?)
     }
 
     /// Loss and metrics of the split that is evaluated during training, named `val_…` or, for the test split, `test_…`;
@@ -117,6 +117,28 @@ impl Evaluation {
         }
         Ok(metrics)
     }
+}
+
+/// The splits that a run evaluates, with the prefix of their metrics, their data and their batches.
+///
+/// # Errors
+/// As [`Loader::new`].
+pub(crate) fn evaluated_splits(
+    data: &OpenDataset,
+    cell: &CellSpec,
+) -> Result<Vec<(&'static str, Arc<dyn Dataset>, Loader)>, DatasetError> {
+    let Evaluation {
+        data: dataset,
+        watched,
+        test,
+        fresh,
+        ..
+    } = Evaluation::new(data, cell)?;
+    let watched = watched.map(|(loader, name)| (name, Arc::clone(&dataset), loader));
+    let test = test.map(|loader| ("test", dataset, loader));
+    let fresh = data.fresh.clone().zip(fresh);
+    let fresh = fresh.map(|(dataset, loader)| ("fresh", dataset, loader));
+    Ok(watched.into_iter().chain(test).chain(fresh).collect())
 }
 
 fn score(task: &mut (impl Evaluate + ?Sized), loader: &Loader) -> Result<Score, TrainError> {
@@ -147,7 +169,7 @@ fn loader(
     dataset: &Arc<dyn Dataset>,
     rows: Vec<u32>,
     options: LoaderOptions,
-) -> Result<Option<Loader>, TrainError> {
+) -> Result<Option<Loader>, DatasetError> {
     if rows.is_empty() {
         return Ok(None);
     }
@@ -155,7 +177,7 @@ fn loader(
 }
 
 /// Up to [`FIXED_ROWS`] rows of a split, spread evenly over it, not augmented.
-fn fixed_batch(dataset: &Arc<dyn Dataset>, split: &[u32]) -> Result<Batch, TrainError> {
+fn fixed_batch(dataset: &Arc<dyn Dataset>, split: &[u32]) -> Result<Batch, DatasetError> {
     let count = split.len().min(FIXED_ROWS);
     let rows: Vec<u32> = (0..count).map(|i| split[i * split.len() / count]).collect();
     let options = LoaderSpec::default().evaluation(FIXED_ROWS);

@@ -41,6 +41,9 @@ use crate::plan::CellSpec;
 use error::TrainError;
 use session::Outcome;
 
+pub(crate) use evaluation::evaluated_splits;
+pub(crate) use threads::join_pool;
+
 /// Receives every event; its reply to [`Event::Epoch`] decides whether the run continues.
 pub type Emit<'a> = dyn FnMut(Event) -> Reply + 'a;
 
@@ -104,10 +107,10 @@ impl DeviceJob for Job<'_> {
             // The pool's size depends on the data; setting up calls kernels from outside the pool only a few times.
             let session = setup::set_up(&device, self.order, self.start)?;
             // Kept to the end of the run: dropping a pool ends its threads.
-            let _pool = threads::join_pool(session.threads);
+            let _pool = join_pool(session.threads);
             session.train(self.emit)
         } else {
-            let _pool = threads::join_pool(self.order.cell.train.threads);
+            let _pool = join_pool(self.order.cell.train.threads);
             members::evaluate(&device, self.order, self.start, self.emit)
         }
     }

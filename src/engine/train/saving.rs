@@ -2,29 +2,44 @@
 
 use super::error::TrainError;
 use super::learner::Learner;
+use super::setup::BYTES;
 use crate::datasets::OpenDataset;
 use crate::event::Order;
 use crate::layers::checkpoint::{self, Metadata};
 use crate::ops::Kernels;
 use crate::plan::{CellSpec, Checkpoint};
+use crate::trained::TrainedRun;
 
 pub(super) struct Saving {
+    /// Whether `train.save-to` asks for them.
+    is_asked: bool,
     files: Vec<Checkpoint>,
     metadata: Metadata,
 }
 
 impl Saving {
-    /// No files where the cell requests none, and in repeats, which would train the same weights again.
-    pub(super) fn of(order: &Order<CellSpec>, data: &OpenDataset) -> Self {
-        let files = if order.block == 0 {
-            order.cell.checkpoints(order.seed)
-        } else {
-            Vec::new()
-        };
+    /// No files in repeats, which would train the same weights again, and where nobody asks for weights as large as these of
+    /// `parameters`.
+    pub(super) fn of(order: &Order<CellSpec>, data: &OpenDataset, parameters: u64) -> Self {
+        let mut files = Vec::new();
+        let is_asked = order.cell.train.save_to.is_some();
+        if order.block == 0 {
+            files = order.cell.checkpoints(order.seed);
+            let bytes = BYTES * parameters * files.len() as u64;
+            if !is_asked && bytes >= order.keep_weights_below {
+                files.clear();
+            }
+        }
         Self {
-            metadata: metadata(order, data),
+            is_asked,
+            metadata: TrainedRun::metadata(&order.cell, order.seed, data),
             files,
         }
+    }
+
+    /// Whether `train.save-to` asks for the files: then they are part of the run's results.
+    pub(super) fn is_asked(&self) -> bool {
+        self.is_asked
     }
 
     pub(super) fn files(&self) -> &[Checkpoint] {
@@ -51,30 +66,4 @@ impl Saving {
         let written = std::fs::metadata(&file.path).map_err(unwritable)?;
         Ok(written.len())
     }
-}
-
-/// Metadata of the files: the run, how the model is built, and how to interpret its inputs and outputs. Structured
-/// values are JSON.
-fn metadata(order: &Order<CellSpec>, data: &OpenDataset) -> Metadata {
-    let (cell, dataset) = (&order.cell, &data.dataset);
-    let mut metadata = Metadata::from([
-        // Names, shapes and layouts are PyTorch's; loaders expect this entry.
-        ("format".to_owned(), "pt".to_owned()),
-        ("key".to_owned(), cell.key.clone()),
-        ("seed".to_owned(), order.seed.to_string()),
-        ("model_name".to_owned(), cell.model_name.to_string()),
-        ("dataset_name".to_owned(), cell.dataset_name.to_string()),
-    ]);
-    let mut insert = |name: &str, value: serde_json::Result<String>| {
-        metadata.extend(value.ok().map(|text| (name.to_owned(), text)));
-    };
-    insert("model", serde_json::to_string(&*cell.model));
-    if !dataset.class_names().is_empty() {
-        insert("class_names", serde_json::to_string(dataset.class_names()));
-    }
-    let normalisation = dataset.normalisation();
-    if !normalisation.is_empty() {
-        insert("normalisation", serde_json::to_string(&normalisation));
-    }
-    metadata
 }

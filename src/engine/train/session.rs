@@ -294,7 +294,7 @@ impl<D: Kernels> Session<'_, D> {
         for file in averaged {
             bytes += with_average(learner, |learner| saving.write(file, learner))?;
         }
-        self.log.checkpoint_bytes = Some(bytes);
+        self.log.checkpoint_bytes = saving.is_asked().then_some(bytes);
         Ok(())
     }
 

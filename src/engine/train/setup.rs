@@ -16,7 +16,7 @@ use super::steps::Steps;
 use super::stopping::Stopping;
 use super::threads;
 use crate::base::Seed;
-use crate::datasets::{OpenDataset, SamplesMut, Target};
+use crate::datasets::OpenDataset;
 use crate::event::{MemoryParts, Order};
 use crate::layers::checkpoint;
 use crate::loader::{Loader, LoaderOptions};
@@ -26,6 +26,7 @@ use crate::ops::{Kernels, count_parameters};
 use crate::optim::{Ema, Limits, control};
 use crate::plan::{CellSpec, Precision};
 use crate::tasks::{self, Task, TaskParts};
+use crate::trained::training_features;
 
 /// Bytes of a value.
 pub(super) const BYTES: u64 = size_of::<f32>() as u64;
@@ -50,7 +51,7 @@ pub(super) fn set_up<'a, D: Kernels>(
     log.device_memory = device_memory(device);
     log.ready(parts);
     let dataset = &data.dataset;
-    let saving = Saving::of(order, &data);
+    let saving = Saving::of(order, &data, log.facts.parameters);
     Ok(Session {
         cell,
         threads: threads::wanted(cell, dataset.features(), dataset.target()),
@@ -110,7 +111,7 @@ pub(super) fn task<D: Kernels>(
     seed: Seed,
 ) -> Result<Box<dyn Task<D>>, TrainError> {
     let training = if cell.loss.compares_paths() {
-        features(data)?
+        training_features(data)?
     } else {
         Vec::new()
     };
@@ -164,37 +165,11 @@ fn learner<D: Kernels>(
     })
 }
 
-/// Features of all rows of the training split, `(rows, features)`.
-fn features(data: &OpenDataset) -> Result<Vec<f32>, TrainError> {
-    let rows = &data.splits.train;
-    let mut features = vec![0.0; rows.len() * data.dataset.features().len()];
-    let mut values = vec![0.0; rows.len() * data.dataset.target().values_len()];
-    let mut labels = vec![0; rows.len()];
-    let samples = SamplesMut {
-        features: &mut features,
-        values: &mut values,
-        labels: &mut labels,
-    };
-    data.dataset.read_rows(rows, samples)?;
-    Ok(features)
-}
-
 /// Name of each class and its rows in the training split; empty where the target is not a class.
 fn rows_by_class(data: &OpenDataset) -> Vec<(String, usize)> {
-    let Target::Class { classes } = data.dataset.target() else {
-        return Vec::new();
-    };
-    let mut counts = vec![0; classes];
-    let labels = data.dataset.labels();
-    let trained = data.splits.train.iter();
-    for label in trained.filter_map(|row| labels.get(*row as usize)) {
-        if let Some(count) = counts.get_mut(*label as usize) {
-            *count += 1;
-        }
-    }
     let names = data.dataset.class_names();
     let name = |class: usize| names.get(class).cloned().unwrap_or(class.to_string());
-    let counts = counts.into_iter().enumerate();
+    let counts = data.training_rows_by_class().into_iter().enumerate();
     counts.map(|(class, rows)| (name(class), rows)).collect()
 }
 

@@ -115,6 +115,7 @@ fn order(cell: CellSpec) -> Order<CellSpec> {
         block: 0,
         assess_into: None,
         verdicts: false,
+        keep_weights_below: 0,
         members: Vec::new(),
         program: None,
     }

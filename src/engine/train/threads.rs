@@ -28,7 +28,7 @@ pub(super) fn wanted(cell: &CellSpec, features: Features, target: Target) -> Opt
 ///
 /// Kernels called from outside a pool wait at every call until sleeping threads wake up. A thread that is already in a
 /// pool stays there: results do not depend on the number of threads.
-pub(super) fn join_pool(threads: Option<usize>) -> Option<rayon::ThreadPool> {
+pub(crate) fn join_pool(threads: Option<usize>) -> Option<rayon::ThreadPool> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads.unwrap_or(0))
         .use_current_thread()

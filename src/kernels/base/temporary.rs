@@ -31,6 +31,21 @@ pub fn create(folder: &Path) -> io::Result<NamedTempFile> {
     }
 }
 
+/// Gives a complete file its name, and the permissions of an ordinary file: a temporary one is readable by its owner only.
+///
+/// # Errors
+/// Those of renaming a file.
+pub fn keep_as(file: NamedTempFile, path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        file.as_file()
+            .set_permissions(fs::Permissions::from_mode(0o644))?;
+    }
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
 /// Removes temporary files that a killed program left in `folder`, which need not exist.
 ///
 /// A failure is ignored: a file that stays has no effect, and the next call tries again.

@@ -54,6 +54,7 @@ pub(super) fn feed(
     job: &Job,
     assess_into: Option<&Path>,
     program: Option<ProgramFiles>,
+    keep_weights_below: u64,
 ) -> Option<Replies> {
     let members = job.trial.as_ref().map(|trial| trial.members.clone());
     let order = Order {
@@ -67,6 +68,11 @@ pub(super) fn feed(
             .map(Path::to_owned),
         verdicts: job.awaits_verdicts(),
         members: members.unwrap_or_default(),
+        keep_weights_below: if job.spec.measure.keep_weights {
+            keep_weights_below
+        } else {
+            0
+        },
         program,
     };
     let replies = Replies::to(child.stdin.take()?);

@@ -52,6 +52,8 @@ pub struct WorkerProgram {
     pub assess_into: Option<PathBuf>,
     /// Results folder, in which commands keep their files and what they print (absolute).
     pub results: Option<PathBuf>,
+    /// Bytes below which a run keeps its weights also where the cell's `train.save-to` names no file.
+    pub keep_weights_below: u64,
 }
 
 impl WorkerProgram {
@@ -72,6 +74,7 @@ impl WorkerProgram {
             machine_bytes,
             assess_into: None,
             results: None,
+            keep_weights_below: 0,
         }
     }
 
@@ -136,7 +139,8 @@ impl Launch for WorkerProgram {
         let grace = Duration::try_from_secs_f64(job.spec.limits.grace).unwrap_or_default();
         let duration = |seconds: Option<f64>| Duration::try_from_secs_f64(seconds?).ok();
         let files = self.files(job, share);
-        let replies = feed(&mut child, job, self.assess_into.as_deref(), files);
+        let assess_into = self.assess_into.as_deref();
+        let replies = feed(&mut child, job, assess_into, files, self.keep_weights_below);
         let stderr = Stderr::of(child.stderr.take());
         let mut watch = Watch {
             lines: read_lines(&mut child),

@@ -37,9 +37,7 @@ pub(super) fn replace(
         write(file.as_file_mut())?;
         // A full disk is detected here at the latest, before the old file is replaced.
         file.as_file().sync_all()?;
-        make_readable(file.as_file())?;
-        file.persist(path).map_err(|error| error.error)?;
-        Ok(())
+        temporary::keep_as(file, path)
     };
     whole().map_err(ResultsError::unwritable(path))
 }
@@ -74,17 +72,6 @@ pub(crate) fn remove_others(folder: &Path, extension: &str, known: &BTreeSet<Pat
     }
     // Fails, as intended, unless the folder is empty.
     let _ = fs::remove_dir(folder);
-}
-
-#[cfg(unix)]
-fn make_readable(file: &fs::File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn make_readable(_: &fs::File) -> io::Result<()> {
-    Ok(())
 }
 
 /// Reads a file as UTF-8 text.

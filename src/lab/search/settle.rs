@@ -12,6 +12,9 @@ use super::memory::Known;
 use super::source::{Running, Search};
 use super::{Ending, Record, finale, pruner};
 
+/// Trials whose weights are kept where `train.save-to` does not ask for those of all.
+const KEPT: usize = 5;
+
 pub(super) struct Proposal {
     /// Position of its study.
     pub(super) study: usize,
@@ -225,7 +228,11 @@ impl Search<'_> {
             ending,
             curve,
         });
-        self.weights
-            .note(self.spec.ensemble, study, info.number, &trial.cell);
+        let spec = &trial.cell.spec;
+        let wanted = match (self.spec.ensemble, &spec.train.save_to) {
+            (0, None) => KEPT,
+            (members, _) => members,
+        };
+        self.weights.note(wanted, study, info.number, &trial.cell);
     }
 }

@@ -5,6 +5,7 @@
 //! the others; `docs/reports.md` has the rules and their words.
 
 mod baselines;
+mod best;
 mod choice;
 mod figure;
 mod of_search;
@@ -25,6 +26,8 @@ use super::table::Table;
 use super::view::{Cell, View};
 use crate::results::{Status, grouped};
 use choice::Choice;
+
+pub use best::BestCells;
 
 /// Tasks, cells and reasons that sentences name.
 const NAMED: usize = 3;

@@ -234,14 +234,9 @@ fn find(
     if let Some(place) = names.iter().position(|name| name == wanted) {
         return Ok(place);
     }
-    let near = names
-        .iter()
-        .map(|name| (strsim::damerau_levenshtein(name, wanted), name))
-        .min()
-        .filter(|&(distance, _)| distance < NEAR);
-    let advice = near.map_or_else(
+    let advice = near(names, wanted).map_or_else(
         || format!("it has `{}`", names.join("`, `")),
-        |(_, name)| format!("did you mean `{name}`?"),
+        |name| format!("did you mean `{name}`?"),
     );
     Err(DatasetError::NoColumn {
         path: spec.path.display().to_string(),
@@ -249,6 +244,16 @@ fn find(
         advice,
         key,
     })
+}
+
+/// The name that is nearest to a misspelt one.
+pub(super) fn near<'n>(names: &'n [String], wanted: &str) -> Option<&'n String> {
+    let near = names
+        .iter()
+        .map(|name| (strsim::damerau_levenshtein(name, wanted), name))
+        .min()
+        .filter(|&(distance, _)| distance < NEAR);
+    near.map(|(_, name)| name)
 }
 
 /// Days since 2000-01-01 of a date in a form of `strptime`; `None` for another text.

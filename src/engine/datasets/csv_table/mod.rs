@@ -4,6 +4,7 @@ mod columns;
 mod guess;
 mod leaks;
 mod mistakes;
+mod new_rows;
 mod parse;
 mod prepare;
 mod reading;
@@ -24,6 +25,7 @@ use reading::SEPARATORS;
 
 pub use columns::{ColumnSpec, Missing};
 pub use guess::{ColumnGuess, CsvGuess};
+pub(super) use new_rows::for_each_part;
 pub(super) use parse::number;
 pub use rows::RowsSpec;
 

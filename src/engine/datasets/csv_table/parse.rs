@@ -1,7 +1,9 @@
 //! Reads a table: every value as a number, a kind or a class, and every mistake with its place.
 
 use std::collections::HashMap;
+use std::fs::File;
 
+use csv::Reader;
 use serde::{Deserialize, Serialize};
 
 use super::super::{DatasetError, Target};
@@ -144,7 +146,7 @@ impl Kinds {
 
 /// A value of a row; the text of a class or kind.
 #[derive(Clone, Copy)]
-enum Value<'a> {
+pub(super) enum Value<'a> {
     Number(f32),
     Text(&'a str),
 }
@@ -177,15 +179,30 @@ pub(super) fn outline(spec: &CsvSpec) -> Result<Outline, DatasetError> {
     })
 }
 
+/// Takes the values of a file.
+pub(super) trait Sink {
+    /// A value of a row with the place of its column; of what decides the split, the place after the last column.
+    fn value(&mut self, column: usize, value: Value<'_>);
+
+    /// The end of a row, with its number in the file from 0.
+    fn end(&mut self, _row: u32) {}
+}
+
+impl Sink for Vec<Option<Raw>> {
+    fn value(&mut self, column: usize, value: Value<'_>) {
+        if self.len() <= column {
+            self.resize_with(column + 1, || None);
+        }
+        let raw = self[column].get_or_insert_with(|| Raw::of(value));
+        raw.push(value);
+    }
+}
+
 pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     let mut columns: Vec<Option<Raw>> = Vec::new();
-    let (source_rows, layout) = scan(spec, |column, value| {
-        if columns.len() <= column {
-            columns.resize_with(column + 1, || None);
-        }
-        let raw = columns[column].get_or_insert_with(|| Raw::of(value));
-        raw.push(value);
-    })?;
+    let (reader, names) = reader(&spec.path, spec.separator.0)?;
+    let layout = Layout::of(spec, names)?;
+    let source_rows = scan(spec, &layout, reader, &mut columns)?;
     columns.resize_with(layout.names.len() + 1, || None);
     let columns = columns.into_iter().map(|raw| raw.map(Raw::sorted));
     let mut columns: Vec<Option<Raw>> = columns.collect();
@@ -227,18 +244,17 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     Ok(parsed)
 }
 
-/// Passes the values of all rows with the places of their columns to the callback, row by row, and what decides the split with
-/// the place after the last column. Returns the numbers of the rows in the file.
+/// Passes the values of all rows to `sink`, row by row. Returns the numbers of the rows in the file.
 ///
 /// # Errors
 /// Every column that has missing values, or such as are not what it is said to be.
-fn scan(
+pub(super) fn scan(
     spec: &CsvSpec,
-    mut take: impl FnMut(usize, Value<'_>),
-) -> Result<(Vec<u32>, Layout), DatasetError> {
+    layout: &Layout,
+    reader: Reader<File>,
+    sink: &mut impl Sink,
+) -> Result<Vec<u32>, DatasetError> {
     let path = spec.path.as_path();
-    let (reader, names) = reader(path, spec.separator.0)?;
-    let layout = Layout::of(spec, names)?;
     let is_missing =
         |text: &str| text.is_empty() || spec.missing_values.iter().any(|one| one == text);
     let may_be_left_out: Vec<usize> = (0..layout.names.len())
@@ -263,9 +279,9 @@ fn scan(
         source_rows.push((read - 1) as u32);
         for (column, text) in record.iter().map(str::trim).enumerate() {
             let role = &layout.roles[column];
-            match value(spec, &layout, (column, role), text, is_missing(text)) {
+            match value(spec, layout, (column, role), text, is_missing(text)) {
                 Ok(None) => {}
-                Ok(Some(value)) => take(column, value),
+                Ok(Some(value)) => sink.value(column, value),
                 Err(mistake) => mistakes.add(column, mistake, text, record),
             }
         }
@@ -273,11 +289,13 @@ fn scan(
             let (column, text) = (*column, record[*column].trim());
             let is_missing = is_missing(text);
             let is_kind = layout.specs[column].missing == Some(Missing::Kind);
-            match value(spec, &layout, (column, role), text, is_missing) {
+            match value(spec, layout, (column, role), text, is_missing) {
                 _ if is_missing && !is_kind => {
                     mistakes.add(column, Mistake::NoSplit, text, record);
                 }
-                Ok(value) => take(layout.names.len(), value.unwrap_or(Value::Text(""))),
+                Ok(value) => {
+                    sink.value(layout.names.len(), value.unwrap_or(Value::Text("")));
+                }
                 // Of a feature it is known already.
                 Err(mistake) if layout.roles[column] == Role::Ignored => {
                     mistakes.add(column, mistake, text, record);
@@ -285,8 +303,9 @@ fn scan(
                 Err(_) => {}
             }
         }
+        sink.end((read - 1) as u32);
     })?;
-    mistakes.into_result(spec, &layout, source_rows.len())?;
+    mistakes.into_result(spec, layout, source_rows.len())?;
     if source_rows.is_empty() && read > 0 {
         return Err(DatasetError::Mismatch(format!(
             "every row of `{}` is left out, as a value with `missing = \"leave-out\"` is missing",
@@ -294,7 +313,7 @@ fn scan(
         )));
     }
     some_rows(path, source_rows.len())?;
-    Ok((source_rows, layout))
+    Ok(source_rows)
 }
 
 /// A text as a value of its column; `None` in an ignored column.

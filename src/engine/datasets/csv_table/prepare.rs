@@ -3,32 +3,31 @@
 use rayon::prelude::*;
 
 use super::super::table::{Table, normalise_by};
-use super::super::{DatasetError, Features, Normalisation, Scale};
+use super::super::{
+    ColumnPreparation, DatasetError, Features, Normalisation, Preparation, PreparedColumn, Scale,
+};
 use super::CsvSpec;
-use super::columns::{Layout, Missing};
+use super::columns::{Layout, Missing, Role};
 use super::parse::{Kinds, Parsed, Raw};
 use crate::base::statistics::{mean, median};
 
 /// Rows that are written at a time: their features fit a core's cache.
 const BLOCK: usize = 1024;
 
-/// A column of 0 and 1.
-const AS_IT_IS: Scale = Scale {
-    mean: 0.0,
-    std: 1.0,
-};
+/// Numbers that are not normalised.
+const AS_IT_IS: Scale = Scale::IDENTITY;
 
-/// The features that one column of a file becomes.
+/// The features of one column: how they are computed, and their values.
 struct Prepared {
-    names: Vec<String>,
-    scales: Vec<Scale>,
+    column: PreparedColumn,
     values: Values,
 }
 
-enum Values {
+/// The features of some rows of one column.
+pub(super) enum Values {
     /// One feature, and where they are given, a second one that is 1 where the value is missing.
     Numbers(Vec<f32>, Option<Vec<bool>>),
-    /// A feature for every kind: 1 in rows of it, where training rows have the kind.
+    /// A feature for every kind: 1 in rows of it, where training rows have the kind; a kind beyond them is 0 in all.
     Kinds {
         of_row: Vec<u32>,
         is_known: Vec<bool>,
@@ -50,7 +49,9 @@ impl Values {
             Self::Kinds { of_row, is_known } => {
                 for (at, row) in (start..).zip(rows) {
                     let kind = of_row[at] as usize;
-                    row[kind] = f32::from(is_known[kind]);
+                    if let Some(is_known) = is_known.get(kind) {
+                        row[kind] = f32::from(*is_known);
+                    }
                 }
             }
         }
@@ -70,41 +71,49 @@ pub(super) fn table(spec: &CsvSpec, parsed: Parsed, train: &[u32]) -> Result<Tab
             Raw::Numbers(values) => of_numbers(spec, &parsed.layout, column, values, train),
         }
     });
-    let columns: Vec<Prepared> = columns.collect::<Result<_, DatasetError>>()?;
-    let width = columns.iter().map(|column| column.names.len()).sum();
+    let prepared: Vec<Prepared> = columns.collect::<Result<_, DatasetError>>()?;
+    let (columns, values): (Vec<PreparedColumn>, Vec<Values>) = prepared
+        .into_iter()
+        .map(|one| (one.column, one.values))
+        .unzip();
+    let width = columns.iter().map(PreparedColumn::width).sum();
     let mut table = Table {
         form: Features::Vector { len: width },
         target,
-        features: in_rows(&columns, rows, width),
+        features: in_rows(&columns, &values, rows),
         values: parsed.values,
         labels: parsed.labels,
         class_names: parsed.class_names,
         normalisation: Normalisation::default(),
         source_rows: parsed.source_rows,
+        preparation: None,
     };
     let normalisation = &mut table.normalisation;
-    for column in columns {
-        normalisation.columns.extend(column.names);
-        normalisation.features.extend(column.scales);
+    for column in &columns {
+        normalisation.columns.extend(column.features());
+        normalisation.features.extend(column.scales());
     }
     if spec.normalise {
         normalisation.add_targets(&mut table.values, target.values_len(), train);
     } else {
         normalisation.features.clear();
     }
+    table.preparation = Some(Preparation::Table { columns });
     Ok(table)
 }
 
 /// `(rows, width)`, row-major.
-fn in_rows(columns: &[Prepared], rows: usize, width: usize) -> Vec<f32> {
+pub(super) fn in_rows(columns: &[PreparedColumn], values: &[Values], rows: usize) -> Vec<f32> {
+    let widths: Vec<usize> = columns.iter().map(PreparedColumn::width).collect();
+    let width = widths.iter().sum::<usize>();
     let mut features = vec![0.0; rows * width];
     let blocks = features.par_chunks_mut(BLOCK * width.max(1)).enumerate();
     blocks.for_each(|(block, features)| {
         let mut first = 0;
-        for column in columns {
+        for (values, own) in values.iter().zip(&widths) {
             let rows = features.chunks_mut(width).map(|row| &mut row[first..]);
-            column.values.write(block * BLOCK, rows);
-            first += column.names.len();
+            values.write(block * BLOCK, rows);
+            first += own;
         }
     });
     features
@@ -112,20 +121,20 @@ fn in_rows(columns: &[Prepared], rows: usize, width: usize) -> Vec<f32> {
 
 /// A feature for every kind; all of them are 0 for a kind that no training row has.
 fn of_kinds(name: &str, kinds: Kinds, train: &[u32]) -> Prepared {
-    let mut is_known = vec![false; kinds.names.len()];
+    let mut known = vec![false; kinds.names.len()];
     for &row in train {
-        is_known[kinds.of_row[row as usize] as usize] = true;
+        known[kinds.of_row[row as usize] as usize] = true;
     }
-    let names = kinds.names.iter().map(|text| {
-        if text.is_empty() {
-            format!("{name} is missing")
-        } else {
-            format!("{name}={text}")
-        }
-    });
+    let is_known = known.clone();
+    let how = ColumnPreparation::Category {
+        kinds: kinds.names,
+        known,
+    };
     Prepared {
-        names: names.collect(),
-        scales: vec![AS_IT_IS; is_known.len()],
+        column: PreparedColumn {
+            name: name.to_owned(),
+            how,
+        },
         values: Values::Kinds {
             of_row: kinds.of_row,
             is_known,
@@ -138,44 +147,77 @@ fn of_numbers(
     spec: &CsvSpec,
     layout: &Layout,
     column: usize,
-    mut values: Vec<f32>,
+    values: Vec<f32>,
     train: &[u32],
 ) -> Result<Prepared, DatasetError> {
     let (name, missing) = (&layout.names[column], layout.specs[column].missing);
-    let mut gaps = vec![];
+    let mut fill = None;
     if missing.is_some_and(|missing| missing != Missing::LeaveOut) {
         let known = train.iter().map(|&row| f64::from(values[row as usize]));
         let known: Vec<f64> = known.filter(|value| !value.is_nan()).collect();
-        let middle = if missing == Some(Missing::Mean) {
+        fill = if missing == Some(Missing::Mean) {
             mean(&known)
         } else {
             median(&known)
         };
-        let Some(middle) = middle else {
+        if fill.is_none() {
             let path = spec.path.display();
             return Err(DatasetError::Mismatch(format!(
                 "column `{name}` of `{path}` has no value in any training row: leave it out by `ignore`"
             )));
-        };
-        gaps = values.iter().map(|value| value.is_nan()).collect();
-        for value in values.iter_mut().filter(|value| value.is_nan()) {
-            *value = middle as f32;
         }
     }
+    let fill = fill.map(|fill| fill as f32);
+    let has_flag = missing == Some(Missing::Flag);
+    let (mut values, gaps) = filled(values, fill, has_flag);
     let scale = if spec.normalise {
         normalise_by(&mut values, 1, 0, train)
     } else {
         AS_IT_IS
     };
-    let (mut names, mut scales) = (vec![name.clone()], vec![scale]);
-    let gaps = (missing == Some(Missing::Flag)).then_some(gaps);
-    if gaps.is_some() {
-        names.push(format!("{name} is missing"));
-        scales.push(AS_IT_IS);
-    }
+    let how = ColumnPreparation::Number {
+        date: match &layout.roles[column] {
+            Role::Date(form) => Some(form.clone()),
+            _ => None,
+        },
+        fill,
+        has_flag,
+        scale,
+    };
     Ok(Prepared {
-        names,
-        scales,
+        column: PreparedColumn {
+            name: name.clone(),
+            how,
+        },
         values: Values::Numbers(values, gaps),
     })
+}
+
+/// Numbers with `fill` where they are missing, and whether they were.
+fn filled(
+    mut values: Vec<f32>,
+    fill: Option<f32>,
+    has_flag: bool,
+) -> (Vec<f32>, Option<Vec<bool>>) {
+    let gaps = has_flag.then(|| values.iter().map(|value| value.is_nan()).collect());
+    if let Some(fill) = fill {
+        for value in values.iter_mut().filter(|value| value.is_nan()) {
+            *value = fill;
+        }
+    }
+    (values, gaps)
+}
+
+/// Numbers of a column whose preparation is known.
+pub(super) fn numbers(
+    values: Vec<f32>,
+    fill: Option<f32>,
+    has_flag: bool,
+    scale: Scale,
+) -> Values {
+    let (mut values, gaps) = filled(values, fill, has_flag);
+    for value in &mut values {
+        *value = scale.normalised(*value);
+    }
+    Values::Numbers(values, gaps)
 }

@@ -142,6 +142,7 @@ impl DetectorEventsSpec {
                 event::draw_hits(&mut rng, light, drawn.hits, hits);
             });
         Table {
+            preparation: None,
             source_rows: Vec::new(),
             form: FEATURES,
             target: Target::Values { len: self.voxels },

@@ -30,6 +30,15 @@ impl ImageFolder {
     pub(super) fn new(mut listing: Listing, spec: ImageFolderSpec, train: &[u32]) -> Self {
         let mut normalisation = Normalisation::of_pixels(127.5, 127.5);
         normalisation.add_targets(&mut listing.values, spec.target_of(0).values_len(), train);
+        Self::with(listing, spec, normalisation)
+    }
+
+    /// Images whose targets are normalised already, as `normalisation` says.
+    pub(super) fn with(
+        listing: Listing,
+        spec: ImageFolderSpec,
+        normalisation: Normalisation,
+    ) -> Self {
         Self {
             kept: listing.files.iter().map(|_| OnceLock::new()).collect(),
             listing,
@@ -136,8 +145,11 @@ impl Dataset for ImageFolder {
             draw.erase(size, sample.features);
         }
         let values = sample.values.len();
-        let own = &self.listing.values[row * values..][..values];
-        sample.values.copy_from_slice(own);
+        // New images may have no targets.
+        match self.listing.values.get(row * values..(row + 1) * values) {
+            Some(own) => sample.values.copy_from_slice(own),
+            None => sample.values.fill(0.0),
+        }
         *sample.label = self.listing.labels.get(row).copied().unwrap_or(0);
         Ok(())
     }

@@ -35,13 +35,8 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Lists `root` recursively, as torchvision's `ImageFolder` does. Hidden entries and files that are not images are
-    /// skipped; where there are folders for splits, so is everything beside them.
-    ///
-    /// # Errors
-    /// [`DatasetError`]: no class folders, one without an image, a class that `train` lacks, another image format.
-    pub(super) fn of(root: &Path) -> Result<Self, DatasetError> {
-        let mut listing = Self {
+    pub(super) fn empty() -> Self {
+        Self {
             class_names: Vec::new(),
             files: Vec::new(),
             names: Vec::new(),
@@ -49,7 +44,21 @@ impl Listing {
             values: Vec::new(),
             parts: Vec::new(),
             has_validation: false,
-        };
+        }
+    }
+
+    /// Files that no folder assigns to a split are to train on.
+    pub(super) fn all_to_train(&mut self) {
+        self.parts.resize(self.files.len(), Part::Train);
+    }
+
+    /// Lists `root` recursively, as torchvision's `ImageFolder` does. Hidden entries and files that are not images are
+    /// skipped; where there are folders for splits, so is everything beside them.
+    ///
+    /// # Errors
+    /// [`DatasetError`]: no class folders, one without an image, a class that `train` lacks, another image format.
+    pub(super) fn of(root: &Path) -> Result<Self, DatasetError> {
+        let mut listing = Self::empty();
         let splits = folders(root)?;
         if splits.is_empty() {
             listing.add_classes("", root)?;
@@ -63,7 +72,7 @@ impl Listing {
             listing.parts.resize(listing.files.len(), part);
             listing.has_validation |= part == Part::Validation;
         }
-        listing.parts.resize(listing.files.len(), Part::Train);
+        listing.all_to_train();
         if unknown.is_empty() {
             return Ok(listing);
         }
@@ -120,7 +129,7 @@ impl Listing {
     }
 
     /// Adds the images in `folder`, whose relative name is `within`, `depth` levels below its class folder.
-    fn add_images(
+    pub(super) fn add_images(
         &mut self,
         within: &str,
         folder: &Path,
@@ -133,7 +142,10 @@ impl Listing {
             )));
         }
         for (name, path) in entries(folder)? {
-            let name = format!("{within}/{name}");
+            let name = match within {
+                "" => name,
+                within => format!("{within}/{name}"),
+            };
             if path.is_dir() {
                 self.add_images(&name, &path, depth + 1)?;
                 continue;
@@ -175,8 +187,8 @@ impl Listing {
         Err(DatasetError::faulty(root, "is damaged", faults))
     }
 
-    /// What is to be said of images with a reason why they cannot be decoded; `None` if there are none.
-    pub(super) fn damaged(&self, reasons: &[String]) -> Option<String> {
+    /// What is to be said of images with a reason why they cannot be decoded, and of what they are left out; `None` if there are none.
+    pub(super) fn damaged(&self, reasons: &[String], of: &str) -> Option<String> {
         let damaged = self.names.iter().zip(reasons);
         let damaged = damaged.filter(|(_, reason)| !reason.is_empty());
         let count = damaged.clone().count();
@@ -188,7 +200,7 @@ impl Listing {
         (count > 0).then(|| {
             let (all, named) = (self.files.len(), named.join("; "));
             format!(
-                "{count} of {all} images cannot be decoded and are left out of all splits: {named}"
+                "{count} of {all} images cannot be decoded and are left out{of}: {named}"
             )
         })
     }
@@ -198,15 +210,7 @@ impl Listing {
     /// # Errors
     /// [`DatasetError::Mismatch`] where nothing is left to train on, or of a class.
     pub(super) fn leave_out(&mut self, damaged: &[bool]) -> Result<(), DatasetError> {
-        let width = self.values.len() / self.files.len().max(1);
-        let of_values = damaged
-            .iter()
-            .flat_map(|flag| std::iter::repeat_n(*flag, width));
-        keep(&mut self.values, &of_values.collect::<Vec<bool>>());
-        keep(&mut self.files, damaged);
-        keep(&mut self.names, damaged);
-        keep(&mut self.labels, damaged);
-        keep(&mut self.parts, damaged);
+        self.remove(damaged);
         let mut is_there = vec![false; self.class_names.len()];
         for (label, part) in self.labels.iter().zip(&self.parts) {
             is_there[*label as usize] |= *part == Part::Train;
@@ -220,6 +224,19 @@ impl Listing {
         Err(DatasetError::Mismatch(format!(
             "`damaged = \"leave-out\"` leaves out every image to train on{of_class}"
         )))
+    }
+
+    /// Removes the images that are `damaged`, whatever is left.
+    pub(super) fn remove(&mut self, damaged: &[bool]) {
+        let width = self.values.len() / self.files.len().max(1);
+        let of_values = damaged
+            .iter()
+            .flat_map(|flag| std::iter::repeat_n(*flag, width));
+        keep(&mut self.values, &of_values.collect::<Vec<bool>>());
+        keep(&mut self.files, damaged);
+        keep(&mut self.names, damaged);
+        keep(&mut self.labels, damaged);
+        keep(&mut self.parts, damaged);
     }
 
     /// The rows of a split, ascending.

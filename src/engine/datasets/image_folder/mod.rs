@@ -13,6 +13,7 @@ mod folder;
 mod generate;
 mod labels;
 mod listing;
+mod new_images;
 mod parts;
 mod pixel_file;
 mod pixels;
@@ -168,7 +169,7 @@ impl ImageFolderSpec {
             }
             Damaged::LeaveOut => {
                 let reasons = damaged::reasons(&listing.files, cache)?;
-                let remark = listing.damaged(&reasons);
+                let remark = listing.damaged(&reasons, " of all splits");
                 let damaged: Vec<bool> = reasons.iter().map(|why| !why.is_empty()).collect();
                 listing.leave_out(&damaged)?;
                 remark

@@ -1,7 +1,6 @@
 //! Tensors in safetensors files.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
@@ -30,9 +29,7 @@ pub fn write(path: &Path, tensors: &[Tensor], metadata: &Metadata) -> Result<(),
     file.write_all(&header).map_err(io)?;
     file.write_all(data).map_err(io)?;
     file.as_file().sync_all().map_err(io)?;
-    make_readable(file.as_file()).map_err(io)?;
-    file.persist(path).map_err(|error| io(error.error))?;
-    Ok(())
+    temporary::keep_as(file, path).map_err(io)
 }
 
 /// The file's header (its length, then JSON) with `metadata` as the first entry, and the data after it. The library would
@@ -57,18 +54,6 @@ fn with_metadata<'a>(
     header.resize(header.len().next_multiple_of(LENGTH), b' ');
     header.splice(..0, (header.len() as u64).to_le_bytes());
     Ok((header, data))
-}
-
-/// Sets the permissions of an ordinary file: a temporary file is readable by its owner only.
-#[cfg(unix)]
-fn make_readable(file: &File) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn make_readable(_: &File) -> std::io::Result<()> {
-    Ok(())
 }
 
 /// Reads all tensors of a safetensors file, in the order of their names.
@@ -103,6 +88,21 @@ pub fn read(path: &Path) -> Result<Vec<Tensor>, CheckpointError> {
     }
     tensors.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(tensors)
+}
+
+/// Reads the texts in a file's header.
+///
+/// # Errors
+/// [`CheckpointError::Io`], [`CheckpointError::Format`] as [`read`].
+pub fn read_metadata(path: &Path) -> Result<Metadata, CheckpointError> {
+    let bytes =
+        crate::base::file::read(path).map_err(|source| CheckpointError::io(path, source))?;
+    let (_, header) = SafeTensors::read_metadata(&bytes)
+        .map_err(|error| CheckpointError::format(path, &error))?;
+    let metadata = header.metadata().iter().flatten();
+    Ok(metadata
+        .map(|(name, text)| (name.clone(), text.clone()))
+        .collect())
 }
 
 pub(super) fn bytes(values: &[f32]) -> Vec<u8> {

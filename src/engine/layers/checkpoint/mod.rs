@@ -6,7 +6,7 @@
 mod file;
 mod mismatch;
 
-pub use file::{read, write};
+pub use file::{read, read_metadata, write};
 pub use mismatch::{CheckpointError, Mismatch};
 
 use std::collections::BTreeMap;

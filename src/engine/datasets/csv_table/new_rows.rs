@@ -1,0 +1,378 @@
+//! [`for_each_part`]: a file that a trained model has not seen, prepared as its training rows were, some rows at a time.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::path::Path;
+
+use csv::Reader;
+
+use super::super::table::Table;
+use super::super::{
+    ColumnPreparation, DatasetError, Features, Known, PreparedColumn, Scale,
+};
+use super::CsvSpec;
+use super::columns::{Layout, Role, near};
+use super::parse::{Kinds, Raw, Sink, Value, scan};
+use super::prepare::{Values, in_rows, numbers};
+use super::reading::{reader, separator};
+use crate::base::text::count;
+
+/// Values of a part: small beside the file, and large enough that batches are full.
+const PART: usize = 1 << 20;
+/// Rows of a part at most.
+const MOST_ROWS: usize = 1 << 13;
+/// Texts that a sentence names; the others are counted.
+const NAMED: usize = 4;
+
+/// Passes the rows of `path` to `take`, some at a time, prepared like the rows that `known` was fitted to.
+///
+/// Columns may come in any order; those that the model does not read are left alone. A kind that no training row had is 0 in all
+/// features of its column, as in training. Returns what somebody who reads the predictions should know.
+///
+/// # Errors
+/// Every column that is missing or has values for which the model has no rule, after `take` has seen the rows before them; the
+/// first error of `take`.
+pub(in super::super) fn for_each_part<E: From<DatasetError>>(
+    spec: &CsvSpec,
+    known: &Known<'_>,
+    columns: &[PreparedColumn],
+    take: &mut dyn FnMut(Table) -> Result<(), E>,
+) -> Result<Vec<String>, E> {
+    let (spec, reader, names) = open(spec, columns)?;
+    let (layout, extra) = layout(&spec, known, columns, names)?;
+    let width: usize = columns.iter().map(PreparedColumn::width).sum();
+    let mut parts = Parts {
+        spec: &spec,
+        known,
+        columns,
+        layout: &layout,
+        gathered: Vec::new(),
+        source_rows: Vec::new(),
+        part_rows: (PART / width.max(1)).clamp(1, MOST_ROWS),
+        new_texts: BTreeMap::new(),
+        take,
+        error: None,
+    };
+    let rows = scan(&spec, &layout, reader, &mut parts).map_err(without_rule)?;
+    parts.pass();
+    if let Some(error) = parts.unknown_classes() {
+        return Err(error.into());
+    }
+    match parts.error {
+        Some(error) => Err(error),
+        None => Ok(parts.remarks(&extra, &rows)),
+    }
+}
+
+/// The file with the separator of its own, where that of the training rows gives no known column.
+fn open(
+    spec: &CsvSpec,
+    columns: &[PreparedColumn],
+) -> Result<(CsvSpec, Reader<File>, Vec<String>), DatasetError> {
+    let with = |separator: char| {
+        let mut spec = spec.clone();
+        spec.separator.0 = separator;
+        let (reader, names) = reader(&spec.path, separator)?;
+        Ok((spec, reader, names))
+    };
+    let found = with(spec.separator.0);
+    let has_one = |names: &[String]| columns.iter().any(|column| names.contains(&column.name));
+    match found {
+        Ok(found) if has_one(&found.2) => Ok(found),
+        Err(error @ DatasetError::Unreadable { .. }) => Err(error),
+        found => match with(separator(&spec.path)?) {
+            Ok(other) if has_one(&other.2) => Ok(other),
+            _ => found,
+        },
+    }
+}
+
+/// What each column of the file is, and the names of those that the model does not read.
+fn layout(
+    spec: &CsvSpec,
+    known: &Known<'_>,
+    columns: &[PreparedColumn],
+    names: Vec<String>,
+) -> Result<(Layout, Vec<String>), DatasetError> {
+    missing_columns(&spec.path, columns, &names)?;
+    if known.wants_target {
+        let lacking: Vec<&String> = spec
+            .target
+            .iter()
+            .filter(|name| !names.contains(name))
+            .collect();
+        if let [first, ..] = &lacking[..] {
+            return Err(DatasetError::Mismatch(format!(
+                "`{}` has no column `{first}`, the target, which is needed to evaluate",
+                spec.path.display()
+            )));
+        }
+    }
+    let mut extra = Vec::new();
+    let role = |name: &String| {
+        let column = columns.iter().find(|column| column.name == *name);
+        match column.map(|column| &column.how) {
+            Some(ColumnPreparation::Category { .. }) => Role::Category,
+            Some(ColumnPreparation::Number { date, .. }) => {
+                date.clone().map_or(Role::Number, Role::Date)
+            }
+            None if spec.target.has(name) && known.wants_target => Role::Target,
+            None => {
+                if !spec.target.has(name) && !spec.ignore.contains(name) {
+                    extra.push(name.clone());
+                }
+                Role::Ignored
+            }
+        }
+    };
+    let roles = names.iter().map(role).collect();
+    let own = |name: &String| spec.columns.get(name).cloned().unwrap_or_default();
+    let layout = Layout {
+        roles,
+        specs: names.iter().map(own).collect(),
+        names,
+        key: None,
+    };
+    Ok((layout, extra))
+}
+
+fn missing_columns(
+    path: &Path,
+    columns: &[PreparedColumn],
+    names: &[String],
+) -> Result<(), DatasetError> {
+    let missing: Vec<String> = columns
+        .iter()
+        .filter(|column| !names.contains(&column.name))
+        .map(|column| match near(names, &column.name) {
+            Some(name) => format!("`{}` (did you mean `{name}`?)", column.name),
+            None => format!("`{}`", column.name),
+        })
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(DatasetError::Mismatch(format!(
+        "`{}` lacks {} of the {} that the model reads: {}",
+        path.display(),
+        missing.len(),
+        count(columns.len(), "column"),
+        missing.join(", ")
+    )))
+}
+
+/// In the words of somebody who has a model already: a rule of the manifest would be one of the next model.
+fn without_rule(error: DatasetError) -> DatasetError {
+    let DatasetError::Damaged { path, mut faults, .. } = error else {
+        return error;
+    };
+    if faults.help.as_ref().is_some_and(|help| help.contains('=')) {
+        faults.help = Some(
+            "the model was trained without a rule for this: fill it in, or train one that has a rule, such as \
+             `missing = \"median\"` (docs/tables.md)"
+                .to_owned(),
+        );
+    }
+    DatasetError::Damaged {
+        path,
+        what: "is not like the rows that the model was trained on",
+        faults,
+    }
+}
+
+/// Gathers rows and passes them on.
+struct Parts<'a, E> {
+    spec: &'a CsvSpec,
+    known: &'a Known<'a>,
+    columns: &'a [PreparedColumn],
+    layout: &'a Layout,
+    /// Values of the rows since the last part.
+    gathered: Vec<Option<Raw>>,
+    source_rows: Vec<u32>,
+    part_rows: usize,
+    /// Texts that the model does not know, by column, and in how many rows they are.
+    new_texts: BTreeMap<usize, BTreeMap<String, usize>>,
+    take: &'a mut dyn FnMut(Table) -> Result<(), E>,
+    error: Option<E>,
+}
+
+impl<E> Sink for Parts<'_, E> {
+    fn value(&mut self, column: usize, value: Value<'_>) {
+        self.gathered.value(column, value);
+    }
+
+    fn end(&mut self, row: u32) {
+        self.source_rows.push(row);
+        if self.source_rows.len() == self.part_rows {
+            self.pass();
+        }
+    }
+}
+
+impl<E> Parts<'_, E> {
+    /// Prepares the gathered rows and passes them on; nothing after an error.
+    fn pass(&mut self) {
+        let source_rows = std::mem::take(&mut self.source_rows);
+        let mut gathered = std::mem::take(&mut self.gathered);
+        gathered.resize_with(self.layout.names.len(), || None);
+        if source_rows.is_empty() || self.error.is_some() {
+            return;
+        }
+        let place = |name: &str| self.layout.names.iter().position(|own| own == name);
+        let mut raw = |name: &str| {
+            let column = place(name)?;
+            Some((column, gathered[column].take()?))
+        };
+        let features: Vec<Option<(usize, Raw)>> =
+            self.columns.iter().map(|column| raw(&column.name)).collect();
+        let targets: Vec<Option<(usize, Raw)>> = match self.known.wants_target {
+            true => self.spec.target.iter().map(|name| raw(name)).collect(),
+            false => Vec::new(),
+        };
+        let values: Vec<Values> = self
+            .columns
+            .iter()
+            .zip(features.into_iter().flatten())
+            .map(|(column, (place, raw))| prepared(column, raw, self.new_texts.entry(place)))
+            .collect();
+        let width = self.columns.iter().map(PreparedColumn::width).sum();
+        let mut table = Table::new(
+            Features::Vector { len: width },
+            self.known.target,
+            in_rows(self.columns, &values, source_rows.len()),
+            vec![0.0; source_rows.len() * self.known.target.values_len()],
+        );
+        self.add_targets(&mut table, targets);
+        table.class_names = self.known.class_names.to_vec();
+        table.normalisation = self.known.normalisation.clone();
+        table.source_rows = source_rows;
+        self.error = (self.take)(table).err();
+    }
+
+    fn add_targets(&mut self, table: &mut Table, targets: Vec<Option<(usize, Raw)>>) {
+        let count = targets.len();
+        let scales = self.known.normalisation.of_targets();
+        for (target, (column, raw)) in targets.into_iter().flatten().enumerate() {
+            match raw {
+                Raw::Numbers(numbers) => {
+                    let scale = scales.get(target).copied().unwrap_or(Scale::IDENTITY);
+                    let own = table.values.iter_mut().skip(target).step_by(count);
+                    for (value, number) in own.zip(numbers) {
+                        *value = scale.normalised(number);
+                    }
+                }
+                Raw::Kinds(kinds) => {
+                    let new = self.new_texts.entry(column);
+                    table.labels = places(&kinds, self.known.class_names, new);
+                }
+            }
+        }
+    }
+
+    /// An error that names the classes that the model does not know.
+    fn unknown_classes(&self) -> Option<DatasetError> {
+        let is_target = |column: &usize| self.layout.roles[*column] == Role::Target;
+        let (column, texts) = self.new_texts.iter().find(|(column, _)| is_target(column))?;
+        (!texts.is_empty()).then(|| {
+            DatasetError::Mismatch(format!(
+                "the target `{}` of `{}` has {}, which the model does not know: its classes are `{}`",
+                self.layout.names[*column],
+                self.spec.path.display(),
+                named(texts, "class"),
+                self.known.class_names.join("`, `")
+            ))
+        })
+    }
+
+    /// What somebody who reads the predictions should know.
+    fn remarks(&self, extra: &[String], rows: &[u32]) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let new = self.new_texts.iter().filter(|(_, texts)| !texts.is_empty());
+        for (column, texts) in new {
+            remarks.push(format!(
+                "column `{}` has {} that no training row had; the model sees none of its kinds there",
+                self.layout.names[*column],
+                named(texts, "kind")
+            ));
+        }
+        let read = rows.last().map_or(0, |last| *last as usize + 1);
+        if read > rows.len() {
+            remarks.push(format!(
+                "{} left out: a value is missing that `missing = \"leave-out\"` asks for",
+                count(read - rows.len(), "row")
+            ));
+        }
+        if let [first, ..] = extra {
+            let others = match extra.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            remarks.push(format!("not read by the model: column `{first}`{others}"));
+        }
+        remarks
+    }
+}
+
+/// Values of a column as features; texts that the model does not know are counted.
+fn prepared(
+    column: &PreparedColumn,
+    raw: Raw,
+    new: Entry<'_, usize, BTreeMap<String, usize>>,
+) -> Values {
+    match (&column.how, raw) {
+        (
+            ColumnPreparation::Number {
+                fill,
+                has_flag,
+                scale,
+                ..
+            },
+            Raw::Numbers(values),
+        ) => numbers(values, *fill, *has_flag, *scale),
+        (ColumnPreparation::Category { kinds, known }, Raw::Kinds(own)) => Values::Kinds {
+            of_row: places(&own, kinds, new),
+            is_known: known.clone(),
+        },
+        // A column is read as it was prepared.
+        (_, Raw::Numbers(_) | Raw::Kinds(_)) => Values::Numbers(Vec::new(), None),
+    }
+}
+
+/// The place of every row's text in `names`, or one beyond them.
+fn places(
+    kinds: &Kinds,
+    names: &[String],
+    new: Entry<'_, usize, BTreeMap<String, usize>>,
+) -> Vec<u32> {
+    let known: HashMap<&String, u32> = names.iter().zip(0..).collect();
+    let places: Vec<Option<u32>> = kinds
+        .names
+        .iter()
+        .map(|name| known.get(name).copied())
+        .collect();
+    let new = new.or_default();
+    let beyond = names.len() as u32;
+    let of_row = kinds.of_row.iter().map(|&kind| {
+        places[kind as usize].unwrap_or_else(|| {
+            *new.entry(kinds.names[kind as usize].clone()).or_default() += 1;
+            beyond
+        })
+    });
+    of_row.collect()
+}
+
+/// `2 kinds in 5 rows (`Paris`, `Rom`)`.
+fn named(texts: &BTreeMap<String, usize>, noun: &str) -> String {
+    let shown: Vec<&str> = texts.keys().take(NAMED).map(String::as_str).collect();
+    let more = match texts.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "{} in {} (`{}`{more})",
+        count(texts.len(), noun),
+        count(texts.values().sum(), "row"),
+        shown.join("`, `")
+    )
+}

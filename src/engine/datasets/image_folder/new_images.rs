@@ -1,0 +1,107 @@
+//! Images that a trained model has not seen.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::{Dataset, DatasetError, FingerprintCache, Known, Normalisation};
+use super::folder::ImageFolder;
+use super::listing::Listing;
+use super::{ImageFolderSpec, damaged};
+
+impl ImageFolderSpec {
+    /// The images below [`Self::path`], or the single one, and what is to be said of them. With a target they lie in class folders, or
+    /// `labels` lists them, as those that were trained on; else all are taken, in whatever folder.
+    ///
+    /// # Errors
+    /// No image, classes that the model does not know. Images that cannot be decoded are left out.
+    pub(in super::super) fn new_images(
+        &self,
+        known: &Known<'_>,
+    ) -> Result<(Arc<dyn Dataset>, Vec<String>), DatasetError> {
+        let mut listing = if known.wants_target {
+            self.labelled(known.class_names)?
+        } else {
+            Listing::without_labels(&self.path)?
+        };
+        let reasons = damaged::reasons(&listing.files, &mut FingerprintCache::default())?;
+        let remark = listing.damaged(&reasons, "");
+        let damaged: Vec<bool> = reasons.iter().map(|why| !why.is_empty()).collect();
+        listing.remove(&damaged);
+        if listing.files.is_empty() {
+            return Err(DatasetError::Mismatch(format!(
+                "`{}` has no image that can be decoded{}",
+                self.path.display(),
+                remark.map_or_else(String::new, |remark| format!(": {remark}"))
+            )));
+        }
+        let images = ImageFolder::prepared(listing, self.clone(), known.normalisation.clone());
+        Ok((Arc::new(images), remark.into_iter().collect()))
+    }
+
+    /// The images with their targets; classes are numbered as the model numbers them.
+    fn labelled(&self, class_names: &[String]) -> Result<Listing, DatasetError> {
+        let mut listing = self.listing()?;
+        let place = |name: &String| class_names.iter().position(|known| known == name);
+        let places: Vec<Option<usize>> = listing.class_names.iter().map(place).collect();
+        let names = listing.class_names.iter().zip(&places);
+        let unknown: Vec<&str> = names
+            .filter(|(_, place)| place.is_none())
+            .map(|(name, _)| name.as_str())
+            .collect();
+        if !unknown.is_empty() {
+            return Err(DatasetError::Mismatch(format!(
+                "`{}` has classes that the model does not know: `{}`; its own are `{}`",
+                self.path.display(),
+                unknown.join("`, `"),
+                class_names.join("`, `")
+            )));
+        }
+        for label in &mut listing.labels {
+            *label = places[*label as usize].unwrap_or_default() as u32;
+        }
+        listing.class_names = class_names.to_vec();
+        Ok(listing)
+    }
+}
+
+impl ImageFolder {
+    /// Images whose targets are normalised as `normalisation` says.
+    fn prepared(
+        mut listing: Listing,
+        spec: ImageFolderSpec,
+        normalisation: Normalisation,
+    ) -> Self {
+        let scales = normalisation.of_targets();
+        for row in listing.values.chunks_mut(scales.len().max(1)) {
+            for (value, scale) in row.iter_mut().zip(&scales) {
+                *value = scale.normalised(*value);
+            }
+        }
+        Self::with(listing, spec, normalisation)
+    }
+}
+
+impl Listing {
+    /// All images below `root` in any folder, or the single one that it names.
+    ///
+    /// # Errors
+    /// As [`Listing::of`]; no image at all.
+    fn without_labels(root: &Path) -> Result<Self, DatasetError> {
+        let mut listing = Self::empty();
+        if root.is_file() {
+            let name = root.file_name().unwrap_or_default();
+            listing.names.push(name.to_string_lossy().into_owned());
+            listing.files.push(root.to_owned());
+        } else {
+            listing.add_images("", root, 0)?;
+        }
+        if listing.files.is_empty() {
+            return Err(DatasetError::Mismatch(format!(
+                "`{}` has no PNG or JPEG file",
+                root.display()
+            )));
+        }
+        listing.all_to_train();
+        Ok(listing)
+    }
+}

@@ -1,0 +1,68 @@
+//! [`DatasetSpec::for_each_part`]: data that a trained model has not seen, prepared like its training rows.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{
+    Dataset, DatasetError, DatasetSpec, Normalisation, Preparation, Target, csv_table,
+};
+
+/// What a trained model knows of its data.
+#[derive(Debug, Clone, Copy)]
+pub struct Known<'a> {
+    /// The form of its target.
+    pub target: Target,
+    /// Names of its classes; empty for numbers.
+    pub class_names: &'a [String],
+    /// How features and target were normalised.
+    pub normalisation: &'a Normalisation,
+    /// What else was fitted to the training rows.
+    pub preparation: Option<&'a Preparation>,
+    /// Whether the new data have a target, which is read.
+    pub wants_target: bool,
+}
+
+impl DatasetSpec {
+    /// Passes the rows of other data of the same form to `take`, prepared like the training rows: of a table some rows at a time,
+    /// else all at once. Returns what somebody who reads the predictions should know, each a sentence.
+    ///
+    /// # Errors
+    /// Data that are not of this form, all mistakes at once, after `take` has seen the rows before them; kinds of datasets that
+    /// have no files; the first error of `take`.
+    pub fn for_each_part<E: From<DatasetError>>(
+        &self,
+        path: &Path,
+        known: &Known<'_>,
+        take: &mut dyn FnMut(Arc<dyn Dataset>) -> Result<(), E>,
+    ) -> Result<Vec<String>, E> {
+        let mut own = self.clone();
+        match (&mut own, known.preparation) {
+            (Self::Csv(spec), Some(Preparation::Table { columns })) => {
+                path.clone_into(&mut spec.path);
+                csv_table::for_each_part(spec, known, columns, &mut |table| take(Arc::new(table)))
+            }
+            (
+                Self::Text(spec),
+                Some(Preparation::Text {
+                    vocabulary,
+                    has_unknown,
+                }),
+            ) => {
+                path.clone_into(&mut spec.path);
+                take(Arc::new(spec.new_windows(vocabulary, *has_unknown)?))?;
+                Ok(Vec::new())
+            }
+            (Self::ImageFolder(spec), _) => {
+                path.clone_into(&mut spec.path);
+                let (images, remarks) = spec.new_images(known)?;
+                take(images)?;
+                Ok(remarks)
+            }
+            (other, _) => Err(DatasetError::Mismatch(format!(
+                "a model of a dataset `{}` cannot be used on files: it reads tables (`csv`), images (`image-folder`) or text",
+                other.kind()
+            ))
+            .into()),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! [`Preparation`]: what of a dataset's preparation was fitted to its training rows, so that new data can be prepared like them.
+
+use serde::{Deserialize, Serialize};
+
+use super::Scale;
+
+/// What was fitted to the training rows, beside the scales of a [`Normalisation`](super::Normalisation).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "of", rename_all = "kebab-case")]
+pub enum Preparation {
+    /// The columns of a table that are features, in the order of the features.
+    Table {
+        /// One entry per column of the file.
+        columns: Vec<PreparedColumn>,
+    },
+    /// A text.
+    Text {
+        /// Numbers of the tokens (bytes, or Unicode scalar values), by the model's own number.
+        vocabulary: Vec<u32>,
+        /// Whether the model has one number more, for every token that is not in the vocabulary.
+        has_unknown: bool,
+    },
+}
+
+/// How a column of a file becomes one or several features.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PreparedColumn {
+    /// Its name in the header.
+    pub name: String,
+    /// What is computed of it.
+    #[serde(flatten)]
+    pub how: ColumnPreparation,
+}
+
+/// What is computed of the values of a column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum ColumnPreparation {
+    /// `(value - mean) / std`, and with `has_flag` a second feature that is 1 where the value is missing.
+    Number {
+        /// Form of a date, as of `strptime`: its value is the number of days since 2000-01-01.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        date: Option<String>,
+        /// What stands for a missing value: a median or mean of the training rows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fill: Option<f32>,
+        /// Whether a second feature says where the value is missing.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        has_flag: bool,
+        /// Mean and standard deviation.
+        #[serde(flatten)]
+        scale: Scale,
+    },
+    /// One feature for every kind: 1 where the value is of it, else 0.
+    Category {
+        /// The kinds, each a feature; a missing value is the empty text.
+        kinds: Vec<String>,
+        /// Which of them training rows have; the features of the others are always 0.
+        known: Vec<bool>,
+    },
+}
+
+impl PreparedColumn {
+    /// Number of its features.
+    pub fn width(&self) -> usize {
+        match &self.how {
+            ColumnPreparation::Number { has_flag, .. } => 1 + usize::from(*has_flag),
+            ColumnPreparation::Category { kinds, .. } => kinds.len(),
+        }
+    }
+
+    /// Names of its features.
+    pub fn features(&self) -> Vec<String> {
+        let missing = format!("{} is missing", self.name);
+        match &self.how {
+            ColumnPreparation::Number { has_flag, .. } => {
+                let flag = has_flag.then_some(missing);
+                std::iter::once(self.name.clone()).chain(flag).collect()
+            }
+            ColumnPreparation::Category { kinds, .. } => {
+                let name = |kind: &String| match kind.is_empty() {
+                    true => missing.clone(),
+                    false => format!("{}={kind}", self.name),
+                };
+                kinds.iter().map(name).collect()
+            }
+        }
+    }
+
+    /// Scales of its features: 0 and 1 stay as they are.
+    pub fn scales(&self) -> Vec<Scale> {
+        let mut scales = vec![Scale::IDENTITY; self.width()];
+        if let ColumnPreparation::Number { scale, .. } = &self.how {
+            scales[0] = *scale;
+        }
+        scales
+    }
+}

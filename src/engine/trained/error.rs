@@ -1,0 +1,38 @@
+//! [`TrainedError`]: why a trained model cannot be used.
+
+use std::io;
+
+use crate::datasets::DatasetError;
+use crate::device::DeviceError;
+use crate::layers::checkpoint::CheckpointError;
+use crate::ops::OpError;
+use crate::tasks::TaskError;
+
+/// Why a trained model cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainedError {
+    /// The file cannot be read or does not fit the model.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// The file or the model does not have what is asked for.
+    #[error("{0}")]
+    Unsuited(String),
+    /// The data.
+    #[error(transparent)]
+    Data(#[from] DatasetError),
+    /// Model and data do not fit together.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// The device.
+    #[error(transparent)]
+    Op(#[from] OpError),
+    /// What takes the results cannot.
+    #[error("cannot write: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl From<DeviceError> for TrainedError {
+    fn from(error: DeviceError) -> Self {
+        Self::Op(error.into())
+    }
+}

@@ -1,0 +1,70 @@
+//! The model of a checkpoint on a device.
+
+use super::{Trained, TrainedError};
+use crate::datasets::{SamplesMut, Target, OpenDataset};
+use crate::device::DeviceKind;
+use crate::layers::checkpoint;
+use crate::losses::{CrossEntropySpec, LossSpec};
+use crate::ops::Kernels;
+use crate::plan::Precision;
+use crate::tasks::{self, Task, TaskParts};
+use crate::base::Seed;
+
+/// The task of a trained model. `data` are those that it was trained on, where the loss needs them; without them the loss of classes
+/// is the plain one.
+pub(super) fn task<D: Kernels>(
+    device: &D,
+    trained: &Trained,
+    kind: DeviceKind,
+    data: Option<&OpenDataset>,
+) -> Result<Box<dyn Task<D>>, TrainedError> {
+    let run = &trained.run;
+    let cell = &run.cell;
+    // CPUs compute in f32 alone.
+    let precision = match kind {
+        DeviceKind::Cpu => Precision::F32,
+        DeviceKind::Cuda(_) => cell.train.precision,
+    };
+    device.set_arithmetic(precision.arithmetic())?;
+    let training = match data {
+        Some(data) if cell.loss.compares_paths() => training_features(data)?,
+        _ => Vec::new(),
+    };
+    let names = trained.class_names.iter().cloned();
+    let rows_by_class: Vec<(String, usize)> =
+        names.zip(run.class_rows.iter().copied()).collect();
+    let plain = LossSpec::CrossEntropy(CrossEntropySpec::default());
+    let is_plain = matches!(run.target, Target::Class { .. }) && rows_by_class.is_empty();
+    let mut task = tasks::build(
+        device,
+        TaskParts {
+            model: &cell.model,
+            loss: if is_plain { &plain } else { &cell.loss },
+            features: run.features,
+            target: run.target,
+            algorithm: cell.train.algorithm,
+            beta: cell.train.beta,
+            convolution: cell.train.convolution,
+            training: &training,
+            rows_by_class: &rows_by_class,
+            seed: Seed(trained.seed),
+        },
+    )?;
+    checkpoint::load(&trained.path, device, task.module())?;
+    Ok(task)
+}
+
+/// Features of all rows of the training split, `(rows, features)`.
+pub(crate) fn training_features(data: &OpenDataset) -> Result<Vec<f32>, crate::datasets::DatasetError> {
+    let rows = &data.splits.train;
+    let mut features = vec![0.0; rows.len() * data.dataset.features().len()];
+    let mut values = vec![0.0; rows.len() * data.dataset.target().values_len()];
+    let mut labels = vec![0; rows.len()];
+    let samples = SamplesMut {
+        features: &mut features,
+        values: &mut values,
+        labels: &mut labels,
+    };
+    data.dataset.read_rows(rows, samples)?;
+    Ok(features)
+}

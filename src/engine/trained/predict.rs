@@ -1,0 +1,155 @@
+//! [`predict`]: predictions for data without targets.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Trained, TrainedError, job};
+use crate::datasets::{Dataset, Target};
+use crate::device::DeviceKind;
+use crate::loader::{Loader, LoaderSpec};
+use crate::ops::{self, DeviceJob, Kernels};
+use crate::tasks::{Score, Task};
+
+/// Values of a batch: beyond it, larger batches are no faster.
+const BATCH: usize = 1 << 18;
+/// Rows of a batch at most.
+const MOST_ROWS: usize = 1 << 10;
+
+/// Predictions for some rows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Predictions {
+    /// Probabilities `(rows, classes)`; those of a row sum to 1.
+    Classes(Vec<f32>),
+    /// Numbers `(rows, columns)` in the target's own units.
+    Values(Vec<f64>),
+}
+
+/// Rows with their predictions.
+#[derive(Debug)]
+pub struct PredictedRows<'a> {
+    /// Of a table the number of the row in the file, from 0 below the header; of an image its file.
+    pub sources: Vec<String>,
+    /// What is predicted for them.
+    pub predictions: &'a Predictions,
+}
+
+/// Receives predictions, in the order of the rows.
+pub type Take<'a> = dyn FnMut(PredictedRows<'_>) -> io::Result<()> + 'a;
+
+/// Passes predictions for all rows of a file or folder to `take`; memory does not grow with the number of rows. Returns what
+/// somebody who reads them should know, each a sentence.
+///
+/// # Errors
+/// Models that predict no targets, data that are not like those that it was trained on (after `take` has seen the rows before the
+/// mistakes), errors of the device and of `take`.
+pub fn predict(
+    trained: &Trained,
+    path: &Path,
+    device: DeviceKind,
+    take: &mut Take<'_>,
+) -> Result<Vec<String>, TrainedError> {
+    check(trained)?;
+    let job = Predict {
+        trained,
+        path,
+        kind: device,
+        take,
+    };
+    ops::run_on(device, job)?
+}
+
+/// Whether the model predicts targets of rows.
+fn check(trained: &Trained) -> Result<(), TrainedError> {
+    let cell = &trained.run.cell;
+    let is_token = matches!(trained.run.target, Target::Tokens { .. });
+    if cell.loss.is_supervised() && !is_token {
+        return Ok(());
+    }
+    let what = if is_token {
+        "predicts the next token of a text"
+    } else {
+        "predicts no targets"
+    };
+    Err(TrainedError::Unsuited(format!(
+        "`{}` (`{}`) {what}: `fieldtrial sample` draws from it, `fieldtrial evaluate` measures it",
+        cell.model_name,
+        cell.model.kind()
+    )))
+}
+
+struct Predict<'a> {
+    trained: &'a Trained,
+    path: &'a Path,
+    kind: DeviceKind,
+    take: &'a mut Take<'a>,
+}
+
+impl DeviceJob for Predict<'_> {
+    type Output = Result<Vec<String>, TrainedError>;
+
+    fn run<D: Kernels>(self, device: D) -> Self::Output {
+        let _pool = crate::train::join_pool(None);
+        let mut task = job::task(&device, self.trained, self.kind, None)?;
+        let known = self.trained.known(false);
+        let dataset = &self.trained.run.cell.dataset;
+        dataset.for_each_part(self.path, &known, &mut |part| {
+            part_of(&mut *task, self.trained, &part, self.take)
+        })
+    }
+}
+
+/// Predicts for all rows of a part.
+fn part_of<D: Kernels>(
+    task: &mut dyn Task<D>,
+    trained: &Trained,
+    part: &Arc<dyn Dataset>,
+    take: &mut Take<'_>,
+) -> Result<(), TrainedError> {
+    let rows = (0..part.rows() as u32).collect();
+    let size = (BATCH / part.features().len().max(1)).clamp(1, MOST_ROWS);
+    // Decoding is what takes long of images.
+    let spec = LoaderSpec {
+        workers: if part.is_decoded() { rayon::current_num_threads() } else { 0 },
+        ..LoaderSpec::default()
+    };
+    let loader = Loader::new(Arc::clone(part), rows, spec.evaluation(size))?;
+    for (index, batch) in loader.epoch(0).enumerate() {
+        let batch = batch?;
+        let sources = batch.rows.iter().map(|row| part.source(*row)).collect();
+        let outputs = task.outputs(batch, index as u64, &mut Score::default())?;
+        let predictions = predictions(trained, outputs.values());
+        take(PredictedRows {
+            sources,
+            predictions: &predictions,
+        })?;
+    }
+    Ok(())
+}
+
+/// Probabilities of classes, or numbers in the target's own units.
+pub(super) fn predictions(trained: &Trained, outputs: &[f32]) -> Predictions {
+    match trained.run.target {
+        Target::Class { classes } => {
+            let rows = outputs.chunks(classes);
+            Predictions::Classes(rows.flat_map(softmax).collect())
+        }
+        target => {
+            let scales = trained.normalisation.of_targets();
+            let columns = target.values_len().max(1);
+            let value = |(place, value): (usize, &f32)| match scales.get(place % columns) {
+                Some(scale) => scale.original(*value),
+                None => f64::from(*value),
+            };
+            Predictions::Values(outputs.iter().enumerate().map(value).collect())
+        }
+    }
+}
+
+/// `exp(x_i) / Σ exp(x_j)`, in f64.
+fn softmax(logits: &[f32]) -> Vec<f32> {
+    let logits: Vec<f64> = logits.iter().map(|logit| f64::from(*logit)).collect();
+    let all = crate::tasks::log_sum_exp(&logits);
+    let probabilities = logits.iter().map(|logit| libm::exp(logit - all) as f32);
+    probabilities.collect()
+}

@@ -1,0 +1,76 @@
+//! [`BestCells`]: the cells that the answer calls the best, for use of their weights.
+
+use super::choice::{Choice, Standing};
+use crate::report::search::Search;
+use crate::report::view::{Cell, View};
+
+/// The cells that a result's answer does not tell from the best, the best first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BestCells {
+    /// Their keys: one where the answer is clear.
+    pub keys: Vec<String>,
+    /// What decided: `validation accuracy`.
+    pub by: String,
+    /// Why there are several: `the runs do not tell them from each other`; empty where there is one.
+    pub why: &'static str,
+}
+
+impl BestCells {
+    /// Of a result: of a search its best trial.
+    pub(crate) fn of(view: &View<'_>) -> Self {
+        let found = Search::of(view).map(|search| Self::of_search(&search));
+        found.unwrap_or_else(|| Self::of_cells(view))
+    }
+
+    fn of_search(search: &Search<'_, '_>) -> Self {
+        let first = search.first();
+        let studies = search.studies.iter();
+        let best = studies.filter_map(|study| study.best_first(first).first().copied());
+        let keys: Vec<String> = best.map(|trial| trial.cell.info.key.clone()).collect();
+        Self {
+            why: if keys.len() > 1 { "each is the best of a study" } else { "" },
+            keys,
+            by: first.name.to_string(),
+        }
+    }
+
+    fn of_cells(view: &View<'_>) -> Self {
+        let choices = Choice::all(view);
+        let [choice] = &choices[..] else {
+            let keys: Vec<String> = view.measured().map(key).collect();
+            return Self {
+                why: match (keys.len(), choices.len()) {
+                    (..=1, _) => "",
+                    (_, 0) => "nothing decides between them",
+                    _ => "they learn different tasks",
+                },
+                keys,
+                by: String::new(),
+            };
+        };
+        let is_first = |standing: &Standing| {
+            matches!(
+                standing,
+                Standing::Best | Standing::Untested(_) | Standing::Alike(_) | Standing::OnFront
+            )
+        };
+        let cells = choice.cells.iter().filter(|ranked| is_first(&ranked.standing));
+        let keys: Vec<String> = cells.map(|ranked| key(ranked.cell)).collect();
+        let is_front = choice.measures.len() > 1;
+        let names: Vec<&str> = choice.measures.iter().map(|one| &*one.name).collect();
+        Self {
+            why: match (keys.len(), is_front) {
+                (..=1, _) => "",
+                (_, true) => "none is better than another by all of these",
+                (_, false) if choice.n < choice.needed => "there are too few runs to tell them from each other",
+                (_, false) => "the runs do not tell them from each other",
+            },
+            keys,
+            by: names.join(", "),
+        }
+    }
+}
+
+fn key(cell: &Cell<'_>) -> String {
+    cell.info.key.clone()
+}
