@@ -51,6 +51,9 @@ pub use fieldtrial_lab::{
 pub mod progress;
 
 #[cfg_attr(all(doc, not(internals)), doc(hidden))]
+pub mod export;
+
+#[cfg_attr(all(doc, not(internals)), doc(hidden))]
 pub mod report;
 
 #[cfg_attr(all(doc, not(internals)), doc(hidden))]

@@ -15,6 +15,7 @@ mod completions;
 mod diff_driver;
 mod doctor;
 mod evaluate;
+mod export;
 mod fingerprints;
 mod gate;
 mod gate_selftest;
@@ -100,6 +101,7 @@ enum Command {
     Stale(stale::StaleArguments),
     Predict(predict::PredictArguments),
     Evaluate(evaluate::EvaluateArguments),
+    Export(export::ExportArguments),
     Compare(compare::CompareArguments),
     Ab(ab::AbArguments),
     List(list::ListArguments),
@@ -190,6 +192,7 @@ pub fn run() -> ExitCode {
         Command::Stale(arguments) => stale::stale(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Ab(arguments) => ab::ab(&arguments),
         Command::List(arguments) => list::list(&arguments),

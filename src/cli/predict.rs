@@ -95,19 +95,11 @@ fn header(trained: &Trained) -> Vec<String> {
         _ => "row",
     };
     let mut names = vec![source.to_owned()];
-    let targets = trained.run.target.values_len();
-    if targets == 0 {
+    if trained.run.target.values_len() == 0 {
         names.push("prediction".to_owned());
         names.extend(trained.class_names.iter().map(|name| format!("p_{name}")));
-    } else if targets == 1 {
-        names.push("prediction".to_owned());
-    } else {
-        let of = |column: usize| match trained.run.cell.dataset.target_names().get(column) {
-            Some(name) => format!("prediction_{name}"),
-            None => format!("prediction_{column}"),
-        };
-        names.extend((0..targets).map(of));
     }
+    names.extend(trained.prediction_names());
     names
 }
 

@@ -116,6 +116,10 @@ impl Evaluate<'_> {
             }
             found.splits.push(sums.into_rows(name));
         }
+        if found.splits.is_empty() {
+            let text = "no rows were held out when it was trained: name data to evaluate it on";
+            found.remarks.push(text.to_owned());
+        }
         Ok(found)
     }
 

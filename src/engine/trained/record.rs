@@ -143,6 +143,21 @@ impl Trained {
         })
     }
 
+    /// Names of predicted numbers: `prediction`, or of several `prediction_NAME`; none for classes.
+    pub fn prediction_names(&self) -> Vec<String> {
+        let names = self.run.cell.dataset.target_names();
+        match self.run.target.values_len() {
+            0 => Vec::new(),
+            1 => vec!["prediction".to_owned()],
+            all => (0..all)
+                .map(|column| match names.get(column) {
+                    Some(name) => format!("prediction_{name}"),
+                    None => format!("prediction_{column}"),
+                })
+                .collect(),
+        }
+    }
+
     /// What the model knows of its data.
     pub fn known(&self, wants_target: bool) -> Known<'_> {
         Known {

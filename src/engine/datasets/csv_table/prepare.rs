@@ -167,7 +167,8 @@ fn of_numbers(
             )));
         }
     }
-    let fill = fill.map(|fill| fill as f32);
+    // Of a fixed number nothing is missing here.
+    let fill = fill.or(layout.specs[column].fill).map(|fill| fill as f32);
     let has_flag = missing == Some(Missing::Flag);
     let (mut values, gaps) = filled(values, fill, has_flag);
     let scale = if spec.normalise {

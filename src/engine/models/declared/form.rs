@@ -79,7 +79,7 @@ impl Form {
     }
 
     /// The innermost dimension: features, channels.
-    pub(super) fn last(self) -> usize {
+    pub fn last(self) -> usize {
         match self {
             Self::Ids { .. } => 1,
             form => form.shape(1).last(),
@@ -102,7 +102,7 @@ impl Form {
     }
 
     /// Number of rows of the innermost dimension.
-    pub(super) fn rows(self) -> usize {
+    pub fn rows(self) -> usize {
         self.len() / self.last().max(1)
     }
 
