@@ -8,8 +8,10 @@ use clap::Args;
 use crate::base::temporary;
 use crate::base::text::count;
 use crate::base::units::human_integer;
+use crate::diag::Failure;
 use crate::progress::Spinner;
-use crate::trained::{PredictedRows, Predictions, Trained, predict};
+use crate::results::PredictionFile;
+use crate::trained::{Trained, predict};
 
 use super::output::Stdout;
 use super::trained::{TrainedChoice, problem};
@@ -47,9 +49,13 @@ pub(super) fn run(arguments: &PredictArguments) -> Outcome {
                 Some(folder) if !folder.as_os_str().is_empty() => folder,
                 _ => Path::new("."),
             };
-            let mut file = temporary::create(folder)?;
+            let cannot = |error: io::Error| {
+                let reason = error.kind().to_string();
+                Failure::plain(format!("cannot write `{}`: {reason}", path.display()), None)
+            };
+            let mut file = temporary::create(folder).map_err(cannot)?;
             let rows = write(arguments, &trained, &mut file)?;
-            temporary::keep_as(file, path)?;
+            temporary::keep_as(file, path).map_err(cannot)?;
             eprintln!("wrote    {}, {}", path.display(), count(rows, "row"));
         }
     }
@@ -62,77 +68,19 @@ fn write(
     trained: &Trained,
     out: &mut dyn Write,
 ) -> Result<usize, Problem> {
-    let mut writer = csv::Writer::from_writer(out);
-    writer.write_record(header(trained)).map_err(io::Error::from)?;
+    let mut file = PredictionFile::new(trained, out);
     let spinner = Spinner::new("predicting");
-    let mut rows = 0;
-    let mut record = csv::StringRecord::new();
     let device = arguments.trained.device;
-    let remarks = predict(trained, &arguments.data, device, &mut |part: PredictedRows<'_>| {
-        rows += part.sources.len();
-        for (at, source) in part.sources.iter().enumerate() {
-            record.clear();
-            record.push_field(source);
-            push(&mut record, trained, part.predictions, at, part.sources.len());
-            writer.write_record(&record)?;
-        }
+    let remarks = predict(trained, &arguments.data, device, &mut |part| {
+        let rows = file.add(&part)?;
         spinner.say(&format!("{} rows", human_integer(rows as u64)));
         Ok(())
     });
     spinner.clear();
     let remarks = remarks.map_err(problem)?;
-    writer.flush()?;
+    let rows = file.end()?;
     for remark in remarks {
         eprintln!("note: {remark}");
     }
     Ok(rows)
-}
-
-/// Names of the columns: the first is where a row comes from.
-fn header(trained: &Trained) -> Vec<String> {
-    let source = match trained.run.features {
-        crate::datasets::Features::Image(_) => "file",
-        _ => "row",
-    };
-    let mut names = vec![source.to_owned()];
-    if trained.run.target.values_len() == 0 {
-        names.push("prediction".to_owned());
-        names.extend(trained.class_names.iter().map(|name| format!("p_{name}")));
-    }
-    names.extend(trained.prediction_names());
-    names
-}
-
-/// Adds the values of row `at` of `rows`.
-fn push(
-    record: &mut csv::StringRecord,
-    trained: &Trained,
-    predictions: &Predictions,
-    at: usize,
-    rows: usize,
-) {
-    match predictions {
-        Predictions::Classes(all) => {
-            let width = all.len() / rows;
-            let own = &all[at * width..(at + 1) * width];
-            let mut best = 0;
-            for (class, probability) in own.iter().enumerate() {
-                if *probability > own[best] {
-                    best = class;
-                }
-            }
-            match trained.class_names.get(best) {
-                Some(name) => record.push_field(name),
-                None => record.push_field(&best.to_string()),
-            }
-            own.iter().for_each(|one| record.push_field(&one.to_string()));
-        }
-        Predictions::Values(all) => {
-            let width = all.len() / rows;
-            for value in &all[at * width..(at + 1) * width] {
-                // As precise as what was computed.
-                record.push_field(&(*value as f32).to_string());
-            }
-        }
-    }
 }

@@ -13,7 +13,7 @@ use std::process::Command;
 use crate::project::Project;
 
 /// Beginnings of commands that are not executed, and why.
-const EXEMPT: [(&str, &str); 15] = [
+const EXEMPT: [(&str, &str); 18] = [
     ("cargo test", "these tests"),
     ("cargo build", "takes minutes"),
     ("cargo bench", "takes minutes"),
@@ -21,6 +21,9 @@ const EXEMPT: [(&str, &str); 15] = [
     ("just git-setup", "builds; its other lines are executed"),
     ("just bench-peers", "needs PyTorch"),
     ("python3 -m venv", "downloads PyTorch"),
+    ("pip install", "downloads PyTorch"),
+    ("python example.py", "needs PyTorch"),
+    ("cd prices", "a folder that `export` writes"),
     ("python3 benches/peers/layers.py", "needs PyTorch"),
     ("DIR/bin/python", "needs PyTorch"),
     ("just cuda-build", "downloads NVIDIA's compiler"),
@@ -294,6 +297,8 @@ impl Call {
             "gate-selftest" if call.contains(" --real") => Self::Check(vec![parsed]),
             // Needs shards that have run.
             "merge" if !is_quick => Self::Check(vec![parsed]),
+            // Needs a model that was trained.
+            "predict" | "evaluate" | "export" => Self::Check(vec![parsed]),
             // Needs files that PyTorch writes.
             "verify" => Self::Check(vec![parsed]),
             // Starts a browser.

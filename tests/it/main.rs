@@ -75,5 +75,6 @@ mod templates;
 mod terminal;
 mod text_values;
 mod tiny;
+mod trained;
 #[cfg(unix)]
 mod unet;

@@ -29,6 +29,7 @@ mod stopping;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod trained_run;
 mod weights;
 
 use std::time::Instant;
@@ -42,7 +43,10 @@ use error::TrainError;
 use session::Outcome;
 
 pub(crate) use evaluation::evaluated_splits;
+pub(crate) use setup::training_features;
 pub(crate) use threads::join_pool;
+pub use trained_run::TrainedRun;
+pub(crate) use trained_run::{CLASS_NAMES, NORMALISATION, RUN};
 
 /// Receives every event; its reply to [`Event::Epoch`] decides whether the run continues.
 pub type Emit<'a> = dyn FnMut(Event) -> Reply + 'a;

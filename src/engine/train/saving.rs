@@ -3,12 +3,12 @@
 use super::error::TrainError;
 use super::learner::Learner;
 use super::setup::BYTES;
+use super::trained_run::TrainedRun;
 use crate::datasets::OpenDataset;
 use crate::event::Order;
 use crate::layers::checkpoint::{self, Metadata};
 use crate::ops::Kernels;
 use crate::plan::{CellSpec, Checkpoint};
-use crate::trained::TrainedRun;
 
 pub(super) struct Saving {
     /// Whether `train.save-to` asks for them.

@@ -16,7 +16,7 @@ use super::steps::Steps;
 use super::stopping::Stopping;
 use super::threads;
 use crate::base::Seed;
-use crate::datasets::OpenDataset;
+use crate::datasets::{DatasetError, OpenDataset, SamplesMut};
 use crate::event::{MemoryParts, Order};
 use crate::layers::checkpoint;
 use crate::loader::{Loader, LoaderOptions};
@@ -26,7 +26,6 @@ use crate::ops::{Kernels, count_parameters};
 use crate::optim::{Ema, Limits, control};
 use crate::plan::{CellSpec, Precision};
 use crate::tasks::{self, Task, TaskParts};
-use crate::trained::training_features;
 
 /// Bytes of a value.
 pub(super) const BYTES: u64 = size_of::<f32>() as u64;
@@ -163,6 +162,21 @@ fn learner<D: Kernels>(
         steps: 0,
         cost: None,
     })
+}
+
+/// Features of all rows of the training split, `(rows, features)`.
+pub(crate) fn training_features(data: &OpenDataset) -> Result<Vec<f32>, DatasetError> {
+    let rows = &data.splits.train;
+    let mut features = vec![0.0; rows.len() * data.dataset.features().len()];
+    let mut values = vec![0.0; rows.len() * data.dataset.target().values_len()];
+    let mut labels = vec![0; rows.len()];
+    let samples = SamplesMut {
+        features: &mut features,
+        values: &mut values,
+        labels: &mut labels,
+    };
+    data.dataset.read_rows(rows, samples)?;
+    Ok(features)
 }
 
 /// Name of each class and its rows in the training split; empty where the target is not a class.

@@ -1,14 +1,15 @@
 //! The model of a checkpoint on a device.
 
 use super::{Trained, TrainedError};
-use crate::datasets::{SamplesMut, Target, OpenDataset};
+use crate::base::Seed;
+use crate::datasets::{OpenDataset, Target};
 use crate::device::DeviceKind;
 use crate::layers::checkpoint;
 use crate::losses::{CrossEntropySpec, LossSpec};
 use crate::ops::Kernels;
 use crate::plan::Precision;
 use crate::tasks::{self, Task, TaskParts};
-use crate::base::Seed;
+use crate::train::training_features;
 
 /// The task of a trained model. `data` are those that it was trained on, where the loss needs them; without them the loss of classes
 /// is the plain one.
@@ -52,19 +53,4 @@ pub(super) fn task<D: Kernels>(
     )?;
     checkpoint::load(&trained.path, device, task.module())?;
     Ok(task)
-}
-
-/// Features of all rows of the training split, `(rows, features)`.
-pub(crate) fn training_features(data: &OpenDataset) -> Result<Vec<f32>, crate::datasets::DatasetError> {
-    let rows = &data.splits.train;
-    let mut features = vec![0.0; rows.len() * data.dataset.features().len()];
-    let mut values = vec![0.0; rows.len() * data.dataset.target().values_len()];
-    let mut labels = vec![0; rows.len()];
-    let samples = SamplesMut {
-        features: &mut features,
-        values: &mut values,
-        labels: &mut labels,
-    };
-    data.dataset.read_rows(rows, samples)?;
-    Ok(features)
 }

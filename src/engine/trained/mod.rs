@@ -1,6 +1,6 @@
 //! What was trained, used again: predictions for new data, and metrics of any data.
 //!
-//! Owns [`Trained`], a checkpoint with all that is needed to use it, and [`TrainedRun`], what the file says beside its weights.
+//! Owns [`Trained`], a checkpoint with all that is needed to use it ([`TrainedRun`](crate::train::TrainedRun)).
 //! [`predict`] streams predictions for data without targets, [`evaluate`] computes metrics, confusions and the worst rows.
 
 mod error;
@@ -11,6 +11,5 @@ mod record;
 
 pub use error::TrainedError;
 pub use evaluate::{Confusion, Evaluated, Rows, WorstRow, evaluate};
-pub(crate) use job::training_features;
 pub use predict::{Predictions, PredictedRows, Take, predict};
-pub use record::{Trained, TrainedRun};
+pub use record::Trained;

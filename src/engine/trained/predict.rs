@@ -67,12 +67,12 @@ fn check(trained: &Trained) -> Result<(), TrainedError> {
         return Ok(());
     }
     let what = if is_token {
-        "predicts the next token of a text"
+        "predicts the next token of a text, not targets of rows"
     } else {
-        "predicts no targets"
+        "generates, it predicts no targets"
     };
     Err(TrainedError::Unsuited(format!(
-        "`{}` (`{}`) {what}: `fieldtrial sample` draws from it, `fieldtrial evaluate` measures it",
+        "`{}` (`{}`) {what}: `fieldtrial evaluate` measures it, `fieldtrial export` writes its code",
         cell.model_name,
         cell.model.kind()
     )))

@@ -161,6 +161,8 @@ impl CsvSpec {
 }
 
 #[cfg(test)]
+mod new_rows_tests;
+#[cfg(test)]
 mod sklearn;
 #[cfg(test)]
 mod tests;

@@ -169,8 +169,8 @@ fn without_rule(error: DatasetError) -> DatasetError {
     };
     if faults.help.as_ref().is_some_and(|help| help.contains('=')) {
         faults.help = Some(
-            "the model was trained without a rule for this: fill it in, or train one that has a rule, such as \
-             `missing = \"median\"` (docs/tables.md)"
+            "mend these rows, or train a model that has a rule for missing values, such as `missing = \"median\"` \
+             (docs/tables.md)"
                 .to_owned(),
         );
     }

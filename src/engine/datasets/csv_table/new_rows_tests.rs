@@ -1,0 +1,149 @@
+//! New rows are prepared as training rows were.
+
+use std::fs;
+use std::sync::Arc;
+
+use super::super::{Dataset, DatasetSpec, Known, Preparation, SamplesMut};
+use super::columns::{ColumnSpec, Missing};
+use super::tests::table;
+use super::*;
+
+/// Features of rows, and which rows of the file they are.
+type Rows = (Vec<Vec<f32>>, Vec<String>);
+
+fn rows_of(dataset: &dyn Dataset, wanted: &[u32]) -> Vec<Vec<f32>> {
+    let width = dataset.features().len();
+    let mut features = vec![0.0; width * wanted.len()];
+    let mut values = vec![0.0; dataset.target().values_len() * wanted.len()];
+    let samples = SamplesMut {
+        features: &mut features,
+        values: &mut values,
+        labels: &mut vec![0; wanted.len()],
+    };
+    dataset.read_rows(wanted, samples).unwrap();
+    features.chunks(width).map(<[f32]>::to_vec).collect()
+}
+
+/// The rows of `text`, prepared as those of `spec` were, and what is said of them.
+fn new(spec: &CsvSpec, text: &str) -> Result<(Rows, Vec<String>), String> {
+    let open = spec.open(Seed(1)).unwrap();
+    let path = spec.path.with_file_name("new.csv");
+    fs::write(&path, text).unwrap();
+    let (normalisation, preparation) = (open.dataset.normalisation(), open.dataset.preparation());
+    // As a checkpoint keeps it.
+    let preparation: Option<Preparation> =
+        serde_json::from_str(&serde_json::to_string(&preparation).unwrap()).unwrap();
+    let known = Known {
+        target: open.dataset.target(),
+        class_names: open.dataset.class_names(),
+        normalisation: &normalisation,
+        preparation: preparation.as_ref(),
+        wants_target: false,
+    };
+    let mut found: Rows = Default::default();
+    let mut take = |part: Arc<dyn Dataset>| -> Result<(), DatasetError> {
+        let wanted: Vec<u32> = (0..part.rows() as u32).collect();
+        found.0.extend(rows_of(&*part, &wanted));
+        found.1.extend(wanted.iter().map(|row| part.source(*row)));
+        Ok(())
+    };
+    let remarks = DatasetSpec::Csv(spec.clone())
+        .for_each_part(&path, &known, &mut take)
+        .map_err(|error| {
+            let (title, list, _) = error.parts();
+            let folder = format!("{}/", path.parent().unwrap().display());
+            format!("{title}; {}", list.join("; ")).replace(&folder, "")
+        })?;
+    Ok((found, remarks))
+}
+
+/// Rows with a category that has holes, a date, numbers with holes, and a target.
+fn houses(rows: usize) -> String {
+    let kinds = ["red", "", "blue", "green"];
+    let row = |row: usize| {
+        let gap = if row % 7 == 3 { String::new() } else { format!("{}.5", row % 13) };
+        format!("{},{:02}.03.2021,{gap},{},{row}\n", kinds[row % 4], row % 28 + 1, row % 5)
+    };
+    let rows: String = (0..rows).map(row).collect();
+    format!("paint,sold,area,rooms,y\n{rows}")
+}
+
+fn spec_of_houses(text: &str) -> (tempfile::TempDir, CsvSpec) {
+    let (folder, mut spec) = table(text);
+    let column = |category, missing, date: Option<&str>| ColumnSpec {
+        category,
+        missing,
+        fill: None,
+        date: date.map(str::to_owned),
+    };
+    spec.columns = Columns::from([
+        ("paint".to_owned(), column(true, Some(Missing::Kind), None)),
+        ("sold".to_owned(), column(false, None, Some("%d.%m.%Y"))),
+        ("area".to_owned(), column(false, Some(Missing::Flag), None)),
+    ]);
+    spec.normalise = true;
+    (folder, spec)
+}
+
+#[test]
+fn the_same_rows_have_the_same_features_in_any_order_of_columns() {
+    // More than one part.
+    let text = houses(20_000);
+    let (_folder, spec) = spec_of_houses(&text);
+    let open = spec.open(Seed(1)).unwrap();
+    let all: Vec<u32> = (0..20_000).collect();
+    let expected = rows_of(&*open.dataset, &all);
+    let ((found, sources), remarks) = new(&spec, &text).unwrap();
+    assert_eq!(remarks, [""; 0]);
+    assert_eq!(sources.last().unwrap(), "19999");
+    assert_eq!(found, expected);
+    // Without the target, in another order, by another separator, with a column more.
+    let turned: String = text
+        .lines()
+        .map(|line| {
+            let mut parts: Vec<&str> = line.split(',').collect();
+            parts.pop();
+            parts.reverse();
+            parts.join(";") + ";more\n"
+        })
+        .collect();
+    let ((found, _), remarks) = new(&spec, &turned).unwrap();
+    assert_eq!(found, expected);
+    assert_eq!(remarks, ["not read by the model: column `more`"]);
+}
+
+#[test]
+fn a_kind_that_no_training_row_has_is_none_of_them_and_is_said() {
+    let (_folder, spec) = spec_of_houses(&houses(40));
+    let text = "paint,sold,area,rooms\npink,01.03.2021,1,1\nred,01.03.2021,1,1\npink,01.03.2021,,1\n";
+    let ((found, _), remarks) = new(&spec, text).unwrap();
+    // Kinds: missing, blue, green, red; then date, area and its flag, rooms.
+    assert_eq!(found[0][..4], [0.0; 4]);
+    assert_eq!(found[1][..4], [0.0, 0.0, 0.0, 1.0]);
+    assert_eq!((found[1][6], found[2][6]), (0.0, 1.0));
+    assert_eq!(
+        remarks,
+        ["column `paint` has 1 kind in 2 rows (`pink`) that no training row had; the model sees none of its kinds there"]
+    );
+}
+
+#[test]
+fn what_is_not_like_the_training_rows_is_named_all_at_once() {
+    let (_folder, spec) = spec_of_houses(&houses(40));
+    let message = |text: &str| new(&spec, text).unwrap_err();
+    assert_eq!(
+        message("Paint,sold,rooms\nred,01.03.2021,1\n"),
+        "`new.csv` lacks 2 of the 4 columns that the model reads: `paint` (did you mean `Paint`?), `area`; "
+    );
+    let text = message("paint,sold,area,rooms\nred,soon,1,\nblue,01.03.2021,big,2\n");
+    for part in [
+        "`new.csv` is not like the rows that the model was trained on in 3 places",
+        "line 2, column 2 (`sold`): `soon` is not a date of this form",
+        "line 2, column 4 (`rooms`): nothing there",
+        "line 3, column 3 (`area`): `big` is not a number",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(message("").starts_with("`new.csv` is empty"));
+    assert!(message("paint,sold,area,rooms\n").starts_with("`new.csv` has 0 rows"));
+}

@@ -1,0 +1,102 @@
+//! [`PredictionFile`]: predictions for rows or images, as CSV.
+
+use std::io::{self, Write};
+
+use csv::{StringRecord, Writer};
+
+use crate::datasets::Features;
+use crate::trained::{PredictedRows, Predictions, Trained};
+
+/// Predictions that are written as they come: a row for each, with its number or file, the prediction, and of classes all
+/// probabilities.
+pub struct PredictionFile<'a> {
+    trained: &'a Trained,
+    writer: Writer<&'a mut dyn Write>,
+    record: StringRecord,
+    rows: usize,
+}
+
+impl<'a> PredictionFile<'a> {
+    /// Writes to `out`; nothing before the first rows.
+    pub fn new(trained: &'a Trained, out: &'a mut dyn Write) -> Self {
+        Self {
+            trained,
+            writer: Writer::from_writer(out),
+            record: StringRecord::new(),
+            rows: 0,
+        }
+    }
+
+    /// Writes some rows; returns how many there are so far.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn add(&mut self, part: &PredictedRows<'_>) -> io::Result<usize> {
+        if self.rows == 0 {
+            self.writer.write_record(header(self.trained))?;
+        }
+        let rows = part.sources.len();
+        self.rows += rows;
+        for (at, source) in part.sources.iter().enumerate() {
+            self.record.clear();
+            self.record.push_field(source);
+            self.push(part.predictions, at, rows);
+            self.writer.write_record(&self.record)?;
+        }
+        Ok(self.rows)
+    }
+
+    /// Writes what is buffered; returns the number of rows.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn end(mut self) -> io::Result<usize> {
+        self.writer.flush()?;
+        Ok(self.rows)
+    }
+
+    /// Adds the values of row `at` of `rows` to the record.
+    fn push(&mut self, predictions: &Predictions, at: usize, rows: usize) {
+        match predictions {
+            Predictions::Classes(all) => {
+                let width = all.len() / rows;
+                let own = &all[at * width..(at + 1) * width];
+                let mut best = 0;
+                for (class, probability) in own.iter().enumerate() {
+                    if *probability > own[best] {
+                        best = class;
+                    }
+                }
+                match self.trained.class_names.get(best) {
+                    Some(name) => self.record.push_field(name),
+                    None => self.record.push_field(&best.to_string()),
+                }
+                for probability in own {
+                    self.record.push_field(&probability.to_string());
+                }
+            }
+            Predictions::Values(all) => {
+                let width = all.len() / rows;
+                for value in &all[at * width..(at + 1) * width] {
+                    // As precise as what was computed.
+                    self.record.push_field(&(*value as f32).to_string());
+                }
+            }
+        }
+    }
+}
+
+/// Names of the columns: the first is where a row comes from.
+fn header(trained: &Trained) -> Vec<String> {
+    let source = match trained.run.features {
+        Features::Image(_) => "file",
+        _ => "row",
+    };
+    let mut names = vec![source.to_owned()];
+    if trained.run.target.values_len() == 0 {
+        names.push("prediction".to_owned());
+        names.extend(trained.class_names.iter().map(|name| format!("p_{name}")));
+    }
+    names.extend(trained.prediction_names());
+    names
+}
