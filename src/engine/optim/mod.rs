@@ -1,6 +1,6 @@
 //! Optimizers, learning-rate schedules, gradient clipping, weight averages: one file each, with the `Spec`s.
 //!
-//! Owns [`OptimizerSpec`], which builds an [`Optimizer`], and [`ScheduleSpec`]. The kernels are in [`crate::ops`], the
+//! Owns [`OptimizerSpec`], which builds an [`Optimizer`], and [`ScheduleSpec`], which a [`Rate`] follows. The kernels are in [`crate::ops`], the
 //! training loop is in [`crate::train`].
 
 mod adam;
@@ -24,7 +24,10 @@ pub use decay::Decay;
 pub use ema::{Ema, EmaSpec};
 pub use lion::LionSpec;
 pub use rmsprop::RmspropSpec;
-pub use schedule::{ConstantSpec, CosineSpec, ScheduleSpec, WarmUpSpec};
+pub use schedule::{
+    Anneal, ConstantSpec, CosineSpec, LinearSpec, OneCycleSpec, PlateauSpec, Rate, ScheduleSpec,
+    StepSpec, ThresholdMode, WarmUpSpec,
+};
 pub use sgd::SgdSpec;
 
 use schemars::JsonSchema;
