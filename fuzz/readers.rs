@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use fieldtrial::base::Seed;
 use fieldtrial::baselines::baselines;
+use fieldtrial::device::DeviceKind;
 use fieldtrial::datasets::{CsvGuess, DatasetSpec, FingerprintCache, SampleMut};
 use fieldtrial::event::{Event, Order, Status};
 use fieldtrial::layers::checkpoint;
@@ -17,6 +18,7 @@ use fieldtrial::manifest::Manifest;
 use fieldtrial::plan::{CellSpec, Only, Plan, PlanInputs, PlanOptions};
 use fieldtrial::results::store::{Conditions, Entries, RunKeys, Store, StoredRun, journal_path};
 use fieldtrial::results::{self, Share, diff_text};
+use fieldtrial::trained::{Trained, predict};
 use serde_json::json;
 
 /// The formats, by name.
@@ -65,6 +67,7 @@ pub(crate) fn read(format: &str, bytes: &[u8], folder: &Path) -> bool {
         "weights.safetensors" => {
             let path = folder.join(format);
             fs::write(&path, bytes).expect("a file");
+            trained(&path, folder);
             checkpoint::read(&path).is_ok()
         }
         "text" => {
@@ -102,7 +105,7 @@ pub(crate) fn seeds(format: &str) -> Vec<Vec<u8>> {
         "labels.idx" => vec![[&[0, 0, 8, 1, 0, 0, 0, 4][..], &[0, 1, 0, 1]].concat()],
         "image.png" => files(&["colour.png", "palette.png", "grey.png"]),
         "image.jpg" => files(&["baseline.jpg", "progressive.jpg"]),
-        "weights.safetensors" => vec![safetensors()],
+        "weights.safetensors" => vec![safetensors(), fs::read(root("fuzz/seeds/trained.safetensors")).expect("a seed")],
         "text" => texts(&["The quick brown fox jumps over the lazy dog. ".repeat(8).as_str(), &"ä€𝄞 ".repeat(50)]),
         file => vec![fs::read(root("reports/quickstart").join(file)).expect("a committed result")],
     }
@@ -277,6 +280,15 @@ fn safetensors() -> Vec<u8> {
     bytes.extend_from_slice(header);
     bytes.extend_from_slice(&[0; 16]);
     bytes
+}
+
+/// Uses a model, where the file says all that is needed for it.
+fn trained(path: &Path, folder: &Path) {
+    let rows = folder.join("rows.csv");
+    fs::write(&rows, "paint,sold,area,rooms\nred,01.03.2021,1.5,2\n,02.03.2021,,1\nblue,03.03.2021,2,\n").expect("a file");
+    if let Ok(trained) = Trained::open(path) {
+        drop(predict(&trained, &rows, DeviceKind::Cpu, &mut |_| Ok(())));
+    }
 }
 
 fn table(bytes: &[u8], folder: &Path) -> bool {

@@ -42,7 +42,11 @@ pub(super) struct EvaluateArguments {
 pub(super) fn run(arguments: &EvaluateArguments) -> Outcome {
     let trained = arguments.trained.open()?;
     let spinner = Spinner::new("evaluating");
-    let found = evaluate(&trained, arguments.data.as_deref(), arguments.trained.device);
+    let found = evaluate(
+        &trained,
+        arguments.data.as_deref(),
+        arguments.trained.device,
+    );
     spinner.clear();
     let found = found.map_err(problem)?;
     let mut out = Stdout::new();
@@ -71,7 +75,10 @@ fn split(rows: &Rows) -> String {
     };
     let mut text = format!("{} {name}\n", rows.rows);
     let value = |value: &Option<f64>| value.map_or("-".to_owned(), |value| human(value, 6));
-    let metrics = rows.metrics.iter().map(|(name, own)| [name.clone(), value(own)]);
+    let metrics = rows
+        .metrics
+        .iter()
+        .map(|(name, own)| [name.clone(), value(own)]);
     text += &table(["metric", "value"], metrics, [1]);
     if let Some(confusion) = &rows.confusion {
         text += "\n";
@@ -80,7 +87,12 @@ fn split(rows: &Rows) -> String {
     if !rows.worst.is_empty() {
         let worst = rows.worst.iter().map(|row| {
             let loss = human(row.loss, 4);
-            [row.source.clone(), row.actual.clone(), row.predicted.clone(), loss]
+            [
+                row.source.clone(),
+                row.actual.clone(),
+                row.predicted.clone(),
+                loss,
+            ]
         });
         text += "\nThe rows with the largest loss:\n";
         text += &table(["row", "is", "predicted", "loss"], worst, [3]);
@@ -96,16 +108,23 @@ fn confused(confusion: &Confusion) -> String {
     let classes = confusion.counts.len();
     if classes <= CLASSES {
         let names = (0..classes).map(name);
-        let header: Vec<String> = std::iter::once("is \\ predicted".to_owned()).chain(names).collect();
+        let header: Vec<String> = std::iter::once("is \\ predicted".to_owned())
+            .chain(names)
+            .collect();
         let rows = confusion.counts.iter().enumerate().map(|(class, counts)| {
             let counts = counts.iter().map(u64::to_string);
-            std::iter::once(name(class)).chain(counts).collect::<Vec<String>>()
+            std::iter::once(name(class))
+                .chain(counts)
+                .collect::<Vec<String>>()
         });
         return table(header, rows, 1..=classes);
     }
     let mut pairs: Vec<(u64, usize, usize)> = Vec::new();
     for (actual, counts) in confusion.counts.iter().enumerate() {
-        let wrong = counts.iter().enumerate().filter(|(class, count)| *class != actual && **count > 0);
+        let wrong = counts
+            .iter()
+            .enumerate()
+            .filter(|(class, count)| *class != actual && **count > 0);
         pairs.extend(wrong.map(|(class, count)| (*count, actual, class)));
     }
     pairs.sort_by_key(|(count, actual, class)| (std::cmp::Reverse(*count), *actual, *class));

@@ -41,7 +41,8 @@ enum Target {
 pub(super) fn run(arguments: &ExportArguments) -> Outcome {
     let trained = arguments.trained.open()?;
     let folder = &arguments.folder;
-    let files = export(&trained, folder).map_err(|error| Failure::plain(error.to_string(), None))?;
+    let files =
+        export(&trained, folder).map_err(|error| Failure::plain(error.to_string(), None))?;
     eprintln!("wrote    {}: {}", folder.display(), files.join(", "));
     if arguments.to == Target::Onnx {
         to_onnx(folder)?;
@@ -52,9 +53,15 @@ pub(super) fn run(arguments: &ExportArguments) -> Outcome {
 /// Runs the script that writes `model.onnx`, with what it prints on standard error.
 fn to_onnx(folder: &Path) -> Result<(), Problem> {
     let python = std::env::var_os("FIELDTRIAL_PYTHON").unwrap_or_else(|| "python3".into());
-    let ended = Command::new(&python).arg("to_onnx.py").current_dir(folder).output();
+    let ended = Command::new(&python)
+        .arg("to_onnx.py")
+        .current_dir(folder)
+        .output();
     let failed = |why: String| {
-        let title = format!("`{}` wrote no model.onnx: {why}", folder.join("to_onnx.py").display());
+        let title = format!(
+            "`{}` wrote no model.onnx: {why}",
+            folder.join("to_onnx.py").display()
+        );
         let help = "it needs PyTorch, onnx and onnxruntime: `pip install torch safetensors onnx onnxruntime`; the PyTorch files are \
                     written";
         Problem::from(Failure::plain(title, Some(help.to_owned())))

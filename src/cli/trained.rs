@@ -51,7 +51,9 @@ impl TrainedChoice {
         let path = self.file(&set, &folder, &key, seed)?;
         let which = match (of, loss) {
             (..=1, _) | (_, None) => format!("seed {seed}"),
-            (of, Some(loss)) => format!("seed {seed} of {of}, the lowest validation loss, {loss:.4}"),
+            (of, Some(loss)) => {
+                format!("seed {seed} of {of}, the lowest validation loss, {loss:.4}")
+            }
         };
         eprintln!("model    {key}, {which}");
         Trained::open(&path).map_err(problem)
@@ -97,7 +99,11 @@ impl TrainedChoice {
             let help = (!seeds.is_empty()).then(|| format!("there are {}", seeds.join(", ")));
             return Err(Failure::plain(title, help));
         };
-        let of = if self.seed.is_some() { 1 } else { trained.len() };
+        let of = if self.seed.is_some() {
+            1
+        } else {
+            trained.len()
+        };
         Ok((seed, of, loss))
     }
 
@@ -143,7 +149,10 @@ fn named(set: &ResultSet, wanted: &str) -> Result<BestCells, Failure> {
     let cells = set.plan.cells.iter();
     let parts: Vec<&str> = wanted.split(',').map(str::trim).collect();
     let has_all = |key: &str| {
-        key == wanted || parts.iter().all(|part| key.split(',').any(|own| own == *part))
+        key == wanted
+            || parts
+                .iter()
+                .all(|part| key.split(',').any(|own| own == *part))
     };
     let keys: Vec<String> = cells
         .filter(|cell| has_all(&cell.key))
@@ -158,7 +167,11 @@ fn named(set: &ResultSet, wanted: &str) -> Result<BestCells, Failure> {
     // One that is named in full is meant alone.
     let is_whole = keys.iter().any(|key| key == wanted);
     Ok(BestCells {
-        keys: if is_whole { vec![wanted.to_owned()] } else { keys },
+        keys: if is_whole {
+            vec![wanted.to_owned()]
+        } else {
+            keys
+        },
         by: String::new(),
         why: "all of them have these parts",
     })

@@ -90,4 +90,3 @@ fn check(folder: &Path) -> Result<(), ExportError> {
     }
     Err(ExportError::Taken(folder.to_owned()))
 }
-

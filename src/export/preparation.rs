@@ -55,7 +55,14 @@ pub(super) fn spec(trained: &Trained, kind: Kind) -> Value {
             spec.insert("missing_values".into(), json!(csv.missing_values));
             spec.insert("columns".into(), json!(columns));
         }
-        (Kind::Text, DatasetSpec::Text(text), Some(Preparation::Text { vocabulary, has_unknown })) => {
+        (
+            Kind::Text,
+            DatasetSpec::Text(text),
+            Some(Preparation::Text {
+                vocabulary,
+                has_unknown,
+            }),
+        ) => {
             spec.insert("tokens".into(), json!(text.tokens));
             spec.insert("length".into(), json!(text.length));
             spec.insert("vocabulary".into(), json!(vocabulary));
@@ -78,7 +85,11 @@ pub(super) fn spec(trained: &Trained, kind: Kind) -> Value {
 /// What the folder is and how it is used.
 pub(super) fn readme(trained: &Trained, kind: Option<Kind>) -> String {
     let cell = &trained.run.cell;
-    let pillow = if kind == Some(Kind::Images) { " pillow" } else { "" };
+    let pillow = if kind == Some(Kind::Images) {
+        " pillow"
+    } else {
+        ""
+    };
     let mut text = format!(
         "# {}, trained on {}\n\nExported by Fieldtrial from the run `{}`, seed {}.\n\n```sh\npip install torch safetensors{pillow}\n",
         cell.model_name, cell.dataset_name, cell.key, trained.seed

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::datasets::{Features, ImageSize, Target};
-use crate::models::{DdpmUnetSpec, Layer, LayerKind, MlpSpec, ModelSpec, Join, Form};
+use crate::models::{DdpmUnetSpec, Form, Join, Layer, LayerKind, MlpSpec, ModelSpec};
 use crate::ops::Activation;
 use crate::trained::Trained;
 
@@ -42,7 +42,11 @@ pub(super) fn model(trained: &Trained) -> Result<String, String> {
         }
     };
     let name = format!("{} ({}), seed {}", cell.model_name, cell.key, trained.seed);
-    let math = if body.contains("math.") { "import math\n" } else { "" };
+    let math = if body.contains("math.") {
+        "import math\n"
+    } else {
+        ""
+    };
     let functions = if body.contains("F.") {
         "import torch.nn.functional as F\n"
     } else {
@@ -60,7 +64,11 @@ pub(super) fn model(trained: &Trained) -> Result<String, String> {
 fn inputs(features: Features, is_unet: bool) -> String {
     let x = match features {
         Features::Vector { len } => format!("torch.randn(batch, {len})"),
-        Features::Image(ImageSize { height, width, channels }) => {
+        Features::Image(ImageSize {
+            height,
+            width,
+            channels,
+        }) => {
             format!("torch.randn(batch, {channels}, {height}, {width})")
         }
         Features::Tokens { length, vocabulary } => {
@@ -95,7 +103,10 @@ fn mlp(spec: &MlpSpec, features: Features, target: Target) -> String {
         Features::Image(_) => (class("Flat"), "Flat()(x)"),
         _ => (String::new(), "x"),
     };
-    let layers: String = lines.iter().map(|line| format!("            {line},\n")).collect();
+    let layers: String = lines
+        .iter()
+        .map(|line| format!("            {line},\n"))
+        .collect();
     format!("{flat}{}", model_class(&layers, x, ""))
 }
 
@@ -130,7 +141,9 @@ fn declared(layers: &[Layer]) -> String {
 /// The definition of a helper class.
 fn class(name: &str) -> String {
     let begins = format!("class {name}(");
-    let text = HELPERS.split("\n\n\n").find(|text| text.starts_with(&begins));
+    let text = HELPERS
+        .split("\n\n\n")
+        .find(|text| text.starts_with(&begins));
     format!("{}\n\n\n", text.unwrap_or_default().trim_end())
 }
 
@@ -167,7 +180,8 @@ impl Code {
     }
 
     fn tie(&mut self, name: &str, owner: Option<&String>) {
-        self.ties.extend(owner.map(|owner| (name.to_owned(), owner.clone())));
+        self.ties
+            .extend(owner.map(|owner| (name.to_owned(), owner.clone())));
     }
 
     fn add(&mut self, layer: &Layer, depth: usize) {
@@ -188,7 +202,10 @@ impl Code {
                     ("dilation", conv.dilation, 1),
                     ("groups", conv.groups, 1),
                 ];
-                for (name, value, _) in options.iter().filter(|(_, value, default)| value != default) {
+                for (name, value, _) in options
+                    .iter()
+                    .filter(|(_, value, default)| value != default)
+                {
                     let _ = write!(text, ", {name}={value}");
                 }
                 self.line(depth, &format!("{text}{}),", without_bias(conv.bias)));
@@ -256,14 +273,24 @@ impl Code {
             LayerKind::FirstToken => self.own(depth, "FirstToken", ""),
             LayerKind::MeanOverTokens => self.own(depth, "MeanOverTokens", ""),
             LayerKind::BatchNorm { eps, .. } => {
-                let name = if is_image { "BatchNorm2d" } else { "BatchNorm1d" };
+                let name = if is_image {
+                    "BatchNorm2d"
+                } else {
+                    "BatchNorm1d"
+                };
                 self.line(depth, &format!("nn.{name}({last}, eps={eps:e}),"));
             }
             LayerKind::GroupNorm { groups } => {
                 self.line(depth, &format!("nn.GroupNorm({groups}, {last}),"));
             }
-            LayerKind::LayerNorm { eps } => self.norm(depth, &format!("nn.LayerNorm({last}, eps={eps:e})"), is_image),
-            LayerKind::RmsNorm { eps } => self.norm(depth, &format!("nn.RMSNorm({last}, eps={eps:e})"), is_image),
+            LayerKind::LayerNorm { eps } => self.norm(
+                depth,
+                &format!("nn.LayerNorm({last}, eps={eps:e})"),
+                is_image,
+            ),
+            LayerKind::RmsNorm { eps } => {
+                self.norm(depth, &format!("nn.RMSNorm({last}, eps={eps:e})"), is_image)
+            }
             LayerKind::Dropout { p } => self.line(depth, &format!("nn.Dropout({p}),")),
             LayerKind::Activation { function } => {
                 self.line(depth, &format!("{},", activation(*function)));
@@ -308,7 +335,10 @@ fn unet(spec: &DdpmUnetSpec, size: ImageSize, target: Target) -> String {
         Target::Class { classes } => classes,
         _ => 0,
     };
-    let widths = spec.channel_multipliers.iter().map(|one| (one * spec.base_channels).to_string());
+    let widths = spec
+        .channel_multipliers
+        .iter()
+        .map(|one| (one * spec.base_channels).to_string());
     let attention = spec.attention.iter().map(|one| python(*one));
     format!(
         "CHANNELS, CLASSES = {}, {classes}\nWIDTHS = [{}]\nATTENTION = [{}]\nEMBED, HEADS, GROUPS, DROPOUT = {}, {}, {}, {}\n\n\n{UNET}",

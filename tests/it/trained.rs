@@ -15,14 +15,23 @@ const RUN: [&str; 2] = ["run", "experiments/own.toml"];
 const DATASET: &str = "name = \"own\"\n[datasets.own]\nkind = \"csv\"\npath = \"own.csv\"\ntarget = \"y\"\n\
      columns = { paint = { category = true, missing = \"kind\" }, sold = { date = \"%d.%m.%Y\" }, area = { missing = \"flag\" }, \
      rooms = { fill = 2 } }\n";
-const TRAIN: &str = "[train]\nepochs = 3\nbatch-size = 16\n[measure]\nwarmup-steps = 0\nbaselines = false\n";
+const TRAIN: &str =
+    "[train]\nepochs = 3\nbatch-size = 16\n[measure]\nwarmup-steps = 0\nbaselines = false\n";
 
 /// Rows with kinds, dates and holes.
 fn house(at: usize, random: &mut Random) -> String {
     let paint = random.one_of(&["red", "", "blue", "green"]);
-    let area = if at % 7 == 3 { String::new() } else { format!("{:.2}", 50.0 * random.next()) };
+    let area = if at % 7 == 3 {
+        String::new()
+    } else {
+        format!("{:.2}", 50.0 * random.next())
+    };
     let rooms = if at % 11 == 5 { "" } else { "3" };
-    format!("{paint},{:02}.03.2021,{area},{rooms},{:.3}", at % 28 + 1, 10.0 * random.next())
+    format!(
+        "{paint},{:02}.03.2021,{area},{rooms},{:.3}",
+        at % 28 + 1,
+        10.0 * random.next()
+    )
 }
 
 fn houses(rows: usize) -> String {
@@ -45,7 +54,11 @@ fn good(project: &Project, arguments: &[&str]) -> Ended {
 fn bad(project: &Project, arguments: &[&str], part: &str) {
     let ended = project.run(arguments);
     assert_eq!(ended.code, 2, "{arguments:?}: {}", ended.stdout);
-    assert!(ended.stderr.contains(part), "{arguments:?}: {}", ended.stderr);
+    assert!(
+        ended.stderr.contains(part),
+        "{arguments:?}: {}",
+        ended.stderr
+    );
 }
 
 /// Metrics of `runs.csv` of the run with this seed, by name.
@@ -57,14 +70,22 @@ fn metrics(project: &Project, name: &str, seed: &str) -> BTreeMap<String, f64> {
     let place = header.iter().position(|name| name == "seed").unwrap();
     let row = rows.iter().find(|row| &row[place] == seed).unwrap();
     let named = header.iter().zip(row.iter());
-    let of_splits = named.filter(|(name, _)| ["val_", "test_"].iter().any(|split| name.starts_with(split)));
+    let of_splits = named.filter(|(name, _)| {
+        ["val_", "test_"]
+            .iter()
+            .any(|split| name.starts_with(split))
+    });
+    let of_splits = of_splits.filter(|(name, _)| !name.ends_with("_epoch"));
     let read = of_splits.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
     read.collect()
 }
 
 /// What `evaluate` says, by the names of `runs.csv`.
 fn evaluated(project: &Project, arguments: &[&str]) -> (BTreeMap<String, f64>, Value) {
-    let ended = good(project, &[&["evaluate"], arguments, &["--format", "json"]].concat());
+    let ended = good(
+        project,
+        &[&["evaluate"], arguments, &["--format", "json"]].concat(),
+    );
     let found: Value = serde_json::from_str(&ended.stdout).unwrap();
     let mut metrics = BTreeMap::new();
     for split in found["splits"].as_array().unwrap() {
@@ -80,53 +101,108 @@ fn evaluated(project: &Project, arguments: &[&str]) -> (BTreeMap<String, f64>, V
 fn assert_equal(found: &BTreeMap<String, f64>, expected: &BTreeMap<String, f64>) {
     assert!(!expected.is_empty());
     for (name, value) in expected {
-        let own = found.get(name).unwrap_or_else(|| panic!("no {name} in {found:?}"));
-        assert!((own - value).abs() <= 1e-8 * value.abs().max(1e-3), "{name}: {own} {value}");
+        let own = found
+            .get(name)
+            .unwrap_or_else(|| panic!("no {name} in {found:?}"));
+        assert!(
+            (own - value).abs() <= 1e-8 * value.abs().max(1e-3),
+            "{name}: {own} {value}"
+        );
     }
     assert_eq!(found.len(), expected.len(), "{found:?} {expected:?}");
 }
 
 #[test]
 fn a_table_is_evaluated_as_in_training_and_new_rows_are_predicted() {
-    let project = project("[models.mlp]\nkind = \"mlp\"\nhidden = 8\ndepth = 1\n", "seeds = [1, 2]\n");
+    let project = project(
+        "[models.mlp]\nkind = \"mlp\"\nhidden = 8\ndepth = 1\n",
+        "seeds = [1, 2]\n",
+    );
     good(&project, &RUN);
     let expected = metrics(&project, "own", "2");
     let (found, _) = evaluated(&project, &["own", "--seed", "2"]);
     assert_equal(&found, &expected);
     // From the file alone, from another folder.
     let index = project.read("reports/own/checkpoints/index.csv");
-    let file = index.lines().find(|line| line.contains("seed2")).unwrap().split(',').next().unwrap();
+    let file = index
+        .lines()
+        .find(|line| line.contains("seed2"))
+        .unwrap()
+        .split(',')
+        .next()
+        .unwrap();
     let file = format!("reports/own/checkpoints/{file}");
     assert_equal(&evaluated(&project, &[&file]).0, &expected);
     let text = fs::read(project.path(&file)).unwrap();
     let folder = project.path("").display().to_string();
-    let has = |part: &str| text.windows(part.len()).any(|window| window == part.as_bytes());
-    assert!(!has(folder.trim_end_matches('/')), "a folder of this machine is in the file");
+    let has = |part: &str| {
+        text.windows(part.len())
+            .any(|window| window == part.as_bytes())
+    };
+    assert!(
+        !has(folder.trim_end_matches('/')),
+        "a folder of this machine is in the file"
+    );
 
     // The rows of the test split as a file of its own have the metrics of the test split.
-    let ended = good(&project, &["predict", "own", "experiments/own.csv", "--seed", "2"]);
+    let ended = good(
+        &project,
+        &["predict", "own", "experiments/own.csv", "--seed", "2"],
+    );
     let lines: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!((lines[0], lines.len()), ("row,prediction", 91));
     assert!(ended.stderr.contains("seed 2"), "{}", ended.stderr);
     let ended = good(&project, &["predict", "own", "experiments/own.csv"]);
-    assert!(ended.stderr.contains("seed 1 of 2, the lowest") || ended.stderr.contains("seed 2 of 2, the lowest"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("seed 1 of 2, the lowest")
+            || ended.stderr.contains("seed 2 of 2, the lowest"),
+        "{}",
+        ended.stderr
+    );
 
-    fs::write(project.path("new.csv"), "rooms;paint;area;sold;more\n1;pink;4.5;01.03.2021;x\n2;;;02.03.2021;y\n").unwrap();
-    let ended = good(&project, &["predict", "own", "new.csv", "--seed", "2", "--out", "p.csv"]);
+    fs::write(
+        project.path("new.csv"),
+        "rooms;paint;area;sold;more\n1;pink;4.5;01.03.2021;x\n2;;;02.03.2021;y\n",
+    )
+    .unwrap();
+    let ended = good(
+        &project,
+        &["predict", "own", "new.csv", "--seed", "2", "--out", "p.csv"],
+    );
     assert_eq!(ended.stdout, "");
     assert_eq!(project.read("p.csv").lines().count(), 3);
-    for part in ["(`pink`) that no training row had", "not read by the model: column `more`", "p.csv, 2 rows"] {
+    for part in [
+        "(`pink`) that no training row had",
+        "not read by the model: column `more`",
+        "p.csv, 2 rows",
+    ] {
         assert!(ended.stderr.contains(part), "{}", ended.stderr);
     }
     fs::remove_file(project.path("p.csv")).unwrap();
-    fs::write(project.path("new.csv"), "rooms,paint,sold\n1,red,01.03.2021\n").unwrap();
+    fs::write(
+        project.path("new.csv"),
+        "rooms,paint,sold\n1,red,01.03.2021\n",
+    )
+    .unwrap();
     let predict = ["predict", "own", "new.csv", "--seed", "2", "--out", "p.csv"];
-    bad(&project, &predict, "`new.csv` lacks 1 of the 4 columns that the model reads: `area`");
+    bad(
+        &project,
+        &predict,
+        "`new.csv` lacks 1 of the 4 columns that the model reads: `area`",
+    );
     assert!(!project.path("p.csv").exists());
-    bad(&project, &["evaluate", "own", "--seed", "3"], "was not trained with seed 3");
+    bad(
+        &project,
+        &["evaluate", "own", "--seed", "3"],
+        "was not trained with seed 3",
+    );
     // The data are others now.
     fs::write(project.path("experiments/own.csv"), houses(80)).unwrap();
-    bad(&project, &["evaluate", "own", "--seed", "2"], "is not the one that the model was trained on");
+    bad(
+        &project,
+        &["evaluate", "own", "--seed", "2"],
+        "is not the one that the model was trained on",
+    );
 }
 
 #[test]
@@ -137,22 +213,44 @@ fn several_models_are_a_question_and_old_files_say_what_they_lack() {
     good(&project, &RUN);
     let ended = project.run(&["evaluate", "own"]);
     assert_eq!(ended.code, 2);
-    for part in ["2 models of `reports/own` may be meant", "models.mlp.hidden=4", "choose one by `--cell`"] {
+    for part in [
+        "2 models of `reports/own` may be meant",
+        "models.mlp.hidden=4",
+        "choose one by `--cell`",
+    ] {
         assert!(ended.stderr.contains(part), "{}", ended.stderr);
     }
-    good(&project, &["evaluate", "own", "--cell", "models.mlp.hidden=8"]);
-    bad(&project, &["evaluate", "own", "--cell", "models.mlp.hidden=9"], "no cell has `models.mlp.hidden=9` in its key");
+    good(
+        &project,
+        &["evaluate", "own", "--cell", "models.mlp.hidden=8"],
+    );
+    bad(
+        &project,
+        &["evaluate", "own", "--cell", "models.mlp.hidden=9"],
+        "no cell has `models.mlp.hidden=9` in its key",
+    );
     bad(&project, &["evaluate", "owm"], "did you mean `own`?");
 
     // A file of before: weights and the metadata of that time.
-    let (header, data) = (br#"{"__metadata__":{"format":"pt"},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#, [0u8; 4]);
+    let (header, data) = (
+        br#"{"__metadata__":{"format":"pt"},"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}"#,
+        [0u8; 4],
+    );
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend(header);
     bytes.extend(data);
     fs::write(project.path("old.safetensors"), bytes).unwrap();
-    bad(&project, &["evaluate", "old.safetensors"], "of another program, or of Fieldtrial 0.2 or earlier");
+    bad(
+        &project,
+        &["evaluate", "old.safetensors"],
+        "of another program, or of Fieldtrial 0.2 or earlier",
+    );
     fs::write(project.path("old.safetensors"), "junk").unwrap();
-    bad(&project, &["predict", "old.safetensors", "own.csv"], "no valid safetensors file");
+    bad(
+        &project,
+        &["predict", "old.safetensors", "own.csv"],
+        "no valid safetensors file",
+    );
 }
 
 #[test]
@@ -165,18 +263,26 @@ fn runs_keep_small_weights_unless_they_are_told_not_to() {
     // Weights that are gone are no reason to train again.
     let with = project(models, "");
     good(&with, &RUN);
-    let kept = fs::read_dir(with.path("reports/own/checkpoints")).unwrap().count();
+    let kept = fs::read_dir(with.path("reports/own/checkpoints"))
+        .unwrap()
+        .count();
     assert_eq!(kept, 2, "a folder and index.csv");
     fs::remove_dir_all(with.path("reports/own/checkpoints")).unwrap();
     let ended = good(&with, &RUN);
-    assert!(!ended.stderr.contains("checkpoint missing"), "{}", ended.stderr);
+    assert!(
+        !ended.stderr.contains("checkpoint missing"),
+        "{}",
+        ended.stderr
+    );
     assert!(!with.path("reports/own/checkpoints").exists());
     // A search keeps those of its best trials.
-    let search = "[search]\nsampler = \"random\"\ntrials = 8\nobjectives = [\"val_loss\"]\n[search.space]\n\
+    let search = "[search]\nsampler = \"random\"\ntrials = 8\nobjective = \"val_loss\"\n[search.space]\n\
          \"models.mlp.hidden\" = { int = [2, 40] }\n";
     let search = project(models, search);
     good(&search, &RUN);
-    let kept = fs::read_dir(search.path("reports/own/checkpoints")).unwrap().flatten();
+    let kept = fs::read_dir(search.path("reports/own/checkpoints"))
+        .unwrap()
+        .flatten();
     assert_eq!(kept.filter(|entry| entry.path().is_dir()).count(), 5);
     good(&search, &["predict", "own", "experiments/own.csv"]);
 }
@@ -184,7 +290,7 @@ fn runs_keep_small_weights_unless_they_are_told_not_to() {
 const IMAGES: &str = "name = \"own\"\n[datasets.own]\nkind = \"image-folder\"\npath = \"../data/own\"\nsize = [6, 8]\n\
      generate = { kind = \"surface-textures\", normal = 30, abnormal = 20, size = 12, seed = 7 }\n\
      [models.cnn]\nkind = \"layers\"\nlayers = [\n{ conv = 4, kernel = 3, bias = false }, \"batch-norm\", \"relu\",\n\
-     { residual = [ { conv = 4, kernel = 3 }, \"group-norm\" ] }, { parallel = [ [\"max-pool\"], [\"average-pool\"] ] },\n\
+     { residual = [ { conv = 4, kernel = 3 }, { group-norm = 2 } ] }, { parallel = [ [{ max-pool = 2 }], [{ average-pool = 2 }] ] },\n\
      \"layer-norm\", \"silu\", \"flatten\", { linear = \"classes\" } ]\n\
      [models.mlp]\nkind = \"mlp\"\nhidden = 5\ndepth = 1\nactivation = \"gelu\"\n\
      [matrix]\nmodel = [\"cnn\", \"mlp\"]\ndataset = [\"own\"]\n";
@@ -196,19 +302,51 @@ fn images_are_predicted_and_damaged_ones_are_named() {
     let cell = ["--cell", "model=cnn"];
     let (found, told) = evaluated(&project, &["own", "--cell", "model=cnn"]);
     let counts = &told["splits"][0]["confusion"]["counts"];
-    let all: u64 = counts.as_array().unwrap().iter().flat_map(|row| row.as_array().unwrap()).map(|one| one.as_u64().unwrap()).sum();
-    assert_eq!((all, found.contains_key("val_accuracy")), (10, true), "{told}");
+    let all: u64 = counts
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|row| row.as_array().unwrap())
+        .map(|one| one.as_u64().unwrap())
+        .sum();
+    assert_eq!(
+        (all, found.contains_key("val_accuracy")),
+        (10, true),
+        "{told}"
+    );
     fs::write(project.path("data/own/normal/broken.png"), "no image").unwrap();
-    let ended = good(&project, &[&["predict", "own", "data/own"], &cell[..]].concat());
+    let ended = good(
+        &project,
+        &[&["predict", "own", "data/own"], &cell[..]].concat(),
+    );
     let lines: Vec<&str> = ended.stdout.lines().collect();
-    assert_eq!((lines[0], lines.len()), ("file,prediction,p_abnormal,p_normal", 51));
+    assert_eq!(
+        (lines[0], lines.len()),
+        ("file,prediction,p_abnormal,p_normal", 51)
+    );
     assert!(lines[1].starts_with("abnormal/"), "{}", lines[1]);
-    assert!(ended.stderr.contains("1 of 51 images cannot be decoded and are left out: `normal/broken.png`"), "{}", ended.stderr);
-    let ended = good(&project, &[&["predict", "own", "data/own/normal/000001.png"], &cell[..]].concat());
+    assert!(
+        ended
+            .stderr
+            .contains("1 of 51 images cannot be decoded and are left out: `normal/broken.png`"),
+        "{}",
+        ended.stderr
+    );
+    let ended = good(
+        &project,
+        &[&["predict", "own", "data/own/normal/000001.png"], &cell[..]].concat(),
+    );
     assert_eq!(ended.stdout.lines().count(), 2);
-    let ended = good(&project, &[&["evaluate", "own", "data/own"], &cell[..]].concat());
+    let ended = good(
+        &project,
+        &[&["evaluate", "own", "data/own"], &cell[..]].concat(),
+    );
     assert!(ended.stdout.starts_with("50 rows\n"), "{}", ended.stdout);
-    bad(&project, &["predict", "own", "experiments", "--cell", "model=cnn"], "has no PNG or JPEG file");
+    bad(
+        &project,
+        &["predict", "own", "experiments", "--cell", "model=cnn"],
+        "has no PNG or JPEG file",
+    );
 }
 
 const TEXT: &str = "name = \"own\"\n[datasets.own]\nkind = \"text\"\npath = \"own.txt\"\nlength = 16\n\
@@ -225,13 +363,32 @@ fn text_project() -> Project {
 fn a_model_of_text_is_evaluated_and_predicts_no_rows() {
     let project = text_project();
     good(&project, &RUN);
-    assert_equal(&evaluated(&project, &["own"]).0, &metrics(&project, "own", "42"));
-    fs::write(project.path("new.txt"), "measured from chance, and how it is told. What").unwrap();
+    assert_equal(
+        &evaluated(&project, &["own"]).0,
+        &metrics(&project, "own", "42"),
+    );
+    fs::write(
+        project.path("new.txt"),
+        "measured from chance, and how it is told. What",
+    )
+    .unwrap();
     let ended = good(&project, &["evaluate", "own", "new.txt"]);
     assert!(ended.stdout.contains("bits_per_byte"), "{}", ended.stdout);
-    fs::write(project.path("new.txt"), "ÄÖÜ, and how it is told from chance").unwrap();
-    bad(&project, &["evaluate", "own", "new.txt"], "has 3 tokens that the model does not know, `Ä` first");
-    bad(&project, &["predict", "own", "new.txt"], "predicts the next token of a text");
+    fs::write(
+        project.path("new.txt"),
+        "ÄÖÜ, and how it is told from chance",
+    )
+    .unwrap();
+    bad(
+        &project,
+        &["evaluate", "own", "new.txt"],
+        "has 3 tokens that the model does not know, `Ä` first",
+    );
+    bad(
+        &project,
+        &["predict", "own", "new.txt"],
+        "predicts the next token of a text",
+    );
 }
 
 /// Runs a file of an export; `None` without PyTorch.
@@ -254,12 +411,20 @@ fn by_python(project: &Project, folder: &str, arguments: &[&str]) -> Option<Stri
 fn assert_same_predictions(ours: &str, theirs: &str) {
     let rows = |text: &str| -> Vec<Vec<f64>> {
         let lines = text.lines().skip(1);
-        let numbers = lines.map(|line| line.split(',').skip(1).filter_map(|one| one.parse().ok()).collect());
+        let numbers = lines.map(|line| {
+            line.split(',')
+                .skip(1)
+                .filter_map(|one| one.parse().ok())
+                .collect()
+        });
         numbers.collect()
     };
     let (ours, theirs) = (rows(ours), rows(theirs));
     assert_eq!(ours.len(), theirs.len());
-    let largest = ours.iter().flatten().fold(1.0, |most: f64, one| most.max(one.abs()));
+    let largest = ours
+        .iter()
+        .flatten()
+        .fold(1.0, |most: f64, one| most.max(one.abs()));
     for (own, other) in ours.iter().flatten().zip(theirs.iter().flatten()) {
         assert!((own - other).abs() < 1e-5 * largest, "{own} {other}");
     }
@@ -271,10 +436,20 @@ fn exported_tables_and_images_predict_the_same_in_pytorch() {
     let tables = project(models, "");
     good(&tables, &RUN);
     let ended = good(&tables, &["export", "own", "out"]);
-    assert!(ended.stderr.contains("model.py, preparation.json, prepare.py, example.py"), "{}", ended.stderr);
+    assert!(
+        ended
+            .stderr
+            .contains("model.py, preparation.json, prepare.py, example.py"),
+        "{}",
+        ended.stderr
+    );
     // Again into the same folder; never into one with other files.
     good(&tables, &["export", "own", "out", "--to", "pytorch"]);
-    bad(&tables, &["export", "own", "experiments"], "is not empty and no earlier export");
+    bad(
+        &tables,
+        &["export", "own", "experiments"],
+        "is not empty and no earlier export",
+    );
     let ours = good(&tables, &["predict", "own", "experiments/own.csv"]).stdout;
     if let Some(theirs) = by_python(&tables, "out", &["example.py", "../experiments/own.csv"]) {
         assert_same_predictions(&ours, &theirs);
@@ -298,12 +473,21 @@ fn what_has_no_code_in_pytorch_says_so_and_other_models_load_there() {
     if let Some(told) = by_python(&text, "out", &["example.py", "What is", "20"]) {
         assert_eq!(told.trim_end_matches('\n').chars().count(), 27, "{told}");
     }
-    let unet = IMAGES.replace("[matrix]\nmodel = [\"cnn\", \"mlp\"]", "[matrix]\nmodel = [\"unet\"]");
+    let unet = IMAGES.replace(
+        "[matrix]\nmodel = [\"cnn\", \"mlp\"]",
+        "[matrix]\nmodel = [\"unet\"]",
+    );
     let unet = unet.replace("size = [6, 8]", "size = 8");
-    let unet = format!("{unet}[models.unet]\nkind = \"ddpm-unet\"\nbase-channels = 8\nembed = 16\n{TRAIN}");
+    let unet = format!(
+        "{unet}[models.unet]\nkind = \"ddpm-unet\"\nbase-channels = 8\nembed = 16\n{TRAIN}"
+    );
     let unet = Project::new().file("experiments/own.toml", &unet);
     good(&unet, &RUN);
-    bad(&unet, &["predict", "own", "data/own"], "generates, it predicts no targets");
+    bad(
+        &unet,
+        &["predict", "own", "data/own"],
+        "generates, it predicts no targets",
+    );
     good(&unet, &["export", "own", "out"]);
     if by_python(&unet, "out", &["example.py"]).is_some() {
         assert!(unet.path("out/sample-normal.png").is_file());
@@ -312,6 +496,10 @@ fn what_has_no_code_in_pytorch_says_so_and_other_models_load_there() {
          [models.sde]\nkind = \"neural-sde\"\n";
     let paths = Project::new().file("experiments/own.toml", &format!("{paths}{TRAIN}"));
     good(&paths, &RUN);
-    bad(&paths, &["export", "own", "out"], "there is no PyTorch code for `sde` (`neural-sde`)");
+    bad(
+        &paths,
+        &["export", "own", "out"],
+        "there is no PyTorch code for `sde` (`neural-sde`)",
+    );
     assert!(!paths.path("out").exists());
 }

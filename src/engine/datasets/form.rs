@@ -130,7 +130,7 @@ impl DatasetFacts {
     }
 
     /// The facts of a dataset with so many samples to train, validate and test on.
-    pub(super) fn new(
+    pub(crate) fn new(
         [train, validation, test]: [usize; 3],
         features: Features,
         target: Target,

@@ -18,6 +18,7 @@ mod normalisation;
 mod paths;
 mod preparation;
 mod regression;
+mod sample;
 mod split;
 mod table;
 mod target_columns;
@@ -39,6 +40,7 @@ pub use normalisation::{Normalisation, Scale};
 pub use paths::{PathProcess, PathsSpec};
 pub use preparation::{ColumnPreparation, Preparation, PreparedColumn};
 pub use regression::{RegressionSpec, RegressionTarget};
+pub use sample::{SampleMut, SamplesMut};
 pub use split::Splits;
 pub use target_columns::TargetColumns;
 pub use text::{TextSpec, TokenKind};
@@ -252,39 +254,6 @@ impl DatasetSpec {
             Self::Paths(spec) => spec.open(seed, validation_fraction),
             Self::DetectorEvents(spec) => spec.open(seed, validation_fraction),
             Self::Absent => Err(DatasetError::Mismatch("there is no dataset".to_owned())),
-        }
-    }
-}
-
-/// Where a sample's values are written: slices of a batch's memory.
-#[derive(Debug)]
-pub struct SampleMut<'a> {
-    /// Features, `Features::len()` values, channels last.
-    pub features: &'a mut [f32],
-    /// Regression targets, `Target::Values::len` values; empty for classes.
-    pub values: &'a mut [f32],
-    /// Class; 0 for regression.
-    pub label: &'a mut u32,
-}
-
-/// Where the values of several samples are written, row-major.
-#[derive(Debug)]
-pub struct SamplesMut<'a> {
-    /// Features, `(rows, Features::len())`.
-    pub features: &'a mut [f32],
-    /// Regression targets, `(rows, Target::Values::len)`; empty for classes.
-    pub values: &'a mut [f32],
-    /// Classes, `(rows)`; zeros for regression.
-    pub labels: &'a mut [u32],
-}
-
-impl SamplesMut<'_> {
-    /// The slices of sample `index`, with `features` and `values` numbers per sample.
-    pub fn sample(&mut self, index: usize, features: usize, values: usize) -> SampleMut<'_> {
-        SampleMut {
-            features: &mut self.features[index * features..][..features],
-            values: &mut self.values[index * values..][..values],
-            label: &mut self.labels[index],
         }
     }
 }

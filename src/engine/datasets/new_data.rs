@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{
-    Dataset, DatasetError, DatasetSpec, Normalisation, Preparation, Target, csv_table,
-};
+use super::{Dataset, DatasetError, DatasetSpec, Normalisation, Preparation, Target, csv_table};
 
 /// What a trained model knows of its data.
 #[derive(Debug, Clone, Copy)]

@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::split::held_out;
 use super::table::Table;
 use super::{
-    DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Preparation, Splits, Target,
+    DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, Preparation, Splits,
+    Target,
 };
 use crate::base::text::count;
 

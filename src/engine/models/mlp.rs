@@ -74,6 +74,18 @@ impl MlpSpec {
         })
     }
 
+    /// Number of parameters; `None` beyond what a number can count.
+    pub fn parameters(&self, inputs: usize, outputs: usize) -> Option<usize> {
+        let linear = |inputs: usize, outputs: usize| inputs.checked_add(1)?.checked_mul(outputs);
+        if self.depth == 0 {
+            return linear(inputs, outputs);
+        }
+        let inner = linear(self.hidden, self.hidden)?.checked_mul(self.depth - 1)?;
+        linear(inputs, self.hidden)?
+            .checked_add(inner)?
+            .checked_add(linear(self.hidden, outputs)?)
+    }
+
     /// Floating-point operations of a forward pass of one sample, as the operations count them.
     pub fn forward_flops(&self, inputs: usize, outputs: usize) -> f64 {
         let (activation, _) = Activation::from(self.activation).flop();

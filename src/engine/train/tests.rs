@@ -102,10 +102,8 @@ fn told(cell: CellSpec) -> Recorded {
 }
 
 fn told_in_block(block: usize, cell: CellSpec) -> Recorded {
-    told_by(Order {
-        block,
-        ..order(cell)
-    })
+    let order = order(cell);
+    told_by(Order { block, ..order })
 }
 
 fn order(cell: CellSpec) -> Order<CellSpec> {

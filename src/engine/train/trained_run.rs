@@ -88,6 +88,9 @@ fn relative(path: &Path, folder: &Path) -> PathBuf {
         .zip(folder.components())
         .take_while(|(one, other)| one == other)
         .count();
-    let up = folder.components().skip(common).map(|_| Component::ParentDir);
+    let up = folder
+        .components()
+        .skip(common)
+        .map(|_| Component::ParentDir);
     up.chain(path.components().skip(common)).collect()
 }

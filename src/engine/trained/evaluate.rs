@@ -146,24 +146,28 @@ impl Evaluate<'_> {
         let cell = &self.trained.run.cell;
         let mut sums: Option<Sums<'_>> = None;
         let mut index = 0;
-        let remarks = cell.dataset.for_each_part(
-            path,
-            &self.trained.known(true),
-            &mut |part| -> Result<(), TrainedError> {
-                let sums = sums.get_or_insert_with(|| Sums::new(self.trained, &part));
-                sums.dataset = Arc::clone(&part);
-                let rows = (0..part.rows() as u32).collect();
-                let options = cell.loader.evaluation(cell.validation.batch_size);
-                let loader = Loader::new(part, rows, options)?;
-                for batch in loader.epoch(0) {
-                    sums.add(&mut *task, batch?, index)?;
-                    index += 1;
-                }
-                Ok(())
-            },
-        )?;
+        let remarks =
+            cell.dataset
+                .for_each_part(path, &self.trained.known(true), &mut |part| -> Result<
+                    (),
+                    TrainedError,
+                > {
+                    let sums = sums.get_or_insert_with(|| Sums::new(self.trained, &part));
+                    sums.dataset = Arc::clone(&part);
+                    let rows = (0..part.rows() as u32).collect();
+                    let options = cell.loader.evaluation(cell.validation.batch_size);
+                    let loader = Loader::new(part, rows, options)?;
+                    for batch in loader.epoch(0) {
+                        sums.add(&mut *task, batch?, index)?;
+                        index += 1;
+                    }
+                    Ok(())
+                })?;
         Ok(Evaluated {
-            splits: sums.map(|sums| sums.into_rows("data")).into_iter().collect(),
+            splits: sums
+                .map(|sums| sums.into_rows("data"))
+                .into_iter()
+                .collect(),
             remarks,
         })
     }
@@ -258,7 +262,9 @@ impl<'a> Sums<'a> {
             return (loss, String::new(), String::new());
         };
         let told = |values: &[f64]| {
-            let texts = values.iter().map(|value| crate::base::units::human(*value, 4));
+            let texts = values
+                .iter()
+                .map(|value| crate::base::units::human(*value, 4));
             texts.collect::<Vec<_>>().join(", ")
         };
         (loss, told(&actual), told(found))
@@ -286,7 +292,9 @@ impl<'a> Sums<'a> {
             "fresh" => self.score.in_units(unit),
             _ => self.score.metrics(unit),
         };
-        let named = metrics.into_iter().map(|(metric, value)| (metric.to_owned(), value));
+        let named = metrics
+            .into_iter()
+            .map(|(metric, value)| (metric.to_owned(), value));
         Rows {
             name,
             rows: self.score.samples(),

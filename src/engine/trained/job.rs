@@ -32,8 +32,7 @@ pub(super) fn task<D: Kernels>(
         _ => Vec::new(),
     };
     let names = trained.class_names.iter().cloned();
-    let rows_by_class: Vec<(String, usize)> =
-        names.zip(run.class_rows.iter().copied()).collect();
+    let rows_by_class: Vec<(String, usize)> = names.zip(run.class_rows.iter().copied()).collect();
     let plain = LossSpec::CrossEntropy(CrossEntropySpec::default());
     let is_plain = matches!(run.target, Target::Class { .. }) && rows_by_class.is_empty();
     let mut task = tasks::build(

@@ -3,6 +3,7 @@
 //! Owns [`Trained`], a checkpoint with all that is needed to use it ([`TrainedRun`](crate::train::TrainedRun)).
 //! [`predict`] streams predictions for data without targets, [`evaluate`] computes metrics, confusions and the worst rows.
 
+mod check;
 mod error;
 mod evaluate;
 mod job;
@@ -11,5 +12,5 @@ mod record;
 
 pub use error::TrainedError;
 pub use evaluate::{Confusion, Evaluated, Rows, WorstRow, evaluate};
-pub use predict::{Predictions, PredictedRows, Take, predict};
+pub use predict::{PredictedRows, Predictions, Take, predict};
 pub use record::Trained;

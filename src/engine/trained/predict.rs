@@ -110,7 +110,11 @@ fn part_of<D: Kernels>(
     let size = (BATCH / part.features().len().max(1)).clamp(1, MOST_ROWS);
     // Decoding is what takes long of images.
     let spec = LoaderSpec {
-        workers: if part.is_decoded() { rayon::current_num_threads() } else { 0 },
+        workers: if part.is_decoded() {
+            rayon::current_num_threads()
+        } else {
+            0
+        },
         ..LoaderSpec::default()
     };
     let loader = Loader::new(Arc::clone(part), rows, spec.evaluation(size))?;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::TrainedError;
+use super::check::check;
 use crate::datasets::{Known, Normalisation};
 use crate::layers::checkpoint;
 use crate::train::{CLASS_NAMES, NORMALISATION, RUN, TrainedRun};
@@ -46,18 +47,26 @@ impl Trained {
         Arc::make_mut(&mut run.cell.dataset).change_path(|path| from(&folder, path));
         let class_names = metadata.get(CLASS_NAMES);
         let normalisation = metadata.get(NORMALISATION);
-        Ok(Self {
+        let trained = Self {
             path: path.to_owned(),
             run,
             seed: metadata
                 .get("seed")
                 .and_then(|seed| seed.parse().ok())
                 .unwrap_or_default(),
-            class_names: class_names.map_or(Ok(Vec::new()), |text| parsed(path, CLASS_NAMES, text))?,
+            class_names: class_names
+                .map_or(Ok(Vec::new()), |text| parsed(path, CLASS_NAMES, text))?,
             normalisation: normalisation.map_or(Ok(Normalisation::default()), |text| {
                 parsed(path, NORMALISATION, text)
             })?,
-        })
+        };
+        match check(&trained, &checkpoint::read(path)?) {
+            None => Ok(trained),
+            Some(wrong) => Err(TrainedError::Unsuited(format!(
+                "`{}` cannot be used: {wrong}",
+                path.display()
+            ))),
+        }
     }
 
     /// Names of predicted numbers: `prediction`, or of several `prediction_NAME`; none for classes.

@@ -57,8 +57,8 @@ pub use intervals::{BOOTSTRAP_FROM, counted_runs, interval, interval_over_runs, 
 pub use json::{json_line, pretty_json};
 pub use noise::{NoiseRow, noise_csv, read_noise};
 pub use ops::{ProfiledRun, RESIDUAL, op_records, read_ops, write_ops};
-pub use predictions::PredictionFile;
 pub use plan_file::{last_plan, plan_header, with_cells};
+pub use predictions::PredictionFile;
 pub use read::read;
 pub use recommendations::{RecommendationRow, read_recommendations, recommendations_csv};
 pub use samples::{sample_file, write_samples};

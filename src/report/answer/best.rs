@@ -28,7 +28,11 @@ impl BestCells {
         let best = studies.filter_map(|study| study.best_first(first).first().copied());
         let keys: Vec<String> = best.map(|trial| trial.cell.info.key.clone()).collect();
         Self {
-            why: if keys.len() > 1 { "each is the best of a study" } else { "" },
+            why: if keys.len() > 1 {
+                "each is the best of a study"
+            } else {
+                ""
+            },
             keys,
             by: first.name.to_string(),
         }
@@ -54,7 +58,10 @@ impl BestCells {
                 Standing::Best | Standing::Untested(_) | Standing::Alike(_) | Standing::OnFront
             )
         };
-        let cells = choice.cells.iter().filter(|ranked| is_first(&ranked.standing));
+        let cells = choice
+            .cells
+            .iter()
+            .filter(|ranked| is_first(&ranked.standing));
         let keys: Vec<String> = cells.map(|ranked| key(ranked.cell)).collect();
         let is_front = choice.measures.len() > 1;
         let names: Vec<&str> = choice.measures.iter().map(|one| &*one.name).collect();
@@ -62,7 +69,9 @@ impl BestCells {
             why: match (keys.len(), is_front) {
                 (..=1, _) => "",
                 (_, true) => "none is better than another by all of these",
-                (_, false) if choice.n < choice.needed => "there are too few runs to tell them from each other",
+                (_, false) if choice.n < choice.needed => {
+                    "there are too few runs to tell them from each other"
+                }
                 (_, false) => "the runs do not tell them from each other",
             },
             keys,

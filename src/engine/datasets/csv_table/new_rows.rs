@@ -8,9 +8,7 @@ use std::path::Path;
 use csv::Reader;
 
 use super::super::table::Table;
-use super::super::{
-    ColumnPreparation, DatasetError, Features, Known, PreparedColumn, Scale,
-};
+use super::super::{ColumnPreparation, DatasetError, Features, Known, PreparedColumn, Scale};
 use super::CsvSpec;
 use super::columns::{Layout, Role, near};
 use super::parse::{Kinds, Raw, Sink, Value, scan};
@@ -164,7 +162,10 @@ fn missing_columns(
 
 /// In the words of somebody who has a model already: a rule of the manifest would be one of the next model.
 fn without_rule(error: DatasetError) -> DatasetError {
-    let DatasetError::Damaged { path, mut faults, .. } = error else {
+    let DatasetError::Damaged {
+        path, mut faults, ..
+    } = error
+    else {
         return error;
     };
     if faults.help.as_ref().is_some_and(|help| help.contains('=')) {
@@ -224,8 +225,11 @@ impl<E> Parts<'_, E> {
             let column = place(name)?;
             Some((column, gathered[column].take()?))
         };
-        let features: Vec<Option<(usize, Raw)>> =
-            self.columns.iter().map(|column| raw(&column.name)).collect();
+        let features: Vec<Option<(usize, Raw)>> = self
+            .columns
+            .iter()
+            .map(|column| raw(&column.name))
+            .collect();
         let targets: Vec<Option<(usize, Raw)>> = match self.known.wants_target {
             true => self.spec.target.iter().map(|name| raw(name)).collect(),
             false => Vec::new(),
@@ -273,7 +277,10 @@ impl<E> Parts<'_, E> {
     /// An error that names the classes that the model does not know.
     fn unknown_classes(&self) -> Option<DatasetError> {
         let is_target = |column: &usize| self.layout.roles[*column] == Role::Target;
-        let (column, texts) = self.new_texts.iter().find(|(column, _)| is_target(column))?;
+        let (column, texts) = self
+            .new_texts
+            .iter()
+            .find(|(column, _)| is_target(column))?;
         (!texts.is_empty()).then(|| {
             DatasetError::Mismatch(format!(
                 "the target `{}` of `{}` has {}, which the model does not know: its classes are `{}`",

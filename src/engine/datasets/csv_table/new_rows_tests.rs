@@ -61,8 +61,17 @@ fn new(spec: &CsvSpec, text: &str) -> Result<(Rows, Vec<String>), String> {
 fn houses(rows: usize) -> String {
     let kinds = ["red", "", "blue", "green"];
     let row = |row: usize| {
-        let gap = if row % 7 == 3 { String::new() } else { format!("{}.5", row % 13) };
-        format!("{},{:02}.03.2021,{gap},{},{row}\n", kinds[row % 4], row % 28 + 1, row % 5)
+        let gap = if row % 7 == 3 {
+            String::new()
+        } else {
+            format!("{}.5", row % 13)
+        };
+        format!(
+            "{},{:02}.03.2021,{gap},{},{row}\n",
+            kinds[row % 4],
+            row % 28 + 1,
+            row % 5
+        )
     };
     let rows: String = (0..rows).map(row).collect();
     format!("paint,sold,area,rooms,y\n{rows}")
@@ -115,7 +124,8 @@ fn the_same_rows_have_the_same_features_in_any_order_of_columns() {
 #[test]
 fn a_kind_that_no_training_row_has_is_none_of_them_and_is_said() {
     let (_folder, spec) = spec_of_houses(&houses(40));
-    let text = "paint,sold,area,rooms\npink,01.03.2021,1,1\nred,01.03.2021,1,1\npink,01.03.2021,,1\n";
+    let text =
+        "paint,sold,area,rooms\npink,01.03.2021,1,1\nred,01.03.2021,1,1\npink,01.03.2021,,1\n";
     let ((found, _), remarks) = new(&spec, text).unwrap();
     // Kinds: missing, blue, green, red; then date, area and its flag, rooms.
     assert_eq!(found[0][..4], [0.0; 4]);
@@ -123,7 +133,9 @@ fn a_kind_that_no_training_row_has_is_none_of_them_and_is_said() {
     assert_eq!((found[1][6], found[2][6]), (0.0, 1.0));
     assert_eq!(
         remarks,
-        ["column `paint` has 1 kind in 2 rows (`pink`) that no training row had; the model sees none of its kinds there"]
+        [
+            "column `paint` has 1 kind in 2 rows (`pink`) that no training row had; the model sees none of its kinds there"
+        ]
     );
 }
 

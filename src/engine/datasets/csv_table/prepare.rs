@@ -210,12 +210,7 @@ fn filled(
 }
 
 /// Numbers of a column whose preparation is known.
-pub(super) fn numbers(
-    values: Vec<f32>,
-    fill: Option<f32>,
-    has_flag: bool,
-    scale: Scale,
-) -> Values {
+pub(super) fn numbers(values: Vec<f32>, fill: Option<f32>, has_flag: bool, scale: Scale) -> Values {
     let (mut values, gaps) = filled(values, fill, has_flag);
     for value in &mut values {
         *value = scale.normalised(*value);

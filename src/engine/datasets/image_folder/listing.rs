@@ -199,9 +199,7 @@ impl Listing {
         let named: Vec<String> = first.chain(more).collect();
         (count > 0).then(|| {
             let (all, named) = (self.files.len(), named.join("; "));
-            format!(
-                "{count} of {all} images cannot be decoded and are left out{of}: {named}"
-            )
+            format!("{count} of {all} images cannot be decoded and are left out{of}: {named}")
         })
     }
 

@@ -66,11 +66,7 @@ impl ImageFolderSpec {
 
 impl ImageFolder {
     /// Images whose targets are normalised as `normalisation` says.
-    fn prepared(
-        mut listing: Listing,
-        spec: ImageFolderSpec,
-        normalisation: Normalisation,
-    ) -> Self {
+    fn prepared(mut listing: Listing, spec: ImageFolderSpec, normalisation: Normalisation) -> Self {
         let scales = normalisation.of_targets();
         for row in listing.values.chunks_mut(scales.len().max(1)) {
             for (value, scale) in row.iter_mut().zip(&scales) {

@@ -1,0 +1,122 @@
+//! [`check`]: whether what a checkpoint says fits together. The file may come from anywhere: a model is only built for weights that
+//! are there.
+
+use crate::datasets::{
+    ColumnPreparation, DatasetFacts, DatasetSpec, Features, Preparation, PreparedColumn, Target,
+};
+use crate::layers::checkpoint::Tensor;
+use crate::models::{Layer, ModelSpec};
+use crate::tasks::Workload;
+
+use super::Trained;
+
+/// What does not fit; `None` if all does.
+pub(super) fn check(trained: &Trained, weights: &[Tensor]) -> Option<String> {
+    data(trained).or_else(|| model(trained, weights))
+}
+
+/// Sizes of features and target, and what was fitted.
+fn data(trained: &Trained) -> Option<String> {
+    let (run, classes) = (&trained.run, trained.class_names.len());
+    let wrong = |what: &str| Some(format!("its {what} do not fit each other"));
+    let sizes = match run.target {
+        Target::Class { classes } => classes,
+        Target::Values { len } => len,
+        Target::Tokens { length, vocabulary } => length.min(vocabulary),
+        Target::None => 1,
+    };
+    if run.features.is_empty() || sizes == 0 {
+        return wrong("sizes of features and target");
+    }
+    if let Target::Class { classes: all } = run.target
+        && ![0, all].contains(&classes) | ![0, all].contains(&run.class_rows.len())
+    {
+        return wrong("names and numbers of classes");
+    }
+    let scales = trained.normalisation.of_targets();
+    let is_scale = |std: f64| std.is_finite() && std != 0.0;
+    if ![0, run.target.values_len()].contains(&scales.len())
+        || scales.iter().any(|scale| !is_scale(scale.std))
+    {
+        return wrong("scales of the target");
+    }
+    let fits = match (&*run.cell.dataset, &run.preparation, run.features) {
+        (DatasetSpec::Csv(_), Some(Preparation::Table { columns }), Features::Vector { len }) => {
+            columns.iter().map(PreparedColumn::width).sum::<usize>() == len
+                && columns.iter().all(is_sound)
+        }
+        (
+            DatasetSpec::Text(spec),
+            Some(Preparation::Text {
+                vocabulary,
+                has_unknown,
+            }),
+            Features::Tokens {
+                length,
+                vocabulary: all,
+            },
+        ) => {
+            let own = vocabulary.len() + usize::from(*has_unknown);
+            own == all && length == spec.length && vocabulary.is_sorted()
+        }
+        (DatasetSpec::Csv(_) | DatasetSpec::Text(_), _, _) => false,
+        (DatasetSpec::ImageFolder(spec), _, Features::Image(size)) => {
+            let own = (spec.size.height, spec.size.width, spec.channels);
+            own == (size.height, size.width, size.channels)
+        }
+        (DatasetSpec::ImageFolder(_), ..) => false,
+        _ => true,
+    };
+    if fits {
+        None
+    } else {
+        wrong("features and their preparation")
+    }
+}
+
+fn is_sound(column: &PreparedColumn) -> bool {
+    match &column.how {
+        ColumnPreparation::Number { scale, .. } => scale.std.is_finite() && scale.std != 0.0,
+        ColumnPreparation::Category { kinds, known } => kinds.len() == known.len(),
+    }
+}
+
+/// Whether the model learns such data, and has as many weights as the file.
+fn model(trained: &Trained, weights: &[Tensor]) -> Option<String> {
+    let run = &trained.run;
+    let there: usize = weights.iter().map(|tensor| tensor.values.len()).sum();
+    let wanted = match &*run.cell.model {
+        ModelSpec::Mlp(spec) => {
+            let outputs = match run.target {
+                Target::Class { classes } => classes,
+                target => target.values_len(),
+            };
+            spec.parameters(run.features.len(), outputs)
+        }
+        ModelSpec::Layers(spec) => {
+            let layers = spec.expand(run.features, run.target).ok()?;
+            Some(layers.iter().map(Layer::parameter_count).sum())
+        }
+        // No width of theirs is beyond the number of weights.
+        other => {
+            let largest = largest(&serde_json::to_value(other).unwrap_or_default());
+            (largest <= there as f64).then_some(there)
+        }
+    };
+    // Running statistics are no parameters.
+    if wanted.is_none_or(|wanted| wanted > there) {
+        return Some("its model is not that of its weights".to_owned());
+    }
+    let facts = DatasetFacts::new([1, 0, 0], run.features, run.target, None);
+    run.cell.model.misfit(&facts, &run.cell.loss)
+}
+
+/// The largest number in a value.
+fn largest(value: &serde_json::Value) -> f64 {
+    match value {
+        serde_json::Value::Number(number) => number.as_f64().unwrap_or(f64::INFINITY),
+        serde_json::Value::Array(all) => all.iter().map(largest).fold(0.0, f64::max),
+        serde_json::Value::Object(all) => all.values().map(largest).fold(0.0, f64::max),
+        _ => 0.0,
+    }
+}
