@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use fieldtrial::base::Seed;
 use fieldtrial::baselines::baselines;
-use fieldtrial::device::DeviceKind;
 use fieldtrial::datasets::{CsvGuess, DatasetSpec, FingerprintCache, SampleMut};
+use fieldtrial::device::DeviceKind;
 use fieldtrial::event::{Event, Order, Status};
 use fieldtrial::layers::checkpoint;
 use fieldtrial::manifest::Manifest;
@@ -285,7 +285,11 @@ fn safetensors() -> Vec<u8> {
 /// Uses a model, where the file says all that is needed for it.
 fn trained(path: &Path, folder: &Path) {
     let rows = folder.join("rows.csv");
-    fs::write(&rows, "paint,sold,area,rooms\nred,01.03.2021,1.5,2\n,02.03.2021,,1\nblue,03.03.2021,2,\n").expect("a file");
+    fs::write(
+        &rows,
+        "paint,sold,area,rooms\nred,01.03.2021,1.5,2\n,02.03.2021,,1\nblue,03.03.2021,2,\n",
+    )
+    .expect("a file");
     if let Ok(trained) = Trained::open(path) {
         drop(predict(&trained, &rows, DeviceKind::Cpu, &mut |_| Ok(())));
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::base::units::human;
+use crate::device::DeviceKind;
 use crate::progress::Spinner;
 use crate::results::pretty_json;
 use crate::trained::{Confusion, Evaluated, Rows, evaluate};
@@ -37,16 +38,15 @@ pub(super) struct EvaluateArguments {
     /// How to print it
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// Where to compute: `cpu`, `cuda` or `cuda:N`
+    #[arg(long, default_value = "cpu")]
+    device: DeviceKind,
 }
 
 pub(super) fn run(arguments: &EvaluateArguments) -> Outcome {
     let trained = arguments.trained.open()?;
     let spinner = Spinner::new("evaluating");
-    let found = evaluate(
-        &trained,
-        arguments.data.as_deref(),
-        arguments.trained.device,
-    );
+    let found = evaluate(&trained, arguments.data.as_deref(), arguments.device);
     spinner.clear();
     let found = found.map_err(problem)?;
     let mut out = Stdout::new();

@@ -20,7 +20,7 @@ use super::{Outcome, Problem, exit_code};
 #[command(after_help = "\
 Examples:
   fieldtrial export houses --to pytorch prices/
-  cd prices && python example.py new.csv")]
+  fieldtrial export reports/flowers flowers-onnx/ --to onnx --cell model=cnn")]
 pub(super) struct ExportArguments {
     #[command(flatten)]
     trained: TrainedChoice,

@@ -8,6 +8,7 @@ use clap::Args;
 use crate::base::temporary;
 use crate::base::text::count;
 use crate::base::units::human_integer;
+use crate::device::DeviceKind;
 use crate::diag::Failure;
 use crate::progress::Spinner;
 use crate::results::PredictionFile;
@@ -35,6 +36,9 @@ pub(super) struct PredictArguments {
     /// The CSV file to write; without it, standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Where to compute: `cpu`, `cuda` or `cuda:N`
+    #[arg(long, default_value = "cpu")]
+    device: DeviceKind,
 }
 
 pub(super) fn run(arguments: &PredictArguments) -> Outcome {
@@ -70,7 +74,7 @@ fn write(
 ) -> Result<usize, Problem> {
     let mut file = PredictionFile::new(trained, out);
     let spinner = Spinner::new("predicting");
-    let device = arguments.trained.device;
+    let device = arguments.device;
     let remarks = predict(trained, &arguments.data, device, &mut |part| {
         let rows = file.add(&part)?;
         spinner.say(&format!("{} rows", human_integer(rows as u64)));

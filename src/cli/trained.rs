@@ -8,7 +8,6 @@ use clap::Args;
 
 use crate::base::shell;
 use crate::base::text::count;
-use crate::device::DeviceKind;
 use crate::diag::{Diagnostic, Failure};
 use crate::report::{BestCells, best_cells};
 use crate::results::{self, ResultSet, from_here, no_results, results_folder};
@@ -32,9 +31,6 @@ pub(super) struct TrainedChoice {
     /// The run with this seed; without it, the one with the lowest validation loss
     #[arg(long)]
     seed: Option<u64>,
-    /// Where to compute: `cpu`, `cuda` or `cuda:N`
-    #[arg(long, default_value = "cpu")]
-    pub(super) device: DeviceKind,
 }
 
 impl TrainedChoice {

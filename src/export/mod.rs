@@ -12,13 +12,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::base::temporary;
+use crate::layers::checkpoint::{self, CheckpointError, Metadata};
 use crate::results::pretty_json;
 use crate::trained::Trained;
 
 use preparation::Kind;
 
 /// Files that every export has.
-const OWN: [&str; 2] = ["model.py", "weights.safetensors"];
+const OWN: [&str; 2] = ["model.py", WEIGHTS];
+const WEIGHTS: &str = "weights.safetensors";
 
 /// Why a model was not exported.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +31,9 @@ pub enum ExportError {
     /// The folder holds something else.
     #[error("`{}` is not empty and no earlier export: nothing is written there", .0.display())]
     Taken(PathBuf),
+    /// The weights cannot be read or written.
+    #[error(transparent)]
+    Weights(#[from] CheckpointError),
     /// A file cannot be written.
     #[error("cannot write `{}`: {reason}", path.display())]
     Unwritable {
@@ -50,15 +55,13 @@ pub fn export(trained: &Trained, folder: &Path) -> Result<Vec<&'static str>, Exp
     if let Some(kind) = kind {
         let spec = pretty_json(&preparation::spec(trained, kind));
         files.push(("preparation.json", spec.into_bytes()));
-        files.push(("prepare.py", kind.prepare().into()));
-        if let Some(example) = kind.example(trained) {
-            files.push(("example.py", example.into()));
-        }
+        let prepare = kind.prepare();
+        files.extend(prepare.map(|text| ("prepare.py", text.into_bytes())));
+        files.push(("example.py", kind.example().into()));
     }
     files.push(("to_onnx.py", include_bytes!("python/to_onnx.py").into()));
     files.push(("README.md", preparation::readme(trained, kind).into_bytes()));
-    let weights = fs::read(&trained.path).map_err(unwritable(&trained.path))?;
-    files.push(("weights.safetensors", weights));
+    let weights = checkpoint::read(&trained.path)?;
     check(folder)?;
     fs::create_dir_all(folder).map_err(unwritable(folder))?;
     for (name, bytes) in &files {
@@ -69,7 +72,15 @@ pub fn export(trained: &Trained, folder: &Path) -> Result<Vec<&'static str>, Exp
         });
         written.map_err(unwritable(&path))?;
     }
-    Ok(files.into_iter().map(|(name, _)| name).collect())
+    // Without the settings of the run, which mean nothing elsewhere.
+    let metadata = Metadata::from([
+        ("format".to_owned(), "pt".to_owned()),
+        ("key".to_owned(), trained.run.cell.key.clone()),
+        ("seed".to_owned(), trained.seed.to_string()),
+    ]);
+    checkpoint::write(&folder.join(WEIGHTS), &weights, &metadata)?;
+    let names = files.into_iter().map(|(name, _)| name);
+    Ok(names.chain([WEIGHTS]).collect())
 }
 
 fn unwritable(path: &Path) -> impl FnOnce(io::Error) -> ExportError {

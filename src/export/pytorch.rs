@@ -11,6 +11,8 @@ use crate::trained::Trained;
 const HELPERS: &str = include_str!("python/layers.py");
 const UNET: &str = include_str!("python/unet.py");
 const LOAD: &str = include_str!("python/load.py");
+/// The same where the file has not every tensor of PyTorch's `state_dict`.
+const LOAD_LOOSELY: &str = include_str!("python/load_loosely.py");
 
 /// The file.
 ///
@@ -52,9 +54,11 @@ pub(super) fn model(trained: &Trained) -> Result<String, String> {
     } else {
         ""
     };
+    let is_loose = body.contains("BatchNorm") || body.contains(".weight = self.");
+    let load = if is_loose { LOAD_LOOSELY } else { LOAD };
     Ok(format!(
         "\"\"\"{}; written by Fieldtrial.\"\"\"\n\n{math}from pathlib import Path\n\nimport torch\n{functions}from safetensors.torch \
-         import load_model\nfrom torch import nn\n\n\n{body}\n\n{LOAD}\n\n{}",
+         import load_model\nfrom torch import nn\n\n\n{body}\n\n{load}\n\n{}",
         name.replace(['"', '\\'], "'"),
         inputs(run.features, matches!(*cell.model, ModelSpec::DdpmUnet(_)))
     ))
@@ -132,10 +136,23 @@ fn declared(layers: &[Layer]) -> String {
         .iter()
         .map(|(name, owner)| {
             let owner = owner.strip_suffix(".weight").unwrap_or(owner);
-            format!("        self.get_submodule(\"{name}\").weight = self.get_submodule(\"{owner}\").weight\n")
+            format!(
+                "        self{}.weight = self{}.weight\n",
+                path(name),
+                path(owner)
+            )
         })
         .collect();
     format!("{helpers}{}", model_class(&code.text, "x", &ties))
+}
+
+/// `layers.3.0.shortcut` as Python writes it: `.layers[3][0].shortcut`.
+fn path(name: &str) -> String {
+    let part = |part: &str| match part.parse::<usize>() {
+        Ok(place) => format!("[{place}]"),
+        Err(_) => format!(".{part}"),
+    };
+    name.split('.').map(part).collect()
 }
 
 /// The definition of a helper class.

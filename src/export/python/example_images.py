@@ -6,13 +6,21 @@ import sys
 import torch
 
 from model import load
-from prepare import SPEC, finish, prepare, read
+from prepare import SPEC, finish, image, read
 
-model, files, names = load(), read(sys.argv[1]), SPEC["class_names"]
-out = csv.writer(sys.stdout)
-out.writerow(["file", *(["prediction", *(f"p_{name}" for name in names)] if names else SPEC["columns_out"])])
+if len(sys.argv) != 2:
+    sys.exit(__doc__)
+model, names, kept = load(), SPEC["class_names"], []
+for file in read(sys.argv[1]):
+    try:
+        kept.append((file, image(file)))
+    except OSError as error:
+        print(f"note: {file} is left out: {error}", file=sys.stderr)
+out = csv.writer(sys.stdout, lineterminator="\n")
+out.writerow(["file", *(["prediction", *(f"p_{name}" for name in names)] if names else SPEC["predicts"])])
 with torch.inference_mode():
-    for start in range(0, len(files), 64):
-        part = files[start : start + 64]
-        for file, values in zip(part, finish(model(prepare(part))).tolist()):
-            out.writerow([file, names[values.index(max(values))], *values] if names else [file, *values])
+    for start in range(0, len(kept), 64):
+        files, images = zip(*kept[start : start + 64])
+        for file, values in zip(files, finish(model(torch.stack(images))).tolist()):
+            texts = [f"{value:.8g}" for value in values]
+            out.writerow([file, names[values.index(max(values))], *texts] if names else [file, *texts])

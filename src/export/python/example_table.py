@@ -8,11 +8,14 @@ import torch
 from model import load
 from prepare import SPEC, finish, prepare, read
 
+if len(sys.argv) != 2:
+    sys.exit(__doc__)
 rows = read(sys.argv[1])
 with torch.inference_mode():
     found = finish(load()(prepare(rows))).tolist()
 names = SPEC["class_names"]
-out = csv.writer(sys.stdout)
-out.writerow(["row", *(["prediction", *(f"p_{name}" for name in names)] if names else SPEC["columns_out"])])
+out = csv.writer(sys.stdout, lineterminator="\n")
+out.writerow(["row", *(["prediction", *(f"p_{name}" for name in names)] if names else SPEC["predicts"])])
 for row, values in enumerate(found):
-    out.writerow([row, names[values.index(max(values))], *values] if names else [row, *values])
+    texts = [f"{value:.8g}" for value in values]
+    out.writerow([row, names[values.index(max(values))], *texts] if names else [row, *texts])

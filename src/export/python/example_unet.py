@@ -1,13 +1,15 @@
 """Draws an image of every class in 50 steps of DDIM, into sample-CLASS.png: python example.py"""
 
+import json
 import math
+from pathlib import Path
 
 import torch
 from PIL import Image
 
 from model import CHANNELS, CLASSES, load
-from prepare import SPEC
 
+SPEC = json.loads(Path(__file__).with_name("preparation.json").read_text(encoding="utf-8"))
 STEPS = 50
 # ᾱ of the cosine schedule of Nichol & Dhariwal (2021).
 time = torch.arange(1001, dtype=torch.float64)

@@ -26,19 +26,9 @@ def image(file):
     picture = Image.open(file).convert("RGB")
     if SPEC["channels"] == 1:
         picture = picture.convert("L")
-    # In two steps, each rounded to whole numbers: height, then width.
+    # In two steps, each rounded to whole numbers, as in training: height, then width.
     for size in ((picture.width, SPEC["height"]), (SPEC["width"], SPEC["height"])):
         if picture.size != size:
             picture = picture.resize(size, Image.Resampling.BILINEAR)
     pixels = torch.frombuffer(bytearray(picture.tobytes()), dtype=torch.uint8).float()
     return (pixels / 127.5 - 1).reshape(SPEC["height"], SPEC["width"], SPEC["channels"]).permute(2, 0, 1)
-
-
-def finish(output):
-    """Probabilities (B, classes), or numbers (B, columns) in the target's own units, from the model's output."""
-    if SPEC["class_names"]:
-        return output.softmax(-1)
-    if SPEC["targets"]:
-        scales = torch.tensor([[scale["std"], scale["mean"]] for scale in SPEC["targets"]], dtype=torch.float64)
-        return output.double() * scales[:, 0] + scales[:, 1]
-    return output

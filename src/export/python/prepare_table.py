@@ -2,6 +2,7 @@
 
 import csv
 import json
+import sys
 from datetime import datetime
 from pathlib import Path
 
@@ -14,11 +15,17 @@ def read(path):
     """The rows of a file, each a dict of texts by the name of the column."""
     with open(path, newline="", encoding="utf-8-sig") as file:
         rows = csv.DictReader(file, delimiter=SPEC["separator"])
+        names = [name.strip() for name in rows.fieldnames or []]
+        missing = [spec["name"] for spec in SPEC["columns"] if spec["name"] not in names]
+        if missing:
+            raise ValueError(f"{path} lacks the columns {missing}; it has {names}")
         return [{name.strip(): (value or "").strip() for name, value in row.items() if name} for row in rows]
 
 
 def prepare(rows):
     """Features (B, F) of rows."""
+    if not rows:
+        raise ValueError("there are no rows")
     return torch.cat([column(rows, spec) for spec in SPEC["columns"]], dim=1)
 
 
@@ -27,10 +34,18 @@ def column(rows, spec):
     texts = [row[spec["name"]] for row in rows]
     texts = ["" if text in SPEC["missing_values"] else text for text in texts]
     if spec["kind"] == "category":
-        # A kind that no training row had is 0 in all features.
+        # One feature per value; `known` are those of training rows. The features of all others are 0.
         kinds = list(zip(spec["kinds"], spec["known"]))
+        new = sorted({text for text in texts if (text, True) not in kinds})
+        if new:
+            print(f"note: {spec['name']}: no training row had {new}", file=sys.stderr)
         return torch.tensor([[float(known and text == kind) for kind, known in kinds] for text in texts])
-    values = [number(text, spec) for text in texts]
+    values = []
+    for at, text in enumerate(texts):
+        try:
+            values.append(number(text, spec))
+        except ValueError as error:
+            raise ValueError(f"row {at} (from 0 below the header), column {spec['name']}: {error}") from None
     scaled = (torch.tensor(values, dtype=torch.float32).double() - spec["mean"]) / spec["std"]
     features = [scaled.float()]
     if spec.get("has_flag"):
@@ -42,18 +57,8 @@ def number(text, spec):
     """A number, days since 2000-01-01 of a date, or what stands for a missing value."""
     if not text:
         if spec.get("fill") is None:
-            raise ValueError(f"column {spec['name']}: a value is missing, for which the model has no rule")
+            raise ValueError("a value is missing; no training row lacked one, so that nothing stands for it")
         return spec["fill"]
     if spec.get("date"):
         return (datetime.strptime(text, spec["date"]) - datetime(2000, 1, 1)).total_seconds() / 86400
     return float(text.replace(",", ".", 1) if SPEC["decimal"] == "," else text)
-
-
-def finish(output):
-    """Probabilities (B, classes), or numbers (B, columns) in the target's own units, from the model's output."""
-    if SPEC["class_names"]:
-        return output.softmax(-1)
-    if SPEC["targets"]:
-        scales = torch.tensor([[scale["std"], scale["mean"]] for scale in SPEC["targets"]], dtype=torch.float64)
-        return output.double() * scales[:, 0] + scales[:, 1]
-    return output

@@ -1,0 +1,10 @@
+
+
+def finish(output):
+    """Probabilities (B, classes), or numbers (B, columns) in the target's own units, from the model's output."""
+    if SPEC["class_names"]:
+        return output.softmax(-1)
+    if SPEC["targets"]:
+        scales = torch.tensor([[scale["std"], scale["mean"]] for scale in SPEC["targets"]], dtype=torch.float64)
+        return output.double() * scales[:, 0] + scales[:, 1]
+    return output
