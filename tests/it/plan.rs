@@ -425,6 +425,64 @@ fn values_that_go_together_badly_make_a_cell_infeasible() {
     assert_eq!(feasible, [false, true]);
 }
 
+/// The reason why a cell with this schedule and these settings of `[train]` and `[validation]` cannot run.
+fn wrong_schedule(schedule: &str, rest: &str) -> Option<String> {
+    let text = format!("[train]\nschedule = {{ {schedule} }}\n{rest}\n");
+    match only_cell(&text).feasibility {
+        Feasibility::Infeasible(reason) => Some(reason),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_schedule_that_would_change_nothing_is_refused() {
+    let plateau = "kind = \"plateau\"";
+    assert_eq!(wrong_schedule(plateau, "epochs = 13"), None);
+    assert_eq!(
+        wrong_schedule(plateau, "epochs = 12").as_deref(),
+        Some(
+            "`train.schedule.patience` of 10 needs `train.epochs` of at least 13 for the rate to fall, not 12"
+        )
+    );
+    let rare = |every: usize| {
+        wrong_schedule(
+            plateau,
+            &format!("epochs = 20\n[validation]\nfraction = 0.2\nevery = {every}"),
+        )
+    };
+    assert_eq!(rare(19), None);
+    assert_eq!(
+        rare(20).as_deref(),
+        Some(
+            "the schedule `plateau` needs a validation before the last epoch: `validation.every` = 20, `train.epochs` = 20"
+        )
+    );
+    for kind in ["linear", "plateau", "cosine"] {
+        let schedule = format!("kind = \"{kind}\", warm-up = {{ epochs = 20 }}");
+        assert_eq!(
+            wrong_schedule(&schedule, "epochs = 20").as_deref(),
+            Some("`train.schedule.warm-up.epochs` must be below `train.epochs` = 20, not 20")
+        );
+    }
+    assert_eq!(
+        wrong_schedule("kind = \"plateau\", min-lr = 0.1", "epochs = 20").as_deref(),
+        Some("`train.schedule.min-lr` must be at most the learning rate 0.001, not 0.1")
+    );
+    // A model that is only evaluated has no rate.
+    assert_eq!(wrong_schedule(plateau, "epochs = 0"), None);
+}
+
+#[test]
+fn settings_with_their_default_leave_a_cell_as_it_is() {
+    let hash =
+        |optimizer: &str| only_cell(&format!("[train]\noptimizer = {{ {optimizer} }}\n")).cell_hash;
+    let plain = hash("kind = \"adamw\", weight-decay = 0.1");
+    let all = hash("kind = \"adamw\", weight-decay = 0.1, decay = \"all\"");
+    let matrices = hash("kind = \"adamw\", weight-decay = 0.1, decay = \"matrices\"");
+    assert_eq!(plain, all);
+    assert_ne!(plain, matrices);
+}
+
 #[test]
 fn a_precision_that_a_gpu_lacks_skips_the_cell_and_every_precision_has_a_hash_of_its_own() {
     let text = "[train]\ndevice = \"cuda\"\n[matrix]\nprecision = [\"f32\", \"tf32\", \"amp\", \"bf16\"]\n";

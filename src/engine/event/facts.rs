@@ -20,7 +20,7 @@ pub struct EpochRow {
     pub train_loss: Option<f64>,
     /// Validation metrics by name (`val_loss`, `val_r2`, `val_accuracy`, …).
     pub validation: Metric,
-    /// Learning rate of the epoch; `None` where a command reports none.
+    /// Learning rate of the epoch, of its first step if it changes in it; `None` where a command reports none.
     pub lr: Option<f64>,
     /// Losses of the epoch's steps, in order; not part of `epochs.csv` (they go to `steps.csv`).
     #[serde(default)]

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Decay;
+use crate::manifest::is_default;
 use crate::ops::{AdamStep, Grads, Kernels, Module, Result, StepState};
 
 /// Settings of Adam and `AdamW`.
@@ -21,6 +23,10 @@ pub struct AdamSpec {
     /// Weight decay.
     #[schemars(range(min = 0))]
     pub weight_decay: f64,
+    /// Which parameters have weight decay.
+    #[serde(skip_serializing_if = "is_default")]
+    #[schemars(extend("default" = "all"))]
+    pub decay: Decay,
 }
 
 impl Default for AdamSpec {
@@ -30,6 +36,7 @@ impl Default for AdamSpec {
             betas: [0.9, 0.999],
             eps: 1e-8,
             weight_decay: 0.0,
+            decay: Decay::All,
         }
     }
 }
@@ -81,7 +88,10 @@ impl<D: Kernels> Adam<D> {
         };
         let coupled = (self.spec.weight_decay - decoupled) as f32;
         let [beta1, beta2] = self.spec.betas;
-        let step = AdamStep::new(lr, (beta1, beta2), self.spec.eps, decoupled, self.steps);
+        let step = AdamStep {
+            only_matrices: self.spec.decay == Decay::Matrices,
+            ..AdamStep::new(lr, (beta1, beta2), self.spec.eps, decoupled, self.steps)
+        };
         let device = grads.device().clone();
         self.state.begin(&device, module)?;
         let state = &mut self.state;
@@ -100,6 +110,7 @@ mod tests {
         betas: [0.9, 0.999],
         eps: 1e-8,
         weight_decay: 0.01,
+        decay: Decay::All,
     };
 
     #[test]

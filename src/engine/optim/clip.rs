@@ -96,7 +96,7 @@ mod tests {
     use crate::ops::Parameter;
     use crate::ops::testing::{self, TestDevice, assert_close};
     use crate::optim::testing::{Bowl, set_gradient};
-    use crate::optim::{AdamSpec, OptimizerSpec, SgdSpec};
+    use crate::optim::{AdamSpec, LionSpec, OptimizerSpec, RmspropSpec, SgdSpec};
 
     #[test]
     fn clipped_steps_are_those_of_pytorch() {
@@ -222,7 +222,9 @@ mod tests {
                 ..SgdSpec::default()
             })
         };
-        for spec in [adam(0.0), adam(0.01), sgd(0.0), sgd(0.9)] {
+        let rmsprop = OptimizerSpec::Rmsprop(RmspropSpec::default());
+        let lion = OptimizerSpec::Lion(LionSpec::default());
+        for spec in [adam(0.0), adam(0.01), sgd(0.0), sgd(0.9), rmsprop, lion] {
             for by in [ClipBy::All, ClipBy::Part] {
                 let run = |in_passing: bool| {
                     let (mut bowl, mut optimizer) = (Bowl::new(), spec.build());

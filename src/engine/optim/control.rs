@@ -61,7 +61,8 @@ mod device_tests {
     use crate::ops::{Grads, StepControl, UpdateKernel};
     use crate::optim::testing::{Bowl, Many, set_gradient};
     use crate::optim::{
-        AdamSpec, Ema, EmaSpec, Optimizer, OptimizerSpec, SgdSpec, clip as clip_on_host,
+        AdamSpec, Decay, Ema, EmaSpec, LionSpec, Optimizer, OptimizerSpec, RmspropSpec, SgdSpec,
+        clip as clip_on_host,
     };
 
     type Control = <TestDevice as UpdateKernel>::Control;
@@ -69,7 +70,7 @@ mod device_tests {
     /// Lengths around the sizes of warps, blocks and chunks.
     const LENGTHS: [usize; 9] = [1, 3, 4096, 31, 33, 4097, 1025, 9_000, 2];
 
-    fn optimizers() -> [OptimizerSpec; 5] {
+    fn optimizers() -> Vec<OptimizerSpec> {
         let adam = AdamSpec {
             lr: 0.1,
             weight_decay: 0.01,
@@ -81,14 +82,41 @@ mod device_tests {
                 momentum,
                 nesterov,
                 weight_decay: 0.01,
+                decay: Decay::Matrices,
             })
         };
-        [
+        let rmsprop = |momentum, centered, decay| {
+            OptimizerSpec::Rmsprop(RmspropSpec {
+                momentum,
+                centered,
+                weight_decay: 0.01,
+                decay,
+                ..RmspropSpec::default()
+            })
+        };
+        let lion = |decay| {
+            OptimizerSpec::Lion(LionSpec {
+                weight_decay: 0.01,
+                decay,
+                ..LionSpec::default()
+            })
+        };
+        vec![
             OptimizerSpec::Adam(adam.clone()),
+            OptimizerSpec::AdamW(AdamSpec {
+                decay: Decay::Matrices,
+                ..adam.clone()
+            }),
             OptimizerSpec::AdamW(adam),
             sgd(0.0, false),
             sgd(0.9, false),
             sgd(0.9, true),
+            rmsprop(0.0, false, Decay::All),
+            rmsprop(0.9, false, Decay::Matrices),
+            rmsprop(0.0, true, Decay::Matrices),
+            rmsprop(0.9, true, Decay::All),
+            lion(Decay::All),
+            lion(Decay::Matrices),
         ]
     }
 

@@ -1,13 +1,16 @@
 //! Optimizers, learning-rate schedules, gradient clipping, weight averages: one file each, with the `Spec`s.
 //!
-//! Owns [`OptimizerSpec`], which builds an [`Optimizer`], and [`ScheduleSpec`]. The kernels are in [`crate::ops`], the
+//! Owns [`OptimizerSpec`], which builds an [`Optimizer`], and [`ScheduleSpec`], which a [`Rate`] follows. The kernels are in [`crate::ops`], the
 //! training loop is in [`crate::train`].
 
 mod adam;
 mod check;
 mod clip;
 mod control;
+mod decay;
 mod ema;
+mod lion;
+mod rmsprop;
 mod schedule;
 mod sgd;
 #[cfg(test)]
@@ -17,8 +20,14 @@ pub use adam::AdamSpec;
 pub use check::RangeError;
 pub use clip::{ClipBy, clip, clip_factors};
 pub use control::{Limits, control};
+pub use decay::Decay;
 pub use ema::{Ema, EmaSpec};
-pub use schedule::{ConstantSpec, CosineSpec, ScheduleSpec, WarmUpSpec};
+pub use lion::LionSpec;
+pub use rmsprop::RmspropSpec;
+pub use schedule::{
+    Anneal, ConstantSpec, CosineSpec, LinearSpec, OneCycleSpec, PlateauSpec, Rate, ScheduleSpec,
+    StepSpec, ThresholdMode, WarmUpSpec,
+};
 pub use sgd::SgdSpec;
 
 use schemars::JsonSchema;
@@ -37,6 +46,11 @@ pub enum OptimizerSpec {
     AdamW(AdamSpec),
     /// Stochastic gradient descent with momentum, as PyTorch's `SGD`.
     Sgd(SgdSpec),
+    /// Gradients divided by the root of the mean of their squares, as PyTorch's `RMSprop`; weight decay is an L2 term of the
+    /// gradient.
+    Rmsprop(RmspropSpec),
+    /// Steps along the sign of a mean of gradients, as Chen et al. (2023); weight decay is decoupled.
+    Lion(LionSpec),
 }
 
 impl Default for OptimizerSpec {
@@ -51,14 +65,16 @@ impl OptimizerSpec {
         match self {
             Self::Adam(spec) | Self::AdamW(spec) => spec.lr,
             Self::Sgd(spec) => spec.lr,
+            Self::Rmsprop(spec) => spec.lr,
+            Self::Lion(spec) => spec.lr,
         }
     }
 
     /// Invalid combinations of values.
     pub fn check(&self) -> Vec<RangeError> {
         match self {
-            Self::Adam(_) | Self::AdamW(_) => Vec::new(),
             Self::Sgd(spec) => spec.check(),
+            _ => Vec::new(),
         }
     }
 
@@ -68,6 +84,8 @@ impl OptimizerSpec {
             Self::Adam(spec) => Optimizer::Adam(adam::Adam::new(spec, false)),
             Self::AdamW(spec) => Optimizer::Adam(adam::Adam::new(spec, true)),
             Self::Sgd(spec) => Optimizer::Sgd(sgd::Sgd::new(spec)),
+            Self::Rmsprop(spec) => Optimizer::Rmsprop(rmsprop::Rmsprop::new(spec)),
+            Self::Lion(spec) => Optimizer::Lion(lion::Lion::new(spec)),
         }
     }
 }
@@ -81,6 +99,10 @@ pub enum Optimizer<D: Kernels> {
     Adam(adam::Adam<D>),
     /// SGD.
     Sgd(sgd::Sgd<D>),
+    /// `RMSprop`.
+    Rmsprop(rmsprop::Rmsprop<D>),
+    /// Lion.
+    Lion(lion::Lion<D>),
 }
 
 impl<D: Kernels> Optimizer<D> {
@@ -114,6 +136,8 @@ impl<D: Kernels> Optimizer<D> {
         match self {
             Self::Adam(adam) => adam.step(module, grads, lr, clip_factors, control),
             Self::Sgd(sgd) => sgd.step(module, grads, lr, clip_factors, control),
+            Self::Rmsprop(rmsprop) => rmsprop.step(module, grads, lr, clip_factors, control),
+            Self::Lion(lion) => lion.step(module, grads, lr, clip_factors, control),
         }
     }
 
@@ -122,15 +146,19 @@ impl<D: Kernels> Optimizer<D> {
         match self {
             Self::Adam(adam) => adam.name(),
             Self::Sgd(_) => "sgd",
+            Self::Rmsprop(_) => "rmsprop",
+            Self::Lion(_) => "lion",
         }
     }
 
     /// Bytes of the state after the first step, for `parameters` values.
     pub fn state_bytes(&self, parameters: u64) -> u64 {
-        let values = match self {
-            Self::Adam(_) => 2 * parameters,
-            Self::Sgd(sgd) => u64::from(sgd.has_momentum()) * parameters,
+        let buffers = match self {
+            Self::Adam(_) => 2,
+            Self::Sgd(sgd) => u64::from(sgd.has_momentum()),
+            Self::Rmsprop(rmsprop) => rmsprop.used().into_iter().map(u64::from).sum(),
+            Self::Lion(_) => 1,
         };
-        values * size_of::<f32>() as u64
+        buffers * parameters * size_of::<f32>() as u64
     }
 }

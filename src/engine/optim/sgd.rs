@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Decay;
 use super::check::RangeError;
+use crate::manifest::is_default;
 use crate::ops::{Grads, Kernels, Module, Result, SgdStep, StepState};
 
 /// Settings of SGD.
@@ -21,6 +23,10 @@ pub struct SgdSpec {
     /// Weight decay, as an L2 term of the gradient.
     #[schemars(range(min = 0))]
     pub weight_decay: f64,
+    /// Which parameters have weight decay.
+    #[serde(skip_serializing_if = "is_default")]
+    #[schemars(extend("default" = "all"))]
+    pub decay: Decay,
 }
 
 impl Default for SgdSpec {
@@ -30,6 +36,7 @@ impl Default for SgdSpec {
             momentum: 0.0,
             nesterov: false,
             weight_decay: 0.0,
+            decay: Decay::All,
         }
     }
 }
@@ -83,6 +90,7 @@ impl<D: Kernels> Sgd<D> {
             momentum: self.spec.momentum,
             nesterov: self.spec.nesterov,
             weight_decay: self.spec.weight_decay,
+            only_matrices: self.spec.decay == Decay::Matrices,
         };
         let device = grads.device().clone();
         if self.has_momentum() {
@@ -136,6 +144,7 @@ mod tests {
                 momentum: 0.9,
                 nesterov: false,
                 weight_decay: 0.01,
+                decay: Decay::All,
             }),
             &[
                 [0.899_5, -1.599, 0.349_75, 0.240_5, -0.834],
@@ -166,6 +175,7 @@ mod tests {
                 momentum: 0.9,
                 nesterov: true,
                 weight_decay: 0.0,
+                decay: Decay::All,
             }),
             &[
                 [0.81, -1.24, 0.215, 0.232_187_5, -0.910_312_5],

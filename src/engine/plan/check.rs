@@ -6,6 +6,7 @@ use crate::device::{DeviceFacts, DeviceKind};
 use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
 use crate::models::ModelSpec;
+use crate::optim::ScheduleSpec;
 use crate::tasks::Workload;
 
 use super::cell::{Precision, TrainSpec, ValidationSpec, WatchedSplit};
@@ -85,6 +86,25 @@ pub(super) fn wrong_schedule(train: &TrainSpec) -> Option<String> {
     let wrong = train.schedule.check(train.optimizer.lr(), train.epochs);
     let first = wrong.into_iter().next()?;
     Some(format!("`train.schedule.{}` {}", first.key, first.message))
+}
+
+/// Why the learning rate cannot fall on a plateau: there is no validation before the last epoch; `None` if it can.
+pub(super) fn unseen_plateau(
+    train: &TrainSpec,
+    validation: &ValidationSpec,
+    facts: &DatasetFacts,
+) -> Option<String> {
+    let watched = match validation.split {
+        WatchedSplit::Validation => facts.validation_samples,
+        WatchedSplit::Test => facts.test_samples,
+    };
+    let (every, epochs) = (validation.every, train.epochs);
+    let is_plateau = matches!(train.schedule, ScheduleSpec::Plateau(_));
+    (is_plateau && watched > 0 && epochs > 0 && every >= epochs).then(|| {
+        format!(
+            "the schedule `plateau` needs a validation before the last epoch: `validation.every` = {every}, `train.epochs` = {epochs}"
+        )
+    })
 }
 
 /// Why such samples cannot be drawn; `None` if they can.

@@ -206,6 +206,7 @@ impl<'a> Resolver<'a> {
         let misfit = cell.pairing.misfit.as_ref().map(ToString::to_string);
         let misfit = misfit
             .or_else(|| check::wrong_schedule(train))
+            .or_else(|| check::unseen_plateau(train, validation, facts))
             .or_else(|| check::wrong_sampling(validation, loss))
             .or_else(|| check::wrong_assessment(validation, loss, facts))
             .or_else(|| check::no_images(&cell.loader.value, &cell.dataset.value))

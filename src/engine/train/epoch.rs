@@ -10,6 +10,7 @@ use crate::event::{Event, StepRow};
 use crate::loader::Loader;
 use crate::measure::{MemoryGrowth, Pace, StepTimes, Stopwatch};
 use crate::ops::Kernels;
+use crate::optim::Rate;
 
 /// Time between two progress events.
 const PROGRESS: Duration = Duration::from_millis(100);
@@ -29,10 +30,10 @@ pub(super) struct EpochOutcome {
 }
 
 /// Settings of an epoch.
-pub(super) struct EpochPlan {
+pub(super) struct EpochPlan<'a> {
     /// Epoch, from 0.
     pub(super) epoch: usize,
-    pub(super) lr: f64,
+    pub(super) rate: &'a Rate,
     pub(super) steps: Steps,
 }
 
@@ -40,7 +41,7 @@ pub(super) struct EpochPlan {
 pub(super) fn train_epoch<D: Kernels>(
     learner: &mut Learner<D>,
     loader: &Loader,
-    plan: &EpochPlan,
+    plan: &EpochPlan<'_>,
     (pace, growth): (&mut Pace, &mut MemoryGrowth),
     emit: &mut Emit<'_>,
 ) -> Result<EpochOutcome, TrainError> {
@@ -51,10 +52,11 @@ pub(super) fn train_epoch<D: Kernels>(
     let mut losses = Losses::new(plan.steps.count());
     let mut batches = loader.epoch(plan.epoch as u64);
     let mut marks = Marks::begin(&learner.device)?;
-    for step in plan.steps.iter() {
+    for (index, step) in plan.steps.iter().enumerate() {
         let samples = step.samples;
         let mut watch = Stopwatch::start();
-        let loss = learner.step(step, plan.epoch, plan.lr, &mut batches, &mut watch)?;
+        let lr = plan.rate.at(plan.epoch, index);
+        let loss = learner.step(step, plan.epoch, lr, &mut batches, &mut watch)?;
         let loss = losses.add(learner, loss, samples)?;
         let times = watch.stop();
         marks.step(&learner.device)?;

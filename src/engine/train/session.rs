@@ -20,6 +20,7 @@ use crate::layers::checkpoint;
 use crate::loader::Loader;
 use crate::measure::Stopwatch;
 use crate::ops::{Kernels, Path, Result};
+use crate::optim::Rate;
 use crate::plan::CellSpec;
 use crate::tasks::Place;
 
@@ -31,6 +32,7 @@ pub(super) struct Session<'a, D: Kernels> {
     pub(super) learner: Learner<D>,
     pub(super) loader: Loader,
     pub(super) steps: Steps,
+    pub(super) rate: Rate,
     pub(super) evaluation: Evaluation,
     /// The costly evaluation, if the order requests one.
     pub(super) costly: Option<Costly>,
@@ -75,10 +77,11 @@ impl<D: Kernels> Session<'_, D> {
         self.log.facts.eval_loss_before = self.evaluate_fixed()?;
         self.log.begin_training();
         for epoch in 0..epochs {
+            let lr = self.rate.at(epoch, 0);
             let outcome = self.train_epoch(epoch, emit)?;
             let judgement = self.validate(epoch, outcome.diverged.is_some())?;
             let verdict = self.judge(epoch, &outcome, &judgement)?;
-            let told = self.epoch_event(epoch, outcome, judgement.validation);
+            let told = epoch_event(epoch, lr, outcome, judgement.validation);
             if self.report_epoch(told, emit) == Reply::Stop {
                 return self.end_here(emit);
             }
@@ -100,7 +103,7 @@ impl<D: Kernels> Session<'_, D> {
     ) -> Result<EpochOutcome, TrainError> {
         let plan = EpochPlan {
             epoch,
-            lr: self.lr(epoch),
+            rate: &self.rate,
             steps: self.steps,
         };
         let meters = (&mut self.log.pace, &mut self.log.growth);
@@ -111,12 +114,6 @@ impl<D: Kernels> Session<'_, D> {
         self.log.add_epoch(&outcome, !self.steps.is_capped());
         self.log.facts.diverged.clone_from(&outcome.diverged);
         Ok(outcome)
-    }
-
-    fn lr(&self, epoch: usize) -> f64 {
-        let train = &self.cell.train;
-        let full = train.optimizer.lr();
-        train.schedule.lr(full, epoch, train.epochs)
     }
 
     /// Validates every `validation.every` epochs and after the last one, with the averaged weights if there are any.
@@ -149,7 +146,7 @@ impl<D: Kernels> Session<'_, D> {
         Ok((loss, metrics))
     }
 
-    /// Judges the epoch by its loss, and keeps the weights of the best epoch if they must be restored.
+    /// Judges the epoch by its loss, for the learning rate too, and keeps the weights of the best epoch if they must be restored.
     fn judge(
         &mut self,
         epoch: usize,
@@ -164,6 +161,7 @@ impl<D: Kernels> Session<'_, D> {
         } else {
             outcome.train_loss
         };
+        self.rate.end_epoch(epoch, loss);
         let learner = &mut self.learner;
         self.ensemble.offer(loss, || {
             with_average(learner, |learner| {
@@ -177,16 +175,6 @@ impl<D: Kernels> Session<'_, D> {
             self.best = Some((weights, judgement.validation.clone()));
         }
         Ok(verdict)
-    }
-
-    fn epoch_event(&self, epoch: usize, outcome: EpochOutcome, validation: Metric) -> Event {
-        Event::Epoch(Box::new(EpochRow {
-            epoch,
-            train_loss: outcome.train_loss,
-            validation,
-            lr: Some(self.lr(epoch)),
-            steps: outcome.steps,
-        }))
     }
 
     fn restore_best(&mut self) -> Result<()> {
@@ -359,13 +347,24 @@ impl<D: Kernels> Session<'_, D> {
 
     fn extra_steps(&self) -> ExtraSteps {
         let epochs = self.cell.train.epochs;
+        let last = epochs.saturating_sub(1);
         ExtraSteps {
             wanted: self.cell.measure.phase_steps,
             epoch: epochs,
-            lr: self.lr(epochs.saturating_sub(1)),
+            lr: self.rate.at(last, self.steps.count().saturating_sub(1)),
             steps: self.steps,
         }
     }
+}
+
+fn epoch_event(epoch: usize, lr: f64, outcome: EpochOutcome, validation: Metric) -> Event {
+    Event::Epoch(Box::new(EpochRow {
+        epoch,
+        train_loss: outcome.train_loss,
+        validation,
+        lr: Some(lr),
+        steps: outcome.steps,
+    }))
 }
 
 /// Does `work` with the averaged weights in place of the raw ones, if there are any.

@@ -23,7 +23,7 @@ use crate::loader::{Loader, LoaderOptions};
 use crate::measure::DeviceMemory;
 use crate::measure::gpu::GpuMeter;
 use crate::ops::{Kernels, count_parameters};
-use crate::optim::{Ema, Limits, control};
+use crate::optim::{Ema, Limits, Rate, control};
 use crate::plan::{CellSpec, Precision};
 use crate::tasks::{self, Task, TaskParts};
 
@@ -43,6 +43,9 @@ pub(super) fn set_up<'a, D: Kernels>(
     let data = cell.dataset.open(seed, cell.validation.share())?;
     let mut learner = learner(device, cell, &data, seed)?;
     let steps = Steps::new(data.splits.train.len(), &cell.train)?;
+    let train = &cell.train;
+    let full = train.optimizer.lr();
+    let rate = Rate::new(&train.schedule, full, train.epochs, steps.count());
     let loader = training_loader(&data, cell, &steps, seed)?;
     let evaluation = Evaluation::new(&data, cell)?;
     let parts = memory_parts(&mut learner);
@@ -57,6 +60,7 @@ pub(super) fn set_up<'a, D: Kernels>(
         learner,
         loader,
         steps,
+        rate,
         evaluation,
         costly: order.assess_into.clone().map(|folder| Costly {
             data,

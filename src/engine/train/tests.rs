@@ -8,6 +8,7 @@ mod cut_off;
 mod losses;
 mod members;
 mod profile;
+mod schedules;
 
 use std::sync::Arc;
 
@@ -126,7 +127,6 @@ fn told_by(order: Order<CellSpec>) -> Recorded {
 }
 
 /// Runs in a separate thread, since a run makes its thread part of a pool. `reply` answers every epoch.
-/// `reply`.
 fn told_and_answered(
     order: Order<CellSpec>,
     reply: impl Fn(&EpochRow) -> Reply + Sync,

@@ -120,7 +120,9 @@ pub use signature_loss::{
 pub use slots::{GradSlots, Grads};
 pub use tokens::{prepend, slice};
 pub use transpose::{TransposeKernel, transpose};
-pub use update::{AdamStep, Rules, SgdStep, StepControl, StepState, UpdateKernel};
+pub use update::{
+    AdamStep, LionStep, RmspropStep, Rules, SgdStep, StepControl, StepState, UpdateKernel,
+};
 pub use upsample::{UpsampleKernel, upsample_bilinear, upsample_nearest};
 pub use var::Var;
 pub use work::Work;

@@ -63,7 +63,7 @@ pub(crate) const FACTS: &[Column<RunFacts>] = columns![show_fact;
 pub(crate) const EPOCHS: &[Column<EpochRow>] = columns![show_fact;
     "epoch" "1" None "Number of the epoch, from 0" => epoch;
     "train_loss" "1" Lower "Mean training loss of the epoch's samples" => train_loss;
-    "lr" "1" None "Learning rate of the epoch" => lr;
+    "lr" "1" None "Learning rate of the epoch, of its first step if it changes in it" => lr;
 ];
 
 /// `blocks.csv`, after key, seed and axes: values that the parent process measured.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::device::DeviceKind;
+use crate::optim::{Decay, LionSpec, OneCycleSpec, PlateauSpec, RmspropSpec, ScheduleSpec};
 use crate::plan::Precision;
 
 const GPU: DeviceKind = DeviceKind::Cuda(0);
@@ -52,6 +53,36 @@ fn a_diverged_run_has_the_facts_of_the_cpu() {
                 .sum::<usize>()
         };
         assert_eq!(rows(&gpu), rows(&cpu));
+    }
+}
+
+#[test]
+fn schedules_and_optimizers_have_the_losses_of_the_cpu() {
+    let cycle = ScheduleSpec::OneCycle(OneCycleSpec::default());
+    let plateau = ScheduleSpec::Plateau(PlateauSpec {
+        patience: 0,
+        ..PlateauSpec::default()
+    });
+    let lion = OptimizerSpec::Lion(LionSpec {
+        lr: 1e-3,
+        weight_decay: 0.1,
+        decay: Decay::Matrices,
+        ..LionSpec::default()
+    });
+    let rmsprop = OptimizerSpec::Rmsprop(RmspropSpec::default());
+    for (schedule, optimizer) in [(cycle, rmsprop), (plateau, lion)] {
+        let [cpu, gpu] = [DeviceKind::Cpu, GPU].map(|device| {
+            told(on(device, |train| {
+                train.epochs = 6;
+                train.schedule = schedule.clone();
+                train.optimizer = optimizer.clone();
+            }))
+        });
+        for (own, expected) in gpu.epochs().iter().zip(cpu.epochs()) {
+            assert_eq!(own.lr, expected.lr);
+            let [own, expected] = [*own, expected].map(|row| row.train_loss.unwrap());
+            assert!((own - expected).abs() < 1e-5 * expected, "{own} {expected}");
+        }
     }
 }
 

@@ -2,7 +2,10 @@
 
 use super::{Answer, Case, Trial, random};
 use crate::device::{Backend, Buffer};
-use crate::ops::{AdamStep, Grads, Kernels, Module, Parameter, Path, Result, SgdStep, StepState};
+use crate::ops::{
+    AdamStep, Grads, Kernels, LionStep, Module, Parameter, Path, Result, RmspropStep, SgdStep,
+    StepState,
+};
 
 /// Copies to the device and back keep every bit.
 pub(super) fn memory<D: Kernels>() -> Vec<Case<D>> {
@@ -70,6 +73,7 @@ pub(super) fn updates<D: Kernels>() -> Vec<Case<D>> {
                 momentum: 0.9,
                 nesterov: t.pick(false, true, true),
                 weight_decay: 0.1,
+                only_matrices: false,
             };
             t.device
                 .sgd_steps(&mut model, &mut grads, &mut state, step, &[], None)?;
@@ -79,7 +83,58 @@ pub(super) fn updates<D: Kernels>() -> Vec<Case<D>> {
                 part("momentum", t.device.download(momentum)?),
             ])
         }),
+        Case::new("rmsprop_step", "UpdateKernel", rmsprop),
+        Case::new("lion_step", "UpdateKernel", lion),
     ]
+}
+
+fn rmsprop<D: Kernels>(t: &Trial<'_, D>) -> Result<Answer> {
+    let mut model = One::new(t.device, inputs(t, 1))?;
+    let mut grads = model.gradients(t.device, inputs(t, 2))?;
+    let mut state = StepState::default();
+    state.begin_with(
+        t.device,
+        &mut model,
+        [true, t.pick(true, false, true), true],
+    )?;
+    let step = RmspropStep {
+        lr: 1e-2,
+        alpha: 0.9,
+        eps: 1e-8,
+        momentum: 0.9,
+        weight_decay: 0.1,
+        only_matrices: false,
+    };
+    for _ in 0..2 {
+        t.device
+            .rmsprop_steps(&mut model, &mut grads, &mut state, step, &[], None)?;
+    }
+    let [square, _, momentum] = &state.buffers[0];
+    Ok(vec![
+        part("values", model.values(t.device)?),
+        part("square", t.device.download(square)?),
+        part("momentum", t.device.download(momentum)?),
+    ])
+}
+
+fn lion<D: Kernels>(t: &Trial<'_, D>) -> Result<Answer> {
+    let mut model = One::new(t.device, inputs(t, 1))?;
+    let mut grads = model.gradients(t.device, inputs(t, 2))?;
+    let mut state = StepState::new(vec![[t.device.upload(inputs(t, 3))?]]);
+    let step = LionStep {
+        lr: 1e-2,
+        beta1: 0.9,
+        beta2: 0.99,
+        weight_decay: 0.1,
+        only_matrices: false,
+    };
+    t.device
+        .lion_steps(&mut model, &mut grads, &mut state, step, &[], None)?;
+    let [mean] = &state.buffers[0];
+    Ok(vec![
+        part("values", model.values(t.device)?),
+        part("mean", t.device.download(mean)?),
+    ])
 }
 
 /// A model of one parameter.

@@ -5,9 +5,10 @@ use std::convert::Infallible;
 use dfdx::tensor::Cpu;
 
 use super::norm::squares;
-use super::one_pass::for_all;
+use super::one_pass::{Terms, for_all};
 use super::{
-    AdamStep, Factors, SgdStep, StepControl, StepState, UpdateKernel, same_length, stateless,
+    AdamStep, Factors, LionFactors, LionStep, RmspropFactors, RmspropStep, SgdStep, StepControl,
+    StepState, UpdateKernel, same_length, stateless,
 };
 use crate::device::Buffer;
 use crate::ops::chunks::sum_chunks;
@@ -50,8 +51,9 @@ impl UpdateKernel for Cpu {
         _control: Option<&Self::Control>,
     ) -> Result<()> {
         let of_step = Factors::new(step);
-        for_all(module, grads, state, factors, |p, g, [m, v], factor| {
-            adam_chunk(p, g, [m, v], of_step, (factor, decay));
+        let each = (factors, step.only_matrices);
+        for_all(module, grads, state, each, |p, g, [m, v], terms| {
+            adam_chunk(p, g, [m, v], of_step, (decay, terms));
         })
     }
 
@@ -64,8 +66,41 @@ impl UpdateKernel for Cpu {
         factors: &[f32],
         _control: Option<&Self::Control>,
     ) -> Result<()> {
-        for_all(module, grads, state, factors, |p, g, [momentum], factor| {
-            sgd_chunk(p, g, momentum, factor, step);
+        let each = (factors, step.only_matrices);
+        for_all(module, grads, state, each, |p, g, [momentum], terms| {
+            sgd_chunk(p, g, momentum, terms, step);
+        })
+    }
+
+    fn rmsprop_steps(
+        &self,
+        module: &mut dyn Module<Self>,
+        grads: &mut Grads<Self>,
+        state: &mut StepState<Self, 3>,
+        step: RmspropStep,
+        factors: &[f32],
+        _control: Option<&Self::Control>,
+    ) -> Result<()> {
+        let of_step = RmspropFactors::new(step);
+        let each = (factors, step.only_matrices);
+        for_all(module, grads, state, each, |p, g, state, terms| {
+            rmsprop_chunk(p, g, state, of_step, terms);
+        })
+    }
+
+    fn lion_steps(
+        &self,
+        module: &mut dyn Module<Self>,
+        grads: &mut Grads<Self>,
+        state: &mut StepState<Self, 1>,
+        step: LionStep,
+        factors: &[f32],
+        _control: Option<&Self::Control>,
+    ) -> Result<()> {
+        let of_step = LionFactors::new(step);
+        let each = (factors, step.only_matrices);
+        for_all(module, grads, state, each, |p, g, [mean], terms| {
+            lion_chunk(p, g, mean, of_step, terms);
         })
     }
 
@@ -114,17 +149,23 @@ impl StepControl<Cpu> for Infallible {
     }
 }
 
-/// One step of Adam; gradients are multiplied by `factor`, then `decay` is added as an L2 term.
+/// One step of Adam; gradients are multiplied by their factor, then `decay` is added as an L2 term.
 fn adam_chunk(
     parameter: &mut [f32],
     gradient: &[f32],
     [mean, square]: [&mut [f32]; 2],
     of_step: Factors,
-    (factor, decay): (f32, f32),
+    (decay, terms): (f32, Terms),
 ) {
+    let (decay, keep) = if terms.decays {
+        (decay, of_step.keep)
+    } else {
+        (0.0, 1.0)
+    };
+    let of_step = Factors { keep, ..of_step };
     simd!({
         for (((p, g), m), v) in parameter.iter_mut().zip(gradient).zip(mean).zip(square) {
-            let g = g * factor;
+            let g = g * terms.factor;
             // The branch does not depend on values; without decay nothing is added, not even 0.
             let g = if decay > 0.0 { g + decay * *p } else { g };
             adam(p, g, m, v, of_step);
@@ -132,14 +173,20 @@ fn adam_chunk(
     });
 }
 
-/// One step of SGD; gradients are multiplied by `factor`. Plain SGD if `momentum` is empty.
+/// One step of SGD; gradients are multiplied by their factor. Plain SGD if `momentum` is empty.
 fn sgd_chunk(
     parameter: &mut [f32],
     gradient: &[f32],
     momentum: &mut [f32],
-    factor: f32,
+    terms: Terms,
     step: SgdStep,
 ) {
+    let factor = terms.factor;
+    let weight_decay = if terms.decays { step.weight_decay } else { 0.0 };
+    let step = SgdStep {
+        weight_decay,
+        ..step
+    };
     simd!({
         if momentum.is_empty() {
             let (lr, decay) = (step.lr as f32, step.weight_decay as f32);
@@ -148,6 +195,71 @@ fn sgd_chunk(
             }
         } else {
             sgd(parameter, gradient, momentum, factor, step);
+        }
+    });
+}
+
+/// One step of `RMSprop`; gradients are multiplied by their factor. Centred unless `mean` is empty, with momentum unless
+/// `momentum` is.
+fn rmsprop_chunk(
+    parameter: &mut [f32],
+    gradient: &[f32],
+    [square, mean, momentum]: [&mut [f32]; 3],
+    of_step: RmspropFactors,
+    terms: Terms,
+) {
+    let decay = if terms.decays { of_step.decay } else { 0.0 };
+    let f = RmspropFactors { decay, ..of_step };
+    let operands = parameter.iter_mut().zip(gradient).zip(square);
+    simd!({
+        match (mean.is_empty(), momentum.is_empty()) {
+            (true, true) => {
+                for ((p, g), v) in operands {
+                    let g = g * terms.factor + f.decay * *p;
+                    let variance = mean_square(v, g, f);
+                    *p += f.size * g / (variance.sqrt() + f.eps);
+                }
+            }
+            (true, false) => {
+                for (((p, g), v), b) in operands.zip(momentum) {
+                    let g = g * terms.factor + f.decay * *p;
+                    let variance = mean_square(v, g, f);
+                    *p += f.size * accumulated(b, g, variance, f);
+                }
+            }
+            (false, true) => {
+                for (((p, g), v), m) in operands.zip(mean) {
+                    let g = g * terms.factor + f.decay * *p;
+                    let variance = centred(m, g, mean_square(v, g, f), f);
+                    *p += f.size * g / (variance.sqrt() + f.eps);
+                }
+            }
+            (false, false) => {
+                for ((((p, g), v), m), b) in operands.zip(mean).zip(momentum) {
+                    let g = g * terms.factor + f.decay * *p;
+                    let variance = centred(m, g, mean_square(v, g, f), f);
+                    *p += f.size * accumulated(b, g, variance, f);
+                }
+            }
+        }
+    });
+}
+
+/// One step of Lion; gradients are multiplied by their factor.
+fn lion_chunk(
+    parameter: &mut [f32],
+    gradient: &[f32],
+    mean: &mut [f32],
+    f: LionFactors,
+    terms: Terms,
+) {
+    let keep = if terms.decays { f.keep } else { 1.0 };
+    simd!({
+        for ((p, g), m) in parameter.iter_mut().zip(gradient).zip(mean) {
+            let g = g * terms.factor;
+            let direction = *m * f.beta1 + f.one_minus_beta1 * g;
+            *m = *m * f.beta2 + f.one_minus_beta2 * g;
+            *p = *p * keep - f.lr * sign(direction);
         }
     });
 }
@@ -193,4 +305,33 @@ fn sgd(parameter: &mut [f32], gradient: &[f32], momentum: &mut [f32], factor: f3
         *b = mu * *b + g;
         *p -= lr * if step.nesterov { g + mu * *b } else { *b };
     }
+}
+
+/// Moves the mean of squares; returns it.
+#[inline(always)]
+fn mean_square(v: &mut f32, g: f32, f: RmspropFactors) -> f32 {
+    *v = *v * f.alpha + f.one_minus_alpha * g * g;
+    *v
+}
+
+/// Moves the mean; returns the mean of squares less its square. Rounding can leave less than 0, of which PyTorch takes the root.
+#[inline(always)]
+fn centred(m: &mut f32, g: f32, square: f32, f: RmspropFactors) -> f32 {
+    *m = between(*m, g, f.one_minus_alpha);
+    let variance = square - *m * *m;
+    if variance < 0.0 { 0.0 } else { variance }
+}
+
+/// Adds the normalised gradient to the momentum; returns it.
+#[inline(always)]
+fn accumulated(b: &mut f32, g: f32, variance: f32, f: RmspropFactors) -> f32 {
+    *b = *b * f.momentum + g / (variance.sqrt() + f.eps);
+    *b
+}
+
+/// -1, 0 or 1; NaN stays NaN, so that a divergence shows.
+#[inline(always)]
+fn sign(x: f32) -> f32 {
+    let of_number = f32::from(u8::from(x > 0.0)) - f32::from(u8::from(x < 0.0));
+    if x.is_nan() { x } else { of_number }
 }

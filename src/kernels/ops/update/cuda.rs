@@ -4,7 +4,10 @@ use dfdx::tensor::Cuda;
 
 use super::control::{Control, with_control};
 use super::table::Listed;
-use super::{AdamStep, Factors, Rules, SgdStep, StepState, UpdateKernel, same_length, stateless};
+use super::{
+    AdamStep, Factors, LionFactors, LionStep, RmspropFactors, RmspropStep, Rules, SgdStep,
+    StepState, UpdateKernel, decays, same_length, stateless,
+};
 use crate::device::cuda::{Launch, downloaded, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::{Grads, Module, Result, for_each_parameter};
@@ -60,9 +63,10 @@ impl UpdateKernel for Cuda {
         for_each_parameter(module, |index, parameter| {
             let [mean, square] = state.buffers.get(index).ok_or_else(stateless)?;
             let gradient = grads.of_parameter(parameter)?;
-            listed.push(
+            listed.push_step(
                 "adam_steps",
                 self,
+                decays(step.only_matrices, parameter.torch_shape()),
                 [parameter.data_mut()?, gradient, mean, square],
             )
         })?;
@@ -101,9 +105,10 @@ impl UpdateKernel for Cuda {
                 .buffers
                 .get(index)
                 .map_or(gradient, |[momentum]| momentum);
-            listed.push(
+            listed.push_step(
                 "sgd_steps",
                 self,
+                decays(step.only_matrices, parameter.torch_shape()),
                 [parameter.data_mut()?, gradient, momentum],
             )
         })?;
@@ -115,6 +120,81 @@ impl UpdateKernel for Cuda {
             .arg(has_momentum)
             .args((step.lr as f32, step.weight_decay as f32))
             .args((step.momentum as f32, step.nesterov))
+            .run()?;
+        Ok(())
+    }
+
+    fn rmsprop_steps(
+        &self,
+        module: &mut dyn Module<Self>,
+        grads: &mut Grads<Self>,
+        state: &mut StepState<Self, 3>,
+        step: RmspropStep,
+        _factors: &[f32],
+        control: Option<&Control>,
+    ) -> Result<()> {
+        let mut listed = Listed::<5>::default();
+        let (mut is_centred, mut has_momentum) = (false, false);
+        for_each_parameter(module, |index, parameter| {
+            let [square, mean, momentum] = state.buffers.get(index).ok_or_else(stateless)?;
+            let gradient = &*grads.of_parameter(parameter)?;
+            let is_used = |buffer| self.buffer_len(buffer) > 0;
+            (is_centred, has_momentum) = (
+                is_centred || is_used(mean),
+                has_momentum || is_used(momentum),
+            );
+            // The slot of an empty buffer is not read.
+            let [mean, momentum] =
+                [mean, momentum].map(|buffer| if is_used(buffer) { buffer } else { gradient });
+            listed.push_step(
+                "rmsprop_steps",
+                self,
+                decays(step.only_matrices, parameter.torch_shape()),
+                [parameter.data_mut()?, gradient, square, mean, momentum],
+            )
+        })?;
+        let placed = listed.place(parts(control))?;
+        let Some(launch) = placed.launch("update_rmsprop_many") else {
+            return Ok(());
+        };
+        let factors = RmspropFactors::new(step);
+        with_control(launch, control)
+            .args((is_centred, has_momentum))
+            .args((factors.size, factors.alpha, factors.one_minus_alpha))
+            .args((factors.eps, factors.momentum, factors.decay))
+            .run()?;
+        Ok(())
+    }
+
+    fn lion_steps(
+        &self,
+        module: &mut dyn Module<Self>,
+        grads: &mut Grads<Self>,
+        state: &mut StepState<Self, 1>,
+        step: LionStep,
+        _factors: &[f32],
+        control: Option<&Control>,
+    ) -> Result<()> {
+        let mut listed = Listed::<3>::default();
+        for_each_parameter(module, |index, parameter| {
+            let [mean] = state.buffers.get(index).ok_or_else(stateless)?;
+            let gradient = grads.of_parameter(parameter)?;
+            listed.push_step(
+                "lion_steps",
+                self,
+                decays(step.only_matrices, parameter.torch_shape()),
+                [parameter.data_mut()?, gradient, mean],
+            )
+        })?;
+        let placed = listed.place(parts(control))?;
+        let Some(launch) = placed.launch("update_lion_many") else {
+            return Ok(());
+        };
+        let factors = LionFactors::new(step);
+        with_control(launch, control)
+            .args((factors.keep, factors.lr))
+            .args((factors.beta1, factors.one_minus_beta1))
+            .args((factors.beta2, factors.one_minus_beta2))
             .run()?;
         Ok(())
     }

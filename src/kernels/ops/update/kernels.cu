@@ -37,6 +37,38 @@ DEVICE void update_sgd_value(float *p, float g, float *b, float lr, float decay,
     *p = own - update_times(lr, g);
 }
 
+// One value of RMSprop; `m` is null unless it is centred, `b` without momentum.
+DEVICE void update_rmsprop_value(float *p, float g, float *v, float *m, float *b, float size, float alpha,
+                                 float one_minus_alpha, float eps, float momentum, float decay) {
+    float own = *p;
+    g = g + update_times(decay, own);
+    float variance = update_times(*v, alpha) + update_times(update_times(one_minus_alpha, g), g);
+    *v = variance;
+    if (m) {
+        float mean = update_between(*m, g, one_minus_alpha);
+        *m = mean;
+        variance = variance - update_times(mean, mean);
+        variance = variance < 0.0f ? 0.0f : variance;
+    }
+    float root = sqrtf(variance) + eps;
+    if (b) {
+        float sum = update_times(*b, momentum) + g / root;
+        *b = sum;
+        *p = own + update_times(size, sum);
+    } else {
+        *p = own + update_times(size, g) / root;
+    }
+}
+
+// One value of Lion: the sign of 0 is 0, that of NaN is NaN.
+DEVICE void update_lion_value(float *p, float g, float *m, float keep, float lr, float beta1, float one_minus_beta1,
+                              float beta2, float one_minus_beta2) {
+    float direction = update_times(*m, beta1) + update_times(one_minus_beta1, g);
+    float sign = direction > 0.0f ? 1.0f : direction < 0.0f ? -1.0f : direction;
+    *m = update_times(*m, beta2) + update_times(one_minus_beta2, g);
+    *p = update_times(*p, keep) - update_times(lr, sign);
+}
+
 KERNEL update_scale(float *x, float factor, i64 n) {
     FOR_EACH(i, n) x[i] *= factor;
 }
@@ -71,7 +103,8 @@ KERNEL update_total(const double *restrict sums, i64 n, double *restrict total) 
 }
 
 // Steps over many tensors at once. A table says where they are: for each block its tensor (upper half) and chunk (lower
-// half), for each tensor its length, its part and one address a slot. The control decides whether a step goes on:
+// half), for each tensor its length, its part (lower half) with 1 in the upper half if it has no weight decay, and one
+// address a slot. The control decides whether a step goes on:
 // all but `UPDATE_SCALE` is 0 at first.
 enum { UPDATE_LOSS = 0, UPDATE_DIVERGED = 1, UPDATE_GOES = 2, UPDATE_SCALE = 3, UPDATE_GOOD = 4, UPDATE_SKIPPED = 5 };
 
@@ -95,7 +128,11 @@ DEVICE float *update_slot(const u64 *table, i64 blocks, i64 tensors, i64 chunk, 
 }
 
 DEVICE float update_factor(const u64 *table, i64 blocks, i64 tensors, const float *factors) {
-    return factors ? factors[table[blocks + tensors + update_tensor(table)]] : 1.0f;
+    return factors ? factors[table[blocks + tensors + update_tensor(table)] & 0xffffffffu] : 1.0f;
+}
+
+DEVICE int update_decays(const u64 *table, i64 blocks, i64 tensors) {
+    return !(table[blocks + tensors + update_tensor(table)] >> 32);
 }
 
 DEVICE int update_goes(const double *control) { return !control || control[UPDATE_GOES] != 0.0; }
@@ -112,6 +149,7 @@ KERNEL update_adam_many(const u64 *restrict table, i64 blocks, i64 tensors, i64 
         float factor = update_factor(table, blocks, tensors, factors);
         i64 n = update_len(table, blocks, chunk);
         if (corrections) correction2 = corrections[0], size = corrections[1];
+        if (!update_decays(table, blocks, tensors)) coupled = 0.0f, keep = 1.0f;
         FOR_EACH_IN_BLOCK(i, n) {
             float gradient = update_times(g[i], factor);
             if (coupled > 0.0f) gradient = gradient + update_times(coupled, p[i]);
@@ -131,9 +169,49 @@ KERNEL update_sgd_many(const u64 *restrict table, i64 blocks, i64 tensors, i64 c
         float *restrict b = has_momentum ? update_slot(table, blocks, tensors, chunk, 2) : 0;
         float factor = update_factor(table, blocks, tensors, factors);
         i64 n = update_len(table, blocks, chunk);
+        if (!update_decays(table, blocks, tensors)) decay = 0.0f;
         FOR_EACH_IN_BLOCK(i, n) {
             float gradient = update_times(g[i], factor);
             update_sgd_value(p + i, gradient, b ? b + i : 0, lr, decay, momentum, nesterov);
+        }
+    }
+}
+
+// Parameters, gradients, mean squares, and with `centred` means, with `has_momentum` sums of normalised gradients.
+KERNEL update_rmsprop_many(const u64 *restrict table, i64 blocks, i64 tensors, i64 chunk,
+                           const double *restrict control, const float *restrict factors, int centred,
+                           int has_momentum, float size, float alpha, float one_minus_alpha, float eps,
+                           float momentum, float decay) {
+    if (update_goes(control)) {
+        float *restrict p = update_slot(table, blocks, tensors, chunk, 0);
+        const float *restrict g = update_slot(table, blocks, tensors, chunk, 1);
+        float *restrict v = update_slot(table, blocks, tensors, chunk, 2);
+        float *restrict m = centred ? update_slot(table, blocks, tensors, chunk, 3) : 0;
+        float *restrict b = has_momentum ? update_slot(table, blocks, tensors, chunk, 4) : 0;
+        float factor = update_factor(table, blocks, tensors, factors);
+        i64 n = update_len(table, blocks, chunk);
+        if (!update_decays(table, blocks, tensors)) decay = 0.0f;
+        FOR_EACH_IN_BLOCK(i, n) {
+            update_rmsprop_value(p + i, update_times(g[i], factor), v + i, m ? m + i : 0, b ? b + i : 0, size, alpha,
+                                 one_minus_alpha, eps, momentum, decay);
+        }
+    }
+}
+
+// Parameters, gradients, means.
+KERNEL update_lion_many(const u64 *restrict table, i64 blocks, i64 tensors, i64 chunk, const double *restrict control,
+                        const float *restrict factors, float keep, float lr, float beta1, float one_minus_beta1,
+                        float beta2, float one_minus_beta2) {
+    if (update_goes(control)) {
+        float *restrict p = update_slot(table, blocks, tensors, chunk, 0);
+        const float *restrict g = update_slot(table, blocks, tensors, chunk, 1);
+        float *restrict m = update_slot(table, blocks, tensors, chunk, 2);
+        float factor = update_factor(table, blocks, tensors, factors);
+        i64 n = update_len(table, blocks, chunk);
+        if (!update_decays(table, blocks, tensors)) keep = 1.0f;
+        FOR_EACH_IN_BLOCK(i, n) {
+            update_lion_value(p + i, update_times(g[i], factor), m + i, keep, lr, beta1, one_minus_beta1, beta2,
+                              one_minus_beta2);
         }
     }
 }

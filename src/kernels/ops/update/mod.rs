@@ -23,7 +23,7 @@ pub use state::{Rules, StepState};
 
 use std::fmt::Debug;
 
-use super::{Grads, Module, OpError, Result};
+use super::{Grads, Module, OpError, Result, Shape};
 use crate::device::{Backend, Buffer};
 
 /// One step of Adam or, with `weight_decay`, of `AdamW`, for all parameters alike.
@@ -41,10 +41,12 @@ pub struct AdamStep {
     pub weight_decay: f64,
     /// n = 1, 2, ….
     pub number: u64,
+    /// Whether only parameters of two or more dimensions have weight decay, of both kinds.
+    pub only_matrices: bool,
 }
 
 impl AdamStep {
-    /// Step `number`, counted from 1.
+    /// Step `number`, counted from 1; weight decay of all parameters.
     pub fn new(
         lr: f64,
         (beta1, beta2): (f64, f64),
@@ -59,6 +61,7 @@ impl AdamStep {
             eps,
             weight_decay,
             number,
+            only_matrices: false,
         }
     }
 }
@@ -74,6 +77,40 @@ pub struct SgdStep {
     pub nesterov: bool,
     /// Added to the gradient: `g + weight_decay · p`.
     pub weight_decay: f64,
+    /// Whether only parameters of two or more dimensions have weight decay.
+    pub only_matrices: bool,
+}
+
+/// One step of `RMSprop`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RmspropStep {
+    /// Learning rate.
+    pub lr: f64,
+    /// Decay of the mean of squared gradients, and of the mean of gradients.
+    pub alpha: f64,
+    /// Added to the root.
+    pub eps: f64,
+    /// Decay of the sum of normalised gradients.
+    pub momentum: f64,
+    /// Added to the gradient: `g + weight_decay · p`.
+    pub weight_decay: f64,
+    /// Whether only parameters of two or more dimensions have weight decay.
+    pub only_matrices: bool,
+}
+
+/// One step of Lion.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LionStep {
+    /// Learning rate: what every value moves by.
+    pub lr: f64,
+    /// Weight of the mean in the direction of the step.
+    pub beta1: f64,
+    /// Decay of the mean of gradients.
+    pub beta2: f64,
+    /// Decoupled: `p -= lr · weight_decay · p` before the step.
+    pub weight_decay: f64,
+    /// Whether only parameters of two or more dimensions have weight decay.
+    pub only_matrices: bool,
 }
 
 /// Updates in place on one device. All buffers of one call have the same length.
@@ -123,6 +160,35 @@ pub trait UpdateKernel: Backend {
         control: Option<&Self::Control>,
     ) -> Result<()>;
 
+    /// One step of `RMSprop` for all parameters; the state has mean square, mean and momentum, zeros before the first step. The
+    /// mean has no values unless the step is centred, nor has the momentum in a step without it ([`StepState::begin_with`]).
+    /// `factors` as in [`UpdateKernel::adam_steps`].
+    ///
+    /// `g += wd p; v = αv + (1-α)g²; m += (1-α)(g-m); b = μb + g / (√(v - m²) + ε); p -= lr b`, with m = 0 unless centred.
+    fn rmsprop_steps(
+        &self,
+        module: &mut dyn Module<Self>,
+        grads: &mut Grads<Self>,
+        state: &mut StepState<Self, 3>,
+        step: RmspropStep,
+        factors: &[f32],
+        control: Option<&Self::Control>,
+    ) -> Result<()>;
+
+    /// One step of Lion for all parameters; the state has the mean, zeros before the first step. `factors` as in
+    /// [`UpdateKernel::adam_steps`].
+    ///
+    /// `p -= lr wd p; p -= lr sign(β₁m + (1-β₁)g); m = β₂m + (1-β₂)g`; the sign of 0 is 0, that of NaN is NaN.
+    fn lion_steps(
+        &self,
+        module: &mut dyn Module<Self>,
+        grads: &mut Grads<Self>,
+        state: &mut StepState<Self, 1>,
+        step: LionStep,
+        factors: &[f32],
+        control: Option<&Self::Control>,
+    ) -> Result<()>;
+
     /// `x += weight · (y - x)` of all averages x towards their parameters y: exponential averages with decay `1 - weight`,
     /// PyTorch `lerp_`.
     fn lerp_all(
@@ -165,6 +231,11 @@ fn factor(factors: &[f32], index: usize) -> f32 {
     factors.get(index).copied().unwrap_or(1.0)
 }
 
+/// Whether a parameter of this shape has weight decay.
+fn decays(only_matrices: bool, shape: Shape) -> bool {
+    !only_matrices || shape.rank() >= 2
+}
+
 /// Error: the state was not initialised, or belongs to another module.
 fn stateless() -> OpError {
     OpError::shape("step", "a parameter without state")
@@ -193,6 +264,54 @@ impl Factors {
             correction2: bias_correction(step.beta2).sqrt() as f32,
             eps: step.eps as f32,
             size: (-step.lr / bias_correction(step.beta1)) as f32,
+        }
+    }
+}
+
+/// The factors of one step of `RMSprop`, rounded where PyTorch rounds them.
+#[derive(Clone, Copy)]
+struct RmspropFactors {
+    size: f32,
+    alpha: f32,
+    one_minus_alpha: f32,
+    eps: f32,
+    momentum: f32,
+    decay: f32,
+}
+
+impl RmspropFactors {
+    fn new(step: RmspropStep) -> Self {
+        Self {
+            size: -step.lr as f32,
+            alpha: step.alpha as f32,
+            one_minus_alpha: (1.0 - step.alpha) as f32,
+            eps: step.eps as f32,
+            momentum: step.momentum as f32,
+            decay: step.weight_decay as f32,
+        }
+    }
+}
+
+/// The factors of one step of Lion.
+#[derive(Clone, Copy)]
+struct LionFactors {
+    keep: f32,
+    lr: f32,
+    beta1: f32,
+    one_minus_beta1: f32,
+    beta2: f32,
+    one_minus_beta2: f32,
+}
+
+impl LionFactors {
+    fn new(step: LionStep) -> Self {
+        Self {
+            keep: (1.0 - step.lr * step.weight_decay) as f32,
+            lr: step.lr as f32,
+            beta1: step.beta1 as f32,
+            one_minus_beta1: (1.0 - step.beta1) as f32,
+            beta2: step.beta2 as f32,
+            one_minus_beta2: (1.0 - step.beta2) as f32,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::mem::take;
 
 use dfdx::tensor::Cpu;
 
-use super::{StepState, factor, same_length, stateless};
+use super::{StepState, decays, factor, same_length, stateless};
 use crate::ops::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_item};
 use crate::ops::{Grads, Module, Result, for_each_parameter};
 
@@ -14,13 +14,22 @@ struct Operands<V, const N: usize> {
     parameter: V,
     gradient: V,
     state: [V; N],
-    factor: f32,
+    terms: Terms,
 }
 
-/// Calls `kernel` with a parameter, its gradient, its state and its factor, for chunks of all of them.
+/// What differs between the parameters of one step.
+#[derive(Clone, Copy)]
+pub(super) struct Terms {
+    /// The factor of the gradient.
+    pub(super) factor: f32,
+    /// Whether the parameter has weight decay.
+    pub(super) decays: bool,
+}
+
+/// Calls `kernel` with a parameter, its gradient, its state and its terms, for chunks of all of them.
 ///
-/// Slices of the state are empty where `state` has no buffers. `factors` as in [`super::UpdateKernel::adam_steps`]. The
-/// kernel must treat every value alike, since it does not see the chunk boundaries.
+/// Slices of the state are empty where `state` has no buffers or an empty one. `factors` as in
+/// [`super::UpdateKernel::adam_steps`]. The kernel must treat every value alike, since it does not see the chunk boundaries.
 ///
 /// # Errors
 /// [`OpError::Shape`](crate::ops::OpError::Shape) when lengths differ, [`OpError::Shared`](crate::ops::OpError::Shared)
@@ -29,8 +38,8 @@ pub(super) fn for_all<const N: usize>(
     module: &mut dyn Module<Cpu>,
     grads: &mut Grads<Cpu>,
     state: &mut StepState<Cpu, N>,
-    factors: &[f32],
-    kernel: impl Fn(&mut [f32], &[f32], [&mut [f32]; N], f32) + Sync,
+    (factors, only_matrices): (&[f32], bool),
+    kernel: impl Fn(&mut [f32], &[f32], [&mut [f32]; N], Terms) + Sync,
 ) -> Result<()> {
     check(module, grads, state)?;
     // Memory is moved out, processed and moved back, because the walk lends each parameter only during a call.
@@ -43,13 +52,16 @@ pub(super) fn for_all<const N: usize>(
                 Some(buffers) => buffers.each_mut().map(|buffer| take(&mut **buffer)),
                 None => std::array::from_fn(|_| Vec::new()),
             },
+            terms: Terms {
+                factor: factor(factors, index),
+                decays: decays(only_matrices, parameter.torch_shape()),
+            },
             parameter: take(&mut **parameter.data_mut()?),
-            factor: factor(factors, index),
         });
         Ok(())
     })?;
     let call = |part: Operands<&mut [f32], N>| {
-        kernel(part.parameter, part.gradient, part.state, part.factor);
+        kernel(part.parameter, part.gradient, part.state, part.terms);
     };
     let values: usize = all.iter().map(|operands| operands.parameter.len()).sum();
     let large = values >= ELEMENTWISE_LEN;
@@ -84,8 +96,8 @@ fn check<const N: usize>(
             return Ok(());
         }
         let buffers = state.buffers.get(index).ok_or_else(stateless)?;
-        let mut buffers = buffers.iter();
-        buffers.try_for_each(|buffer| same_length("step", len, buffer.len()))
+        let mut used = buffers.iter().filter(|buffer| !buffer.is_empty());
+        used.try_for_each(|buffer| same_length("step", len, buffer.len()))
     })
 }
 
@@ -93,7 +105,7 @@ impl<const N: usize> Operands<Vec<f32>, N> {
     /// Chunks of `len` values.
     fn chunks(&mut self, len: usize) -> impl Iterator<Item = Operands<&mut [f32], N>> {
         let mut state = self.state.each_mut().map(|values| values.chunks_mut(len));
-        let factor = self.factor;
+        let terms = self.terms;
         let operands = self.parameter.chunks_mut(len);
         operands
             .zip(self.gradient.chunks_mut(len))
@@ -103,7 +115,7 @@ impl<const N: usize> Operands<Vec<f32>, N> {
                 state: state
                     .each_mut()
                     .map(|chunks| chunks.next().unwrap_or_default()),
-                factor,
+                terms,
             })
     }
 }

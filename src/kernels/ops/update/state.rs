@@ -28,13 +28,27 @@ impl<D: UpdateKernel, const N: usize> StepState<D, N> {
     /// # Errors
     /// Any error of the device.
     pub fn begin(&mut self, device: &D, module: &mut dyn Module<D>) -> Result<()> {
+        self.begin_with(device, module, [true; N])
+    }
+
+    /// As [`StepState::begin`], with values only in the buffers that are `used`; the others stay empty.
+    ///
+    /// # Errors
+    /// Any error of the device.
+    pub fn begin_with(
+        &mut self,
+        device: &D,
+        module: &mut dyn Module<D>,
+        used: [bool; N],
+    ) -> Result<()> {
         if !self.buffers.is_empty() {
             return Ok(());
         }
         for_each_parameter(module, |_, parameter| {
             let mut zeros = Vec::with_capacity(N);
-            for _ in 0..N {
-                zeros.push(device.zeros_buffer(parameter.len())?);
+            for used in used {
+                let len = if used { parameter.len() } else { 0 };
+                zeros.push(device.zeros_buffer(len)?);
             }
             self.buffers.extend(<[Buffer<D>; N]>::try_from(zeros).ok());
             Ok(())

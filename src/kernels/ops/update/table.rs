@@ -23,14 +23,26 @@ const BLOCKS: usize = 1 << 13;
 pub(super) struct Listed<const SLOTS: usize> {
     lengths: Vec<usize>,
     addresses: Vec<[u64; SLOTS]>,
+    decays: Vec<bool>,
 }
 
 impl<const SLOTS: usize> Listed<SLOTS> {
-    /// Adds a parameter by its buffers, which all have the same length.
+    /// Adds a parameter by its buffers, which all have the same length; with weight decay.
     pub(super) fn push(
         &mut self,
         op: &'static str,
         device: &Cuda,
+        buffers: [&Buffer<Cuda>; SLOTS],
+    ) -> Result<()> {
+        self.push_step(op, device, true, buffers)
+    }
+
+    /// Adds a parameter by its buffers, which all have the same length, and whether it has weight decay.
+    pub(super) fn push_step(
+        &mut self,
+        op: &'static str,
+        device: &Cuda,
+        decays: bool,
         buffers: [&Buffer<Cuda>; SLOTS],
     ) -> Result<()> {
         let len = buffers.first().map_or(0, |first| device.buffer_len(first));
@@ -38,6 +50,7 @@ impl<const SLOTS: usize> Listed<SLOTS> {
             super::same_length(op, len, device.buffer_len(buffer))?;
         }
         self.lengths.push(len);
+        self.decays.push(decays);
         self.addresses
             .push(buffers.map(|buffer| *buffer.device_ptr()));
         Ok(())
@@ -58,7 +71,10 @@ impl<const SLOTS: usize> Listed<SLOTS> {
         }
         let blocks = numbers.len();
         numbers.extend(self.lengths.iter().map(|len| *len as u64));
-        numbers.extend((0..self.lengths.len()).map(|tensor| part(tensor) as u64));
+        let decays = self.decays.iter().enumerate();
+        numbers.extend(
+            decays.map(|(tensor, decays)| (u64::from(!decays) << 32) | part(tensor) as u64),
+        );
         for slot in 0..SLOTS {
             numbers.extend(self.addresses.iter().map(|addresses| addresses[slot]));
         }

@@ -10,7 +10,7 @@ use super::values::{epochs, over_runs, percent};
 use super::{Said, WORTH};
 
 pub(super) const ABOUT: &str = "Recommends validating less often (`validation.every`) where validation takes 10 % of the \
-    run or more, the run takes a second or more, there is no early stopping, and the metrics are over epochs: the smallest of 2, 5, 10, 20, 50 that \
+    run or more, the run takes a second or more, there is no early stopping and no schedule `plateau`, and the metrics are over epochs: the smallest of 2, 5, 10, 20, 50 that \
     brings it below. Prediction: at best 1 − validation ÷ run × share of the validations left out";
 
 const SETTING: &str = "validation.every";
@@ -44,6 +44,9 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
     }
     if !study.setting(anchor, "train.early-stopping").is_null() {
         return Err(format!("{takes}, and early stopping needs each"));
+    }
+    if study.setting(anchor, "train.schedule.kind") == "plateau" {
+        return Err(format!("{takes}, and the schedule `plateau` needs each"));
     }
     let now = validations(epochs, every);
     let saved = |every: usize| validation * (1.0 - validations(epochs, every) / now);

@@ -1,13 +1,25 @@
-//! The learning rate over epochs.
+//! The learning rate over epochs, and over steps.
+
+mod linear;
+mod one_cycle;
+mod plateau;
+mod rate;
+mod step;
+
+pub use linear::LinearSpec;
+pub use one_cycle::{Anneal, OneCycleSpec};
+pub use plateau::{PlateauSpec, ThresholdMode};
+pub use rate::Rate;
+pub use step::StepSpec;
 
 use std::f64::consts::PI;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::check::RangeError;
+use crate::optim::RangeError;
 
-/// How the learning rate changes from epoch to epoch (`train.schedule`).
+/// How the learning rate changes from epoch to epoch, or from step to step (`train.schedule`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ScheduleSpec {
@@ -16,6 +28,19 @@ pub enum ScheduleSpec {
     /// From the optimizer's `lr` down to `min-lr` along half a cosine, after the warm-up where there is one; as PyTorch's
     /// `CosineAnnealingLR`.
     Cosine(CosineSpec),
+    /// From the optimizer's `lr` down in steps, every `step-size` epochs or at `milestones`; as PyTorch's `StepLR` and
+    /// `MultiStepLR`.
+    Step(StepSpec),
+    /// From the optimizer's `lr` down to 0 along a line, or between two shares of it; as PyTorch's `LinearLR`, whose own factors
+    /// and epochs, from 1/3 to 1 in 5, are what `warm-up` is for.
+    Linear(LinearSpec),
+    /// From the optimizer's `lr` down by `factor` whenever the loss has not fallen for more than `patience` epochs; as PyTorch's
+    /// `ReduceLROnPlateau`. It is the validation loss, in the epochs that `validation.every` validates; without a validation
+    /// split, the training loss.
+    Plateau(PlateauSpec),
+    /// From a small rate up to the optimizer's `lr` and down to a smaller one, from optimizer step to optimizer step, along half
+    /// a cosine each; as PyTorch's `OneCycleLR` with `cycle_momentum=False`. It is over all of `train.epochs`.
+    OneCycle(OneCycleSpec),
 }
 
 /// A constant learning rate.
@@ -68,7 +93,8 @@ impl Default for WarmUpSpec {
 }
 
 impl ScheduleSpec {
-    /// The learning rate of `epoch`, counted from 0, out of `epochs`, where `lr` is the full rate.
+    /// The learning rate of `epoch`, counted from 0, out of `epochs`, where `lr` is the full rate; of a plateau that has not
+    /// been met, and of the largest step of a cycle.
     ///
     /// In the warm-up of w epochs from the share f: `lr (f + (1-f) e/w)`. Then, with `s = e - w` and S the epochs of
     /// the cosine: `min + ½ (lr - min) (1 + cos(π s/S))` for `s < S`, constant `min` afterwards.
@@ -76,48 +102,60 @@ impl ScheduleSpec {
     /// # Source
     /// Loshchilov & Hutter 2017 (SGDR), §3, without restarts; agrees with PyTorch `CosineAnnealingLR` for `s ≤ S`,
     /// and with `SequentialLR` of `LinearLR` and `CosineAnnealingLR`.
-    pub fn lr(&self, lr: f64, epoch: usize, epochs: usize) -> f64 {
-        let (warm_up_epochs, from) = self
-            .warm_up()
-            .map_or((0, 1.0), |warm_up| (warm_up.epochs, warm_up.from));
-        if epoch < warm_up_epochs {
-            return lr * (from + (1.0 - from) * epoch as f64 / warm_up_epochs as f64);
-        }
+    fn of_epoch(&self, lr: f64, epoch: usize, epochs: usize) -> f64 {
+        let warm_up = self.warm_up_epochs();
+        let Some(after) = epoch.checked_sub(warm_up) else {
+            let from = self.warm_up().map_or(1.0, |warm_up| warm_up.from);
+            return lr * (from + (1.0 - from) * epoch as f64 / warm_up as f64);
+        };
+        let rest = epochs.saturating_sub(warm_up).max(1);
         match self {
-            Self::Constant(_) => lr,
+            Self::Constant(_) | Self::Plateau(_) | Self::OneCycle(_) => lr,
             Self::Cosine(spec) => {
-                let rest = epochs.saturating_sub(warm_up_epochs).max(1);
                 let length = spec.epochs.unwrap_or(rest) as f64;
-                let progress = ((epoch - warm_up_epochs) as f64 / length).min(1.0);
+                let progress = (after as f64 / length).min(1.0);
                 spec.min_lr + (lr - spec.min_lr) * 0.5 * (1.0 + (PI * progress).cos())
             }
+            Self::Step(spec) => spec.lr(lr, after),
+            Self::Linear(spec) => spec.lr(lr, after, rest),
         }
     }
 
     /// Values that are invalid for a full rate of `lr` and `epochs` epochs; 0 epochs if they are not known.
     pub fn check(&self, lr: f64, epochs: usize) -> Vec<RangeError> {
-        let Self::Cosine(spec) = self else {
-            return Vec::new();
+        let (min_lr, own) = match self {
+            // Its warm-up may be longer than the training, which it always could.
+            Self::Constant(_) => return Vec::new(),
+            Self::Cosine(spec) => (spec.min_lr, Vec::new()),
+            Self::Plateau(spec) => (spec.min_lr, spec.check(epochs)),
+            Self::Step(spec) => (0.0, spec.check().into_iter().collect()),
+            Self::Linear(_) | Self::OneCycle(_) => (0.0, Vec::new()),
         };
-        let warm_up_epochs = spec.warm_up.as_ref().map_or(0, |warm_up| warm_up.epochs);
-        let low = (spec.min_lr > lr).then(|| RangeError {
+        let low = (min_lr > lr).then(|| RangeError {
             key: "min-lr",
-            message: format!(
-                "must be at most the learning rate {lr}, not {}",
-                spec.min_lr
-            ),
+            message: format!("must be at most the learning rate {lr}, not {min_lr}"),
         });
-        let long = (epochs > 0 && warm_up_epochs >= epochs).then(|| RangeError {
+        let warm_up = self.warm_up_epochs();
+        let long = (epochs > 0 && warm_up >= epochs).then(|| RangeError {
             key: "warm-up.epochs",
-            message: format!("must be below `train.epochs` = {epochs}, not {warm_up_epochs}"),
+            message: format!("must be below `train.epochs` = {epochs}, not {warm_up}"),
         });
-        low.into_iter().chain(long).collect()
+        low.into_iter().chain(long).chain(own).collect()
+    }
+
+    fn warm_up_epochs(&self) -> usize {
+        self.warm_up().map_or(0, |warm_up| warm_up.epochs)
     }
 
     fn warm_up(&self) -> Option<&WarmUpSpec> {
         match self {
             Self::Constant(spec) => spec.warm_up.as_ref(),
             Self::Cosine(spec) => spec.warm_up.as_ref(),
+            Self::Step(spec) => spec.warm_up.as_ref(),
+            Self::Linear(spec) => spec.warm_up.as_ref(),
+            Self::Plateau(spec) => spec.warm_up.as_ref(),
+            // Its own rise is one.
+            Self::OneCycle(_) => None,
         }
     }
 }
@@ -127,13 +165,25 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn assert_rates(spec: &ScheduleSpec, lr: f64, epochs: usize, expected: &[(usize, f64)]) {
+    pub(super) fn assert_near(own: f64, expected: f64, lr: f64, place: &str) {
+        assert!(
+            (own - expected).abs() < 1e-12 * lr.max(1e-3),
+            "{place}: {own} instead of {expected}"
+        );
+    }
+
+    #[track_caller]
+    pub(super) fn assert_rates(
+        spec: &ScheduleSpec,
+        lr: f64,
+        epochs: usize,
+        expected: &[(usize, f64)],
+    ) {
+        let own = Rate::new(spec, lr, epochs, 10);
         for &(epoch, rate) in expected {
-            let own = spec.lr(lr, epoch, epochs);
-            assert!(
-                (own - rate).abs() < 1e-12 * lr.max(1e-3),
-                "epoch {epoch}: {own} instead of {rate}"
-            );
+            for step in [0, 9] {
+                assert_near(own.at(epoch, step), rate, lr, &format!("epoch {epoch}"));
+            }
         }
     }
 
@@ -213,6 +263,6 @@ mod tests {
         });
         let keys: Vec<&str> = spec.check(0.1, 5).iter().map(|error| error.key).collect();
         assert_eq!(keys, ["min-lr", "warm-up.epochs"]);
-        assert!(spec.lr(0.1, 4, 5).is_finite());
+        assert!(Rate::new(&spec, 0.1, 5, 1).at(4, 0).is_finite());
     }
 }

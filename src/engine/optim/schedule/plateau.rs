@@ -1,0 +1,322 @@
+//! A learning rate that falls when the loss does not.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::WarmUpSpec;
+use crate::optim::RangeError;
+
+/// A learning rate that falls when the loss has not for some epochs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct PlateauSpec {
+    /// What the rate is multiplied by.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 1))]
+    pub factor: f64,
+    /// Epochs without improvement that are waited for; after one more the rate falls.
+    pub patience: usize,
+    /// By how much a loss must be below the best to be an improvement.
+    #[schemars(range(min = 0))]
+    pub threshold: f64,
+    /// What `threshold` is: a share of the best loss, or a difference.
+    pub threshold_mode: ThresholdMode,
+    /// Epochs after a fall that do not count as epochs without improvement.
+    pub cooldown: usize,
+    /// Smallest learning rate.
+    #[schemars(range(min = 0))]
+    pub min_lr: f64,
+    /// A fall of the rate by this much or less is left out.
+    #[schemars(range(min = 0))]
+    pub eps: f64,
+    /// Linear warm-up before it, whose epochs do not count as epochs without improvement; without it, none.
+    pub warm_up: Option<WarmUpSpec>,
+}
+
+/// What the `threshold` of a plateau is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThresholdMode {
+    /// A share: a loss is better below `best (1 - threshold)`.
+    #[default]
+    Rel,
+    /// A difference: a loss is better below `best - threshold`.
+    Abs,
+}
+
+impl Default for PlateauSpec {
+    fn default() -> Self {
+        Self {
+            factor: 0.1,
+            patience: 10,
+            threshold: 1e-4,
+            threshold_mode: ThresholdMode::Rel,
+            cooldown: 0,
+            min_lr: 0.0,
+            eps: 1e-8,
+            warm_up: None,
+        }
+    }
+}
+
+impl PlateauSpec {
+    fn warm_up_epochs(&self) -> usize {
+        self.warm_up.as_ref().map_or(0, |warm_up| warm_up.epochs)
+    }
+
+    /// Values with which the rate would never fall, or always: 0 `epochs` if they are not known.
+    pub(super) fn check(&self, epochs: usize) -> Vec<RangeError> {
+        let unreachable = self.threshold_mode == ThresholdMode::Rel && self.threshold >= 1.0;
+        let threshold = unreachable.then(|| RangeError {
+            key: "threshold",
+            message: format!(
+                "must be below 1, a share of the best loss, not {}",
+                self.threshold
+            ),
+        });
+        threshold.into_iter().chain(self.endless(epochs)).collect()
+    }
+
+    /// A patience that leaves no epoch of `epochs` for a lower rate. The first epoch of all is always an improvement.
+    fn endless(&self, epochs: usize) -> Option<RangeError> {
+        let counted_from = self.warm_up_epochs().max(1);
+        let least = self.patience.saturating_add(counted_from).saturating_add(2);
+        (epochs > 0 && epochs < least).then(|| RangeError {
+            key: "patience",
+            message: format!(
+                "of {} needs `train.epochs` of at least {least} for the rate to fall, not {epochs}",
+                self.patience
+            ),
+        })
+    }
+
+    fn is_better(&self, loss: f64, best: f64) -> bool {
+        match self.threshold_mode {
+            ThresholdMode::Rel => loss < best * (1.0 - self.threshold),
+            ThresholdMode::Abs => loss < best - self.threshold,
+        }
+    }
+}
+
+/// Follows the loss over epochs, and lowers the rate.
+///
+/// With a loss for every epoch it is PyTorch's `ReduceLROnPlateau`; without some of them it still counts epochs.
+#[derive(Debug, Clone)]
+pub(super) struct Plateau {
+    spec: PlateauSpec,
+    lr: f64,
+    best: f64,
+    /// Epochs done when those without improvement were last none.
+    counted_from: usize,
+    /// Epochs done when they count again.
+    cooled_at: usize,
+}
+
+impl Plateau {
+    pub(super) fn new(spec: &PlateauSpec, lr: f64) -> Self {
+        Self {
+            spec: spec.clone(),
+            lr,
+            best: f64::INFINITY,
+            counted_from: 0,
+            cooled_at: spec.warm_up_epochs(),
+        }
+    }
+
+    /// The rate of the next epoch, after its warm-up.
+    pub(super) fn lr(&self) -> f64 {
+        self.lr
+    }
+
+    /// Judges `epoch`, counted from 0, by its loss: validation if there is one, else training. A loss that is not a number is
+    /// never better.
+    pub(super) fn judge(&mut self, epoch: usize, loss: Option<f64>) {
+        let done = epoch + 1;
+        let better = loss.filter(|loss| self.spec.is_better(*loss, self.best));
+        self.best = better.unwrap_or(self.best);
+        if better.is_some() || done <= self.cooled_at {
+            self.counted_from = done;
+        }
+        if done - self.counted_from <= self.spec.patience {
+            return;
+        }
+        let lower = (self.lr * self.spec.factor).max(self.spec.min_lr);
+        if self.lr - lower > self.spec.eps {
+            self.lr = lower;
+        }
+        self.counted_from = done;
+        self.cooled_at = done + self.spec.cooldown;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::optim::schedule::tests::assert_near;
+    use crate::optim::{Rate, ScheduleSpec};
+
+    const LOSSES: [f64; 15] = [
+        1.0, 0.9, 0.9, 0.95, 0.8999, 0.91, 0.92, 0.8, 0.81, 0.82, 0.83, 0.84, 0.85, 0.86, 0.87,
+    ];
+
+    /// The rates of all epochs, and of one more.
+    fn rates(spec: PlateauSpec, losses: &[Option<f64>]) -> Vec<f64> {
+        let schedule = ScheduleSpec::Plateau(spec);
+        let mut rate = Rate::new(&schedule, 0.1, losses.len(), 1);
+        let mut rates = vec![rate.at(0, 0)];
+        for (epoch, loss) in losses.iter().enumerate() {
+            rate.end_epoch(epoch, *loss);
+            rates.push(rate.at(epoch + 1, 0));
+        }
+        rates
+    }
+
+    /// Compares the rates with `(from epoch, rate)`.
+    #[track_caller]
+    fn assert_rates(own: &[f64], expected: &[(usize, f64)]) {
+        for (epoch, own) in own.iter().enumerate() {
+            let of_epoch = expected.iter().rev().find(|(from, _)| *from <= epoch);
+            assert_near(*own, of_epoch.unwrap().1, 1e-3, &format!("epoch {epoch}"));
+        }
+    }
+
+    #[track_caller]
+    fn check(spec: PlateauSpec, expected: &[(usize, f64)]) {
+        assert_rates(&rates(spec, &LOSSES.map(Some)), expected);
+    }
+
+    #[test]
+    fn the_rate_falls_as_in_pytorch() {
+        // s = torch.optim.lr_scheduler.ReduceLROnPlateau(SGD([p], .1), patience=1), s.step(loss) for the losses above
+        let patience = 1;
+        let spec = PlateauSpec {
+            patience,
+            ..PlateauSpec::default()
+        };
+        let expected = [
+            (0, 0.1),
+            (4, 0.01),
+            (7, 1e-3),
+            (10, 1e-4),
+            (12, 1e-5),
+            (14, 1e-6),
+        ];
+        check(spec, &expected);
+        // patience=1, cooldown=2, factor=.5, min_lr=.03
+        let spec = PlateauSpec {
+            patience,
+            cooldown: 2,
+            factor: 0.5,
+            min_lr: 0.03,
+            ..PlateauSpec::default()
+        };
+        check(spec, &[(0, 0.1), (4, 0.05), (10, 0.03)]);
+    }
+
+    #[test]
+    fn thresholds_and_eps_are_those_of_pytorch() {
+        // patience=0, threshold=.05, threshold_mode="abs", factor=.5
+        let spec = PlateauSpec {
+            patience: 0,
+            factor: 0.5,
+            threshold: 0.05,
+            threshold_mode: ThresholdMode::Abs,
+            ..PlateauSpec::default()
+        };
+        let halved = |times: i32| 0.1 * 0.5_f64.powi(times);
+        let mut expected = vec![(0, 0.1)];
+        expected.extend((3..8).zip(1..).map(|(epoch, times)| (epoch, halved(times))));
+        expected.extend(
+            (9..16)
+                .zip(6..)
+                .map(|(epoch, times)| (epoch, halved(times))),
+        );
+        check(spec, &expected);
+        // patience=0, eps=.02, factor=.5
+        let spec = PlateauSpec {
+            patience: 0,
+            factor: 0.5,
+            eps: 0.02,
+            ..PlateauSpec::default()
+        };
+        check(spec, &[(0, 0.1), (3, 0.05), (4, 0.025)]);
+    }
+
+    #[test]
+    fn a_loss_that_is_no_number_is_no_improvement() {
+        // s.step(float("nan")) five times, patience=1, factor=.5
+        let spec = PlateauSpec {
+            patience: 1,
+            factor: 0.5,
+            ..PlateauSpec::default()
+        };
+        let expected = [(0, 0.1), (2, 0.05), (4, 0.025)];
+        assert_rates(&rates(spec.clone(), &[None; 5]), &expected);
+        assert_rates(&rates(spec, &[Some(f64::NAN); 5]), &expected);
+    }
+
+    #[test]
+    fn epochs_of_the_warm_up_are_not_waited_for() {
+        let spec = PlateauSpec {
+            patience: 1,
+            factor: 0.5,
+            warm_up: Some(WarmUpSpec {
+                epochs: 4,
+                from: 0.2,
+            }),
+            ..PlateauSpec::default()
+        };
+        let expected = [
+            (0, 0.02),
+            (1, 0.04),
+            (2, 0.06),
+            (3, 0.08),
+            (4, 0.1),
+            (6, 0.05),
+        ];
+        assert_rates(&rates(spec, &[Some(1.0); 7]), &expected);
+    }
+
+    #[test]
+    fn epochs_are_counted_where_validation_is_rarer() {
+        let spec = PlateauSpec {
+            patience: 3,
+            ..PlateauSpec::default()
+        };
+        let mut plateau = Plateau::new(&spec, 0.1);
+        for (epoch, expected) in [(1, 0.1), (3, 0.1), (5, 0.01), (7, 0.01), (9, 0.001)] {
+            plateau.judge(epoch, Some(1.0));
+            assert_near(plateau.lr(), expected, 1e-3, &format!("epoch {epoch}"));
+        }
+    }
+
+    #[test]
+    fn a_patience_that_outlasts_the_training_is_a_mistake() {
+        let spec = |patience, epochs| {
+            let warm_up = WarmUpSpec { epochs, from: 0.5 };
+            PlateauSpec {
+                patience,
+                warm_up: (epochs > 0).then_some(warm_up),
+                ..PlateauSpec::default()
+            }
+        };
+        for (patience, warm_up) in [(0, 0), (2, 0), (2, 3)] {
+            let spec = spec(patience, warm_up);
+            let least = (1..99)
+                .find(|epochs| spec.check(*epochs).is_empty())
+                .unwrap();
+            let of_last =
+                |epochs: usize| rates(spec.clone(), &vec![Some(1.0); epochs - 1])[epochs - 1];
+            assert!(of_last(least) < 0.1, "{patience} {warm_up} {least}");
+            assert!(
+                of_last(least - 1) >= 0.1 - 1e-12,
+                "{patience} {warm_up} {least}"
+            );
+        }
+        let message = spec(10, 0).check(5).remove(0).message;
+        assert_eq!(
+            message,
+            "of 10 needs `train.epochs` of at least 13 for the rate to fall, not 5"
+        );
+        assert_eq!(spec(10, 0).check(0), []);
+    }
+}

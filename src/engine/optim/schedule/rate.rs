@@ -1,0 +1,51 @@
+//! [`Rate`]: the learning rate of a run.
+
+use super::ScheduleSpec;
+use super::plateau::Plateau;
+
+/// The learning rate of a run: its schedule, and what that has seen of the run.
+#[derive(Debug, Clone)]
+pub struct Rate {
+    schedule: ScheduleSpec,
+    /// The optimizer's own rate.
+    full: f64,
+    epochs: usize,
+    steps_per_epoch: usize,
+    plateau: Option<Plateau>,
+}
+
+impl Rate {
+    /// The rate over `epochs` epochs of `steps_per_epoch` optimizer steps, where `full` is the optimizer's own.
+    pub fn new(schedule: &ScheduleSpec, full: f64, epochs: usize, steps_per_epoch: usize) -> Self {
+        let plateau = match schedule {
+            ScheduleSpec::Plateau(spec) => Some(Plateau::new(spec, full)),
+            _ => None,
+        };
+        Self {
+            schedule: schedule.clone(),
+            full,
+            epochs,
+            steps_per_epoch,
+            plateau,
+        }
+    }
+
+    /// The learning rate of an optimizer step, both counted from 0.
+    pub fn at(&self, epoch: usize, step: usize) -> f64 {
+        if let ScheduleSpec::OneCycle(spec) = &self.schedule {
+            let step = epoch * self.steps_per_epoch + step;
+            return spec.lr(self.full, step, self.epochs * self.steps_per_epoch);
+        }
+        match &self.plateau {
+            Some(plateau) if epoch >= self.schedule.warm_up_epochs() => plateau.lr(),
+            _ => self.schedule.of_epoch(self.full, epoch, self.epochs),
+        }
+    }
+
+    /// Judges an epoch by its loss: validation if there is one, else training.
+    pub fn end_epoch(&mut self, epoch: usize, loss: Option<f64>) {
+        if let Some(plateau) = &mut self.plateau {
+            plateau.judge(epoch, loss);
+        }
+    }
+}

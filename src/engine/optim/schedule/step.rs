@@ -1,0 +1,121 @@
+//! A learning rate that falls in steps.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::WarmUpSpec;
+use crate::optim::RangeError;
+
+/// A learning rate that falls in steps: every `step-size` epochs, or at `milestones`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct StepSpec {
+    /// Epochs between two steps, as in PyTorch's `StepLR`. It or `milestones` has to be set.
+    #[schemars(range(min = 1))]
+    pub step_size: Option<usize>,
+    /// Epochs before each step, as in PyTorch's `MultiStepLR`: with `[30, 80]` the rate falls after the 30th and after the 80th.
+    #[schemars(extend("items" = { "type": "integer", "minimum": 1 }))]
+    pub milestones: Option<Vec<usize>>,
+    /// What the rate is multiplied by in a step.
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub gamma: f64,
+    /// Linear warm-up before it, after which its epochs are counted; without it, none.
+    pub warm_up: Option<WarmUpSpec>,
+}
+
+impl Default for StepSpec {
+    fn default() -> Self {
+        Self {
+            step_size: None,
+            milestones: None,
+            gamma: 0.1,
+            warm_up: None,
+        }
+    }
+}
+
+impl StepSpec {
+    /// The learning rate of `epoch`, counted from 0 after the warm-up: `lr γⁿ` after n steps.
+    pub(super) fn lr(&self, lr: f64, epoch: usize) -> f64 {
+        let milestones = self.milestones.iter().flatten();
+        let steps = match self.step_size {
+            Some(size) => epoch / size.max(1),
+            None => milestones.filter(|milestone| **milestone <= epoch).count(),
+        };
+        lr * self.gamma.powf(steps as f64)
+    }
+
+    pub(super) fn check(&self) -> Option<RangeError> {
+        let (key, message) = match (self.step_size, &self.milestones) {
+            (None, None) => ("step-size", "is missing: set it, or `milestones`"),
+            (Some(_), Some(_)) => ("milestones", "cannot be set beside `step-size`"),
+            _ => return None,
+        };
+        Some(RangeError {
+            key,
+            message: message.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::optim::ScheduleSpec;
+    use crate::optim::schedule::tests::assert_rates;
+
+    fn every(step_size: usize, gamma: f64) -> StepSpec {
+        StepSpec {
+            step_size: Some(step_size),
+            gamma,
+            ..StepSpec::default()
+        }
+    }
+
+    #[test]
+    fn steps_are_those_of_pytorch() {
+        // torch.optim.lr_scheduler.StepLR(SGD([p], .1), 3, .5)
+        let rates = [
+            (0, 0.1),
+            (2, 0.1),
+            (3, 0.05),
+            (5, 0.05),
+            (6, 0.025),
+            (9, 0.0125),
+        ];
+        assert_rates(&ScheduleSpec::Step(every(3, 0.5)), 0.1, 10, &rates);
+        // MultiStepLR(SGD([p], .1), [2, 5, 5]); the order does not matter
+        let milestones = StepSpec {
+            milestones: Some(vec![5, 2, 5]),
+            ..StepSpec::default()
+        };
+        let rates = [(1, 0.1), (2, 0.01), (4, 0.01), (5, 1e-4), (7, 1e-4)];
+        assert_rates(&ScheduleSpec::Step(milestones), 0.1, 8, &rates);
+    }
+
+    #[test]
+    fn steps_are_counted_after_the_warm_up() {
+        // SequentialLR(o, [LinearLR(o, .5, 1., 2), StepLR(o, 2, .1)], [2]), lr .1
+        let spec = StepSpec {
+            warm_up: Some(WarmUpSpec {
+                epochs: 2,
+                from: 0.5,
+            }),
+            ..every(2, 0.1)
+        };
+        let rates = [(0, 0.05), (1, 0.075), (3, 0.1), (4, 0.01), (6, 0.001)];
+        assert_rates(&ScheduleSpec::Step(spec), 0.1, 8, &rates);
+    }
+
+    #[test]
+    fn one_of_step_size_and_milestones_has_to_be_set() {
+        let key = |spec: &StepSpec| spec.check().map(|error| error.key);
+        assert_eq!(key(&StepSpec::default()), Some("step-size"));
+        assert_eq!(key(&every(3, 0.1)), None);
+        let both = StepSpec {
+            milestones: Some(vec![1]),
+            ..every(3, 0.1)
+        };
+        assert_eq!(key(&both), Some("milestones"));
+    }
+}

@@ -1,0 +1,96 @@
+//! Schedules of the learning rate reach the steps.
+
+use super::*;
+use crate::optim::{LinearSpec, OneCycleSpec, PlateauSpec, ScheduleSpec, ThresholdMode};
+
+fn scheduled(schedule: ScheduleSpec, change: impl FnOnce(&mut TrainSpec)) -> CellSpec {
+    with(|train| {
+        train.schedule = schedule;
+        change(train);
+    })
+}
+
+/// A plateau that no loss leaves: the threshold asks for a loss below 0.
+fn plateau(patience: usize) -> ScheduleSpec {
+    ScheduleSpec::Plateau(PlateauSpec {
+        patience,
+        factor: 0.5,
+        threshold: 1e9,
+        threshold_mode: ThresholdMode::Abs,
+        ..PlateauSpec::default()
+    })
+}
+
+fn rates(told: &Recorded) -> Vec<f64> {
+    told.epochs().iter().map(|row| row.lr.unwrap()).collect()
+}
+
+#[test]
+fn a_rate_falls_on_a_plateau_of_the_validation_loss() {
+    let cell = scheduled(plateau(1), |train| train.epochs = 7);
+    let told = told(cell.clone());
+    assert_eq!(
+        rates(&told),
+        [0.01, 0.01, 0.01, 0.005, 0.005, 0.0025, 0.0025]
+    );
+    assert_eq!(super::told(cell.clone()).curves(), told.curves());
+    let mut two = cell;
+    Arc::make_mut(&mut two.train).threads = Some(2);
+    assert_eq!(super::told(two).curves(), told.curves());
+}
+
+#[test]
+fn without_a_validation_split_it_is_the_training_loss() {
+    let mut cell = scheduled(plateau(0), |train| train.epochs = 4);
+    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
+    cell.loss = Arc::new(LossSpec::CrossEntropy(CrossEntropySpec::default()));
+    Arc::make_mut(&mut cell.validation).fraction = Some(0.0);
+    let told = told(cell);
+    assert!(told.epochs().iter().all(|row| row.validation.is_empty()));
+    assert_eq!(rates(&told), [0.01, 0.01, 0.005, 0.0025]);
+}
+
+#[test]
+fn a_plateau_of_rare_validations_counts_epochs() {
+    let mut cell = scheduled(plateau(2), |train| train.epochs = 9);
+    Arc::make_mut(&mut cell.validation).every = 2;
+    // Epochs 1, 3, 5, 7 and the last are validated; after epoch 5 four are without improvement.
+    let falls = [0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.005, 0.005, 0.005];
+    assert_eq!(rates(&told(cell)), falls);
+}
+
+#[test]
+fn a_plateau_and_early_stopping_judge_by_themselves() {
+    let stopping = |patience| {
+        let cell = scheduled(plateau(1), |train| {
+            train.epochs = 50;
+            train.early_stopping = Some(EarlyStoppingSpec {
+                patience,
+                min_delta: 1e9,
+                restore_best: true,
+            });
+        });
+        rates(&told(cell))
+    };
+    assert_eq!(stopping(2), [0.01, 0.01, 0.01]);
+    assert_eq!(stopping(4), [0.01, 0.01, 0.01, 0.005, 0.005]);
+}
+
+#[test]
+fn a_cycle_changes_the_rate_from_step_to_step() {
+    let cycle = || ScheduleSpec::OneCycle(OneCycleSpec::default());
+    let told = told(scheduled(cycle(), |_| ()));
+    // 3 epochs of 4 steps: the first steps of the test with PyTorch's rates, for a tenth of them.
+    let expected = [4e-4, 9.330_129_698_414_118e-3, 2.830_609_982_086_992e-3];
+    for (own, expected) in rates(&told).into_iter().zip(expected) {
+        assert!((own - expected).abs() < 1e-14, "{own} {expected}");
+    }
+    // In a single epoch too.
+    let one = |schedule| {
+        let cell = scheduled(schedule, |train| train.epochs = 1);
+        super::told(cell).facts().weight_checksum.clone()
+    };
+    let constant = ScheduleSpec::Linear(LinearSpec::default());
+    assert_ne!(one(cycle()), one(constant.clone()));
+    assert_eq!(one(constant), one(ScheduleSpec::default()));
+}
