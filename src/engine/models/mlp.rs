@@ -90,6 +90,13 @@ impl MlpSpec {
             + depth * hidden * activation as f64
     }
 
+    /// Names of the parameters, those of [`Mlp`].
+    pub fn parameter_names(&self) -> Vec<String> {
+        let of_layer =
+            |layer| ["weight", "bias"].map(|name| format!("layers.{}.{name}", 2 * layer));
+        (0..=self.depth).flat_map(of_layer).collect()
+    }
+
     /// Inputs and outputs of every layer.
     fn sizes(&self, inputs: usize, outputs: usize) -> impl Iterator<Item = (usize, usize)> {
         let (hidden, depth) = (self.hidden, self.depth);
