@@ -66,11 +66,11 @@ pub fn check(
     key: &str,
     patterns: &[String],
     names: &[String],
-    others: impl Iterator<Item = String> + Clone,
+    others: &[String],
 ) -> Result<(), Unmatched> {
     let is_matched = |pattern: &str| {
-        let mut all = names.iter().cloned().chain(others.clone());
-        all.any(|name| matches(pattern, &name))
+        let mut all = names.iter().chain(others);
+        all.any(|name| matches(pattern, name))
     };
     let unmatched = patterns.iter().filter(|pattern| !is_matched(pattern));
     let told: Vec<String> = unmatched
@@ -96,7 +96,7 @@ pub fn freeze<D: Backend>(
 ) -> Result<(), Unmatched> {
     let mut names = Vec::new();
     module.visit(&Path::root(), &mut |name, _| names.push(name.to_owned()));
-    check("freeze", patterns, &names, std::iter::empty())?;
+    check("freeze", patterns, &names, &[])?;
     if names.iter().all(|name| any_matches(patterns, name)) {
         return Err(Unmatched(ALL_FROZEN.to_owned()));
     }

@@ -201,6 +201,21 @@ mod tests {
     }
 
     #[test]
+    fn names_without_a_model_are_those_of_the_model() {
+        let device = testing::device();
+        for depth in [0, 2] {
+            let spec = MlpSpec {
+                depth,
+                ..MlpSpec::default()
+            };
+            let mut model = spec.build(&mut init(&device), 5, 1).unwrap();
+            let tensors = checkpoint::snapshot(&device, &mut model).unwrap();
+            let names: Vec<String> = tensors.into_iter().map(|tensor| tensor.name).collect();
+            assert_eq!(names, spec.parameter_names());
+        }
+    }
+
+    #[test]
     fn without_hidden_layers_it_is_linear() {
         let spec = MlpSpec {
             depth: 0,

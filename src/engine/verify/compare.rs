@@ -158,11 +158,8 @@ pub(super) fn compare(reference: &Reference, own: Outcome, untrained: &Untrained
             let is_same = tensor.values == expected.values;
             return Some(if is_same { 0.0 } else { f64::INFINITY });
         }
-        let gradient = &grads.get(tensor.name.as_str())?.values;
-        let counts = |index: usize| f64::from(gradient[index].abs()) >= floor;
-        let kept = (0..expected.values.len()).filter(|index| counts(*index));
-        let scale = norm(kept.map(|index| expected.values[index]));
-        Some(ratio(distance(tensor, expected, counts), scale))
+        let gradient = grads.get(tensor.name.as_str())?;
+        Some(error_after(tensor, expected, gradient, floor))
     });
     let of_statistics = statistics_error(&statistics, &weights);
     let loss_error = loss_error(own.loss, reference.loss);
@@ -193,6 +190,14 @@ pub(super) fn compare(reference: &Reference, own: Outcome, untrained: &Untrained
         .iter()
         .all(|(_, error, tolerance, _)| error <= tolerance);
     verification
+}
+
+/// The error of a parameter after the steps; entries whose gradient is below `floor` do not count.
+fn error_after(own: &Tensor, expected: &Tensor, gradient: &Tensor, floor: f64) -> f64 {
+    let counts = |index: usize| f64::from(gradient.values[index].abs()) >= floor;
+    let kept = (0..expected.values.len()).filter(|index| counts(*index));
+    let scale = norm(kept.map(|index| expected.values[index]));
+    ratio(distance(own, expected, counts), scale)
 }
 
 fn statistics_error(own: &[Tensor], reference: &BTreeMap<&str, &Tensor>) -> (f64, String) {

@@ -127,8 +127,8 @@ pub fn load_but<D: Backend>(
     if !fresh.is_empty() {
         let own = snapshot(device, module).map_err(OpError::from)?;
         let known: Vec<String> = own.iter().map(|tensor| tensor.name.clone()).collect();
-        let in_file = tensors.iter().map(|tensor| tensor.name.clone());
-        names::check("fresh", fresh, &known, in_file)?;
+        let in_file: Vec<String> = tensors.iter().map(|tensor| tensor.name.clone()).collect();
+        names::check("fresh", fresh, &known, &in_file)?;
         let is_fresh = |tensor: &Tensor| names::any_matches(fresh, &tensor.name);
         tensors.retain(|tensor| !is_fresh(tensor));
         tensors.extend(own.into_iter().filter(is_fresh));
