@@ -155,8 +155,7 @@ pub(super) fn compare(reference: &Reference, own: Outcome, untrained: &Untrained
     let after_error = worst(&trained, |tensor| {
         let expected = weights.get(tensor.name.as_str())?;
         if frozen.contains(&tensor.name) {
-            let is_same = tensor.values == expected.values;
-            return Some(if is_same { 0.0 } else { f64::INFINITY });
+            return (tensor.values == expected.values).then_some(0.0).or(Some(f64::INFINITY));
         }
         let gradient = grads.get(tensor.name.as_str())?;
         Some(error_after(tensor, expected, gradient, floor))
