@@ -1,6 +1,7 @@
 """Any declared model with torch.nn, from `fieldtrial list model MANIFEST NAME --format json`: reference files and times.
 
     python3 layers.py reference MODEL.json --out DIR [--batch 3] [--seed 0] [--optimizer adam] [--lr 1e-3] [--double]
+                                           [--weight-decay 0.01] [--clip 1.0] [--freeze PATTERN …]
     python3 layers.py bench MODEL.json [--batch 32] [--threads 2] [--channels-last] [--compile] [--steps 20]
                                        [--device cuda] [--precision bf16] [--fused]
     python3 layers.py count MODEL.json
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -260,9 +262,28 @@ def loss_of(output: Tensor, inputs: dict[str, Tensor]) -> Tensor:
     return F.cross_entropy(output.flatten(0, -2), inputs["label"].flatten())
 
 
-def optimizer_of(model: nn.Module, name: str, lr: float, fused: bool = False) -> torch.optim.Optimizer:
+def optimizer_of(model: nn.Module, args: argparse.Namespace, fused: bool = False) -> torch.optim.Optimizer:
     kinds = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
-    return kinds[name](model.parameters(), lr=lr, fused=fused or None)
+    decay = {} if args.weight_decay is None else {"weight_decay": args.weight_decay}
+    return kinds[args.optimizer](model.parameters(), lr=args.lr, fused=fused or None, **decay)
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether a pattern of `train.freeze` matches: `*` is within a part of the name, `**` is any number of parts."""
+    parts = (
+        r"(?:[^.]*\.)*" if part == "**" else re.escape(part).replace(r"\*", "[^.]*") + r"\."
+        for part in pattern.split(".")
+    )
+    return re.fullmatch("".join(parts), name + ".") is not None
+
+
+def freeze(model: nn.Module, patterns: list[str]) -> None:
+    for pattern in patterns:
+        matched = [parameter for name, parameter in model.named_parameters() if matches(pattern, name)]
+        if not matched:
+            raise SystemExit(f"error: `{pattern}` matches no parameter")
+        for parameter in matched:
+            parameter.requires_grad_(False)
 
 
 def state(model: nn.Module) -> dict[str, Tensor]:
@@ -294,7 +315,8 @@ def reference(args: argparse.Namespace, description: dict[str, Any], model: Mode
         model.double()
         inputs = {name: value.double() if value.is_floating_point() else value for name, value in inputs.items()}
     model.train()
-    optimizer = optimizer_of(model, args.optimizer, args.lr)
+    freeze(model, args.freeze)
+    optimizer = optimizer_of(model, args)
     losses = []
     for step in range(3):
         optimizer.zero_grad()
@@ -302,7 +324,9 @@ def reference(args: argparse.Namespace, description: dict[str, Any], model: Mode
         loss.backward()
         losses.append(loss.item())
         if step == 0:
-            save(args.out / "grads.safetensors", {name: p.grad for name, p in model.named_parameters()})
+            save(args.out / "grads.safetensors", {name: p.grad for name, p in model.named_parameters() if p.requires_grad})
+        if args.clip is not None:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), args.clip)
         optimizer.step()
     save(args.out / "weights_after.safetensors", state(model))
     model.eval()
@@ -332,7 +356,7 @@ def bench(args: argparse.Namespace, description: dict[str, Any], model: nn.Modul
     """Prints one JSON line: the time of a training step."""
     torch.set_num_threads(args.threads)
     device = torch.device(args.device)
-    task = LayersTask(model, batch(description, args.batch), optimizer_of(model, args.optimizer, args.lr, args.fused))
+    task = LayersTask(model, batch(description, args.batch), optimizer_of(model, args, args.fused))
     task.set_precision(args.precision, device)
     if args.channels_last:
         task.channels_last()
@@ -357,6 +381,9 @@ def main() -> None:
     parser.add_argument("--warmup", type=int, default=5)
     parser.add_argument("--optimizer", choices=["adam", "adamw", "sgd"], default="adam")
     parser.add_argument("--lr", type=float, default=1e-3)
+    parser.add_argument("--weight-decay", type=float)
+    parser.add_argument("--clip", type=float, help="largest norm of the gradients")
+    parser.add_argument("--freeze", nargs="+", default=[], metavar="PATTERN", help="parameters that are not trained, as `train.freeze`")
     parser.add_argument("--double", action="store_true", help="compute the reference in f64")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--compile", action="store_true")

@@ -21,7 +21,7 @@ use super::{Outcome, Problem, exit_code};
 /// steps of the manifest's optimizer, each on the same inputs, are compared. `docs/verify.md` describes the files.
 ///
 /// Of the manifest it reads the named model and loss, and of `[train]` the optimizer (with its rate, held constant),
-/// `clip`, `clip-by`, `algorithm`, `beta`, `convolution` and `device`: state there what the reference used, or give it with
+/// `clip`, `clip-by`, `freeze`, `algorithm`, `beta`, `convolution` and `device`: state there what the reference used, or give it with
 /// `--set`. Matrices are left out.
 ///
 /// The output says by which algorithms convolutions were computed; Winograd's are allowed larger errors of the weights.
@@ -75,7 +75,8 @@ fn cell(arguments: &VerifyArguments) -> Result<CellSpec, Problem> {
     let loss = arguments.loss.as_deref();
     let planned = single_cell(&arguments.manifest, &arguments.set, &arguments.model, loss)?;
     let mut cell = planned.spec;
-    Arc::make_mut(&mut cell.train).init_from = None;
+    let train = Arc::make_mut(&mut cell.train);
+    (train.init_from, train.fresh) = (None, Vec::new());
     Ok(cell)
 }
 

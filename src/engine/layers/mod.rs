@@ -1,6 +1,6 @@
 //! Layers: parameters with an operation, PyTorch's initial values, and PyTorch's names.
 //!
-//! Owns [`Init`] (where initial values come from), the layers, and [`checkpoint`] (safetensors files);
+//! Owns [`Init`] (where initial values come from), the layers, [`checkpoint`] (safetensors files), and [`names`] (patterns);
 //! independent of the models. Every layer has `new`, `forward` and a [`crate::ops::Module`] walk in the order of PyTorch's
 //! `state_dict`.
 
@@ -9,6 +9,7 @@ mod conv2d;
 mod embedding;
 mod init;
 mod linear;
+pub mod names;
 mod norm;
 
 pub use conv2d::Conv2d;

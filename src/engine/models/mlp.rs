@@ -102,6 +102,13 @@ impl MlpSpec {
             + depth * hidden * activation as f64
     }
 
+    /// Names of the parameters, those of [`Mlp`].
+    pub fn parameter_names(&self) -> Vec<String> {
+        let of_layer =
+            |layer| ["weight", "bias"].map(|name| format!("layers.{}.{name}", 2 * layer));
+        (0..=self.depth).flat_map(of_layer).collect()
+    }
+
     /// Inputs and outputs of every layer.
     fn sizes(&self, inputs: usize, outputs: usize) -> impl Iterator<Item = (usize, usize)> {
         let (hidden, depth) = (self.hidden, self.depth);
@@ -203,6 +210,21 @@ mod tests {
         let (activation, _) = Activation::Silu.flop();
         let beside = 193.0 + 192.0 * activation as f64;
         assert!((paper - (2.0 * 8_576.0 + beside)).abs() < 1e-9, "{paper}");
+    }
+
+    #[test]
+    fn names_without_a_model_are_those_of_the_model() {
+        let device = testing::device();
+        for depth in [0, 2] {
+            let spec = MlpSpec {
+                depth,
+                ..MlpSpec::default()
+            };
+            let mut model = spec.build(&mut init(&device), 5, 1).unwrap();
+            let tensors = checkpoint::snapshot(&device, &mut model).unwrap();
+            let names: Vec<String> = tensors.into_iter().map(|tensor| tensor.name).collect();
+            assert_eq!(names, spec.parameter_names());
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::device::Backend;
-use crate::ops::{Grads, Kernels, Module, Path, Result, for_each_parameter};
+use crate::ops::{Grads, Kernels, Module, Path, Result, for_each_trained};
 
 /// Over which gradients the norm is taken when they are clipped (`train.clip-by`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -34,7 +34,7 @@ pub fn clip<D: Kernels>(
 ) -> Result<()> {
     let factors = clip_factors(module, grads, max_norm, by)?;
     let device = grads.device().clone();
-    for_each_parameter(module, |index, parameter| {
+    for_each_trained(module, |index, parameter| {
         if factors[index] < 1.0 {
             device.scale(grads.of_parameter(parameter)?, factors[index])?;
         }
@@ -59,7 +59,7 @@ pub fn clip_factors<D: Kernels>(
     let part = |index: usize| parts.get(index).copied().unwrap_or(0);
     let mut squares = vec![0.0; parts.last().map_or(1, |last| last + 1)];
     let mut count = 0;
-    for_each_parameter(module, |index, parameter| {
+    for_each_trained(module, |index, parameter| {
         squares[part(index)] += grads.sum_of_squares(parameter)?;
         count = index + 1;
         Ok(())
@@ -68,10 +68,13 @@ pub fn clip_factors<D: Kernels>(
     Ok(factors.collect())
 }
 
-/// The part index of every parameter, in the order of [`Module::visit`]; a part's parameters are contiguous.
+/// The part index of every parameter that is trained, in the order of [`Module::visit`]; a part's parameters are contiguous.
 pub(super) fn part_of_each<D: Backend>(module: &mut dyn Module<D>) -> Vec<usize> {
     let (mut parts, mut last) = (Vec::new(), String::new());
-    module.visit(&Path::root(), &mut |name, _| {
+    module.visit(&Path::root(), &mut |name, parameter| {
+        if parameter.is_frozen() {
+            return;
+        }
         let part = name.split('.').next().unwrap_or_default();
         let before = parts.last().copied();
         let index = before.map_or(0, |before: usize| before + usize::from(part != last));

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ops::{Kernels, Module, Result, StepState, for_each_parameter};
+use crate::ops::{Kernels, Module, Result, StepState, for_each_trained};
 
 /// Exponential moving average of the weights (`train.ema`), used for validation and sampling.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -52,7 +52,7 @@ impl<D: Kernels> Ema<D> {
     /// An average that starts at the current weights of `module`.
     pub fn start(spec: &EmaSpec, module: &mut dyn Module<D>) -> Result<Self> {
         let mut shadow = Vec::new();
-        for_each_parameter(module, |_, parameter| {
+        for_each_trained(module, |_, parameter| {
             shadow.push([parameter.data().clone()]);
             Ok(())
         })?;
@@ -77,7 +77,7 @@ impl<D: Kernels> Ema<D> {
 
     /// Swaps weights and average; a second call restores them.
     pub fn swap(&mut self, module: &mut dyn Module<D>) -> Result<()> {
-        for_each_parameter(module, |index, parameter| {
+        for_each_trained(module, |index, parameter| {
             if let Some([average]) = self.shadow.buffers.get_mut(index) {
                 std::mem::swap(parameter.data_mut()?, average);
             }

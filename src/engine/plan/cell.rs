@@ -12,6 +12,7 @@ use crate::datasets::DatasetSpec;
 use crate::device::{Arithmetic, DeviceKind};
 use crate::loader::LoaderSpec;
 use crate::losses::LossSpec;
+use crate::manifest::is_default;
 use crate::models::ModelSpec;
 use crate::ops::Convolution;
 use crate::optim::{ClipBy, EmaSpec, OptimizerSpec, ScheduleSpec};
@@ -183,6 +184,16 @@ pub struct TrainSpec {
     pub early_stopping: Option<EarlyStoppingSpec>,
     /// Initial weights: a safetensors file under PyTorch's names, relative to the manifest.
     pub init_from: Option<PathBuf>,
+    /// Parameters that keep the initial values of their seed instead of those of `init-from`, as patterns like those of `freeze`: for
+    /// a model with another last layer than that of the file, which may lack them or have them in other shapes.
+    #[serde(skip_serializing_if = "is_default")]
+    #[schemars(extend("default" = []))]
+    pub fresh: Vec<String>,
+    /// Parameters that are not trained, by PyTorch's names (`layers.0.weight`); `*` stands for any characters between two
+    /// dots, `**` for any number of parts: `["layers.0.**", "**.bias"]` (docs/checkpoints.md).
+    #[serde(skip_serializing_if = "is_default")]
+    #[schemars(extend("default" = []))]
+    pub freeze: Vec<String>,
     /// Name under which each run keeps its trained weights, in the cell's checkpoint folder: `NAME-seed1.safetensors`
     /// (docs/checkpoints.md). Without it they are `weights-seed1.safetensors`, where they are small (`measure.keep-weights`).
     #[schemars(extend("pattern" = r"^[^./\\:][^/\\:]*$"))]
@@ -223,6 +234,8 @@ impl Default for TrainSpec {
             ema: None,
             early_stopping: None,
             init_from: None,
+            fresh: Vec::new(),
+            freeze: Vec::new(),
             save_to: None,
         }
     }

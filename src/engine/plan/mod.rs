@@ -15,6 +15,7 @@ mod commands;
 mod data;
 mod declared;
 mod filters;
+mod fine_tuning;
 mod head;
 mod homes;
 mod identity;
@@ -170,6 +171,7 @@ impl Plan {
         validate::cells(&plan, &mut mistakes);
         program::check(&plan, &mut mistakes);
         plan.data_notes = data::check(&plan, &mut mistakes);
+        fine_tuning::check(&plan, &mut mistakes);
         references::check(&plan, &mut mistakes, &mut warnings);
         targets::check(&plan, &mut mistakes);
         reported::check(&plan, &mut mistakes);

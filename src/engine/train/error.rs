@@ -6,6 +6,7 @@ use crate::datasets::DatasetError;
 use crate::device::DeviceError;
 use crate::event::{FailedStatus, PROTOCOL_VERSION};
 use crate::layers::checkpoint::CheckpointError;
+use crate::layers::names::Unmatched;
 use crate::ops::OpError;
 use crate::plan::CellSpec;
 use crate::tasks::TaskError;
@@ -39,6 +40,9 @@ pub(super) enum TrainError {
     /// Model, loss and dataset do not fit together, or their task failed.
     #[error(transparent)]
     Task(#[from] TaskError),
+    /// Patterns of parameters' names that do not fit the model.
+    #[error(transparent)]
+    Names(#[from] Unmatched),
     /// Weights could not be read or written.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),

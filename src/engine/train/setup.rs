@@ -18,11 +18,11 @@ use super::threads;
 use crate::base::Seed;
 use crate::datasets::{DatasetError, OpenDataset, SamplesMut};
 use crate::event::{MemoryParts, Order};
-use crate::layers::checkpoint;
+use crate::layers::{checkpoint, names};
 use crate::loader::{Loader, LoaderOptions};
 use crate::measure::DeviceMemory;
 use crate::measure::gpu::GpuMeter;
-use crate::ops::{Kernels, count_parameters};
+use crate::ops::{Kernels, Path, count_parameters};
 use crate::optim::{Ema, Limits, Rate, control};
 use crate::plan::{CellSpec, Precision};
 use crate::tasks::{self, Task, TaskParts};
@@ -141,7 +141,10 @@ fn learner<D: Kernels>(
 ) -> Result<Learner<D>, TrainError> {
     let mut task = task(device, cell, data, seed)?;
     if let Some(path) = &cell.train.init_from {
-        checkpoint::load(path, device, task.module())?;
+        checkpoint::load_but(path, device, task.module(), &cell.train.fresh)?;
+    }
+    if !cell.train.freeze.is_empty() {
+        names::freeze(task.module(), &cell.train.freeze)?;
     }
     let ema = match &cell.train.ema {
         Some(spec) => Some(Ema::start(spec, task.module())?),
@@ -209,12 +212,19 @@ fn training_loader(
 }
 
 fn memory_parts<D: Kernels>(learner: &mut Learner<D>) -> MemoryParts {
-    let parameters = count_parameters(learner.task.module()) as u64;
-    let average = if learner.ema.is_some() { parameters } else { 0 };
+    let module = learner.task.module();
+    let parameters = count_parameters(module) as u64;
+    let mut trained = 0;
+    module.visit(&Path::root(), &mut |_, parameter| {
+        if !parameter.is_frozen() {
+            trained += parameter.len() as u64;
+        }
+    });
+    let average = if learner.ema.is_some() { trained } else { 0 };
     MemoryParts {
         parameter_bytes: BYTES * parameters,
-        gradient_bytes: BYTES * parameters,
-        optimizer_bytes: learner.optimizer.state_bytes(parameters) + BYTES * average,
+        gradient_bytes: BYTES * trained,
+        optimizer_bytes: learner.optimizer.state_bytes(trained) + BYTES * average,
         activation_bytes: 0,
     }
 }

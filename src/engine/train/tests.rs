@@ -5,6 +5,7 @@ mod convolution;
 #[cfg(feature = "cuda-stand-in")]
 mod cuda;
 mod cut_off;
+mod freeze;
 mod losses;
 mod members;
 mod profile;
@@ -384,16 +385,4 @@ fn a_cell_that_cannot_be_trained_fails_with_a_sentence() {
             other => panic!("{other:?}"),
         }
     }
-}
-
-#[test]
-fn the_threads_of_the_pool_live_as_long_as_the_run() {
-    let finds_help = std::thread::spawn(|| {
-        let _pool = super::threads::join_pool(Some(2));
-        let (sender, receiver) = std::sync::mpsc::channel();
-        rayon::spawn(move || sender.send(()).unwrap());
-        let long = std::time::Duration::from_mins(10);
-        receiver.recv_timeout(long).is_ok()
-    });
-    assert!(finds_help.join().unwrap());
 }

@@ -35,3 +35,18 @@ pub(crate) fn join_pool(threads: Option<usize>) -> Option<rayon::ThreadPool> {
         .build()
         .ok()
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_threads_of_the_pool_live_as_long_as_the_run() {
+        let finds_help = std::thread::spawn(|| {
+            let _pool = super::join_pool(Some(2));
+            let (sender, receiver) = std::sync::mpsc::channel();
+            rayon::spawn(move || sender.send(()).unwrap());
+            let long = std::time::Duration::from_mins(10);
+            receiver.recv_timeout(long).is_ok()
+        });
+        assert!(finds_help.join().unwrap());
+    }
+}

@@ -76,7 +76,10 @@ fn portable(cell: &CellSpec) -> CellSpec {
         Arc::make_mut(&mut own.dataset).change_path(|path| relative(path, &folder));
     }
     if own.train.init_from.is_some() {
-        Arc::make_mut(&mut own.train).init_from = None;
+        let train = Arc::make_mut(&mut own.train);
+        train.init_from = None;
+        // Means nothing without it.
+        train.fresh.clear();
     }
     own
 }

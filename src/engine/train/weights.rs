@@ -1,10 +1,10 @@
 //! [`Weights`]: a copy of a model's weights in device memory, to be restored later.
 
 use crate::device::Buffer;
-use crate::ops::{Kernels, Module, Path, Result, for_each_parameter};
+use crate::ops::{Kernels, Module, Path, Result, for_each_trained};
 use crate::optim::Ema;
 
-/// Weights and their average at one moment.
+/// Weights and their average at one moment; frozen weights are those of every moment.
 pub(super) struct Weights<D: Kernels> {
     buffers: Vec<Buffer<D>>,
     ema: Option<Ema<D>>,
@@ -14,7 +14,7 @@ impl<D: Kernels> Weights<D> {
     /// Copies the weights and buffers of `module`, and the average of the weights.
     pub(super) fn copy(module: &mut dyn Module<D>, ema: Option<&Ema<D>>) -> Result<Self> {
         let mut buffers = Vec::new();
-        for_each_parameter(module, |_, parameter| {
+        for_each_trained(module, |_, parameter| {
             buffers.push(parameter.data().clone());
             Ok(())
         })?;
@@ -45,7 +45,7 @@ impl<D: Kernels> Weights<D> {
     /// Restores them; returns the average.
     pub(super) fn restore(self, module: &mut dyn Module<D>) -> Result<Option<Ema<D>>> {
         let mut buffers = self.buffers.into_iter();
-        for_each_parameter(module, |_, parameter| {
+        for_each_trained(module, |_, parameter| {
             if let Some(buffer) = buffers.next() {
                 *parameter.data_mut()? = buffer;
             }

@@ -1,9 +1,10 @@
 //! [`Verification`]: errors against a reference, and whether they are within tolerance.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::Untrained;
 use super::files::Reference;
 use crate::layers::checkpoint::Tensor;
 use crate::ops::Convolution;
@@ -44,7 +45,8 @@ pub struct Verification {
     /// The parameter of the largest gradient error.
     pub gradient_worst: String,
     /// Largest over parameters of `‖w - w_ref‖ / ‖w_ref‖` after three steps. Entries whose reference gradient is below
-    /// `1e-6 ‖all g_ref‖` are left out: an adaptive optimizer amplifies rounding noise to a full step.
+    /// `1e-6 ‖all g_ref‖` are left out: an adaptive optimizer amplifies rounding noise to a full step. Infinite where a frozen
+    /// parameter differs at all.
     pub weights_after_relative_error: f64,
     /// The parameter of the largest error of weights.
     pub weights_after_worst: String,
@@ -124,16 +126,15 @@ impl Verification {
 }
 
 /// Compares a step and the weights after three steps with the reference, whose names match.
-pub(super) fn compare(
-    reference: &Reference,
-    own: Outcome,
-    buffers: &BTreeSet<String>,
-) -> Verification {
+pub(super) fn compare(reference: &Reference, own: Outcome, untrained: &Untrained) -> Verification {
+    let Untrained { buffers, frozen } = untrained;
     let (statistics, trained): (Vec<Tensor>, Vec<Tensor>) = own
         .after
         .into_iter()
         .partition(|tensor| buffers.contains(&tensor.name));
-    let grads = by_name(&reference.grads);
+    let mut grads = by_name(&reference.grads);
+    // A program may compute gradients that no step uses.
+    grads.retain(|name, _| !frozen.contains(*name));
     let global = norm(
         grads
             .values()
@@ -153,11 +154,11 @@ pub(super) fn compare(
     let weights = by_name(&reference.after);
     let after_error = worst(&trained, |tensor| {
         let expected = weights.get(tensor.name.as_str())?;
-        let gradient = &grads.get(tensor.name.as_str())?.values;
-        let counts = |index: usize| f64::from(gradient[index].abs()) >= floor;
-        let kept = (0..expected.values.len()).filter(|index| counts(*index));
-        let scale = norm(kept.map(|index| expected.values[index]));
-        Some(ratio(distance(tensor, expected, counts), scale))
+        if frozen.contains(&tensor.name) {
+            return (tensor.values == expected.values).then_some(0.0).or(Some(f64::INFINITY));
+        }
+        let gradient = grads.get(tensor.name.as_str())?;
+        Some(error_after(tensor, expected, gradient, floor))
     });
     let of_statistics = statistics_error(&statistics, &weights);
     let loss_error = loss_error(own.loss, reference.loss);
@@ -188,6 +189,14 @@ pub(super) fn compare(
         .iter()
         .all(|(_, error, tolerance, _)| error <= tolerance);
     verification
+}
+
+/// The error of a parameter after the steps; entries whose gradient is below `floor` do not count.
+fn error_after(own: &Tensor, expected: &Tensor, gradient: &Tensor, floor: f64) -> f64 {
+    let counts = |index: usize| f64::from(gradient.values[index].abs()) >= floor;
+    let kept = (0..expected.values.len()).filter(|index| counts(*index));
+    let scale = norm(kept.map(|index| expected.values[index]));
+    ratio(distance(own, expected, counts), scale)
 }
 
 fn statistics_error(own: &[Tensor], reference: &BTreeMap<&str, &Tensor>) -> (f64, String) {

@@ -1,12 +1,12 @@
 //! [`Reference`]: the files of a training step by another program.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 
-use super::VerifyError;
+use super::{Untrained, VerifyError};
 use crate::layers::checkpoint::{self, Tensor};
 use crate::tasks::{ReferenceInputs, ReferenceTensor, ReferenceValues};
 
@@ -70,12 +70,12 @@ impl Reference {
             .collect()
     }
 
-    /// Checks that gradients and later weights have the names and shapes of the weights, which fit the model; `buffers` have
-    /// no gradient.
+    /// Checks that gradients and later weights have the names and shapes of the weights, which fit the model; what is
+    /// `untrained` needs no gradient.
     ///
     /// # Errors
     /// Every tensor that does not.
-    pub(super) fn check_names(&self, buffers: &BTreeSet<String>) -> Result<(), VerifyError> {
+    pub(super) fn check_names(&self, untrained: &Untrained) -> Result<(), VerifyError> {
         let mut mistakes = Vec::new();
         let wanted = self.shapes();
         for (file, tensors) in [
@@ -86,7 +86,10 @@ impl Reference {
                 .iter()
                 .map(|tensor| (tensor.name.as_str(), tensor))
                 .collect();
-            let needs = |name: &str| file != "grads.safetensors" || !buffers.contains(name);
+            let Untrained { buffers, frozen } = untrained;
+            let needs = |name: &str| {
+                file != "grads.safetensors" || !(buffers.contains(name) || frozen.contains(name))
+            };
             for (name, shape) in wanted.iter().filter(|(name, _)| needs(name)) {
                 match found.get(name) {
                     None => mistakes.push(format!("`{file}` has no `{name}`")),

@@ -15,6 +15,7 @@ use std::path::Path;
 use crate::base::Seed;
 use crate::datasets::{Features, FingerprintCache, Target};
 use crate::layers::checkpoint::{self, CheckpointError, Tensor};
+use crate::layers::names;
 use crate::ops::{self, DeviceJob, Grads, Kernels, Module, OpError, Path as Name, Result};
 use crate::optim::clip;
 use crate::plan::CellSpec;
@@ -65,13 +66,38 @@ impl DeviceJob for Job<'_> {
         let mut task = self.build(&device)?;
         checkpoint::restore(&device, task.module(), &self.reference.weights)
             .map_err(|error| misfit("weights.safetensors", error))?;
-        let mut buffers = BTreeSet::new();
-        task.module().visit_buffers(&Name::root(), &mut |name, _| {
+        let freeze = &self.cell.train.freeze;
+        if !freeze.is_empty() {
+            names::freeze(task.module(), freeze).map_err(|error| VerifyError::one(&error))?;
+        }
+        let untrained = Untrained::of(task.module());
+        self.reference.check_names(&untrained)?;
+        let outcome = steps(self.cell, &self.reference.inputs, &device, &mut *task)?;
+        Ok(compare::compare(&self.reference, outcome, &untrained))
+    }
+}
+
+/// Names of what no gradient changes.
+#[derive(Debug, Default)]
+struct Untrained {
+    /// Running statistics.
+    buffers: BTreeSet<String>,
+    /// Parameters of `train.freeze`.
+    frozen: BTreeSet<String>,
+}
+
+impl Untrained {
+    fn of<D: Kernels>(module: &mut dyn Module<D>) -> Self {
+        let (mut buffers, mut frozen) = (BTreeSet::new(), BTreeSet::new());
+        module.visit_buffers(&Name::root(), &mut |name, _| {
             buffers.insert(name.to_owned());
         });
-        self.reference.check_names(&buffers)?;
-        let outcome = steps(self.cell, &self.reference.inputs, &device, &mut *task)?;
-        Ok(compare::compare(&self.reference, outcome, &buffers))
+        module.visit(&Name::root(), &mut |name, parameter| {
+            if parameter.is_frozen() {
+                frozen.insert(name.to_owned());
+            }
+        });
+        Self { buffers, frozen }
     }
 }
 
@@ -152,7 +178,7 @@ impl Job<'_> {
     }
 }
 
-/// The gradient of every parameter in PyTorch's order.
+/// The gradient of every parameter that is trained, in PyTorch's order.
 fn gradients<D: Kernels>(
     device: &D,
     module: &mut dyn Module<D>,
@@ -161,6 +187,9 @@ fn gradients<D: Kernels>(
     let mut tensors = Ok(Vec::new());
     module.visit(&Name::root(), &mut |name, parameter| {
         let Ok(list) = &mut tensors else { return };
+        if parameter.is_frozen() {
+            return;
+        }
         let shape = parameter.torch_shape();
         let values = grads
             .of_parameter(parameter)

@@ -1,6 +1,7 @@
 //! On the CPU, and with the feature `cuda` on a GPU or its stand-in.
 
 mod convolutions;
+mod frozen;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -100,7 +100,7 @@ pub use linear::{
 pub use mean_error::{ErrorTerm, MeanErrorKernel, mean_error, mse};
 pub use norm_residual::{NormResidual, NormResidualKernel, norm_residual};
 pub use nudge::nudge;
-pub use parameter::{Module, Parameter, Path, count_parameters, for_each_parameter};
+pub use parameter::{Module, Parameter, Path, count_parameters, for_each_trained};
 pub use pass::{Op, Pass};
 pub use path_batch::PathBatch;
 pub use physics::{HIT, PhysicsKernel, SMALLEST_ALPHA_BAR, physics};

@@ -14,6 +14,7 @@ pub struct Parameter<D: Backend> {
     token: Token<D>,
     layout: Layout,
     torch_shape: Shape,
+    is_frozen: bool,
 }
 
 impl<D: Backend> Parameter<D> {
@@ -34,6 +35,7 @@ impl<D: Backend> Parameter<D> {
             token: new_token(device)?,
             layout,
             torch_shape,
+            is_frozen: false,
         })
     }
 
@@ -48,6 +50,7 @@ impl<D: Backend> Parameter<D> {
             token: new_token(device)?,
             layout: Layout::Plain,
             torch_shape,
+            is_frozen: false,
         })
     }
 
@@ -57,7 +60,19 @@ impl<D: Backend> Parameter<D> {
             Arc::clone(&self.data),
             self.token.clone(),
             self.layout.own_shape(self.torch_shape),
+            !self.is_frozen,
         )
+    }
+
+    /// Keeps its values as they are from now on, as PyTorch's `requires_grad_(False)`: no operation computes its gradient, and
+    /// [`for_each_trained`] leaves it out.
+    pub fn freeze(&mut self) {
+        self.is_frozen = true;
+    }
+
+    /// Whether its values stay as they are.
+    pub fn is_frozen(&self) -> bool {
+        self.is_frozen
     }
 
     /// Its shape in PyTorch's `state_dict`.
@@ -122,7 +137,7 @@ impl<D: Backend> Parameter<D> {
 pub trait Module<D: Backend> {
     /// Calls `visit` with every parameter and its dotted name, in the order of PyTorch's `state_dict`.
     ///
-    /// Counting, saving, loading, averaging and the optimizers all use it; hence `&mut`.
+    /// Counting, saving and loading use it, and by [`for_each_trained`] averages and optimizers; hence `&mut`.
     fn visit(&mut self, path: &Path, visit: &mut dyn FnMut(&str, &mut Parameter<D>));
 
     /// Calls `visit` with every buffer, a row of values that training changes without a gradient (running statistics), and
@@ -130,17 +145,20 @@ pub trait Module<D: Backend> {
     fn visit_buffers(&mut self, _path: &Path, _visit: &mut dyn FnMut(&str, &mut Buffer<D>)) {}
 }
 
-/// Calls `work` with the index of every parameter and the parameter; stops at the first error.
+/// Calls `work` with every parameter that is not frozen and its index among them; stops at the first error.
 ///
 /// # Errors
 /// The first error of `work`.
-pub fn for_each_parameter<D: Backend>(
+pub fn for_each_trained<D: Backend>(
     module: &mut dyn Module<D>,
     mut work: impl FnMut(usize, &mut Parameter<D>) -> Result<()>,
 ) -> Result<()> {
     let mut index = 0;
     let mut outcome = Ok(());
     module.visit(&Path(None), &mut |_, parameter| {
+        if parameter.is_frozen {
+            return;
+        }
         if outcome.is_ok() {
             outcome = work(index, parameter);
         }

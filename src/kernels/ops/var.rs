@@ -72,12 +72,17 @@ impl<D: Backend> Var<D> {
     }
 
     /// A value over shared memory under a given key, for parameters.
-    pub(super) fn from_parts(data: Arc<PooledBuffer<D>>, token: Token<D>, shape: Shape) -> Self {
+    pub(super) fn from_parts(
+        data: Arc<PooledBuffer<D>>,
+        token: Token<D>,
+        shape: Shape,
+        needs_grad: bool,
+    ) -> Self {
         Self {
             data,
             token,
             shape,
-            needs_grad: true,
+            needs_grad,
         }
     }
 

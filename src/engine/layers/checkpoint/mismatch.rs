@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::Tensor;
+use crate::layers::names::Unmatched;
 use crate::ops::OpError;
 
 /// Why weights could not be read, written or put into a model.
@@ -34,6 +35,9 @@ pub enum CheckpointError {
         /// All mismatches.
         mismatches: Vec<Mismatch>,
     },
+    /// Patterns that match no name.
+    #[error(transparent)]
+    Unmatched(#[from] Unmatched),
     /// The device failed.
     #[error(transparent)]
     Device(#[from] OpError),

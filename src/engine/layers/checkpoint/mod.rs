@@ -12,6 +12,7 @@ pub use mismatch::{CheckpointError, Mismatch};
 use std::collections::BTreeMap;
 use std::path::Path as FilePath;
 
+use super::names;
 use crate::device::{Backend, DeviceError};
 use crate::ops::{Module, OpError, Path, Result};
 
@@ -108,7 +109,31 @@ pub fn load<D: Backend>(
     device: &D,
     module: &mut dyn Module<D>,
 ) -> Result<(), CheckpointError> {
-    restore(device, module, &read(path)?).map_err(|error| error.in_file(path))
+    load_but(path, device, module, &[])
+}
+
+/// As [`load`], but parameters and buffers that a pattern of `fresh` matches keep their values; the file may lack them, have
+/// them in other shapes, or have more of them.
+///
+/// # Errors
+/// As [`load`], and [`CheckpointError::Unmatched`] with patterns that match nothing in model and file.
+pub fn load_but<D: Backend>(
+    path: &FilePath,
+    device: &D,
+    module: &mut dyn Module<D>,
+    fresh: &[String],
+) -> Result<(), CheckpointError> {
+    let mut tensors = read(path)?;
+    if !fresh.is_empty() {
+        let own = snapshot(device, module).map_err(OpError::from)?;
+        let known: Vec<String> = own.iter().map(|tensor| tensor.name.clone()).collect();
+        let in_file: Vec<String> = tensors.iter().map(|tensor| tensor.name.clone()).collect();
+        names::check("fresh", fresh, &known, &in_file)?;
+        let is_fresh = |tensor: &Tensor| names::any_matches(fresh, &tensor.name);
+        tensors.retain(|tensor| !is_fresh(tensor));
+        tensors.extend(own.into_iter().filter(is_fresh));
+    }
+    restore(device, module, &tensors).map_err(|error| error.in_file(path))
 }
 
 /// BLAKE3 digest of names, shapes and bytes, sorted by name: 64 hexadecimal digits.

@@ -286,6 +286,14 @@ impl Layer {
         }
     }
 
+    /// Names of all its parameters, those of layers inside after its own.
+    pub fn parameter_names(&self) -> Vec<String> {
+        let own = self.parameters().into_iter();
+        let own = own.map(|tensor| format!("{}.{}", self.name, tensor.name));
+        let inner = self.inner().into_iter().flatten();
+        own.chain(inner.flat_map(Self::parameter_names)).collect()
+    }
+
     /// Number of values of all its parameters, with those of layers inside.
     pub fn parameter_count(&self) -> usize {
         let own = self.parameters();

@@ -104,6 +104,25 @@ fn the_models_of_the_documentation_have_pytorchs_counts() {
 }
 
 #[test]
+fn names_without_a_model_are_those_of_the_model() {
+    let list = r#"{ conv = 4, kernel = 3 }, "batch-norm", { residual = [ { conv = 4, kernel = 3 }, { group-norm = 2 } ] }, "tokens",
+        "class-token", "position-embedding", { residual = [ "layer-norm", { attention = 2 } ] },
+        { repeat = 2, layers = [ "rms-norm", { linear = 4, bias = false } ] }, "first-token", { linear = 10 }"#;
+    let list = list.replace('\n', "");
+    let expanded = layers(&list).expand(CIFAR, Target::Class { classes: 10 });
+    let expanded = expanded.unwrap();
+    let device = testing::device();
+    let mut found = Vec::new();
+    network(&device, &expanded).visit(&crate::ops::Path::root(), &mut |name, _| {
+        found.push(name.to_owned());
+    });
+    let mut known: Vec<String> = expanded.iter().flat_map(Layer::parameter_names).collect();
+    found.sort();
+    known.sort();
+    assert_eq!(found, known);
+}
+
+#[test]
 #[expect(clippy::too_many_lines, reason = "a list")]
 fn mistakes_of_shapes_are_sentences_about_what_is_there() {
     for (list, expected) in [

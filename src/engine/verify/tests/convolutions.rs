@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dfdx::tensor::Cpu;
 
 use super::super::compare::{Outcome, compare};
-use super::super::{Reference, Verification, steps};
+use super::super::{Reference, Untrained, Verification, steps};
 use super::cell;
 use crate::base::Seed;
 use crate::datasets::{Features, ImageSize, Target};
@@ -114,7 +114,7 @@ fn held(error: f32, convolutions: &[Convolution]) -> Verification {
         convolutions: convolutions.to_vec(),
         evaluation: None,
     };
-    compare(&reference, own, &std::collections::BTreeSet::new())
+    compare(&reference, own, &Untrained::default())
 }
 
 /// The error of a U-Net of 24 base channels at 28×28 with `convolution = "auto"`.

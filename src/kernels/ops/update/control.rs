@@ -8,7 +8,7 @@ use super::table::Listed;
 use super::{AdamStep, Rules, StepControl};
 use crate::device::cuda::{Launch, Value, downloaded, scratch, uploaded};
 use crate::device::{Backend, Buffer};
-use crate::ops::{Grads, Module, Result, for_each_parameter};
+use crate::ops::{Grads, Module, Result, for_each_trained};
 
 /// The initial loss scale, that of PyTorch's `GradScaler`.
 const FIRST_SCALE: f64 = 65_536.0;
@@ -103,7 +103,7 @@ impl StepControl<Cuda> for Control {
             return self.judge(Launch::new("update_decide").args((Value::NULL, Value::NULL)));
         }
         let mut listed = Listed::<1>::default();
-        for_each_parameter(module, |_, parameter| {
+        for_each_trained(module, |_, parameter| {
             listed.push("decide", device, [grads.of_parameter(parameter)?])
         })?;
         let placed = listed.place(&self.rules.parts)?;

@@ -14,7 +14,7 @@ use crate::device::Buffer;
 use crate::ops::chunks::sum_chunks;
 use crate::ops::parallel::{CHUNK, for_each_chunk};
 use crate::ops::simd::simd;
-use crate::ops::{Grads, Module, Result, for_each_parameter};
+use crate::ops::{Grads, Module, Result, for_each_trained};
 
 impl UpdateKernel for Cpu {
     type Control = Infallible;
@@ -111,7 +111,7 @@ impl UpdateKernel for Cpu {
         weight: f32,
         _control: Option<&Self::Control>,
     ) -> Result<()> {
-        for_each_parameter(module, |index, parameter| {
+        for_each_trained(module, |index, parameter| {
             let [x] = averages.buffers.get_mut(index).ok_or_else(stateless)?;
             same_length("lerp_all", x.len(), parameter.len())?;
             update(

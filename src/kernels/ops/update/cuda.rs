@@ -10,7 +10,7 @@ use super::{
 };
 use crate::device::cuda::{Launch, downloaded, scratch};
 use crate::device::{Backend, Buffer};
-use crate::ops::{Grads, Module, Result, for_each_parameter};
+use crate::ops::{Grads, Module, Result, for_each_trained};
 
 const CHUNK: usize = 1 << 12;
 
@@ -60,7 +60,7 @@ impl UpdateKernel for Cuda {
         control: Option<&Control>,
     ) -> Result<()> {
         let mut listed = Listed::<4>::default();
-        for_each_parameter(module, |index, parameter| {
+        for_each_trained(module, |index, parameter| {
             let [mean, square] = state.buffers.get(index).ok_or_else(stateless)?;
             let gradient = grads.of_parameter(parameter)?;
             listed.push_step(
@@ -98,7 +98,7 @@ impl UpdateKernel for Cuda {
     ) -> Result<()> {
         let has_momentum = !state.buffers.is_empty();
         let mut listed = Listed::<3>::default();
-        for_each_parameter(module, |index, parameter| {
+        for_each_trained(module, |index, parameter| {
             let gradient = &*grads.of_parameter(parameter)?;
             // Without momentum its slot is not read.
             let momentum = state
@@ -135,7 +135,7 @@ impl UpdateKernel for Cuda {
     ) -> Result<()> {
         let mut listed = Listed::<5>::default();
         let (mut is_centred, mut has_momentum) = (false, false);
-        for_each_parameter(module, |index, parameter| {
+        for_each_trained(module, |index, parameter| {
             let [square, mean, momentum] = state.buffers.get(index).ok_or_else(stateless)?;
             let gradient = &*grads.of_parameter(parameter)?;
             let is_used = |buffer| self.buffer_len(buffer) > 0;
@@ -176,7 +176,7 @@ impl UpdateKernel for Cuda {
         control: Option<&Control>,
     ) -> Result<()> {
         let mut listed = Listed::<3>::default();
-        for_each_parameter(module, |index, parameter| {
+        for_each_trained(module, |index, parameter| {
             let [mean] = state.buffers.get(index).ok_or_else(stateless)?;
             let gradient = grads.of_parameter(parameter)?;
             listed.push_step(
@@ -207,7 +207,7 @@ impl UpdateKernel for Cuda {
         control: Option<&Control>,
     ) -> Result<()> {
         let mut listed = Listed::<2>::default();
-        for_each_parameter(module, |index, parameter| {
+        for_each_trained(module, |index, parameter| {
             let [average] = averages.buffers.get(index).ok_or_else(stateless)?;
             listed.push("lerp_all", self, [average, parameter.data()])
         })?;

@@ -7,7 +7,7 @@ use dfdx::tensor::Cpu;
 
 use super::{StepState, decays, factor, same_length, stateless};
 use crate::ops::parallel::{CHUNK, ELEMENTWISE_LEN, for_each_item};
-use crate::ops::{Grads, Module, Result, for_each_parameter};
+use crate::ops::{Grads, Module, Result, for_each_trained};
 
 /// A parameter, its gradient and its state, or a chunk of each.
 struct Operands<V, const N: usize> {
@@ -44,7 +44,7 @@ pub(super) fn for_all<const N: usize>(
     check(module, grads, state)?;
     // Memory is moved out, processed and moved back, because the walk lends each parameter only during a call.
     let mut all = Vec::new();
-    for_each_parameter(module, |index, parameter| {
+    for_each_trained(module, |index, parameter| {
         let buffers = state.buffers.get_mut(index);
         all.push(Operands {
             gradient: take(&mut **grads.of_parameter(parameter)?),
@@ -69,7 +69,7 @@ pub(super) fn for_all<const N: usize>(
     let chunks = all.iter_mut().flat_map(|all| all.chunks(chunk));
     for_each_item(large, chunks, call);
     let mut all = all.into_iter();
-    for_each_parameter(module, |index, parameter| {
+    for_each_trained(module, |index, parameter| {
         if let Some(operands) = all.next() {
             **parameter.data_mut()? = operands.parameter;
             // Not `of_parameter`, which would allocate zeros in place of the moved gradient.
@@ -89,7 +89,7 @@ fn check<const N: usize>(
     grads: &mut Grads<Cpu>,
     state: &StepState<Cpu, N>,
 ) -> Result<()> {
-    for_each_parameter(module, |index, parameter| {
+    for_each_trained(module, |index, parameter| {
         let len = parameter.data_mut()?.len();
         same_length("step", len, grads.of_parameter(parameter)?.len())?;
         if state.buffers.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::UpdateKernel;
 use crate::device::Buffer;
-use crate::ops::{Module, Result, for_each_parameter};
+use crate::ops::{Module, Result, for_each_trained};
 
 /// State of an optimizer or an average: `N` buffers per parameter, in the order of the walk.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ impl<D: UpdateKernel, const N: usize> StepState<D, N> {
         if !self.buffers.is_empty() {
             return Ok(());
         }
-        for_each_parameter(module, |_, parameter| {
+        for_each_trained(module, |_, parameter| {
             let mut zeros = Vec::with_capacity(N);
             for used in used {
                 let len = if used { parameter.len() } else { 0 };

@@ -1,0 +1,77 @@
+//! Parameters that are not trained (`train.freeze`), beside PyTorch's `requires_grad_(False)`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::super::{Verification, VerifyError, verify};
+use super::{cell, mistakes};
+use crate::datasets::{DatasetSpec, DigitsSpec};
+use crate::losses::{CrossEntropySpec, LossSpec};
+use crate::manifest::{Manifest, typed};
+use crate::models::ModelSpec;
+use crate::optim::{AdamSpec, OptimizerSpec};
+use crate::plan::{CellSpec, TrainSpec};
+
+/// Of `list model … cnn --format json`, `layers.py reference cnn.json --double --lr 1e-2 --weight-decay 0.1 --clip 0.1 --freeze
+/// 'layers.0.**' 'layers.1.*' 'layers.8.bias' --out tests/reference/frozen`
+const CNN: &str = r#"
+kind = "layers"
+layers = [
+  { conv = 4, kernel = 3, bias = false }, "batch-norm", "silu",
+  { conv = 4, kernel = 3, stride = 2 }, { group-norm = 2 }, "silu",
+  "flatten", { linear = 6 }, "layer-norm", "silu",
+  { linear = "classes" },
+]"#;
+
+fn frozen(patterns: &[&str]) -> CellSpec {
+    let manifest = Manifest::new(Path::new("cnn.toml"), CNN.to_owned(), &[]).unwrap();
+    let model: ModelSpec = typed(&manifest.root).unwrap();
+    let train = TrainSpec {
+        optimizer: OptimizerSpec::Adam(AdamSpec {
+            lr: 1e-2,
+            weight_decay: 0.1,
+            ..AdamSpec::default()
+        }),
+        clip: Some(0.1),
+        freeze: patterns.iter().map(|&pattern| pattern.into()).collect(),
+        ..TrainSpec::default()
+    };
+    let mut cell = cell(
+        model,
+        LossSpec::CrossEntropy(CrossEntropySpec::default()),
+        train,
+    );
+    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
+    cell
+}
+
+fn verified(cell: &CellSpec) -> Result<Verification, VerifyError> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/reference/frozen");
+    verify(cell, &folder)
+}
+
+#[test]
+fn a_model_with_frozen_parameters_takes_the_steps_of_pytorchs() {
+    let cell = frozen(&["layers.0.**", "layers.1.*", "layers.8.bias"]);
+    let verification = verified(&cell).unwrap();
+    assert!(verification.passed, "{verification:?}");
+    // The statistics of the frozen batch norm go on.
+    assert!(verification.statistics_relative_error.unwrap() < 1e-5);
+}
+
+#[test]
+fn another_frozen_set_is_found_out() {
+    let more = frozen(&["layers.0.**", "layers.1.*", "layers.8.*"]);
+    let verification = verified(&more).unwrap();
+    assert!(!verification.passed);
+    assert!(verification.weights_after_relative_error.is_infinite());
+    assert_eq!(verification.weights_after_worst, "layers.8.weight");
+    let fewer = frozen(&["layers.0.**", "layers.1.*"]);
+    let found = mistakes(verified(&fewer));
+    assert_eq!(found, ["`grads.safetensors` has no `layers.8.bias`"]);
+    let nothing = mistakes(verified(&frozen(&["layer.0.*"])));
+    assert!(
+        nothing[0].starts_with("`train.freeze`: `layer.0.*` matches no"),
+        "{nothing:?}"
+    );
+}

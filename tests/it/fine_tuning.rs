@@ -1,0 +1,137 @@
+//! `train.freeze` and `train.fresh`: a trained model learns other classes; what is wrong with patterns is said by `plan`.
+
+use crate::project::Project;
+
+const PATH: &str = "experiments/tiny.toml";
+
+const MODEL: &str = "[models.cnn]\nkind = \"layers\"\nlayers = [{ linear = 4 }, \"tanh\", { linear = 4 }, \"tanh\", { linear = \"classes\" }]\n";
+
+fn manifest(name: &str, table: &str, train: &str) -> String {
+    format!(
+        "name = \"{name}\"\n{MODEL}[datasets.own]\nkind = \"csv\"\npath = \"{table}.csv\"\ntarget = \"species\"\nclasses = true\n\
+         [train]\nepochs = 2\nbatch-size = 4\n{train}\n[measure]\nwarmup-steps = 0\nbaselines = false\n"
+    )
+}
+
+fn table(species: &[&str]) -> String {
+    let rows = (0..40).map(|i| format!("{i},{},{}\n", i % 7, species[i % species.len()]));
+    format!("length,width,species\n{}", rows.collect::<String>())
+}
+
+fn project(train: &str) -> Project {
+    Project::new()
+        .file(PATH, &manifest("tiny", "flowers", train))
+        .file("experiments/flowers.csv", &table(&["lily", "rose"]))
+        .file("experiments/trees.csv", &table(&["ash", "elm", "fir"]))
+}
+
+/// The title of each mistake that `plan` finds, with its place and help.
+fn refused(project: &Project, words: &[&str]) {
+    let ended = project.run(&["plan", PATH]);
+    assert_eq!(ended.code, 2, "{}", ended.stdout);
+    for word in words {
+        assert!(ended.stderr.contains(word), "{word}: {}", ended.stderr);
+    }
+}
+
+fn good(project: &Project, arguments: &[&str]) {
+    let ended = project.run(arguments);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+}
+
+#[test]
+fn a_trained_model_learns_other_classes_with_a_fresh_head() {
+    let project = project("save-to = \"flower\"");
+    good(&project, &["run", PATH]);
+    let file = format!(
+        "reports/tiny/checkpoints/{}",
+        project.rows("checkpoints/index.csv")[0]["file"]
+    );
+    let rename = "from.safetensors";
+    std::fs::copy(
+        project.path(&file),
+        project.path(&format!("experiments/{rename}")),
+    )
+    .unwrap();
+    let train = |more: &str| {
+        let train = format!(
+            "init-from = \"{rename}\"\nfresh = [\"layers.4.**\"]\nsave-to = \"tree\"\n{more}"
+        );
+        project.write(PATH, &manifest("tiny", "trees", &train));
+        good(&project, &["run", PATH]);
+        let row = &project.rows("runs.csv")[0];
+        (row["status"].clone(), row["weight_checksum"].clone())
+    };
+    let (status, frozen) = train("freeze = [\"layers.0.**\", \"layers.2.*\"]");
+    assert_eq!(status, "done");
+    let (_, whole) = train("");
+    assert_ne!(frozen, whole);
+    good(&project, &["evaluate", "reports/tiny"]);
+    // Without `fresh` the head of two classes does not fit.
+    project.write(
+        PATH,
+        &manifest("tiny", "trees", &format!("init-from = \"{rename}\"")),
+    );
+    assert_ne!(project.run(&["run", PATH]).code, 0);
+    let reason = &project.rows("runs.csv")[0]["reason"];
+    assert!(
+        reason.contains("`layers.4.weight` has shape [2, 4], the model's is [3, 4]"),
+        "{reason}"
+    );
+}
+
+#[test]
+fn patterns_that_match_no_parameter_are_mistakes_at_their_place() {
+    let project = project(
+        "freeze = [\"layers.0.**\", \"layer.2.**\", \"layers.4.wieght\"]\nfresh = [\"layers.4.*\"]",
+    );
+    refused(
+        &project,
+        &[
+            "error: `train.freeze`: `layer.2.**` matches no parameter of model `cnn`",
+            "experiments/tiny.toml:13:26",
+            "help: did you mean `layers.2.**`?",
+            "error: `train.freeze`: `layers.4.wieght` matches no parameter of model `cnn`",
+            "experiments/tiny.toml:13:40",
+            "help: did you mean `layers.4.weight`?",
+            "help: the model's parameters are `layers.0.weight`, `layers.0.bias`, `layers.2.weight`",
+            "error: `train.fresh`: all parameters are fresh without `init-from`",
+            "experiments/tiny.toml:14:9",
+            "3 mistakes in",
+        ],
+    );
+    project.write(
+        PATH,
+        &manifest(
+            "tiny",
+            "flowers",
+            "freeze = [\"**.bias\", \"layers.*.weight\"]",
+        ),
+    );
+    refused(
+        &project,
+        &[
+            "error: `train.freeze` matches all parameters of the model, nothing is left to train",
+            "experiments/tiny.toml:13:10",
+            "1 mistake in",
+        ],
+    );
+}
+
+#[test]
+fn an_axis_of_frozen_sets_is_checked_value_by_value() {
+    let project = project("");
+    let axis = |sets: &str| {
+        let text = manifest("tiny", "flowers", "") + &format!("[matrix]\nfreeze = [{sets}]\n");
+        project.write(PATH, &text);
+    };
+    axis("[], [\"layers.0.*\"]");
+    good(&project, &["plan", PATH]);
+    axis("[], [\"layers.1.*\"]");
+    let words = [
+        "error: axis `freeze`, value 2 of 2: `layers.1.*` matches no parameter of model `cnn`",
+        "help: did you mean `layers.0.*`?",
+        "1 mistake in",
+    ];
+    refused(&project, &words);
+}
