@@ -44,7 +44,7 @@ impl TrainedChoice {
         let set = results::read(&folder).map_err(mistake)?;
         let key = self.key(&set, &folder)?;
         let (seed, of, loss) = self.seed(&set, &key)?;
-        let path = self.file(&set, &folder, &key, seed)?;
+        let path = Self::file(&set, &folder, &key, seed)?;
         let which = match (of, loss) {
             (..=1, _) | (_, None) => format!("seed {seed}"),
             (of, Some(loss)) => {
@@ -104,13 +104,7 @@ impl TrainedChoice {
     }
 
     /// The checkpoint for inference: averaged weights if there are any.
-    fn file(
-        &self,
-        set: &ResultSet,
-        folder: &Path,
-        key: &str,
-        seed: u64,
-    ) -> Result<PathBuf, Failure> {
+    fn file(set: &ResultSet, folder: &Path, key: &str, seed: u64) -> Result<PathBuf, Failure> {
         let cell = set.plan.cells.iter().find(|cell| cell.key == key);
         let hash = cell.map_or("", |cell| &cell.cell_hash);
         let cell_folder = folder.join("checkpoints").join(hash);

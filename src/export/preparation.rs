@@ -1,5 +1,7 @@
 //! What `prepare.py` reads, and the texts around it.
 
+use std::fmt::Write;
+
 use serde_json::{Map, Value, json};
 
 use crate::datasets::{ColumnPreparation, DatasetSpec, Features, Preparation};
@@ -118,9 +120,9 @@ pub(super) fn readme(trained: &Trained, kind: Option<Kind>) -> String {
         env!("CARGO_PKG_VERSION")
     );
     if let Some(what) = predicts(trained, kind) {
-        text += &format!(" It predicts {what}.");
+        let _ = write!(text, " It predicts {what}.");
     }
-    text += &format!("\n\n```sh\npip install torch safetensors{pillow}\n");
+    let _ = write!(text, "\n\n```sh\npip install torch safetensors{pillow}\n");
     text += match kind {
         Some(Kind::Table) => "python example.py FILE.csv        # predictions as CSV\n",
         Some(Kind::Images) => "python example.py FOLDER          # predictions as CSV\n",
@@ -155,7 +157,7 @@ pub(super) fn readme(trained: &Trained, kind: Option<Kind>) -> String {
     {
         text += "\nThe columns that it reads, in any order:\n\n| column | as |\n|---|---|\n";
         for column in columns {
-            text += &format!("| `{}` | {} |\n", column.name, described(&column.how));
+            let _ = writeln!(text, "| `{}` | {} |", column.name, described(&column.how));
         }
     }
     text

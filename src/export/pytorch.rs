@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::datasets::{Features, ImageSize, Target};
-use crate::models::{DdpmUnetSpec, Form, Join, Layer, LayerKind, MlpSpec, ModelSpec};
+use crate::models::{ConvLayer, DdpmUnetSpec, Form, Join, Layer, LayerKind, MlpSpec, ModelSpec};
 use crate::ops::Activation;
 use crate::trained::Trained;
 
@@ -107,11 +107,11 @@ fn mlp(spec: &MlpSpec, features: Features, target: Target) -> String {
         Features::Image(_) => (class("Flat"), "Flat()(x)"),
         _ => (String::new(), "x"),
     };
-    let layers: String = lines
-        .iter()
-        .map(|line| format!("            {line},\n"))
-        .collect();
-    format!("{flat}{}", model_class(&layers, x, ""))
+    let mut code = Code::default();
+    for line in lines {
+        code.line(3, &format!("{line},"));
+    }
+    format!("{flat}{}", model_class(&code.text, x, ""))
 }
 
 fn model_class(layers: &str, x: &str, ties: &str) -> String {
@@ -131,19 +131,13 @@ fn declared(layers: &[Layer]) -> String {
     helpers.sort_by_key(|name| HELPERS.find(&format!("class {name}(")));
     helpers.dedup();
     let helpers: String = helpers.into_iter().map(class).collect();
-    let ties: String = code
-        .ties
-        .iter()
-        .map(|(name, owner)| {
-            let owner = owner.strip_suffix(".weight").unwrap_or(owner);
-            format!(
-                "        self{}.weight = self{}.weight\n",
-                path(name),
-                path(owner)
-            )
-        })
-        .collect();
-    format!("{helpers}{}", model_class(&code.text, "x", &ties))
+    let mut ties = Code::default();
+    for (name, owner) in &code.ties {
+        let owner = owner.strip_suffix(".weight").unwrap_or(owner);
+        let (own, owner) = (path(name), path(owner));
+        ties.line(2, &format!("self{own}.weight = self{owner}.weight"));
+    }
+    format!("{helpers}{}", model_class(&code.text, "x", &ties.text))
 }
 
 /// `layers.3.0.shortcut` as Python writes it: `.layers[3][0].shortcut`.
@@ -212,20 +206,7 @@ impl Code {
             }
             LayerKind::Conv(conv) => {
                 self.tie(&layer.name, conv.tie.as_ref());
-                let mut text = format!("nn.Conv2d({last}, {}, {}", conv.outputs, conv.kernel);
-                let options = [
-                    ("stride", conv.stride, 1),
-                    ("padding", conv.padding, 0),
-                    ("dilation", conv.dilation, 1),
-                    ("groups", conv.groups, 1),
-                ];
-                for (name, value, _) in options
-                    .iter()
-                    .filter(|(_, value, default)| value != default)
-                {
-                    let _ = write!(text, ", {name}={value}");
-                }
-                self.line(depth, &format!("{text}{}),", without_bias(conv.bias)));
+                self.line(depth, &convolution(conv, last));
             }
             LayerKind::MaxPool(pool) => {
                 let sizes = [pool.kernel, pool.stride, pool.padding].map(|size| size.to_string());
@@ -306,7 +287,7 @@ impl Code {
                 is_image,
             ),
             LayerKind::RmsNorm { eps } => {
-                self.norm(depth, &format!("nn.RMSNorm({last}, eps={eps:e})"), is_image)
+                self.norm(depth, &format!("nn.RMSNorm({last}, eps={eps:e})"), is_image);
             }
             LayerKind::Dropout { p } => self.line(depth, &format!("nn.Dropout({p}),")),
             LayerKind::Activation { function } => {
@@ -324,6 +305,22 @@ impl Code {
             self.line(depth, &format!("{norm},"));
         }
     }
+}
+
+fn convolution(conv: &ConvLayer, inputs: usize) -> String {
+    let mut text = format!("nn.Conv2d({inputs}, {}, {}", conv.outputs, conv.kernel);
+    let options = [
+        ("stride", conv.stride, 1),
+        ("padding", conv.padding, 0),
+        ("dilation", conv.dilation, 1),
+        ("groups", conv.groups, 1),
+    ];
+    for (name, value, default) in options {
+        if value != default {
+            let _ = write!(text, ", {name}={value}");
+        }
+    }
+    format!("{text}{}),", without_bias(conv.bias))
 }
 
 fn without_bias(has_bias: bool) -> &'static str {

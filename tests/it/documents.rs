@@ -297,10 +297,8 @@ impl Call {
             "gate-selftest" if call.contains(" --real") => Self::Check(vec![parsed]),
             // Needs shards that have run.
             "merge" if !is_quick => Self::Check(vec![parsed]),
-            // Needs a model that was trained.
-            "predict" | "evaluate" | "export" => Self::Check(vec![parsed]),
-            // Needs files that PyTorch writes.
-            "verify" => Self::Check(vec![parsed]),
+            // They need a model that was trained, or files that PyTorch writes.
+            "predict" | "evaluate" | "export" | "verify" => Self::Check(vec![parsed]),
             // Starts a browser.
             "report" if call.contains(" --open") => Self::Check(vec![parsed]),
             _ => Self::Run(call),

@@ -144,7 +144,7 @@ fn a_table_is_evaluated_as_in_training_and_new_rows_are_predicted() {
         "a folder of this machine is in the file"
     );
 
-    // The rows of the test split as a file of its own have the metrics of the test split.
+    // Every row of a file is predicted, with the model that was asked for or with the best.
     let ended = good(
         &project,
         &["predict", "own", "experiments/own.csv", "--seed", "2"],
@@ -159,7 +159,15 @@ fn a_table_is_evaluated_as_in_training_and_new_rows_are_predicted() {
         "{}",
         ended.stderr
     );
+}
 
+#[test]
+fn new_rows_are_predicted_or_refused_with_nothing_written() {
+    let project = project(
+        "[models.mlp]\nkind = \"mlp\"\nhidden = 8\ndepth = 1\n",
+        "seeds = [2]\n",
+    );
+    good(&project, &RUN);
     fs::write(
         project.path("new.csv"),
         "rooms;paint;area;sold;more\n1;pink;4.5;01.03.2021;x\n2;;;02.03.2021;y\n",

@@ -78,9 +78,12 @@ impl PreparedColumn {
                 std::iter::once(self.name.clone()).chain(flag).collect()
             }
             ColumnPreparation::Category { kinds, .. } => {
-                let name = |kind: &String| match kind.is_empty() {
-                    true => missing.clone(),
-                    false => format!("{}={kind}", self.name),
+                let name = |kind: &String| {
+                    if kind.is_empty() {
+                        missing.clone()
+                    } else {
+                        format!("{}={kind}", self.name)
+                    }
                 };
                 kinds.iter().map(name).collect()
             }

@@ -17,8 +17,8 @@ pub use command::{
 };
 pub(crate) use command::{escaped, text as argument_text};
 pub use declared::{
-    BlockSpec, Form, Input, Join, Layer, LayerKind, LayersSpec, Mistake, Network, StatisticsUpdate,
-    Tensor,
+    BlockSpec, ConvLayer, Form, Input, Join, Layer, LayerKind, LayersSpec, Mistake, Network,
+    StatisticsUpdate, Tensor,
 };
 pub use detector::{Alt, Denoiser, DenoiserSize, DetectorAltSpec, DetectorNeuSpec, Neu};
 pub use equilibrium::{Equilibrium, EquilibriumAttention, EquilibriumSpec, Solved, Source};

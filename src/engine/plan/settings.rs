@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 use super::prediction::{PredictionSpec, TestedSpec};
 
 /// What to measure (`[measure]`).
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "the manifest's own switches, each independent of the others"
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct MeasureSpec {

@@ -119,14 +119,24 @@ impl Evaluation {
     }
 }
 
-/// The splits that a run evaluates, with the prefix of their metrics, their data and their batches.
+/// A split that a run evaluates.
+pub(crate) struct EvaluatedSplit {
+    /// The prefix of its metrics.
+    pub(crate) name: &'static str,
+    /// Its data.
+    pub(crate) dataset: Arc<dyn Dataset>,
+    /// Its batches.
+    pub(crate) loader: Loader,
+}
+
+/// The splits that a run evaluates.
 ///
 /// # Errors
 /// As [`Loader::new`].
 pub(crate) fn evaluated_splits(
     data: &OpenDataset,
     cell: &CellSpec,
-) -> Result<Vec<(&'static str, Arc<dyn Dataset>, Loader)>, DatasetError> {
+) -> Result<Vec<EvaluatedSplit>, DatasetError> {
     let Evaluation {
         data: dataset,
         watched,
@@ -134,10 +144,15 @@ pub(crate) fn evaluated_splits(
         fresh,
         ..
     } = Evaluation::new(data, cell)?;
-    let watched = watched.map(|(loader, name)| (name, Arc::clone(&dataset), loader));
-    let test = test.map(|loader| ("test", dataset, loader));
-    let fresh = data.fresh.clone().zip(fresh);
-    let fresh = fresh.map(|(dataset, loader)| ("fresh", dataset, loader));
+    let split = |name, dataset: &Arc<dyn Dataset>, loader| EvaluatedSplit {
+        name,
+        dataset: Arc::clone(dataset),
+        loader,
+    };
+    let watched = watched.map(|(loader, name)| split(name, &dataset, loader));
+    let test = test.map(|loader| split("test", &dataset, loader));
+    let fresh = data.fresh.as_ref().zip(fresh);
+    let fresh = fresh.map(|(dataset, loader)| split("fresh", dataset, loader));
     Ok(watched.into_iter().chain(test).chain(fresh).collect())
 }
 

@@ -59,12 +59,11 @@ fn data(trained: &Trained) -> Option<String> {
             let own = vocabulary.len() + usize::from(*has_unknown);
             own == all && length == spec.length && vocabulary.is_sorted()
         }
-        (DatasetSpec::Csv(_) | DatasetSpec::Text(_), _, _) => false,
         (DatasetSpec::ImageFolder(spec), _, Features::Image(size)) => {
             let own = (spec.size.height, spec.size.width, spec.channels);
             own == (size.height, size.width, size.channels)
         }
-        (DatasetSpec::ImageFolder(_), ..) => false,
+        (DatasetSpec::Csv(_) | DatasetSpec::Text(_) | DatasetSpec::ImageFolder(_), ..) => false,
         _ => true,
     };
     if fits {

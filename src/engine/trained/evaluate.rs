@@ -109,12 +109,12 @@ impl Evaluate<'_> {
         self.check(&data)?;
         let mut task = job::task(device, self.trained, self.kind, Some(&data))?;
         let mut found = Evaluated::default();
-        for (name, dataset, loader) in evaluated_splits(&data, cell)? {
-            let mut sums = Sums::new(self.trained, &dataset);
-            for (index, batch) in loader.epoch(0).enumerate() {
+        for split in evaluated_splits(&data, cell)? {
+            let mut sums = Sums::new(self.trained, &split.dataset);
+            for (index, batch) in split.loader.epoch(0).enumerate() {
                 sums.add(&mut *task, batch?, index as u64)?;
             }
-            found.splits.push(sums.into_rows(name));
+            found.splits.push(sums.into_rows(split.name));
         }
         if found.splits.is_empty() {
             let text = "no rows were held out when it was trained: name data to evaluate it on";

@@ -135,11 +135,8 @@ pub(super) fn compare(reference: &Reference, own: Outcome, untrained: &Untrained
     let mut grads = by_name(&reference.grads);
     // A program may compute gradients that no step uses.
     grads.retain(|name, _| !frozen.contains(*name));
-    let global = norm(
-        grads
-            .values()
-            .flat_map(|tensor| tensor.values.iter().copied()),
-    );
+    let all = grads.values();
+    let global = norm(all.flat_map(|tensor| tensor.values.iter().copied()));
     let floor = NOISE * global;
     let gradient = worst(&own.grads, |tensor| {
         let expected = grads.get(tensor.name.as_str())?;
@@ -155,7 +152,8 @@ pub(super) fn compare(reference: &Reference, own: Outcome, untrained: &Untrained
     let after_error = worst(&trained, |tensor| {
         let expected = weights.get(tensor.name.as_str())?;
         if frozen.contains(&tensor.name) {
-            return (tensor.values == expected.values).then_some(0.0).or(Some(f64::INFINITY));
+            let is_same = tensor.values == expected.values;
+            return Some(if is_same { 0.0 } else { f64::INFINITY });
         }
         let gradient = grads.get(tensor.name.as_str())?;
         Some(error_after(tensor, expected, gradient, floor))

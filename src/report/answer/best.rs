@@ -34,7 +34,7 @@ impl BestCells {
                 ""
             },
             keys,
-            by: first.name.to_string(),
+            by: first.name.clone(),
         }
     }
 

@@ -230,9 +230,10 @@ impl<E> Parts<'_, E> {
             .iter()
             .map(|column| raw(&column.name))
             .collect();
-        let targets: Vec<Option<(usize, Raw)>> = match self.known.wants_target {
-            true => self.spec.target.iter().map(|name| raw(name)).collect(),
-            false => Vec::new(),
+        let targets: Vec<Option<(usize, Raw)>> = if self.known.wants_target {
+            self.spec.target.iter().map(|name| raw(name)).collect()
+        } else {
+            Vec::new()
         };
         let values: Vec<Values> = self
             .columns

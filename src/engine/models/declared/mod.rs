@@ -25,7 +25,7 @@ mod values;
 mod words;
 
 pub use form::Form;
-pub use layer::{Join, Layer, LayerKind, Tensor};
+pub use layer::{ConvLayer, Join, Layer, LayerKind, Tensor};
 pub use network::{Input, Network};
 pub use statistics::StatisticsUpdate;
 
