@@ -1,6 +1,6 @@
 //! A trained model for use elsewhere: PyTorch code with weights, and ONNX by way of it.
 //!
-//! Owns [`export`], which writes a folder that needs nothing of Fieldtrial: `model.py` (the model as plain `torch.nn`, written by
+//! Owns [`export()`], which writes a folder that needs nothing of Fieldtrial: `model.py` (the model as plain `torch.nn`, written by
 //! `pytorch.rs`), `weights.safetensors`, and where its data come from files `prepare.py` with `preparation.json` (what was fitted to
 //! the training rows) and `example.py`.
 

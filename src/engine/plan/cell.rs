@@ -80,7 +80,7 @@ fn or_of_command<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 
 impl CellSpec {
     /// Checkpoint files that the run of `seed` writes in its first block: raw weights, then averaged ones with
-    /// `train.ema`. Without `train.save-to` they are called [`KEPT`], and only written where they are small.
+    /// `train.ema`. Without `train.save-to` they are called `weights`, and only written where they are small.
     pub fn checkpoints(&self, seed: u64) -> Vec<Checkpoint> {
         let Some(folder) = &self.checkpoint_folder else {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! [`check`]: whether what a checkpoint says fits together. The file may come from anywhere: a model is only built for weights that
+//! [`check()`]: whether what a checkpoint says fits together. The file may come from anywhere: a model is only built for weights that
 //! are there.
 
 use crate::datasets::{

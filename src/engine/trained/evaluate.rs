@@ -1,4 +1,4 @@
-//! [`evaluate`]: metrics of a trained model, what it confuses, and its worst rows.
+//! [`evaluate()`]: metrics of a trained model, what it confuses, and its worst rows.
 
 use std::path::Path;
 use std::sync::Arc;

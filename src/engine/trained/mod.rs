@@ -1,7 +1,7 @@
 //! What was trained, used again: predictions for new data, and metrics of any data.
 //!
 //! Owns [`Trained`], a checkpoint with all that is needed to use it ([`TrainedRun`](crate::train::TrainedRun)).
-//! [`predict`] streams predictions for data without targets, [`evaluate`] computes metrics, confusions and the worst rows.
+//! [`predict()`] streams predictions for data without targets, [`evaluate()`] computes metrics, confusions and the worst rows.
 
 mod check;
 mod error;

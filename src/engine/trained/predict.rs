@@ -1,4 +1,4 @@
-//! [`predict`]: predictions for data without targets.
+//! [`predict()`]: predictions for data without targets.
 
 use std::io;
 use std::path::Path;
