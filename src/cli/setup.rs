@@ -18,7 +18,7 @@ use super::run_plan::folder_or_here;
 /// Bytes of weights that a run keeps at most without being asked.
 const WEIGHTS: u64 = 64 << 20;
 /// And all runs of a manifest together.
-const ALL_WEIGHTS: u64 = 1 << 30;
+const ALL_WEIGHTS: u64 = 256 << 20;
 
 /// A plan with the machine and build that it runs on.
 #[derive(Debug, Clone, Copy)]

@@ -38,7 +38,7 @@ pub struct MeasureSpec {
     #[schemars(extend("default" = true))]
     pub baselines: bool,
     /// Whether runs keep their trained weights also without `train.save-to`, for `predict`, `evaluate` and `export`: where they
-    /// are below 64 MB, and those of all runs below 1 GB; of a search, those of the best five trials.
+    /// are below 64 MB, and those of all runs below 256 MB; of a search, those of the best five trials.
     #[serde(skip_serializing_if = "Clone::clone")]
     #[schemars(extend("default" = true))]
     pub keep_weights: bool,
