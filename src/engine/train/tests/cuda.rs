@@ -150,8 +150,19 @@ fn step_of_the_unet(precision: Precision) -> ([u64; 6], u64) {
         let bytes = told.finished().1.memory.activation_bytes;
         (seen.into_inner().unwrap(), bytes)
     };
-    let ((two, bytes), (three, _)) = (queued(2), queued(3));
-    (std::array::from_fn(|kind| three[kind] - two[kind]), bytes)
+    let (counts, bytes): (Vec<[u64; 6]>, Vec<u64>) = (2..=4).map(queued).unzip();
+    // Where the stand-in's `malloc` gives a buffer another address than a step before, which differs from process to process, a table of
+    // addresses is copied once more: the smallest count is that of a step without it.
+    let least = |kind: usize| {
+        counts
+            .windows(2)
+            .map(|pair| pair[1][kind] - pair[0][kind])
+            .min()
+    };
+    (
+        std::array::from_fn(|kind| least(kind).unwrap_or_default()),
+        bytes[0],
+    )
 }
 
 #[test]
