@@ -131,6 +131,7 @@ fn run(spec: &CellSpec, seed: u64, seen: &mut Seen) -> std::io::Result<(RunOutco
         id,
         spec: Arc::new(spec.clone()),
         estimated_s: None,
+        resume: None,
         trial: None,
     };
     let mut worker = WorkerProgram::this(None)?;

@@ -14,6 +14,7 @@ mod compare;
 mod completions;
 mod diff_driver;
 mod doctor;
+mod earlier;
 mod evaluate;
 mod export;
 mod fingerprints;

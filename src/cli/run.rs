@@ -9,7 +9,7 @@ use crate::base::shell;
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, StopReason};
 use crate::execute::{
-    self, Decision, Estimator, Listed, ResumeOptions, Source, Summary, WorkerProgram,
+    self, Decision, Estimator, Listed, ResumeOptions, Source, Summary, Why, WorkerProgram,
 };
 use crate::manifest;
 use crate::plan::{CellSpec, Feasibility, Plan, PlannedCell};
@@ -21,6 +21,7 @@ use crate::results::{BaselineRow, ResultSet, Session, from_here};
 
 use super::after_run::{advise, answer, render};
 use super::baselines;
+use super::earlier::Earlier;
 use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::run_arguments::RunArguments;
@@ -255,11 +256,14 @@ fn jobs(
     decisions: &[(RunId, Decision)],
     estimator: &Estimator<'_>,
 ) -> Vec<Job> {
-    let to_run = |(id, decision): &(RunId, Decision)| {
-        let is_to_run = matches!(decision, Decision::Run(_));
-        is_to_run.then_some(*id)
-    };
-    let wanted: Vec<RunId> = decisions.iter().filter_map(to_run).collect();
+    let whys = decisions
+        .iter()
+        .filter_map(|(id, decision)| match decision {
+            Decision::Run(why) => Some((*id, why)),
+            Decision::Keep(_) => None,
+        });
+    let whys: HashMap<RunId, &Why> = whys.collect();
+    let wanted: Vec<RunId> = whys.keys().copied().collect();
     let specs = cells.iter().map(|cell| Arc::new(cell.spec.clone()));
     let specs: Vec<Arc<CellSpec>> = specs.collect();
     let seeds = specs.iter().flat_map(|spec| spec.measure.seeds.clone());
@@ -273,10 +277,12 @@ fn jobs(
         let expected = expected.or_insert_with(|| estimator.run(&cells[id.cell], id.block));
         expected.map(|expected| expected.seconds)
     };
+    let earlier = Earlier::of(cells);
     let job = |id: RunId| Job {
         id,
         spec: Arc::clone(&specs[id.cell]),
         estimated_s: expected_s(id),
+        resume: earlier.resume(&cells[id.cell], id, whys[&id]),
         trial: None,
     };
     order.into_iter().map(job).collect()

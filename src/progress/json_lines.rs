@@ -163,6 +163,8 @@ impl<W: Write> JsonLines<W> {
         let is_told = matches!(
             said,
             Event::Started { .. }
+                | Event::Resumed { .. }
+                | Event::Saved { .. }
                 | Event::Progress { .. }
                 | Event::Epoch(_)
                 | Event::Assessing { .. }

@@ -33,6 +33,7 @@ impl RunState {
                 self.loss = loss.or(self.loss);
                 self.at = (*epoch, *step);
             }
+            Event::Resumed { epoch, step } => self.at = (*epoch, *step),
             Event::Epoch(row) => {
                 self.loss = row.train_loss.or(self.loss);
                 self.at = (row.epoch + 1, 0);

@@ -230,6 +230,7 @@ sampler = "random"
             },
             spec: Arc::new(cell.spec.clone()),
             estimated_s: None,
+            resume: None,
             trial: Some(Arc::new(Trial {
                 cell,
                 info,

@@ -163,6 +163,7 @@ impl Script<'_> {
             id,
             spec: Arc::new(self.cells[id.cell].spec.clone()),
             estimated_s: None,
+            resume: None,
             trial: None,
         };
         order.into_iter().map(job).collect()

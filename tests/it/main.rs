@@ -30,6 +30,7 @@ mod fine_tuning;
 mod gate;
 mod git_diff;
 #[cfg(target_os = "linux")]
+mod going_on;
 mod gpu_check;
 #[cfg(unix)]
 mod hostile;

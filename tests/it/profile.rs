@@ -86,6 +86,7 @@ impl Lab {
                 id,
                 spec: spec.into(),
                 estimated_s: Some(2.5),
+                resume: None,
                 trial: None,
             });
         }

@@ -66,6 +66,7 @@ pub(crate) fn keep_seeing(
             id,
             spec: cell.spec.clone().into(),
             estimated_s: None,
+            resume: None,
             trial: None,
         });
     }

@@ -43,6 +43,9 @@ impl RequestedRuns {
                 },
                 spec: Arc::clone(spec),
                 estimated_s: *estimated_s,
+
+                // Sides take turns: a run that goes on would compare nothing.
+                resume: None,
                 trial: None,
             };
             Some((name.clone(), job))

@@ -199,6 +199,10 @@ pub struct RunTimes {
     pub startup_s: f64,
     /// Seconds from the worker's first instruction to the end, costly evaluation excluded.
     pub total_s: f64,
+    /// Seconds of the processes before this one, where the run was interrupted and went on from its state; then `train_s`,
+    /// `validation_s` and `total_s` are sums over all processes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed_after_s: Option<f64>,
     /// The loader.
     pub loader: LoaderTimes,
     /// The process's high-water mark when training (before the first validation) was measured, in bytes.
@@ -250,9 +254,9 @@ pub struct RunTimes {
 }
 
 impl RunTimes {
-    /// Whether the times of the run count: it measured a step, or is a command's.
+    /// Whether the times of the run count: it measured a step, or is a command's, and was not interrupted.
     pub fn are_measured(&self) -> bool {
-        self.measured_steps != Some(0)
+        self.measured_steps != Some(0) && self.resumed_after_s.is_none()
     }
 
     /// Whether they are those of a command that told no steps: a time that is 0 was not told.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Member;
 use crate::plan::search::{PrunedInfo, TrialInfo};
-use crate::plan::{CellSpec, PlannedCell};
+use crate::plan::{CellSpec, PlannedCell, Resume};
 
 use super::Reply;
 
@@ -28,6 +28,8 @@ pub struct Job {
     pub spec: Arc<CellSpec>,
     /// Expected seconds; `None` where no estimate is available.
     pub estimated_s: Option<f64>,
+    /// Where the state of its training is kept.
+    pub resume: Option<Resume>,
     /// The trial, in a search; its cell is in no plan.
     pub trial: Option<Arc<Trial>>,
 }

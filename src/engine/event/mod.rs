@@ -1,7 +1,7 @@
 //! The contract between a worker process and its parent: one [`Event`] a line, as JSON, on the worker's stdout.
 //!
 //! ```text
-//! Hello · Started · (Progress* · Epoch)* · (Assessing* · Sample)* · Profile? · Finished
+//! Hello · Started · Resumed? · (Progress* · Saved? · Epoch)* · (Assessing* · Sample)* · Profile? · Finished
 //!                                                          the run is `done`, or `diverged` where Finished says so
 //! Hello · Started · … · Failed                             the worker reports why it ended: `failed`, or `oom`
 //! Hello · … (the stream ends)                              killed, panicked, out of memory: the parent decides
@@ -39,7 +39,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::CellSpec;
+use crate::plan::{CellSpec, Resume};
 
 /// Prefix of the line that a worker's panic hook writes; the rest is `FILE:LINE: MESSAGE`.
 pub const PANIC_MARK: &str = "fieldtrial worker panicked at ";
@@ -70,6 +70,20 @@ pub enum Event {
         epochs: usize,
         /// Optimizer steps in one epoch.
         steps_per_epoch: usize,
+    },
+    /// The run goes on where an interrupted one ended; its finished epochs follow as [`Event::Epoch`].
+    Resumed {
+        /// Finished epochs.
+        epoch: usize,
+        /// Finished optimizer steps of the epoch after them.
+        step: usize,
+    },
+    /// The state of the training was written: a run that is interrupted goes on from here.
+    Saved {
+        /// Finished epochs.
+        epoch: usize,
+        /// Finished optimizer steps of the epoch after them.
+        step: usize,
     },
     /// Progress of training; at most ten a second.
     Progress {
@@ -157,6 +171,10 @@ pub struct Order<Cell> {
     /// Bytes below which the run keeps its weights also where the cell's `train.save-to` names no file.
     #[serde(default, skip_serializing_if = "crate::manifest::is_default")]
     pub keep_weights_below: u64,
+    /// Where the state of the training is kept, so that the run goes on after an interruption; `None` for a run that would
+    /// begin anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<Resume>,
     /// Where a command's run keeps files; only for commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramFiles>,

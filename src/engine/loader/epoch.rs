@@ -27,8 +27,8 @@ impl<'a> Epoch<'a> {
     pub(super) fn new(loader: &'a Loader, plan: Arc<Plan>, source: Source) -> Self {
         Self {
             loader,
+            next: plan.first,
             plan,
-            next: 0,
             source,
         }
     }

@@ -187,7 +187,12 @@ impl Loader {
 
     /// The batches of epoch `epoch`, in order. Dropping it midway stops the threads (or keeps them idle, if persistent).
     pub fn epoch(&self, epoch: u64) -> Epoch<'_> {
-        let plan = Arc::new(self.work.plan(epoch));
+        self.epoch_from(epoch, 0)
+    }
+
+    /// As [`Loader::epoch`], without its first `batches` batches.
+    pub fn epoch_from(&self, epoch: u64, batches: usize) -> Epoch<'_> {
+        let plan = Arc::new(self.work.plan(epoch, batches));
         let workers = self.work.options.spec.workers;
         if workers == 0 {
             return Epoch::new(self, plan, Source::Here);

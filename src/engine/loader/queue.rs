@@ -120,9 +120,10 @@ impl Queue {
     fn reset(&self, plan: Option<Arc<Plan>>) {
         let mut state = self.state();
         self.current.fetch_add(1, Ordering::Relaxed);
+        let first = plan.as_ref().map_or(0, |plan| plan.first);
         state.plan = plan;
-        state.claimed = 0;
-        state.taken = 0;
+        state.claimed = first;
+        state.taken = first;
         state.made.clear();
         drop(state);
         self.claimable.notify_all();

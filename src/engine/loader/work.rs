@@ -16,6 +16,9 @@ pub(super) struct Work {
 pub(super) struct Plan {
     epoch: u64,
     order: Vec<u32>,
+    /// The first batch to make.
+    pub(super) first: usize,
+    /// The number of batches of the whole epoch.
     pub(super) batches: usize,
 }
 
@@ -38,7 +41,7 @@ impl Work {
         self.options.max_batches.map_or(all, |cap| all.min(cap))
     }
 
-    pub(super) fn plan(&self, epoch: u64) -> Plan {
+    pub(super) fn plan(&self, epoch: u64, first: usize) -> Plan {
         let options = &self.options;
         let stream = || options.seed.stream_at(Purpose::Order, &[epoch]);
         let order = if options.spec.weighted {
@@ -51,6 +54,7 @@ impl Work {
         Plan {
             epoch,
             order,
+            first: first.min(self.batches()),
             batches: self.batches(),
         }
     }

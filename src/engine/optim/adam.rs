@@ -72,6 +72,20 @@ impl<D: Kernels> Adam<D> {
         if self.is_decoupled { "adamw" } else { "adam" }
     }
 
+    pub(super) fn begin_after(
+        &mut self,
+        steps: u64,
+        device: &D,
+        module: &mut dyn Module<D>,
+    ) -> Result<()> {
+        self.steps = steps;
+        self.state.begin(device, module)
+    }
+
+    pub(super) fn state(&mut self) -> &mut StepState<D, 2> {
+        &mut self.state
+    }
+
     pub(super) fn step(
         &mut self,
         module: &mut dyn Module<D>,

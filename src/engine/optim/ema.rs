@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::device::Buffer;
 use crate::ops::{Kernels, Module, Result, StepState, for_each_trained};
 
 /// Exponential moving average of the weights (`train.ema`), used for validation and sampling.
@@ -73,6 +74,16 @@ impl<D: Kernels> Ema<D> {
         self.steps += 1;
         let weight = (1.0 - self.spec.decay_after(self.steps)) as f32;
         device.lerp_all(&mut self.shadow, module, weight, control)
+    }
+
+    /// Goes on after `steps` steps; [`Ema::visit_state`] sets the average.
+    pub fn begin_after(&mut self, steps: u64) {
+        self.steps = steps;
+    }
+
+    /// Calls `visit` with the average of every trained parameter, in the order of the walk.
+    pub fn visit_state(&mut self, visit: &mut dyn FnMut(&mut Buffer<D>)) {
+        self.shadow.visit(visit);
     }
 
     /// Swaps weights and average; a second call restores them.

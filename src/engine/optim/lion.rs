@@ -57,6 +57,14 @@ impl<D: Kernels> Lion<D> {
         }
     }
 
+    pub(super) fn begin(&mut self, device: &D, module: &mut dyn Module<D>) -> Result<()> {
+        self.mean.begin(device, module)
+    }
+
+    pub(super) fn state(&mut self) -> &mut StepState<D, 1> {
+        &mut self.mean
+    }
+
     pub(super) fn step(
         &mut self,
         module: &mut dyn Module<D>,
@@ -74,7 +82,7 @@ impl<D: Kernels> Lion<D> {
             only_matrices: self.spec.decay == Decay::Matrices,
         };
         let device = grads.device().clone();
-        self.mean.begin(&device, module)?;
+        self.begin(&device, module)?;
         let mean = &mut self.mean;
         device.lion_steps(module, grads, mean, step, clip_factors, control)
     }

@@ -33,6 +33,7 @@ pub use sgd::SgdSpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::device::Buffer;
 use crate::ops::{Grads, Kernels, Module, Result};
 
 /// An optimizer as a manifest describes it (`train.optimizer`).
@@ -138,6 +139,34 @@ impl<D: Kernels> Optimizer<D> {
             Self::Sgd(sgd) => sgd.step(module, grads, lr, clip_factors, control),
             Self::Rmsprop(rmsprop) => rmsprop.step(module, grads, lr, clip_factors, control),
             Self::Lion(lion) => lion.step(module, grads, lr, clip_factors, control),
+        }
+    }
+
+    /// Goes on after `steps` steps: creates the state, whose values [`Optimizer::visit_state`] sets.
+    ///
+    /// # Errors
+    /// Any error of the device.
+    pub fn begin_after(
+        &mut self,
+        steps: u64,
+        device: &D,
+        module: &mut dyn Module<D>,
+    ) -> Result<()> {
+        match self {
+            Self::Adam(adam) => adam.begin_after(steps, device, module),
+            Self::Sgd(sgd) => sgd.begin(device, module),
+            Self::Rmsprop(rmsprop) => rmsprop.begin(device, module),
+            Self::Lion(lion) => lion.begin(device, module),
+        }
+    }
+
+    /// Calls `visit` with every buffer of the state, in an order that never changes; none before the first step.
+    pub fn visit_state(&mut self, visit: &mut dyn FnMut(&mut Buffer<D>)) {
+        match self {
+            Self::Adam(adam) => adam.state().visit(visit),
+            Self::Sgd(sgd) => sgd.state().visit(visit),
+            Self::Rmsprop(rmsprop) => rmsprop.state().visit(visit),
+            Self::Lion(lion) => lion.state().visit(visit),
         }
     }
 

@@ -75,6 +75,15 @@ impl<D: Kernels> Rmsprop<D> {
         [true, self.spec.centered, self.spec.momentum > 0.0]
     }
 
+    pub(super) fn begin(&mut self, device: &D, module: &mut dyn Module<D>) -> Result<()> {
+        let used = self.used();
+        self.state.begin_with(device, module, used)
+    }
+
+    pub(super) fn state(&mut self) -> &mut StepState<D, 3> {
+        &mut self.state
+    }
+
     pub(super) fn step(
         &mut self,
         module: &mut dyn Module<D>,
@@ -91,8 +100,8 @@ impl<D: Kernels> Rmsprop<D> {
             weight_decay: self.spec.weight_decay,
             only_matrices: self.spec.decay == Decay::Matrices,
         };
-        let (device, used) = (grads.device().clone(), self.used());
-        self.state.begin_with(&device, module, used)?;
+        let device = grads.device().clone();
+        self.begin(&device, module)?;
         let state = &mut self.state;
         device.rmsprop_steps(module, grads, state, step, clip_factors, control)
     }

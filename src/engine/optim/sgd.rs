@@ -77,6 +77,17 @@ impl<D: Kernels> Sgd<D> {
         self.spec.momentum > 0.0
     }
 
+    pub(super) fn begin(&mut self, device: &D, module: &mut dyn Module<D>) -> Result<()> {
+        if self.has_momentum() {
+            self.momentum.begin(device, module)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn state(&mut self) -> &mut StepState<D, 1> {
+        &mut self.momentum
+    }
+
     pub(super) fn step(
         &mut self,
         module: &mut dyn Module<D>,
@@ -93,9 +104,7 @@ impl<D: Kernels> Sgd<D> {
             only_matrices: self.spec.decay == Decay::Matrices,
         };
         let device = grads.device().clone();
-        if self.has_momentum() {
-            self.momentum.begin(&device, module)?;
-        }
+        self.begin(&device, module)?;
         device.sgd_steps(
             module,
             grads,

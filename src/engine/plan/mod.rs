@@ -36,6 +36,7 @@ mod references;
 mod reported;
 mod resolve;
 mod results_root;
+mod resume;
 mod rows;
 mod schema;
 pub mod search;
@@ -70,6 +71,7 @@ pub use reported::{
 };
 pub use resolve::absolute;
 pub use results_root::{experiment_folder, namesakes, project_folder, results_root};
+pub use resume::{Resume, STATE};
 pub use schema::manifest_schema;
 pub use settings::{
     CompareSpec, CostSpec, Language, LimitsSpec, MeasureSpec, ReachSpec, ReportSpec, TargetSpec,

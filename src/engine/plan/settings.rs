@@ -42,6 +42,11 @@ pub struct MeasureSpec {
     #[serde(skip_serializing_if = "Clone::clone")]
     #[schemars(extend("default" = true))]
     pub keep_weights: bool,
+    /// Seconds after which a run writes the state of its training, again and again: a run that is interrupted goes on from there,
+    /// with the same results. Without a number, 60, for runs that train longer than ten minutes only; 0 for never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub checkpoint_every: Option<f64>,
     /// Whether losses, throughput and phases are also written as `TensorBoard` event files: `tensorboard/`.
     pub tensorboard: bool,
 }
@@ -56,6 +61,7 @@ impl Default for MeasureSpec {
             ops: false,
             baselines: true,
             keep_weights: true,
+            checkpoint_every: None,
             tensorboard: false,
         }
     }

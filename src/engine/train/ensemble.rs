@@ -1,6 +1,7 @@
 //! [`Ensemble`]: the weights of the best epochs, and their mean.
 
 use super::weights::Weights;
+use crate::device::Buffer;
 use crate::ops::{Kernels, Result};
 
 /// The weights of the best epochs so far (`validation.ensemble`).
@@ -38,6 +39,13 @@ impl<D: Kernels> Ensemble<D> {
             self.kept.insert(place, (loss, copy()?));
         }
         Ok(())
+    }
+
+    /// Calls `visit` with every buffer of the kept weights, the best epoch's first.
+    pub(super) fn visit(&mut self, visit: &mut dyn FnMut(&mut Buffer<D>)) {
+        for (_, weights) in &mut self.kept {
+            weights.visit(visit);
+        }
     }
 
     /// The mean of the kept weights; `None` if there are none.

@@ -2,20 +2,24 @@
 
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use super::Emit;
 use super::error::TrainError;
 use super::learner::{Learner, StepLoss, divergence};
+use super::log::Log;
+use super::resuming::Pauses;
 use super::steps::Steps;
 use crate::event::{Event, StepRow};
 use crate::loader::Loader;
-use crate::measure::{MemoryGrowth, Pace, StepTimes, Stopwatch};
+use crate::measure::{Pace, StepTimes, Stopwatch};
 use crate::ops::Kernels;
 use crate::optim::Rate;
 
 /// Time between two progress events.
 const PROGRESS: Duration = Duration::from_millis(100);
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct EpochOutcome {
     /// Its steps in order.
     pub(super) steps: Vec<StepRow>,
@@ -29,63 +33,162 @@ pub(super) struct EpochOutcome {
     pub(super) diverged: Option<String>,
 }
 
+/// The steps of an epoch that are done.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct BegunEpoch {
+    losses: Vec<f64>,
+    samples: Vec<usize>,
+    times_ms: Vec<f64>,
+    seconds: f64,
+}
+
+impl BegunEpoch {
+    /// The number of optimizer steps.
+    pub(super) fn steps(&self) -> usize {
+        self.losses.len()
+    }
+}
+
 /// Settings of an epoch.
 pub(super) struct EpochPlan<'a> {
     /// Epoch, from 0.
     pub(super) epoch: usize,
     pub(super) rate: &'a Rate,
     pub(super) steps: Steps,
+    /// What an interrupted run has done of it.
+    pub(super) begun: BegunEpoch,
 }
 
 /// Trains one epoch: for each step its batches, gradients and update; ends early when the loss diverges.
 pub(super) fn train_epoch<D: Kernels>(
     learner: &mut Learner<D>,
     loader: &Loader,
-    plan: &EpochPlan<'_>,
-    (pace, growth): (&mut Pace, &mut MemoryGrowth),
+    plan: EpochPlan<'_>,
+    pauses: &mut Pauses<'_, D>,
     emit: &mut Emit<'_>,
 ) -> Result<EpochOutcome, TrainError> {
-    growth.begin();
-    let start = Instant::now();
-    let before = learner.steps;
+    let EpochPlan { epoch, steps, .. } = plan;
+    let (first, start) = (plan.begun.steps(), Instant::now());
     let mut told = start;
-    let mut losses = Losses::new(plan.steps.count());
-    let mut batches = loader.epoch(plan.epoch as u64);
-    let mut marks = Marks::begin(&learner.device)?;
-    for (index, step) in plan.steps.iter().enumerate() {
+    let mut batches = loader.epoch_from(epoch as u64, steps.batches_before(first));
+    let mut running = Running::begin(learner, plan.begun, steps.count(), start, pauses.log)?;
+    for (index, step) in steps.iter().enumerate().skip(first) {
         let samples = step.samples;
         let mut watch = Stopwatch::start();
-        let lr = plan.rate.at(plan.epoch, index);
-        let loss = learner.step(step, plan.epoch, lr, &mut batches, &mut watch)?;
-        let loss = losses.add(learner, loss, samples)?;
-        let times = watch.stop();
-        marks.step(&learner.device)?;
-        if !D::IS_ASYNCHRONOUS {
-            losses.add_time(pace, times);
+        let lr = plan.rate.at(epoch, index);
+        let loss = learner.step(step, epoch, lr, &mut batches, &mut watch)?;
+        let loss = running.end_step(learner, (loss, samples), watch, pauses.log)?;
+        let done = index + 1;
+        if done < steps.count() && pauses.is_due(running.seconds(), done) {
+            running.pause(learner, pauses, emit)?;
         }
-        growth.step();
-        if losses.has_diverged(learner.max_loss) {
+        if running.losses.has_diverged(learner.max_loss) {
             break;
         }
         if told.elapsed() >= PROGRESS {
             told = Instant::now();
             emit(Event::Progress {
-                epoch: plan.epoch,
-                step: losses.samples.len(),
+                epoch,
+                step: done,
                 loss,
             });
         }
     }
     drop(batches);
-    // This waits for the device, so that the clock includes its work.
-    losses.read_pending(learner)?;
-    learner.steps = before + losses.good_steps(learner.max_loss);
-    let seconds = start.elapsed().as_secs_f64();
-    for times in marks.times(&learner.device)? {
-        losses.add_time(pace, times);
+    running.end(learner, pauses.log)
+}
+
+/// An epoch while it runs: losses and times of its steps.
+struct Running<D: Kernels> {
+    losses: Losses<D>,
+    marks: Marks<D>,
+    start: Instant,
+    /// Seconds of the epoch in the run that was interrupted.
+    earlier_s: f64,
+    paused: Duration,
+    /// Optimizer steps of the run before the epoch.
+    before: u64,
+}
+
+impl<D: Kernels> Running<D> {
+    fn begin(
+        learner: &Learner<D>,
+        begun: BegunEpoch,
+        steps: usize,
+        start: Instant,
+        log: &mut Log,
+    ) -> Result<Self, TrainError> {
+        log.growth.begin();
+        Ok(Self {
+            before: learner.steps - begun.steps() as u64,
+            earlier_s: begun.seconds,
+            losses: Losses::after(begun, steps),
+            marks: Marks::begin(&learner.device)?,
+            start,
+            paused: Duration::ZERO,
+        })
     }
-    growth.end();
-    Ok(losses.outcome(learner.max_loss, before, seconds))
+
+    /// Seconds of the epoch so far.
+    fn seconds(&self) -> f64 {
+        self.earlier_s + (self.start.elapsed() - self.paused).as_secs_f64()
+    }
+
+    /// Adds a step; returns its loss where reading it does not wait.
+    fn end_step(
+        &mut self,
+        learner: &Learner<D>,
+        (loss, samples): (StepLoss<D>, usize),
+        watch: Stopwatch<'_>,
+        log: &mut Log,
+    ) -> Result<Option<f64>, TrainError> {
+        let loss = self.losses.add(learner, loss, samples)?;
+        let times = watch.stop();
+        self.marks.step(&learner.device)?;
+        if !D::IS_ASYNCHRONOUS {
+            self.losses.add_time(&mut log.pace, times);
+        }
+        log.growth.step();
+        Ok(loss)
+    }
+
+    /// Waits for the device and reads what it has measured.
+    fn read(&mut self, learner: &mut Learner<D>, log: &mut Log) -> Result<(), TrainError> {
+        self.losses.read_pending(learner)?;
+        learner.steps = self.before + self.losses.good_steps(learner.max_loss);
+        for times in self.marks.times(&learner.device)? {
+            self.losses.add_time(&mut log.pace, times);
+        }
+        Ok(())
+    }
+
+    /// Writes the state of the run, unless it has diverged. The time counts neither for the epoch nor for a step.
+    fn pause(
+        &mut self,
+        learner: &mut Learner<D>,
+        pauses: &mut Pauses<'_, D>,
+        emit: &mut Emit<'_>,
+    ) -> Result<(), TrainError> {
+        pauses.log.growth.end();
+        self.read(learner, pauses.log)?;
+        if !self.losses.has_diverged(learner.max_loss) {
+            let seconds = self.seconds();
+            let begun = self.losses.begun(seconds);
+            self.paused += pauses.write(learner, Some(begun), emit);
+        }
+        self.marks = Marks::begin(&learner.device)?;
+        pauses.log.growth.begin();
+        Ok(())
+    }
+
+    fn end(mut self, learner: &mut Learner<D>, log: &mut Log) -> Result<EpochOutcome, TrainError> {
+        // This waits for the device, so that the clock includes its work.
+        self.losses.read_pending(learner)?;
+        let seconds = self.seconds();
+        self.read(learner, log)?;
+        log.growth.end();
+        Ok(self.losses.outcome(learner.max_loss, self.before, seconds))
+    }
 }
 
 /// The losses of an epoch's steps. On a device that runs asynchronously they are read at the end of the epoch.
@@ -97,12 +200,27 @@ struct Losses<D: Kernels> {
 }
 
 impl<D: Kernels> Losses<D> {
-    fn new(steps: usize) -> Self {
+    /// Those of the steps that are done, with room for those of `steps` steps: growing would count as growth of the run's
+    /// memory.
+    fn after(mut begun: BegunEpoch, steps: usize) -> Self {
+        let more = steps.saturating_sub(begun.steps());
+        begun.losses.reserve(more);
+        begun.samples.reserve(more);
+        begun.times_ms.reserve(more);
         Self {
             pending: Vec::new(),
-            read: Vec::with_capacity(steps),
-            samples: Vec::with_capacity(steps),
-            times_ms: Vec::with_capacity(steps),
+            read: begun.losses,
+            samples: begun.samples,
+            times_ms: begun.times_ms,
+        }
+    }
+
+    fn begun(&self, seconds: f64) -> BegunEpoch {
+        BegunEpoch {
+            losses: self.read.clone(),
+            samples: self.samples.clone(),
+            times_ms: self.times_ms.clone(),
+            seconds,
         }
     }
 

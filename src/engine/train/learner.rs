@@ -1,5 +1,7 @@
 //! [`Learner`]: the model under training, and one optimizer step.
 
+use serde::{Deserialize, Serialize};
+
 use super::error::TrainError;
 use super::steps::Step;
 use crate::device::Buffer;
@@ -27,7 +29,7 @@ pub(super) struct Learner<D: Kernels> {
 }
 
 /// Cost of one micro-step, apart from time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Cost {
     pub(super) samples: usize,
     /// Its FLOPs.

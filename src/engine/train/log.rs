@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::epoch::EpochOutcome;
 use super::learner::Cost;
+use super::state::SoFar;
 use super::stopping::Best;
 use crate::base::statistics::median;
 use crate::event::{
@@ -34,6 +35,8 @@ pub(super) struct Log {
     assessment_s: Option<f64>,
     /// Seconds that count nowhere ([`Self::leave_out`]).
     left_out_s: f64,
+    /// Seconds of the processes of this run that were interrupted, where it went on from their state.
+    earlier_s: Option<f64>,
     first_losses: Vec<Option<f64>>,
     full_epochs_s: Vec<f64>,
     /// Seconds of training at the end of each epoch.
@@ -59,6 +62,7 @@ impl Log {
             checkpoint_bytes: None,
             assessment_s: None,
             left_out_s: 0.0,
+            earlier_s: None,
             first_losses: Vec::new(),
             full_epochs_s: Vec::new(),
             ends_s: Vec::new(),
@@ -75,6 +79,32 @@ impl Log {
     pub(super) fn begin_training(&mut self) {
         self.memory = PeakMemory::start();
         self.device_memory.leave_out();
+    }
+
+    /// What a run that goes on from here would need to know.
+    pub(super) fn so_far(&self) -> SoFar {
+        SoFar {
+            eval_loss_before: self.facts.eval_loss_before,
+            validation_s: self.validation_s,
+            total_s: self.total_s(),
+        }
+    }
+
+    /// The run goes on from there.
+    pub(super) fn go_on(&mut self, from: SoFar) {
+        self.facts.eval_loss_before = from.eval_loss_before;
+        self.validation_s = from.validation_s;
+        self.earlier_s = Some(from.total_s);
+    }
+
+    fn total_s(&self) -> f64 {
+        let left_out_s = self.assessment_s.unwrap_or(0.0) + self.left_out_s;
+        self.earlier_s.unwrap_or(0.0) + self.start.elapsed().as_secs_f64() - left_out_s
+    }
+
+    /// Seconds of training so far.
+    pub(super) fn train_s(&self) -> f64 {
+        self.train_s
     }
 
     /// An epoch of training is over, the validation not begun.
@@ -172,7 +202,6 @@ impl Log {
         self.device_memory.end_training();
         let peaks = self.memory.peaks();
         let pace = self.pace.summary();
-        let not_its_own_s = self.assessment_s.unwrap_or(0.0) + self.left_out_s;
         let best_epoch_s = best.and_then(|best| self.ends_s.get(best.epoch).copied());
         let times = RunTimes {
             is_observed: false,
@@ -188,7 +217,8 @@ impl Log {
             validation_s: self.validation_s,
             best_epoch_s,
             startup_s: self.startup_s,
-            total_s: self.start.elapsed().as_secs_f64() - not_its_own_s,
+            total_s: self.total_s(),
+            resumed_after_s: self.earlier_s,
             loader: loader_times(loader),
             peak_train_bytes: peaks.train_bytes,
             peak_validation_bytes: peaks.validation_bytes,

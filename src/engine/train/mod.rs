@@ -1,17 +1,18 @@
 //! One run, inside the worker: from an [`Order`] to events.
 //!
-//! Owns [`run`]. `setup.rs` opens the data and builds model, optimizer and loaders; `session.rs` is the loop, `epoch.rs`
+//! Owns [`run`]. `setup.rs` opens the data and builds model, optimizer and loaders; `session.rs` is the loop, `ending.rs` what is evaluated after it, `epoch.rs`
 //! one pass over the data, `learner.rs` one optimizer step. `evaluation.rs` evaluates the other splits, `accuracy.rs`
 //! finds their best accuracy, `assessment.rs` does the costly evaluation. `stopping.rs` decides when to stop,
-//! `cut_off.rs` ends a run at its parent's request, `threads.rs` sets the number of threads, `log.rs` collects facts and
+//! `cut_off.rs` ends a run at its parent's request, `state.rs` and `resuming.rs` keep what an interrupted run goes on from, `threads.rs` sets the number of threads, `log.rs` collects facts and
 //! times. At the very end, `extra.rs` takes steps whose phases are timed where the device runs asynchronously,
 //! `profile.rs` steps whose operations are timed. An order with members trains nothing: `members.rs` evaluates the mean
-//! of their predictions. Only the cell's checkpoint and the order's images are written; the caller of [`run`] receives
+//! of their predictions. Only the cell's checkpoint, the run's state and the order's images are written; the caller of [`run`] receives
 //! everything else as events.
 
 mod accuracy;
 mod assessment;
 mod cut_off;
+mod ending;
 mod ensemble;
 mod epoch;
 mod error;
@@ -21,9 +22,11 @@ mod learner;
 mod log;
 mod members;
 mod profile;
+mod resuming;
 mod saving;
 mod session;
 mod setup;
+mod state;
 mod steps;
 mod stopping;
 #[cfg(test)]
@@ -44,6 +47,7 @@ use session::Outcome;
 
 pub(crate) use evaluation::evaluated_splits;
 pub(crate) use setup::training_features;
+pub use state::lineage_and_epochs;
 pub(crate) use threads::join_pool;
 pub use trained_run::TrainedRun;
 pub(crate) use trained_run::{CLASS_NAMES, NORMALISATION, RUN};
@@ -64,10 +68,7 @@ pub type Emit<'a> = dyn FnMut(Event) -> Reply + 'a;
 )]
 pub fn run(order: Order<CellSpec>, emit: &mut Emit<'_>) {
     let start = Instant::now();
-    let arithmetic = match order.cell.train.device {
-        DeviceKind::Cpu => Arithmetic::Cpu,
-        DeviceKind::Cuda(_) => Arithmetic::Gpu,
-    };
+    let arithmetic = arithmetic(order.cell.train.device);
     emit(Event::Hello {
         protocol: PROTOCOL_VERSION,
         code_hash: code_hash(arithmetic),
@@ -83,6 +84,14 @@ pub fn run(order: Order<CellSpec>, emit: &mut Emit<'_>) {
         },
     };
     emit(end);
+}
+
+/// The kind of arithmetic that decides the results of a cell on this device.
+fn arithmetic(device: DeviceKind) -> Arithmetic {
+    match device {
+        DeviceKind::Cpu => Arithmetic::Cpu,
+        DeviceKind::Cuda(_) => Arithmetic::Gpu,
+    }
 }
 
 fn train(

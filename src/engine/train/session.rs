@@ -4,22 +4,24 @@ use super::Emit;
 use super::accuracy::Accuracies;
 use super::assessment::Costly;
 use super::ensemble::Ensemble;
-use super::epoch::{EpochOutcome, EpochPlan, train_epoch};
+use super::epoch::{BegunEpoch, EpochOutcome, EpochPlan, train_epoch};
 use super::error::TrainError;
 use super::evaluation::Evaluation;
 use super::extra::{DIVERGED, ExtraSteps, no_phases, profile_event};
 use super::learner::{Cost, Learner};
 use super::log::{Log, add_phases};
 use super::profile::profile;
+use super::resuming::{Begin, Pauses, Resuming};
 use super::saving::Saving;
+use super::state::{Judgement, PastEpoch};
 use super::steps::Steps;
 use super::stopping::{Stopping, Verdict};
 use super::weights::Weights;
-use crate::event::{EpochRow, Event, Metric, Reply, RunFacts, RunTimes, numeric_class_of};
+use crate::event::{Event, Metric, Reply, RunFacts, RunTimes, numeric_class_of};
 use crate::layers::checkpoint;
 use crate::loader::Loader;
 use crate::measure::Stopwatch;
-use crate::ops::{Kernels, Path, Result};
+use crate::ops::{Kernels, Result};
 use crate::optim::Rate;
 use crate::plan::CellSpec;
 use crate::tasks::Place;
@@ -37,6 +39,7 @@ pub(super) struct Session<'a, D: Kernels> {
     /// The costly evaluation, if the order requests one.
     pub(super) costly: Option<Costly>,
     pub(super) saving: Saving,
+    pub(super) resuming: Resuming,
     /// Whether extra steps are timed by operation at the end.
     pub(super) profiles: bool,
     /// Whether the run waits for a reply after every epoch.
@@ -57,14 +60,6 @@ pub(super) struct Outcome {
     pub(super) times: RunTimes,
 }
 
-/// Metrics of an epoch, and the loss by which it is judged.
-#[derive(Default)]
-struct Judgement {
-    validation: Metric,
-    loss: Option<f64>,
-    is_due: bool,
-}
-
 impl<D: Kernels> Session<'_, D> {
     /// Trains to the end.
     pub(super) fn train(mut self, emit: &mut Emit<'_>) -> Result<Outcome, TrainError> {
@@ -74,24 +69,41 @@ impl<D: Kernels> Session<'_, D> {
             epochs,
             steps_per_epoch: self.steps.count(),
         });
-        self.log.facts.eval_loss_before = self.evaluate_fixed()?;
+        let Begin {
+            epoch,
+            mut begun,
+            is_over,
+        } = self.go_on(emit)?;
+        if (epoch, &begun) == (0, &None) {
+            self.log.facts.eval_loss_before = self.evaluate_fixed()?;
+        }
         self.log.begin_training();
-        for epoch in 0..epochs {
+        let left = if is_over { 0..0 } else { epoch..epochs };
+        for epoch in left {
             let lr = self.rate.at(epoch, 0);
-            let outcome = self.train_epoch(epoch, emit)?;
+            let outcome = self.train_epoch(epoch, begun.take().unwrap_or_default(), emit)?;
             let judgement = self.validate(epoch, outcome.diverged.is_some())?;
-            let verdict = self.judge(epoch, &outcome, &judgement)?;
-            let told = epoch_event(epoch, lr, outcome, judgement.validation);
+            let verdict = self.judge(epoch, outcome.train_loss, &judgement)?;
+            let past = PastEpoch {
+                lr,
+                outcome,
+                judgement,
+            };
+            let (told, has_diverged) = (past.event(epoch), self.log.facts.diverged.is_some());
+            let is_last = verdict == Verdict::Stop || epoch + 1 == epochs;
+            if !has_diverged {
+                self.end_epoch(epoch, past, is_last, emit);
+            }
             if self.report_epoch(told, emit) == Reply::Stop {
                 return self.end_here(emit);
             }
-            if verdict == Verdict::Stop || self.log.facts.diverged.is_some() {
+            if is_last || has_diverged {
                 break;
             }
         }
         self.restore_best()?;
         self.evaluate_at_end()?;
-        self.save()?;
+        self.save(emit)?;
         self.assess(emit)?;
         self.finish(emit, true)
     }
@@ -99,21 +111,56 @@ impl<D: Kernels> Session<'_, D> {
     fn train_epoch(
         &mut self,
         epoch: usize,
+        begun: BegunEpoch,
         emit: &mut Emit<'_>,
     ) -> Result<EpochOutcome, TrainError> {
         let plan = EpochPlan {
             epoch,
             rate: &self.rate,
             steps: self.steps,
+            begun,
         };
-        let meters = (&mut self.log.pace, &mut self.log.growth);
         self.log.gpu.begin();
-        let outcome = train_epoch(&mut self.learner, &self.loader, &plan, meters, emit)?;
+        let mut pauses = Pauses {
+            cell: self.cell,
+            resuming: &mut self.resuming,
+            best: &mut self.best,
+            ensemble: &mut self.ensemble,
+            log: &mut self.log,
+            steps: (
+                epoch * self.steps.count(),
+                self.cell.train.epochs * self.steps.count(),
+            ),
+        };
+        let learner = &mut self.learner;
+        let outcome = train_epoch(learner, &self.loader, plan, &mut pauses, emit)?;
         self.log.gpu.end();
         self.validated = None;
         self.log.add_epoch(&outcome, !self.steps.is_capped());
         self.log.facts.diverged.clone_from(&outcome.diverged);
         Ok(outcome)
+    }
+
+    /// Keeps a finished epoch for the state of the run, and writes the state if it is time, and after the last epoch.
+    fn end_epoch(&mut self, epoch: usize, past: PastEpoch, is_last: bool, emit: &mut Emit<'_>) {
+        let (count, all) = (
+            self.steps.count(),
+            self.cell.train.epochs * self.steps.count(),
+        );
+        let done = (epoch + 1) * count;
+        let share = done as f64 / all.max(1) as f64;
+        self.resuming.add(self.log.train_s(), share, || past);
+        let mut pauses = Pauses {
+            cell: self.cell,
+            resuming: &mut self.resuming,
+            best: &mut self.best,
+            ensemble: &mut self.ensemble,
+            log: &mut self.log,
+            steps: (done, all),
+        };
+        if is_last || pauses.is_due(0.0, 0) {
+            pauses.write(&mut self.learner, None, emit);
+        }
     }
 
     /// Validates every `validation.every` epochs and after the last one, with the averaged weights if there are any.
@@ -137,7 +184,7 @@ impl<D: Kernels> Session<'_, D> {
         })
     }
 
-    fn validate_now(&mut self) -> Result<(Option<f64>, Metric), TrainError> {
+    pub(super) fn validate_now(&mut self) -> Result<(Option<f64>, Metric), TrainError> {
         let (learner, evaluation) = (&mut self.learner, &self.evaluation);
         let (loss, metrics) = self.log.validation(|| {
             with_average(learner, |learner| evaluation.validate(&mut *learner.task))
@@ -147,10 +194,10 @@ impl<D: Kernels> Session<'_, D> {
     }
 
     /// Judges the epoch by its loss, for the learning rate too, and keeps the weights of the best epoch if they must be restored.
-    fn judge(
+    pub(super) fn judge(
         &mut self,
         epoch: usize,
-        outcome: &EpochOutcome,
+        train_loss: Option<f64>,
         judgement: &Judgement,
     ) -> Result<Verdict, TrainError> {
         let loss = if self.evaluation.validates() {
@@ -159,7 +206,7 @@ impl<D: Kernels> Session<'_, D> {
             }
             judgement.loss
         } else {
-            outcome.train_loss
+            train_loss
         };
         self.rate.end_epoch(epoch, loss);
         let learner = &mut self.learner;
@@ -182,64 +229,6 @@ impl<D: Kernels> Session<'_, D> {
             self.learner.ema = weights.restore(self.learner.task.module())?;
             self.validated = Some(validation);
         }
-        Ok(())
-    }
-
-    /// The metrics of the final weights, and the cost of a step if none was taken.
-    fn evaluate_at_end(&mut self) -> Result<(), TrainError> {
-        self.add_cost()?;
-        if self.log.facts.diverged.is_some() {
-            return Ok(());
-        }
-        self.log.facts.eval_loss_after = self.evaluate_fixed()?;
-        if self.validated.is_none() {
-            self.validate_now()?;
-        }
-        let (learner, evaluation) = (&mut self.learner, &self.evaluation);
-        let tested = self
-            .log
-            .validation(|| with_average(learner, |learner| evaluation.test(&mut *learner.task)))?;
-        self.log.facts.metrics = self.validated.take().unwrap_or_default();
-        self.log.facts.metrics.extend(tested);
-        self.log.facts.metrics.extend(self.accuracies.metrics());
-        self.evaluate_ensemble()
-    }
-
-    /// The validation metrics of the mean of the best epochs' weights, named `ensemble_…`; the weights do not change.
-    fn evaluate_ensemble(&mut self) -> Result<(), TrainError> {
-        let (learner, evaluation) = (&mut self.learner, &self.evaluation);
-        let Some(mean) = self.ensemble.take_mean(&learner.device)? else {
-            return Ok(());
-        };
-        let own = Weights::copy(learner.task.module(), None)?;
-        mean.restore(learner.task.module())?;
-        let mut has_statistics = false;
-        learner
-            .task
-            .module()
-            .visit_buffers(&Path::root(), &mut |_, _| has_statistics = true);
-        if has_statistics {
-            // No step led to the mean weights, so that their statistics are those of one more pass.
-            let mut failure = None;
-            let mut batches = self
-                .loader
-                .epoch(0)
-                .map_while(|batch| batch.map_err(|error| failure = Some(error)).ok());
-            learner.task.recompute_statistics(&mut batches)?;
-            drop(batches);
-            if let Some(error) = failure {
-                return Err(error.into());
-            }
-        }
-        let (_, metrics) = self
-            .log
-            .validation(|| evaluation.validate(&mut *learner.task))?;
-        own.restore(learner.task.module())?;
-        let metrics = metrics.into_iter().map(|(name, value)| {
-            let bare = name.strip_prefix("val_").unwrap_or(&name);
-            (format!("ensemble_{bare}"), value)
-        });
-        self.log.facts.metrics.extend(metrics);
         Ok(())
     }
 
@@ -273,7 +262,20 @@ impl<D: Kernels> Session<'_, D> {
         })
     }
 
-    fn save(&mut self) -> Result<(), TrainError> {
+    /// Writes the checkpoint files. One that nobody asked for and that cannot be written is a warning.
+    fn save(&mut self, emit: &mut Emit<'_>) -> Result<(), TrainError> {
+        match self.write_files() {
+            Err(error) if !self.saving.is_asked() => {
+                let reason = error.reason(self.cell);
+                let message = format!("the trained weights are not kept: {reason}");
+                emit(Event::Warning { message });
+                Ok(())
+            }
+            written => written,
+        }
+    }
+
+    fn write_files(&mut self) -> Result<(), TrainError> {
         let (saving, learner) = (&self.saving, &mut self.learner);
         let [raw, averaged @ ..] = saving.files() else {
             return Ok(());
@@ -357,18 +359,8 @@ impl<D: Kernels> Session<'_, D> {
     }
 }
 
-fn epoch_event(epoch: usize, lr: f64, outcome: EpochOutcome, validation: Metric) -> Event {
-    Event::Epoch(Box::new(EpochRow {
-        epoch,
-        train_loss: outcome.train_loss,
-        validation,
-        lr: Some(lr),
-        steps: outcome.steps,
-    }))
-}
-
 /// Does `work` with the averaged weights in place of the raw ones, if there are any.
-fn with_average<D: Kernels, T>(
+pub(super) fn with_average<D: Kernels, T>(
     learner: &mut Learner<D>,
     work: impl FnOnce(&mut Learner<D>) -> Result<T, TrainError>,
 ) -> Result<T, TrainError> {

@@ -10,14 +10,17 @@ use super::error::TrainError;
 use super::evaluation::Evaluation;
 use super::learner::Learner;
 use super::log::Log;
+use super::resuming::Resuming;
 use super::saving::Saving;
 use super::session::Session;
+use super::state::Identity;
 use super::steps::Steps;
 use super::stopping::Stopping;
 use super::threads;
 use crate::base::Seed;
+use crate::build_info::code_hash;
 use crate::datasets::{DatasetError, OpenDataset, SamplesMut};
-use crate::event::{MemoryParts, Order};
+use crate::event::{MemoryParts, Order, numeric_class_of};
 use crate::layers::{checkpoint, names};
 use crate::loader::{Loader, LoaderOptions};
 use crate::measure::DeviceMemory;
@@ -53,6 +56,7 @@ pub(super) fn set_up<'a, D: Kernels>(
     log.device_memory = device_memory(device);
     log.ready(parts);
     let dataset = &data.dataset;
+    let identity = identity(device, order)?;
     let saving = Saving::of(order, &data, log.facts.parameters);
     Ok(Session {
         cell,
@@ -69,6 +73,7 @@ pub(super) fn set_up<'a, D: Kernels>(
             folder,
         }),
         saving,
+        resuming: Resuming::new(order.resume.as_ref(), identity),
         profiles: cell.measure.ops && order.block == 0,
         awaits_verdicts: order.verdicts,
         stopping: Stopping::new(cell.train.early_stopping.clone()),
@@ -77,6 +82,17 @@ pub(super) fn set_up<'a, D: Kernels>(
         ensemble: Ensemble::new(cell.validation.ensemble),
         validated: None,
         log,
+    })
+}
+
+/// What a state must have in common with the run to be its own.
+fn identity<D: Kernels>(device: &D, order: &Order<CellSpec>) -> Result<Identity, TrainError> {
+    let resume = order.resume.as_ref();
+    Ok(Identity {
+        lineage: resume.map_or_else(String::new, |resume| resume.lineage.clone()),
+        code_hash: code_hash(super::arithmetic(order.cell.train.device)),
+        numeric_class: numeric_class_of(&device.facts()?),
+        seed: order.seed,
     })
 }
 

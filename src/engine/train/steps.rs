@@ -62,6 +62,11 @@ impl Steps {
         self.is_capped
     }
 
+    /// The batches of the first `steps` steps.
+    pub(super) fn batches_before(&self, steps: usize) -> usize {
+        (steps * self.accumulate).min(self.batches)
+    }
+
     /// The steps in order.
     pub(super) fn iter(self) -> impl Iterator<Item = Step> {
         (0..self.count).map(move |step| {

@@ -9,6 +9,7 @@ mod freeze;
 mod losses;
 mod members;
 mod profile;
+mod resuming;
 mod schedules;
 
 use std::sync::Arc;
@@ -117,6 +118,7 @@ fn order(cell: CellSpec) -> Order<CellSpec> {
         verdicts: false,
         keep_weights_below: 0,
         members: Vec::new(),
+        resume: None,
         program: None,
     }
 }

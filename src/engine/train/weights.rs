@@ -42,6 +42,14 @@ impl<D: Kernels> Weights<D> {
         Ok(Some(mean))
     }
 
+    /// Calls `visit` with every buffer, the average's last.
+    pub(super) fn visit(&mut self, visit: &mut dyn FnMut(&mut Buffer<D>)) {
+        self.buffers.iter_mut().for_each(&mut *visit);
+        if let Some(ema) = &mut self.ema {
+            ema.visit_state(visit);
+        }
+    }
+
     /// Restores them; returns the average.
     pub(super) fn restore(self, module: &mut dyn Module<D>) -> Result<Option<Ema<D>>> {
         let mut buffers = self.buffers.into_iter();

@@ -2,11 +2,13 @@
 
 use std::ops::AddAssign;
 
+use serde::{Deserialize, Serialize};
+
 /// Floating-point operations, one multiplication or addition each, by the rule that every operation documents.
 ///
 /// Matrix products count 2 per multiply-add; elementwise operations count the arithmetic of their formula, with
 /// one for `exp`, a division or a square root. Copies, comparisons and index arithmetic count nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// Forward.
     pub forward: u64,

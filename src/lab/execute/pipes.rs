@@ -73,6 +73,7 @@ pub(super) fn feed(
         } else {
             0
         },
+        resume: job.resume.clone(),
         program,
     };
     let replies = Replies::to(child.stdin.take()?);

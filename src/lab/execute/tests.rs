@@ -40,6 +40,7 @@ pub(super) fn job_of(cell: usize, limits: LimitsSpec) -> Job {
         id,
         spec: Arc::new(spec),
         estimated_s: None,
+        resume: None,
         trial: None,
     }
 }

@@ -324,6 +324,8 @@ impl WorkerOutput {
             Event::Warning { .. } => self.warnings += 1,
             Event::Finished { .. } | Event::Failed { .. } => self.last = Some(event.clone()),
             Event::Started { .. }
+            | Event::Resumed { .. }
+            | Event::Saved { .. }
             | Event::Progress { .. }
             | Event::Assessing { .. }
             | Event::Alive => {}
@@ -360,6 +362,7 @@ fn outcome(
     let pruned = heard.pruned.filter(|_| status == Status::Pruned);
     let (facts, times) = evidence.finished.unzip();
     let of_worker = ended.peak_rss_bytes;
+    let earlier_s = times.as_ref().and_then(|times| times.resumed_after_s);
     // The worker of a command is not what is measured.
     let is_of_command = times.as_ref().is_some_and(RunTimes::are_told);
     let peak = own_peak(times.as_ref()).max(of_worker.filter(|_| !is_of_command));
@@ -371,7 +374,7 @@ fn outcome(
         samples: heard.samples,
         profile: heard.profile,
         stderr: evidence.stderr,
-        wall_s: began.elapsed().as_secs_f64(),
+        wall_s: began.elapsed().as_secs_f64() + earlier_s.unwrap_or(0.0),
         peak_rss_bytes: peak,
         cpu_s: ended.cpu_s,
         ..RunOutcome::empty(status, reason)

@@ -262,6 +262,7 @@ impl<'a> Recorder<'a> {
             start_s: self.starts.remove(&job.id),
         })?;
         self.is_behind = true;
+        remove_state(job, outcome.status);
         Ok(())
     }
 
@@ -335,6 +336,28 @@ impl<'a> Recorder<'a> {
             })
         };
         outcome.samples.iter().map(keep).collect()
+    }
+}
+
+/// Removes the state of a training that has come to its end, unless a run of more epochs can go on from it, and the state that
+/// it went on from. After a failure both stay.
+fn remove_state(job: &Job, status: Status) {
+    let is_over = matches!(status, Status::Done | Status::Diverged | Status::Pruned);
+    let Some(resume) = job.resume.as_ref().filter(|_| is_over) else {
+        return;
+    };
+    let is_kept = status == Status::Done
+        && job.id.block == 0
+        && job.spec.is_extended_from(job.spec.train.epochs);
+    let own = (!is_kept).then_some(&resume.state);
+    let from = resume.from.as_ref().filter(|from| **from != resume.state);
+    for path in own.into_iter().chain(from) {
+        // A file that stays is only in the way of space.
+        let _ = std::fs::remove_file(path);
+        if let Some(folder) = path.parent() {
+            // Only where it is empty.
+            let _ = std::fs::remove_dir(folder);
+        }
     }
 }
 

@@ -99,6 +99,7 @@ impl Lab {
             },
             spec: Arc::new(cell.spec.clone()),
             estimated_s: None,
+            resume: None,
             trial: Some(Arc::new(Trial {
                 cell,
                 info,

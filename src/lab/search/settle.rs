@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::event::{EpochRow, Job, Pruned, RunId, Status, Trial};
 use crate::execute::Next;
-use crate::plan::Feasibility;
 use crate::plan::search::PrunedInfo;
+use crate::plan::{Feasibility, Resume};
 use crate::results::store::RunKeys;
 
 use super::memory::Known;
@@ -196,8 +196,15 @@ impl Search<'_> {
             },
             spec: Arc::new(trial.cell.spec.clone()),
             estimated_s: None,
+            resume: Self::resume(trial, proposal.keys.seed),
             trial: Some(Arc::new(trial.clone())),
         }
+    }
+
+    /// A trial that waits for verdicts begins anew: its earlier epochs would be judged again, beside other trials.
+    fn resume(trial: &Trial, seed: u64) -> Option<Resume> {
+        let trains = trial.members.is_empty() && !trial.awaits_verdicts;
+        trial.cell.resume(seed, 0).filter(|_| trains)
     }
 
     fn kept(&self, proposal: Proposal, status: Status, reason: String) -> Next {

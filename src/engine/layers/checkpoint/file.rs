@@ -1,13 +1,37 @@
 //! Tensors in safetensors files.
 
-use std::borrow::Cow;
-use std::io::Write;
+use std::io::{BufReader, ErrorKind, Read, Write};
 use std::path::Path;
 
-use safetensors::{Dtype, SafeTensors, View};
+use safetensors::{Dtype, SafeTensors};
+use serde::Deserialize;
 
 use super::{CheckpointError, Metadata, Mismatch, Tensor};
 use crate::base::temporary;
+
+/// Bytes of the length with which a file begins.
+const LENGTH: usize = size_of::<u64>();
+
+/// Bytes of a header that is read.
+const LONGEST_HEADER: u64 = 100_000_000;
+
+/// A tensor of a file that is written piece by piece.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Dotted name.
+    pub name: String,
+    /// Type of its values.
+    pub dtype: Dtype,
+    /// Dimensions, outermost first.
+    pub shape: Vec<usize>,
+}
+
+impl Entry {
+    /// Its size in bytes.
+    fn len(&self) -> usize {
+        self.shape.iter().product::<usize>() * self.dtype.bitsize() / 8
+    }
+}
 
 /// Writes tensors to a safetensors file, with `metadata` in its header; atomically, by a temporary file in the same folder
 /// and a rename. The same values give the same bytes.
@@ -15,11 +39,33 @@ use crate::base::temporary;
 /// # Errors
 /// [`CheckpointError::Io`] when the folder does not exist or is not writable.
 pub fn write(path: &Path, tensors: &[Tensor], metadata: &Metadata) -> Result<(), CheckpointError> {
-    let named = tensors.iter().map(|tensor| (tensor.name.as_str(), tensor));
-    let bytes = safetensors::serialize(named, None)
-        .map_err(|error| CheckpointError::format(path, &error))?;
-    let (header, data) =
-        with_metadata(&bytes, metadata).map_err(|error| CheckpointError::format(path, &error))?;
+    let mut tensors: Vec<&Tensor> = tensors.iter().collect();
+    tensors.sort_by(|a, b| a.name.cmp(&b.name));
+    let entry = |tensor: &&Tensor| Entry {
+        name: tensor.name.clone(),
+        dtype: Dtype::F32,
+        shape: tensor.shape.clone(),
+    };
+    let entries: Vec<Entry> = tensors.iter().map(entry).collect();
+    stream(path, metadata, &entries, |file| {
+        let mut values = tensors.iter().map(|tensor| bytes(&tensor.values));
+        let written = values.try_for_each(|values| file.write_all(&values));
+        written.map_err(|source| CheckpointError::io(path, source))
+    })
+}
+
+/// As [`write`], of tensors whose values `fill` writes, one after the other, so that they need not be in memory together.
+///
+/// # Errors
+/// As [`write`], and those of `fill`.
+pub fn stream(
+    path: &Path,
+    metadata: &Metadata,
+    entries: &[Entry],
+    fill: impl FnOnce(&mut dyn Write) -> Result<(), CheckpointError>,
+) -> Result<(), CheckpointError> {
+    let header =
+        header(metadata, entries).map_err(|error| CheckpointError::format(path, &error))?;
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -27,33 +73,35 @@ pub fn write(path: &Path, tensors: &[Tensor], metadata: &Metadata) -> Result<(),
     let io = |source| CheckpointError::io(path, source);
     let mut file = temporary::create(folder).map_err(io)?;
     file.write_all(&header).map_err(io)?;
-    file.write_all(data).map_err(io)?;
+    fill(&mut file)?;
     file.as_file().sync_all().map_err(io)?;
     temporary::keep_as(file, path).map_err(io)
 }
 
-/// The file's header (its length, then JSON) with `metadata` as the first entry, and the data after it. The library would
-/// write the entries in hash map order, which differs between processes.
-fn with_metadata<'a>(
-    file: &'a [u8],
-    metadata: &Metadata,
-) -> serde_json::Result<(Vec<u8>, &'a [u8])> {
-    const LENGTH: usize = size_of::<u64>();
-    let (length, rest) = file
-        .split_first_chunk::<LENGTH>()
-        .unwrap_or((&[0; LENGTH], file));
-    let (tensors, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
-    let tensors = tensors.trim_ascii().strip_prefix(b"{").unwrap_or_default();
+/// The header: its length, then JSON with `metadata` as the first entry. The library would write the entries in hash map
+/// order, which differs between processes.
+fn header(metadata: &Metadata, entries: &[Entry]) -> serde_json::Result<Vec<u8>> {
     let mut header = br#"{"__metadata__":"#.to_vec();
     header.extend(serde_json::to_vec(metadata)?);
-    if tensors != b"}" {
-        header.push(b',');
+    let mut end = 0;
+    for entry in entries {
+        let begin = end;
+        end += entry.len();
+        let (name, shape) = (
+            serde_json::to_string(&entry.name)?,
+            serde_json::to_string(&entry.shape)?,
+        );
+        let dtype = serde_json::to_string(&entry.dtype)?;
+        let text = format!(
+            r#",{name}:{{"dtype":{dtype},"shape":{shape},"data_offsets":[{begin},{end}]}}"#
+        );
+        header.extend(text.into_bytes());
     }
-    header.extend(tensors);
+    header.push(b'}');
     // The data must start at a multiple of 8 bytes.
     header.resize(header.len().next_multiple_of(LENGTH), b' ');
     header.splice(..0, (header.len() as u64).to_le_bytes());
-    Ok((header, data))
+    Ok(header)
 }
 
 /// Reads all tensors of a safetensors file, in the order of their names.
@@ -90,42 +138,35 @@ pub fn read(path: &Path) -> Result<Vec<Tensor>, CheckpointError> {
     Ok(tensors)
 }
 
-/// Reads the texts in a file's header.
+/// Reads the texts in a file's header, and nothing else of it.
 ///
 /// # Errors
 /// [`CheckpointError::Io`], [`CheckpointError::Format`] as [`read`].
 pub fn read_metadata(path: &Path) -> Result<Metadata, CheckpointError> {
-    let bytes =
-        crate::base::file::read(path).map_err(|source| CheckpointError::io(path, source))?;
-    let (_, header) = SafeTensors::read_metadata(&bytes)
+    #[derive(Deserialize)]
+    struct Header {
+        #[serde(rename = "__metadata__", default)]
+        metadata: Metadata,
+    }
+    let io = |source| CheckpointError::io(path, source);
+    let mut file = crate::base::file::open(path).map_err(io)?;
+    let mut length = [0; LENGTH];
+    let header = match file.read_exact(&mut length) {
+        // The library refuses longer ones, too.
+        Ok(()) => file.take(u64::from_le_bytes(length).min(LONGEST_HEADER)),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            return Err(CheckpointError::format(path, &"it has no header"));
+        }
+        Err(error) => return Err(io(error)),
+    };
+    let header: Header = serde_json::from_reader(BufReader::new(header))
         .map_err(|error| CheckpointError::format(path, &error))?;
-    let metadata = header.metadata().iter().flatten();
-    Ok(metadata
-        .map(|(name, text)| (name.clone(), text.clone()))
-        .collect())
+    Ok(header.metadata)
 }
 
-pub(super) fn bytes(values: &[f32]) -> Vec<u8> {
+pub(crate) fn bytes(values: &[f32]) -> Vec<u8> {
     values
         .iter()
         .flat_map(|value| value.to_le_bytes())
         .collect()
-}
-
-impl View for &Tensor {
-    fn dtype(&self) -> Dtype {
-        Dtype::F32
-    }
-
-    fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Owned(bytes(&self.values))
-    }
-
-    fn data_len(&self) -> usize {
-        4 * self.values.len()
-    }
 }

@@ -79,12 +79,12 @@ pub enum Mismatch {
 }
 
 impl CheckpointError {
-    pub(super) fn io(path: &Path, source: std::io::Error) -> Self {
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
         let path = path.to_owned();
         Self::Io { path, source }
     }
 
-    pub(super) fn format(path: &Path, error: &dyn fmt::Display) -> Self {
+    pub(crate) fn format(path: &Path, error: &dyn fmt::Display) -> Self {
         let (path, message) = (path.to_owned(), error.to_string());
         Self::Format { path, message }
     }

@@ -6,7 +6,8 @@
 mod file;
 mod mismatch;
 
-pub use file::{read, read_metadata, write};
+pub(crate) use file::bytes;
+pub use file::{Entry, read, read_metadata, stream, write};
 pub use mismatch::{CheckpointError, Mismatch};
 
 use std::collections::BTreeMap;
@@ -149,7 +150,7 @@ pub fn checksum(tensors: &[Tensor]) -> String {
         for dimension in &tensor.shape {
             hasher.update(&(*dimension as u64).to_le_bytes());
         }
-        hasher.update(&file::bytes(&tensor.values));
+        hasher.update(&bytes(&tensor.values));
     }
     hasher.finalize().to_string()
 }

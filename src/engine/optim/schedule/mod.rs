@@ -121,6 +121,16 @@ impl ScheduleSpec {
         }
     }
 
+    /// Whether the learning rate hangs on the number of epochs.
+    pub fn needs_epochs(&self) -> bool {
+        match self {
+            Self::Constant(_) | Self::Step(_) | Self::Plateau(_) => false,
+            Self::Cosine(spec) => spec.epochs.is_none(),
+            Self::Linear(spec) => spec.epochs.is_none(),
+            Self::OneCycle(_) => true,
+        }
+    }
+
     /// Values that are invalid for a full rate of `lr` and `epochs` epochs; 0 epochs if they are not known.
     pub fn check(&self, lr: f64, epochs: usize) -> Vec<RangeError> {
         let (min_lr, own) = match self {

@@ -7,7 +7,7 @@ use crate::device::DeviceKind;
 use crate::layers::checkpoint::{self, Metadata, Tensor};
 use crate::optim::{LionSpec, RmspropSpec};
 
-const DEVICE: DeviceKind = if cfg!(feature = "cuda") {
+pub(super) const DEVICE: DeviceKind = if cfg!(feature = "cuda") {
     DeviceKind::Cuda(0)
 } else {
     DeviceKind::Cpu
@@ -32,7 +32,7 @@ fn reason(change: impl FnOnce(&mut TrainSpec)) -> String {
     }
 }
 
-fn optimizers() -> Vec<OptimizerSpec> {
+pub(super) fn optimizers() -> Vec<OptimizerSpec> {
     let adam = AdamSpec {
         weight_decay: 0.1,
         ..AdamSpec::default()

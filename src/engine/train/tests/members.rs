@@ -31,6 +31,7 @@ fn trained(folder: &Path, mut cell: CellSpec) -> Trained {
 fn told_of(members: &[&Trained]) -> Recorded {
     told_by(Order {
         keep_weights_below: 0,
+        resume: None,
         members: members.iter().map(|one| one.member.clone()).collect(),
         ..order((*members[0].member.cell).clone())
     })

@@ -8,7 +8,7 @@ use super::table::Listed;
 use super::{AdamStep, Rules, StepControl};
 use crate::device::cuda::{Launch, Value, downloaded, scratch, uploaded};
 use crate::device::{Backend, Buffer};
-use crate::ops::{Grads, Module, Result, for_each_trained};
+use crate::ops::{Grads, Module, OpError, Result, for_each_trained};
 
 /// The initial loss scale, that of PyTorch's `GradScaler`.
 const FIRST_SCALE: f64 = 65_536.0;
@@ -120,6 +120,18 @@ impl StepControl<Cuda> for Control {
         }
         let state = downloaded(&self.state)?;
         Ok(state.get(SKIPPED).map(|count| *count as u64))
+    }
+
+    fn state(&self) -> Result<Vec<f64>> {
+        Ok(downloaded(&self.state)?)
+    }
+
+    fn set_state(&mut self, state: &[f64]) -> Result<()> {
+        if state.len() != WORDS {
+            return Err(OpError::shape("set_state", "the state of another control"));
+        }
+        self.state = uploaded(state)?;
+        Ok(())
     }
 }
 

@@ -147,6 +147,14 @@ impl StepControl<Cpu> for Infallible {
     fn skipped_steps(&self) -> Result<Option<u64>> {
         match *self {}
     }
+
+    fn state(&self) -> Result<Vec<f64>> {
+        match *self {}
+    }
+
+    fn set_state(&mut self, _state: &[f64]) -> Result<()> {
+        match *self {}
+    }
 }
 
 /// One step of Adam; gradients are multiplied by their factor, then `decay` is added as an L2 term.

@@ -225,6 +225,12 @@ pub trait StepControl<D: Backend>: Debug {
     /// Number of steps skipped because scaled gradients were not finite, `None` if losses are not scaled; waits for the
     /// device.
     fn skipped_steps(&self) -> Result<Option<u64>>;
+
+    /// What it has counted so far, for [`StepControl::set_state`]; waits for the device.
+    fn state(&self) -> Result<Vec<f64>>;
+
+    /// Goes on from what [`StepControl::state`] of a control with the same rules gave.
+    fn set_state(&mut self, state: &[f64]) -> Result<()>;
 }
 
 fn factor(factors: &[f32], index: usize) -> f32 {

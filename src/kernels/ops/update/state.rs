@@ -23,6 +23,11 @@ impl<D: UpdateKernel, const N: usize> StepState<D, N> {
         Self { buffers }
     }
 
+    /// Calls `visit` with every buffer, parameter by parameter.
+    pub fn visit(&mut self, visit: &mut dyn FnMut(&mut Buffer<D>)) {
+        self.buffers.iter_mut().flatten().for_each(visit);
+    }
+
     /// Creates zeros for every parameter if there are no buffers yet.
     ///
     /// # Errors

@@ -1,0 +1,91 @@
+//! [`Earlier`]: states of trainings in a results folder, from which runs of more epochs go on.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::event::RunId;
+use crate::execute::Why;
+use crate::plan::{PlannedCell, Resume, STATE};
+use crate::train::lineage_and_epochs;
+
+/// The states that runs of a plan may go on from.
+#[derive(Debug, Default)]
+pub(super) struct Earlier {
+    /// By the name of the file, which has seed and block, and the lineage: finished epochs and path.
+    states: BTreeMap<(String, String), Vec<(usize, PathBuf)>>,
+}
+
+impl Earlier {
+    /// The states in `checkpoints/` of the cells' results folder. None where cells differ in their number of epochs: what more
+    /// epochs cost is then a question of the plan.
+    pub(super) fn of(cells: &[PlannedCell]) -> Self {
+        let mut earlier = Self::default();
+        let mut epochs = cells.iter().map(|cell| cell.spec.train.epochs);
+        let first = epochs.next();
+        let folder = cells
+            .first()
+            .and_then(|cell| cell.spec.checkpoint_folder.as_deref());
+        if let Some(all) = folder.and_then(Path::parent)
+            && epochs.all(|epochs| Some(epochs) == first)
+        {
+            for path in files(all).flat_map(|folder| files(&folder)) {
+                earlier.add(path);
+            }
+        }
+        earlier
+    }
+
+    fn add(&mut self, path: PathBuf) {
+        let name = path.file_name().unwrap_or_default();
+        let name = name.to_string_lossy().into_owned();
+        if name.starts_with(STATE)
+            && let Some((lineage, epochs)) = lineage_and_epochs(&path)
+        {
+            let states = self.states.entry((name, lineage)).or_default();
+            states.push((epochs, path));
+        }
+    }
+
+    /// Where the state of a run is kept, and what it goes on from: its own state, else that of a run of fewer epochs, unless it
+    /// is to begin anew.
+    pub(super) fn resume(&self, cell: &PlannedCell, id: RunId, why: &Why) -> Option<Resume> {
+        let mut resume = cell.resume(id.seed, id.block)?;
+        if begins_anew(why) {
+            resume.from = None;
+        } else if id.block == 0 && resume.from.is_none() {
+            resume.from = self.shorter(cell, &resume);
+        }
+        Some(resume)
+    }
+
+    /// The state with the most epochs from which the run has the results of one in one piece.
+    fn shorter(&self, cell: &PlannedCell, resume: &Resume) -> Option<PathBuf> {
+        let name = resume.state.file_name()?.to_string_lossy().into_owned();
+        let states = self.states.get(&(name, resume.lineage.clone()))?.iter();
+        let fitting = states.filter(|(epochs, _)| {
+            *epochs <= cell.spec.train.epochs && cell.spec.is_extended_from(*epochs)
+        });
+        let longest = fitting.max_by_key(|(epochs, _)| *epochs)?;
+        Some(longest.1.clone())
+    }
+}
+
+/// Whether the run is repeated although its results are known, for its times or its profile, or because the user wants it.
+fn begins_anew(why: &Why) -> bool {
+    match why {
+        Why::Fresh | Why::Times(_) | Why::Profile | Why::Checkpoint => true,
+        Why::New
+        | Why::Retry(_)
+        | Why::Cell(_)
+        | Why::Code(_)
+        | Why::Limits(_)
+        | Why::NumericClass(_) => false,
+    }
+}
+
+/// What is in a folder, which need not exist.
+fn files(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
+}

@@ -1,0 +1,66 @@
+//! What is evaluated when training has ended.
+
+use super::error::TrainError;
+use super::session::{Session, with_average};
+use super::weights::Weights;
+use crate::ops::{Kernels, Path};
+
+impl<D: Kernels> Session<'_, D> {
+    /// The metrics of the final weights, and the cost of a step if none was taken.
+    pub(super) fn evaluate_at_end(&mut self) -> Result<(), TrainError> {
+        self.add_cost()?;
+        if self.log.facts.diverged.is_some() {
+            return Ok(());
+        }
+        self.log.facts.eval_loss_after = self.evaluate_fixed()?;
+        if self.validated.is_none() {
+            self.validate_now()?;
+        }
+        let (learner, evaluation) = (&mut self.learner, &self.evaluation);
+        let tested = self
+            .log
+            .validation(|| with_average(learner, |learner| evaluation.test(&mut *learner.task)))?;
+        self.log.facts.metrics = self.validated.take().unwrap_or_default();
+        self.log.facts.metrics.extend(tested);
+        self.log.facts.metrics.extend(self.accuracies.metrics());
+        self.evaluate_ensemble()
+    }
+
+    /// The validation metrics of the mean of the best epochs' weights, named `ensemble_…`; the weights do not change.
+    fn evaluate_ensemble(&mut self) -> Result<(), TrainError> {
+        let (learner, evaluation) = (&mut self.learner, &self.evaluation);
+        let Some(mean) = self.ensemble.take_mean(&learner.device)? else {
+            return Ok(());
+        };
+        let own = Weights::copy(learner.task.module(), None)?;
+        mean.restore(learner.task.module())?;
+        let mut has_statistics = false;
+        learner
+            .task
+            .module()
+            .visit_buffers(&Path::root(), &mut |_, _| has_statistics = true);
+        if has_statistics {
+            // No step led to the mean weights, so that their statistics are those of one more pass.
+            let mut failure = None;
+            let mut batches = self
+                .loader
+                .epoch(0)
+                .map_while(|batch| batch.map_err(|error| failure = Some(error)).ok());
+            learner.task.recompute_statistics(&mut batches)?;
+            drop(batches);
+            if let Some(error) = failure {
+                return Err(error.into());
+            }
+        }
+        let (_, metrics) = self
+            .log
+            .validation(|| evaluation.validate(&mut *learner.task))?;
+        own.restore(learner.task.module())?;
+        let metrics = metrics.into_iter().map(|(name, value)| {
+            let bare = name.strip_prefix("val_").unwrap_or(&name);
+            (format!("ensemble_{bare}"), value)
+        });
+        self.log.facts.metrics.extend(metrics);
+        Ok(())
+    }
+}

@@ -1,0 +1,267 @@
+//! [`Resuming`]: when a run writes its state, and how a run goes on from one.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::Emit;
+use super::ensemble::Ensemble;
+use super::epoch::BegunEpoch;
+use super::error::TrainError;
+use super::learner::Learner;
+use super::log::Log;
+use super::session::Session;
+use super::state::{Identity, PastEpoch, Progress, Saved, State};
+use super::stopping::Verdict;
+use super::weights::Weights;
+use crate::event::{Event, Metric};
+use crate::ops::{Kernels, StepControl};
+use crate::plan::{CellSpec, Resume};
+
+/// Seconds that a run must be expected to train for its state to be written unasked.
+const LONG_S: f64 = 600.0;
+/// Seconds between two writes.
+const EVERY_S: f64 = 60.0;
+/// The pause is also at least this many times what the last write took: it costs one per cent at most.
+const PAUSE: u32 = 100;
+
+/// When a run writes its state, and its finished epochs, which are a part of it.
+pub(super) struct Resuming {
+    order: Option<Resume>,
+    identity: Identity,
+    /// Whether the run writes its state; unknown at first.
+    is_wanted: Option<bool>,
+    since: Instant,
+    last_cost: Duration,
+    has_failed: bool,
+    past: Vec<PastEpoch>,
+}
+
+impl Resuming {
+    pub(super) fn new(order: Option<&Resume>, identity: Identity) -> Self {
+        Self {
+            is_wanted: match order {
+                None => Some(false),
+                Some(order) => order.every_s.map(|_| true),
+            },
+            order: order.cloned(),
+            identity,
+            since: Instant::now(),
+            last_cost: Duration::ZERO,
+            has_failed: false,
+            past: Vec::new(),
+        }
+    }
+
+    /// Whether the run, which has done `share` of its steps in `trained_s`, writes its state. The first answer stays: of a
+    /// run for which it is no, finished epochs are not kept in memory.
+    fn is_wanted(&mut self, trained_s: f64, share: f64) -> bool {
+        *self.is_wanted.get_or_insert(trained_s >= LONG_S * share)
+    }
+
+    /// Adds a finished epoch.
+    pub(super) fn add(&mut self, trained_s: f64, share: f64, epoch: impl FnOnce() -> PastEpoch) {
+        if self.is_wanted(trained_s, share) {
+            self.past.push(epoch());
+        }
+    }
+
+    /// The pause between two writes.
+    fn pause(every_s: Option<f64>, last_cost: Duration) -> Duration {
+        match every_s {
+            Some(seconds) => Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
+            None => Duration::from_secs_f64(EVERY_S).max(PAUSE * last_cost),
+        }
+    }
+
+    fn is_time(&self) -> bool {
+        let order = self.order.as_ref();
+        order
+            .is_some_and(|order| self.since.elapsed() >= Self::pause(order.every_s, self.last_cost))
+    }
+}
+
+/// The moments of an epoch at which the run may write its state.
+pub(super) struct Pauses<'a, D: Kernels> {
+    pub(super) cell: &'a CellSpec,
+    pub(super) resuming: &'a mut Resuming,
+    pub(super) best: &'a mut Option<(Weights<D>, Metric)>,
+    pub(super) ensemble: &'a mut Ensemble<D>,
+    pub(super) log: &'a mut Log,
+    /// Optimizer steps of the run: before the epoch, and all.
+    pub(super) steps: (usize, usize),
+}
+
+impl<D: Kernels> Pauses<'_, D> {
+    /// Whether the state is to be written after `done` steps of the epoch, which took `epoch_s` seconds.
+    pub(super) fn is_due(&mut self, epoch_s: f64, done: usize) -> bool {
+        let (before, all) = self.steps;
+        let share = (before + done) as f64 / all.max(1) as f64;
+        self.resuming.is_time() && self.resuming.is_wanted(self.log.train_s() + epoch_s, share)
+    }
+
+    /// Writes the state, if the run writes one, and returns how long it took. A failure is told once; training goes on.
+    pub(super) fn write(
+        &mut self,
+        learner: &mut Learner<D>,
+        begun: Option<BegunEpoch>,
+        emit: &mut Emit<'_>,
+    ) -> Duration {
+        let start = Instant::now();
+        let resuming = &mut *self.resuming;
+        let (Some(order), Some(true)) = (&resuming.order, resuming.is_wanted) else {
+            return Duration::ZERO;
+        };
+        self.log.memory.end_training();
+        self.log.device_memory.end_training();
+        let saved = Event::Saved {
+            epoch: resuming.past.len(),
+            step: begun.as_ref().map_or(0, BegunEpoch::steps),
+        };
+        let progress = Progress {
+            identity: resuming.identity.clone(),
+            so_far: self.log.so_far(),
+            epochs: resuming.past.clone(),
+            begun,
+            ..Progress::default()
+        };
+        let mut state = State {
+            learner,
+            best: self.best,
+            ensemble: self.ensemble,
+        };
+        let written = state.write(&order.state, progress);
+        self.log.memory.leave_out();
+        self.log.device_memory.leave_out();
+        match written {
+            Ok(()) => drop(emit(saved)),
+            Err(_) if resuming.has_failed => {}
+            Err(error) => {
+                resuming.has_failed = true;
+                let reason = TrainError::from(error).reason(self.cell);
+                let message = format!(
+                    "the state of the training is not kept: {reason}; the run goes on, but would begin anew after an \
+                     interruption"
+                );
+                emit(Event::Warning { message });
+            }
+        }
+        resuming.since = Instant::now();
+        resuming.last_cost = start.elapsed();
+        resuming.last_cost
+    }
+}
+
+/// Where a run begins.
+#[derive(Default)]
+pub(super) struct Begin {
+    /// Its first epoch.
+    pub(super) epoch: usize,
+    /// What is done of it.
+    pub(super) begun: Option<BegunEpoch>,
+    /// Whether nothing is left to train.
+    pub(super) is_over: bool,
+}
+
+impl<D: Kernels> Session<'_, D> {
+    /// Restores the state of an interrupted run, where there is one, and tells its epochs again.
+    pub(super) fn go_on(&mut self, emit: &mut Emit<'_>) -> Result<Begin, TrainError> {
+        let order = self.resuming.order.as_ref();
+        let Some(path) = order.and_then(|order| order.from.clone()) else {
+            return Ok(Begin::default());
+        };
+        let saved = match Saved::read(&path, &self.resuming.identity) {
+            Ok(Some(saved)) if saved.progress.epochs.len() <= self.cell.train.epochs => saved,
+            Ok(_) => return Ok(Begin::default()),
+            Err(error) => {
+                let reason = TrainError::from(error).reason(self.cell);
+                let message = format!("training begins anew: {reason}");
+                emit(Event::Warning { message });
+                return Ok(Begin::default());
+            }
+        };
+        self.restore(&path, saved, emit)
+    }
+
+    fn restore(
+        &mut self,
+        path: &Path,
+        mut saved: Saved,
+        emit: &mut Emit<'_>,
+    ) -> Result<Begin, TrainError> {
+        let progress = std::mem::take(&mut saved.progress);
+        self.log.go_on(progress.so_far);
+        emit(Event::Resumed {
+            epoch: progress.epochs.len(),
+            step: progress.begun.as_ref().map_or(0, BegunEpoch::steps),
+        });
+        let mut is_over = false;
+        for (epoch, past) in progress.epochs.iter().enumerate() {
+            self.log.add_epoch(&past.outcome, !self.steps.is_capped());
+            if past.judgement.is_due {
+                self.accuracies.note(epoch, &past.judgement.validation);
+            }
+            // Copies the weights of now, where it keeps them: their values come from the file.
+            let verdict = self.judge(epoch, past.outcome.train_loss, &past.judgement)?;
+            is_over = verdict == Verdict::Stop;
+            emit(past.event(epoch));
+        }
+        let learner = &mut self.learner;
+        (learner.steps, learner.cost) = (progress.steps, progress.cost);
+        let (device, module) = (learner.device.clone(), learner.task.module());
+        learner
+            .optimizer
+            .begin_after(progress.steps, &device, module)?;
+        if let Some(ema) = &mut learner.ema {
+            ema.begin_after(progress.steps);
+        }
+        if let Some(control) = &mut learner.control {
+            control.set_state(&progress.control)?;
+        }
+        let mut state = State {
+            learner,
+            best: &mut self.best,
+            ensemble: &mut self.ensemble,
+        };
+        state.restore(path, saved)?;
+        self.resuming.is_wanted = Some(true);
+        self.resuming.past = progress.epochs;
+        Ok(Begin {
+            epoch: self.resuming.past.len(),
+            begun: progress.begun,
+            is_over,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(every_s: Option<f64>) -> Resume {
+        Resume {
+            every_s,
+            ..Resume::default()
+        }
+    }
+
+    #[test]
+    fn a_run_writes_its_state_where_it_is_long_or_asked_to() {
+        let of = |order: Option<&Resume>| Resuming::new(order, Identity::default());
+        let (unasked, asked) = (order(None), order(Some(1.0)));
+        assert!(!of(Some(&unasked)).is_wanted(59.0, 0.1));
+        assert!(of(Some(&unasked)).is_wanted(60.0, 0.1));
+        assert!(of(Some(&asked)).is_wanted(1.0, 0.5));
+        assert!(!of(None).is_wanted(60.0, 0.01));
+        let mut decided = of(Some(&unasked));
+        decided.add(1.0, 0.1, || unreachable!("a short run keeps no epochs"));
+        assert!(!decided.is_wanted(100.0, 0.1), "its first epochs are gone");
+    }
+
+    #[test]
+    fn unasked_writing_takes_a_hundredth_of_the_time_at_most() {
+        let pause = |every, cost| Resuming::pause(every, Duration::from_millis(cost));
+        assert_eq!(pause(None, 0), Duration::from_mins(1));
+        assert_eq!(pause(None, 3000), Duration::from_mins(5));
+        assert_eq!(pause(Some(1.0), 3000), Duration::from_secs(1));
+    }
+}

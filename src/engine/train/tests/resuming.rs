@@ -1,0 +1,205 @@
+//! Runs that go on from the state of an interrupted one.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use super::freeze::{DEVICE, optimizers};
+use super::*;
+use crate::optim::{ClipBy, ConstantSpec, PlateauSpec, ScheduleSpec, WarmUpSpec};
+use crate::plan::Resume;
+
+fn resume(folder: &Path, from: Option<PathBuf>) -> Resume {
+    Resume {
+        state: folder.join("state.safetensors"),
+        from,
+        lineage: "of the test".into(),
+        every_s: Some(0.0),
+    }
+}
+
+/// The run, which writes its state after every step.
+fn saving(cell: CellSpec, folder: &Path, from: Option<PathBuf>) -> Order<CellSpec> {
+    Order {
+        resume: Some(resume(folder, from)),
+        ..order(cell)
+    }
+}
+
+/// Interrupts a run of `cell` when it has written its state for the `writes`-th time.
+fn interrupted(cell: CellSpec, folder: &Path, writes: usize) -> PathBuf {
+    let order = saving(cell, folder, None);
+    let state = order.resume.as_ref().unwrap().state.clone();
+    let work = || {
+        let mut written = 0;
+        run(order, &mut |event| {
+            written += usize::from(matches!(event, Event::Saved { .. }));
+            assert!(written < writes, "interrupted");
+            Reply::Continue
+        });
+    };
+    let ended = std::thread::scope(|scope| {
+        let end = scope.spawn(|| catch_unwind(AssertUnwindSafe(work)));
+        end.join().unwrap()
+    });
+    assert!(ended.is_err(), "it was interrupted");
+    state
+}
+
+fn has_resumed(recorded: &Recorded) -> Option<(usize, usize)> {
+    recorded.events.iter().find_map(|event| match event {
+        Event::Resumed { epoch, step } => Some((*epoch, *step)),
+        _ => None,
+    })
+}
+
+/// Whether a run that goes on has all facts of one in one piece, wherever it was interrupted.
+#[track_caller]
+fn assert_goes_on(cell: &CellSpec) {
+    let whole = told(cell.clone());
+    whole.finished();
+    let folder = tempfile::tempdir().unwrap();
+    let steps: usize = whole.epochs().iter().map(|row| row.steps.len()).sum();
+    for writes in [1, steps / 2, steps - 1, steps] {
+        let state = interrupted(cell.clone(), folder.path(), writes);
+        let rest = told_by(saving(cell.clone(), folder.path(), Some(state)));
+        assert!(has_resumed(&rest).is_some(), "after {writes} writes");
+        assert_eq!(rest.facts(), whole.facts(), "after {writes} writes");
+        assert_eq!(rest.curves(), whole.curves(), "after {writes} writes");
+        let (_, times) = rest.finished();
+        assert!(times.resumed_after_s.is_some() && !times.are_measured());
+    }
+}
+
+#[test]
+fn every_optimizer_goes_on_with_the_same_bits() {
+    let without_state = OptimizerSpec::Sgd(SgdSpec::default());
+    for optimizer in optimizers().into_iter().chain([without_state]) {
+        assert_goes_on(&with(|train| {
+            (train.device, train.optimizer) = (DEVICE, optimizer)
+        }));
+    }
+}
+
+#[test]
+fn averages_clipping_schedules_and_the_best_weights_go_on() {
+    let cell = with(|train| {
+        train.device = DEVICE;
+        train.epochs = 6;
+        train.accumulate = 2;
+        train.batch_size = 4;
+        train.clip = Some(0.5);
+        train.clip_by = ClipBy::Part;
+        train.ema = Some(EmaSpec {
+            decay: 0.9,
+            warm_up: true,
+        });
+        // No epoch is better, so that the weights of an early one are restored, and the rate falls.
+        train.early_stopping = Some(EarlyStoppingSpec {
+            patience: 4,
+            min_delta: 10.0,
+            restore_best: true,
+        });
+        train.schedule = ScheduleSpec::Plateau(PlateauSpec {
+            patience: 0,
+            ..PlateauSpec::default()
+        });
+    });
+    let mut cell = cell;
+    Arc::make_mut(&mut cell.validation).ensemble = Some(2);
+    let whole = told(cell.clone());
+    assert_eq!(whole.epochs().len(), 5, "it stops early");
+    assert_goes_on(&cell);
+}
+
+#[test]
+fn images_that_are_augmented_dropped_out_and_normalised_go_on() {
+    let model = toml::from_str(
+        "layers = [{ conv = 4, kernel = 3 }, \"batch-norm\", \"relu\", \"flatten\", { dropout = 0.5 }, { linear = 10 }]",
+    );
+    let mut cell = with(|train| (train.epochs, train.steps_per_epoch) = (2, Some(4)));
+    cell.model = Arc::new(ModelSpec::Layers(model.unwrap()));
+    cell.dataset = Arc::new(DatasetSpec::Digits(DigitsSpec::default()));
+    cell.loss = Arc::new(LossSpec::CrossEntropy(CrossEntropySpec::default()));
+    let loader = Arc::make_mut(&mut cell.loader);
+    (loader.workers, loader.weighted) = (2, true);
+    assert_goes_on(&cell);
+}
+
+#[test]
+fn more_epochs_go_on_from_fewer() {
+    let of = |epochs| {
+        with(|train| {
+            train.epochs = epochs;
+            train.schedule = ScheduleSpec::Constant(ConstantSpec {
+                warm_up: Some(WarmUpSpec::default()),
+            });
+        })
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let first = told_by(saving(of(2), folder.path(), None));
+    assert!(first.finished().1.are_measured());
+    let state = folder.path().join("state.safetensors");
+    let more = told_by(saving(of(5), folder.path(), Some(state)));
+    assert_eq!(has_resumed(&more), Some((2, 0)));
+    assert_eq!(more.facts(), told(of(5)).facts());
+}
+
+#[test]
+fn a_damaged_state_is_told_and_the_run_begins_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = interrupted(cell(), folder.path(), 2);
+    let whole = told(cell());
+    let bytes = std::fs::read(&state).unwrap();
+    let mut changed = bytes.clone();
+    // In the weights.
+    let place = changed.len() / 4;
+    changed[place] ^= 1;
+    for damaged in [&bytes[..bytes.len() - 1], &bytes[..7], b"{}", &changed] {
+        std::fs::write(&state, damaged).unwrap();
+        let run = told_by(saving(cell(), folder.path(), Some(state.clone())));
+        let warning = run.events.iter().find_map(|event| match event {
+            Event::Warning { message } => Some(message.as_str()),
+            _ => None,
+        });
+        let warning = warning.expect("a warning");
+        assert!(
+            warning.starts_with("training begins anew: `state.safetensors` is no"),
+            "{warning}"
+        );
+        assert_eq!(run.facts(), whole.facts());
+    }
+}
+
+#[test]
+fn the_state_of_another_training_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = interrupted(cell(), folder.path(), 2);
+    let mut other = saving(cell(), folder.path(), Some(state));
+    other.seed = 7;
+    let run = told_by(other);
+    assert_eq!(has_resumed(&run), None);
+}
+
+#[test]
+fn a_state_that_cannot_be_written_is_told_once_and_the_run_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let run = told_by(saving(cell(), &file, None));
+    let warnings = run
+        .events
+        .iter()
+        .filter(|event| matches!(event, Event::Warning { .. }));
+    assert_eq!(warnings.count(), 1);
+    assert_eq!(run.facts(), told(cell()).facts());
+}
+
+#[cfg(feature = "cuda-stand-in")]
+#[test]
+fn the_scale_of_the_loss_goes_on() {
+    use crate::plan::Precision;
+
+    assert_goes_on(&with(|train| {
+        (train.device, train.precision) = (DEVICE, Precision::Amp);
+    }));
+}
