@@ -59,6 +59,12 @@ impl Earlier {
         Some(resume)
     }
 
+    /// Finished epochs of the state that a run goes on from.
+    pub(super) fn epochs(&self, cell: &PlannedCell, id: RunId, why: &Why) -> Option<usize> {
+        let from = self.resume(cell, id, why)?.from?;
+        Some(lineage_and_epochs(&from)?.1)
+    }
+
     /// The state with the most epochs from which the run has the results of one in one piece.
     fn shorter(&self, cell: &PlannedCell, resume: &Resume) -> Option<PathBuf> {
         let name = resume.state.file_name()?.to_string_lossy().into_owned();

@@ -25,6 +25,7 @@ mod interrupt;
 mod language;
 mod layers;
 mod list;
+mod live;
 mod manual;
 mod merge;
 mod new;

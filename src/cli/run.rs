@@ -15,6 +15,7 @@ use crate::manifest;
 use crate::plan::{CellSpec, Feasibility, Plan, PlannedCell};
 use crate::progress::{Detail, Ending, Progress};
 use crate::record::Recorder;
+use crate::report::ReportError;
 use crate::results::environment::{self, GitStatus, env_id, missing_counters};
 use crate::results::store::{Store, journal_path};
 use crate::results::{BaselineRow, ResultSet, Session, from_here};
@@ -24,6 +25,7 @@ use super::baselines;
 use super::earlier::Earlier;
 use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
+use super::live::Live;
 use super::run_arguments::RunArguments;
 use super::run_plan::{
     announce, each_run, folder_or_here, here_as, planned, refuse_namesakes, say_of_data, selected,
@@ -178,10 +180,12 @@ impl Invocation<'_> {
         progress: &mut Progress,
     ) -> Result<(Summary, usize), Problem> {
         let mut kept = 0;
+        let mut live = self.live();
         let mut sink = |event: RunEvent<'_>| {
             kept += usize::from(matches!(event, RunEvent::Kept { .. }));
             // Store the run first, so that runs shown as done are on disk.
             let stored = recorder.handle(&event);
+            live.take_if(|live| could_not_write(&live.handle(&event, progress)));
             progress.handle(&event);
             stored
         };
@@ -189,7 +193,24 @@ impl Invocation<'_> {
         let interrupted = self.interrupt.is_asked();
         let summary = execute::run(source, launcher, &options, interrupted, &mut sink);
         self.interrupt.stop_waiting();
+        if let Some(live) = live {
+            let report = if self.arguments.no_report {
+                ""
+            } else {
+                "report.html"
+            };
+            could_not_write(&live.end(progress, report));
+        }
         Ok((summary.map_err(record_problem)?, kept))
+    }
+
+    /// The page of `--live`.
+    fn live(&self) -> Option<Live> {
+        let live = self.arguments.live.then(|| Live::new(self.setup.plan))?;
+        if self.arguments.detail() > Detail::Quiet {
+            eprintln!("live     {}", from_here(live.path()).display());
+        }
+        Some(live)
     }
 
     /// What baselines achieve on the data of the selected cells.
@@ -248,6 +269,14 @@ impl Invocation<'_> {
         let has_failed = blocks.any(|block| block.status.is_failure() && counts(&block.key));
         Ok(exit_code::failed_if(has_failed))
     }
+}
+
+/// Whether the page could not be written, which is a warning: the runs go on without it.
+fn could_not_write(written: &Result<(), ReportError>) -> bool {
+    if let Err(error) = written {
+        eprintln!("warning: the page of `--live` is no longer written: {error}");
+    }
+    written.is_err()
 }
 
 /// The runs to do, in the order in which they are done.

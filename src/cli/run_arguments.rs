@@ -52,6 +52,9 @@ pub(super) struct RunArguments {
     /// Write the results files and no report
     #[arg(long)]
     pub(super) no_report: bool,
+    /// Keep a page about the runs up to date while they go on: `live.html` in the results folder
+    #[arg(long, conflicts_with_all = ["shard", "dry_run"])]
+    pub(super) live: bool,
     /// Run only share I of N, into a journal of its own: `--shard 3/8`; `fieldtrial merge` puts the journals together
     #[arg(long, value_name = "I/N")]
     pub(super) shard: Option<Share>,
@@ -120,6 +123,7 @@ impl RunArguments {
             .option("--max-failures", self.max_failures)
             .flag("--fail-fast", self.fail_fast)
             .flag("--no-report", self.no_report)
+            .flag("--live", self.live)
             .flag("--verbose", self.verbose)
             .flag("--format=json", self.format == Format::Json)
             .command()

@@ -17,6 +17,7 @@ use crate::results::store::{RunConditions, Store};
 use crate::results::{Environment, by_key};
 
 use super::Problem;
+use super::earlier::Earlier;
 use super::setup::mistake;
 
 /// Plans a manifest, with the options `--only` and `--as`.
@@ -167,15 +168,22 @@ impl StoredRuns {
     }
 
     pub(super) fn runs_of(&self, cell: &PlannedCell) -> Vec<String> {
-        self.decisions([(0, cell)]).iter().map(decided).collect()
+        let earlier = Earlier::of(std::slice::from_ref(cell));
+        let decisions = self.decisions([(0, cell)]).into_iter();
+        decisions.map(|run| decided(cell, &run, &earlier)).collect()
     }
 }
 
-/// `seed 42 block 0: keep (done)`
-fn decided((id, decision): &(RunId, Decision)) -> String {
+/// `seed 42 block 0: keep (done)`, `seed 43 block 0: run (new), goes on after 3 epochs`
+fn decided(cell: &PlannedCell, (id, decision): &(RunId, Decision), earlier: &Earlier) -> String {
     let what = match decision {
         Decision::Keep(status) => format!("keep ({status})"),
-        Decision::Run(why) => format!("run ({why})"),
+        Decision::Run(why) => {
+            let epochs = earlier.epochs(cell, *id, why);
+            let goes_on =
+                epochs.map(|epochs| format!(", goes on after {}", count(epochs, "epoch")));
+            format!("run ({why}){}", goes_on.unwrap_or_default())
+        }
     };
     format!("seed {} block {}: {what}", id.seed, id.block)
 }
@@ -195,9 +203,10 @@ pub(super) fn announce(
 
 /// A line for every run: whether it is kept, or runs and why.
 pub(super) fn each_run(cells: &[PlannedCell], decisions: &[(RunId, Decision)]) -> String {
+    let earlier = Earlier::of(cells);
     let line = |run: &(RunId, Decision)| {
-        let key = &cells[run.0.cell].spec.key;
-        format!("{key} {}\n", decided(run))
+        let cell = &cells[run.0.cell];
+        format!("{} {}\n", cell.spec.key, decided(cell, run, &earlier))
     };
     decisions.iter().map(line).collect()
 }

@@ -6,10 +6,9 @@ use std::time::{Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::base::units::human_seconds;
-use crate::event::{Event, RunId, Status};
+use crate::event::{RunId, Status};
 
 use super::eta::Eta;
-use super::run_state::RunState;
 
 const REDRAW: Duration = Duration::from_millis(100);
 
@@ -17,7 +16,7 @@ const REDRAW: Duration = Duration::from_millis(100);
 pub(super) struct Bars {
     all: MultiProgress,
     overall: ProgressBar,
-    running: HashMap<RunId, (ProgressBar, RunState)>,
+    running: HashMap<RunId, ProgressBar>,
 }
 
 impl Default for Bars {
@@ -50,19 +49,18 @@ impl Bars {
 
     pub(super) fn begin(&mut self, id: RunId, name: String) {
         let bar = self.line(name);
-        self.running.insert(id, (bar, RunState::default()));
+        self.running.insert(id, bar);
     }
 
-    /// Shows what a worker says of its run; returns the fraction of its steps that is done.
-    pub(super) fn hear(&mut self, id: RunId, event: &Event) -> Option<f64> {
-        let (bar, state) = self.running.get_mut(&id)?;
-        state.handle(event);
-        bar.set_message(state.text());
-        Some(state.share())
+    /// Shows how far a run is.
+    pub(super) fn tell(&self, id: RunId, text: String) {
+        if let Some(bar) = self.running.get(&id) {
+            bar.set_message(text);
+        }
     }
 
     pub(super) fn end(&mut self, id: RunId) {
-        if let Some((bar, _)) = self.running.remove(&id) {
+        if let Some(bar) = self.running.remove(&id) {
             bar.finish_and_clear();
             self.all.remove(&bar);
         }
@@ -94,11 +92,10 @@ pub(super) fn with_name(bar: ProgressBar, name: String) -> ProgressBar {
     bar
 }
 
-/// `, about 4 s left`; empty if nothing is left, or nothing known.
-pub(super) fn time_left(eta: &Eta, goes_on: bool) -> String {
-    let left = eta.left(Instant::now()).filter(|_| goes_on);
-    let left = left.map(|left| format!(", about {} left", roughly(left)));
-    left.unwrap_or_default()
+/// `about 4 s left`; `None` if nothing is left, or nothing known.
+pub(super) fn time_left(eta: &Eta, goes_on: bool) -> Option<String> {
+    let left = eta.left(Instant::now()).filter(|_| goes_on)?;
+    Some(format!("about {} left", roughly(left)))
 }
 
 /// Whole seconds below a minute: an estimate has no more precision.

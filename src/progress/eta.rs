@@ -17,11 +17,28 @@ pub(super) struct Eta {
     waiting: HashMap<usize, usize>,
     /// Expected duration in seconds before any run, by cell.
     expected_s: HashMap<usize, f64>,
-    running: HashMap<RunId, (Instant, f64)>,
+    running: HashMap<RunId, Running>,
     ended: HashMap<usize, Ended>,
     all: Ended,
     /// Sums over ended runs that had an expected duration: expected and actual seconds.
     outcome: (f64, f64),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Running {
+    began: Instant,
+    /// Fraction of its steps that is done.
+    share: f64,
+    /// The fraction that an interrupted run had done before it.
+    before: f64,
+}
+
+impl Running {
+    /// The duration of all its steps, extrapolated; `None` while too few are done.
+    fn whole_s(&self, now: Instant) -> Option<f64> {
+        let own = self.share - self.before;
+        (own > ENOUGH).then(|| (now - self.began).as_secs_f64() / own)
+    }
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -64,7 +81,12 @@ impl Eta {
         if let Some(waiting) = self.waiting.get_mut(&id.cell) {
             *waiting = waiting.saturating_sub(1);
         }
-        self.running.insert(id, (now, 0.0));
+        let running = Running {
+            began: now,
+            share: 0.0,
+            before: 0.0,
+        };
+        self.running.insert(id, running);
     }
 
     /// A remaining run is not needed any more.
@@ -79,8 +101,15 @@ impl Eta {
 
     /// The fraction `share` of the run's steps is done.
     pub(super) fn advance(&mut self, id: RunId, share: f64) {
-        if let Some((_, done)) = self.running.get_mut(&id) {
-            *done = share;
+        if let Some(running) = self.running.get_mut(&id) {
+            running.share = share;
+        }
+    }
+
+    /// The run goes on where an interrupted one had done the fraction `share` of its steps.
+    pub(super) fn go_on(&mut self, id: RunId, share: f64) {
+        if let Some(running) = self.running.get_mut(&id) {
+            running.before = share;
         }
     }
 
@@ -111,12 +140,11 @@ impl Eta {
             seconds += others as f64 * self.typical_s(now)?;
         }
         let mut rest = 0.0_f64;
-        for (id, (began, share)) in &self.running {
-            let so_far = (now - *began).as_secs_f64();
-            let told = (*share > ENOUGH).then(|| so_far / share);
-            let whole = self.mean_s(id.cell).or(told);
+        for (id, running) in &self.running {
+            let so_far = (now - running.began).as_secs_f64();
+            let whole = self.mean_s(id.cell).or_else(|| running.whole_s(now));
             let whole = whole.or_else(|| self.whole_s(id.cell, now))?;
-            rest = rest.max(whole - so_far);
+            rest = rest.max(whole * (1.0 - running.before) - so_far);
         }
         Duration::try_from_secs_f64(seconds / self.slots.max(1) as f64 + rest).ok()
     }
@@ -141,8 +169,8 @@ impl Eta {
     fn typical_s(&self, now: Instant) -> Option<f64> {
         let told = || {
             let mut told = Ended::default();
-            let running = self.running.values().filter(|(_, share)| *share > ENOUGH);
-            running.for_each(|(began, share)| told.add((now - *began).as_secs_f64() / share));
+            let whole = self.running.values().filter_map(|run| run.whole_s(now));
+            whole.for_each(|seconds| told.add(seconds));
             told.mean_s()
         };
         self.all.mean_s().or_else(told)
@@ -210,5 +238,19 @@ mod tests {
         eta.advance(id(0, 0), 0.5);
         let later = now + Duration::from_secs(3);
         assert_eq!(eta.left(later), Some(Duration::from_secs(3 + 3 * 6)));
+    }
+
+    #[test]
+    fn a_run_that_goes_on_has_only_its_rest_to_do() {
+        let now = Instant::now();
+        let mut eta = Eta::default();
+        eta.start(1, 1);
+        eta.begin(id(0, 0), now);
+        eta.advance(id(0, 0), 0.5);
+        eta.go_on(id(0, 0), 0.5);
+        assert_eq!(eta.left(now), None, "it has done nothing itself");
+        eta.advance(id(0, 0), 0.75);
+        let later = now + Duration::from_secs(10);
+        assert_eq!(eta.left(later), Some(Duration::from_secs(10)));
     }
 }

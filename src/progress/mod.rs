@@ -20,7 +20,8 @@ pub use detail::{Detail, Show};
 pub use json_lines::{EVENTS_VERSION, write_line};
 pub use line::{counts, last_words};
 pub use pairs::{Ended, Pairs, PairsShape, RunName};
-pub use run_state::RunState;
+pub use people::Now;
+pub use run_state::{EpochLoss, RunState};
 pub use spinner::Spinner;
 pub use summary::Ending;
 
@@ -29,7 +30,7 @@ use std::io::{self, Stdout};
 use terminal_size::terminal_size_of;
 
 use crate::base::text::wrapped;
-use crate::event::{Job, RunEvent};
+use crate::event::{Job, RunEvent, RunOutcome};
 use crate::plan::search::SearchSpec;
 
 use eta::Eta;
@@ -76,6 +77,21 @@ impl Progress {
         }
     }
 
+    /// Where the runs are now.
+    pub fn now(&self) -> Now<'_> {
+        self.people.now()
+    }
+
+    /// The name of a run; while it goes on, also how far it is.
+    pub fn run(&self, job: &Job) -> (String, Option<&RunState>) {
+        self.people.run(job)
+    }
+
+    /// The result of a run in one line.
+    pub fn result_text(&self, job: &Job, outcome: &RunOutcome) -> String {
+        self.people.result_text(job, outcome)
+    }
+
     /// Displays that there is nothing to run.
     pub fn see_nothing_to_do(&mut self, slots: usize) {
         self.handle(&RunEvent::Start { runs: 0, slots });
@@ -98,6 +114,10 @@ impl Progress {
 
 /// Wraps a line to the terminal's width, or 80 columns elsewhere; continuation lines are indented.
 pub fn fitted(line: &str, indent: usize) -> String {
-    let width = terminal_size_of(io::stderr()).map_or(80, |(columns, _)| columns.0.into());
-    wrapped(line, width, indent)
+    wrapped(line, columns(), indent)
+}
+
+/// The width of the terminal; 80 elsewhere.
+fn columns() -> usize {
+    terminal_size_of(io::stderr()).map_or(80, |(columns, _)| columns.0.into())
 }

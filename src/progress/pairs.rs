@@ -184,7 +184,8 @@ impl Pairs {
     fn show_place(&self) {
         let Some((bars, _)) = &self.bars else { return };
         let left = time_left(&self.eta, self.ended < self.shape.pairs);
-        let message = left + &counts(&[(self.failed, "failed")]);
+        let left = left.map(|left| format!(", {left}"));
+        let message = left.unwrap_or_default() + &counts(&[(self.failed, "failed")]);
         bars.show((self.ended, self.shape.pairs), message);
     }
 }

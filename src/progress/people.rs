@@ -1,5 +1,6 @@
 //! [`People`]: shows runs to people: bars on a terminal, else one plain line for every run, for logs and pipes.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
 use std::time::Instant;
 
@@ -8,9 +9,10 @@ use crate::event::{Event, Job, RunEvent, RunId, RunOutcome};
 use super::bars::{Bars, console_dim, mark, time_left};
 use super::detail::{Detail, Details};
 use super::eta::Eta;
-use super::fitted;
 use super::line::{Names, counts, result_text};
+use super::run_state::RunState;
 use super::search::{Tally, is_counted};
+use super::{columns, fitted};
 
 #[derive(Debug)]
 pub(super) struct People {
@@ -19,6 +21,7 @@ pub(super) struct People {
     detail: Detail,
     details: Details,
     bars: Option<Bars>,
+    running: BTreeMap<RunId, (String, RunState)>,
     eta: Eta,
     runs: usize,
     ended: usize,
@@ -34,6 +37,7 @@ impl People {
             detail,
             details: Details::new(detail),
             bars: draws.then(Bars::default),
+            running: BTreeMap::new(),
             eta,
             runs: 0,
             ended: 0,
@@ -79,18 +83,29 @@ impl People {
         }
         self.eta.begin(job.id, Instant::now());
         self.search.iter_mut().for_each(Tally::begin);
+        let name = self.names.name(job);
         if let Some(bars) = &mut self.bars {
-            bars.begin(job.id, self.names.name(job));
+            bars.begin(job.id, name.clone());
         }
+        self.running.insert(job.id, (name, RunState::default()));
     }
 
     fn hear(&mut self, id: RunId, event: &Event) {
         if let Event::Warning { message } = event {
             return self.say(&fitted(&format!("warning: {message}"), 2));
         }
-        let bars = self.bars.as_mut();
-        if let Some(share) = bars.and_then(|bars| bars.hear(id, event)) {
-            self.eta.advance(id, share);
+        let Some((name, state)) = self.running.get_mut(&id) else {
+            return;
+        };
+        state.handle(event);
+        self.eta.advance(id, state.share());
+        if matches!(event, Event::Resumed { .. }) {
+            self.eta.go_on(id, state.share());
+        }
+        if let Some(bars) = &self.bars {
+            // A spinner and blanks are before and between them.
+            let columns = columns().saturating_sub(name.chars().count() + 4);
+            bars.tell(id, state.line(columns));
             self.show_place();
         }
     }
@@ -100,16 +115,14 @@ impl People {
         if let Some(bars) = &mut self.bars {
             bars.end(job.id);
         }
+        self.running.remove(&job.id);
         self.eta.end(job.id, outcome.wall_s);
         self.ended += 1;
         self.failed += usize::from(outcome.status.is_failure());
-        let result_text = match &mut self.search {
-            None => result_text(outcome),
-            Some(tally) => {
-                tally.end(job, outcome.status);
-                tally.result_text(job, outcome)
-            }
-        };
+        if let Some(tally) = &mut self.search {
+            tally.end(job, outcome.status);
+        }
+        let result_text = self.result_text(job, outcome);
         if self.detail > Detail::Quiet || outcome.status.is_failure() {
             self.say_ended(job, outcome, &result_text);
         }
@@ -147,17 +160,52 @@ impl People {
         search.map_or((self.ended, self.runs), Tally::place)
     }
 
+    pub(super) fn result_text(&self, job: &Job, outcome: &RunOutcome) -> String {
+        match &self.search {
+            None => result_text(outcome),
+            Some(tally) => tally.result_text(job, outcome),
+        }
+    }
+
+    /// Where the runs are now.
+    pub(super) fn now(&self) -> Now<'_> {
+        let (goes_on, rest) = match &self.search {
+            None => (self.ended < self.runs, counts(&[(self.failed, "failed")])),
+            Some(tally) => (tally.goes_on(), tally.counts()),
+        };
+        let (ended, of) = self.place();
+        Now {
+            ended,
+            of,
+            left: time_left(&self.eta, goes_on),
+            rest: rest.trim_start_matches(", ").to_owned(),
+            best: self.search.as_ref().and_then(Tally::best),
+            running: self
+                .running
+                .values()
+                .map(|(name, state)| (name.as_str(), state))
+                .collect(),
+        }
+    }
+
+    /// The name of a run, and how far it is.
+    pub(super) fn run(&self, job: &Job) -> (String, Option<&RunState>) {
+        let state = self.running.get(&job.id).map(|(_, state)| state);
+        (self.names.name(job), state)
+    }
+
     /// Updates the overall bar and the time left.
     fn show_place(&self) {
         let Some(bars) = &self.bars else { return };
-        let (goes_on, rest) = match &self.search {
-            None => (self.ended < self.runs, counts(&[(self.failed, "failed")])),
-            Some(tally) => {
-                let best = tally.best().map(|best| format!(", best {best}"));
-                (tally.goes_on(), tally.counts() + &best.unwrap_or_default())
-            }
-        };
-        bars.show(self.place(), time_left(&self.eta, goes_on) + &rest);
+        let now = self.now();
+        let best = now.best.map(|best| format!("best {best}"));
+        let rest = Some(now.rest).filter(|rest| !rest.is_empty());
+        let mut message = String::new();
+        for part in [now.left, rest, best].into_iter().flatten() {
+            message += ", ";
+            message += &part;
+        }
+        bars.show((now.ended, now.of), message);
     }
 
     fn finish(&self) {
@@ -176,6 +224,23 @@ impl People {
             None => eprintln!("{line}"),
         }
     }
+}
+
+/// Where the runs are.
+#[derive(Debug)]
+pub struct Now<'a> {
+    /// Runs, or trials, that have ended.
+    pub ended: usize,
+    /// All of them, as far as known.
+    pub of: usize,
+    /// `about 4 min left`.
+    pub left: Option<String>,
+    /// `2 failed`, or the numbers of trials by status; empty for none.
+    pub rest: String,
+    /// The best values of a search so far.
+    pub best: Option<String>,
+    /// Current runs: name, and how far it is.
+    pub running: Vec<(&'a str, &'a RunState)>,
 }
 
 /// `[ 3/20]`

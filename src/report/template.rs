@@ -22,12 +22,13 @@ macro_rules! embedded {
 }
 
 /// The templates of the program, by file name.
-const EMBEDDED: [(&str, &str); 11] = embedded! {
+const EMBEDDED: [(&str, &str); 12] = embedded! {
     "analysis.html.j2"
     "analysis.md.j2"
     "comparison.html.j2"
     "comparison.md.j2"
     "layout.html.j2"
+    "live.html.j2"
     "macros.html.j2"
     "macros.md.j2"
     "profiling.html.j2"
@@ -44,7 +45,7 @@ const MARKDOWN: &str = "markdown";
 /// What a template can write, in the order in which it does.
 pub(crate) const FORMATS: [&str; 2] = ["md", "html"];
 /// Files of the program that templates include and nobody renders alone.
-const SHARED: [&str; 2] = ["layout", "macros"];
+const SHARED: [&str; 3] = ["layout", "live", "macros"];
 
 /// The engine for one results folder: the user's templates in `folder`, then the program's own.
 pub(crate) fn engine(folder: Option<PathBuf>) -> Environment<'static> {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use crate::processes::{children, is_alive, signal_all, wait_until};
 use crate::project::{Project, fieldtrial};
@@ -21,7 +22,7 @@ fn project(epochs: usize) -> Project {
     Project::new().file("experiments/tiny.toml", &manifest(epochs))
 }
 
-/// The text of `experiments/tiny.toml` as results have it.
+/// The files that hang on no clock.
 fn result_files(project: &Project) -> BTreeMap<&'static str, Vec<u8>> {
     let files = ["runs.csv", "epochs.csv"];
     let mut read: BTreeMap<&str, Vec<u8>> = files
@@ -43,24 +44,35 @@ fn weights(project: &Project) -> Vec<u8> {
     std::fs::read(project.path(&format!("reports/tiny/checkpoints/{file}"))).unwrap()
 }
 
+fn started(project: &Project) -> Child {
+    let mut program = fieldtrial();
+    program.args(RUN).args(["--no-report", "--format", "json"]);
+    program.current_dir(project.path(""));
+    let program = program.stdout(Stdio::piped()).stderr(Stdio::null());
+    program.spawn().unwrap()
+}
+
 /// Kills program and worker when the run has written its state `writes` times.
 fn killed(project: &Project, writes: usize) {
-    let mut parent = fieldtrial()
-        .args(RUN)
-        .args(["--no-report", "--format", "json"])
-        .current_dir(project.path(""))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut parent = started(project);
     let lines = BufReader::new(parent.stdout.take().unwrap()).lines();
     let saved = lines.filter(|line| line.as_ref().unwrap().contains("\"saved\""));
     assert_eq!(saved.take(writes).count(), writes);
+    kill(&mut parent);
+}
+
+fn kill(parent: &mut Child) {
     let mut processes = children(parent.id());
     processes.push(parent.id());
     signal_all(&processes, "-KILL");
     parent.wait().unwrap();
     wait_until("the worker ends", || !is_alive(processes[0]));
+}
+
+/// The number of states of trainings in the results.
+fn states(project: &Project) -> usize {
+    let files = project.results().into_keys();
+    files.filter(|path| path.contains("state-seed")).count()
 }
 
 /// The epoch and step at which the run went on.
@@ -123,6 +135,9 @@ fn more_epochs_go_on_from_fewer() {
     let project = project(5);
     assert_eq!(end(&project, &[]), None);
     project.write("experiments/tiny.toml", &manifest(8));
+    let planned = project.run(&[&RUN[..], &["--dry-run"]].concat()).stdout;
+    let goes_on = "run (train changed), goes on after 5 epochs";
+    assert!(planned.contains(goes_on), "{planned}");
     assert_eq!(end(&project, &[]), Some((5, 0)));
     let whole = self::project(8);
     assert_eq!(end(&whole, &[]), None);
@@ -133,10 +148,6 @@ fn more_epochs_go_on_from_fewer() {
 fn a_state_that_nothing_goes_on_from_is_removed() {
     let cosine = manifest(3).replace("[train]", "[train.schedule]\nkind = \"cosine\"\n[train]");
     let project = Project::new().file("experiments/tiny.toml", &cosine);
-    let states = |project: &Project| {
-        let files = project.results().into_keys();
-        files.filter(|path| path.contains("state-seed")).count()
-    };
     killed(&project, 3);
     assert_eq!(states(&project), 1);
     end(&project, &[]);
@@ -145,4 +156,135 @@ fn a_state_that_nothing_goes_on_from_is_removed() {
         0,
         "its rate hangs on the number of epochs"
     );
+}
+
+/// Five trainings of a minute or so.
+const LONG: &str = r#"
+name = "tiny"
+
+[models.unet]
+kind = "ddpm-unet"
+base-channels = 16
+embed = 32
+groups = 4
+dropout = 0.1
+
+[models.gpt]
+kind = "layers"
+layers = [
+  { embedding = 32, name = "characters" }, "position-embedding",
+  { residual = [ "layer-norm", { attention = 4, causal = true } ] }, { dropout = 0.1 },
+  "layer-norm", { linear = "classes", bias = false, tie = "characters" },
+]
+
+[models.tep]
+kind = "equilibrium"
+hidden = 110
+iterations = 37
+
+[models.sde]
+kind = "neural-sde"
+
+[models.mlp]
+kind = "mlp"
+
+[datasets.surfaces]
+kind = "image-folder"
+path = "../data/surfaces"
+size = 16
+augment = { rotation = 5.0 }
+generate = { kind = "surface-textures", normal = 161, abnormal = 31, size = 16, seed = 7 }
+
+[datasets.text]
+kind = "text"
+path = "text.txt"
+length = 32
+
+[datasets.digits]
+kind = "digits"
+
+[datasets.brownian]
+kind = "paths"
+process = "brownian"
+samples = 64
+
+[datasets.linear]
+kind = "regression-5d"
+samples = 20_000
+
+[variants.unet]
+"train.model" = "unet"
+"train.dataset" = "surfaces"
+"train.ema" = { decay = 0.99 }
+"train.clip" = 1.0
+"train.schedule" = { kind = "one-cycle" }
+"loader.weighted" = true
+"loader.workers" = 2
+"train.epochs" = 90
+
+[variants.gpt]
+"train.model" = "gpt"
+"train.dataset" = "text"
+"train.epochs" = 60
+
+[variants.tep]
+"train.model" = "tep"
+"train.dataset" = "digits"
+"train.algorithm" = "equilibrium-propagation"
+"train.optimizer" = { kind = "sgd", lr = 0.02, momentum = 0.9 }
+"train.epochs" = 150
+
+[variants.sde]
+"train.model" = "sde"
+"train.dataset" = "brownian"
+"train.loss" = "truncated-mmd"
+"train.epochs" = 8000
+
+[variants.mlp]
+"train.model" = "mlp"
+"train.dataset" = "linear"
+"train.early-stopping" = { patience = 10 }
+"train.schedule" = { kind = "plateau", patience = 2 }
+"validation.ensemble" = 3
+"train.epochs" = 400
+
+[matrix]
+variant = ["VARIANT"]
+
+[measure]
+checkpoint-every = 1
+"#;
+
+/// `cargo test --release --test it -- going_on --ignored --nocapture` takes ten minutes. Whether a kill comes in time hangs on the
+/// machine; the results do not.
+#[test]
+#[ignore = "heavy: forty kills of each of five trainings; run with `--release`"]
+fn forty_kills_of_five_trainings_change_no_byte() {
+    for variant in ["unet", "gpt", "tep", "sde", "mlp"] {
+        let text = std::fs::read_to_string("experiments/texts/documentation.txt").unwrap();
+        let new = || {
+            let project = Project::new().file("experiments/text.txt", &text[..20_000]);
+            project.file("experiments/tiny.toml", &LONG.replace("VARIANT", variant))
+        };
+        let (whole, project) = (new(), new());
+        assert_eq!(end(&whole, &[]), None);
+        let mut random = 1_u64;
+        let mut kills = 0;
+        for _ in 0..40 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let pause = Duration::from_millis(300 + (random >> 33) % 2500);
+            let mut parent = started(&project);
+            std::thread::sleep(pause);
+            if matches!(parent.try_wait(), Ok(Some(_))) {
+                break;
+            }
+            kill(&mut parent);
+            kills += 1;
+        }
+        let last = end(&project, &[]);
+        println!("{variant}: {kills} kills, at last from epoch and step {last:?}");
+        assert_eq!(result_files(&project), result_files(&whole), "{variant}");
+    }
 }

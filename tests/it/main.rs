@@ -42,6 +42,7 @@ mod justfile;
 mod kill;
 mod layer_mistakes;
 mod list;
+mod live;
 mod manifest;
 mod manual;
 mod million;

@@ -131,7 +131,12 @@ impl<D: Kernels> Running<D> {
 
     /// Seconds of the epoch so far.
     fn seconds(&self) -> f64 {
-        self.earlier_s + (self.start.elapsed() - self.paused).as_secs_f64()
+        self.earlier_s
+            + self
+                .start
+                .elapsed()
+                .saturating_sub(self.paused)
+                .as_secs_f64()
     }
 
     /// Adds a step; returns its loss where reading it does not wait.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::TrainError;
 use super::steps::Step;
+use crate::base::units::human;
 use crate::device::Buffer;
 use crate::loader::Epoch;
 use crate::measure::{Phase, Stopwatch};
@@ -168,7 +169,7 @@ pub(super) fn divergence(loss: f64, max_loss: Option<f64>) -> Option<String> {
     match max_loss {
         _ if loss.is_nan() => Some("became NaN".into()),
         _ if loss.is_infinite() => Some("became infinite".into()),
-        Some(max) if loss > max => Some(format!("rose to {loss:.4}, above {max},")),
+        Some(max) if loss > max => Some(format!("rose to {}, above {max},", human(loss, 5))),
         _ => None,
     }
 }

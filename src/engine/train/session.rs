@@ -121,16 +121,14 @@ impl<D: Kernels> Session<'_, D> {
             begun,
         };
         self.log.gpu.begin();
+        let steps = self.steps_before(epoch);
         let mut pauses = Pauses {
             cell: self.cell,
             resuming: &mut self.resuming,
             best: &mut self.best,
             ensemble: &mut self.ensemble,
             log: &mut self.log,
-            steps: (
-                epoch * self.steps.count(),
-                self.cell.train.epochs * self.steps.count(),
-            ),
+            steps,
         };
         let learner = &mut self.learner;
         let outcome = train_epoch(learner, &self.loader, plan, &mut pauses, emit)?;
@@ -141,13 +139,15 @@ impl<D: Kernels> Session<'_, D> {
         Ok(outcome)
     }
 
+    /// Optimizer steps before an epoch, and all.
+    fn steps_before(&self, epoch: usize) -> (usize, usize) {
+        let count = self.steps.count();
+        (epoch * count, self.cell.train.epochs * count)
+    }
+
     /// Keeps a finished epoch for the state of the run, and writes the state if it is time, and after the last epoch.
     fn end_epoch(&mut self, epoch: usize, past: PastEpoch, is_last: bool, emit: &mut Emit<'_>) {
-        let (count, all) = (
-            self.steps.count(),
-            self.cell.train.epochs * self.steps.count(),
-        );
-        let done = (epoch + 1) * count;
+        let (done, all) = self.steps_before(epoch + 1);
         let share = done as f64 / all.max(1) as f64;
         self.resuming.add(self.log.train_s(), share, || past);
         let mut pauses = Pauses {

@@ -53,7 +53,7 @@ pub(super) struct Identity {
 }
 
 /// What has been evaluated and how long it took.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct SoFar {
     pub(super) eval_loss_before: Option<f64>,
     pub(super) validation_s: f64,

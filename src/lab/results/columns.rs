@@ -98,7 +98,6 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "best_epoch_s" "s" Lower "Time from the start of training to the end of the best epoch, without validation" => best_epoch_s;
     "startup_s" "s" Lower "Time from the start of the process to its first step" => startup_s;
     "total_s" "s" Lower "Time from the start of the process to its end, without costly evaluation (`assessment_s`)" => total_s;
-    "resumed_after_s" "s" None "Time of the processes before the last one, where the run was interrupted and went on: then `train_s`, `validation_s` and `total_s` are of all of them, and no time of the run counts" => resumed_after_s;
     "loader_wait_s" "s" Lower "Time that training waited for batches, in the whole run" => loader.wait_s;
     "loader_work_s" "s" Lower "Time that loading worked, in the whole run, summed over the loader's workers" => loader.work_s;
     "loader_start_ms" "ms" Lower "Time to start the loader's workers" => loader.start_ms;
@@ -133,6 +132,7 @@ pub(crate) const TIMES: &[Column<RunTimes>] = columns![show_measured;
     "gpu_readings" "1" None "Number of readings of the GPU's counters" => gpu.samples;
     "gpu_reading_ms" "ms" Lower "Mean time of one reading of the GPU's counters, in a thread of its own" => gpu.sample_ms;
     "convolutions" "" None "What computed each convolution on the GPU (forward/gradient of the input/gradient of the filter), by size" => convolutions;
+    "resumed_after_s" "s" None "Time of the processes before the last one, where the run was interrupted and went on: then `train_s`, `validation_s` and `total_s` are of all of them, and no time of the run counts" => resumed_after_s;
 ];
 
 /// `blocks.csv`, after those: expected and actual duration.

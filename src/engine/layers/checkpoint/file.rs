@@ -54,10 +54,10 @@ pub fn write(path: &Path, tensors: &[Tensor], metadata: &Metadata) -> Result<(),
     })
 }
 
-/// As [`write`], of tensors whose values `fill` writes, one after the other, so that they need not be in memory together.
+/// As [`write()`], of tensors whose values `fill` writes, one after the other, so that they need not be in memory together.
 ///
 /// # Errors
-/// As [`write`], and those of `fill`.
+/// As [`write()`], and those of `fill`.
 pub fn stream(
     path: &Path,
     metadata: &Metadata,

@@ -75,7 +75,7 @@ fn every_optimizer_goes_on_with_the_same_bits() {
     let without_state = OptimizerSpec::Sgd(SgdSpec::default());
     for optimizer in optimizers().into_iter().chain([without_state]) {
         assert_goes_on(&with(|train| {
-            (train.device, train.optimizer) = (DEVICE, optimizer)
+            (train.device, train.optimizer) = (DEVICE, optimizer);
         }));
     }
 }
