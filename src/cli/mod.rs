@@ -40,6 +40,7 @@ mod report;
 mod run;
 mod run_arguments;
 mod run_plan;
+mod sample;
 mod schema;
 mod search_run;
 mod setup;
@@ -102,6 +103,7 @@ enum Command {
     Report(report::ReportArguments),
     Stale(stale::StaleArguments),
     Predict(predict::PredictArguments),
+    Sample(sample::SampleArguments),
     Evaluate(evaluate::EvaluateArguments),
     Export(export::ExportArguments),
     Compare(compare::CompareArguments),
@@ -193,6 +195,7 @@ pub fn run() -> ExitCode {
         Command::Report(arguments) => report::report(&arguments),
         Command::Stale(arguments) => stale::stale(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
+        Command::Sample(arguments) => sample::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),

@@ -60,6 +60,7 @@ mod readers;
 mod regression;
 mod resume;
 mod run;
+mod sample;
 mod samples;
 mod schema;
 mod scripted;

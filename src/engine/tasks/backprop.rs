@@ -1,7 +1,8 @@
 //! [`Backprop`]: the task of every objective with one forward pass, one loss and backpropagation.
 
 use super::{
-    Assess, Assessment, Meaning, Micro, Outputs, Place, ReferenceInputs, Score, Task, TaskError,
+    Assess, Assessment, Image, Meaning, Micro, Outputs, Place, ReferenceInputs, SamplingSpec,
+    Score, Task, TaskError,
 };
 use crate::base::{Purpose, Seed};
 use crate::device::Buffer;
@@ -73,6 +74,18 @@ pub(super) trait Objective<D: Kernels> {
         _found: &mut Assessment<'_>,
     ) -> Result<(), TaskError> {
         Ok(())
+    }
+
+    /// Images that the model draws; see [`Task::draw`].
+    fn draw_images(
+        &self,
+        _device: &D,
+        _spec: &SamplingSpec,
+        _seed: Seed,
+        _count: usize,
+        _told: &mut dyn FnMut(usize, usize),
+    ) -> Result<Option<Vec<Image>>> {
+        Ok(None)
     }
 }
 
@@ -199,6 +212,17 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
 
     fn assess(&mut self, assess: &Assess<'_>, found: &mut Assessment<'_>) -> Result<(), TaskError> {
         self.objective.assess(&self.device, assess, found)
+    }
+
+    fn draw(
+        &mut self,
+        spec: &SamplingSpec,
+        seed: Seed,
+        count: usize,
+        told: &mut dyn FnMut(usize, usize),
+    ) -> Result<Option<Vec<Image>>> {
+        self.objective
+            .draw_images(&self.device, spec, seed, count, told)
     }
 
     fn after_step(&mut self, is_taken: bool, control: Option<&D::Control>) -> Result<()> {

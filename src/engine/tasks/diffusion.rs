@@ -8,8 +8,10 @@ use super::classification::indices;
 use super::noise_ahead::{NoiseAhead, Numbers, Request};
 use super::noise_schedule::NoiseSchedule;
 use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
-use super::{Assess, Assessment, Meaning, ReferenceInputs, TaskError, TaskParts};
-use crate::base::Purpose;
+use super::{
+    Assess, Assessment, Image, Meaning, ReferenceInputs, SamplingSpec, TaskError, TaskParts,
+};
+use crate::base::{Purpose, Seed};
 use crate::datasets::{DatasetFacts, DatasetSpec, Features, ImageSize, Target};
 use crate::layers::Init;
 use crate::loader::Batch;
@@ -160,6 +162,17 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
             self.draw_samples(device, assess, spec, found)?;
         }
         Ok(())
+    }
+
+    fn draw_images(
+        &self,
+        device: &D,
+        spec: &SamplingSpec,
+        seed: Seed,
+        count: usize,
+        told: &mut dyn FnMut(usize, usize),
+    ) -> Result<Option<Vec<Image>>> {
+        self.draw_each(device, spec, seed, count, told).map(Some)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Samples of the class-conditional U-Net, by classifier-free guidance.
 
 use super::diffusion::Diffusion;
-use super::sampling::{Denoiser, sheet};
-use super::{Assess, Assessment, SamplerKind, SamplingSpec};
+use super::sampling::{Denoiser, picture, sheet};
+use super::{Assess, Assessment, Image, SamplerKind, SamplingSpec};
 use crate::base::{Purpose, Seed};
 use crate::ops::{Kernels, Pass, Result, Var};
 
@@ -12,6 +12,33 @@ const RANGE: (f32, f32) = (-1.0, 1.0);
 type Place = (usize, usize);
 
 impl<D: Kernels> Diffusion<D> {
+    /// `count` images by the first sampler, class after class in turn, each named after its class.
+    pub(super) fn draw_each(
+        &self,
+        device: &D,
+        spec: &SamplingSpec,
+        seed: Seed,
+        count: usize,
+        told: &mut dyn FnMut(usize, usize),
+    ) -> Result<Vec<Image>> {
+        let sampler = spec.samplers.first().copied().unwrap_or(SamplerKind::Ddim);
+        let steps = spec.steps(sampler, self.schedule.timesteps());
+        let places = (0..count).map(|index| (index % self.classes, index / self.classes));
+        let places: Vec<Place> = places.collect();
+        let mut images = Vec::with_capacity(count);
+        for batch in places.chunks(spec.batch_size.max(1)) {
+            let before = images.len();
+            let told = |done| told(before * steps + batch.len() * done, count * steps);
+            let values = self.draw_batch(device, seed, spec, sampler, batch, told)?;
+            let each = values.chunks(self.image.shape(1).len());
+            images.extend(each.zip(batch).map(|(values, (class, _))| Image {
+                name: class.to_string(),
+                ..picture(values, self.image)
+            }));
+        }
+        Ok(images)
+    }
+
     /// Adds one image per sampler: a row of samples for every class.
     pub(super) fn draw_samples(
         &self,

@@ -123,6 +123,21 @@ pub trait Task<D: Kernels> {
         Ok(())
     }
 
+    /// Draws `count` images, class after class in turn, as `spec` says: the same for the same seed; `None` of a model that draws
+    /// none. `told` is called with the steps that are done and all.
+    ///
+    /// # Errors
+    /// Any error of an operation.
+    fn draw(
+        &mut self,
+        _spec: &SamplingSpec,
+        _seed: Seed,
+        _count: usize,
+        _told: &mut dyn FnMut(usize, usize),
+    ) -> Result<Option<Vec<Image>>> {
+        Ok(None)
+    }
+
     /// The loss of reference inputs in evaluation; `None` where it is that of training.
     ///
     /// # Errors

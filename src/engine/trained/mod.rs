@@ -1,7 +1,8 @@
 //! What was trained, used again: predictions for new data, and metrics of any data.
 //!
 //! Owns [`Trained`], a checkpoint with all that is needed to use it ([`TrainedRun`](crate::train::TrainedRun)).
-//! [`predict()`] streams predictions for data without targets, [`evaluate()`] computes metrics, confusions and the worst rows.
+//! [`predict()`] streams predictions for data without targets, [`evaluate()`] computes metrics, confusions and the worst rows,
+//! [`sample()`] draws from models that generate.
 
 mod check;
 mod error;
@@ -9,8 +10,10 @@ mod evaluate;
 mod job;
 mod predict;
 mod record;
+mod sample;
 
 pub use error::TrainedError;
 pub use evaluate::{Confusion, Evaluated, Rows, WorstRow, evaluate};
 pub use predict::{PredictedRows, Predictions, Take, predict};
 pub use record::Trained;
+pub use sample::{SampleOptions, Samples, sample};

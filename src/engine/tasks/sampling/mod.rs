@@ -7,7 +7,7 @@ mod denoiser;
 mod sheet;
 
 pub(super) use denoiser::Denoiser;
-pub(super) use sheet::sheet;
+pub(super) use sheet::{picture, sheet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -41,6 +41,20 @@ pub(in crate::tasks) fn sheet(values: &[f32], columns: usize, size: ImageSize) -
     }
 }
 
+/// An image `(height, width, channels)` with values from -1 to 1, pixel by pixel.
+pub(in crate::tasks) fn picture(values: &[f32], size: ImageSize) -> Image {
+    let channels = size.channels;
+    let colours = values.chunks(channels.max(1));
+    let colours = colours.flat_map(|pixel| (0..3).map(|colour| byte(pixel[colour % channels])));
+    Image {
+        name: String::new(),
+        caption: String::new(),
+        width: size.width,
+        height: size.height,
+        pixels: colours.collect(),
+    }
+}
+
 /// `(value + 1) · 127.5`, rounded.
 fn byte(value: f32) -> u8 {
     ((value + 1.0) * 127.5).round().clamp(0.0, 255.0) as u8

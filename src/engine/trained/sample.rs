@@ -1,0 +1,291 @@
+//! [`sample()`]: what a generative model draws.
+
+use rand::Rng;
+
+use super::{Trained, TrainedError, job};
+use crate::base::{Purpose, Seed};
+use crate::datasets::{DatasetSpec, Features, Preparation, TokenKind};
+use crate::device::DeviceKind;
+use crate::loader::Batch;
+use crate::ops::{self, DeviceJob, Kernels};
+use crate::tasks::{Image, Score, Task};
+
+/// What to draw.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SampleOptions {
+    /// Number of samples.
+    pub count: usize,
+    /// Seed of all noise.
+    pub seed: u64,
+    /// Beginning of every text.
+    pub prompt: String,
+    /// Tokens to draw of a text.
+    pub length: usize,
+    /// Of a text, what logits are divided by: below 1 for the likely, 0 for the most likely token alone.
+    pub temperature: f64,
+}
+
+/// Samples of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Samples {
+    /// Images, each named after its class.
+    Images(Vec<Image>),
+    /// Texts, each with the prompt.
+    Texts(Vec<String>),
+    /// Paths: of each its points, time and value.
+    Paths(Vec<Vec<(f32, f32)>>),
+}
+
+/// Draws samples; the same options give the same samples on one device. `told` is called with what is done and all.
+///
+/// # Errors
+/// Models that do not generate, prompts with tokens that the model does not know, errors of data and device.
+pub fn sample(
+    trained: &Trained,
+    options: &SampleOptions,
+    device: DeviceKind,
+    told: &mut dyn FnMut(usize, usize),
+) -> Result<Samples, TrainedError> {
+    let job = Draw {
+        trained,
+        options,
+        kind: device,
+        told,
+    };
+    ops::run_on(device, job)?
+}
+
+struct Draw<'a> {
+    trained: &'a Trained,
+    options: &'a SampleOptions,
+    kind: DeviceKind,
+    told: &'a mut dyn FnMut(usize, usize),
+}
+
+impl DeviceJob for Draw<'_> {
+    type Output = Result<Samples, TrainedError>;
+
+    fn run<D: Kernels>(self, device: D) -> Self::Output {
+        let Self {
+            trained,
+            options,
+            kind,
+            told,
+        } = self;
+        let _pool = crate::train::join_pool(None);
+        let (cell, seed) = (&trained.run.cell, Seed(options.seed));
+        if let Features::Tokens { length, .. } = trained.run.features {
+            let writer = Writer::of(trained, options, length)?;
+            let mut task = job::task(&device, trained, kind, None)?;
+            return writer.write(&mut *task, seed, told).map(Samples::Texts);
+        }
+        if let DatasetSpec::Paths(_) = &*cell.dataset {
+            let data = cell
+                .dataset
+                .open(Seed(trained.seed), cell.validation.share())?;
+            let mut task = job::task(&device, trained, kind, Some(&data))?;
+            return paths(&mut *task, options).map(Samples::Paths);
+        }
+        if cell.loss.is_supervised() {
+            return Err(unsuited(trained));
+        }
+        let mut task = job::task(&device, trained, kind, None)?;
+        let spec = cell.validation.sampling.clone().unwrap_or_default();
+        let images = task.draw(&spec, seed, options.count, told)?;
+        images.map(Samples::Images).ok_or_else(|| unsuited(trained))
+    }
+}
+
+fn unsuited(trained: &Trained) -> TrainedError {
+    let cell = &trained.run.cell;
+    TrainedError::Unsuited(format!(
+        "`{}` (`{}`) draws no images, texts or paths: `fieldtrial predict` and `fieldtrial evaluate` use it",
+        cell.model_name,
+        cell.model.kind()
+    ))
+}
+
+/// The points of each path, evenly spaced from 0 to 1; the first value is 0, the others are the model's.
+fn paths<D: Kernels>(
+    task: &mut dyn Task<D>,
+    options: &SampleOptions,
+) -> Result<Vec<Vec<(f32, f32)>>, TrainedError> {
+    let batch = Batch {
+        size: options.count,
+        ..Batch::default()
+    };
+    let outputs = task.outputs(batch, options.seed, &mut Score::default())?;
+    let steps = outputs.values().len() / options.count.max(1);
+    let path = |values: &[f32]| {
+        let times = (1..=steps).map(|step| step as f32 / steps as f32);
+        let points = times.zip(values.iter().copied());
+        std::iter::once((0.0, 0.0)).chain(points).collect()
+    };
+    Ok(outputs
+        .values()
+        .chunks_exact(steps.max(1))
+        .map(path)
+        .collect())
+}
+
+/// Draws text, token by token.
+struct Writer<'a> {
+    options: &'a SampleOptions,
+    kind: TokenKind,
+    vocabulary: &'a [u32],
+    /// All tokens of the model, with that of unknown ones.
+    all: usize,
+    /// Tokens of a window.
+    length: usize,
+    prompt: Vec<usize>,
+}
+
+impl<'a> Writer<'a> {
+    fn of(
+        trained: &'a Trained,
+        options: &'a SampleOptions,
+        length: usize,
+    ) -> Result<Self, TrainedError> {
+        let (DatasetSpec::Text(spec), Some(preparation)) =
+            (&*trained.run.cell.dataset, &trained.run.preparation)
+        else {
+            return Err(unsuited(trained));
+        };
+        let Preparation::Text {
+            vocabulary,
+            has_unknown,
+        } = preparation
+        else {
+            return Err(unsuited(trained));
+        };
+        let tokens: Vec<u32> = match spec.tokens {
+            TokenKind::Characters => options.prompt.chars().map(u32::from).collect(),
+            TokenKind::Bytes => options.prompt.bytes().map(u32::from).collect(),
+        };
+        let mut prompt = Vec::with_capacity(tokens.len());
+        for token in tokens {
+            let id = vocabulary.binary_search(&token);
+            prompt.push(id.map_err(|_| {
+                let token = match char::from_u32(token) {
+                    Some(token) if spec.tokens == TokenKind::Characters => format!("{token:?}"),
+                    _ => format!("byte {token}"),
+                };
+                TrainedError::Unsuited(format!(
+                    "the prompt has {token}, which the text that the model was trained on has not"
+                ))
+            })?);
+        }
+        // A window needs a token to begin with: a new line, where there is one.
+        let newline = vocabulary.binary_search(&u32::from('\n'));
+        if prompt.is_empty() {
+            prompt.push(newline.unwrap_or_default());
+        }
+        Ok(Self {
+            options,
+            kind: spec.tokens,
+            vocabulary,
+            all: vocabulary.len() + usize::from(*has_unknown),
+            length,
+            prompt,
+        })
+    }
+
+    fn write<D: Kernels>(
+        &self,
+        task: &mut dyn Task<D>,
+        seed: Seed,
+        told: &mut dyn FnMut(usize, usize),
+    ) -> Result<Vec<String>, TrainedError> {
+        let count = self.options.count;
+        let mut texts = vec![self.prompt.clone(); count];
+        for step in 0..self.options.length {
+            let place = self.length.min(texts.first().map_or(0, Vec::len)) - 1;
+            let outputs = task.outputs(self.batch(&texts), 0, &mut Score::default())?;
+            for (index, text) in texts.iter_mut().enumerate() {
+                let begin = (index * self.length + place) * self.all;
+                let logits = outputs.values().get(begin..begin + self.vocabulary.len());
+                let logits = logits.unwrap_or_default();
+                let at = [index as u64, step as u64];
+                let drawn: f64 = seed.stream_at(Purpose::Sampling, &at).r#gen();
+                text.push(choose(logits, self.options.temperature, drawn));
+            }
+            told(step + 1, self.options.length);
+        }
+        let begin = usize::from(self.options.prompt.is_empty());
+        Ok(texts
+            .iter()
+            .map(|text| self.decoded(&text[begin..]))
+            .collect())
+    }
+
+    /// The last tokens of each text, from the left; what comes after them changes no earlier output of a causal model.
+    fn batch(&self, texts: &[Vec<usize>]) -> Batch {
+        let mut features = Vec::with_capacity(texts.len() * (self.length + 1));
+        for text in texts {
+            let last = &text[text.len().saturating_sub(self.length)..];
+            let padding = std::iter::repeat_n(0.0, self.length + 1 - last.len());
+            features.extend(last.iter().map(|id| *id as f32).chain(padding));
+        }
+        Batch {
+            size: texts.len(),
+            features,
+            values: vec![1.0; texts.len()],
+            labels: vec![0; texts.len()],
+            rows: vec![0; texts.len()],
+        }
+    }
+
+    fn decoded(&self, ids: &[usize]) -> String {
+        let tokens = ids
+            .iter()
+            .filter_map(|id| self.vocabulary.get(*id).copied());
+        match self.kind {
+            TokenKind::Characters => tokens.filter_map(char::from_u32).collect(),
+            TokenKind::Bytes => {
+                let bytes: Vec<u8> = tokens.map(|token| token as u8).collect();
+                String::from_utf8_lossy(&bytes).into_owned()
+            }
+        }
+    }
+}
+
+/// The token at which the cumulated probability of `softmax(logits / temperature)` passes `drawn`, from 0 to 1.
+fn choose(logits: &[f32], temperature: f64, drawn: f64) -> usize {
+    let most_likely = || {
+        let tokens = logits.iter().enumerate();
+        let most = tokens.max_by(|a, b| a.1.total_cmp(b.1));
+        most.map_or(0, |(token, _)| token)
+    };
+    if temperature <= 0.0 {
+        return most_likely();
+    }
+    let scaled: Vec<f64> = logits
+        .iter()
+        .map(|logit| f64::from(*logit) / temperature)
+        .collect();
+    let all = crate::tasks::log_sum_exp(&scaled);
+    let mut sum = 0.0;
+    let passes = scaled.iter().position(|logit| {
+        sum += libm::exp(logit - all);
+        sum > drawn
+    });
+    passes.unwrap_or_else(most_likely)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_drawn_by_their_probabilities() {
+        // Probabilities 1/7, 2/7, 4/7.
+        let logits = [0.0, 2.0_f32.ln(), 4.0_f32.ln()];
+        let drawn = [0.0, 0.14, 0.15, 0.42, 0.43, 0.99];
+        let tokens = drawn.map(|drawn| choose(&logits, 1.0, drawn));
+        assert_eq!(tokens, [0, 0, 1, 1, 2, 2]);
+        // At half the temperature 1/21, 4/21, 16/21.
+        assert_eq!(choose(&logits, 0.5, 0.05), 1);
+        assert_eq!(choose(&logits, 0.5, 0.24), 2);
+        assert_eq!(choose(&logits, 0.0, 0.0), 2);
+    }
+}
