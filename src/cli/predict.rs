@@ -1,7 +1,7 @@
 //! `fieldtrial predict`: what a trained model says about new data.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -48,16 +48,12 @@ pub(super) fn run(arguments: &PredictArguments) -> Outcome {
             write(arguments, &trained, &mut Stdout::new())?;
         }
         Some(path) => {
-            // Nothing half-written is left where it fails.
-            let folder = match path.parent() {
-                Some(folder) if !folder.as_os_str().is_empty() => folder,
-                _ => Path::new("."),
-            };
             let cannot = |error: io::Error| {
                 let reason = error.kind().to_string();
                 Failure::plain(format!("cannot write `{}`: {reason}", path.display()), None)
             };
-            let mut file = temporary::create(folder).map_err(cannot)?;
+            // Nothing half-written is left where it fails.
+            let mut file = temporary::beside(path).map_err(cannot)?;
             let rows = write(arguments, &trained, &mut file)?;
             temporary::keep_as(file, path).map_err(cannot)?;
             eprintln!("wrote    {}, {}", path.display(), count(rows, "row"));

@@ -118,14 +118,12 @@ impl Jobs {
     pub fn write(&self, results: &Path) -> Result<(), JobsError> {
         let path = jobs_path(results);
         let write = || -> io::Result<()> {
-            let folder = slurm_folder(results);
-            fs::create_dir_all(&folder)?;
-            let mut file = temporary::create(&folder)?;
-            file.write_all(&serde_json::to_vec_pretty(self)?)?;
-            file.write_all(b"\n")?;
-            file.as_file().sync_all()?;
-            file.persist(&path)?;
-            Ok(())
+            fs::create_dir_all(slurm_folder(results))?;
+            let json = serde_json::to_vec_pretty(self)?;
+            temporary::replace(&path, |file| {
+                file.write_all(&json)?;
+                file.write_all(b"\n")
+            })
         };
         write().map_err(|source| JobsError::system("write", path, source))
     }

@@ -66,10 +66,7 @@ pub fn export(trained: &Trained, folder: &Path) -> Result<Vec<&'static str>, Exp
     fs::create_dir_all(folder).map_err(unwritable(folder))?;
     for (name, bytes) in &files {
         let path = folder.join(name);
-        let written = temporary::create(folder).and_then(|mut file| {
-            file.write_all(bytes)?;
-            temporary::keep_as(file, &path)
-        });
+        let written = temporary::replace(&path, |file| file.write_all(bytes));
         written.map_err(unwritable(&path))?;
     }
     // Without the settings of the run, which mean nothing elsewhere.

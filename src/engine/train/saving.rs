@@ -30,10 +30,15 @@ impl Saving {
                 files.clear();
             }
         }
+        let metadata = if files.is_empty() {
+            Metadata::new()
+        } else {
+            TrainedRun::metadata(&order.cell, order.seed, data)
+        };
         Self {
             is_asked,
-            metadata: TrainedRun::metadata(&order.cell, order.seed, data),
             files,
+            metadata,
         }
     }
 

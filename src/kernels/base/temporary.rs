@@ -31,6 +31,30 @@ pub fn create(folder: &Path) -> io::Result<NamedTempFile> {
     }
 }
 
+/// Creates a temporary file, as [`create`] does, in the folder of `path`.
+///
+/// # Errors
+/// As [`create`].
+pub fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => create(folder),
+        _ => create(Path::new(".")),
+    }
+}
+
+/// Replaces `path` by what `write` writes: a reader sees the old file or the new one, never a part, and an interrupted write
+/// leaves the old one.
+///
+/// # Errors
+/// Those of writing; the old file is unchanged then.
+pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
+    let mut file = beside(path)?;
+    write(file.as_file_mut())?;
+    // A full disk is detected here at the latest, before the old file is replaced.
+    file.as_file().sync_all()?;
+    keep_as(file, path)
+}
+
 /// Gives a complete file its name, and the permissions of an ordinary file: a temporary one is readable by its owner only.
 ///
 /// # Errors

@@ -31,15 +31,7 @@ pub(super) fn replace(
     path: &Path,
     write: impl FnOnce(&mut fs::File) -> io::Result<()>,
 ) -> Result<(), ResultsError> {
-    let whole = || {
-        let folder = path.parent().unwrap_or(Path::new("."));
-        let mut file = temporary::create(folder)?;
-        write(file.as_file_mut())?;
-        // A full disk is detected here at the latest, before the old file is replaced.
-        file.as_file().sync_all()?;
-        temporary::keep_as(file, path)
-    };
-    whole().map_err(ResultsError::unwritable(path))
+    temporary::replace(path, write).map_err(ResultsError::unwritable(path))
 }
 
 /// Creates a folder and those above it.

@@ -93,10 +93,9 @@ fn write(path: &Path, source: &[u8; DIGEST], damaged: &[bool]) -> io::Result<()>
     fs::create_dir_all(&folder)?;
     temporary::remove_left(&folder);
     let flags: Vec<u8> = damaged.iter().map(|flag| u8::from(*flag)).collect();
-    let mut file = temporary::create(&folder)?;
-    file.write_all(source)?;
-    file.write_all(blake3::hash(&flags).as_bytes())?;
-    file.write_all(&flags)?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    temporary::replace(path, |file| {
+        file.write_all(source)?;
+        file.write_all(blake3::hash(&flags).as_bytes())?;
+        file.write_all(&flags)
+    })
 }

@@ -66,12 +66,8 @@ pub fn stream(
 ) -> Result<(), CheckpointError> {
     let header =
         header(metadata, entries).map_err(|error| CheckpointError::format(path, &error))?;
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
     let io = |source| CheckpointError::io(path, source);
-    let mut file = temporary::create(folder).map_err(io)?;
+    let mut file = temporary::beside(path).map_err(io)?;
     file.write_all(&header).map_err(io)?;
     fill(&mut file)?;
     file.as_file().sync_all().map_err(io)?;
