@@ -179,7 +179,7 @@ impl Live {
             question: self.question.clone(),
             state: format!("{}.", state.join(", ")),
             percent: (100.0 * share).round().min(100.0),
-            best: self.best_lines(now.best),
+            best: self.best_lines(now.best, if goes_on { " so far" } else { "" }),
             written: written(goes_on),
             refresh_s: goes_on.then_some(REFRESH_S),
             report: report.unwrap_or_default().to_owned(),
@@ -194,9 +194,9 @@ impl Live {
         }
     }
 
-    fn best_lines(&self, of_search: Option<String>) -> Vec<String> {
+    fn best_lines(&self, of_search: Option<String>, so_far: &str) -> Vec<String> {
         if let Some(best) = of_search {
-            return vec![format!("Best so far: {best}.")];
+            return vec![format!("Best{so_far}: {best}.")];
         }
         let line = |best: &Best| {
             let metrics = match best.metrics.as_str() {
@@ -205,7 +205,7 @@ impl Live {
             };
             let Best { of, loss, name, .. } = best;
             let loss = human(*loss, 4);
-            format!("Lowest loss so far on {of}: {loss} of {name}{metrics}.")
+            format!("Lowest loss{so_far} on {of}: {loss} of {name}{metrics}.")
         };
         self.best.iter().map(line).collect()
     }

@@ -298,7 +298,7 @@ impl Call {
             // Needs shards that have run.
             "merge" if !is_quick => Self::Check(vec![parsed]),
             // They need a model that was trained, or files that PyTorch writes.
-            "predict" | "evaluate" | "export" | "verify" => Self::Check(vec![parsed]),
+            "predict" | "evaluate" | "sample" | "export" | "verify" => Self::Check(vec![parsed]),
             // Starts a browser.
             "report" if call.contains(" --open") => Self::Check(vec![parsed]),
             _ => Self::Run(call),

@@ -210,7 +210,7 @@ samples = 64
 
 [datasets.linear]
 kind = "regression-5d"
-samples = 20_000
+samples = 100_000
 
 [variants.unet]
 "train.model" = "unet"
@@ -243,10 +243,10 @@ samples = 20_000
 [variants.mlp]
 "train.model" = "mlp"
 "train.dataset" = "linear"
-"train.early-stopping" = { patience = 10 }
+"train.early-stopping" = { patience = 250 }
 "train.schedule" = { kind = "plateau", patience = 2 }
 "validation.ensemble" = 3
-"train.epochs" = 400
+"train.epochs" = 300
 
 [matrix]
 variant = ["VARIANT"]

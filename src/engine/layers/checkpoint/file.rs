@@ -68,8 +68,9 @@ pub fn stream(
         header(metadata, entries).map_err(|error| CheckpointError::format(path, &error))?;
     let io = |source| CheckpointError::io(path, source);
     let mut file = temporary::beside(path).map_err(io)?;
-    file.write_all(&header).map_err(io)?;
-    fill(&mut file)?;
+    // The file itself: errors of the temporary one name its path.
+    file.as_file_mut().write_all(&header).map_err(io)?;
+    fill(file.as_file_mut())?;
     file.as_file().sync_all().map_err(io)?;
     temporary::keep_as(file, path).map_err(io)
 }
