@@ -16,10 +16,11 @@ use crate::base::text::count;
 use crate::baselines::{NAMES, VERSION, baselines};
 use crate::datasets::{DatasetSpec, Target};
 use crate::event::Metric;
-use crate::plan::{Feasibility, PlannedCell};
+use crate::plan::{Feasibility, Plan, PlannedCell};
 use crate::progress::write_line;
 use crate::results::{BaselineRow, read_baselines, write_baselines};
 
+use super::run_plan::selected;
 use super::setup::mistake;
 use super::{Outcome, Problem, exit_code};
 
@@ -49,10 +50,24 @@ pub(super) fn answer_parent() -> Outcome {
     Ok(exit_code::GOOD)
 }
 
+/// Completes `baselines.csv` for the data of the selected cells of a plan; returns its rows.
+pub(super) fn of_plan(
+    plan: &Plan,
+    cells: &[PlannedCell],
+    says: bool,
+) -> Result<Vec<BaselineRow>, Problem> {
+    if plan.search.is_some() {
+        let studies: Vec<PlannedCell> = plan.cells().collect();
+        return complete(&plan.results_folder, studies.iter(), says);
+    }
+    let cells = selected(plan, cells).map(|(_, cell)| cell);
+    complete(&plan.results_folder, cells, says)
+}
+
 /// Completes `baselines.csv` in `folder` for the data of `cells`; returns its rows. Those of other data stay.
 ///
 /// What cannot be computed is said and left out: results without baselines are results.
-pub(super) fn complete<'a>(
+fn complete<'a>(
     folder: &Path,
     cells: impl Iterator<Item = &'a PlannedCell>,
     says: bool,

@@ -15,6 +15,7 @@ use crate::results::store::{RunConditions, Store, journals};
 use crate::results::{Session, from_here};
 
 use super::after_run::render;
+use super::baselines;
 use super::choice::{Chosen, PlanChoice};
 use super::overview::last_number_of_shares;
 use super::run_plan::conditions;
@@ -26,7 +27,7 @@ const EXAMPLES: usize = 3;
 
 /// Put the journals of all shards together: results files and report as one machine would have written them
 ///
-/// Runs nothing. Says what is still missing, and with which command it is done. Journals stay; merging again is harmless.
+/// Runs nothing, but computes baselines when no run is missing. Says what is still missing, and with which command it is done. Journals stay; merging again is harmless.
 ///
 /// Example: `fieldtrial merge experiments/ddpm.toml`
 #[derive(Debug, Args)]
@@ -54,8 +55,11 @@ pub(super) fn merge(arguments: &MergeArguments) -> Outcome {
     recorder.has_measured = collected.taken > 0;
     let missing = missing(&chosen, &conditions, &mut recorder)?;
     let results = recorder.finish().map_err(record_problem)?;
-    say_files(arguments, &chosen)?;
     let is_missing = missing.runs > 0 || !missing.after.is_empty();
+    if !is_missing {
+        baselines::of_plan(&chosen.plan, &chosen.cells, true)?;
+    }
+    say_files(arguments, &chosen)?;
     // Where nothing is missing, the run of a damaged line was done again.
     for place in collected.damaged.iter().filter(|_| is_missing) {
         eprintln!("warning: `{place}` is damaged: it counts as not there");

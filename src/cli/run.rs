@@ -18,7 +18,7 @@ use crate::record::Recorder;
 use crate::report::ReportError;
 use crate::results::environment::{self, GitStatus, env_id, missing_counters};
 use crate::results::store::{Store, journal_path};
-use crate::results::{BaselineRow, ResultSet, Session, from_here};
+use crate::results::{ResultSet, Session, from_here};
 
 use super::after_run::{advise, answer, render};
 use super::baselines;
@@ -213,18 +213,6 @@ impl Invocation<'_> {
         Some(live)
     }
 
-    /// What baselines achieve on the data of the selected cells.
-    fn baselines(&self) -> Result<Vec<BaselineRow>, Problem> {
-        let plan = self.setup.plan;
-        let says = self.arguments.detail() > Detail::Quiet;
-        if plan.search.is_some() {
-            let studies: Vec<PlannedCell> = plan.cells().collect();
-            return baselines::complete(&plan.results_folder, studies.iter(), says);
-        }
-        let cells = selected(plan, self.setup.cells).map(|(_, cell)| cell);
-        baselines::complete(&plan.results_folder, cells, says)
-    }
-
     /// Completes the baselines, writes the report, shows the summary, and returns the exit code.
     pub(super) fn end(
         &self,
@@ -235,7 +223,8 @@ impl Invocation<'_> {
     ) -> Outcome {
         let (arguments, plan) = (self.arguments, self.setup.plan);
         if arguments.shard.is_none() && summary.stopped.is_none() {
-            results.baselines = self.baselines()?;
+            let says = arguments.detail() > Detail::Quiet;
+            results.baselines = baselines::of_plan(plan, self.setup.cells, says)?;
         }
         // A shard has a journal, but no results files or report.
         let (folder, report) = match arguments.shard {

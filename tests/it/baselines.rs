@@ -31,6 +31,36 @@ fn linear(_: usize, random: &mut Random) -> String {
 }
 
 #[test]
+fn a_merge_has_the_baselines_that_one_machine_would_have_computed() {
+    let rows = table("a,b,c,d,y", 60, linear);
+    let (whole, project) = (project(&rows, ""), project(&rows, ""));
+    answer(&whole);
+    for shard in ["1/2", "2/2"] {
+        let ended = project.run(&["run", "experiments/own.toml", "--shard", shard]);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+    }
+    let merged = project.run(&["merge", "experiments/own.toml"]);
+    assert_eq!(merged.code, 0, "{}", merged.stderr);
+    let of = |project: &Project| project.read("reports/own/baselines.csv");
+    assert_eq!(of(&project), of(&whole));
+    let page = project.read("reports/own/report.md");
+    assert!(page.contains("Baselines on the same rows"), "{page}");
+}
+
+#[test]
+fn the_page_of_a_search_has_them_beside_its_best_trial() {
+    let search = "[search]\ntrials = 3\nobjective = \"best_val_r2\"\nsampler = \"random\"\n[search.space]\n\
+         \"models.network.hidden\" = { int = [4, 8] }\n[validation]\nfraction = 0.2";
+    let project = project(&table("a,b,c,d,y", 60, linear), search);
+    let manifest = project.read("experiments/own.toml");
+    let one_seed = manifest.replace("seeds = [1, 2, 3, 4, 5, 6]", "seeds = [1]");
+    let project = project.file("experiments/own.toml", &one_seed);
+    let told = answer(&project);
+    assert!(told.contains("Baselines on the same rows"), "{told}");
+    assert!(told.contains("linear model 0.9"), "{told}");
+}
+
+#[test]
 fn where_the_linear_model_wins_the_answer_says_so() {
     let project = project(&table("a,b,c,d,y", 120, linear), "");
     let told = answer(&project);
