@@ -47,15 +47,17 @@ pub(super) fn worker() -> Outcome {
                 thread::spawn(move || tell_alive(&events, silence));
             }
             limit_memory(&order.cell);
-            let verdicts = order.verdicts;
+            let (verdicts, is_program) = (order.verdicts, order.cell.program.is_some());
             let mut emit = |event| {
                 locked(&events).write(&event);
                 match event {
                     Event::Epoch(_) if verdicts => wait(&replies),
-                    _ => Reply::Continue,
+                    // Of a program, the replies are read beside it.
+                    _ if is_program => Reply::Continue,
+                    _ => replies.try_recv().unwrap_or(Reply::Continue),
                 }
             };
-            if order.cell.program.is_some() {
+            if is_program {
                 // This process ends its program first, when its stdin closes.
                 os::continue_at_end_of_parent();
                 let cores = order.program.as_ref().and_then(|files| files.cores);

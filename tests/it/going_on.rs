@@ -52,13 +52,20 @@ fn started(project: &Project) -> Child {
     program.spawn().unwrap()
 }
 
-/// Kills program and worker when the run has written its state `writes` times.
-fn killed(project: &Project, writes: usize) {
+/// The program, when the run has written its state `writes` times.
+fn saved(project: &Project, writes: usize) -> Child {
     let mut parent = started(project);
-    let lines = BufReader::new(parent.stdout.take().unwrap()).lines();
-    let saved = lines.filter(|line| line.as_ref().unwrap().contains("\"saved\""));
+    let mut lines = BufReader::new(parent.stdout.take().unwrap()).lines();
+    let saved = lines.by_ref();
+    let saved = saved.filter(|line| line.as_ref().unwrap().contains("\"saved\""));
     assert_eq!(saved.take(writes).count(), writes);
-    kill(&mut parent);
+    // A program whose output nobody reads waits.
+    std::thread::spawn(move || lines.count());
+    parent
+}
+
+fn killed(project: &Project, writes: usize) {
+    kill(&mut saved(project, writes));
 }
 
 fn kill(parent: &mut Child) {
@@ -121,6 +128,19 @@ fn a_run_that_was_killed_twice_has_the_bytes_of_one_in_one_piece() {
         1,
         "and count for nothing: {timings}"
     );
+}
+
+#[test]
+fn after_ctrl_c_a_run_goes_on_too() {
+    let whole = project(60);
+    end(&whole, &[]);
+    let project = project(60);
+    let mut parent = saved(&project, 13);
+    signal_all(&[parent.id()], "-INT");
+    assert_eq!(parent.wait().unwrap().code(), Some(130));
+    let (epoch, step) = end(&project, &[]).expect("it goes on");
+    assert!(epoch * 8 + step >= 13, "epoch {epoch}, step {step}");
+    assert_eq!(result_files(&project), result_files(&whole));
 }
 
 #[test]

@@ -202,7 +202,7 @@ pub struct Member {
 }
 
 /// The parent's reply to an epoch: a line on the worker's stdin, `"go-on"` or `"stop"`. `"end"` may come at any time, to the
-/// worker of a command.
+/// worker of a command or of a run that writes its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
@@ -211,6 +211,7 @@ pub enum Reply {
     Continue,
     /// End here; the facts are those of a run of this many epochs.
     Stop,
-    /// End the program: SIGTERM, after `limits.grace` SIGKILL.
+    /// End the program of a command: SIGTERM, after `limits.grace` SIGKILL. A run that has written its state writes it once more,
+    /// and ends.
     End,
 }

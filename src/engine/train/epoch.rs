@@ -10,7 +10,7 @@ use super::learner::{Learner, StepLoss, divergence};
 use super::log::Log;
 use super::resuming::Pauses;
 use super::steps::Steps;
-use crate::event::{Event, StepRow};
+use crate::event::{Event, Reply, StepRow};
 use crate::loader::Loader;
 use crate::measure::{Pace, StepTimes, Stopwatch};
 use crate::ops::Kernels;
@@ -87,11 +87,15 @@ pub(super) fn train_epoch<D: Kernels>(
         }
         if told.elapsed() >= PROGRESS {
             told = Instant::now();
-            emit(Event::Progress {
+            let progress = Event::Progress {
                 epoch,
                 step: done,
                 loss,
-            });
+            };
+            if emit(progress) == Reply::End {
+                running.pause(learner, pauses, emit)?;
+                return Err(TrainError::Ended);
+            }
         }
     }
     drop(batches);

@@ -49,6 +49,9 @@ pub(super) enum TrainError {
     /// An operation or the device failed.
     #[error(transparent)]
     Op(#[from] OpError),
+    /// The parent ends the run; its state is written, if the run writes one.
+    #[error("ended by its parent")]
+    Ended,
     /// A file or folder of the run could not be written.
     #[error("cannot write `{path}`: {reason}")]
     Unwritable {

@@ -58,13 +58,6 @@ impl Resuming {
         *self.is_wanted.get_or_insert(trained_s >= LONG_S * share)
     }
 
-    /// Adds a finished epoch.
-    pub(super) fn add(&mut self, trained_s: f64, share: f64, epoch: impl FnOnce() -> PastEpoch) {
-        if self.is_wanted(trained_s, share) {
-            self.past.push(epoch());
-        }
-    }
-
     /// The pause between two writes.
     fn pause(every_s: Option<f64>, last_cost: Duration) -> Duration {
         match every_s {
@@ -92,11 +85,24 @@ pub(super) struct Pauses<'a, D: Kernels> {
 }
 
 impl<D: Kernels> Pauses<'_, D> {
-    /// Whether the state is to be written after `done` steps of the epoch, which took `epoch_s` seconds.
-    pub(super) fn is_due(&mut self, epoch_s: f64, done: usize) -> bool {
+    /// Whether the run, which has done `done` steps of the epoch in `epoch_s` seconds, writes its state.
+    fn is_wanted(&mut self, epoch_s: f64, done: usize) -> bool {
         let (before, all) = self.steps;
         let share = (before + done) as f64 / all.max(1) as f64;
-        self.resuming.is_time() && self.resuming.is_wanted(self.log.train_s() + epoch_s, share)
+        let trained_s = self.log.train_s() + epoch_s;
+        self.resuming.is_wanted(trained_s, share)
+    }
+
+    /// Adds the epoch that has just finished.
+    pub(super) fn add(&mut self, epoch: PastEpoch) {
+        if self.is_wanted(0.0, 0) {
+            self.resuming.past.push(epoch);
+        }
+    }
+
+    /// Whether the state is to be written after `done` steps of the epoch, which took `epoch_s` seconds.
+    pub(super) fn is_due(&mut self, epoch_s: f64, done: usize) -> bool {
+        self.resuming.is_time() && self.is_wanted(epoch_s, done)
     }
 
     /// Writes the state, if the run writes one, and returns how long it took. A failure is told once; training goes on.
@@ -253,7 +259,7 @@ mod tests {
         assert!(of(Some(&asked)).is_wanted(1.0, 0.5));
         assert!(!of(None).is_wanted(60.0, 0.01));
         let mut decided = of(Some(&unasked));
-        decided.add(1.0, 0.1, || unreachable!("a short run keeps no epochs"));
+        assert!(!decided.is_wanted(1.0, 0.1));
         assert!(!decided.is_wanted(100.0, 0.1), "its first epochs are gone");
     }
 

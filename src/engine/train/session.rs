@@ -94,8 +94,14 @@ impl<D: Kernels> Session<'_, D> {
             if !has_diverged {
                 self.end_epoch(epoch, past, is_last, emit);
             }
-            if self.report_epoch(told, emit) == Reply::Stop {
-                return self.end_here(emit);
+            match self.report_epoch(told, emit) {
+                Reply::Stop => return self.end_here(emit),
+                Reply::End if !has_diverged => {
+                    let (mut pauses, learner, ..) = self.pauses(epoch + 1);
+                    pauses.write(learner, None, emit);
+                    return Err(TrainError::Ended);
+                }
+                Reply::End | Reply::Continue => {}
             }
             if is_last || has_diverged {
                 break;
@@ -114,24 +120,16 @@ impl<D: Kernels> Session<'_, D> {
         begun: BegunEpoch,
         emit: &mut Emit<'_>,
     ) -> Result<EpochOutcome, TrainError> {
+        self.log.gpu.begin();
+        let steps = self.steps;
+        let (mut pauses, learner, loader, rate) = self.pauses(epoch);
         let plan = EpochPlan {
             epoch,
-            rate: &self.rate,
-            steps: self.steps,
+            rate,
+            steps,
             begun,
         };
-        self.log.gpu.begin();
-        let steps = self.steps_before(epoch);
-        let mut pauses = Pauses {
-            cell: self.cell,
-            resuming: &mut self.resuming,
-            best: &mut self.best,
-            ensemble: &mut self.ensemble,
-            log: &mut self.log,
-            steps,
-        };
-        let learner = &mut self.learner;
-        let outcome = train_epoch(learner, &self.loader, plan, &mut pauses, emit)?;
+        let outcome = train_epoch(learner, loader, plan, &mut pauses, emit)?;
         self.log.gpu.end();
         self.validated = None;
         self.log.add_epoch(&outcome, !self.steps.is_capped());
@@ -139,27 +137,26 @@ impl<D: Kernels> Session<'_, D> {
         Ok(outcome)
     }
 
-    /// Optimizer steps before an epoch, and all.
-    fn steps_before(&self, epoch: usize) -> (usize, usize) {
+    /// When the state may be written from the beginning of an epoch on, and what trains meanwhile.
+    fn pauses(&mut self, epoch: usize) -> (Pauses<'_, D>, &mut Learner<D>, &Loader, &Rate) {
         let count = self.steps.count();
-        (epoch * count, self.cell.train.epochs * count)
-    }
-
-    /// Keeps a finished epoch for the state of the run, and writes the state if it is time, and after the last epoch.
-    fn end_epoch(&mut self, epoch: usize, past: PastEpoch, is_last: bool, emit: &mut Emit<'_>) {
-        let (done, all) = self.steps_before(epoch + 1);
-        let share = done as f64 / all.max(1) as f64;
-        self.resuming.add(self.log.train_s(), share, || past);
-        let mut pauses = Pauses {
+        let pauses = Pauses {
             cell: self.cell,
             resuming: &mut self.resuming,
             best: &mut self.best,
             ensemble: &mut self.ensemble,
             log: &mut self.log,
-            steps: (done, all),
+            steps: (epoch * count, self.cell.train.epochs * count),
         };
+        (pauses, &mut self.learner, &self.loader, &self.rate)
+    }
+
+    /// Keeps a finished epoch for the state of the run, and writes the state if it is time, and after the last epoch.
+    fn end_epoch(&mut self, epoch: usize, past: PastEpoch, is_last: bool, emit: &mut Emit<'_>) {
+        let (mut pauses, learner, ..) = self.pauses(epoch + 1);
+        pauses.add(past);
         if is_last || pauses.is_due(0.0, 0) {
-            pauses.write(&mut self.learner, None, emit);
+            pauses.write(learner, None, emit);
         }
     }
 

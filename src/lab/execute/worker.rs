@@ -38,7 +38,7 @@ const ALL_OUTPUT_TIMEOUT: Duration = Duration::from_mins(1);
 /// Warnings of a run that are passed on.
 const MOST_WARNINGS: usize = 100;
 
-/// How long a worker may take to end after its program was killed.
+/// How long a worker may take to end after its program was killed, or to write the state of its training.
 const WORKER_TIME: Duration = Duration::from_secs(10);
 
 /// A program that speaks the worker protocol and executes one run: this one, called as `fieldtrial worker`.
@@ -172,6 +172,8 @@ struct WorkerOutput {
     pruned: Option<Pruned>,
     last: Option<Event>,
     has_said_hello: bool,
+    /// Whether it writes the state of its training.
+    is_saving: bool,
     epochs: Vec<EpochRow>,
     samples: Vec<Sample>,
     profile: Option<Profile>,
@@ -267,11 +269,12 @@ impl Watch<'_> {
         }
     }
 
-    /// Kills the worker; that of a command is asked to end its program first.
+    /// Kills the worker; that of a command is asked to end its program first, one that has written the state of its training to
+    /// write it once more.
     fn end(&mut self, why: EndedByParent) {
-        let grace = self
-            .grace
-            .filter(|_| !matches!(why, EndedByParent::Protocol(_)));
+        let saves = self.heard.is_saving && !matches!(why, EndedByParent::Silence(_));
+        let grace = self.grace.or(saves.then_some(Duration::ZERO));
+        let grace = grace.filter(|_| !matches!(why, EndedByParent::Protocol(_)));
         self.heard.by_parent = Some(why);
         match (grace, &self.replies) {
             (Some(grace), Some(replies)) => {
@@ -318,6 +321,7 @@ impl WorkerOutput {
     fn note(&mut self, event: &Event) {
         match event {
             Event::Hello { .. } => self.has_said_hello = true,
+            Event::Saved { .. } => self.is_saving = true,
             Event::Epoch(row) => self.epochs.push(row.as_ref().clone()),
             Event::Sample(sample) => self.samples.push(sample.clone()),
             Event::Profile(profile) => self.profile = Some(profile.as_ref().clone()),
@@ -325,7 +329,6 @@ impl WorkerOutput {
             Event::Finished { .. } | Event::Failed { .. } => self.last = Some(event.clone()),
             Event::Started { .. }
             | Event::Resumed { .. }
-            | Event::Saved { .. }
             | Event::Progress { .. }
             | Event::Assessing { .. }
             | Event::Alive => {}

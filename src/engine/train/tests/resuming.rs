@@ -126,6 +126,23 @@ fn images_that_are_augmented_dropped_out_and_normalised_go_on() {
 }
 
 #[test]
+fn a_run_that_its_parent_ends_writes_its_state_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut order = saving(cell(), folder.path(), None);
+    // As good as never by itself.
+    order.resume.as_mut().unwrap().every_s = Some(1e9);
+    let state = order.resume.as_ref().unwrap().state.clone();
+    let ended = told_and_answered(order, |row| match row.epoch {
+        1 => Reply::End,
+        _ => Reply::Continue,
+    });
+    assert!(matches!(ended.events.last(), Some(Event::Failed { .. })));
+    let rest = told_by(saving(cell(), folder.path(), Some(state)));
+    assert_eq!(has_resumed(&rest), Some((2, 0)));
+    assert_eq!(rest.facts(), told(cell()).facts());
+}
+
+#[test]
 fn more_epochs_go_on_from_fewer() {
     let of = |epochs| {
         with(|train| {
