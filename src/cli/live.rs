@@ -51,6 +51,8 @@ pub(super) struct Live {
 struct Best {
     of: String,
     loss: f64,
+    /// Which loss it is.
+    split: &'static str,
     name: String,
     metrics: String,
 }
@@ -120,6 +122,9 @@ impl Live {
             self.curves.truncate(CURVES);
         }
         self.note_best(job, outcome, &name);
+        if outcome.status.is_failure() {
+            return;
+        }
         self.ended_count += 1;
         self.ended.push_front(LiveRun {
             name,
@@ -135,13 +140,19 @@ impl Live {
         let Some((facts, loss)) = facts.and_then(|facts| Some((facts, facts.best_loss?))) else {
             return;
         };
+        let is_validated = facts.metrics.keys().any(|name| name.starts_with("val_"));
         let metrics = facts.metrics.iter().filter_map(|(name, value)| {
             let is_told = name.starts_with("val_") && name != "val_loss";
             is_told.then_some(format!("{name} {}", human((*value)?, 4)))
         });
         let new = Best {
-            of: format!("{} with {}", job.spec.dataset_name, job.spec.loss.kind()),
+            of: format!("`{}`, `{}`", job.spec.dataset_name, job.spec.loss.kind()),
             loss,
+            split: if is_validated {
+                "validation"
+            } else {
+                "training"
+            },
             name: name.to_owned(),
             metrics: metrics.take(3).collect::<Vec<_>>().join(", "),
         };
@@ -165,19 +176,19 @@ impl Live {
         let of_running: f64 = running.iter().map(|run| run.percent / 100.0).sum();
         let share = (now.ended as f64 + of_running) / now.of.max(1) as f64;
         let noun = if self.is_search { "trial" } else { "run" };
-        let first = format!("{} of {} finished", now.ended, count(now.of, noun));
-        let rest = Some(now.rest).filter(|rest| !rest.is_empty());
-        let state: Vec<String> = [Some(first), rest, now.left]
-            .into_iter()
-            .flatten()
-            .collect();
+        let mut state = format!("{} of {} ended", now.ended, count(now.of, noun));
+        for part in [Some(now.rest), now.left].into_iter().flatten() {
+            if !part.is_empty() {
+                state = format!("{state}, {part}");
+            }
+        }
         let curves = now.running.iter();
         let curves = curves.map(|(name, state)| curve(name, state.curve()));
         let hidden = self.ended_count - self.ended.len();
         LivePage {
             title: self.title.clone(),
             question: self.question.clone(),
-            state: format!("{}.", state.join(", ")),
+            state: state + ".",
             percent: (100.0 * share).round().min(100.0),
             best: self.best_lines(now.best, if goes_on { " so far" } else { "" }),
             written: written(goes_on),
@@ -203,9 +214,11 @@ impl Live {
                 "" => String::new(),
                 metrics => format!("; at its end {metrics}"),
             };
-            let Best { of, loss, name, .. } = best;
-            let loss = human(*loss, 4);
-            format!("Lowest loss{so_far} on {of}: {loss} of {name}{metrics}.")
+            let Best {
+                of, loss, split, ..
+            } = best;
+            let (loss, name) = (human(*loss, 4), &best.name);
+            format!("Lowest {split} loss{so_far} ({of}): {loss} of {name}{metrics}.")
         };
         self.best.iter().map(line).collect()
     }
@@ -219,7 +232,8 @@ impl Live {
 
 /// What is told in columns on a terminal, as a line of text.
 fn parts(text: &str) -> String {
-    text.replace("  ", " · ")
+    text.replace("  loss ", "  training loss ")
+        .replace("  ", " · ")
 }
 
 /// `diverged: loss became NaN at step 3`; a reason may begin with its status.

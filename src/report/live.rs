@@ -38,7 +38,7 @@ pub struct LivePage {
     pub curves: Vec<LiveCurve>,
     /// Runs that failed, with the reason.
     pub failed: Vec<String>,
-    /// Runs that have ended, the last first.
+    /// Runs that have ended and not failed, the last first.
     pub ended: Vec<LiveRun>,
     /// How many ended before those; empty for none.
     pub more: String,
@@ -133,6 +133,6 @@ fn plot<'a>(
     let name = capitalised(name);
     Some(Plot {
         svg: drawing.draw(),
-        caption: format!("{name} of current runs and of the last that ended."),
+        caption: format!("{name} of current runs and of the last few that ended."),
     })
 }

@@ -20,10 +20,10 @@ fn the_last_page_says_how_the_runs_ended_and_leads_to_the_report() {
     );
     let page = project.read(PAGE);
     for text in [
-        "4 of 4 runs finished, 2 failed.",
+        "4 of 4 runs ended, 2 failed.",
         "<h2>Failed</h2>",
         ": diverged: loss",
-        "Lowest loss on plane with mse: ",
+        "Lowest validation loss (`plane`, `mse`): ",
         "<h2>Loss over epochs</h2>",
         "<a href=\"report.html\">The report</a>",
     ] {
@@ -46,7 +46,7 @@ fn while_runs_go_on_the_page_says_which_and_reads_itself_again() {
     signal_all(&processes, "-KILL");
     parent.wait().unwrap();
     assert!(page.contains("http-equiv=\"refresh\""));
-    assert!(page.contains("0 of 4 runs finished"));
+    assert!(page.contains("0 of 4 runs ended"));
     assert!(
         page.contains("batch-size=8") || page.contains("batch-size=16"),
         "{page}"
