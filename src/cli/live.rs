@@ -22,8 +22,9 @@ const REFRESH_S: u64 = 5;
 const EVERY: Duration = Duration::from_secs(3);
 const PAUSE: u32 = 100;
 
-/// Ended runs that the page shows, and those of them with a curve.
+/// How many ended runs the page lists.
 const ENDED: usize = 30;
+/// Of how many ended runs it shows the curves.
 const CURVES: usize = 4;
 /// Failed runs that it shows.
 const FAILED: usize = 10;
@@ -34,7 +35,7 @@ pub(super) struct Live {
     path: PathBuf,
     title: String,
     question: String,
-    /// Whether runs are trials of a search: its own words say which is the best.
+    /// Whether runs are trials of a search: its objective, and not the loss, says which is the best.
     is_search: bool,
     ended: VecDeque<LiveRun>,
     ended_count: usize,
@@ -116,15 +117,13 @@ impl Live {
             self.failed_count += 1;
             self.failed.push(format!("{name}: {text}"));
             self.failed.truncate(FAILED);
+            return;
         }
         if let Some(state) = state.filter(|_| outcome.status == Status::Done) {
             self.curves.push_front(curve(&name, state.curve()));
             self.curves.truncate(CURVES);
         }
         self.note_best(job, outcome, &name);
-        if outcome.status.is_failure() {
-            return;
-        }
         self.ended_count += 1;
         self.ended.push_front(LiveRun {
             name,

@@ -14,10 +14,11 @@ pub struct RunState {
     /// Finished epochs, and finished steps of the current epoch.
     at: (usize, usize),
     loss: Option<f64>,
-    /// Losses told so far, thinned out evenly.
+    /// Every `2^halvings`-th of the losses that were told.
     losses: Vec<f64>,
-    /// Every how many told losses one is kept, and how many were told.
-    thinning: (usize, usize),
+    halvings: u32,
+    /// How many losses were told.
+    told: usize,
     curve: Vec<EpochLoss>,
     /// What is being evaluated after training.
     assessing: Option<String>,
@@ -81,18 +82,17 @@ impl RunState {
             return;
         };
         self.loss = Some(loss);
-        let (every, told) = &mut self.thinning;
-        if told.is_multiple_of((*every).max(1)) {
+        if self.told.is_multiple_of(1 << self.halvings) {
             self.losses.push(loss);
         }
-        *told += 1;
+        self.told += 1;
         if self.losses.len() > LOSSES {
             let mut index = 0;
             self.losses.retain(|_| {
                 index += 1;
                 index % 2 == 1
             });
-            *every = 2 * (*every).max(1);
+            self.halvings += 1;
         }
     }
 

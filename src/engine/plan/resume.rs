@@ -29,7 +29,7 @@ pub struct Resume {
 }
 
 impl CellSpec {
-    /// File with the state of a run's training; `None` for a command, which keeps its own, and where
+    /// File with the state of a run's training; `None` for a command, whose program keeps its own, and where
     /// `measure.checkpoint-every` is 0.
     fn state_file(&self, seed: u64, block: usize) -> Option<PathBuf> {
         let folder = self.checkpoint_folder.as_ref()?;
@@ -38,7 +38,7 @@ impl CellSpec {
     }
 
     /// Whether a run of more epochs has the same first `epochs` epochs as one of only these: neither the learning rate nor
-    /// what is validated in them hangs on the number of epochs.
+    /// what is validated in them depends on the number of epochs.
     pub fn is_extended_from(&self, epochs: usize) -> bool {
         let every = self.validation.every.max(1);
         epochs.is_multiple_of(every) && !self.train.schedule.needs_epochs()

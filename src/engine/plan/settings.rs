@@ -42,8 +42,8 @@ pub struct MeasureSpec {
     #[serde(skip_serializing_if = "Clone::clone")]
     #[schemars(extend("default" = true))]
     pub keep_weights: bool,
-    /// Seconds after which a run writes the state of its training, again and again: a run that is interrupted goes on from there,
-    /// with the same results. Without a number, 60, for runs that train longer than ten minutes only; 0 for never.
+    /// Seconds between two writes of the state of a run's training: an interrupted run goes on from the last one, with the same
+    /// results. Without a number, 60, for runs that train longer than ten minutes only; 0 for never.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub checkpoint_every: Option<f64>,

@@ -28,6 +28,20 @@ pub struct Assessment<'a> {
     progress: &'a mut dyn FnMut(&str, usize, usize),
 }
 
+/// Images to draw ([`Task::draw`](super::Task::draw)).
+#[derive(Debug, Clone, Copy)]
+pub struct Drawing<'a> {
+    /// How; by the first of its samplers.
+    pub spec: &'a SamplingSpec,
+    /// Seed of the noise.
+    pub seed: Seed,
+    /// How many, class after class in turn.
+    pub count: usize,
+}
+
+/// Is called with what is done and with all there is to do.
+pub type Told<'a> = &'a mut dyn FnMut(usize, usize);
+
 /// An image of 8 bits per channel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {

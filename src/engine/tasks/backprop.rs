@@ -1,8 +1,8 @@
 //! [`Backprop`]: the task of every objective with one forward pass, one loss and backpropagation.
 
 use super::{
-    Assess, Assessment, Image, Meaning, Micro, Outputs, Place, ReferenceInputs, SamplingSpec,
-    Score, Task, TaskError,
+    Assess, Assessment, Drawing, Image, Meaning, Micro, Outputs, Place, ReferenceInputs, Score,
+    Task, TaskError, Told,
 };
 use crate::base::{Purpose, Seed};
 use crate::device::Buffer;
@@ -80,10 +80,8 @@ pub(super) trait Objective<D: Kernels> {
     fn draw_images(
         &self,
         _device: &D,
-        _spec: &SamplingSpec,
-        _seed: Seed,
-        _count: usize,
-        _told: &mut dyn FnMut(usize, usize),
+        _wanted: &Drawing<'_>,
+        _told: Told<'_>,
     ) -> Result<Option<Vec<Image>>> {
         Ok(None)
     }
@@ -214,15 +212,8 @@ impl<D: Kernels, O: Objective<D>> Task<D> for Backprop<D, O> {
         self.objective.assess(&self.device, assess, found)
     }
 
-    fn draw(
-        &mut self,
-        spec: &SamplingSpec,
-        seed: Seed,
-        count: usize,
-        told: &mut dyn FnMut(usize, usize),
-    ) -> Result<Option<Vec<Image>>> {
-        self.objective
-            .draw_images(&self.device, spec, seed, count, told)
+    fn draw(&mut self, wanted: &Drawing<'_>, told: Told<'_>) -> Result<Option<Vec<Image>>> {
+        self.objective.draw_images(&self.device, wanted, told)
     }
 
     fn after_step(&mut self, is_taken: bool, control: Option<&D::Control>) -> Result<()> {

@@ -9,9 +9,9 @@ use super::noise_ahead::{NoiseAhead, Numbers, Request};
 use super::noise_schedule::NoiseSchedule;
 use super::workload::{BuiltTask, ReferenceFiles, ReferenceForm, Workload};
 use super::{
-    Assess, Assessment, Image, Meaning, ReferenceInputs, SamplingSpec, TaskError, TaskParts,
+    Assess, Assessment, Drawing, Image, Meaning, ReferenceInputs, TaskError, TaskParts, Told,
 };
-use crate::base::{Purpose, Seed};
+use crate::base::Purpose;
 use crate::datasets::{DatasetFacts, DatasetSpec, Features, ImageSize, Target};
 use crate::layers::Init;
 use crate::loader::Batch;
@@ -167,12 +167,10 @@ impl<D: Kernels> Objective<D> for Diffusion<D> {
     fn draw_images(
         &self,
         device: &D,
-        spec: &SamplingSpec,
-        seed: Seed,
-        count: usize,
-        told: &mut dyn FnMut(usize, usize),
+        wanted: &Drawing<'_>,
+        told: Told<'_>,
     ) -> Result<Option<Vec<Image>>> {
-        self.draw_each(device, spec, seed, count, told).map(Some)
+        self.draw_each(device, wanted, told).map(Some)
     }
 }
 

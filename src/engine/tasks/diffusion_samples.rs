@@ -2,7 +2,7 @@
 
 use super::diffusion::Diffusion;
 use super::sampling::{Denoiser, picture, sheet};
-use super::{Assess, Assessment, Image, SamplerKind, SamplingSpec};
+use super::{Assess, Assessment, Drawing, Image, SamplerKind, SamplingSpec, Told};
 use crate::base::{Purpose, Seed};
 use crate::ops::{Kernels, Pass, Result, Var};
 
@@ -12,31 +12,24 @@ const RANGE: (f32, f32) = (-1.0, 1.0);
 type Place = (usize, usize);
 
 impl<D: Kernels> Diffusion<D> {
-    /// `count` images by the first sampler, class after class in turn, each named after its class.
+    /// Images by the first sampler, each named after its class.
     pub(super) fn draw_each(
         &self,
         device: &D,
-        spec: &SamplingSpec,
-        seed: Seed,
-        count: usize,
-        told: &mut dyn FnMut(usize, usize),
+        wanted: &Drawing<'_>,
+        told: Told<'_>,
     ) -> Result<Vec<Image>> {
+        let Drawing { spec, seed, count } = *wanted;
         let sampler = spec.samplers.first().copied().unwrap_or(SamplerKind::Ddim);
-        let steps = spec.steps(sampler, self.schedule.timesteps());
         let places = (0..count).map(|index| (index % self.classes, index / self.classes));
         let places: Vec<Place> = places.collect();
-        let mut images = Vec::with_capacity(count);
-        for batch in places.chunks(spec.batch_size.max(1)) {
-            let before = images.len();
-            let told = |done| told(before * steps + batch.len() * done, count * steps);
-            let values = self.draw_batch(device, seed, spec, sampler, batch, told)?;
-            let each = values.chunks(self.image.shape(1).len());
-            images.extend(each.zip(batch).map(|(values, (class, _))| Image {
-                name: class.to_string(),
-                ..picture(values, self.image)
-            }));
-        }
-        Ok(images)
+        let values = self.draw_all(device, seed, (spec, sampler), &places, told)?;
+        let each = values.chunks(self.image.shape(1).len()).zip(&places);
+        let image = |(values, (class, _)): (&[f32], &Place)| Image {
+            name: class.to_string(),
+            ..picture(values, self.image)
+        };
+        Ok(each.map(image).collect())
     }
 
     /// Adds one image per sampler: a row of samples for every class.
@@ -47,27 +40,36 @@ impl<D: Kernels> Diffusion<D> {
         spec: &SamplingSpec,
         found: &mut Assessment<'_>,
     ) -> Result<()> {
+        let places = self.places(spec);
         for &sampler in &spec.samplers {
-            let (places, steps) = (
-                self.places(spec),
-                spec.steps(sampler, self.schedule.timesteps()),
-            );
-            let mut values = Vec::new();
-            let mut before = 0;
-            for batch in places.chunks(spec.batch_size.max(1)) {
-                let told = |done: usize| {
-                    let done = before * steps + batch.len() * done;
-                    found.progress(sampler.name(), done, places.len() * steps);
-                };
-                values.extend(self.draw_batch(device, assess.seed, spec, sampler, batch, told)?);
-                before += batch.len();
-            }
+            let told = &mut |done, of| found.progress(sampler.name(), done, of);
+            let values = self.draw_all(device, assess.seed, (spec, sampler), &places, told)?;
             let mut image = sheet(&values, spec.per_class, self.image);
             sampler.name().clone_into(&mut image.name);
             image.caption = self.caption(spec, sampler, assess.data.dataset.class_names());
             found.add_image(image);
         }
         Ok(())
+    }
+
+    /// `(places, H, W, C)`, in batches; `told` is called with the steps that are done and all.
+    fn draw_all(
+        &self,
+        device: &D,
+        seed: Seed,
+        (spec, sampler): (&SamplingSpec, SamplerKind),
+        places: &[Place],
+        told: Told<'_>,
+    ) -> Result<Vec<f32>> {
+        let steps = spec.steps(sampler, self.schedule.timesteps());
+        let mut values = Vec::new();
+        let mut before = 0;
+        for batch in places.chunks(spec.batch_size.max(1)) {
+            let told = |done| told(before * steps + batch.len() * done, places.len() * steps);
+            values.extend(self.draw_batch(device, seed, spec, sampler, batch, told)?);
+            before += batch.len();
+        }
+        Ok(values)
     }
 
     /// `(places, H, W, C)`.

@@ -32,7 +32,7 @@ mod tokens;
 mod workload;
 
 pub use algorithm::Algorithm;
-pub use assess::{Assess, Assessment, Image};
+pub use assess::{Assess, Assessment, Drawing, Image, Told};
 pub use class_score::class_metrics;
 pub use detector::{SelectionSpec, VerificationSpec};
 pub use error::TaskError;
@@ -123,18 +123,12 @@ pub trait Task<D: Kernels> {
         Ok(())
     }
 
-    /// Draws `count` images, class after class in turn, as `spec` says: the same for the same seed; `None` of a model that draws
-    /// none. `told` is called with the steps that are done and all.
+    /// Draws images: the same for the same request; `None` of a model that draws none. `told` is called with the steps that are
+    /// done and all.
     ///
     /// # Errors
     /// Any error of an operation.
-    fn draw(
-        &mut self,
-        _spec: &SamplingSpec,
-        _seed: Seed,
-        _count: usize,
-        _told: &mut dyn FnMut(usize, usize),
-    ) -> Result<Option<Vec<Image>>> {
+    fn draw(&mut self, _wanted: &Drawing<'_>, _told: Told<'_>) -> Result<Option<Vec<Image>>> {
         Ok(None)
     }
 

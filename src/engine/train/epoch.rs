@@ -55,7 +55,7 @@ pub(super) struct EpochPlan<'a> {
     pub(super) epoch: usize,
     pub(super) rate: &'a Rate,
     pub(super) steps: Steps,
-    /// What an interrupted run has done of it.
+    /// The steps of the epoch that an interrupted run has done already.
     pub(super) begun: BegunEpoch,
 }
 
@@ -209,8 +209,8 @@ struct Losses<D: Kernels> {
 }
 
 impl<D: Kernels> Losses<D> {
-    /// Those of the steps that are done, with room for those of `steps` steps: growing would count as growth of the run's
-    /// memory.
+    /// Continues the losses of the steps that are done. Memory for all `steps` steps is reserved now: reserving it during the
+    /// epoch would be measured as growth of the run's memory.
     fn after(mut begun: BegunEpoch, steps: usize) -> Self {
         let more = steps.saturating_sub(begun.steps());
         begun.losses.reserve(more);

@@ -24,16 +24,15 @@ const EVERY_S: f64 = 60.0;
 /// The pause is also at least this many times what the last write took: it costs one per cent at most.
 const PAUSE: u32 = 100;
 
-/// When a run writes its state, and its finished epochs, which are a part of it.
+/// When a run writes its state, and the part of it that is not in device memory.
 pub(super) struct Resuming {
     order: Option<Resume>,
-    identity: Identity,
+    progress: Progress,
     /// Whether the run writes its state; unknown at first.
     is_wanted: Option<bool>,
     since: Instant,
     last_cost: Duration,
     has_failed: bool,
-    past: Vec<PastEpoch>,
 }
 
 impl Resuming {
@@ -44,11 +43,13 @@ impl Resuming {
                 Some(order) => order.every_s.map(|_| true),
             },
             order: order.cloned(),
-            identity,
+            progress: Progress {
+                identity,
+                ..Progress::default()
+            },
             since: Instant::now(),
             last_cost: Duration::ZERO,
             has_failed: false,
-            past: Vec::new(),
         }
     }
 
@@ -94,9 +95,9 @@ impl<D: Kernels> Pauses<'_, D> {
     }
 
     /// Adds the epoch that has just finished.
-    pub(super) fn add(&mut self, epoch: PastEpoch) {
+    pub(super) fn add(&mut self, epoch: &PastEpoch) {
         if self.is_wanted(0.0, 0) {
-            self.resuming.past.push(epoch);
+            self.resuming.progress.epochs.push(epoch.clone());
         }
     }
 
@@ -119,17 +120,10 @@ impl<D: Kernels> Pauses<'_, D> {
         };
         self.log.memory.end_training();
         self.log.device_memory.end_training();
-        let saved = Event::Saved {
-            epoch: resuming.past.len(),
-            step: begun.as_ref().map_or(0, BegunEpoch::steps),
-        };
-        let progress = Progress {
-            identity: resuming.identity.clone(),
-            so_far: self.log.so_far(),
-            epochs: resuming.past.clone(),
-            begun,
-            ..Progress::default()
-        };
+        let progress = &mut resuming.progress;
+        progress.so_far = self.log.so_far();
+        progress.begun = begun;
+        let (epoch, step) = progress.place();
         let mut state = State {
             learner,
             best: self.best,
@@ -139,7 +133,7 @@ impl<D: Kernels> Pauses<'_, D> {
         self.log.memory.leave_out();
         self.log.device_memory.leave_out();
         match written {
-            Ok(()) => drop(emit(saved)),
+            Ok(()) => drop(emit(Event::Saved { epoch, step })),
             Err(_) if resuming.has_failed => {}
             Err(error) => {
                 resuming.has_failed = true;
@@ -175,7 +169,7 @@ impl<D: Kernels> Session<'_, D> {
         let Some(path) = order.and_then(|order| order.from.clone()) else {
             return Ok(Begin::default());
         };
-        let saved = match Saved::read(&path, &self.resuming.identity) {
+        let saved = match Saved::read(&path, &self.resuming.progress.identity) {
             Ok(Some(saved)) if saved.progress.epochs.len() <= self.cell.train.epochs => saved,
             Ok(_) => return Ok(Begin::default()),
             Err(error) => {
@@ -194,12 +188,10 @@ impl<D: Kernels> Session<'_, D> {
         mut saved: Saved,
         emit: &mut Emit<'_>,
     ) -> Result<Begin, TrainError> {
-        let progress = std::mem::take(&mut saved.progress);
+        let mut progress = std::mem::take(&mut saved.progress);
         self.log.go_on(progress.so_far);
-        emit(Event::Resumed {
-            epoch: progress.epochs.len(),
-            step: progress.begun.as_ref().map_or(0, BegunEpoch::steps),
-        });
+        let (epoch, step) = progress.place();
+        emit(Event::Resumed { epoch, step });
         let mut is_over = false;
         for (epoch, past) in progress.epochs.iter().enumerate() {
             self.log.add_epoch(&past.outcome, !self.steps.is_capped());
@@ -209,7 +201,7 @@ impl<D: Kernels> Session<'_, D> {
             // Copies the weights of now, where it keeps them: their values come from the file.
             let verdict = self.judge(epoch, past.outcome.train_loss, &past.judgement)?;
             is_over = verdict == Verdict::Stop;
-            emit(past.event(epoch));
+            emit(past.clone().into_event(epoch));
         }
         let learner = &mut self.learner;
         (learner.steps, learner.cost) = (progress.steps, progress.cost);
@@ -229,11 +221,12 @@ impl<D: Kernels> Session<'_, D> {
             ensemble: &mut self.ensemble,
         };
         state.restore(path, saved)?;
+        let begun = progress.begun.take();
         self.resuming.is_wanted = Some(true);
-        self.resuming.past = progress.epochs;
+        self.resuming.progress = progress;
         Ok(Begin {
-            epoch: self.resuming.past.len(),
-            begun: progress.begun,
+            epoch,
+            begun,
             is_over,
         })
     }

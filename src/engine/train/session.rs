@@ -89,12 +89,12 @@ impl<D: Kernels> Session<'_, D> {
                 outcome,
                 judgement,
             };
-            let (told, has_diverged) = (past.event(epoch), self.log.facts.diverged.is_some());
+            let has_diverged = self.log.facts.diverged.is_some();
             let is_last = verdict == Verdict::Stop || epoch + 1 == epochs;
             if !has_diverged {
-                self.end_epoch(epoch, past, is_last, emit);
+                self.end_epoch(epoch, &past, is_last, emit);
             }
-            match self.report_epoch(told, emit) {
+            match self.report_epoch(past.into_event(epoch), emit) {
                 Reply::Stop => return self.end_here(emit),
                 Reply::End if !has_diverged => {
                     let (mut pauses, learner, ..) = self.pauses(epoch + 1);
@@ -152,7 +152,7 @@ impl<D: Kernels> Session<'_, D> {
     }
 
     /// Keeps a finished epoch for the state of the run, and writes the state if it is time, and after the last epoch.
-    fn end_epoch(&mut self, epoch: usize, past: PastEpoch, is_last: bool, emit: &mut Emit<'_>) {
+    fn end_epoch(&mut self, epoch: usize, past: &PastEpoch, is_last: bool, emit: &mut Emit<'_>) {
         let (mut pauses, learner, ..) = self.pauses(epoch + 1);
         pauses.add(past);
         if is_last || pauses.is_due(0.0, 0) {

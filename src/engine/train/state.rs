@@ -42,6 +42,14 @@ pub(super) struct Progress {
     pub(super) begun: Option<BegunEpoch>,
 }
 
+impl Progress {
+    /// Finished epochs, and finished optimizer steps of the epoch after them.
+    pub(super) fn place(&self) -> (usize, usize) {
+        let steps = self.begun.as_ref().map_or(0, BegunEpoch::steps);
+        (self.epochs.len(), steps)
+    }
+}
+
 /// What must be equal for a run to go on from a state: then the results are those of a run in one piece.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
@@ -78,13 +86,13 @@ pub(super) struct PastEpoch {
 
 impl PastEpoch {
     /// As the parent is told of it.
-    pub(super) fn event(&self, epoch: usize) -> Event {
+    pub(super) fn into_event(self, epoch: usize) -> Event {
         Event::Epoch(Box::new(EpochRow {
             epoch,
             train_loss: self.outcome.train_loss,
-            validation: self.judgement.validation.clone(),
+            validation: self.judgement.validation,
             lr: Some(self.lr),
-            steps: self.outcome.steps.clone(),
+            steps: self.outcome.steps,
         }))
     }
 }
@@ -140,7 +148,7 @@ impl<D: Kernels> State<'_, D> {
     pub(super) fn write(
         &mut self,
         path: &FilePath,
-        mut progress: Progress,
+        progress: &mut Progress,
     ) -> Result<(), CheckpointError> {
         let learner = &*self.learner;
         progress.steps = learner.steps;
@@ -153,7 +161,7 @@ impl<D: Kernels> State<'_, D> {
             (EPOCHS.to_owned(), progress.epochs.len().to_string()),
         ]);
         let progress =
-            serde_json::to_vec(&progress).map_err(|error| CheckpointError::format(path, &error))?;
+            serde_json::to_vec(progress).map_err(|error| CheckpointError::format(path, &error))?;
         let device = learner.device.clone();
         let entry = |name: String, dtype, len| Entry {
             name,
@@ -239,36 +247,26 @@ impl Saved {
         let damaged = |error: &dyn std::fmt::Display| CheckpointError::format(path, error);
         let bytes =
             crate::base::file::read(path).map_err(|source| CheckpointError::io(path, source))?;
-        let file = SafeTensors::deserialize(&bytes).map_err(|error| damaged(&error))?;
-        let piece = |name: &str| file.tensor(name).map_err(|error| damaged(&error));
-        let digest = piece(DIGEST)?;
-        let end = digest.data().as_ptr().addr() - bytes.as_ptr().addr();
-        let begin = end.saturating_sub(Self::data_len(&file));
-        if blake3::hash(&bytes[begin..end]).as_bytes() != digest.data() {
+        let (header, _) = SafeTensors::read_metadata(&bytes).map_err(|error| damaged(&error))?;
+        let data = &bytes[size_of::<u64>() + header..];
+        let is_whole = data
+            .split_last_chunk::<DIGEST_BYTES>()
+            .is_some_and(|(data, digest)| blake3::hash(data).as_bytes() == digest);
+        if !is_whole {
             return Err(damaged(&"its digest is another"));
         }
+        let file = SafeTensors::deserialize(&bytes).map_err(|error| damaged(&error))?;
+        let progress = file.tensor(PROGRESS).map_err(|error| damaged(&error))?;
         let progress: Progress =
-            serde_json::from_slice(piece(PROGRESS)?.data()).map_err(|error| damaged(&error))?;
+            serde_json::from_slice(progress.data()).map_err(|error| damaged(&error))?;
         if progress.identity != *identity {
             return Ok(None);
         }
         let tensors = file.iter().filter(|(_, view)| view.dtype() == Dtype::F32);
-        let values = tensors.map(|(name, view)| {
-            let words = view.data().as_chunks::<4>().0.iter();
-            (
-                name.to_owned(),
-                words.map(|word| f32::from_le_bytes(*word)).collect(),
-            )
-        });
+        let values = tensors.map(|(name, view)| (name.to_owned(), checkpoint::values(view.data())));
         Ok(Some(Self {
             progress,
             values: values.collect(),
         }))
-    }
-
-    /// Bytes of all tensors but the digest.
-    fn data_len(file: &SafeTensors<'_>) -> usize {
-        let sizes = file.iter().map(|(_, view)| view.data().len());
-        sizes.sum::<usize>() - DIGEST_BYTES
     }
 }

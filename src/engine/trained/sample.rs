@@ -8,7 +8,7 @@ use crate::datasets::{DatasetSpec, Features, Preparation, TokenKind};
 use crate::device::DeviceKind;
 use crate::loader::Batch;
 use crate::ops::{self, DeviceJob, Kernels};
-use crate::tasks::{Image, Score, Task};
+use crate::tasks::{Drawing, Image, Score, Task, Told};
 
 /// What to draw.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,7 +44,7 @@ pub fn sample(
     trained: &Trained,
     options: &SampleOptions,
     device: DeviceKind,
-    told: &mut dyn FnMut(usize, usize),
+    told: Told<'_>,
 ) -> Result<Samples, TrainedError> {
     let job = Draw {
         trained,
@@ -59,7 +59,7 @@ struct Draw<'a> {
     trained: &'a Trained,
     options: &'a SampleOptions,
     kind: DeviceKind,
-    told: &'a mut dyn FnMut(usize, usize),
+    told: Told<'a>,
 }
 
 impl DeviceJob for Draw<'_> {
@@ -91,7 +91,12 @@ impl DeviceJob for Draw<'_> {
         }
         let mut task = job::task(&device, trained, kind, None)?;
         let spec = cell.validation.sampling.clone().unwrap_or_default();
-        let images = task.draw(&spec, seed, options.count, told)?;
+        let wanted = Drawing {
+            spec: &spec,
+            seed,
+            count: options.count,
+        };
+        let images = task.draw(&wanted, told)?;
         images.map(Samples::Images).ok_or_else(|| unsuited(trained))
     }
 }
@@ -194,7 +199,7 @@ impl<'a> Writer<'a> {
         &self,
         task: &mut dyn Task<D>,
         seed: Seed,
-        told: &mut dyn FnMut(usize, usize),
+        told: Told<'_>,
     ) -> Result<Vec<String>, TrainedError> {
         let count = self.options.count;
         let mut texts = vec![self.prompt.clone(); count];

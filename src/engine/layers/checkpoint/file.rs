@@ -54,7 +54,8 @@ pub fn write(path: &Path, tensors: &[Tensor], metadata: &Metadata) -> Result<(),
     })
 }
 
-/// As [`write()`], of tensors whose values `fill` writes, one after the other, so that they need not be in memory together.
+/// As [`write()`], for tensors that need not be in memory together: `fill` writes the bytes of their values, in the order of
+/// `entries`.
 ///
 /// # Errors
 /// As [`write()`], and those of `fill`.
@@ -119,8 +120,7 @@ pub fn read(path: &Path) -> Result<Vec<Tensor>, CheckpointError> {
             wrong.push(Mismatch::Type { name, found });
             continue;
         }
-        let words = view.data().as_chunks::<4>().0;
-        let values = words.iter().map(|word| f32::from_le_bytes(*word)).collect();
+        let values = values(view.data());
         let shape = view.shape().to_vec();
         tensors.push(Tensor {
             name,
@@ -166,4 +166,10 @@ pub(crate) fn bytes(values: &[f32]) -> Vec<u8> {
         .iter()
         .flat_map(|value| value.to_le_bytes())
         .collect()
+}
+
+/// The values of which [`bytes`] gave these.
+pub(crate) fn values(bytes: &[u8]) -> Vec<f32> {
+    let words = bytes.as_chunks::<4>().0.iter();
+    words.map(|word| f32::from_le_bytes(*word)).collect()
 }

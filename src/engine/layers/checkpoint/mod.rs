@@ -6,8 +6,8 @@
 mod file;
 mod mismatch;
 
-pub(crate) use file::bytes;
 pub use file::{Entry, read, read_metadata, stream, write};
+pub(crate) use file::{bytes, values};
 pub use mismatch::{CheckpointError, Mismatch};
 
 use std::collections::BTreeMap;

@@ -121,7 +121,7 @@ impl ScheduleSpec {
         }
     }
 
-    /// Whether the learning rate hangs on the number of epochs.
+    /// Whether the learning rate depends on the number of epochs.
     pub fn needs_epochs(&self) -> bool {
         match self {
             Self::Constant(_) | Self::Step(_) | Self::Plateau(_) => false,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::freeze::{DEVICE, optimizers};
 use super::*;
+use crate::layers::checkpoint;
 use crate::optim::{ClipBy, ConstantSpec, PlateauSpec, ScheduleSpec, WarmUpSpec};
 use crate::plan::Resume;
 
@@ -171,7 +172,12 @@ fn a_damaged_state_is_told_and_the_run_begins_anew() {
     // In the weights.
     let place = changed.len() / 4;
     changed[place] ^= 1;
-    for damaged in [&bytes[..bytes.len() - 1], &bytes[..7], b"{}", &changed] {
+    // A file of the format that has no digest.
+    let other = folder.path().join("other");
+    checkpoint::write(&other, &[], &checkpoint::Metadata::new()).unwrap();
+    let other = std::fs::read(&other).unwrap();
+    let cut = &bytes[..bytes.len() - 1];
+    for damaged in [cut, &bytes[..7], b"{}", &changed, &other] {
         std::fs::write(&state, damaged).unwrap();
         let run = told_by(saving(cell(), folder.path(), Some(state.clone())));
         let warning = run.events.iter().find_map(|event| match event {
