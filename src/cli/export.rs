@@ -13,8 +13,8 @@ use super::{Outcome, Problem, exit_code};
 
 /// Export a trained model: PyTorch code with its weights, or ONNX
 ///
-/// Writes a folder that needs nothing of Fieldtrial: `model.py`, `weights.safetensors`, and for tables, images and text `prepare.py`
-/// and `example.py`. Models of `kind = "layers"`, `mlp` and `ddpm-unet` have such code. `--to onnx` also runs `to_onnx.py` there with
+/// Writes a folder that needs nothing of Fieldtrial: `model.py`, `weights.safetensors`, and where there are files to read or something to
+/// draw `prepare.py` and `example.py`. `--to onnx` also runs `to_onnx.py` there with
 /// `python3` (or the Python in `FIELDTRIAL_PYTHON`), which needs PyTorch, onnx and onnxruntime.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -1,9 +1,10 @@
 //! A trained model for use elsewhere: PyTorch code with weights, and ONNX by way of it.
 //!
 //! Owns [`export()`], which writes a folder that needs nothing of Fieldtrial: `model.py` (the model as plain `torch.nn`, written by
-//! `pytorch.rs`), `weights.safetensors`, and where its data come from files `prepare.py` with `preparation.json` (what was fitted to
+//! `pytorch.rs` and `built_in.rs`), `weights.safetensors`, and where its data come from files `prepare.py` with `preparation.json` (what was fitted to
 //! the training rows) and `example.py`.
 
+mod built_in;
 mod preparation;
 mod pytorch;
 
@@ -53,8 +54,8 @@ pub fn export(trained: &Trained, folder: &Path) -> Result<Vec<&'static str>, Exp
     let model = pytorch::model(trained).map_err(ExportError::Unsuited)?;
     let mut files = vec![("model.py", model.into_bytes())];
     if let Some(kind) = kind {
-        let spec = pretty_json(&preparation::spec(trained, kind));
-        files.push(("preparation.json", spec.into_bytes()));
+        let spec = preparation::spec(trained, kind);
+        files.extend(spec.map(|spec| ("preparation.json", pretty_json(&spec).into_bytes())));
         let prepare = kind.prepare();
         files.extend(prepare.map(|text| ("prepare.py", text.into_bytes())));
         files.push(("example.py", kind.example().into()));

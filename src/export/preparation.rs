@@ -4,7 +4,10 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use crate::datasets::{ColumnPreparation, DatasetSpec, Features, Preparation};
+use crate::datasets::{
+    ColumnPreparation, DatasetSpec, Features, Preparation, PreparedColumn, Scale,
+};
+use crate::losses::LossSpec;
 use crate::models::ModelSpec;
 use crate::trained::Trained;
 
@@ -19,11 +22,20 @@ pub(super) enum Kind {
     Text,
     /// Images of classes that a diffusion model draws.
     Drawn,
+    /// Detector signals that a diffusion model draws for the events of a table.
+    Signals,
+    /// Paths that a model draws.
+    Paths,
 }
 
 impl Kind {
     /// `None` for data that have no files.
     pub(super) fn of(trained: &Trained) -> Option<Self> {
+        match &*trained.run.cell.model {
+            ModelSpec::NeuralSde(_) | ModelSpec::CannedNet(_) => return Some(Self::Paths),
+            ModelSpec::DetectorAlt(_) | ModelSpec::DetectorNeu(_) => return Some(Self::Signals),
+            _ => {}
+        }
         match (&*trained.run.cell.dataset, &trained.run.preparation) {
             (DatasetSpec::Csv(_), Some(Preparation::Table { .. })) => Some(Self::Table),
             (DatasetSpec::ImageFolder(_), _) => {
@@ -39,7 +51,7 @@ impl Kind {
     pub(super) fn prepare(self) -> Option<String> {
         let finish = include_str!("python/finish.py");
         match self {
-            Self::Table => Some(format!(
+            Self::Table | Self::Signals => Some(format!(
                 "{}{finish}",
                 include_str!("python/prepare_table.py")
             )),
@@ -48,7 +60,7 @@ impl Kind {
                 include_str!("python/prepare_images.py")
             )),
             Self::Text => Some(include_str!("python/prepare_text.py").to_owned()),
-            Self::Drawn => None,
+            Self::Drawn | Self::Paths => None,
         }
     }
 
@@ -58,50 +70,89 @@ impl Kind {
             Self::Images => include_str!("python/example_images.py"),
             Self::Text => include_str!("python/example_text.py"),
             Self::Drawn => include_str!("python/example_unet.py"),
+            Self::Signals => include_str!("python/example_detector.py"),
+            Self::Paths => include_str!("python/example_paths.py"),
         }
     }
 }
 
-/// The content of `preparation.json`.
-pub(super) fn spec(trained: &Trained, kind: Kind) -> Value {
+/// The content of `preparation.json`; `None` where nothing is prepared.
+pub(super) fn spec(trained: &Trained, kind: Kind) -> Option<Value> {
     let run = &trained.run;
     let mut spec = Map::new();
-    match (kind, &*run.cell.dataset, &run.preparation) {
-        (Kind::Table, DatasetSpec::Csv(csv), Some(Preparation::Table { columns })) => {
-            spec.insert("separator".into(), json!(csv.separator));
-            spec.insert("decimal".into(), json!(csv.decimal));
-            spec.insert("missing_values".into(), json!(csv.missing_values));
-            spec.insert("columns".into(), json!(columns));
+    match kind {
+        Kind::Table => table(trained, &mut spec),
+        Kind::Signals => {
+            table(trained, &mut spec);
+            if let LossSpec::DetectorNoise(loss) = &*run.cell.loss {
+                spec.insert("betas".into(), json!(loss.betas));
+            }
         }
-        (
-            Kind::Text,
-            DatasetSpec::Text(text),
-            Some(Preparation::Text {
-                vocabulary,
-                has_unknown,
-            }),
-        ) => {
-            spec.insert("tokens".into(), json!(text.tokens));
-            spec.insert("length".into(), json!(text.length));
-            spec.insert("vocabulary".into(), json!(vocabulary));
-            spec.insert("has_unknown".into(), json!(has_unknown));
+        Kind::Text => {
+            if let (
+                DatasetSpec::Text(text),
+                Some(Preparation::Text {
+                    vocabulary,
+                    has_unknown,
+                }),
+            ) = (&*run.cell.dataset, &run.preparation)
+            {
+                spec.insert("tokens".into(), json!(text.tokens));
+                spec.insert("length".into(), json!(text.length));
+                spec.insert("vocabulary".into(), json!(vocabulary));
+                spec.insert("has_unknown".into(), json!(has_unknown));
+            }
         }
-        _ => {
+        Kind::Images | Kind::Drawn => {
             if let Features::Image(size) = run.features {
                 spec.insert("height".into(), json!(size.height));
                 spec.insert("width".into(), json!(size.width));
                 spec.insert("channels".into(), json!(size.channels));
             }
         }
+        Kind::Paths => return None,
     }
     if kind != Kind::Text {
         spec.insert("class_names".into(), json!(trained.class_names));
     }
-    if matches!(kind, Kind::Table | Kind::Images) {
+    if matches!(kind, Kind::Table | Kind::Images | Kind::Signals) {
         spec.insert("targets".into(), json!(trained.normalisation.of_targets()));
+    }
+    if matches!(kind, Kind::Table | Kind::Images) {
         spec.insert("predicts".into(), json!(trained.prediction_names()));
     }
-    Value::Object(spec)
+    Some(Value::Object(spec))
+}
+
+/// How a table is written, and what becomes of its columns.
+fn table(trained: &Trained, spec: &mut Map<String, Value>) {
+    let (separator, decimal, missing) = match &*trained.run.cell.dataset {
+        DatasetSpec::Csv(csv) => (csv.separator, csv.decimal, &csv.missing_values[..]),
+        _ => Default::default(),
+    };
+    spec.insert("separator".into(), json!(separator));
+    spec.insert("decimal".into(), json!(decimal));
+    spec.insert("missing_values".into(), json!(missing));
+    spec.insert("columns".into(), json!(columns(trained)));
+}
+
+/// The columns that are read; numbers, where the data come from no file.
+fn columns(trained: &Trained) -> Vec<PreparedColumn> {
+    if let Some(Preparation::Table { columns }) = &trained.run.preparation {
+        return columns.clone();
+    }
+    let scales = &trained.normalisation;
+    let named = scales.columns.iter().zip(&scales.features);
+    let number = |(name, scale): (&String, &Scale)| PreparedColumn {
+        name: name.clone(),
+        how: ColumnPreparation::Number {
+            date: None,
+            fill: None,
+            has_flag: false,
+            scale: *scale,
+        },
+    };
+    named.map(number).collect()
 }
 
 /// What the folder is and how it is used.
@@ -128,12 +179,29 @@ pub(super) fn readme(trained: &Trained, kind: Option<Kind>) -> String {
         Some(Kind::Images) => "python example.py FOLDER          # predictions as CSV\n",
         Some(Kind::Text) => "python example.py \"Once\"          # continues a text\n",
         Some(Kind::Drawn) => "python example.py                 # draws images\n",
+        Some(Kind::Signals) => {
+            "python example.py EVENTS.csv      # a signal for each event, as CSV\n"
+        }
+        Some(Kind::Paths) => "python example.py 8               # draws 8 paths, as CSV\n",
         None => "python -c 'from model import load; print(load())'\n",
     };
     text += "```\n\n| file | what it is |\n|---|---|\n\
         | `model.py` | the model in PyTorch; `load(device=\"cpu\")` gives it with its weights |\n\
         | `weights.safetensors` | the weights, under the names of `model.py` |\n";
-    text += match kind {
+    text += data_files(kind);
+    text += "| `to_onnx.py` | writes `model.onnx`, the model without preparation (`pip install onnx onnxruntime`) |\n";
+    if matches!(kind, Some(Kind::Table | Kind::Signals)) {
+        text += "\nThe columns that it reads, in any order:\n\n| column | as |\n|---|---|\n";
+        for column in columns(trained) {
+            let _ = writeln!(text, "| `{}` | {} |", column.name, described(&column.how));
+        }
+    }
+    text
+}
+
+/// Lines of a README about the files that read and show data.
+fn data_files(kind: Option<Kind>) -> &'static str {
+    match kind {
         Some(Kind::Table) => {
             "| `prepare.py`, `preparation.json` | rows of a file as features (`read`, `prepare`), outputs in the target's units (`finish`); what was \
              fitted to the training rows |\n| `example.py` | all of it together |\n"
@@ -149,18 +217,13 @@ pub(super) fn readme(trained: &Trained, kind: Option<Kind>) -> String {
         Some(Kind::Drawn) => {
             "| `example.py`, `preparation.json` | images by 50 steps of DDIM; their size and classes |\n"
         }
-        None => "",
-    };
-    text += "| `to_onnx.py` | writes `model.onnx`, the model without preparation (`pip install onnx onnxruntime`) |\n";
-    if let (Some(Kind::Table), Some(Preparation::Table { columns })) =
-        (kind, &trained.run.preparation)
-    {
-        text += "\nThe columns that it reads, in any order:\n\n| column | as |\n|---|---|\n";
-        for column in columns {
-            let _ = writeln!(text, "| `{}` | {} |", column.name, described(&column.how));
+        Some(Kind::Signals) => {
+            "| `prepare.py`, `preparation.json` | rows of events as features (`read`, `prepare`); what was fitted to the training events |\n\
+             | `example.py` | signals by 50 steps of DDIM |\n"
         }
+        Some(Kind::Paths) => "| `example.py` | paths on [0, 1], each from 0 |\n",
+        None => "",
     }
-    text
 }
 
 /// What the outputs are, in words.
@@ -177,7 +240,7 @@ fn predicts(trained: &Trained, kind: Option<Kind>) -> Option<String> {
             }
         }
         Some(Kind::Text) => Some("the next token of a text".to_owned()),
-        Some(Kind::Drawn) | None => None,
+        Some(Kind::Drawn | Kind::Signals | Kind::Paths) | None => None,
     }
 }
 

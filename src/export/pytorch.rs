@@ -3,16 +3,23 @@
 use std::fmt::Write;
 
 use crate::datasets::{Features, ImageSize, Target};
-use crate::models::{ConvLayer, DdpmUnetSpec, Form, Join, Layer, LayerKind, MlpSpec, ModelSpec};
+use crate::models::{ConvLayer, Form, Join, Layer, LayerKind, MlpSpec, ModelSpec};
 use crate::ops::Activation;
 use crate::trained::Trained;
 
+use super::built_in;
+
 /// Classes that layers without a counterpart in `torch.nn` need.
 const HELPERS: &str = include_str!("python/layers.py");
-const UNET: &str = include_str!("python/unet.py");
 const LOAD: &str = include_str!("python/load.py");
 /// The same where the file has not every tensor of PyTorch's `state_dict`.
 const LOAD_LOOSELY: &str = include_str!("python/load_loosely.py");
+
+/// A class `Model` with what it needs, and the elements of a tuple of random inputs of `batch` samples.
+pub(super) struct PlainCode {
+    pub(super) body: String,
+    pub(super) inputs: String,
+}
 
 /// The file.
 ///
@@ -20,29 +27,24 @@ const LOAD_LOOSELY: &str = include_str!("python/load_loosely.py");
 /// A sentence about models that have no such code.
 pub(super) fn model(trained: &Trained) -> Result<String, String> {
     let (cell, run) = (&trained.run.cell, &trained.run);
-    let body = match &*cell.model {
-        ModelSpec::Mlp(spec) => mlp(spec, run.features, run.target),
+    let code = match &*cell.model {
+        ModelSpec::Mlp(spec) => PlainCode {
+            body: mlp(spec, run.features, run.target),
+            inputs: random_features(run.features) + ",",
+        },
         ModelSpec::Layers(spec) => {
             let layers = spec.expand(run.features, run.target).map_err(|mistakes| {
                 let all: Vec<String> = mistakes.into_iter().map(|one| one.message).collect();
                 all.join("; ")
             })?;
-            declared(&layers)
+            PlainCode {
+                body: declared(&layers),
+                inputs: random_features(run.features) + ",",
+            }
         }
-        ModelSpec::DdpmUnet(spec) => match run.features {
-            Features::Image(size) => unet(spec, size, run.target),
-            _ => return Err("`ddpm-unet` was not trained on images".to_owned()),
-        },
-        other => {
-            return Err(format!(
-                "there is no PyTorch code for `{}` (`{}`), only for `layers`, `mlp` and `ddpm-unet`; its weights are in `{}`, under \
-                 PyTorch's names",
-                cell.model_name,
-                other.kind(),
-                trained.path.display()
-            ));
-        }
+        _ => built_in::code(trained)?,
     };
+    let PlainCode { body, inputs } = code;
     let name = format!("{} ({}), seed {}", cell.model_name, cell.key, trained.seed);
     let math = if body.contains("math.") {
         "import math\n"
@@ -58,15 +60,15 @@ pub(super) fn model(trained: &Trained) -> Result<String, String> {
     let load = if is_loose { LOAD_LOOSELY } else { LOAD };
     Ok(format!(
         "\"\"\"{}; written by Fieldtrial.\"\"\"\n\n{math}from pathlib import Path\n\nimport torch\n{functions}from safetensors.torch \
-         import load_model\nfrom torch import nn\n\n\n{body}\n\n{load}\n\n{}",
+         import load_model\nfrom torch import nn\n\n\n{body}\n\n{load}\n\ndef example_inputs(batch=1):\n    \"\"\"Random inputs of the \
+         model's form.\"\"\"\n    return ({inputs})\n",
         name.replace(['"', '\\'], "'"),
-        inputs(run.features, matches!(*cell.model, ModelSpec::DdpmUnet(_)))
     ))
 }
 
-/// A function that makes inputs of the right form.
-fn inputs(features: Features, is_unet: bool) -> String {
-    let x = match features {
+/// Python that draws random features of `batch` samples.
+pub(super) fn random_features(features: Features) -> String {
+    match features {
         Features::Vector { len } => format!("torch.randn(batch, {len})"),
         Features::Image(ImageSize {
             height,
@@ -79,15 +81,7 @@ fn inputs(features: Features, is_unet: bool) -> String {
             format!("torch.randint({vocabulary}, (batch, {length}))")
         }
         Features::Path { points } => format!("torch.randn(batch, {points})"),
-    };
-    let all = if is_unet {
-        format!("({x}, torch.randint(1000, (batch,)), torch.randint(CLASSES, (batch,)))")
-    } else {
-        format!("({x},)")
-    };
-    format!(
-        "def example_inputs(batch=1):\n    \"\"\"Random inputs of the model's form.\"\"\"\n    return {all}\n"
-    )
+    }
 }
 
 fn mlp(spec: &MlpSpec, features: Features, target: Target) -> String {
@@ -327,7 +321,7 @@ fn without_bias(has_bias: bool) -> &'static str {
     if has_bias { "" } else { ", bias=False" }
 }
 
-fn python(value: bool) -> &'static str {
+pub(super) fn python(value: bool) -> &'static str {
     if value { "True" } else { "False" }
 }
 
@@ -342,26 +336,4 @@ fn activation(function: Activation) -> &'static str {
         Activation::LeakyRelu => "nn.LeakyReLU()",
         Activation::Softplus => "nn.Softplus()",
     }
-}
-
-fn unet(spec: &DdpmUnetSpec, size: ImageSize, target: Target) -> String {
-    let classes = match target {
-        Target::Class { classes } => classes,
-        _ => 0,
-    };
-    let widths = spec
-        .channel_multipliers
-        .iter()
-        .map(|one| (one * spec.base_channels).to_string());
-    let attention = spec.attention.iter().map(|one| python(*one));
-    format!(
-        "CHANNELS, CLASSES = {}, {classes}\nWIDTHS = [{}]\nATTENTION = [{}]\nEMBED, HEADS, GROUPS, DROPOUT = {}, {}, {}, {}\n\n\n{UNET}",
-        size.channels,
-        widths.collect::<Vec<_>>().join(", "),
-        attention.collect::<Vec<_>>().join(", "),
-        spec.embed,
-        spec.heads,
-        spec.groups,
-        spec.dropout
-    )
 }

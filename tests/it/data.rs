@@ -119,11 +119,16 @@ fn initial_weights_that_do_not_exist_are_a_mistake() {
         "help: did you mean `../weights/best.safetensors`?",
     ];
     assert_refused(&project, &words);
+    let project = project.file("weights/other.safetensors", "");
     set(&project, "bets.safetensors", "");
     let words = [
-        "error: `train.init-from`: `../weights/` is a folder",
-        "help: name one file of weights in it",
+        "error: `train.init-from`: `../weights/` has the weights of 2 runs",
+        "help: `../weights/best.safetensors`",
+        "help: `../weights/other.safetensors`",
     ];
+    assert_refused(&project, &words);
+    set(&project, "../weights/", "../experiments");
+    let words = ["error: `train.init-from`: `../experiments` is a folder without weights"];
     assert_refused(&project, &words);
 }
 

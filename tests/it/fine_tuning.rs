@@ -81,6 +81,45 @@ fn a_trained_model_learns_other_classes_with_a_fresh_head() {
 }
 
 #[test]
+fn a_results_folder_stands_for_the_weights_of_its_only_run() {
+    let project = project("");
+    good(&project, &["run", PATH]);
+    let weights = project.rows("checkpoints/index.csv")[0]["file"].clone();
+    let checksum = |from: &str| {
+        let train = format!("init-from = \"../reports/{from}\"\nema = {{ decay = 0.5 }}");
+        let own = manifest("own", "flowers", &train);
+        project.write("experiments/own.toml", &own);
+        let ended = project.run(&["run", "experiments/own.toml", "--fresh"]);
+        let results = csv::Reader::from_path(project.path("reports/own/runs.csv"));
+        let mut results = results.unwrap_or_else(|_| panic!("{}", ended.stderr));
+        let place = results
+            .headers()
+            .unwrap()
+            .iter()
+            .position(|name| name == "weight_checksum");
+        results.records().next().unwrap().unwrap()[place.unwrap()].to_owned()
+    };
+    let by_folder = checksum("tiny");
+    assert_eq!(by_folder, checksum(&format!("tiny/checkpoints/{weights}")));
+    // Averaged weights are meant where there are both: two files, one run.
+    let again = manifest("next", "flowers", "init-from = \"../reports/own\"");
+    project.write(PATH, &again);
+    good(&project, &["run", PATH]);
+    // Of two runs one has to be chosen.
+    let seeds = manifest("own", "flowers", "").replace("[measure]", "[measure]\nseeds = [1, 2]");
+    project.write("experiments/own.toml", &seeds);
+    good(&project, &["run", "experiments/own.toml"]);
+    refused(
+        &project,
+        &[
+            "`../reports/own` has the weights of 2 runs",
+            "seed1.safetensors`: ",
+            ", seed 2",
+        ],
+    );
+}
+
+#[test]
 fn patterns_that_match_no_parameter_are_mistakes_at_their_place() {
     let project = project(
         "freeze = [\"layers.0.**\", \"layer.2.**\", \"layers.4.wieght\"]\nfresh = [\"layers.4.*\"]",

@@ -26,6 +26,7 @@ mod doctor;
 mod documents;
 mod estimates;
 mod examples;
+mod exported;
 mod fine_tuning;
 mod gate;
 mod git_diff;

@@ -2,20 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::Command;
 
 use serde_json::Value;
 
 use crate::project::{Ended, Project};
-use crate::pytorch::python;
 use crate::tables::{Random, table};
 
-const RUN: [&str; 2] = ["run", "experiments/own.toml"];
+pub(crate) const RUN: [&str; 2] = ["run", "experiments/own.toml"];
 
 const DATASET: &str = "name = \"own\"\n[datasets.own]\nkind = \"csv\"\npath = \"own.csv\"\ntarget = \"y\"\n\
      columns = { paint = { category = true, missing = \"kind\" }, sold = { date = \"%d.%m.%Y\" }, area = { missing = \"flag\" }, \
      rooms = { fill = 2 } }\n";
-const TRAIN: &str =
+pub(crate) const TRAIN: &str =
     "[train]\nepochs = 3\nbatch-size = 16\n[measure]\nwarmup-steps = 0\nbaselines = false\n";
 
 /// Rows with kinds, dates and holes.
@@ -38,20 +36,20 @@ fn houses(rows: usize) -> String {
     table("paint,sold,area,rooms,y", rows, house)
 }
 
-fn project(models: &str, more: &str) -> Project {
+pub(crate) fn project(models: &str, more: &str) -> Project {
     let manifest = format!("{DATASET}{models}{TRAIN}{more}");
     Project::new()
         .file("experiments/own.csv", &houses(90))
         .file("experiments/own.toml", &manifest)
 }
 
-fn good(project: &Project, arguments: &[&str]) -> Ended {
+pub(crate) fn good(project: &Project, arguments: &[&str]) -> Ended {
     let ended = project.run(arguments);
     assert_eq!(ended.code, 0, "{arguments:?}: {}", ended.stderr);
     ended
 }
 
-fn bad(project: &Project, arguments: &[&str], part: &str) {
+pub(crate) fn bad(project: &Project, arguments: &[&str], part: &str) {
     let ended = project.run(arguments);
     assert_eq!(ended.code, 2, "{arguments:?}: {}", ended.stdout);
     assert!(
@@ -295,7 +293,7 @@ fn runs_keep_small_weights_unless_they_are_told_not_to() {
     good(&search, &["predict", "own", "experiments/own.csv"]);
 }
 
-const IMAGES: &str = "name = \"own\"\n[datasets.own]\nkind = \"image-folder\"\npath = \"../data/own\"\nsize = [6, 8]\n\
+pub(crate) const IMAGES: &str = "name = \"own\"\n[datasets.own]\nkind = \"image-folder\"\npath = \"../data/own\"\nsize = [6, 8]\n\
      generate = { kind = \"surface-textures\", normal = 30, abnormal = 20, size = 12, seed = 7 }\n\
      [models.cnn]\nkind = \"layers\"\nlayers = [\n{ conv = 4, kernel = 3, bias = false }, \"batch-norm\", \"relu\",\n\
      { residual = [ { conv = 4, kernel = 3 }, { group-norm = 2 } ] }, { parallel = [ [{ max-pool = 2 }], [{ average-pool = 2 }] ] },\n\
@@ -361,7 +359,7 @@ const TEXT: &str = "name = \"own\"\n[datasets.own]\nkind = \"text\"\npath = \"ow
      [models.gpt]\nkind = \"layers\"\nlayers = [ { embedding = 8, name = \"tokens\", std = 0.02 }, \"position-embedding\",\n\
      { residual = [ \"layer-norm\", { attention = 2, causal = true } ] }, \"rms-norm\", { linear = \"classes\", bias = false, tie = \"tokens\" } ]\n";
 
-fn text_project() -> Project {
+pub(crate) fn text_project() -> Project {
     let text = "What is measured, and how it is told from chance. ".repeat(40);
     let project = Project::new().file("experiments/own.toml", &format!("{TEXT}{TRAIN}"));
     project.file("experiments/own.txt", &text)
@@ -397,117 +395,4 @@ fn a_model_of_text_is_evaluated_and_predicts_no_rows() {
         &["predict", "own", "new.txt"],
         "predicts the next token of a text",
     );
-}
-
-/// Runs a file of an export; `None` without PyTorch.
-fn by_python(project: &Project, folder: &str, arguments: &[&str]) -> Option<String> {
-    let ended = Command::new(python()?)
-        .args(arguments)
-        .current_dir(project.path(folder))
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&ended.stderr);
-    if said.contains("ModuleNotFoundError") {
-        eprintln!("skipped: {said}");
-        return None;
-    }
-    assert!(ended.status.success(), "{said}");
-    Some(String::from_utf8(ended.stdout).unwrap())
-}
-
-/// Predictions of both sides are equal to 1e-5 of the largest.
-fn assert_same_predictions(ours: &str, theirs: &str) {
-    let rows = |text: &str| -> Vec<Vec<f64>> {
-        let lines = text.lines().skip(1);
-        let numbers = lines.map(|line| {
-            line.split(',')
-                .skip(1)
-                .filter_map(|one| one.parse().ok())
-                .collect()
-        });
-        numbers.collect()
-    };
-    let (ours, theirs) = (rows(ours), rows(theirs));
-    assert_eq!(ours.len(), theirs.len());
-    let largest = ours
-        .iter()
-        .flatten()
-        .fold(1.0, |most: f64, one| most.max(one.abs()));
-    for (own, other) in ours.iter().flatten().zip(theirs.iter().flatten()) {
-        assert!((own - other).abs() < 1e-5 * largest, "{own} {other}");
-    }
-}
-
-#[test]
-fn exported_tables_and_images_predict_the_same_in_pytorch() {
-    let models = "[models.mlp]\nkind = \"mlp\"\nhidden = 8\ndepth = 2\n";
-    let tables = project(models, "");
-    good(&tables, &RUN);
-    let ended = good(&tables, &["export", "own", "out"]);
-    assert!(
-        ended
-            .stderr
-            .contains("model.py, preparation.json, prepare.py, example.py"),
-        "{}",
-        ended.stderr
-    );
-    // Again into the same folder; never into one with other files.
-    good(&tables, &["export", "own", "out", "--to", "pytorch"]);
-    bad(
-        &tables,
-        &["export", "own", "experiments"],
-        "is not empty and no earlier export",
-    );
-    let ours = good(&tables, &["predict", "own", "experiments/own.csv"]).stdout;
-    if let Some(theirs) = by_python(&tables, "out", &["example.py", "../experiments/own.csv"]) {
-        assert_same_predictions(&ours, &theirs);
-    }
-    let images = Project::new().file("experiments/own.toml", &format!("{IMAGES}{TRAIN}"));
-    good(&images, &RUN);
-    for model in ["model=cnn", "model=mlp"] {
-        good(&images, &["export", "own", "out", "--cell", model]);
-        let ours = good(&images, &["predict", "own", "data/own", "--cell", model]).stdout;
-        if let Some(theirs) = by_python(&images, "out", &["example.py", "../data/own"]) {
-            assert_same_predictions(&ours, &theirs);
-        }
-    }
-}
-
-#[test]
-fn what_has_no_code_in_pytorch_says_so_and_other_models_load_there() {
-    let text = text_project();
-    good(&text, &RUN);
-    good(&text, &["export", "own", "out"]);
-    if let Some(told) = by_python(&text, "out", &["example.py", "What is", "20"]) {
-        assert_eq!(told.trim_end_matches('\n').chars().count(), 27, "{told}");
-    }
-    let unet = IMAGES.replace(
-        "[matrix]\nmodel = [\"cnn\", \"mlp\"]",
-        "[matrix]\nmodel = [\"unet\"]",
-    );
-    let unet = unet.replace("size = [6, 8]", "size = 8");
-    let unet = format!(
-        "{unet}[models.unet]\nkind = \"ddpm-unet\"\nbase-channels = 8\nembed = 16\n{TRAIN}"
-    );
-    let unet = Project::new().file("experiments/own.toml", &unet);
-    good(&unet, &RUN);
-    bad(
-        &unet,
-        &["predict", "own", "data/own"],
-        "generates, it predicts no targets",
-    );
-    good(&unet, &["export", "own", "out"]);
-    if by_python(&unet, "out", &["example.py"]).is_some() {
-        assert!(unet.path("out/sample-normal.png").is_file());
-    }
-    let paths = "name = \"own\"\n[datasets.own]\nkind = \"paths\"\nprocess = \"brownian\"\nsamples = 32\npoints = 12\n\
-         [models.sde]\nkind = \"neural-sde\"\n";
-    let paths = Project::new().file("experiments/own.toml", &format!("{paths}{TRAIN}"));
-    good(&paths, &RUN);
-    bad(
-        &paths,
-        &["export", "own", "out"],
-        "there is no PyTorch code for `sde` (`neural-sde`)",
-    );
-    assert!(!paths.path("out").exists());
 }

@@ -182,7 +182,8 @@ pub struct TrainSpec {
     pub ema: Option<EmaSpec>,
     /// When to stop before `epochs`; without it, never.
     pub early_stopping: Option<EarlyStoppingSpec>,
-    /// Initial weights: a safetensors file under PyTorch's names, relative to the manifest.
+    /// Initial weights: a safetensors file under PyTorch's names, or a results folder that has the weights of one run; relative to the
+    /// manifest.
     pub init_from: Option<PathBuf>,
     /// Parameters that keep the initial values of their seed instead of those of `init-from`, as patterns like those of `freeze`: for
     /// a model with another last layer than that of the file, which may lack them or have them in other shapes.

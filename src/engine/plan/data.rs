@@ -1,19 +1,19 @@
 //! Checks the files that a manifest names: a missing or unreadable file is a mistake in the manifest (a missing device
 //! or precision only makes cells `skipped`).
 
-use std::path::Path;
-use std::{fmt, fs};
+use std::fmt;
 
 use crate::base::text::one_line;
 use crate::datasets::DatasetError;
-use crate::diag::{Diagnostic, nearest};
+use crate::diag::Diagnostic;
 
 use super::Plan;
 use super::assign::is_of_train;
 use super::homes::Unit;
+use super::initial_weights;
 use super::matrix::Axis;
 use super::reader::Reader;
-use super::resolve::absolute;
+use super::resolve::near;
 use super::units::{Resolved, Units};
 use super::validate::{in_axis, tries};
 
@@ -62,7 +62,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) -> DataNotes {
     for matrix in &plan.matrices {
         let reader = Reader::new(plan, matrix);
         datasets(reader, mistakes, &mut notes);
-        initial_weights(reader, mistakes);
+        check_initial_weights(reader, mistakes);
     }
     notes
 }
@@ -142,18 +142,7 @@ fn unreadable(reader: Reader<'_>, cell: &Resolved, error: &DatasetError) -> Opti
     Some(found)
 }
 
-/// The entry of the same folder with the most similar name.
-fn near(path: &Path, written: &str) -> Option<String> {
-    let wanted = path.file_name()?.to_str()?;
-    let entries = fs::read_dir(path.parent()?).ok()?;
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let names: Vec<String> = names.collect();
-    let near = nearest(wanted, names.iter().map(String::as_str))?;
-    let folder = written.strip_suffix(wanted)?;
-    Some(format!("did you mean `{folder}{near}`?"))
-}
-
-fn initial_weights(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>) {
+fn check_initial_weights(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>) {
     let (plan, matrix) = (reader.plan, reader.matrix);
     let axes = reader.axes_where(|path| is_of_train(path, "init-from"));
     for choice in tries(matrix, &axes, Axis::all) {
@@ -164,25 +153,8 @@ fn initial_weights(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>) {
         else {
             continue;
         };
-        let path = absolute(&plan.written.folder, Path::new(written));
-        if path.is_file() {
-            continue;
+        if let Some(found) = initial_weights::mistake(&plan.written.folder, written) {
+            mistakes.push(in_axis(found.at(place, ""), plan, matrix));
         }
-        let found = if path.is_dir() {
-            Diagnostic::error(format!("`train.init-from`: `{written}` is a folder"))
-                .at(place, "")
-                .help("name one file of weights in it; `index.csv` beside checkpoints lists them")
-        } else if path.exists() {
-            Diagnostic::error(format!(
-                "`train.init-from`: `{written}` is not a regular file"
-            ))
-            .at(place, "")
-        } else {
-            Diagnostic::error(format!("`train.init-from`: there is no file `{written}`"))
-                .at(place, "")
-                .maybe_help(near(&path, written))
-                .help("a path is relative to the manifest's folder")
-        };
-        mistakes.push(in_axis(found, plan, matrix));
     }
 }

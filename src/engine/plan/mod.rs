@@ -19,6 +19,7 @@ mod fine_tuning;
 mod head;
 mod homes;
 mod identity;
+mod initial_weights;
 mod inputs;
 mod key;
 mod matrices;

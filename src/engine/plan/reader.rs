@@ -16,6 +16,7 @@ use super::assign::{Assignment, is_of_train, overlay};
 use super::cell::{TrainSpec, ValidationSpec};
 use super::declared;
 use super::homes::{CHOICES, Unit};
+use super::initial_weights;
 use super::matrix::Matrix;
 use super::resolve::{Read, absolute, read, read_checked};
 use super::section::Section;
@@ -136,7 +137,7 @@ impl<'a> Reader<'a> {
         Some(chosen.and_then(|chosen| self.of_name("loss", chosen, &LossSpec::KINDS)))
     }
 
-    /// `[train]` without the units that stand in it, its path absolute.
+    /// `[train]` without the units that stand in it, with the file of initial weights as an absolute path.
     pub(super) fn train(self) -> Read<TrainSpec> {
         let mut node = self.section("train");
         if let Some(table) = node.as_table_mut() {
@@ -146,7 +147,9 @@ impl<'a> Reader<'a> {
         }
         let mut train: TrainSpec = read(&node, "train", "train", &CHOICES)?;
         let folder = &self.plan.written.folder;
-        train.init_from = train.init_from.map(|path| absolute(folder, &path));
+        train.init_from = train
+            .init_from
+            .map(|path| initial_weights::file(absolute(folder, &path)));
         Ok(train)
     }
 

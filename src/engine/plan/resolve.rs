@@ -1,11 +1,12 @@
 //! Sections as values of their types, with all of their mistakes.
 
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 
 use crate::base::shell;
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, nearest};
 use crate::manifest::{Complaint, Mistake, Node, explain, typed};
 use crate::optim::RangeError;
 
@@ -103,4 +104,15 @@ pub fn absolute(folder: &Path, path: &Path) -> PathBuf {
         }
     }
     clean
+}
+
+/// The entry of the same folder with the most similar name.
+pub(super) fn near(path: &Path, written: &str) -> Option<String> {
+    let wanted = path.file_name()?.to_str()?;
+    let entries = fs::read_dir(path.parent()?).ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let names: Vec<String> = names.collect();
+    let near = nearest(wanted, names.iter().map(String::as_str))?;
+    let folder = written.strip_suffix(wanted)?;
+    Some(format!("did you mean `{folder}{near}`?"))
 }

@@ -67,7 +67,7 @@ class Middle(nn.Module):
 
 
 class Model(nn.Module):
-    """Estimates the noise in images: x (B, C, H, W), time t (B,) in 0 … 999, label (B,), CLASSES for "no class"."""
+    """Estimates the noise in images: x (B, C, H, W), time t (B,) in 0 … STEPS - 1, label (B,), CLASSES for "no class"."""
 
     def __init__(self):
         super().__init__()

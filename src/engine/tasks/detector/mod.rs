@@ -113,7 +113,8 @@ impl<D: Kernels> Objective<D> for Detector<D> {
         let voxels = [self.size.voxels];
         let noised = inputs.floats("x_t", &voxels);
         let noise = inputs.floats("eps", &voxels);
-        let clean = inputs.floats("x0", &voxels);
+        let physics = self.loss.has_physics();
+        let clean = physics.then(|| inputs.floats("x0", &voxels));
         let phi = inputs.floats("phi", &[self.size.phi]);
         let times = inputs.indices("t", &[], self.size.timesteps);
         inputs.finish()?;
@@ -122,7 +123,7 @@ impl<D: Kernels> Objective<D> for Detector<D> {
             noise,
             times,
             phi,
-            clean: self.loss.has_physics().then_some(clean),
+            clean,
         })
     }
 

@@ -1,0 +1,163 @@
+//! `model.py` of built-in models: constants of the run before code that is the same for all of them.
+
+use std::fmt::Write;
+
+use crate::datasets::{Features, ImageSize, PathProcess, Target};
+use crate::losses::LossSpec;
+use crate::models::{
+    CannedNetSpec, DdpmUnetSpec, DetectorAltSpec, DetectorNeuSpec, EquilibriumAttention,
+    EquilibriumSpec, ModelSpec,
+};
+use crate::trained::Trained;
+
+use super::pytorch::{PlainCode, python, random_features};
+
+/// The code of a built-in model other than `mlp`.
+///
+/// # Errors
+/// A sentence about what has no such code.
+pub(super) fn code(trained: &Trained) -> Result<PlainCode, String> {
+    let (cell, run) = (&trained.run.cell, &trained.run);
+    let steps = match &*cell.loss {
+        LossSpec::NoiseMse(spec) => spec.timesteps,
+        LossSpec::DetectorNoise(spec) => spec.timesteps,
+        _ => 0,
+    };
+    match (&*cell.model, run.features) {
+        (ModelSpec::DdpmUnet(spec), Features::Image(size)) => {
+            Ok(unet(spec, size, run.target, steps))
+        }
+        (ModelSpec::DetectorAlt(spec), Features::Vector { len }) => {
+            Ok(detector_alt(spec, len, run.target.values_len(), steps))
+        }
+        (ModelSpec::DetectorNeu(spec), Features::Vector { len }) => {
+            Ok(detector_neu(spec, len, run.target.values_len(), steps))
+        }
+        (ModelSpec::NeuralSde(spec), Features::Path { points }) => Ok(PlainCode {
+            body: format!(
+                "HIDDEN, POINTS = {}, {points}\n\n\n{}",
+                spec.hidden,
+                include_str!("python/neural_sde.py")
+            ),
+            inputs: "torch.randn(batch, 1), torch.randn(batch, POINTS - 1)".to_owned(),
+        }),
+        (ModelSpec::CannedNet(spec), Features::Path { points }) => canned_net(spec, points),
+        (ModelSpec::Equilibrium(spec), features) => Ok(equilibrium(spec, features, run.target)),
+        (other, _) => Err(format!(
+            "there is no PyTorch code for `{}` (`{}`); its weights are in `{}`",
+            cell.model_name,
+            other.kind(),
+            trained.path.display()
+        )),
+    }
+}
+
+fn unet(spec: &DdpmUnetSpec, size: ImageSize, target: Target, steps: usize) -> PlainCode {
+    let widths = spec.channel_multipliers.iter();
+    let widths = widths.map(|one| (one * spec.base_channels).to_string());
+    let attention = spec.attention.iter().map(|one| python(*one));
+    let body = format!(
+        "CHANNELS, CLASSES, STEPS = {}, {}, {steps}\nWIDTHS = [{}]\nATTENTION = [{}]\nEMBED, HEADS, GROUPS, DROPOUT = {}, {}, {}, {}\n\n\n{}",
+        size.channels,
+        classes(target),
+        widths.collect::<Vec<_>>().join(", "),
+        attention.collect::<Vec<_>>().join(", "),
+        spec.embed,
+        spec.heads,
+        spec.groups,
+        spec.dropout,
+        include_str!("python/unet.py")
+    );
+    let x = random_features(Features::Image(size));
+    let inputs = format!("{x}, torch.randint(STEPS, (batch,)), torch.randint(CLASSES, (batch,))");
+    PlainCode { body, inputs }
+}
+
+/// Inputs of both detector models.
+const SIGNALS: &str =
+    "torch.randn(batch, VALUES), torch.randint(STEPS, (batch,)), torch.randn(batch, NUMBERS)";
+
+fn detector_alt(spec: &DetectorAltSpec, numbers: usize, values: usize, steps: usize) -> PlainCode {
+    let sizes = [numbers, values, steps];
+    let widths = [spec.hidden, spec.layers, spec.time_embedding];
+    PlainCode {
+        body: detector(sizes, widths, include_str!("python/detector_alt.py")),
+        inputs: SIGNALS.to_owned(),
+    }
+}
+
+fn detector_neu(spec: &DetectorNeuSpec, numbers: usize, values: usize, steps: usize) -> PlainCode {
+    let sizes = [numbers, values, steps];
+    let widths = [spec.hidden, spec.layers, spec.time_embedding];
+    let body = detector(sizes, widths, include_str!("python/detector_neu.py"));
+    PlainCode {
+        body: format!("DROPOUT = {}\n{body}", spec.dropout),
+        inputs: SIGNALS.to_owned(),
+    }
+}
+
+fn detector(sizes: [usize; 3], widths: [usize; 3], model: &str) -> String {
+    let list = |all: [usize; 3]| all.map(|one| one.to_string()).join(", ");
+    format!(
+        "NUMBERS, VALUES, STEPS = {}\nHIDDEN, LAYERS, TIME = {}\n\n\n{model}",
+        list(sizes),
+        list(widths)
+    )
+}
+
+fn canned_net(spec: &CannedNetSpec, points: usize) -> Result<PlainCode, String> {
+    let drift = match spec.noise {
+        PathProcess::Brownian => 0,
+        PathProcess::OrnsteinUhlenbeck => -1,
+        PathProcess::Heston | PathProcess::RoughBergomi => {
+            return Err(
+                "there is no PyTorch code for `canned-net` with noise paths of `heston` or \
+                 `rough-bergomi`, which it would have to draw"
+                    .to_owned(),
+            );
+        }
+    };
+    let body = format!(
+        "HIDDEN, AUGMENT, DEPTH, POINTS, DRIFT = {}, {}, {}, {points}, {drift}\n\n\n{}",
+        spec.hidden,
+        spec.augment,
+        spec.depth,
+        include_str!("python/canned_net.py")
+    );
+    let inputs = "noise_paths(batch),".to_owned();
+    Ok(PlainCode { body, inputs })
+}
+
+fn equilibrium(spec: &EquilibriumSpec, features: Features, target: Target) -> PlainCode {
+    let attention = match spec.attention {
+        EquilibriumAttention::Linear => "linear",
+        EquilibriumAttention::Softmax => "softmax",
+    };
+    let mut body = format!(
+        "INPUTS, HIDDEN, CLASSES, HEADS = {}, {}, {}, {}\nATTENTION, SYMMETRIC = \"{attention}\", {}\n",
+        features.len(),
+        spec.hidden,
+        classes(target),
+        spec.heads(),
+        python(spec.symmetric)
+    );
+    let _ = write!(
+        body,
+        "ITERATIONS, GAMMA, TOLERANCE = {}, {}, {:e}\n\n\n{}",
+        spec.iterations,
+        spec.gamma,
+        spec.tolerance,
+        include_str!("python/equilibrium.py")
+    );
+    PlainCode {
+        body,
+        inputs: random_features(features) + ",",
+    }
+}
+
+fn classes(target: Target) -> usize {
+    match target {
+        Target::Class { classes } => classes,
+        _ => 0,
+    }
+}
