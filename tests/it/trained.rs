@@ -396,3 +396,43 @@ fn a_model_of_text_is_evaluated_and_predicts_no_rows() {
         "predicts the next token of a text",
     );
 }
+
+#[test]
+fn a_target_that_is_learned_by_its_logarithm_is_told_in_its_own_units() {
+    let project = project("[models.mlp]\nkind = \"mlp\"\nhidden = 8\ndepth = 1\n", "");
+    let manifest = project.read("experiments/own.toml");
+    let log = manifest.replace(
+        "rooms = { fill = 2 }",
+        "rooms = { fill = 2 }, y = { log = true }",
+    );
+    assert_ne!(manifest, log);
+    project.write("experiments/own.toml", &log);
+    // Every price is e⁵ times as high: the same in logarithms, but for the mean.
+    let text = houses(90);
+    let scaled = |line: &str| {
+        let (rest, price) = line.rsplit_once(',').unwrap();
+        match price.parse::<f64>() {
+            Ok(price) => format!("{rest},{}\n", (price + 0.5) * 148.413_159),
+            Err(_) => format!("{line}\n"),
+        }
+    };
+    let text: String = text.lines().map(scaled).collect();
+    project.write("experiments/own.csv", &text);
+    good(&project, &RUN);
+    let expected = metrics(&project, "own", "42");
+    assert_equal(&evaluated(&project, &["own"]).0, &expected);
+    // Errors of predictions in the target's own units are those of `evaluate` on the same rows.
+    let (found, _) = evaluated(&project, &["own", "experiments/own.csv"]);
+    let predicted = good(&project, &["predict", "own", "experiments/own.csv"]).stdout;
+    let pairs = predicted.lines().skip(1).zip(text.lines().skip(1));
+    let error = |(predicted, row): (&str, &str)| {
+        let of = |line: &str| line.rsplit_once(',').unwrap().1.parse::<f64>().unwrap();
+        (of(predicted) - of(row)).abs()
+    };
+    let mae = pairs.map(error).sum::<f64>() / 90.0;
+    assert!(
+        (mae / found["data_mae"] - 1.0).abs() < 1e-4,
+        "{mae} {found:?}"
+    );
+    assert!(mae > 50.0, "{mae}");
+}

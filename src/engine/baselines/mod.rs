@@ -16,7 +16,7 @@ mod lbfgs;
 mod linear;
 mod nearest;
 
-use crate::datasets::{Dataset, DatasetError, OpenDataset, SamplesMut, Target};
+use crate::datasets::{Dataset, DatasetError, OpenDataset, SamplesMut, Scale, Target};
 use crate::event::Metric;
 use crate::tasks::{Score, log_sum_exp};
 
@@ -106,13 +106,10 @@ pub fn baselines(data: &OpenDataset) -> Result<Vec<Baseline>, DatasetError> {
     let held_out = held_out.into_iter();
     let held_out = held_out.map(|(name, rows)| Ok((name, read(dataset, rows, is_small)?)));
     let held_out: Vec<(&str, Samples)> = held_out.collect::<Result<_, DatasetError>>()?;
-    let unit = dataset
-        .normalisation()
-        .target
-        .map_or(1.0, |scale| scale.std);
+    let scale = dataset.normalisation().target;
     let scored = |name, predict: &dyn Fn(&Samples) -> Predicted| {
         let metrics = held_out.iter().flat_map(|(split, samples)| {
-            let metrics = score(goal, samples, &predict(samples), unit).into_iter();
+            let metrics = score(goal, samples, &predict(samples), scale).into_iter();
             metrics.map(move |(metric, value)| (format!("{split}_{metric}"), value))
         });
         let metrics = metrics.collect();
@@ -207,9 +204,9 @@ fn score(
     goal: Goal,
     samples: &Samples,
     predicted: &Predicted,
-    unit: f64,
+    scale: Option<Scale>,
 ) -> Vec<(&'static str, Option<f64>)> {
-    let mut score = Score::default();
+    let mut score = Score::of_target(scale);
     let loss = match goal {
         Goal::Values(len) => {
             score.add_values(&predicted.outputs, &samples.values, len);
@@ -227,7 +224,7 @@ fn score(
         }
     };
     score.add_loss(loss as f32, samples.rows);
-    let mut metrics = score.metrics(unit);
+    let mut metrics = score.metrics();
     let has_loss = predicted.has_loss && matches!(goal, Goal::Classes(_));
     metrics.retain(|(name, _)| has_loss || *name != "loss");
     metrics

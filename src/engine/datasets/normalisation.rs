@@ -22,13 +22,16 @@ pub struct Normalisation {
     pub targets: Vec<Scale>,
 }
 
-/// `normalised = (original − mean) / std`.
+/// `normalised = (original − mean) / std`, or of the logarithm of the original.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Scale {
     /// Subtracted from the original value.
     pub mean: f64,
     /// Divisor, above 0.
     pub std: f64,
+    /// Whether it is the natural logarithm of the original value that has this mean and deviation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub log: bool,
 }
 
 impl Scale {
@@ -36,16 +39,24 @@ impl Scale {
     pub const IDENTITY: Self = Self {
         mean: 0.0,
         std: 1.0,
+        log: false,
     };
 
     /// `(original − mean) / std`, computed in f64.
     pub fn normalised(self, original: f32) -> f32 {
-        ((f64::from(original) - self.mean) / self.std) as f32
+        let original = f64::from(original);
+        let original = if self.log {
+            libm::log(original)
+        } else {
+            original
+        };
+        ((original - self.mean) / self.std) as f32
     }
 
-    /// `normalised · std + mean`, computed in f64.
+    /// `normalised · std + mean`, or `exp` of it, computed in f64.
     pub fn original(self, normalised: f32) -> f64 {
-        f64::from(normalised) * self.std + self.mean
+        let value = f64::from(normalised) * self.std + self.mean;
+        if self.log { libm::exp(value) } else { value }
     }
 }
 
@@ -57,7 +68,11 @@ impl Normalisation {
 
     pub(super) fn of_pixels(mean: f64, std: f64) -> Self {
         Self {
-            features: vec![Scale { mean, std }],
+            features: vec![Scale {
+                mean,
+                std,
+                log: false,
+            }],
             ..Self::default()
         }
     }
@@ -66,7 +81,12 @@ impl Normalisation {
     /// constant there is only centred.
     pub(super) fn add_targets(&mut self, values: &mut [f32], columns: usize, train: &[u32]) {
         let scales = (0..columns).map(|column| normalise_by(values, columns, column, train));
-        match &scales.collect::<Vec<Scale>>()[..] {
+        self.set_targets(&scales.collect::<Vec<Scale>>());
+    }
+
+    /// The scale of each target column.
+    pub(super) fn set_targets(&mut self, scales: &[Scale]) {
+        match scales {
             [only] => self.target = Some(*only),
             several => self.targets = several.to_vec(),
         }

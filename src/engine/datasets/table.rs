@@ -127,7 +127,11 @@ pub(crate) fn normalise(
     (mean, std): (f64, f64),
 ) -> Scale {
     let std = std + 1e-8;
-    let scale = Scale { mean, std };
+    let scale = Scale {
+        mean,
+        std,
+        log: false,
+    };
     for value in values.iter_mut().skip(column).step_by(width) {
         *value = scale.normalised(*value);
     }

@@ -1,6 +1,7 @@
 //! [`Score`]: the loss and the metrics of a split, summed batch by batch.
 
 use super::class_score::ClassScore;
+use crate::datasets::Scale;
 use crate::ops::Work;
 
 /// Sums over the rows of a split, in f64 and in the split's order.
@@ -13,6 +14,8 @@ pub struct Score {
     classes: ClassScore,
     tokens: Option<Tokens>,
     errors: Option<Errors>,
+    /// How the target was normalised, if it is one column of numbers.
+    scale: Option<Scale>,
     iterations: Option<Iterations>,
 }
 
@@ -39,6 +42,8 @@ struct Errors {
     rows: u64,
     squared_error: f64,
     absolute_error: f64,
+    /// Squared and absolute errors in the target's own units, where these are no multiple of the normalised ones.
+    own: (f64, f64),
     /// By target column: the sum of targets and of their squares.
     columns: Vec<(f64, f64)>,
 }
@@ -59,13 +64,20 @@ impl Score {
         self.work
     }
 
-    /// All metrics by name: `loss`; of numbers `mse` and `r2`, and with `unit`, one unit of the normalised target in the
-    /// target's own, `mae` and `rmse`; of classes `accuracy` and those of [`class_metrics`](super::class_metrics); of text `accuracy` and
+    /// No rows, of a target that was normalised so.
+    pub fn of_target(scale: Option<Scale>) -> Self {
+        Self {
+            scale,
+            ..Self::default()
+        }
+    }
+
+    /// All metrics by name: `loss`; of numbers `mse` and `r2` of the normalised target, `mae` and `rmse` in its own units; of classes `accuracy` and those of [`class_metrics`](super::class_metrics); of text `accuracy` and
     /// `bits_per_byte`, the sum of losses in bits over the bytes of the targets; `solver_iterations`, the mean over batches.
-    pub fn metrics(&self, unit: f64) -> Vec<(&'static str, Option<f64>)> {
+    pub fn metrics(&self) -> Vec<(&'static str, Option<f64>)> {
         let mut metrics = vec![("loss", self.loss())];
-        metrics.extend(self.in_units(1.0));
-        metrics.extend(self.distances(unit));
+        metrics.extend(self.errors(1.0));
+        metrics.extend(self.distances());
         if let Some(correct) = self.correct {
             let length = self.tokens.map_or(1, |tokens| tokens.length);
             let answers = self.samples as f64 * length as f64;
@@ -86,10 +98,22 @@ impl Score {
         metrics
     }
 
-    /// `mse` and `r2` in original units, where one unit of the normalised target is `unit`; `r2` has no unit.
-    ///
-    /// `mse = Σ (p - y)² / n`, `r2 = 1 - Σ (p - y)² / Σ (y - ȳ)²` with each column's own mean ȳ.
-    pub fn in_units(&self, unit: f64) -> Vec<(&'static str, Option<f64>)> {
+    /// `mse` and `r2` in original units; of a target whose logarithm is learned, in those of the logarithm.
+    pub fn in_own_units(&self) -> Vec<(&'static str, Option<f64>)> {
+        self.errors(self.unit())
+    }
+
+    /// One unit of the normalised target in the target's own.
+    fn unit(&self) -> f64 {
+        self.scale.map_or(1.0, |scale| scale.std)
+    }
+
+    fn is_log(&self) -> bool {
+        self.scale.is_some_and(|scale| scale.log)
+    }
+
+    /// `mse = Σ (p - y)² / n` with errors in units of `unit`, `r2 = 1 - Σ (p - y)² / Σ (y - ȳ)²` with each column's own mean ȳ.
+    fn errors(&self, unit: f64) -> Vec<(&'static str, Option<f64>)> {
         let Some(errors) = &self.errors else {
             return Vec::new();
         };
@@ -106,16 +130,20 @@ impl Score {
         ]
     }
 
-    /// `mae = Σ |p - y| / n` and `rmse = √(Σ (p - y)² / n)` in original units, where one unit of the normalised target is `unit`.
-    fn distances(&self, unit: f64) -> Vec<(&'static str, Option<f64>)> {
+    /// `mae = Σ |p - y| / n` and `rmse = √(Σ (p - y)² / n)` in original units.
+    fn distances(&self) -> Vec<(&'static str, Option<f64>)> {
         let Some(errors) = &self.errors else {
             return Vec::new();
         };
         let values = errors.rows as f64 * errors.columns.len() as f64;
-        let rmse = (errors.squared_error / values).sqrt();
+        let (squared, absolute, unit) = if self.is_log() {
+            (errors.own.0, errors.own.1, 1.0)
+        } else {
+            (errors.squared_error, errors.absolute_error, self.unit())
+        };
         vec![
-            ("mae", finite(errors.absolute_error / values * unit)),
-            ("rmse", finite(rmse * unit)),
+            ("mae", finite(absolute / values * unit)),
+            ("rmse", finite((squared / values).sqrt() * unit)),
         ]
     }
 
@@ -131,11 +159,17 @@ impl Score {
 
     /// Adds predicted values and their targets, both `(rows, columns)`.
     pub(crate) fn add_values(&mut self, predicted: &[f32], targets: &[f32], columns: usize) {
+        let log = self.scale.filter(|scale| scale.log);
         let errors = self.errors.get_or_insert_with(Errors::default);
         errors.columns.resize(columns, (0.0, 0.0));
         errors.rows += (targets.len() / columns) as u64;
         for (row, target) in predicted.chunks(columns).zip(targets.chunks(columns)) {
             for ((p, y), (sum, squares)) in row.iter().zip(target).zip(&mut errors.columns) {
+                if let Some(scale) = log {
+                    let error = scale.original(*p) - scale.original(*y);
+                    errors.own.0 += error * error;
+                    errors.own.1 += error.abs();
+                }
                 let (p, y) = (f64::from(*p), f64::from(*y));
                 errors.squared_error += (p - y) * (p - y);
                 errors.absolute_error += (p - y).abs();
@@ -203,20 +237,34 @@ mod tests {
     fn errors_do_not_depend_on_how_rows_are_batched() {
         // sklearn.metrics.r2_score([1, 2, 4], [1.5, 2, 3]) = 0.732142857142857
         let (predicted, targets) = ([1.5, 2.0, 3.0], [1.0, 2.0, 4.0]);
-        let mut whole = Score::default();
+        let scale = |std, log| {
+            let scale = Scale {
+                mean: 1.0,
+                std,
+                log,
+            };
+            Score::of_target(Some(scale))
+        };
+        let mut whole = scale(2.0, false);
         whole.add_values(&predicted, &targets, 1);
-        let mut parts = Score::default();
+        let mut parts = scale(2.0, false);
         parts.add_values(&predicted[..1], &targets[..1], 1);
         parts.add_values(&predicted[1..], &targets[1..], 1);
         assert_eq!(whole, parts);
-        let metrics = whole.metrics(1.0);
+        let metrics = whole.metrics();
         assert!((value(&metrics, "mse") - 1.25 / 3.0).abs() < 1e-12);
         assert!((value(&metrics, "r2") - 0.732_142_857_142_857).abs() < 1e-12);
-        assert!((value(&whole.in_units(2.0), "mse") - 5.0 / 3.0).abs() < 1e-12);
+        assert!((value(&whole.in_own_units(), "mse") - 5.0 / 3.0).abs() < 1e-12);
         // mean_absolute_error = 0.5, root_mean_squared_error = 0.645497224367903; two units each.
-        let metrics = whole.metrics(2.0);
         assert!((value(&metrics, "mae") - 1.0).abs() < 1e-12);
         assert!((value(&metrics, "rmse") - 2.0 * 0.645_497_224_367_903).abs() < 1e-12);
+        // Of exp(2 n + 1), by scikit-learn.
+        let mut log = scale(2.0, true);
+        log.add_values(&[-0.4, 0.1, 0.3, 1.1], &[-0.5, 0.0, 0.5, 1.0], 1);
+        let metrics = log.metrics();
+        assert!((value(&metrics, "r2") - 0.944).abs() < 1e-6);
+        assert!((value(&metrics, "mae") - 1.926_563_700_223_723).abs() < 1e-6);
+        assert!((value(&metrics, "rmse") - 2.555_444_441_933_108).abs() < 1e-6);
     }
 
     #[test]
@@ -224,7 +272,7 @@ mod tests {
         let mut score = Score::default();
         score.add_loss(1.0, 3);
         score.add_classes(&[1.0, 1.0, 0.0, 2.0, 3.0, 1.0], 2, &[0, 1, 0]);
-        assert!((value(&score.metrics(1.0), "accuracy") - 1.0).abs() < 1e-12);
+        assert!((value(&score.metrics(), "accuracy") - 1.0).abs() < 1e-12);
     }
 
     #[test]
@@ -234,7 +282,7 @@ mod tests {
         score.add_loss(std::f32::consts::LN_2, 2);
         score.add_classes(&[1.0, 0.0].repeat(6), 2, &[0, 0, 1, 0, 1, 0]);
         score.add_tokens(3, 7.0);
-        let metrics = score.metrics(1.0);
+        let metrics = score.metrics();
         assert!((value(&metrics, "bits_per_byte") - 6.0 / 7.0).abs() < 1e-7);
         assert!((value(&metrics, "accuracy") - 4.0 / 6.0).abs() < 1e-12);
     }
@@ -245,7 +293,7 @@ mod tests {
         score.add_loss(5.0, 2);
         score.add_plain_loss(std::f32::consts::LN_2, 2);
         score.add_tokens(3, 7.0);
-        let metrics = score.metrics(1.0);
+        let metrics = score.metrics();
         assert!((value(&metrics, "loss") - 5.0).abs() < 1e-12);
         assert!((value(&metrics, "bits_per_byte") - 6.0 / 7.0).abs() < 1e-7);
     }
@@ -255,7 +303,7 @@ mod tests {
         let mut score = Score::default();
         score.add_iterations(10);
         score.add_iterations(13);
-        assert!((value(&score.metrics(1.0), "solver_iterations") - 11.5).abs() < 1e-12);
+        assert!((value(&score.metrics(), "solver_iterations") - 11.5).abs() < 1e-12);
     }
 
     #[test]
@@ -263,6 +311,6 @@ mod tests {
         let mut score = Score::default();
         assert_eq!(score.loss(), None);
         score.add_loss(f32::NAN, 1);
-        assert_eq!(score.metrics(1.0), [("loss", None)]);
+        assert_eq!(score.metrics(), [("loss", None)]);
     }
 }

@@ -109,7 +109,7 @@ mod tests {
             let mut score = Score::default();
             score.add_loss(loss.to_host(&device).unwrap()[0], 1);
             Goal::<TestDevice>::score(&goal, &device, &logits, &targets, &mut score).unwrap();
-            score.metrics(1.0)
+            score.metrics()
         };
         let (plain, smoothed) = (metrics(0.0), metrics(0.2));
         assert_ne!(plain[0], smoothed[0]);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::error::TrainError;
-use crate::datasets::{Dataset, DatasetError, OpenDataset};
+use crate::datasets::{Dataset, DatasetError, OpenDataset, Scale};
 use crate::event::Metric;
 use crate::loader::{Batch, Loader, LoaderOptions, LoaderSpec};
 use crate::ops::Kernels;
@@ -36,8 +36,8 @@ pub(super) struct Evaluation {
     /// The test split, where it is evaluated at the end only.
     test: Option<Loader>,
     fresh: Option<Loader>,
-    /// Standard deviation of the target before normalisation.
-    unit: f64,
+    /// How the target was normalised.
+    scale: Option<Scale>,
 }
 
 impl Evaluation {
@@ -62,8 +62,6 @@ impl Evaluation {
             let rows = (0..fresh.rows() as u32).collect();
             (Arc::clone(fresh), rows)
         });
-        let target = data.dataset.normalisation().target;
-        let unit = target.map_or(1.0, |scale| scale.std);
         Ok(Self {
             data: Arc::clone(&data.dataset),
             fixed: fixed_batch(&data.dataset, fixed)?,
@@ -73,7 +71,7 @@ impl Evaluation {
                 Some((dataset, rows)) => loader(&dataset, rows, options)?,
                 None => None,
             },
-            unit,
+            scale: data.dataset.normalisation().target,
         })
     }
 
@@ -102,20 +100,32 @@ impl Evaluation {
         let Some((loader, name)) = &self.watched else {
             return Ok((None, Metric::new()));
         };
-        let score = score(task, loader)?;
-        Ok((score.loss(), named(name, score.metrics(self.unit))))
+        let score = self.score(task, loader)?;
+        Ok((score.loss(), named(name, score.metrics())))
     }
 
     /// Metrics of the end: `test_…` on data that influenced no decision, and `fresh_…` in original units.
     pub(super) fn test(&self, task: &mut (impl Evaluate + ?Sized)) -> Result<Metric, TrainError> {
         let mut metrics = Metric::new();
         if let Some(loader) = &self.test {
-            metrics.extend(named("test", score(task, loader)?.metrics(self.unit)));
+            metrics.extend(named("test", self.score(task, loader)?.metrics()));
         }
         if let Some(loader) = &self.fresh {
-            metrics.extend(named("fresh", score(task, loader)?.in_units(self.unit)));
+            metrics.extend(named("fresh", self.score(task, loader)?.in_own_units()));
         }
         Ok(metrics)
+    }
+
+    fn score(
+        &self,
+        task: &mut (impl Evaluate + ?Sized),
+        loader: &Loader,
+    ) -> Result<Score, TrainError> {
+        let mut score = Score::of_target(self.scale);
+        for (index, batch) in loader.epoch(0).enumerate() {
+            task.evaluate(batch?, index as u64, &mut score)?;
+        }
+        Ok(score)
     }
 }
 
@@ -154,14 +164,6 @@ pub(crate) fn evaluated_splits(
     let fresh = data.fresh.as_ref().zip(fresh);
     let fresh = fresh.map(|(dataset, loader)| split("fresh", dataset, loader));
     Ok(watched.into_iter().chain(test).chain(fresh).collect())
-}
-
-fn score(task: &mut (impl Evaluate + ?Sized), loader: &Loader) -> Result<Score, TrainError> {
-    let mut score = Score::default();
-    for (index, batch) in loader.epoch(0).enumerate() {
-        task.evaluate(batch?, index as u64, &mut score)?;
-    }
-    Ok(score)
 }
 
 fn named(split: &str, metrics: Vec<(&'static str, Option<f64>)>) -> Metric {

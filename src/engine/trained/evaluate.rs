@@ -191,7 +191,7 @@ impl<'a> Sums<'a> {
         Self {
             trained,
             dataset: Arc::clone(dataset),
-            score: Score::default(),
+            score: Score::of_target(trained.normalisation.target),
             confusion: (classes > 0).then(|| Confusion {
                 classes: trained.class_names.clone(),
                 counts: vec![vec![0; classes]; classes],
@@ -286,11 +286,9 @@ impl<'a> Sums<'a> {
     }
 
     fn into_rows(self, name: &'static str) -> Rows {
-        let scales = self.trained.normalisation.target;
-        let unit = scales.map_or(1.0, |scale| scale.std);
         let metrics = match name {
-            "fresh" => self.score.in_units(unit),
-            _ => self.score.metrics(unit),
+            "fresh" => self.score.in_own_units(),
+            _ => self.score.metrics(),
         };
         let named = metrics
             .into_iter()

@@ -6,5 +6,6 @@ def finish(output):
         return output.softmax(-1)
     if SPEC["targets"]:
         scales = torch.tensor([[scale["std"], scale["mean"]] for scale in SPEC["targets"]], dtype=torch.float64)
-        return output.double() * scales[:, 0] + scales[:, 1]
+        values = output.double() * scales[:, 0] + scales[:, 1]
+        return torch.where(torch.tensor([scale.get("log", False) for scale in SPEC["targets"]]), values.exp(), values)
     return output

@@ -44,6 +44,9 @@ pub struct ColumnSpec {
     /// Form of a date, as of `strptime` (`"%d.%m.%Y"`, `"%Y-%m-%d %H:%M"`): its value is the number of days since 2000-01-01.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
+    /// Of a target: whether models are trained on its natural logarithm. Predictions, `mae` and `rmse` are in its own units.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub log: bool,
 }
 
 /// What stands for a missing value.
@@ -98,7 +101,8 @@ impl Layout {
         }
         for (name, column) in &spec.columns {
             find(spec, &names, "columns", name)?;
-            check(name, column, spec.target.has(name))?;
+            let target = spec.target.has(name).then_some(spec.classes);
+            check(name, column, target)?;
         }
         if let Some(name) = spec.ignore.iter().find(|name| spec.target.has(name)) {
             return mistake(format!("`ignore` names the target `{name}`"));
@@ -193,9 +197,12 @@ fn check_target(spec: &CsvSpec, names: &[String]) -> Result<(), DatasetError> {
     Ok(())
 }
 
-/// Contradictions within the settings of one column.
-fn check(name: &str, column: &ColumnSpec, is_target: bool) -> Result<(), DatasetError> {
-    let wrong = if column.category && column.date.is_some() {
+/// Contradictions within the settings of one column; of a target, `target` says whether it is a class.
+fn check(name: &str, column: &ColumnSpec, target: Option<bool>) -> Result<(), DatasetError> {
+    let is_target = target.is_some();
+    let wrong = if column.log && target != Some(false) {
+        "has `log = true`, which is for a target that is a number"
+    } else if column.category && column.date.is_some() {
         "is a `category` or a `date`, not both"
     } else if column.fill.is_some() && column.missing.is_some() {
         "has `missing` and `fill`, of which one is enough"

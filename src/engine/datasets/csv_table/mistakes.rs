@@ -25,6 +25,8 @@ pub(super) enum Mistake {
     Missing,
     NoNumber,
     NoDate,
+    /// A number that has no logarithm.
+    NotPositive,
     /// Nothing is there that decides the split.
     NoSplit,
 }
@@ -126,6 +128,9 @@ impl Mistakes {
                     Mistake::Missing => format!("`{}` is a missing value", seen.text),
                     Mistake::NoNumber => format!("`{}` is not a number", seen.text),
                     Mistake::NoDate => format!("`{}` is not a date of this form", seen.text),
+                    Mistake::NotPositive => {
+                        format!("`{}` has no logarithm (`log = true`)", seen.text)
+                    }
                 };
                 let place = format!("in {}, column {} (`{name}`)", line(seen), column + 1);
                 (place, format!("{what}{}", many(seen)))
@@ -204,6 +209,6 @@ fn remedy(
             format!("columns.{name} = {{ {what}{missing} }}")
         }
         (Mistake::NoSplit, _) => format!("columns.{name}.missing = \"leave-out\""),
-        (Mistake::NoDate, _) => return None,
+        (Mistake::NoDate | Mistake::NotPositive, _) => return None,
     })
 }

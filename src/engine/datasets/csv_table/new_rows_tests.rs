@@ -82,8 +82,8 @@ fn spec_of_houses(text: &str) -> (tempfile::TempDir, CsvSpec) {
     let column = |category, missing, date: Option<&str>| ColumnSpec {
         category,
         missing,
-        fill: None,
         date: date.map(str::to_owned),
+        ..ColumnSpec::default()
     };
     spec.columns = Columns::from([
         ("paint".to_owned(), column(true, Some(Missing::Kind), None)),

@@ -336,7 +336,11 @@ fn value<'t>(
         Role::Target if is_class => Value::Text(text),
         Role::Date(form) => Value::Number(days(form, text).ok_or(Mistake::NoDate)?),
         Role::Target | Role::Number => {
-            Value::Number(number(text, spec.decimal).ok_or(Mistake::NoNumber)?)
+            let number = number(text, spec.decimal).ok_or(Mistake::NoNumber)?;
+            if own.log && number <= 0.0 {
+                return Err(Mistake::NotPositive);
+            }
+            Value::Number(number)
         }
     };
     Ok(Some(found))

@@ -93,13 +93,39 @@ pub(super) fn table(spec: &CsvSpec, parsed: Parsed, train: &[u32]) -> Result<Tab
         normalisation.columns.extend(column.features());
         normalisation.features.extend(column.scales());
     }
-    if spec.normalise {
-        normalisation.add_targets(&mut table.values, target.values_len(), train);
-    } else {
+    if !spec.normalise {
         normalisation.features.clear();
     }
+    targets(spec, normalisation, &mut table.values, train);
     table.preparation = Some(Preparation::Table { columns });
     Ok(table)
+}
+
+/// Makes numbers to predict, `(rows, columns)`, what a model learns: logarithms where the manifest says so, normalised.
+fn targets(spec: &CsvSpec, normalisation: &mut Normalisation, values: &mut [f32], train: &[u32]) {
+    if spec.classes {
+        return;
+    }
+    let is_log = |name: &String| spec.columns.get(name).is_some_and(|column| column.log);
+    let logs: Vec<bool> = spec.target.iter().map(is_log).collect();
+    let columns = logs.len();
+    for row in values.chunks_mut(columns) {
+        for (value, _) in row.iter_mut().zip(&logs).filter(|(_, is_log)| **is_log) {
+            *value = libm::log(f64::from(*value)) as f32;
+        }
+    }
+    let scale = |(column, log): (usize, &bool)| {
+        let scale = if spec.normalise {
+            normalise_by(values, columns, column, train)
+        } else {
+            Scale::IDENTITY
+        };
+        Scale { log: *log, ..scale }
+    };
+    let scales: Vec<Scale> = logs.iter().enumerate().map(scale).collect();
+    if spec.normalise || logs.contains(&true) {
+        normalisation.set_targets(&scales);
+    }
 }
 
 /// `(rows, width)`, row-major.

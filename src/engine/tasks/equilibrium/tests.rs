@@ -82,7 +82,7 @@ fn by_name(
 fn score(task: &mut dyn Task<TestDevice>) -> Vec<(&'static str, Option<f64>)> {
     let mut score = Score::default();
     task.evaluate(batch(), 0, &mut score).unwrap();
-    score.metrics(1.0)
+    score.metrics()
 }
 
 fn metric(metrics: &[(&'static str, Option<f64>)], name: &str) -> f64 {
