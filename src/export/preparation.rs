@@ -192,7 +192,10 @@ pub(super) fn readme(trained: &Trained, kind: Option<Kind>) -> String {
     text += "| `to_onnx.py` | writes `model.onnx`, the model without preparation (`pip install onnx onnxruntime`) |\n";
     if matches!(kind, Some(Kind::Table | Kind::Signals)) {
         text += "\nThe columns that it reads, in any order:\n\n| column | as |\n|---|---|\n";
-        for column in columns(trained) {
+        let whole = columns(trained)
+            .into_iter()
+            .filter(|column| column.part().is_none());
+        for column in whole {
             let _ = writeln!(text, "| `{}` | {} |", column.name, described(&column.how));
         }
     }

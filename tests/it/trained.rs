@@ -11,7 +11,7 @@ use crate::tables::{Random, table};
 pub(crate) const RUN: [&str; 2] = ["run", "experiments/own.toml"];
 
 const DATASET: &str = "name = \"own\"\n[datasets.own]\nkind = \"csv\"\npath = \"own.csv\"\ntarget = \"y\"\n\
-     columns = { paint = { category = true, missing = \"kind\" }, sold = { date = \"%d.%m.%Y\" }, area = { missing = \"flag\" }, \
+     columns = { paint = { category = true, missing = \"kind\" }, sold = { date = \"%d.%m.%Y\", parts = [\"month\", \"weekday\"] }, area = { missing = \"flag\" }, \
      rooms = { fill = 2 } }\n";
 pub(crate) const TRAIN: &str =
     "[train]\nepochs = 3\nbatch-size = 16\n[measure]\nwarmup-steps = 0\nbaselines = false\n";
@@ -26,8 +26,9 @@ fn house(at: usize, random: &mut Random) -> String {
     };
     let rooms = if at % 11 == 5 { "" } else { "3" };
     format!(
-        "{paint},{:02}.03.2021,{area},{rooms},{:.3}",
+        "{paint},{:02}.{:02}.2021,{area},{rooms},{:.3}",
         at % 28 + 1,
+        at % 3 + 1,
         10.0 * random.next()
     )
 }

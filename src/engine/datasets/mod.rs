@@ -25,7 +25,7 @@ mod target_columns;
 mod text;
 
 pub use csv_table::{
-    ColumnGuess, ColumnSpec, CsvGuess, CsvSpec, Decimal, Missing, RowsSpec, Separator,
+    ColumnGuess, ColumnSpec, CsvGuess, CsvSpec, DatePart, Decimal, Missing, RowsSpec, Separator,
 };
 pub use detector_events::{DetectorEventsSpec, PHI_COLUMNS};
 pub use digits::DigitsSpec;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Scale;
+use super::{DatePart, Scale};
 
 /// What was fitted to the training rows, beside the scales of a [`Normalisation`](super::Normalisation).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -57,6 +57,9 @@ pub enum ColumnPreparation {
         kinds: Vec<String>,
         /// Which of them training rows have; the features of the others are always 0.
         known: Vec<bool>,
+        /// Of a date the part that they are; the same column stands before as a number with the form of the date.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        part: Option<DatePart>,
     },
 }
 
@@ -69,23 +72,37 @@ impl PreparedColumn {
         }
     }
 
+    /// The part of a date that it is.
+    pub fn part(&self) -> Option<DatePart> {
+        match &self.how {
+            ColumnPreparation::Category { part, .. } => *part,
+            ColumnPreparation::Number { .. } => None,
+        }
+    }
+
     /// Names of its features.
     pub fn features(&self) -> Vec<String> {
-        let missing = format!("{} is missing", self.name);
+        let name = match &self.how {
+            ColumnPreparation::Category {
+                part: Some(part), ..
+            } => format!("{} {}", self.name, part.name()),
+            _ => self.name.clone(),
+        };
+        let missing = format!("{name} is missing");
         match &self.how {
             ColumnPreparation::Number { has_flag, .. } => {
                 let flag = has_flag.then_some(missing);
-                std::iter::once(self.name.clone()).chain(flag).collect()
+                std::iter::once(name).chain(flag).collect()
             }
             ColumnPreparation::Category { kinds, .. } => {
-                let name = |kind: &String| {
+                let feature = |kind: &String| {
                     if kind.is_empty() {
                         missing.clone()
                     } else {
-                        format!("{}={kind}", self.name)
+                        format!("{name}={kind}")
                     }
                 };
-                kinds.iter().map(name).collect()
+                kinds.iter().map(feature).collect()
             }
         }
     }

@@ -43,7 +43,7 @@ fn data(trained: &Trained) -> Option<String> {
     let fits = match (&*run.cell.dataset, &run.preparation, run.features) {
         (DatasetSpec::Csv(_), Some(Preparation::Table { columns }), Features::Vector { len }) => {
             columns.iter().map(PreparedColumn::width).sum::<usize>() == len
-                && columns.iter().all(is_sound)
+                && (0..columns.len()).all(|place| is_sound(&columns[place], &columns[..place]))
         }
         (
             DatasetSpec::Text(spec),
@@ -73,11 +73,22 @@ fn data(trained: &Trained) -> Option<String> {
     }
 }
 
-fn is_sound(column: &PreparedColumn) -> bool {
+/// Whether a column can be prepared; a part of a date needs the date `before` it.
+fn is_sound(column: &PreparedColumn, before: &[PreparedColumn]) -> bool {
+    let mut same = before.iter().filter(|other| other.name == column.name);
+    if column.part().is_some() != before.iter().any(|other| is_date(other, &column.name))
+        || same.any(|other| other.part() == column.part())
+    {
+        return false;
+    }
     match &column.how {
         ColumnPreparation::Number { scale, .. } => scale.std.is_finite() && scale.std != 0.0,
-        ColumnPreparation::Category { kinds, known } => kinds.len() == known.len(),
+        ColumnPreparation::Category { kinds, known, .. } => kinds.len() == known.len(),
     }
+}
+
+fn is_date(column: &PreparedColumn, name: &str) -> bool {
+    column.name == name && matches!(&column.how, ColumnPreparation::Number { date: Some(_), .. })
 }
 
 /// Whether the model learns such data, and has as many weights as the file.

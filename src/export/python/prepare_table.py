@@ -33,6 +33,9 @@ def column(rows, spec):
     """The features that one column becomes, (B, n)."""
     texts = [row[spec["name"]] for row in rows]
     texts = ["" if text in SPEC["missing_values"] else text for text in texts]
+    if spec.get("part"):
+        form = next(other["date"] for other in SPEC["columns"] if other["name"] == spec["name"] and other.get("date"))
+        texts = [part(datetime.strptime(text, form), spec["part"]) if text else "" for text in texts]
     if spec["kind"] == "category":
         # One feature per value; `known` are those of training rows. The features of all others are 0.
         kinds = list(zip(spec["kinds"], spec["known"]))
@@ -51,6 +54,12 @@ def column(rows, spec):
     if spec.get("has_flag"):
         features.append(torch.tensor([float(not text) for text in texts]))
     return torch.stack(features, dim=1)
+
+
+def part(date, what):
+    """A part of a date as a category."""
+    days = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+    return {"month": str(date.month), "weekday": days[date.weekday()], "hour": str(date.hour)}[what]
 
 
 def number(text, spec):

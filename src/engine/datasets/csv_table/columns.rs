@@ -1,29 +1,18 @@
 //! [`ColumnSpec`]: how a column of a table is read; [`Layout`]: what each column of a file is.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-use jiff::fmt::strtime::BrokenDownTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::DatasetError;
+use super::super::{DatasetError, PreparedColumn};
 use super::CsvSpec;
+use super::dates::DatePart;
+use crate::base::text::count;
 
 /// Column names below this edit distance are suggested for a misspelt name.
 const NEAR: usize = 3;
-
-/// Forms of dates that are common, the likeliest first.
-pub(super) const DATES: [&str; 9] = [
-    "%Y-%m-%d",
-    "%d.%m.%Y",
-    "%m/%d/%Y",
-    "%d/%m/%Y",
-    "%Y/%m/%d",
-    "%Y-%m-%d %H:%M:%S",
-    "%Y-%m-%dT%H:%M:%S",
-    "%Y-%m-%d %H:%M",
-    "%d.%m.%Y %H:%M",
-];
 
 /// How a column of a table is read and prepared; without an entry it is a number in every row.
 ///
@@ -44,6 +33,9 @@ pub struct ColumnSpec {
     /// Form of a date, as of `strptime` (`"%d.%m.%Y"`, `"%Y-%m-%d %H:%M"`): its value is the number of days since 2000-01-01.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
+    /// Parts of the date that are features beside the number, each a category: `["month", "weekday", "hour"]`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<DatePart>,
     /// Of a target: whether models are trained on its natural logarithm. Predictions, `mae` and `rmse` are in its own units.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub log: bool,
@@ -83,6 +75,8 @@ pub(super) struct Layout {
     pub(super) specs: Vec<ColumnSpec>,
     /// The column that decides which split a row is of, and what is read of it.
     pub(super) key: Option<(usize, Role)>,
+    /// Parts of dates that are features of their own, with the column of the date.
+    pub(super) parts: Vec<(usize, DatePart)>,
 }
 
 impl Layout {
@@ -130,23 +124,39 @@ impl Layout {
         if !roles.iter().any(is_feature) {
             return mistake(format!("`{path}` has no columns beside the target"));
         }
+        let of_date = |column: usize| match roles[column] {
+            Role::Date(_) => &specs[column].parts[..],
+            _ => &[],
+        };
+        let parts = (0..names.len())
+            .flat_map(|column| of_date(column).iter().map(move |part| (column, *part)))
+            .collect();
         Ok(Self {
             names,
             roles,
             specs,
             key,
+            parts,
         })
     }
 
-    /// Features that a column becomes; of a category, one for each of its `kinds`.
+    /// Features that a column becomes; of a category (or part of a date), one for each of its `kinds`.
     pub(super) fn width(&self, column: usize, kinds: usize) -> usize {
         match self.roles[column] {
             Role::Target | Role::Ignored => 0,
-            Role::Category => kinds,
-            Role::Number | Role::Date(_) => {
-                1 + usize::from(self.specs[column].missing == Some(Missing::Flag))
-            }
+            _ if kinds > 0 => kinds,
+            _ => 1 + usize::from(self.specs[column].missing == Some(Missing::Flag)),
         }
+    }
+
+    /// Where values of a part of a date are gathered: behind all columns and what decides the split.
+    pub(super) fn place_of_part(&self, index: usize) -> usize {
+        self.names.len() + 1 + index
+    }
+
+    /// Number of places where values are gathered.
+    pub(super) fn places(&self) -> usize {
+        self.place_of_part(self.parts.len())
     }
 
     /// Whether a column decides the split.
@@ -200,7 +210,11 @@ fn check_target(spec: &CsvSpec, names: &[String]) -> Result<(), DatasetError> {
 /// Contradictions within the settings of one column; of a target, `target` says whether it is a class.
 fn check(name: &str, column: &ColumnSpec, target: Option<bool>) -> Result<(), DatasetError> {
     let is_target = target.is_some();
-    let wrong = if column.log && target != Some(false) {
+    let wrong = if !column.parts.is_empty() && column.date.is_none() {
+        "has `parts`, which are those of a `date`"
+    } else if (1..column.parts.len()).any(|at| column.parts[..at].contains(&column.parts[at])) {
+        "names a part twice"
+    } else if column.log && target != Some(false) {
         "has `log = true`, which is for a target that is a number"
     } else if column.category && column.date.is_some() {
         "is a `category` or a `date`, not both"
@@ -263,17 +277,31 @@ pub(super) fn near<'n>(names: &'n [String], wanted: &str) -> Option<&'n String> 
     near.map(|(_, name)| name)
 }
 
-/// Days since 2000-01-01 of a date in a form of `strptime`; `None` for another text.
-pub(super) fn days(form: &str, text: &str) -> Option<f32> {
-    let time = BrokenDownTime::parse(form, text).ok()?;
-    let date = time.to_date().ok()?;
-    let begin = jiff::civil::date(2000, 1, 1);
-    let whole = date.since((jiff::Unit::Day, begin)).ok()?.get_days();
-    let clock = time.to_time().unwrap_or(jiff::civil::Time::midnight());
-    let seconds = f64::from(clock.hour()) * 3600.0
-        + f64::from(clock.minute()) * 60.0
-        + f64::from(clock.second());
-    Some((f64::from(whole) + seconds / 86_400.0) as f32)
+/// An error that names the columns that a model reads and `names` lacks.
+pub(super) fn missing_columns(
+    path: &Path,
+    columns: &[PreparedColumn],
+    names: &[String],
+) -> Result<(), DatasetError> {
+    let whole = columns.iter().filter(|column| column.part().is_none());
+    let missing: Vec<String> = whole
+        .clone()
+        .filter(|column| !names.contains(&column.name))
+        .map(|column| match near(names, &column.name) {
+            Some(name) => format!("`{}` (did you mean `{name}`?)", column.name),
+            None => format!("`{}`", column.name),
+        })
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(DatasetError::Mismatch(format!(
+        "`{}` lacks {} of the {} that the model reads: {}",
+        path.display(),
+        missing.len(),
+        count(whole.count(), "column"),
+        missing.join(", ")
+    )))
 }
 
 /// Settings of columns, by name.

@@ -7,7 +7,7 @@ use csv::{Position, Reader, StringRecord};
 
 use super::super::DatasetError;
 use super::Decimal;
-use super::columns::{DATES, days};
+use super::dates::{DATES, days};
 use super::mistakes::NOTHING;
 use super::parse::number;
 use super::reading::{self, separator};

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use csv::{Position, StringRecord};
 
 use super::super::{DatasetError, Faults};
-use super::columns::{DATES, Layout, Role, days};
+use super::columns::{Layout, Role};
+use super::dates::{DATES, days};
 use super::parse::number;
 use super::reading::line_of;
 use super::{CsvSpec, Decimal};

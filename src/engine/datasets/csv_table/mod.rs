@@ -1,6 +1,7 @@
 //! A table in a CSV file.
 
 mod columns;
+mod dates;
 mod guess;
 mod leaks;
 mod mistakes;
@@ -24,6 +25,7 @@ use parse::Outline;
 use reading::SEPARATORS;
 
 pub use columns::{ColumnSpec, Missing};
+pub use dates::DatePart;
 pub use guess::{ColumnGuess, CsvGuess};
 pub(super) use new_rows::for_each_part;
 pub(super) use parse::number;

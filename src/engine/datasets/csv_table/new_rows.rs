@@ -10,7 +10,8 @@ use csv::Reader;
 use super::super::table::Table;
 use super::super::{ColumnPreparation, DatasetError, Features, Known, PreparedColumn, Scale};
 use super::CsvSpec;
-use super::columns::{Layout, Role, near};
+use super::columns::{Layout, Role, missing_columns};
+use super::dates::DatePart;
 use super::parse::{Kinds, Raw, Sink, Value, scan};
 use super::prepare::{Values, in_rows, numbers};
 use super::reading::{reader, separator};
@@ -126,38 +127,18 @@ fn layout(
     };
     let roles = names.iter().map(role).collect();
     let own = |name: &String| spec.columns.get(name).cloned().unwrap_or_default();
+    let place = |name: &String| names.iter().position(|own| own == name);
+    let parts = columns
+        .iter()
+        .filter_map(|column| Some((place(&column.name)?, column.part()?)));
     let layout = Layout {
+        parts: parts.collect(),
         roles,
         specs: names.iter().map(own).collect(),
         names,
         key: None,
     };
     Ok((layout, extra))
-}
-
-fn missing_columns(
-    path: &Path,
-    columns: &[PreparedColumn],
-    names: &[String],
-) -> Result<(), DatasetError> {
-    let missing: Vec<String> = columns
-        .iter()
-        .filter(|column| !names.contains(&column.name))
-        .map(|column| match near(names, &column.name) {
-            Some(name) => format!("`{}` (did you mean `{name}`?)", column.name),
-            None => format!("`{}`", column.name),
-        })
-        .collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    Err(DatasetError::Mismatch(format!(
-        "`{}` lacks {} of the {} that the model reads: {}",
-        path.display(),
-        missing.len(),
-        count(columns.len(), "column"),
-        missing.join(", ")
-    )))
 }
 
 /// In the words of somebody who has a model already: a rule of the manifest would be one of the next model.
@@ -216,22 +197,32 @@ impl<E> Parts<'_, E> {
     fn pass(&mut self) {
         let source_rows = std::mem::take(&mut self.source_rows);
         let mut gathered = std::mem::take(&mut self.gathered);
-        gathered.resize_with(self.layout.names.len(), || None);
+        gathered.resize_with(self.layout.places(), || None);
         if source_rows.is_empty() || self.error.is_some() {
             return;
         }
         let place = |name: &str| self.layout.names.iter().position(|own| own == name);
-        let mut raw = |name: &str| {
+        let parts = &self.layout.parts;
+        let mut raw = |name: &str, part: Option<DatePart>| {
             let column = place(name)?;
-            Some((column, gathered[column].take()?))
+            let is_own = |own: &(usize, DatePart)| own.0 == column && part == Some(own.1);
+            let from = match part {
+                None => column,
+                Some(_) => self.layout.place_of_part(parts.iter().position(is_own)?),
+            };
+            Some((column, gathered[from].take()?))
         };
         let features: Vec<Option<(usize, Raw)>> = self
             .columns
             .iter()
-            .map(|column| raw(&column.name))
+            .map(|column| raw(&column.name, column.part()))
             .collect();
         let targets: Vec<Option<(usize, Raw)>> = if self.known.wants_target {
-            self.spec.target.iter().map(|name| raw(name)).collect()
+            self.spec
+                .target
+                .iter()
+                .map(|name| raw(name, None))
+                .collect()
         } else {
             Vec::new()
         };
@@ -338,7 +329,7 @@ fn prepared(
             },
             Raw::Numbers(values),
         ) => numbers(values, *fill, *has_flag, *scale),
-        (ColumnPreparation::Category { kinds, known }, Raw::Kinds(own)) => Values::Kinds {
+        (ColumnPreparation::Category { kinds, known, .. }, Raw::Kinds(own)) => Values::Kinds {
             of_row: places(&own, kinds, new),
             is_known: known.clone(),
         },

@@ -7,7 +7,8 @@ use csv::Reader;
 use serde::{Deserialize, Serialize};
 
 use super::super::{DatasetError, Target};
-use super::columns::{Layout, Missing, Role, days};
+use super::columns::{Layout, Missing, Role};
+use super::dates::days;
 use super::leaks::remarks;
 use super::mistakes::{Mistake, Mistakes};
 use super::reading::{for_each_row, reader, some_rows};
@@ -181,7 +182,8 @@ pub(super) fn outline(spec: &CsvSpec) -> Result<Outline, DatasetError> {
 
 /// Takes the values of a file.
 pub(super) trait Sink {
-    /// A value of a row with the place of its column; of what decides the split, the place after the last column.
+    /// A value of a row with the place of its column; of what decides the split, the place after the last column; of parts of dates
+    /// those after that.
     fn value(&mut self, column: usize, value: Value<'_>);
 
     /// The end of a row, with its number in the file from 0.
@@ -203,9 +205,10 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     let (reader, names) = reader(&spec.path, spec.separator.0)?;
     let layout = Layout::of(spec, names)?;
     let source_rows = scan(spec, &layout, reader, &mut columns)?;
-    columns.resize_with(layout.names.len() + 1, || None);
+    columns.resize_with(layout.places(), || None);
     let columns = columns.into_iter().map(|raw| raw.map(Raw::sorted));
     let mut columns: Vec<Option<Raw>> = columns.collect();
+    let parts = columns.split_off(layout.place_of_part(0));
     let mut parsed = Parsed {
         rows: source_rows.len(),
         columns: Vec::new(),
@@ -227,6 +230,9 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
             }
             Some(raw) => parsed.columns.push((column, raw)),
         }
+    }
+    for ((column, _), raw) in parsed.layout.parts.iter().zip(parts) {
+        parsed.columns.extend(raw.map(|raw| (*column, raw)));
     }
     let place = |column: usize| {
         spec.target
@@ -283,6 +289,15 @@ pub(super) fn scan(
                 Ok(None) => {}
                 Ok(Some(value)) => sink.value(column, value),
                 Err(mistake) => mistakes.add(column, mistake, text, record),
+            }
+        }
+        for (index, &(column, part)) in layout.parts.iter().enumerate() {
+            if let Role::Date(form) = &layout.roles[column] {
+                let text = Some(record[column].trim()).filter(|text| !is_missing(text));
+                let kind = text
+                    .and_then(|text| part.of(form, text))
+                    .unwrap_or_default();
+                sink.value(layout.place_of_part(index), Value::Text(&kind));
             }
         }
         if let Some((column, role)) = &layout.key {

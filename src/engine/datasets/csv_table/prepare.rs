@@ -8,6 +8,7 @@ use super::super::{
 };
 use super::CsvSpec;
 use super::columns::{Layout, Missing, Role};
+use super::dates::DatePart;
 use super::parse::{Kinds, Parsed, Raw};
 use crate::base::statistics::{mean, median};
 
@@ -64,11 +65,15 @@ impl Values {
 /// A column without any value in the training rows.
 pub(super) fn table(spec: &CsvSpec, parsed: Parsed, train: &[u32]) -> Result<Table, DatasetError> {
     let (rows, target) = (parsed.rows, parsed.target());
-    let columns = parsed.columns.into_par_iter().map(|(column, raw)| {
-        let name = &parsed.layout.names[column];
+    let layout = &parsed.layout;
+    let whole = parsed.columns.len() - layout.parts.len();
+    let columns = parsed.columns.into_par_iter().enumerate();
+    let columns = columns.map(|(index, (column, raw))| {
+        let name = &layout.names[column];
+        let part = index.checked_sub(whole).map(|index| layout.parts[index].1);
         match raw {
-            Raw::Kinds(kinds) => Ok(of_kinds(name, kinds, train)),
-            Raw::Numbers(values) => of_numbers(spec, &parsed.layout, column, values, train),
+            Raw::Kinds(kinds) => Ok(of_kinds(name, part, kinds, train)),
+            Raw::Numbers(values) => of_numbers(spec, layout, column, values, train),
         }
     });
     let prepared: Vec<Prepared> = columns.collect::<Result<_, DatasetError>>()?;
@@ -146,7 +151,7 @@ pub(super) fn in_rows(columns: &[PreparedColumn], values: &[Values], rows: usize
 }
 
 /// A feature for every kind; all of them are 0 for a kind that no training row has.
-fn of_kinds(name: &str, kinds: Kinds, train: &[u32]) -> Prepared {
+fn of_kinds(name: &str, part: Option<DatePart>, kinds: Kinds, train: &[u32]) -> Prepared {
     let mut known = vec![false; kinds.names.len()];
     for &row in train {
         known[kinds.of_row[row as usize] as usize] = true;
@@ -155,6 +160,7 @@ fn of_kinds(name: &str, kinds: Kinds, train: &[u32]) -> Prepared {
     let how = ColumnPreparation::Category {
         kinds: kinds.names,
         known,
+        part,
     };
     Prepared {
         column: PreparedColumn {
@@ -242,4 +248,53 @@ pub(super) fn numbers(values: Vec<f32>, fill: Option<f32>, has_flag: bool, scale
         *value = scale.normalised(*value);
     }
     Values::Numbers(values, gaps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::SamplesMut;
+    use super::super::tests::{columns, message, table};
+    use crate::base::Seed;
+
+    #[test]
+    fn the_logarithm_of_a_target_is_what_is_learned() {
+        let (_folder, mut spec) = table("a,y,z\n1,1,2\n2,10,3\n3,100,4\n4,1000,5\n");
+        spec.target = ["z", "y"].into();
+        spec.columns = columns("y = { log = true }");
+        (spec.validation, spec.test) = (0.0, 0.0);
+        for normalise in [false, true] {
+            spec.normalise = normalise;
+            let open = spec.open(Seed(1)).unwrap();
+            let mut values = [0.0; 8];
+            let samples = SamplesMut {
+                features: &mut [0.0; 4],
+                values: &mut values,
+                labels: &mut [0; 4],
+            };
+            open.dataset.read_rows(&[0, 1, 2, 3], samples).unwrap();
+            let scales = open.dataset.normalisation().of_targets();
+            assert_eq!([scales[0].log, scales[1].log], [false, true]);
+            if !normalise {
+                assert_eq!(values[2..4], [3.0, std::f32::consts::LN_10]);
+            }
+            for (row, expected) in [(2.0, 1.0), (3.0, 10.0), (4.0, 100.0), (5.0, 1000.0)]
+                .into_iter()
+                .enumerate()
+            {
+                let [z, y] = [0, 1].map(|column| scales[column].original(values[2 * row + column]));
+                assert!((z - expected.0).abs() < 1e-5 && (y / expected.1 - 1.0).abs() < 1e-5);
+            }
+        }
+        spec.columns = columns("a = { log = true }");
+        assert!(message(&spec).contains("which is for a target that is a number"));
+        let (_folder, mut spec) = table("a,y\n1,2\n2,0\n3,-1\n");
+        spec.columns = columns("y = { log = true }");
+        let text = message(&spec);
+        assert!(
+            text.contains(
+                "line 3, column 2 (`y`): `0` has no logarithm (`log = true`), in 2 of 3 rows"
+            ),
+            "{text}"
+        );
+    }
 }

@@ -113,48 +113,6 @@ fn normalising_takes_the_training_rows_alone() {
     assert!((original - f64::from(train[0] * train[0])).abs() < 1e-3);
 }
 
-#[test]
-fn the_logarithm_of_a_target_is_what_is_learned() {
-    let (_folder, mut spec) = table("a,y,z\n1,1,2\n2,10,3\n3,100,4\n4,1000,5\n");
-    spec.target = ["z", "y"].into();
-    spec.columns = columns("y = { log = true }");
-    (spec.validation, spec.test) = (0.0, 0.0);
-    for normalise in [false, true] {
-        spec.normalise = normalise;
-        let open = spec.open(Seed(1)).unwrap();
-        let mut values = [0.0; 8];
-        let samples = SamplesMut {
-            features: &mut [0.0; 4],
-            values: &mut values,
-            labels: &mut [0; 4],
-        };
-        open.dataset.read_rows(&[0, 1, 2, 3], samples).unwrap();
-        let scales = open.dataset.normalisation().of_targets();
-        assert_eq!([scales[0].log, scales[1].log], [false, true]);
-        if !normalise {
-            assert_eq!(values[2..4], [3.0, std::f32::consts::LN_10]);
-        }
-        for (row, expected) in [(2.0, 1.0), (3.0, 10.0), (4.0, 100.0), (5.0, 1000.0)]
-            .into_iter()
-            .enumerate()
-        {
-            let [z, y] = [0, 1].map(|column| scales[column].original(values[2 * row + column]));
-            assert!((z - expected.0).abs() < 1e-5 && (y / expected.1 - 1.0).abs() < 1e-5);
-        }
-    }
-    spec.columns = columns("a = { log = true }");
-    assert!(message(&spec).contains("which is for a target that is a number"));
-    let (_folder, mut spec) = table("a,y\n1,2\n2,0\n3,-1\n");
-    spec.columns = columns("y = { log = true }");
-    let text = message(&spec);
-    assert!(
-        text.contains(
-            "line 3, column 2 (`y`): `0` has no logarithm (`log = true`), in 2 of 3 rows"
-        ),
-        "{text}"
-    );
-}
-
 /// Entries of `columns` from TOML.
 pub(super) fn columns(text: &str) -> Columns {
     toml::from_str(text).unwrap()
