@@ -91,6 +91,7 @@ fn read() -> Result<Table, DatasetError> {
     }
     Ok(Table {
         source_rows: Vec::new(),
+        source_files: Vec::new(),
         preparation: None,
         form: FORM,
         target: Target::Class { classes: CLASSES },

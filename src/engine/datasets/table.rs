@@ -21,6 +21,8 @@ pub(crate) struct Table {
     pub(crate) normalisation: Normalisation,
     /// Rows of the file that it was read from; empty where they are all rows.
     pub(crate) source_rows: Vec<u32>,
+    /// Names of files beside the first, each with its first row here.
+    pub(crate) source_files: Vec<(u32, String)>,
     /// What was fitted to the training rows.
     pub(crate) preparation: Option<Preparation>,
 }
@@ -42,6 +44,7 @@ impl Table {
             class_names: Vec::new(),
             normalisation: Normalisation::default(),
             source_rows: Vec::new(),
+            source_files: Vec::new(),
             preparation: None,
         }
     }
@@ -77,8 +80,13 @@ impl Dataset for Table {
     }
 
     fn source(&self, row: u32) -> String {
+        let mut files = self.source_files.iter().rev();
+        let file = files.find(|(first, _)| *first <= row);
         let row = self.source_rows.get(row as usize).unwrap_or(&row);
-        row.to_string()
+        match file {
+            Some((_, name)) => format!("{name}:{row}"),
+            None => row.to_string(),
+        }
     }
 
     fn read(

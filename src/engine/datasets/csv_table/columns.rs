@@ -175,7 +175,9 @@ fn key(
     let Some(rows) = &spec.split else {
         return Ok(None);
     };
-    let (name, role) = rows.key()?;
+    let Some((name, role)) = rows.key()? else {
+        return Ok(None);
+    };
     let column = find(spec, names, "split", name)?;
     let Some(role) = role else {
         let date = specs[column].date.clone();

@@ -79,7 +79,6 @@ pub(super) fn days(form: &str, text: &str) -> Option<f32> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{columns, features, message, table};
-    use super::*;
     use crate::base::Seed;
 
     #[test]

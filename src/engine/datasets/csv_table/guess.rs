@@ -9,8 +9,8 @@ use super::super::DatasetError;
 use super::Decimal;
 use super::dates::{DATES, days};
 use super::mistakes::NOTHING;
-use super::parse::number;
 use super::reading::{self, separator};
+use super::scan::number;
 use crate::base::text::count;
 
 /// Different values of a column that are kept.

@@ -10,6 +10,7 @@ mod parse;
 mod prepare;
 mod reading;
 mod rows;
+mod scan;
 
 use std::path::PathBuf;
 
@@ -28,8 +29,8 @@ pub use columns::{ColumnSpec, Missing};
 pub use dates::DatePart;
 pub use guess::{ColumnGuess, CsvGuess};
 pub(super) use new_rows::for_each_part;
-pub(super) use parse::number;
 pub use rows::RowsSpec;
+pub(super) use scan::number;
 
 /// A table in a CSV file with a header: one column is the target, the others are features: numbers, or what `columns` says.
 ///
@@ -62,8 +63,8 @@ pub struct CsvSpec {
     /// What columns are that are not a number in every row, by name: `city = { category = true }`; docs/tables.md.
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub columns: Columns,
-    /// Which rows are held out, where they are not drawn from the run's seed: `{ by = "date" }`, `{ group = "customer" }` or
-    /// `{ column = "part" }`; docs/tables.md.
+    /// Which rows are held out, where they are not drawn from the run's seed: `{ by = "date" }`, `{ group = "customer" }`,
+    /// `{ column = "part" }`, or files of their own, `{ validation = "v.csv", test = "t.csv" }`; docs/tables.md.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<RowsSpec>,
     /// Share of the rows to validate on, drawn from the run's seed.
@@ -118,8 +119,11 @@ impl CsvSpec {
                 self.separator.0.escape_debug()
             )));
         }
-        let fingerprint = cache.files_digest([("table", self.path.as_path())])?;
-        let outline = self.outline(cache)?;
+        let files = self.files();
+        let files = ["table", "validation", "test"].into_iter().zip(&files);
+        let files = files.filter_map(|(name, file)| Some((name, file.as_deref()?)));
+        let fingerprint = cache.files_digest(files)?;
+        let outline = self.outline(cache, &fingerprint)?;
         let [validation, test] = match outline.held_out {
             Some(held_out) => held_out,
             None => held_out(outline.rows, self.validation, self.test)?,
@@ -134,14 +138,35 @@ impl CsvSpec {
         })
     }
 
-    /// The outline of the file. The file is read once, then the cache is used.
-    fn outline(&self, cache: &mut FingerprintCache) -> Result<Outline, DatasetError> {
+    /// The files of the rows to train, to validate and to test on; the last two only where `split` names them.
+    fn files(&self) -> [Option<PathBuf>; 3] {
+        let beside = |file: &PathBuf| self.path.parent().unwrap_or(&self.path).join(file);
+        let split = self.split.as_ref();
+        [
+            Some(self.path.clone()),
+            split
+                .and_then(|split| split.validation.as_ref())
+                .map(beside),
+            split.and_then(|split| split.test.as_ref()).map(beside),
+        ]
+    }
+
+    /// The outline of the files. They are read once, then the cache is used.
+    fn outline(
+        &self,
+        cache: &mut FingerprintCache,
+        fingerprint: &str,
+    ) -> Result<Outline, DatasetError> {
         let read_as = Self {
             path: PathBuf::new(),
             normalise: true,
             ..self.clone()
         };
-        let read_as = serde_json::to_string(&read_as).unwrap_or_default();
+        let mut read_as = serde_json::to_string(&read_as).unwrap_or_default();
+        if self.split.as_ref().is_some_and(RowsSpec::has_files) {
+            // The cache knows of changes of the first file alone.
+            read_as += fingerprint;
+        }
         let name = format!("csv {}", crate::base::hash::short_hash(&read_as));
         let mut read = None;
         let known = cache.cached_fact(&self.path, &name, || {

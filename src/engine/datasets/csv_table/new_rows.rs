@@ -3,7 +3,6 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::path::Path;
 
 use csv::Reader;
 
@@ -12,9 +11,10 @@ use super::super::{ColumnPreparation, DatasetError, Features, Known, PreparedCol
 use super::CsvSpec;
 use super::columns::{Layout, Role, missing_columns};
 use super::dates::DatePart;
-use super::parse::{Kinds, Raw, Sink, Value, scan};
+use super::parse::{Kinds, Raw};
 use super::prepare::{Values, in_rows, numbers};
 use super::reading::{reader, separator};
+use super::scan::{Sink, Value, scan};
 use crate::base::text::count;
 
 /// Values of a part: small beside the file, and large enough that batches are full.

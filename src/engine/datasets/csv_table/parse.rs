@@ -1,19 +1,17 @@
-//! Reads a table: every value as a number, a kind or a class, and every mistake with its place.
+//! Reads a table, which may be several files, and says what it is.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::path::PathBuf;
 
-use csv::Reader;
 use serde::{Deserialize, Serialize};
 
 use super::super::{DatasetError, Target};
-use super::columns::{Layout, Missing, Role};
-use super::dates::days;
+use super::CsvSpec;
+use super::columns::{Layout, Role};
 use super::leaks::remarks;
-use super::mistakes::{Mistake, Mistakes};
-use super::reading::{for_each_row, reader, some_rows};
+use super::reading::reader;
 use super::rows::splits;
-use super::{CsvSpec, Decimal};
+use super::scan::{Sink, Value, scan};
 use crate::base::Seed;
 
 /// Kinds that a category may have.
@@ -55,8 +53,10 @@ pub(super) struct Parsed {
     pub(super) class_names: Vec<String>,
     /// What decides the split.
     pub(super) key: Option<Raw>,
-    /// Numbers of the rows in the file, from 0.
+    /// Numbers of the rows in their file, from 0.
     pub(super) source_rows: Vec<u32>,
+    /// Rows of each of [`CsvSpec::files`], one after another.
+    pub(super) rows_of_files: [usize; 3],
 }
 
 impl Parsed {
@@ -145,13 +145,6 @@ impl Kinds {
     }
 }
 
-/// A value of a row; the text of a class or kind.
-#[derive(Clone, Copy)]
-pub(super) enum Value<'a> {
-    Number(f32),
-    Text(&'a str),
-}
-
 /// Counts rows, kinds and classes and checks every value.
 pub(super) fn outline(spec: &CsvSpec) -> Result<Outline, DatasetError> {
     let parsed = read(spec)?;
@@ -180,16 +173,6 @@ pub(super) fn outline(spec: &CsvSpec) -> Result<Outline, DatasetError> {
     })
 }
 
-/// Takes the values of a file.
-pub(super) trait Sink {
-    /// A value of a row with the place of its column; of what decides the split, the place after the last column; of parts of dates
-    /// those after that.
-    fn value(&mut self, column: usize, value: Value<'_>);
-
-    /// The end of a row, with its number in the file from 0.
-    fn end(&mut self, _row: u32) {}
-}
-
 impl Sink for Vec<Option<Raw>> {
     fn value(&mut self, column: usize, value: Value<'_>) {
         if self.len() <= column {
@@ -202,9 +185,17 @@ impl Sink for Vec<Option<Raw>> {
 
 pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     let mut columns: Vec<Option<Raw>> = Vec::new();
-    let (reader, names) = reader(&spec.path, spec.separator.0)?;
+    let (first, names) = reader(&spec.path, spec.separator.0)?;
     let layout = Layout::of(spec, names)?;
-    let source_rows = scan(spec, &layout, reader, &mut columns)?;
+    let mut source_rows = scan(spec, &layout, first, &mut columns)?;
+    let mut rows_of_files = [source_rows.len(), 0, 0];
+    for (place, path) in spec.files().into_iter().enumerate().skip(1) {
+        if let Some(path) = path {
+            let rows = of_split(spec, path, &layout, &mut columns)?;
+            rows_of_files[place] = rows.len();
+            source_rows.extend(rows);
+        }
+    }
     columns.resize_with(layout.places(), || None);
     let columns = columns.into_iter().map(|raw| raw.map(Raw::sorted));
     let mut columns: Vec<Option<Raw>> = columns.collect();
@@ -217,6 +208,7 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
         class_names: Vec::new(),
         key: columns.pop().flatten(),
         source_rows,
+        rows_of_files,
         layout,
     };
     let mut targets = Vec::new();
@@ -250,126 +242,36 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     Ok(parsed)
 }
 
-/// Passes the values of all rows to `sink`, row by row. Returns the numbers of the rows in the file.
+/// Adds the rows of a file that is held out.
 ///
 /// # Errors
-/// Every column that has missing values, or such as are not what it is said to be.
-pub(super) fn scan(
+/// As [`scan`], and a header that is not that of the first file.
+fn of_split(
     spec: &CsvSpec,
+    path: PathBuf,
     layout: &Layout,
-    reader: Reader<File>,
-    sink: &mut impl Sink,
+    columns: &mut Vec<Option<Raw>>,
 ) -> Result<Vec<u32>, DatasetError> {
-    let path = spec.path.as_path();
-    let is_missing =
-        |text: &str| text.is_empty() || spec.missing_values.iter().any(|one| one == text);
-    let may_be_left_out: Vec<usize> = (0..layout.names.len())
-        .filter(|&column| layout.specs[column].missing == Some(Missing::LeaveOut))
-        .filter(|&column| layout.roles[column] != Role::Ignored || layout.is_key(column))
-        .collect();
-    let mut mistakes = Mistakes::default();
-    let (mut source_rows, mut read) = (Vec::new(), 0u64);
-    for_each_row(path, reader, |record| {
-        read += 1;
-        if record.len() != layout.names.len() {
-            source_rows.push((read - 1) as u32);
-            mistakes.ragged(record);
-            return;
-        }
-        if may_be_left_out
-            .iter()
-            .any(|&column| is_missing(record[column].trim()))
-        {
-            return;
-        }
-        source_rows.push((read - 1) as u32);
-        for (column, text) in record.iter().map(str::trim).enumerate() {
-            let role = &layout.roles[column];
-            match value(spec, layout, (column, role), text, is_missing(text)) {
-                Ok(None) => {}
-                Ok(Some(value)) => sink.value(column, value),
-                Err(mistake) => mistakes.add(column, mistake, text, record),
-            }
-        }
-        for (index, &(column, part)) in layout.parts.iter().enumerate() {
-            if let Role::Date(form) = &layout.roles[column] {
-                let text = Some(record[column].trim()).filter(|text| !is_missing(text));
-                let kind = text
-                    .and_then(|text| part.of(form, text))
-                    .unwrap_or_default();
-                sink.value(layout.place_of_part(index), Value::Text(&kind));
-            }
-        }
-        if let Some((column, role)) = &layout.key {
-            let (column, text) = (*column, record[*column].trim());
-            let is_missing = is_missing(text);
-            let is_kind = layout.specs[column].missing == Some(Missing::Kind);
-            match value(spec, layout, (column, role), text, is_missing) {
-                _ if is_missing && !is_kind => {
-                    mistakes.add(column, Mistake::NoSplit, text, record);
-                }
-                Ok(value) => {
-                    sink.value(layout.names.len(), value.unwrap_or(Value::Text("")));
-                }
-                // Of a feature it is known already.
-                Err(mistake) if layout.roles[column] == Role::Ignored => {
-                    mistakes.add(column, mistake, text, record);
-                }
-                Err(_) => {}
-            }
-        }
-        sink.end((read - 1) as u32);
-    })?;
-    mistakes.into_result(spec, layout, source_rows.len())?;
-    if source_rows.is_empty() && read > 0 {
+    let (reader, names) = reader(&path, spec.separator.0)?;
+    if names != layout.names {
+        let lacking = layout.names.iter().find(|name| !names.contains(name));
+        let other = names.iter().find(|name| !layout.names.contains(name));
+        let how = match (lacking, other) {
+            (Some(name), _) => format!("has no column `{name}`"),
+            (None, Some(name)) => format!("has another column `{name}`"),
+            (None, None) => "has its columns in another order".to_owned(),
+        };
         return Err(DatasetError::Mismatch(format!(
-            "every row of `{}` is left out, as a value with `missing = \"leave-out\"` is missing",
-            path.display()
+            "`split`: `{}` {how}; its header is to be that of `{}`",
+            path.display(),
+            spec.path.display()
         )));
     }
-    some_rows(path, source_rows.len())?;
-    Ok(source_rows)
-}
-
-/// A text as a value of its column; `None` in an ignored column.
-fn value<'t>(
-    spec: &CsvSpec,
-    layout: &Layout,
-    (column, role): (usize, &Role),
-    text: &'t str,
-    is_missing: bool,
-) -> Result<Option<Value<'t>>, Mistake> {
-    let own = &layout.specs[column];
-    let is_class = spec.classes && *role == Role::Target;
-    let found = match role {
-        Role::Ignored => return Ok(None),
-        Role::Category if is_missing && own.missing.is_some() => Value::Text(""),
-        _ if is_missing && own.missing.is_some() => Value::Number(f32::NAN),
-        _ if is_missing && own.fill.is_some() => Value::Number(own.fill.unwrap_or_default() as f32),
-        _ if is_missing => return Err(Mistake::Missing),
-        Role::Category => Value::Text(text),
-        Role::Target if is_class => Value::Text(text),
-        Role::Date(form) => Value::Number(days(form, text).ok_or(Mistake::NoDate)?),
-        Role::Target | Role::Number => {
-            let number = number(text, spec.decimal).ok_or(Mistake::NoNumber)?;
-            if own.log && number <= 0.0 {
-                return Err(Mistake::NotPositive);
-            }
-            Value::Number(number)
-        }
+    let own = CsvSpec {
+        path,
+        ..spec.clone()
     };
-    Ok(Some(found))
-}
-
-/// A finite number; `nan` and `inf` are none, nor are numbers with separators of thousands.
-pub(in super::super) fn number(text: &str, decimal: Decimal) -> Option<f32> {
-    let number: f64 = match decimal {
-        Decimal::Point => text.parse().ok()?,
-        Decimal::Comma if text.contains('.') => return None,
-        Decimal::Comma => text.replacen(',', ".", 1).parse().ok()?,
-    };
-    let number = number as f32;
-    number.is_finite().then_some(number)
+    scan(&own, layout, reader, columns)
 }
 
 /// Names in order: whole numbers by value, anything else alphabetically.

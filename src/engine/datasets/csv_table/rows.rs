@@ -1,6 +1,7 @@
 //! [`RowsSpec`]: which rows of a table are held out, where that is not drawn for every seed.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use rand::seq::SliceRandom;
 use schemars::JsonSchema;
@@ -28,6 +29,12 @@ pub struct RowsSpec {
     /// This column says it: `train`, `validation` or `test`. It is no feature.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<String>,
+    /// A file with the rows to validate on, in the folder of `path`; its header is that of `path`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation: Option<PathBuf>,
+    /// A file with the rows to test on, in the folder of `path`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test: Option<PathBuf>,
 }
 
 /// Words in a column that says which split a row is of.
@@ -36,23 +43,44 @@ const VALIDATION: [&str; 4] = ["validation", "val", "valid", "dev"];
 const TEST: [&str; 1] = ["test"];
 
 impl RowsSpec {
-    /// The column that decides, and what is read of it.
+    /// The column that decides, and what is read of it; `None` where files do.
     ///
     /// # Errors
     /// None or several of its keys.
-    pub(super) fn key(&self) -> Result<(&str, Option<Role>), DatasetError> {
-        match (&self.by, &self.group, &self.column) {
-            (Some(name), None, None) => Ok((name, None)),
-            (None, Some(name), None) | (None, None, Some(name)) => Ok((name, Some(Role::Category))),
+    pub(super) fn key(&self) -> Result<Option<(&str, Option<Role>)>, DatasetError> {
+        match (&self.by, &self.group, &self.column, self.has_files()) {
+            (Some(name), None, None, false) => Ok(Some((name, None))),
+            (None, Some(name), None, false) | (None, None, Some(name), false) => {
+                Ok(Some((name, Some(Role::Category))))
+            }
+            (None, None, None, true) => Ok(None),
             _ => Err(DatasetError::Mismatch(
-                "`split` needs one of `by`, `group` and `column`".to_owned(),
+                "`split` needs one of `by`, `group` and `column`, or files (`validation`, `test`)"
+                    .to_owned(),
             )),
         }
+    }
+
+    /// Whether rows that are held out are in files of their own.
+    pub(super) fn has_files(&self) -> bool {
+        self.validation.is_some() || self.test.is_some()
     }
 }
 
 /// The rows of each split.
 pub(super) fn splits(spec: &CsvSpec, parsed: &Parsed, seed: Seed) -> Result<Splits, DatasetError> {
+    if spec.split.as_ref().is_some_and(RowsSpec::has_files) {
+        let mut begin = 0;
+        let [train, validation, test] = parsed.rows_of_files.map(|rows| {
+            begin += rows as u32;
+            (begin - rows as u32..begin).collect()
+        });
+        return Ok(Splits {
+            train,
+            validation,
+            test,
+        });
+    }
     let shares = held_out(parsed.rows, spec.validation, spec.test)?;
     let splits = match (&spec.split, &parsed.key) {
         (Some(_), Some(Raw::Numbers(values))) => in_order(values, shares),
@@ -214,6 +242,53 @@ mod tests {
         assert_eq!(all.each_ref().map(BTreeSet::len), [2, 1, 1]);
         assert_eq!(all.iter().flatten().collect::<BTreeSet<_>>().len(), 4);
         assert_eq!(spec.open(Seed(6)).unwrap().splits, splits);
+    }
+
+    #[test]
+    fn files_of_their_own_are_held_out() {
+        let (folder, mut spec) = table("a,kind,y\n1,x,1\n3,y,2\n,x,3\n");
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        };
+        write("v.csv", "a,kind,y\n1000,z,4\n");
+        write("t.csv", "a,kind,y\n,y,5\n7,,6\n");
+        spec.columns =
+            columns("a = { missing = \"mean\" }\nkind = { category = true, missing = \"kind\" }");
+        spec.split = Some(toml::from_str("validation = \"v.csv\"\ntest = \"t.csv\"").unwrap());
+        let splits = split(&spec);
+        assert_eq!(splits.train, [0, 1, 2]);
+        assert_eq!((splits.validation, splits.test), (vec![3], vec![4, 5]));
+        let open = spec.open(Seed(5)).unwrap();
+        let sources: Vec<String> = (0..6).map(|row| open.dataset.source(row)).collect();
+        assert_eq!(sources, ["0", "1", "2", "v.csv:0", "t.csv:0", "t.csv:1"]);
+        // Mean of the training rows; kinds in the order of their names: "", x, y, z, of which they have x and y.
+        let rows = super::super::tests::features(&open, &[2, 3, 4, 5]);
+        assert_eq!(
+            rows[..10],
+            [2.0, 0.0, 1.0, 0.0, 0.0, 1000.0, 0.0, 0.0, 0.0, 0.0]
+        );
+        assert_eq!(
+            rows[10..],
+            [2.0, 0.0, 0.0, 1.0, 0.0, 7.0, 0.0, 0.0, 0.0, 0.0]
+        );
+        // A change of one of them is seen.
+        let before = spec.facts(&mut FingerprintCache::default()).unwrap();
+        write("t.csv", "a,kind,y\n2,y,5\n");
+        let after = spec.facts(&mut FingerprintCache::default()).unwrap();
+        assert_eq!((before.test_samples, after.test_samples), (2, 1));
+        assert_ne!(before.fingerprint, after.fingerprint);
+        write("t.csv", "a,y,kind\n2,5,y\n");
+        assert!(message(&spec).contains("has its columns in another order"));
+        write("t.csv", "a,kind,y\n2,y,q\n");
+        let text = message(&spec);
+        assert!(
+            text.contains("t.csv` is not what the manifest says in line 2, column 3 (`y`): `q`"),
+            "{text}"
+        );
+        std::fs::remove_file(folder.path().join("t.csv")).unwrap();
+        assert!(message(&spec).contains("t.csv"));
+        spec.split = Some(toml::from_str("validation = \"v.csv\"\nby = \"a\"").unwrap());
+        assert!(message(&spec).contains("needs one of"));
     }
 
     #[test]

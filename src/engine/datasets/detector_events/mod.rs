@@ -144,6 +144,7 @@ impl DetectorEventsSpec {
         Table {
             preparation: None,
             source_rows: Vec::new(),
+            source_files: Vec::new(),
             form: FEATURES,
             target: Target::Values { len: self.voxels },
             features,

@@ -1,0 +1,172 @@
+//! [`scan()`]: every value of a table as a number or a text, and every mistake with its place.
+
+use std::fs::File;
+
+use csv::{Reader, StringRecord};
+
+use super::super::DatasetError;
+use super::columns::{Layout, Missing, Role};
+use super::dates::days;
+use super::mistakes::{Mistake, Mistakes};
+use super::reading::{for_each_row, some_rows};
+use super::{CsvSpec, Decimal};
+
+/// A value of a row; the text of a class or kind.
+#[derive(Clone, Copy)]
+pub(super) enum Value<'a> {
+    Number(f32),
+    Text(&'a str),
+}
+
+/// Takes the values of a file.
+pub(super) trait Sink {
+    /// A value of a row with the place of its column; of what decides the split, the place after the last column; of parts of dates
+    /// those after that.
+    fn value(&mut self, column: usize, value: Value<'_>);
+
+    /// The end of a row, with its number in the file from 0.
+    fn end(&mut self, _row: u32) {}
+}
+
+/// Passes the values of all rows to `sink`, row by row. Returns the numbers of the rows in the file.
+///
+/// # Errors
+/// Every column that has missing values, or such as are not what it is said to be.
+pub(super) fn scan(
+    spec: &CsvSpec,
+    layout: &Layout,
+    reader: Reader<File>,
+    sink: &mut impl Sink,
+) -> Result<Vec<u32>, DatasetError> {
+    let path = spec.path.as_path();
+    let is_missing =
+        |text: &str| text.is_empty() || spec.missing_values.iter().any(|one| one == text);
+    let may_be_left_out: Vec<usize> = (0..layout.names.len())
+        .filter(|&column| layout.specs[column].missing == Some(Missing::LeaveOut))
+        .filter(|&column| layout.roles[column] != Role::Ignored || layout.is_key(column))
+        .collect();
+    let mut mistakes = Mistakes::default();
+    let (mut source_rows, mut read) = (Vec::new(), 0u64);
+    for_each_row(path, reader, |record| {
+        read += 1;
+        if record.len() != layout.names.len() {
+            source_rows.push((read - 1) as u32);
+            mistakes.ragged(record);
+            return;
+        }
+        if may_be_left_out
+            .iter()
+            .any(|&column| is_missing(record[column].trim()))
+        {
+            return;
+        }
+        source_rows.push((read - 1) as u32);
+        for (column, text) in record.iter().map(str::trim).enumerate() {
+            let role = &layout.roles[column];
+            match value(spec, layout, (column, role), text, is_missing(text)) {
+                Ok(None) => {}
+                Ok(Some(value)) => sink.value(column, value),
+                Err(mistake) => mistakes.add(column, mistake, text, record),
+            }
+        }
+        add_parts(layout, record, &is_missing, sink);
+        add_key(spec, layout, record, &is_missing, (sink, &mut mistakes));
+        sink.end((read - 1) as u32);
+    })?;
+    mistakes.into_result(spec, layout, source_rows.len())?;
+    if source_rows.is_empty() && read > 0 {
+        return Err(DatasetError::Mismatch(format!(
+            "every row of `{}` is left out, as a value with `missing = \"leave-out\"` is missing",
+            path.display()
+        )));
+    }
+    some_rows(path, source_rows.len())?;
+    Ok(source_rows)
+}
+
+/// Parts of the dates of a row.
+fn add_parts(
+    layout: &Layout,
+    record: &StringRecord,
+    is_missing: &dyn Fn(&str) -> bool,
+    sink: &mut impl Sink,
+) {
+    for (index, &(column, part)) in layout.parts.iter().enumerate() {
+        if let Role::Date(form) = &layout.roles[column] {
+            let text = Some(record[column].trim()).filter(|text| !is_missing(text));
+            let kind = text.and_then(|text| part.of(form, text));
+            let kind = kind.unwrap_or_default();
+            sink.value(layout.place_of_part(index), Value::Text(&kind));
+        }
+    }
+}
+
+/// What decides the split of a row.
+fn add_key(
+    spec: &CsvSpec,
+    layout: &Layout,
+    record: &StringRecord,
+    is_missing: &dyn Fn(&str) -> bool,
+    (sink, mistakes): (&mut impl Sink, &mut Mistakes),
+) {
+    let Some((column, role)) = &layout.key else {
+        return;
+    };
+    let (column, text) = (*column, record[*column].trim());
+    let is_missing = is_missing(text);
+    let is_kind = layout.specs[column].missing == Some(Missing::Kind);
+    match value(spec, layout, (column, role), text, is_missing) {
+        _ if is_missing && !is_kind => {
+            mistakes.add(column, Mistake::NoSplit, text, record);
+        }
+        Ok(value) => {
+            sink.value(layout.names.len(), value.unwrap_or(Value::Text("")));
+        }
+        // Of a feature it is known already.
+        Err(mistake) if layout.roles[column] == Role::Ignored => {
+            mistakes.add(column, mistake, text, record);
+        }
+        Err(_) => {}
+    }
+}
+
+/// A text as a value of its column; `None` in an ignored column.
+fn value<'t>(
+    spec: &CsvSpec,
+    layout: &Layout,
+    (column, role): (usize, &Role),
+    text: &'t str,
+    is_missing: bool,
+) -> Result<Option<Value<'t>>, Mistake> {
+    let own = &layout.specs[column];
+    let is_class = spec.classes && *role == Role::Target;
+    let found = match role {
+        Role::Ignored => return Ok(None),
+        Role::Category if is_missing && own.missing.is_some() => Value::Text(""),
+        _ if is_missing && own.missing.is_some() => Value::Number(f32::NAN),
+        _ if is_missing && own.fill.is_some() => Value::Number(own.fill.unwrap_or_default() as f32),
+        _ if is_missing => return Err(Mistake::Missing),
+        Role::Category => Value::Text(text),
+        Role::Target if is_class => Value::Text(text),
+        Role::Date(form) => Value::Number(days(form, text).ok_or(Mistake::NoDate)?),
+        Role::Target | Role::Number => {
+            let number = number(text, spec.decimal).ok_or(Mistake::NoNumber)?;
+            if own.log && number <= 0.0 {
+                return Err(Mistake::NotPositive);
+            }
+            Value::Number(number)
+        }
+    };
+    Ok(Some(found))
+}
+
+/// A finite number; `nan` and `inf` are none, nor are numbers with separators of thousands.
+pub(in super::super) fn number(text: &str, decimal: Decimal) -> Option<f32> {
+    let number: f64 = match decimal {
+        Decimal::Point => text.parse().ok()?,
+        Decimal::Comma if text.contains('.') => return None,
+        Decimal::Comma => text.replacen(',', ".", 1).parse().ok()?,
+    };
+    let number = number as f32;
+    number.is_finite().then_some(number)
+}
