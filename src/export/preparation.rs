@@ -109,6 +109,9 @@ pub(super) fn spec(trained: &Trained, kind: Kind) -> Option<Value> {
                 spec.insert("width".into(), json!(size.width));
                 spec.insert("channels".into(), json!(size.channels));
             }
+            if let (Kind::Images, DatasetSpec::ImageFolder(images)) = (kind, &*run.cell.dataset) {
+                spec.insert("exif".into(), json!(images.exif));
+            }
         }
         Kind::Paths => return None,
     }

@@ -54,7 +54,10 @@ fn folders_named_after_splits_are_validated_and_tested_on() {
         "val/a/0.png",
         "test/b/0.png",
     ];
-    let project = project(&names, "augment = { crop = 2, erase = 0.5 }");
+    let project = project(
+        &names,
+        "exif = true\naugment = { crop = 2, erase = 0.5, mixup = 0.2, cutmix = 1.0 }",
+    );
     assert_eq!(
         samples(&project),
         "  samples: 3 to train on, 1 to validate on, 1 to test on"

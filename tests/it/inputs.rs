@@ -97,6 +97,7 @@ fn facts(dataset: &DatasetSpec, validation_fraction: f64) -> Result<DatasetFacts
         features,
         target,
         fingerprint,
+        mixes: false,
         remarks: Vec::new(),
     })
 }

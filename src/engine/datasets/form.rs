@@ -117,6 +117,9 @@ pub struct DatasetFacts {
     pub target: Target,
     /// Digest over the content (files: names and bytes; generators: parameters); `None` if the data is not generated yet.
     pub fingerprint: Option<String>,
+    /// Whether batches for training are mixed with themselves, and their targets too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mixes: bool,
     /// What a reader of results should know, a sentence each: rows on both sides of a split, features that tell the target,
     /// images that are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -144,6 +147,7 @@ impl DatasetFacts {
             features,
             target,
             fingerprint,
+            mixes: false,
             remarks: Vec::new(),
         }
     }

@@ -12,6 +12,7 @@ mod faults;
 mod fingerprint;
 mod form;
 mod image_folder;
+mod mixing;
 mod mnist;
 mod new_data;
 mod normalisation;
@@ -34,6 +35,7 @@ pub use faults::Faults;
 pub use fingerprint::FingerprintCache;
 pub use form::{DatasetFacts, Features, ImageSize, NoiseFloor, Target};
 pub use image_folder::{AugmentSpec, Damaged, GenerateSpec, ImageFolderSpec, Size};
+pub use mixing::Mixing;
 pub use mnist::MnistSpec;
 pub use new_data::Known;
 pub use normalisation::{Normalisation, Scale};
@@ -312,6 +314,11 @@ pub trait Dataset: Send + Sync {
     /// Whether [`Self::read`] changes a sample when it is given a stream.
     fn augments(&self) -> bool {
         false
+    }
+
+    /// How the loader mixes batches for training.
+    fn mixing(&self) -> Mixing {
+        Mixing::default()
     }
 
     /// Keeps decoded samples (before augmentation) in memory from now on; for datasets that decode.

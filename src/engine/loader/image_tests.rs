@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::{Batch, Loader, LoaderOptions, LoaderSpec};
 use crate::base::Seed;
-use crate::datasets::{DatasetSpec, GenerateSpec, ImageFolderSpec, OpenDataset, Size};
+use crate::datasets::{AugmentSpec, DatasetSpec, GenerateSpec, ImageFolderSpec, OpenDataset, Size};
 
 fn surfaces(normal: usize, abnormal: usize) -> (TempDir, DatasetSpec) {
     let folder = tempfile::tempdir().unwrap();
@@ -75,6 +75,69 @@ fn workers_and_caches_change_no_byte() {
             epochs(workers, cache, cache_file),
             "{workers} workers, cache {cache}, in a file {cache_file}"
         );
+    }
+}
+
+/// As [`surfaces`], with batches mixed by `MixUp` or `CutMix`.
+fn mixed(normal: usize, abnormal: usize) -> (TempDir, DatasetSpec) {
+    let (folder, mut spec) = surfaces(normal, abnormal);
+    if let DatasetSpec::ImageFolder(images) = &mut spec {
+        images.augment = AugmentSpec {
+            mixup: 0.5,
+            cutmix: 1.0,
+            ..AugmentSpec::NONE
+        };
+    }
+    (folder, spec)
+}
+
+#[test]
+fn mixed_batches_depend_on_seed_epoch_and_place_alone() {
+    let (_folder, spec) = mixed(17, 6);
+    let open = spec.open(Seed(1), 0.2).unwrap();
+    let batches = |workers, epoch, first| {
+        let loader = loader(&open, options(workers, false, false));
+        let batches = loader.epoch_from(epoch, first).map(Result::unwrap);
+        batches.collect::<Vec<Batch>>()
+    };
+    let here = [0, 1].map(|epoch| batches(0, epoch, 0));
+    let mut shares: Vec<f64> = here
+        .iter()
+        .flatten()
+        .map(|b| b.own_share.unwrap())
+        .collect();
+    shares.sort_by(f64::total_cmp);
+    shares.dedup();
+    assert_eq!(shares.len(), 6, "each batch has its own: {shares:?}");
+    for workers in [1, 4] {
+        assert_eq!(here, [0, 1].map(|epoch| batches(workers, epoch, 0)));
+    }
+    // A run that goes on within an epoch.
+    assert_eq!(batches(2, 1, 2), here[1][2..]);
+}
+
+#[test]
+fn evaluation_mixes_nothing() {
+    let (_folder, spec) = mixed(4, 3);
+    let open = spec.open(Seed(1), 0.0).unwrap();
+    let plain = LoaderSpec::default().evaluation(7);
+    let batch = loader(&open, plain).epoch(0).next().unwrap().unwrap();
+    assert_eq!(batch.own_share, None);
+    // The same images in the same order, mixed: each is a mixture of itself and the one before it.
+    let spec = LoaderSpec {
+        shuffle: false,
+        ..LoaderSpec::default()
+    };
+    let options = spec.training(7, false, Seed(3));
+    let mixed = loader(&open, options).epoch(0).next().unwrap().unwrap();
+    assert_eq!((&mixed.rows, &mixed.labels), (&batch.rows, &batch.labels));
+    assert_ne!(mixed.features, batch.features);
+    let len = batch.features.len() / 7;
+    for (at, value) in mixed.features.iter().enumerate() {
+        let own = batch.features[at];
+        let before = batch.features[(at + 6 * len) % (7 * len)];
+        let (least, most) = (own.min(before) - 1e-6, own.max(before) + 1e-6);
+        assert!((least..=most).contains(value), "{at}");
     }
 }
 

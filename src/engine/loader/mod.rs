@@ -4,6 +4,7 @@
 //! from [`Loader::new`] and [`Loader::epoch`]. It holds host memory only.
 
 mod epoch;
+mod mixing;
 mod order;
 mod queue;
 mod times;
@@ -132,6 +133,9 @@ pub struct Batch {
     pub labels: Vec<u32>,
     /// Row numbers in the dataset.
     pub rows: Vec<u32>,
+    /// Of a batch mixed by `MixUp` or `CutMix`, the share λ of each sample's own target, from 0 to 1; the rest is the target of the
+    /// sample before it, of the first one that of the last. `labels` are the own ones, `values` are mixed already.
+    pub own_share: Option<f64>,
 }
 
 /// Makes the batches of a split, epoch by epoch.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Batch, LoaderOptions, order};
+use super::{Batch, LoaderOptions, mixing, order};
 use crate::base::Purpose;
 use crate::datasets::{Dataset, DatasetError, SamplesMut};
 
@@ -76,7 +76,20 @@ impl Work {
             let (rows, samples) = parts(&mut batch);
             self.dataset.read_rows(rows, samples)
         };
+        if result.is_ok() {
+            self.mix(plan.epoch, index, &mut batch);
+        }
         Some(result.map(|()| batch))
+    }
+
+    /// Mixes a batch for training, if its dataset asks for it; its random stream is that of its place in the epoch.
+    fn mix(&self, epoch: u64, index: usize, batch: &mut Batch) {
+        let mixing = self.dataset.mixing();
+        if self.options.augment && !mixing.is_off() {
+            let place = [epoch, index as u64];
+            let mut stream = self.options.seed.stream_at(Purpose::Mixing, &place);
+            mixing::mix(batch, mixing, self.dataset.features(), &mut stream);
+        }
     }
 
     /// Reads row by row; a sample's random stream depends on its position in the epoch, so that a row drawn twice by
@@ -119,6 +132,7 @@ impl Work {
             values: vec![0.0; rows.len() * target.values_len()],
             labels: vec![0; rows.len()],
             rows: rows.to_vec(),
+            own_share: None,
         }
     }
 }

@@ -4,7 +4,9 @@ use super::supervised::Goal;
 use super::{Meaning, ReferenceInputs, Score, TaskError, TaskParts};
 use crate::loader::Batch;
 use crate::losses::CrossEntropySpec;
-use crate::ops::{CrossEntropyOptions, Kernels, Pass, Result, Var, cross_entropy_by};
+use crate::ops::{
+    ClassTargets, CrossEntropyOptions, Kernels, Pass, Result, Var, blend, cross_entropy_by,
+};
 
 /// One of `classes` classes per sample.
 pub(super) struct Classes {
@@ -36,43 +38,204 @@ impl Classes {
     }
 }
 
+/// The classes of a batch.
+pub(super) struct Labels {
+    own: Vec<usize>,
+    /// [`Batch::own_share`].
+    own_share: Option<f64>,
+}
+
+/// Mean cross-entropy of targets that have `share` of class `labels[n]` and the rest of that of the row before, of the first one
+/// that of the last.
+///
+/// With `p(n, c)` the softmax and `t(n, c)` the target after label smoothing it is `-1/B Σ_n Σ_c w[c] t(n, c) log p(n, c)`: divided by the
+/// number of rows, where [`cross_entropy_by`] divides by the sum of the labels' weights.
+///
+/// # Shapes
+/// `(1)` from `logits: (B, K)` and B labels.
+/// # Errors
+/// As [`cross_entropy_by`].
+/// # Source
+/// PyTorch `F.cross_entropy(logits, one_hot * share + one_hot.roll(1, 0) * (1 - share), weight=w, label_smoothing=ε)`.
+fn mixed_cross_entropy<D: Kernels>(
+    pass: &mut Pass<D>,
+    logits: &Var<D>,
+    labels: &[usize],
+    share: f64,
+    options: &CrossEntropyOptions,
+) -> Result<Var<D>> {
+    let mut before = labels.to_vec();
+    before.rotate_right(usize::from(!labels.is_empty()));
+    let own = cross_entropy_by(pass, logits, labels, options)?;
+    let other = cross_entropy_by(pass, logits, &before, options)?;
+    // Both have the same labels in another order, and so the same divisor.
+    let divisor = ClassTargets::new(labels, logits.shape().last(), options)?.divisor;
+    let mean = divisor / labels.len() as f64;
+    let factors = [share, 1.0 - share].map(|share| (share * mean) as f32);
+    blend(pass, (&own, factors[0]), (&other, factors[1]))
+}
+
 impl<D: Kernels> Goal<D> for Classes {
-    type Host = Vec<usize>;
-    type Targets = Vec<usize>;
+    type Host = Labels;
+    type Targets = Labels;
 
     fn meaning(&self) -> Meaning {
         Meaning::Logits
     }
 
-    fn of_batch(&self, batch: &mut Batch) -> Vec<usize> {
-        indices(&batch.labels)
+    fn of_batch(&self, batch: &mut Batch) -> Labels {
+        Labels {
+            own: indices(&batch.labels),
+            own_share: batch.own_share,
+        }
     }
 
-    fn of_reference(&self, inputs: &mut ReferenceInputs) -> Vec<usize> {
-        inputs.indices("label", &[], self.classes)
+    fn of_reference(&self, inputs: &mut ReferenceInputs) -> Labels {
+        Labels {
+            own: inputs.indices("label", &[], self.classes),
+            own_share: None,
+        }
     }
 
-    fn upload(&self, _device: &D, labels: Vec<usize>, _rows: usize) -> Result<Vec<usize>> {
+    fn upload(&self, _device: &D, labels: Labels, _rows: usize) -> Result<Labels> {
         Ok(labels)
     }
 
-    fn loss(&self, pass: &mut Pass<D>, logits: &Var<D>, labels: &Vec<usize>) -> Result<Var<D>> {
-        cross_entropy_by(pass, logits, labels, &self.options)
+    fn loss(&self, pass: &mut Pass<D>, logits: &Var<D>, labels: &Labels) -> Result<Var<D>> {
+        let (own, options) = (&labels.own, &self.options);
+        match labels.own_share {
+            None => cross_entropy_by(pass, logits, own, options),
+            Some(share) => mixed_cross_entropy(pass, logits, own, share, options),
+        }
     }
 
-    fn score(
-        &self,
-        device: &D,
-        logits: &Var<D>,
-        labels: &Vec<usize>,
-        score: &mut Score,
-    ) -> Result<()> {
+    fn score(&self, device: &D, logits: &Var<D>, labels: &Labels, score: &mut Score) -> Result<()> {
         let logits = logits.to_host(device)?;
-        score.add_classes(&logits, self.classes, labels);
+        score.add_classes(&logits, self.classes, &labels.own);
         Ok(())
     }
 }
 
 pub(super) fn indices(labels: &[u32]) -> Vec<usize> {
     labels.iter().map(|&label| label as usize).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::testing::{self, assert_close};
+
+    const LABELS: [usize; 4] = [0, 2, 2, 1];
+
+    fn options(label_smoothing: f64, weights: &[f64]) -> CrossEntropyOptions {
+        let weights = weights.to_vec();
+        CrossEntropyOptions {
+            label_smoothing,
+            weights,
+        }
+    }
+
+    // x = torch.tensor([[1., 2., -1.], [.5, 0., 3.], [-2., .25, .5], [0., 1., -.5]]); one = F.one_hot(torch.tensor([0, 2, 2, 1])).float()
+    // (2 * F.cross_entropy(x, one * .3 + one.roll(1, 0) * .7, weight=…, label_smoothing=…)).backward()   (PyTorch 2.15)
+    #[track_caller]
+    fn assert_pytorch(options: &CrossEntropyOptions, loss: f32, gradient: &[f32; 12]) {
+        let x = [
+            1.0, 2.0, -1.0, 0.5, 0.0, 3.0, -2.0, 0.25, 0.5, 0.0, 1.0, -0.5,
+        ];
+        let (found, grads) = testing::backward(&[(&x, [4, 3].into())], &[2.0], |pass, x| {
+            mixed_cross_entropy(pass, &x[0], &LABELS, 0.3, options)
+        });
+        assert_close(&found, &[loss], 2e-7);
+        assert_close(&grads[0], gradient, 2e-7);
+    }
+
+    #[test]
+    fn mixed_targets_are_those_of_pytorch() {
+        // label_smoothing=0
+        let gradient = [
+            -0.020_251_766,
+            0.002_692_282_2,
+            0.017_559_515,
+            -0.313_739_27,
+            0.021_993_238,
+            0.291_746_05,
+            0.022_055_354,
+            0.209_255_4,
+            -0.231_310_76,
+            0.115_611_94,
+            0.164_265_84,
+            -0.279_877_8,
+        ];
+        assert_pytorch(&options(0.0, &[]), 1.164_576_6, &gradient);
+        // label_smoothing=0, weight=torch.tensor([.5, 2., 1.25])
+        let gradient = [
+            0.126_109_76,
+            -0.153_326_97,
+            0.027_217_248,
+            -0.148_710_98,
+            0.015_945_1,
+            0.132_765_9,
+            0.027_569_193,
+            0.261_569_26,
+            -0.289_138_44,
+            0.170_527_62,
+            0.163_542_12,
+            -0.334_069_76,
+        ];
+        assert_pytorch(&options(0.0, &[0.5, 2.0, 1.25]), 1.107_384_2, &gradient);
+        // label_smoothing=.1
+        let gradient = [
+            -0.021_918_43,
+            0.021_025_598,
+            0.000_892_847_8,
+            -0.295_405_95,
+            0.005_326_571,
+            0.290_079_39,
+            0.005_388_686_4,
+            0.192_588_73,
+            -0.197_977_42,
+            0.098_945_275,
+            0.162_599_18,
+            -0.261_544_5,
+        ];
+        assert_pytorch(&options(0.1, &[]), 1.209_993_4, &gradient);
+        // label_smoothing=.1, weight=torch.tensor([.5, 2., 1.25])
+        let gradient = [
+            0.121_383_99,
+            -0.127_241_1,
+            0.005_857_129,
+            -0.137_640_63,
+            -0.016_233_591,
+            0.153_874_25,
+            0.019_235_859,
+            0.228_235_92,
+            -0.247_471_75,
+            0.159_593_02,
+            0.153_137_83,
+            -0.312_730_88,
+        ];
+        assert_pytorch(&options(0.1, &[0.5, 2.0, 1.25]), 1.175_551, &gradient);
+    }
+
+    #[test]
+    fn gradients_of_mixed_targets_equal_finite_differences() {
+        for options in [options(0.0, &[]), options(0.1, &[0.5, 2.0, 1.25])] {
+            testing::check_gradients(&[[4, 3].into()], |pass, x| {
+                mixed_cross_entropy(pass, &x[0], &LABELS, 0.3, &options)
+            });
+        }
+    }
+
+    #[test]
+    fn the_own_target_alone_is_the_plain_loss() {
+        let x = testing::filled(12, 3);
+        let shapes = [(&x[..], [4, 3].into())];
+        let plain = testing::forward(&shapes, |pass, x| {
+            cross_entropy_by(pass, &x[0], &LABELS, &CrossEntropyOptions::default())
+        });
+        let mixed = testing::forward(&shapes, |pass, x| {
+            mixed_cross_entropy(pass, &x[0], &LABELS, 1.0, &CrossEntropyOptions::default())
+        });
+        assert_close(&mixed, &plain, 1e-7);
+    }
 }

@@ -34,6 +34,10 @@ impl Workload for LayersSpec {
         wrong.or_else(|| first.map(|mistake| mistake.message))
     }
 
+    fn learns_mixed_targets(&self) -> bool {
+        true
+    }
+
     fn forward_flops(&self, features: Features, target: Target) -> Option<f64> {
         let layers = self.expand(features, target).ok()?;
         Some(layers.iter().map(Layer::forward_flops).sum())

@@ -249,6 +249,10 @@ impl Workload for MlpSpec {
         wrong_loss(facts.target, loss)
     }
 
+    fn learns_mixed_targets(&self) -> bool {
+        true
+    }
+
     fn forward_flops(&self, features: Features, target: Target) -> Option<f64> {
         let outputs = match target {
             Target::Values { len } => len,

@@ -41,6 +41,11 @@ pub trait Workload {
     /// Why this model cannot learn these data with this loss; `None` if it can.
     fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String>;
 
+    /// Whether it learns targets that are mixed of two samples ([`DatasetFacts::mixes`]).
+    fn learns_mixed_targets(&self) -> bool {
+        false
+    }
+
     /// The loss where a manifest names none: of numbers the mean squared error, of classes cross-entropy.
     fn default_loss(&self, dataset: &DatasetSpec) -> LossSpec {
         if dataset.predicts_numbers() {
@@ -75,7 +80,18 @@ pub trait Workload {
 
 impl Workload for ModelSpec {
     fn misfit(&self, facts: &DatasetFacts, loss: &LossSpec) -> Option<String> {
-        each_model!(self, spec => spec.misfit(facts, loss))
+        let wrong = each_model!(self, spec => spec.misfit(facts, loss));
+        if wrong.is_none() && facts.mixes && !self.learns_mixed_targets() {
+            return Some(format!(
+                "`augment.mixup` and `augment.cutmix` mix the targets of samples, which `{}` does not learn; use `layers` or `mlp`",
+                self.kind()
+            ));
+        }
+        wrong
+    }
+
+    fn learns_mixed_targets(&self) -> bool {
+        each_model!(self, spec => spec.learns_mixed_targets())
     }
 
     fn default_loss(&self, dataset: &DatasetSpec) -> LossSpec {
@@ -105,3 +121,42 @@ impl Workload for ModelSpec {
 /// Why data with a single class teach nothing.
 pub(super) const ONE_CLASS: &str =
     "the dataset has a single class, so there is nothing to tell apart";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datasets::{DigitsSpec, ImageSize};
+
+    #[test]
+    fn mixed_targets_are_for_models_that_predict_targets() {
+        let image = ImageSize {
+            height: 8,
+            width: 8,
+            channels: 3,
+        };
+        let target = Target::Class { classes: 2 };
+        let plain = DatasetFacts::new([8, 0, 0], Features::Image(image), target, None);
+        let mixed = DatasetFacts {
+            mixes: true,
+            ..plain.clone()
+        };
+        let learns = [
+            ("kind = \"mlp\"", true),
+            (
+                "kind = \"layers\"\nlayers = [\"flatten\", { linear = \"classes\" }]",
+                true,
+            ),
+            ("kind = \"ddpm-unet\"", false),
+            ("kind = \"equilibrium\"", false),
+        ];
+        for (text, is_learned) in learns {
+            let model: ModelSpec = toml::from_str(text).unwrap();
+            let loss = model.default_loss(&DatasetSpec::Digits(DigitsSpec::default()));
+            assert_eq!(model.misfit(&plain, &loss), None, "{text}");
+            let misfit = model.misfit(&mixed, &loss);
+            assert_eq!(misfit.is_none(), is_learned, "{text}: {misfit:?}");
+            let says = |message: &str| message.contains("`augment.mixup` and `augment.cutmix`");
+            assert!(misfit.is_none_or(|message| says(&message)));
+        }
+    }
+}

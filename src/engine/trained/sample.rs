@@ -237,6 +237,7 @@ impl<'a> Writer<'a> {
             values: vec![1.0; texts.len()],
             labels: vec![0; texts.len()],
             rows: vec![0; texts.len()],
+            own_share: None,
         }
     }
 

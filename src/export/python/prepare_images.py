@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import torch
-from PIL import Image
+from PIL import Image, ImageOps
 
 SPEC = json.loads(Path(__file__).with_name("preparation.json").read_text(encoding="utf-8"))
 
@@ -23,7 +23,12 @@ def prepare(files):
 
 def image(file):
     """An image (C, H, W): RGB or its luma, resized bilinearly."""
-    picture = Image.open(file).convert("RGB")
+    picture = Image.open(file)
+    if SPEC["exif"]:
+        picture = ImageOps.exif_transpose(picture)
+    if picture.mode.startswith("I"):  # 16-bit grey, which Pillow would clip at 255
+        picture = picture.point(lambda value: value * (1 / 257) + 0.5).convert("L")
+    picture = picture.convert("RGB")
     if SPEC["channels"] == 1:
         picture = picture.convert("L")
     # In two steps, each rounded to whole numbers, as in training: height, then width.

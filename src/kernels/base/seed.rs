@@ -36,6 +36,8 @@ pub enum Purpose {
     Sampling,
     /// Points that a search proposes, by study and trial.
     Search,
+    /// Mixing of a batch with itself, by epoch and batch.
+    Mixing,
 }
 
 impl Seed {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  decoded image ─flip, rotation, brightness, contrast─▶ resized ─crop─▶ values in [-1, 1] ─erase─▶ features
+//!  features of a batch ─mixup or cutmix (`crate::loader`)─▶ the same
 //! ```
 
 mod erase;
@@ -12,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::DatasetError;
+use super::super::{DatasetError, Mixing};
 use super::Size;
 use super::pixels::Image;
 use crate::manifest::is_default;
@@ -20,6 +21,8 @@ use erase::Rectangle;
 
 /// Largest padding of a crop, in pixels.
 const WIDEST_CROP: usize = 1_000_000;
+/// Largest α of a mixture, whose shares are then 0.5 ± 0.04.
+const LARGEST_ALPHA: f64 = 100.0;
 
 /// Random changes of a training image, drawn anew for every epoch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +50,17 @@ pub struct AugmentSpec {
     #[schemars(range(min = 0, max = 1), extend("default" = 0.0))]
     #[serde(skip_serializing_if = "is_default")]
     pub erase: f64,
+    /// α of torchvision's `MixUp(alpha)`, 0 for none: every batch is `λ x + (1 - λ) x.roll(1, 0)` with λ of Beta(α, α), and its
+    /// targets likewise. For `mlp` and `layers`.
+    #[schemars(range(min = 0, max = 100), extend("default" = 0.0))]
+    #[serde(skip_serializing_if = "is_default")]
+    pub mixup: f64,
+    /// α of torchvision's `CutMix(alpha)`, 0 for none: in every batch a rectangle of a share of Beta(α, α) comes from
+    /// `x.roll(1, 0)`, and as large a share of the targets. For classes, and for `mlp` and `layers`. Where `mixup` is set too, each
+    /// batch takes one of the two with probability 1/2.
+    #[schemars(range(min = 0, max = 100), extend("default" = 0.0))]
+    #[serde(skip_serializing_if = "is_default")]
+    pub cutmix: f64,
 }
 
 impl AugmentSpec {
@@ -58,10 +72,20 @@ impl AugmentSpec {
         contrast: 0.0,
         crop: 0,
         erase: 0.0,
+        mixup: 0.0,
+        cutmix: 0.0,
     };
 
     pub(super) fn is_identity(&self) -> bool {
         *self == Self::NONE
+    }
+
+    /// How batches are mixed once their images are changed.
+    pub(super) fn mixing(&self) -> Mixing {
+        Mixing {
+            mixup: self.mixup,
+            cutmix: self.cutmix,
+        }
     }
 
     /// Whether it changes images before they are resized.
@@ -78,6 +102,8 @@ impl AugmentSpec {
             ("contrast", self.contrast, 1.0),
             ("crop", self.crop as f64, WIDEST_CROP as f64),
             ("erase", self.erase, 1.0),
+            ("mixup", self.mixup, LARGEST_ALPHA),
+            ("cutmix", self.cutmix, LARGEST_ALPHA),
         ];
         match ranges
             .iter()

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::{DatasetError, FingerprintCache};
-use super::decode::decode;
+use super::decode::{Decoding, decode};
 use super::pixel_file::{DIGEST, cache_folder, identify};
 use crate::base::{file, temporary};
 
@@ -72,7 +72,11 @@ pub(super) fn found(files: &[PathBuf]) -> Result<Vec<bool>, DatasetError> {
 }
 
 fn reason(path: &Path) -> Result<String, DatasetError> {
-    match decode(path, 3) {
+    let decoding = Decoding {
+        channels: 3,
+        is_upright: false,
+    };
+    match decode(path, decoding) {
         Ok(_) => Ok(String::new()),
         Err(error @ DatasetError::Damaged { .. }) => Ok(error.within()),
         Err(error) => Err(error),

@@ -4,12 +4,13 @@ use std::fmt::Display;
 use std::io::Cursor;
 use std::path::Path;
 
-use png::{ColorType, Transformations};
+use png::{BitDepth, ColorType, Transformations};
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::colorspace::ColorSpace;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
 use super::super::DatasetError;
+use super::orientation::Orientation;
 use super::pixels::Image;
 use crate::base::file;
 
@@ -19,18 +20,31 @@ const MAX_PIXELS: usize = 64_000_000;
 const PNG: [u8; 8] = *b"\x89PNG\r\n\x1a\n";
 const JPEG: [u8; 3] = [0xff, 0xd8, 0xff];
 
-/// Decodes `path` to `channels` channels; the format is detected from the content, not from the suffix.
+/// What becomes of a picture once it is decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Decoding {
+    /// 3 of RGB, 1 of grey.
+    pub(super) channels: usize,
+    /// Whether it is turned as its EXIF data say.
+    pub(super) is_upright: bool,
+}
+
+/// Decodes `path`; the format is detected from the content, not from the suffix.
 ///
 /// # Errors
 /// [`DatasetError::Damaged`] with the number of bytes read.
-pub(super) fn decode(path: &Path, channels: usize) -> Result<Image, DatasetError> {
+pub(super) fn decode(path: &Path, decoding: Decoding) -> Result<Image, DatasetError> {
     let bytes = file::read(path).map_err(|error| DatasetError::unreadable(path, &error))?;
     let mut file = Encoded::of(path, &bytes);
-    let image = match file.format()? {
+    let (image, orientation) = match file.format()? {
         Format::Png => file.png(),
         Format::Jpeg => file.jpeg(),
-    };
-    Ok(image?.into_channels(channels))
+    }?;
+    let image = image.into_channels(decoding.channels);
+    if decoding.is_upright {
+        return Ok(orientation.upright(image));
+    }
+    Ok(image)
 }
 
 /// Checks the header of `path` without decoding the image.
@@ -96,9 +110,9 @@ impl<'a> Encoded<'a> {
         checked.map_err(|reason| self.damaged(reason))
     }
 
-    fn png(&mut self) -> Result<Image, DatasetError> {
+    fn png(&mut self) -> Result<(Image, Orientation), DatasetError> {
         let mut decoder = png::Decoder::new(&mut self.cursor);
-        decoder.set_transformations(Transformations::normalize_to_color8());
+        decoder.set_transformations(Transformations::EXPAND);
         let header = decoder.read_header_info();
         let header = header.map(|info| (info.width as usize, info.height as usize));
         let checked = header.map_err(text).and_then(|(width, height)| {
@@ -109,17 +123,23 @@ impl<'a> Encoded<'a> {
             let frame = reader.next_frame(&mut pixels).map_err(text)?;
             reader.finish().map_err(text)?;
             pixels.truncate(frame.buffer_size());
-            Ok(Image {
+            if frame.bit_depth == BitDepth::Sixteen {
+                pixels = to_eight_bits(&pixels);
+            }
+            let image = Image {
                 width,
                 height,
                 channels: 3,
                 pixels: to_rgb(pixels, channels(frame.color_type)),
-            })
+            };
+            // Once all is read: the chunk may come after the pixels.
+            let exif = reader.info().exif_metadata.as_deref();
+            Ok((image, Orientation::of(exif)))
         });
         checked.map_err(|reason| self.damaged(reason))
     }
 
-    fn jpeg(&mut self) -> Result<Image, DatasetError> {
+    fn jpeg(&mut self) -> Result<(Image, Orientation), DatasetError> {
         let mut decoder = JpegDecoder::new_with_options(&mut self.cursor, jpeg_options());
         let decoded = decoder.decode_headers().map_err(text).and_then(|()| {
             let info = decoder.info().ok_or("no header")?;
@@ -129,12 +149,14 @@ impl<'a> Encoded<'a> {
             let channels = decoder
                 .output_colorspace()
                 .map_or(3, |c| c.num_components());
-            Ok(Image {
+            let image = Image {
                 width,
                 height,
                 channels: 3,
                 pixels: to_rgb(pixels, channels),
-            })
+            };
+            let exif = decoder.exif().map(Vec::as_slice);
+            Ok((image, Orientation::of(exif)))
         });
         decoded.map_err(|reason| self.damaged(reason))
     }
@@ -176,6 +198,14 @@ fn channels(color: ColorType) -> usize {
         ColorType::Rgb | ColorType::Indexed => 3, // the palette has been expanded
         ColorType::Rgba => 4,
     }
+}
+
+/// `value · 255 / 65535`, rounded, of 16-bit values, most significant byte first.
+fn to_eight_bits(bytes: &[u8]) -> Vec<u8> {
+    let values = bytes.chunks_exact(2);
+    let values = values.map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1]));
+    // 65535 = 255 · 257, and 257 is odd, so that no value lies in the middle of two.
+    values.map(|value| ((value + 128) / 257) as u8).collect()
 }
 
 /// Repeats grey, drops alpha.

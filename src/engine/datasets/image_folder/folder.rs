@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rand_chacha::ChaCha8Rng;
 
-use super::super::{Dataset, DatasetError, Features, Normalisation, SampleMut, Target};
+use super::super::{Dataset, DatasetError, Features, Mixing, Normalisation, SampleMut, Target};
 use super::ImageFolderSpec;
 use super::augment::Draw;
 use super::decode::decode;
@@ -56,7 +56,7 @@ impl ImageFolder {
         let kept = self.file.get().and_then(|file| file.image(row));
         let image = match kept {
             Some(image) => image,
-            None => decode(&self.listing.files[row], self.spec.channels)?,
+            None => decode(&self.listing.files[row], self.spec.decoding())?,
         };
         if self.is_kept.load(Ordering::Relaxed) {
             return Ok(Cow::Borrowed(self.kept[row].get_or_init(|| image)));
@@ -102,6 +102,10 @@ impl Dataset for ImageFolder {
         !self.spec.augment.is_identity()
     }
 
+    fn mixing(&self) -> Mixing {
+        self.spec.augment.mixing()
+    }
+
     fn keep_decoded(&self) {
         self.is_kept.store(true, Ordering::Relaxed);
     }
@@ -111,7 +115,7 @@ impl Dataset for ImageFolder {
         if self.file.get().is_none() {
             let form = Form {
                 size: (!self.spec.augment.changes_originals()).then_some(self.spec.size),
-                channels: self.spec.channels,
+                decoding: self.spec.decoding(),
             };
             let file = PixelFile::of(&cache_folder(), &self.listing.files, form)?;
             // If another thread set it first, its file is equivalent.

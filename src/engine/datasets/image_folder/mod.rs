@@ -14,6 +14,7 @@ mod generate;
 mod labels;
 mod listing;
 mod new_images;
+mod orientation;
 mod parts;
 mod pixel_file;
 mod pixels;
@@ -31,6 +32,7 @@ use super::{
     TargetColumns,
 };
 use crate::base::Seed;
+use decode::Decoding;
 use folder::ImageFolder;
 use generate::Presence;
 use listing::Listing;
@@ -43,8 +45,8 @@ pub use size::Size;
 /// PNG or JPEG files in class folders, one folder a class, in alphabetical order, or as `labels` lists them; every image resized to
 /// `size`. docs/images.md.
 ///
-/// Images are 8-bit RGB once decoded: grey and palette are expanded, 16 bits lose the lower eight, alpha is dropped
-/// (as Pillow's `convert("RGB")` does), EXIF orientation is ignored. With `channels = 1` the luma of these values is taken, as
+/// Images are 8-bit RGB once decoded: grey and palette are expanded, 16-bit values become `value · 255 / 65535`, rounded, alpha is
+/// dropped (as Pillow's `convert("RGB")` does), EXIF orientation is ignored unless `exif` is set. With `channels = 1` the luma of these values is taken, as
 /// Pillow's `convert("L")`. Values are `pixel / 127.5 - 1`.
 ///
 /// Where `path` has a folder `train`, and `val` (`valid`, `validation`) or `test` or both, these are the splits, each with class
@@ -75,6 +77,10 @@ pub struct ImageFolderSpec {
     #[serde(default = "default_channels", skip_serializing_if = "is_rgb")]
     #[schemars(range(min = 1, max = 3), extend("default" = 3))]
     pub channels: usize,
+    /// Whether pictures are turned upright, as the orientation in their EXIF data says: Pillow's `ImageOps.exif_transpose`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(extend("default" = false))]
+    pub exif: bool,
     /// What is done with images that cannot be decoded.
     #[serde(default, skip_serializing_if = "is_error")]
     #[schemars(extend("default" = "error"))]
@@ -140,6 +146,7 @@ impl ImageFolderSpec {
             classes: false,
             size: default_size(),
             channels: default_channels(),
+            exif: false,
             damaged: Damaged::default(),
             augment: AugmentSpec::default(),
             generate: None,
@@ -189,7 +196,10 @@ impl ImageFolderSpec {
         classes: usize,
         fingerprint: Option<String>,
     ) -> DatasetFacts {
-        DatasetFacts::new(sizes, self.features(), self.target_of(classes), fingerprint)
+        DatasetFacts {
+            mixes: !self.augment.mixing().is_off(),
+            ..DatasetFacts::new(sizes, self.features(), self.target_of(classes), fingerprint)
+        }
     }
 
     fn listing(&self) -> Result<Listing, DatasetError> {
@@ -254,6 +264,12 @@ impl ImageFolderSpec {
     fn check(&self) -> Result<(), DatasetError> {
         self.augment.check()?;
         self.check_labels()?;
+        if self.predicts_numbers() && self.augment.cutmix > 0.0 {
+            return Err(DatasetError::Mismatch(
+                "`augment.cutmix` is for classes, the targets are numbers; use `augment.mixup`"
+                    .to_owned(),
+            ));
+        }
         let sides = 1..=decode::MAX_SIDE;
         let Size { height, width } = self.size;
         for side in [height, width] {
@@ -288,6 +304,13 @@ impl ImageFolderSpec {
             _ => return Ok(()),
         };
         Err(DatasetError::Mismatch(wrong.to_owned()))
+    }
+
+    fn decoding(&self) -> Decoding {
+        Decoding {
+            channels: self.channels,
+            is_upright: self.exif,
+        }
     }
 
     /// Images as a model reads them.

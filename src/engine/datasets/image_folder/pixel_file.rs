@@ -19,12 +19,12 @@ use rayon::prelude::*;
 use super::super::DatasetError;
 use super::super::fingerprint::State;
 use super::Size;
-use super::decode::decode;
+use super::decode::{Decoding, decode};
 use super::pixels::Image;
 use crate::base::temporary::{self, remove_left};
 use crate::base::{file, os};
 
-const MAGIC: [u8; 16] = *b"fieldtrial px 1\n";
+const MAGIC: [u8; 16] = *b"fieldtrial px 2\n"; // 2: 16-bit images are rounded
 /// Bytes of a digest.
 pub(super) const DIGEST: usize = 32;
 const HEADER: usize = MAGIC.len() + 2 * DIGEST;
@@ -54,17 +54,23 @@ struct Place {
 pub(super) struct Form {
     /// That they were resized to; `None` for images as they are.
     pub(super) size: Option<Size>,
-    pub(super) channels: usize,
+    pub(super) decoding: Decoding,
 }
 
 impl Form {
-    /// A text that no other form has. Those of RGB images are the texts of versions that had no other, whose files stay valid.
+    /// A text that no other form has. Those of RGB images are the texts of versions that had no other, whose files are replaced, not
+    /// left over.
     fn text(self) -> String {
+        let Decoding {
+            channels,
+            is_upright,
+        } = self.decoding;
+        let upright = if is_upright { " upright" } else { "" };
         match self.size {
-            size if self.channels == 3 && size.is_none_or(Size::is_square) => {
-                format!("{:?}", size.map(|size| size.height))
+            size if channels == 3 && size.is_none_or(Size::is_square) => {
+                format!("{:?}{upright}", size.map(|size| size.height))
             }
-            _ => format!("{self:?}"),
+            size => format!("Form {{ size: {size:?}, channels: {channels} }}{upright}"),
         }
     }
 }
@@ -86,7 +92,7 @@ impl PixelFile {
     pub(super) fn of(folder: &Path, files: &[PathBuf], form: Form) -> Result<Self, DatasetError> {
         let (name, source, is_settled) = identify(files, &form.text())?;
         let path = folder.join(format!("{name}.pixels"));
-        if let Some(known) = Self::open(&path, &source, files.len(), form.channels) {
+        if let Some(known) = Self::open(&path, &source, files.len(), form.decoding.channels) {
             return Ok(known);
         }
         let unwritable = |error: io::Error| DatasetError::unwritable(&path, &error);
@@ -103,7 +109,7 @@ impl PixelFile {
         let places = places.ok_or_else(|| unwritable(io::Error::other("it does not read back")))?;
         Ok(Self {
             path,
-            channels: form.channels,
+            channels: form.decoding.channels,
             bytes,
             places,
         })
@@ -208,7 +214,7 @@ fn write(file: &mut File, source: &[u8; DIGEST], files: &[PathBuf], form: Form) 
 }
 
 fn read(path: &Path, form: Form) -> Option<Image> {
-    let image = decode(path, form.channels).ok()?;
+    let image = decode(path, form.decoding).ok()?;
     match form.size {
         Some(size) if size != image.size() => image.resized(size).ok(),
         _ => Some(image),

@@ -8,6 +8,7 @@ use super::texture::{Class, render};
 use super::*;
 
 mod damaged;
+mod decoding;
 mod labels;
 mod splits;
 

@@ -43,6 +43,7 @@ fn batch(size: usize) -> Batch {
         values: (0..size * VOXELS).map(|index| (index % 3) as f32).collect(),
         labels: vec![0; size],
         rows: (0..size as u32).collect(),
+        own_share: None,
     }
 }
 

@@ -53,6 +53,7 @@ fn batch() -> Batch {
         features,
         values: Vec::new(),
         rows: (0..12).collect(),
+        own_share: None,
     }
 }
 

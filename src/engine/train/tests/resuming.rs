@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use super::freeze::{DEVICE, optimizers};
 use super::*;
+use crate::datasets::{GenerateSpec, ImageFolderSpec, Size};
 use crate::layers::checkpoint;
+use crate::losses::ClassWeights;
 use crate::optim::{ClipBy, ConstantSpec, PlateauSpec, ScheduleSpec, WarmUpSpec};
 use crate::plan::Resume;
 
@@ -124,6 +126,33 @@ fn images_that_are_augmented_dropped_out_and_normalised_go_on() {
     let loader = Arc::make_mut(&mut cell.loader);
     (loader.workers, loader.weighted) = (2, true);
     assert_goes_on(&cell);
+}
+
+#[test]
+fn batches_that_are_mixed_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut images = ImageFolderSpec::new(folder.path().join("surfaces"));
+    images.size = Size::square(8);
+    (images.augment.mixup, images.augment.cutmix) = (0.2, 1.0);
+    images.generate = Some(GenerateSpec::SurfaceTextures {
+        normal: 8,
+        abnormal: 6,
+        size: 8,
+        seed: 7,
+    });
+    let data = DatasetSpec::ImageFolder(images);
+    data.prepare(&|_, _| ()).unwrap();
+    let mut cell = with(|train| (train.epochs, train.batch_size) = (2, 4));
+    cell.dataset = Arc::new(data);
+    cell.loss = Arc::new(LossSpec::CrossEntropy(CrossEntropySpec {
+        label_smoothing: 0.1,
+        weights: Some(ClassWeights::Balanced),
+    }));
+    Arc::make_mut(&mut cell.loader).workers = 2;
+    assert_goes_on(&cell);
+    let facts = told(cell.clone()).facts().clone();
+    Arc::make_mut(&mut cell.loader).workers = 0;
+    assert_eq!(told(cell).facts().weight_checksum, facts.weight_checksum);
 }
 
 #[test]

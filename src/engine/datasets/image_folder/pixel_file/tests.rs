@@ -4,11 +4,17 @@ use super::*;
 
 const WHOLE: Form = Form {
     size: None,
-    channels: 3,
+    decoding: Decoding {
+        channels: 3,
+        is_upright: false,
+    },
 };
 const SMALL: Form = Form {
     size: Some(Size::square(2)),
-    channels: 3,
+    decoding: Decoding {
+        channels: 3,
+        is_upright: false,
+    },
 };
 
 /// Two images, old enough for a change to show in their modification times.
@@ -57,7 +63,7 @@ fn a_second_run_reads_what_the_first_has_decoded() {
     let written = fs::metadata(&names[0]).unwrap().modified().unwrap();
     let second = PixelFile::of(&cache, &files, WHOLE).unwrap();
     for (row, path) in files.iter().enumerate() {
-        let image = decode(path, 3).unwrap();
+        let image = decode(path, WHOLE.decoding).unwrap();
         assert_eq!(first.image(row), Some(image.clone()));
         assert_eq!(second.image(row), Some(image));
     }
@@ -78,7 +84,17 @@ fn resized_images_have_a_file_of_their_own() {
     assert_eq!(small.image(1).unwrap().pixels, [4, 5, 6].repeat(4));
     assert_eq!(kept(&cache).len(), 2);
     let grey = Form {
-        channels: 1,
+        decoding: Decoding {
+            channels: 1,
+            is_upright: false,
+        },
+        ..SMALL
+    };
+    let upright = Form {
+        decoding: Decoding {
+            channels: 3,
+            is_upright: true,
+        },
         ..SMALL
     };
     let (one, other) = ((1, 2), (2, 1));
@@ -86,16 +102,16 @@ fn resized_images_have_a_file_of_their_own() {
         size: Some(Size { height, width }),
         ..SMALL
     };
-    for form in [grey, of(one), of(other)] {
+    for form in [grey, upright, of(one), of(other)] {
         PixelFile::of(&cache, &files, form).unwrap();
     }
-    assert_eq!(kept(&cache).len(), 5);
+    assert_eq!(kept(&cache).len(), 6);
     let grey = PixelFile::of(&cache, &files, grey).unwrap();
     assert_eq!(grey.image(1).unwrap().pixels, [5; 4]);
     assert_eq!(
         [WHOLE, SMALL].map(Form::text),
         ["None", "Some(2)"],
-        "files of earlier versions stay valid"
+        "files of earlier versions are replaced"
     );
 }
 

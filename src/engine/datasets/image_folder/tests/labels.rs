@@ -211,3 +211,16 @@ fn settings_of_labels_go_together() {
     let spec: ImageFolderSpec = toml::from_str("path = \"p\"\ntarget = [\"x\", \"y\"]").unwrap();
     assert_eq!(spec.target, ["x", "y"].into());
 }
+
+#[test]
+fn numbers_are_mixed_by_mixup_alone() {
+    let (_folder, mut spec) = labelled("file,age\n0.png,1\n1.png,3\n");
+    spec.augment.mixup = 0.2;
+    let facts = spec.facts(0.0, &mut FingerprintCache::default()).unwrap();
+    assert!(facts.mixes);
+    spec.augment.cutmix = 1.0;
+    assert_eq!(
+        message(&spec),
+        "`augment.cutmix` is for classes, the targets are numbers; use `augment.mixup`"
+    );
+}

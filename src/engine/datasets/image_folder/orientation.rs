@@ -1,0 +1,113 @@
+//! [`Orientation`]: which side of a picture is up, as its EXIF data say.
+
+use super::pixels::Image;
+
+/// The tag `Orientation`, of type SHORT.
+const TAG: u16 = 0x0112;
+const SHORT: u16 = 3;
+/// Bytes of an entry of a directory.
+const ENTRY: usize = 12;
+
+/// What a camera stored: the picture mirrored, turned or both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Orientation {
+    /// Whether rows are columns of the picture; done after the mirroring.
+    is_transposed: bool,
+    /// Whether the last row comes first.
+    is_upside_down: bool,
+    /// Whether the last column comes first.
+    is_mirrored: bool,
+}
+
+impl Orientation {
+    /// That of EXIF data; upright where they say nothing, or what is not one of the eight orientations.
+    ///
+    /// # Source
+    /// EXIF 2.32, 4.5.2 and 4.6.4: the first directory of a TIFF header, after `Exif\0\0` or not.
+    pub(super) fn of(exif: Option<&[u8]>) -> Self {
+        exif.and_then(number).map_or_else(Self::default, |number| {
+            let is = |all: &[u16]| all.contains(&number);
+            Self {
+                is_transposed: is(&[5, 6, 7, 8]),
+                is_upside_down: is(&[3, 4, 6, 7]),
+                is_mirrored: is(&[2, 3, 7, 8]),
+            }
+        })
+    }
+
+    /// The picture upright.
+    ///
+    /// # Source
+    /// Pillow's `ImageOps.exif_transpose`.
+    pub(super) fn upright(self, image: Image) -> Image {
+        if self == Self::default() {
+            return image;
+        }
+        let Image {
+            width,
+            height,
+            channels,
+            pixels,
+        } = image;
+        let (rows, columns) = if self.is_transposed {
+            (width, height)
+        } else {
+            (height, width)
+        };
+        let mut turned = Vec::with_capacity(pixels.len());
+        for row in 0..rows {
+            for column in 0..columns {
+                let (mut y, mut x) = if self.is_transposed {
+                    (column, row)
+                } else {
+                    (row, column)
+                };
+                if self.is_upside_down {
+                    y = height - 1 - y;
+                }
+                if self.is_mirrored {
+                    x = width - 1 - x;
+                }
+                turned.extend_from_slice(&pixels[(y * width + x) * channels..][..channels]);
+            }
+        }
+        Image {
+            width: columns,
+            height: rows,
+            channels,
+            pixels: turned,
+        }
+    }
+}
+
+/// The value of [`TAG`]; `None` if there is none, or what should be a header is none.
+fn number(exif: &[u8]) -> Option<u16> {
+    let tiff = exif.strip_prefix(b"Exif\0\0").unwrap_or(exif);
+    let is_little = match tiff.get(..4)? {
+        b"II*\0" => true,
+        b"MM\0*" => false,
+        _ => return None,
+    };
+    let short = |at: usize| {
+        let bytes = *tiff.get(at..)?.first_chunk::<2>()?;
+        Some(if is_little {
+            u16::from_le_bytes(bytes)
+        } else {
+            u16::from_be_bytes(bytes)
+        })
+    };
+    let offset = *tiff.get(4..)?.first_chunk::<4>()?;
+    let offset = if is_little {
+        u32::from_le_bytes(offset)
+    } else {
+        u32::from_be_bytes(offset)
+    };
+    let directory = tiff.get(offset as usize..)?;
+    let start = tiff.len() - directory.len();
+    let entries = usize::from(short(start)?);
+    let mut places = (0..entries).map(|entry| start + 2 + ENTRY * entry);
+    let found = places.find(|at| short(*at) == Some(TAG))?;
+    (short(found + 2)? == SHORT)
+        .then(|| short(found + 8))
+        .flatten()
+}
