@@ -353,7 +353,7 @@ fn check_header(path: &Path, names: &[String]) -> Result<(), DatasetError> {
 
 fn look(
     path: &Path,
-    reader: &mut Reader<std::fs::File>,
+    reader: &mut Reader<reading::Text>,
     names: &[String],
 ) -> Result<(Vec<Column>, usize), DatasetError> {
     let column = |name: &String| Column {

@@ -2,7 +2,6 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
 
 use csv::Reader;
 
@@ -13,7 +12,7 @@ use super::columns::{Layout, Role, missing_columns};
 use super::dates::DatePart;
 use super::parse::{Kinds, Raw};
 use super::prepare::{Values, in_rows, numbers};
-use super::reading::{reader, separator};
+use super::reading::{Text, reader, separator};
 use super::scan::{Sink, Value, scan};
 use crate::base::text::count;
 
@@ -68,7 +67,7 @@ pub(in super::super) fn for_each_part<E: From<DatasetError>>(
 fn open(
     spec: &CsvSpec,
     columns: &[PreparedColumn],
-) -> Result<(CsvSpec, Reader<File>, Vec<String>), DatasetError> {
+) -> Result<(CsvSpec, Reader<Text>, Vec<String>), DatasetError> {
     let with = |separator: char| {
         let mut spec = spec.clone();
         spec.separator.0 = separator;

@@ -1,22 +1,44 @@
 //! Files of a table, row by row.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 use std::sync::mpsc;
 use std::thread;
 
 use csv::{Reader, ReaderBuilder, StringRecord};
+use flate2::read::MultiGzDecoder;
 
 use super::super::DatasetError;
 use crate::base::file;
+
+/// The text of a file.
+pub(super) type Text = Box<dyn Read + Send>;
+
+/// First bytes of a file that `gzip` wrote.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Opens a file, which may be compressed by `gzip`.
+fn open(path: &Path) -> io::Result<Text> {
+    let mut file = file::open(path)?;
+    let mut first = Vec::new();
+    file.by_ref()
+        .take(GZIP.len() as u64)
+        .read_to_end(&mut first)?;
+    let is_compressed = first == GZIP;
+    let whole = Cursor::new(first).chain(file);
+    Ok(if is_compressed {
+        Box::new(MultiGzDecoder::new(BufReader::new(whole)))
+    } else {
+        Box::new(whole)
+    })
+}
 
 /// A reader of the rows of a file, whose values are not trimmed, and the names of its columns.
 pub(super) fn reader(
     path: &Path,
     separator: char,
-) -> Result<(Reader<File>, Vec<String>), DatasetError> {
-    let file = file::open(path).map_err(|error| DatasetError::unreadable(path, &error))?;
+) -> Result<(Reader<Text>, Vec<String>), DatasetError> {
+    let file = open(path).map_err(|error| DatasetError::unreadable(path, &error))?;
     let mut reader = ReaderBuilder::new()
         .flexible(true)
         .delimiter(separator as u8)
@@ -50,7 +72,7 @@ fn check_columns(path: &Path, names: &[String]) -> Result<(), DatasetError> {
 /// Reads the next row; returns whether there was one.
 pub(super) fn next(
     path: &Path,
-    reader: &mut Reader<File>,
+    reader: &mut Reader<Text>,
     record: &mut StringRecord,
 ) -> Result<bool, DatasetError> {
     let read = reader.read_record(record);
@@ -66,7 +88,7 @@ const BATCH: usize = 256;
 /// As [`next`], after the rows before it.
 pub(super) fn for_each_row(
     path: &Path,
-    mut reader: Reader<File>,
+    mut reader: Reader<Text>,
     mut take: impl FnMut(&StringRecord),
 ) -> Result<(), DatasetError> {
     thread::scope(|scope| {
@@ -105,9 +127,18 @@ fn damaged(path: &Path, error: &csv::Error) -> DatasetError {
     });
     match error.kind() {
         csv::ErrorKind::Io(error) => DatasetError::unreadable(path, error),
-        csv::ErrorKind::Utf8 { .. } => DatasetError::damaged(path, place, "not UTF-8"),
+        csv::ErrorKind::Utf8 { .. } => DatasetError::damaged(path, place, not_utf8(path)),
         _ => DatasetError::damaged(path, place, error.to_string()),
     }
+}
+
+/// What is wrong with the encoding, and how to convert the file: as Windows writes it, with or without a byte order mark.
+fn not_utf8(path: &Path) -> String {
+    let mut first = [0; 2];
+    let read = open(path).and_then(|mut file| file.read_exact(&mut first));
+    let has_mark = read.is_ok() && matches!(first, [0xff, 0xfe] | [0xfe, 0xff]);
+    let encoding = if has_mark { "UTF-16" } else { "WINDOWS-1252" };
+    format!("not UTF-8; if it is {encoding}: `iconv -f {encoding} -t UTF-8 OLD.csv > NEW.csv`")
 }
 
 pub(super) fn some_rows(path: &Path, rows: usize) -> Result<(), DatasetError> {
@@ -125,8 +156,8 @@ pub(super) fn some_rows(path: &Path, rows: usize) -> Result<(), DatasetError> {
 /// two-character line ends nor empty lines.
 pub(super) fn line_of(path: &Path, position: Option<&csv::Position>) -> String {
     let start = position.map_or(0, csv::Position::byte);
-    let count = || -> std::io::Result<u64> {
-        let mut file = BufReader::new(file::open(path)?);
+    let count = || -> io::Result<u64> {
+        let mut file = BufReader::new(open(path)?);
         let (mut line, mut at) = (1, 0);
         loop {
             let bytes = file.fill_buf()?;
@@ -151,7 +182,7 @@ pub(super) fn line_of(path: &Path, position: Option<&csv::Position>) -> String {
 pub(super) fn separator(path: &Path) -> Result<char, DatasetError> {
     let unreadable = |error| DatasetError::unreadable(path, &error);
     let mut line = Vec::new();
-    let file = file::open(path).map_err(unreadable)?;
+    let file = open(path).map_err(unreadable)?;
     BufReader::new(file)
         .read_until(b'\n', &mut line)
         .map_err(unreadable)?;
@@ -167,4 +198,43 @@ pub(super) fn separator(path: &Path) -> Result<char, DatasetError> {
     let most = counts.iter().copied().max().unwrap_or_default();
     let place = counts.iter().position(|count| *count == most);
     Ok(SEPARATORS[place.unwrap_or_default()])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::super::tests::{message, table};
+    use crate::base::Seed;
+
+    #[test]
+    fn a_file_that_gzip_wrote_is_read_like_any_other() {
+        let text = "a,y\n1,2\n3,4\n5,6\n7,8\n";
+        let (_plain, plain) = table(text);
+        let (_folder, spec) = table("");
+        let pack = |text: &str| {
+            let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+            packed.write_all(text.as_bytes()).unwrap();
+            packed.finish().unwrap()
+        };
+        fs::write(&spec.path, pack(text)).unwrap();
+        let rows = |spec: &super::super::CsvSpec| {
+            let open = spec.open(Seed(1)).unwrap();
+            super::super::tests::features(&open, &[0, 1, 2, 3])
+        };
+        assert_eq!(rows(&spec), rows(&plain));
+        fs::write(&spec.path, pack("a,y\n1,2\n3,four\n")).unwrap();
+        assert!(message(&spec).contains("line 3, column 2 (`y`): `four` is not a number"));
+        let cut = pack(text);
+        fs::write(&spec.path, &cut[..cut.len() - 9]).unwrap();
+        assert!(
+            message(&spec).contains("cannot read `table.csv`"),
+            "{}",
+            message(&spec)
+        );
+    }
 }

@@ -1,14 +1,12 @@
 //! [`scan()`]: every value of a table as a number or a text, and every mistake with its place.
 
-use std::fs::File;
-
 use csv::{Reader, StringRecord};
 
 use super::super::DatasetError;
 use super::columns::{Layout, Missing, Role};
 use super::dates::days;
 use super::mistakes::{Mistake, Mistakes};
-use super::reading::{for_each_row, some_rows};
+use super::reading::{Text, for_each_row, some_rows};
 use super::{CsvSpec, Decimal};
 
 /// A value of a row; the text of a class or kind.
@@ -35,7 +33,7 @@ pub(super) trait Sink {
 pub(super) fn scan(
     spec: &CsvSpec,
     layout: &Layout,
-    reader: Reader<File>,
+    reader: Reader<Text>,
     sink: &mut impl Sink,
 ) -> Result<Vec<u32>, DatasetError> {
     let path = spec.path.as_path();

@@ -346,7 +346,8 @@ fn other_mistakes_are_sentences_too() {
     fs::write(&spec.path, b"a,y\n1,\xff\n").unwrap();
     assert_eq!(
         message(&spec),
-        "`table.csv` is damaged in line 2: not UTF-8"
+        "`table.csv` is damaged in line 2: not UTF-8; if it is WINDOWS-1252: \
+         `iconv -f WINDOWS-1252 -t UTF-8 OLD.csv > NEW.csv`"
     );
     drop(folder);
     assert_eq!(
