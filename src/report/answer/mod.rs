@@ -4,6 +4,7 @@
 //! the runs learned and saw equally many samples; else the pace. A best cell is only called so where a test tells it from
 //! the others; `docs/reports.md` has the rules and their words.
 
+mod alone;
 mod baselines;
 mod best;
 mod choice;
@@ -103,7 +104,7 @@ fn of_cells(view: &View<'_>) -> Answer {
         }
     }
     if choices.is_empty() {
-        return alone(view);
+        return alone::answer(view);
     }
     let is_several = tasks(view).len() > 1;
     let named = choices.iter().take(NAMED).zip(1..);
@@ -195,50 +196,6 @@ fn reasons<'v, 'a: 'v>(cells: impl Iterator<Item = &'v Cell<'a>>) -> String {
         shown.push(format!("{more} for other reasons"));
     }
     shown.join("; ")
-}
-
-/// The answer where no task has two measured cells.
-fn alone(view: &View<'_>) -> Answer {
-    let all = tasks(view);
-    let cells = all.iter().flat_map(|task: &Task<'_, '_>| &task.cells);
-    let cells: Vec<&Cell<'_>> = cells.copied().filter(|cell| cell.is_measured()).collect();
-    let is_one = cells.len() == 1;
-    let first = cells.iter().take(NAMED).filter_map(|cell| {
-        let name = (!is_one).then(|| format!("{}, ", view.name(cell, None)));
-        let name = name.unwrap_or_default();
-        Some(format!("{name}{}", in_short(view, cell)?))
-    });
-    let first = first.collect::<Vec<_>>().join("; ");
-    let sentence = if is_one {
-        let why = if view.cells.len() > 1 {
-            "Only one cell was measured"
-        } else {
-            "One cell was measured, so that there is nothing to choose between"
-        };
-        format!("{why}: {first}.")
-    } else {
-        let n = cells.len();
-        format!(
-            "Each of the {n} measured cells is a task of its own, so that none is better than another: {first}."
-        )
-    };
-    Answer {
-        sentences: std::iter::once(sentence)
-            .chain(Some(not_run(view)).filter(|left| !left.is_empty()))
-            .collect(),
-        tables: vec![table::of_cells(view, &cells)],
-        ..Answer::default()
-    }
-}
-
-/// Pace, quality and memory of a cell.
-fn in_short(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
-    let measures = choice::usual(view, &[cell]);
-    let told = measures
-        .iter()
-        .filter_map(|measure| Some(measure.told(&measure.number(cell)?)));
-    let told = told.collect::<Vec<_>>().join(", ");
-    (!told.is_empty()).then_some(told)
 }
 
 /// The answer where the cells differ in their number of samples only: how times grow, and what quality is reached.

@@ -225,11 +225,20 @@ fn results_that_tell_nothing_say_so() {
 }
 
 #[test]
-fn one_cell_and_tasks_of_one_cell_have_nothing_to_choose() {
-    let one = text(&timed(1, 2, |_| 100.0));
+fn one_cell_is_a_result_too_and_tasks_of_one_cell_are_not_ranked() {
+    let mut one = timed(1, 2, |_| 100.0);
+    assert_eq!(
+        text(&one),
+        "Best loss 0.08070, 79.96 samples/s (79.92–80.00), 641 MiB. It learned: the loss on a fixed batch fell from 1.00 to \
+         0.0854 in 4 epochs. A run takes 16.6 s; the largest part of a step is backward, 62 %."
+    );
+    let facts = one.runs[0].facts.as_mut().unwrap();
+    facts.eval_loss_after = Some(0.995);
+    let told = text(&one);
     assert!(
-        one.starts_with("One cell was measured, so that there is nothing to choose between: 79.96"),
-        "{one}"
+        told.starts_with("79.96 samples/s")
+            && told.contains("(1.00 before, 0.995 after 4 epochs): nothing shows that it learned."),
+        "{told}"
     );
     let mut set = timed(2, 2, |_| 100.0);
     set.plan.cells[1].task_signature = "another".into();

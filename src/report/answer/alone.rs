@@ -1,0 +1,125 @@
+//! The answer where no task has two measured cells: what each cell is worth by itself.
+
+use crate::base::statistics::median;
+use crate::base::text::count;
+use crate::base::units::{human, human_seconds};
+use crate::event::RunFacts;
+use crate::report::sections::phases;
+use crate::report::sections::quality::has_learned;
+use crate::report::view::{Cell, View};
+
+use super::{Answer, NAMED, choice, not_run, table};
+use crate::report::sections::tasks::{Task, tasks};
+
+pub(super) fn answer(view: &View<'_>) -> Answer {
+    let all = tasks(view);
+    let cells = all.iter().flat_map(|task: &Task<'_, '_>| &task.cells);
+    let cells: Vec<&Cell<'_>> = cells.copied().filter(|cell| cell.is_measured()).collect();
+    let mut sentences = match &cells[..] {
+        [cell] => of_one(view, cell),
+        cells => vec![of_several(view, cells)],
+    };
+    sentences.extend(Some(not_run(view)).filter(|left| !left.is_empty()));
+    Answer {
+        sentences,
+        tables: vec![table::of_cells(view, &cells)],
+        ..Answer::default()
+    }
+}
+
+fn of_several(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
+    let named = cells.iter().take(NAMED).filter_map(|cell| {
+        let told = in_short(view, cell)?;
+        Some(format!("{}, {told}", view.name(cell, None)))
+    });
+    let (n, named) = (cells.len(), named.collect::<Vec<_>>().join("; "));
+    format!(
+        "Each of the {n} measured cells is a task of its own, so that none is better than another: {named}."
+    )
+}
+
+/// How good the cell is and what it costs, whether it learned, and where its time goes.
+fn of_one(view: &View<'_>, cell: &Cell<'_>) -> Vec<String> {
+    let told = in_short(view, cell).map(|told| {
+        if view.cells.len() > 1 {
+            format!("Only {} was measured: {told}.", view.name(cell, None))
+        } else {
+            format!("{}.", crate::base::text::capitalised(&told))
+        }
+    });
+    told.into_iter()
+        .chain(learned(cell))
+        .chain(time(cell))
+        .collect()
+}
+
+/// Quality, pace and memory of a cell.
+fn in_short(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+    let mut measures = choice::usual(view, &[cell]);
+    // The pace is the first of them.
+    measures.sort_by_key(|measure| measure.is_clock || measure.unit == "MiB");
+    let told = measures
+        .iter()
+        .filter_map(|measure| Some(measure.told(&measure.number(cell)?)));
+    let told = told.collect::<Vec<_>>().join(", ");
+    (!told.is_empty()).then_some(told)
+}
+
+/// Whether the loss on a fixed batch fell; `None` where that was not evaluated.
+fn learned(cell: &Cell<'_>) -> Option<String> {
+    let facts: Vec<&RunFacts> = cell.facts().collect();
+    let found: Vec<bool> = facts
+        .iter()
+        .filter_map(|facts| has_learned(facts))
+        .collect();
+    if found.is_empty() {
+        return None;
+    }
+    let median = |get: &dyn Fn(&RunFacts) -> Option<f64>| {
+        median(
+            &facts
+                .iter()
+                .filter_map(|facts| get(facts))
+                .collect::<Vec<f64>>(),
+        )
+    };
+    let before = human(median(&|facts| facts.eval_loss_before)?, 3);
+    let after = human(median(&|facts| facts.eval_loss_after)?, 3);
+    let not = found.iter().filter(|learned| !**learned).count();
+    let epochs = median(&|facts| Some(facts.epochs as f64))?;
+    let epochs = count(epochs as usize, "epoch");
+    Some(match (not, found.len()) {
+        (0, 1) => format!(
+            "It learned: the loss on a fixed batch fell from {before} to {after} in {epochs}."
+        ),
+        (0, n) => format!(
+            "It learned in each of {n} runs: the loss on a fixed batch fell from {before} to {after} in {epochs} (medians)."
+        ),
+        (not, n) => format!(
+            "In {not} of {} the loss on a fixed batch did not fall by 1 % ({before} before, {after} after {epochs}): nothing shows \
+             that it learned.",
+            count(n, "run")
+        ),
+    })
+}
+
+/// How long a run takes, and the largest part of a step.
+fn time(cell: &Cell<'_>) -> Option<String> {
+    let runs: Vec<f64> = cell.times().map(|times| times.total_s).collect();
+    let whole = format!("A run takes {}", human_seconds(median(&runs)?));
+    let parts = phases::breakdown(cell).and_then(|found| {
+        let shares = found.shares.into_iter().zip(phases::names());
+        shares.max_by(|a, b| a.0.total_cmp(&b.0))
+    });
+    Some(match parts {
+        Some((share, "other")) => format!(
+            "{whole}; {} % of a step is in none of its phases.",
+            human(share, 2)
+        ),
+        Some((share, phase)) => format!(
+            "{whole}; the largest part of a step is {phase}, {} %.",
+            human(share, 2)
+        ),
+        None => format!("{whole}."),
+    })
+}
