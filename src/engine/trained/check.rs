@@ -63,6 +63,14 @@ fn data(trained: &Trained) -> Option<String> {
             let own = (spec.size.height, spec.size.width, spec.channels);
             own == (size.height, size.width, size.channels)
         }
+        (DatasetSpec::Arrays(_), _, features) => {
+            let scales = &trained.normalisation.features;
+            let most = match features {
+                Features::Image(_) => 1,
+                features => features.len(),
+            };
+            [0, most].contains(&scales.len()) && scales.iter().all(|scale| is_scale(scale.std))
+        }
         (DatasetSpec::Csv(_) | DatasetSpec::Text(_) | DatasetSpec::ImageFolder(_), ..) => false,
         _ => true,
     };

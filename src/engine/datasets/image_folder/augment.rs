@@ -70,7 +70,7 @@ impl AugmentSpec {
         all.iter().any(|amount| *amount != 0.0)
     }
 
-    pub(super) fn check(&self) -> Result<(), DatasetError> {
+    pub(in super::super) fn check(&self) -> Result<(), DatasetError> {
         let ranges = [
             ("flip", self.flip, 1.0),
             ("rotation", self.rotation, 180.0),

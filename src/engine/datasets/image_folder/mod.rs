@@ -16,6 +16,7 @@ mod listing;
 mod new_images;
 mod parts;
 mod pixel_file;
+mod pixel_table;
 mod pixels;
 mod size;
 mod texture;
@@ -38,6 +39,8 @@ use parts::Part;
 
 pub use augment::AugmentSpec;
 pub use damaged::Damaged;
+pub(super) use decode::MAX_SIDE;
+pub(super) use pixel_table::{PixelTable, channels_last};
 pub use size::Size;
 
 /// PNG or JPEG files in class folders, one folder a class, in alphabetical order, or as `labels` lists them; every image resized to
@@ -254,13 +257,13 @@ impl ImageFolderSpec {
     fn check(&self) -> Result<(), DatasetError> {
         self.augment.check()?;
         self.check_labels()?;
-        let sides = 1..=decode::MAX_SIDE;
+        let sides = 1..=MAX_SIDE;
         let Size { height, width } = self.size;
         for side in [height, width] {
             if !sides.contains(&side) {
                 return Err(DatasetError::Mismatch(format!(
                     "`size` must be from 1 to {}, not {side}",
-                    decode::MAX_SIDE
+                    MAX_SIDE
                 )));
             }
         }
