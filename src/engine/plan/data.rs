@@ -125,24 +125,17 @@ fn unreadable(reader: Reader<'_>, cell: &Resolved, error: &DatasetError) -> Opti
     let section = reader.named_section("datasets", &cell.dataset.name);
     let table = section.as_table()?;
     // Arrays in files of their own have no `path`: their names begin in the manifest's folder.
-    let inside = format!("{}/", root.display());
-    let (key, file, from, to) = match table.text("path") {
-        Some(written) => (
-            "path",
-            root.to_owned(),
-            inside.trim_end_matches('/'),
-            written,
-        ),
-        None => {
-            let (key, file) = named_array(table, root);
-            (key, file, &*inside, "")
-        }
-    };
+    let written = table.text("path");
+    let (key, file) =
+        written.map_or_else(|| named_array(table, root), |_| ("path", root.to_owned()));
     let setting = error.key().and_then(|key| table.get(key));
     let (title, list, help) = error.parts();
     let at_setting = setting.or_else(|| table.get(key))?;
     let name = &cell.dataset.name;
-    let title = title.replace(from, to);
+    let title = match written {
+        Some(written) => title.replace(&root.display().to_string(), written),
+        None => title.replace(&format!("{}/", root.display()), ""),
+    };
     let mut found = Diagnostic::error(format!("dataset `{name}`: {title}"));
     found = found.at(at_setting.place, "").maybe_help(help);
     if setting.is_none() && !file.exists() {

@@ -65,10 +65,8 @@ fn data(trained: &Trained) -> Option<String> {
         }
         (DatasetSpec::Arrays(_), _, features) => {
             let scales = &trained.normalisation.features;
-            let most = match features {
-                Features::Image(_) => 1,
-                features => features.len(),
-            };
+            let is_image = matches!(features, Features::Image(_));
+            let most = if is_image { 1 } else { features.len() };
             [0, most].contains(&scales.len()) && scales.iter().all(|scale| is_scale(scale.std))
         }
         (DatasetSpec::Csv(_) | DatasetSpec::Text(_) | DatasetSpec::ImageFolder(_), ..) => false,

@@ -60,10 +60,7 @@ impl Files {
             path: folder.display().to_string(),
             reason,
         };
-        let found = [
-            TEN.iter().any(|name| has(&name)),
-            HUNDRED.iter().any(|name| has(&name)),
-        ];
+        let found = [TEN.iter().any(has), HUNDRED.iter().any(has)];
         let own = match (found, labels) {
             ([true, true], _) => {
                 return Err(unreadable(

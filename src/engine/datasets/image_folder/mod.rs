@@ -262,8 +262,7 @@ impl ImageFolderSpec {
         for side in [height, width] {
             if !sides.contains(&side) {
                 return Err(DatasetError::Mismatch(format!(
-                    "`size` must be from 1 to {}, not {side}",
-                    MAX_SIDE
+                    "`size` must be from 1 to {MAX_SIDE}, not {side}"
                 )));
             }
         }

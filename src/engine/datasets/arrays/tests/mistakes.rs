@@ -203,6 +203,10 @@ fn shapes_that_say_nothing_are_sentences() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn targets_that_do_not_fit_are_sentences() {
     let one = floats(&[2, 1], [0.0; 2]);
     let cases = [
         (ints([0, 1, 2]), "it has 3 rows, and `x` has 2"),

@@ -1,6 +1,6 @@
 //! Arrays that a trained model has not seen.
 
-use super::super::super::DatasetSpec;
+use super::super::super::{DatasetSpec, Known};
 use super::*;
 
 /// The rows of `path` after training on `spec`.
