@@ -391,8 +391,8 @@ fn cifar(bytes: &[u8], folder: &Path) -> bool {
     for split in ["train", "test"] {
         fs::write(folder.join(format!("{split}.bin")), bytes).expect("a file");
     }
-    let names: String = (0..100).map(|class| format!("{class}\n")).collect();
-    fs::write(folder.join("fine_label_names.txt"), names).expect("a file");
+    let names: Vec<String> = (0..100).map(|class| class.to_string()).collect();
+    fs::write(folder.join("fine_label_names.txt"), names.join("\n")).expect("a file");
     open(json!({ "kind": "cifar", "path": folder }))
 }
 

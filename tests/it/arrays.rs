@@ -99,6 +99,7 @@ fn rows_in_two_files_are_planned_trained_on_and_predicted() {
         "{}",
         other.stderr
     );
+    good(&project, &["plan", "reports/tiny/next.toml"]);
     good(&project, &["export", "tiny", "exported", "--to", "pytorch"]);
 }
 
@@ -193,9 +194,7 @@ fn cifar_is_a_mistake_without_its_files_and_runs_with_them() {
         );
     }
     write(&project, "data/cifar/test_batch.bin", &records);
-    let names: String = (b'a'..=b'j')
-        .map(|name| format!("{}\n", char::from(name)))
-        .collect();
+    let names = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
     write(&project, "data/cifar/batches.meta.txt", names);
     good(&project, &RUN);
     assert!(!value(&project, "test_accuracy").is_empty());

@@ -37,11 +37,12 @@ pub use form::Layout;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ArraysSpec {
-    /// A `.npz` or `.safetensors` file that has both arrays, relative to the manifest. Without it, `x` and `y` are files.
+    /// A `.npz` or `.safetensors` file that has both arrays, relative to the manifest; or the folder that `x` and `y` begin in, without
+    /// it that of the manifest.
     #[serde(default, skip_serializing_if = "is_empty")]
     #[schemars(extend("default" = ""))]
     pub path: PathBuf,
-    /// Features: the name of an array in `path`; without `path` a `.npy` file, relative to the manifest.
+    /// Features: the name of an array in the file `path`; else a `.npy` file.
     #[serde(default = "x")]
     pub x: String,
     /// Targets, as `x`.
