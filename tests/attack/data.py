@@ -234,6 +234,51 @@ def packed(case, files, name, content):
         files[name] = content
 
 
+def arrays(case):
+    """NumPy's files: shapes and types that are not those of the values, huge headers, other orders, archives that are damaged."""
+    random = case.random
+    x = formats.npy("<f4", (40, 3), struct.pack("<120f", *range(120)))
+    y = formats.npy("<i8", (40,), struct.pack("<40q", *(row % 3 for row in range(40))))
+    huge = random.choice([0, 1, 39, 2**31, 2**62, 2**64])
+    values = bytes(480)
+    wrong = [
+        lambda: change_bytes(random, x), lambda: x[:random.choice([0, 5, 9, 60, 200])], lambda: x + bytes(random.choice([1, 10**7])),
+        lambda: formats.npy(random.choice(["<f4", "|u1", "<f8", "|O", ">f4", "<U1", "<c8", ""]), (40, 3), values),
+        lambda: formats.npy("<f4", random.choice([(huge, 3), (40, huge), (huge, huge, huge), (), (40,), (40, 1, 3, 1)]), values),
+        lambda: formats.npy("<f4", (40, 3), struct.pack("<f", random.choice([float("nan"), float("inf")])) * 120),
+        lambda: formats.npy("<f4", (40, 3), values, header=random.choice([b"", b"{", b"{" * 60_000, b"('" * 9, b"\xff" * 90])),
+        lambda: formats.npy("|u1", (40, 1, 3, 4), values, fortran=True),
+    ]
+    x = random.choice([*wrong, lambda: x])()
+    y = random.choice([lambda: y, lambda: y, lambda: change_bytes(random, y), lambda: x])()
+    if random.random() < 0.5:
+        case.write("data/own/x.npy", x)
+        case.write("data/own/y.npy", y)
+        return manifest(case, 'kind = "arrays"\nx = "../data/own/x.npy"\ny = "../data/own/y.npy"')
+    packed = formats.npz({"x": x, "y": y})
+    for _ in range(random.choice([0, 0, 1, 3])):
+        packed = change_bytes(random, packed)
+    case.write("data/own.npz", packed)
+    return manifest(case, 'kind = "arrays"\npath = "../data/own.npz"')
+
+
+def cifar(case):
+    """Files of CIFAR: other lengths and classes, missing and damaged ones."""
+    random = case.random
+    record = lambda label: bytes([label]) + random.randbytes(3072)
+    names = [*(f"data_batch_{batch}.bin" for batch in range(1, 6)), "test_batch.bin"]
+    files = {name: record(0) + record(9) for name in names}
+    files["batches.meta.txt"] = "\n".join("abcdefghij").encode()
+    for name in random.sample(sorted(files), random.choice([0, 1, 1, 2])):
+        right = files.pop(name)
+        content = random.choice([b"", right[:-1], right + b"\0", record(255), change_bytes(random, right), None])
+        if content is not None:
+            files[name] = content
+    for name, content in files.items():
+        case.write(f"data/own/{name}", content)
+    manifest(case, 'kind = "cifar"\npath = "../data/own"')
+
+
 def weights(case):
     """Initial weights: lengths of headers, kinds of numbers, shapes, offsets, names, deep JSON."""
     random = case.random
@@ -309,7 +354,7 @@ def text(case):
     case.write(MANIFEST, result)
 
 
-KINDS = [csv, csv, csv, images, images, images, idx, idx, weights, weights, weights, text]
+KINDS = [csv, csv, csv, images, images, images, idx, idx, arrays, arrays, cifar, weights, weights, weights, text]
 
 
 def case(case):

@@ -1,8 +1,10 @@
 """Writers of small files in the formats that the program reads, each with ways to be wrong."""
 
 import gzip
+import io
 import json
 import struct
+import zipfile
 import zlib
 
 
@@ -53,6 +55,22 @@ def safetensors(tensors, header=None, length=None, more=b""):
         body += content
     text = header if header is not None else json.dumps(described).encode()
     return struct.pack("<Q", length if length is not None else len(text)) + text + body + more
+
+
+def npy(dtype, shape, content, header=None, fortran=False):
+    """A file of NumPy; `header` replaces what is right."""
+    said = f"{{'descr': '{dtype}', 'fortran_order': {fortran}, 'shape': {shape}, }}".encode()
+    text = (header if header is not None else said.ljust(117)) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
+
+
+def npz(arrays):
+    """An archive of files of NumPy by name."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), array)
+    return content.getvalue()
 
 
 def perceptron(hidden=8, inputs=2):

@@ -5,6 +5,7 @@ mod ab;
 mod advice;
 mod architecture;
 #[cfg(target_os = "linux")]
+mod arrays;
 mod baselines;
 mod branches;
 mod cell_hashes;

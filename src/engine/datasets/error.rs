@@ -86,6 +86,26 @@ impl DatasetError {
         }
     }
 
+    /// This error and `other`; faults of one file are listed together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (one, other) if one == other => one,
+            (
+                Self::Damaged { path, what, faults },
+                Self::Damaged {
+                    path: same,
+                    faults: others,
+                    ..
+                },
+            ) if path == same => Self::Damaged {
+                path,
+                what,
+                faults: faults.and(others),
+            },
+            (one, other) => Self::Mismatch(format!("{one}; {other}")),
+        }
+    }
+
     /// The error in one line, the list of faults, and advice.
     pub fn parts(&self) -> (String, Vec<String>, Option<String>) {
         match self {

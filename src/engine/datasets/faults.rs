@@ -34,6 +34,14 @@ impl Faults {
         }
     }
 
+    /// These faults, then `others`.
+    pub(crate) fn and(mut self, others: Self) -> Self {
+        self.count += others.count;
+        self.shown.extend(others.shown);
+        self.shown.truncate(SHOWN);
+        self
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.count == 0

@@ -4,7 +4,10 @@
 //! [`DatasetFacts`] (all that the planner sees, before any data exists). Batches are made in [`crate::loader`].
 //! In order: [`DatasetSpec::facts`] (plan), [`DatasetSpec::prepare`] (once before the runs), [`DatasetSpec::open`] (run).
 
+mod arrays;
+mod cifar;
 mod csv_table;
+mod dataset;
 mod detector_events;
 mod digits;
 mod error;
@@ -25,9 +28,12 @@ mod table;
 mod target_columns;
 mod text;
 
+pub use arrays::{ArraysSpec, Layout};
+pub use cifar::{CifarLabels, CifarSpec};
 pub use csv_table::{
     ColumnGuess, ColumnSpec, CsvGuess, CsvSpec, DatePart, Decimal, Missing, RowsSpec, Separator,
 };
+pub use dataset::Dataset;
 pub use detector_events::{DetectorEventsSpec, PHI_COLUMNS};
 pub use digits::DigitsSpec;
 pub use error::DatasetError;
@@ -50,7 +56,6 @@ pub use text::{TextSpec, TokenKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -72,9 +77,15 @@ pub enum DatasetSpec {
     Digits(DigitsSpec),
     /// MNIST, or any images in its IDX format, from files; the `t10k-…` pair is the test split.
     Mnist(MnistSpec),
+    /// CIFAR-10 or CIFAR-100 in the binary version, from files: 32×32 pixels in 10, 100 or 20 classes; `test_batch.bin` or `test.bin`
+    /// is the test split.
+    Cifar(CifarSpec),
     /// A table in a CSV file with a header: one column is the target, all others are features: numbers, or kinds and dates where
     /// `columns` says so.
     Csv(CsvSpec),
+    /// Arrays of NumPy or PyTorch, features `x` and targets `y`, in `.npy`, `.npz` or safetensors files: rows of numbers or images,
+    /// as the shape says; classes or numbers, as the type of `y` says.
+    Arrays(ArraysSpec),
     /// Generated paths of a stochastic process at evenly spaced points of `[0, 1]`, for models that generate paths.
     Paths(PathsSpec),
     /// Generated events of a particle detector, neutron captures in a cylinder: 22 numbers of an event as features, the hits
@@ -91,12 +102,14 @@ pub enum DatasetSpec {
 
 impl DatasetSpec {
     /// Every kind, in the order in which `fieldtrial list datasets` shows them.
-    pub const KINDS: [&'static str; 8] = [
+    pub const KINDS: [&'static str; 10] = [
         "image-folder",
         "regression-5d",
         "digits",
         "mnist",
+        "cifar",
         "csv",
+        "arrays",
         "paths",
         "detector-events",
         "text",
@@ -109,7 +122,9 @@ impl DatasetSpec {
             Self::Regression5d(_) => "regression-5d",
             Self::Digits(_) => "digits",
             Self::Mnist(_) => "mnist",
+            Self::Cifar(_) => "cifar",
             Self::Csv(_) => "csv",
+            Self::Arrays(_) => "arrays",
             Self::Paths(_) => "paths",
             Self::DetectorEvents(_) => "detector-events",
             Self::Text(_) => "text",
@@ -117,12 +132,15 @@ impl DatasetSpec {
         }
     }
 
-    /// The file or folder that the dataset is read from; `None` for generated and embedded data.
+    /// The file or folder that the dataset is read from, of `arrays` in several files the folder that their names begin in; `None` for
+    /// generated and embedded data.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::ImageFolder(spec) => Some(&spec.path),
             Self::Mnist(spec) => Some(&spec.path),
+            Self::Cifar(spec) => Some(&spec.path),
             Self::Csv(spec) => Some(&spec.path),
+            Self::Arrays(spec) => Some(&spec.path),
             Self::Text(spec) => Some(&spec.path),
             Self::Regression5d(_)
             | Self::Digits(_)
@@ -143,7 +161,14 @@ impl DatasetSpec {
 
     /// Makes every path absolute or relative to the current folder; `base` is the manifest's folder.
     pub fn resolve_paths(&mut self, base: &Path) {
-        self.change_path(|path| base.join(path));
+        self.change_path(|path| {
+            // Joined with nothing, a folder would get a slash at its end.
+            if path.as_os_str().is_empty() {
+                base.to_owned()
+            } else {
+                base.join(path)
+            }
+        });
     }
 
     /// Replaces the file or folder that the dataset is read from, if there is one.
@@ -151,7 +176,9 @@ impl DatasetSpec {
         let path = match self {
             Self::ImageFolder(spec) => &mut spec.path,
             Self::Mnist(spec) => &mut spec.path,
+            Self::Cifar(spec) => &mut spec.path,
             Self::Csv(spec) => &mut spec.path,
+            Self::Arrays(spec) => &mut spec.path,
             Self::Text(spec) => &mut spec.path,
             Self::Regression5d(_)
             | Self::Digits(_)
@@ -165,10 +192,11 @@ impl DatasetSpec {
     /// Whether the kind splits its rows itself, so that `validation.fraction` takes nothing.
     pub fn splits_itself(&self) -> bool {
         match self {
-            Self::Regression5d(_) | Self::Csv(_) | Self::Text(_) => true,
+            Self::Regression5d(_) | Self::Csv(_) | Self::Arrays(_) | Self::Text(_) => true,
             Self::ImageFolder(spec) => spec.splits_itself(),
             Self::Digits(_)
             | Self::Mnist(_)
+            | Self::Cifar(_)
             | Self::Paths(_)
             | Self::DetectorEvents(_)
             | Self::Absent => false,
@@ -181,13 +209,17 @@ impl DatasetSpec {
             Self::Regression5d(_) | Self::DetectorEvents(_) => true,
             Self::Csv(spec) => !spec.classes,
             Self::ImageFolder(spec) => spec.predicts_numbers(),
-            Self::Digits(_) | Self::Mnist(_) | Self::Paths(_) | Self::Text(_) | Self::Absent => {
-                false
-            }
+            Self::Arrays(spec) => spec.predicts_numbers(),
+            Self::Digits(_)
+            | Self::Mnist(_)
+            | Self::Cifar(_)
+            | Self::Paths(_)
+            | Self::Text(_)
+            | Self::Absent => false,
         }
     }
 
-    /// The facts of the dataset; generates nothing. Tables, IDX files and the headers of images, or whole ones where damaged ones
+    /// The facts of the dataset; generates nothing. Tables, arrays, IDX files and the headers of images, or whole ones where damaged ones
     /// are left out, are read once each: `cache` stores the results.
     ///
     /// `validation_fraction` is `validation.fraction`: the share of the training rows taken for validation, where the
@@ -205,7 +237,9 @@ impl DatasetSpec {
             Self::Regression5d(spec) => spec.facts(),
             Self::Digits(spec) => spec.facts(validation_fraction),
             Self::Mnist(spec) => spec.facts(validation_fraction, cache),
+            Self::Cifar(spec) => spec.facts(validation_fraction, cache),
             Self::Csv(spec) => spec.facts(cache),
+            Self::Arrays(spec) => spec.facts(cache),
             Self::Text(spec) => spec.facts(cache),
             Self::DetectorEvents(spec) => spec.facts(validation_fraction),
             Self::Paths(spec) => spec.facts(validation_fraction),
@@ -233,7 +267,9 @@ impl DatasetSpec {
             Self::Regression5d(_)
             | Self::Digits(_)
             | Self::Mnist(_)
+            | Self::Cifar(_)
             | Self::Csv(_)
+            | Self::Arrays(_)
             | Self::Paths(_)
             | Self::Text(_)
             | Self::DetectorEvents(_)
@@ -251,96 +287,14 @@ impl DatasetSpec {
             Self::Regression5d(spec) => spec.open(seed),
             Self::Digits(spec) => spec.open(seed, validation_fraction),
             Self::Mnist(spec) => spec.open(seed, validation_fraction),
+            Self::Cifar(spec) => spec.open(seed, validation_fraction),
             Self::Csv(spec) => spec.open(seed),
+            Self::Arrays(spec) => spec.open(seed),
             Self::Text(spec) => spec.open(),
             Self::Paths(spec) => spec.open(seed, validation_fraction),
             Self::DetectorEvents(spec) => spec.open(seed, validation_fraction),
             Self::Absent => Err(DatasetError::Mismatch("there is no dataset".to_owned())),
         }
-    }
-}
-
-/// Random access to samples. Shared by loader threads; a read depends only on the row and the augmentation stream.
-pub trait Dataset: Send + Sync {
-    /// Number of rows, of all splits.
-    fn rows(&self) -> usize;
-
-    /// The form of a sample's features.
-    fn features(&self) -> Features;
-
-    /// The form of a sample's target.
-    fn target(&self) -> Target;
-
-    /// Class of every row; empty for regression. For weighted sampling and stratified splits.
-    fn labels(&self) -> &[u32];
-
-    /// Names of the classes; empty for regression.
-    fn class_names(&self) -> &[String];
-
-    /// What a row is called where it comes from: of a table the number of its row in the file, from 0 below the header; of an
-    /// image its file in the dataset's folder.
-    fn source(&self, row: u32) -> String {
-        row.to_string()
-    }
-
-    /// Writes row `row` to `sample`, augmented if a stream is given.
-    ///
-    /// # Errors
-    /// [`DatasetError`] with the file and the position in it.
-    fn read(
-        &self,
-        row: u32,
-        augmentation: Option<&mut ChaCha8Rng>,
-        sample: SampleMut<'_>,
-    ) -> Result<(), DatasetError>;
-
-    /// Writes `rows` to `samples`, not augmented, by one call for all of them.
-    ///
-    /// # Errors
-    /// As [`Self::read`], for the first row that cannot be read.
-    fn read_rows(&self, rows: &[u32], mut samples: SamplesMut<'_>) -> Result<(), DatasetError> {
-        let (features, values) = (self.features().len(), self.target().values_len());
-        for (index, &row) in rows.iter().enumerate() {
-            self.read(row, None, samples.sample(index, features, values))?;
-        }
-        Ok(())
-    }
-
-    /// Whether reading decodes or augments, so that the loader checks for cancellation after every row.
-    fn is_decoded(&self) -> bool {
-        false
-    }
-
-    /// Whether [`Self::read`] changes a sample when it is given a stream.
-    fn augments(&self) -> bool {
-        false
-    }
-
-    /// How the loader mixes batches for training.
-    fn mixing(&self) -> Mixing {
-        Mixing::default()
-    }
-
-    /// Keeps decoded samples (before augmentation) in memory from now on; for datasets that decode.
-    fn keep_decoded(&self) {}
-
-    /// Keeps decoded samples in a cache file that all runs on the same images share; for datasets that decode. The file is
-    /// written at once unless a valid one exists.
-    ///
-    /// # Errors
-    /// [`DatasetError::Unwritable`] with the file.
-    fn keep_decoded_in_file(&self) -> Result<(), DatasetError> {
-        Ok(())
-    }
-
-    /// How features and target were normalised: needed for metrics in original units and for use of the weights elsewhere.
-    fn normalisation(&self) -> Normalisation {
-        Normalisation::default()
-    }
-
-    /// What else was fitted to the training rows, so that new data can be prepared like them.
-    fn preparation(&self) -> Option<Preparation> {
-        None
     }
 }
 

@@ -3,11 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Dataset, DatasetError, DatasetSpec, Normalisation, Preparation, Target, csv_table};
+use super::{
+    Dataset, DatasetError, DatasetSpec, Features, Normalisation, Preparation, Target, csv_table,
+};
 
 /// What a trained model knows of its data.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
+    /// The form of its features.
+    pub features: Features,
     /// The form of its target.
     pub target: Target,
     /// Names of its classes; empty for numbers.
@@ -56,8 +60,12 @@ impl DatasetSpec {
                 take(images)?;
                 Ok(remarks)
             }
+            (Self::Arrays(spec), _) => {
+                take(spec.new_rows(path, known)?)?;
+                Ok(Vec::new())
+            }
             (other, _) => Err(DatasetError::Mismatch(format!(
-                "a model of a dataset `{}` cannot be used on files: it reads tables (`csv`), images (`image-folder`) or text",
+                "a model of a dataset `{}` cannot be used on files: it reads tables (`csv`), arrays (`arrays`), images (`image-folder`) or text",
                 other.kind()
             ))
             .into()),

@@ -2,10 +2,12 @@
 //! or precision only makes cells `skipped`).
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use crate::base::text::one_line;
 use crate::datasets::DatasetError;
 use crate::diag::Diagnostic;
+use crate::manifest::Table;
 
 use super::Plan;
 use super::assign::is_of_train;
@@ -122,24 +124,38 @@ fn unreadable(reader: Reader<'_>, cell: &Resolved, error: &DatasetError) -> Opti
     let root = cell.dataset.value.path()?;
     let section = reader.named_section("datasets", &cell.dataset.name);
     let table = section.as_table()?;
-    let path = table.get("path")?;
+    // Arrays in files of their own have no `path`: their names begin in the manifest's folder.
+    let written = table.text("path");
+    let (key, file) =
+        written.map_or_else(|| named_array(table, root), |_| ("path", root.to_owned()));
     let setting = error.key().and_then(|key| table.get(key));
     let (title, list, help) = error.parts();
-    let at_setting = setting.unwrap_or(path);
-    let written = path.as_str().unwrap_or_default();
+    let at_setting = setting.or_else(|| table.get(key))?;
     let name = &cell.dataset.name;
-    let title = title.replace(&root.display().to_string(), written);
+    let title = match written {
+        Some(written) => title.replace(&root.display().to_string(), written),
+        None => title.replace(&format!("{}/", root.display()), ""),
+    };
     let mut found = Diagnostic::error(format!("dataset `{name}`: {title}"));
     found = found.at(at_setting.place, "").maybe_help(help);
-    if setting.is_none() && !root.exists() {
+    if setting.is_none() && !file.exists() {
         found = found
-            .maybe_help(near(root, written))
+            .maybe_help(near(&file, table.text(key).unwrap_or_default()))
             .help("a path is relative to the manifest's folder");
     }
     for line in list {
         found = found.note(line);
     }
     Some(found)
+}
+
+/// The first key that names a file which does not exist, and the file; else the kind of the dataset.
+fn named_array(table: &Table, root: &Path) -> (&'static str, PathBuf) {
+    let mut files = ["x", "y"].into_iter().filter_map(|key| {
+        let file = root.join(table.text(key)?);
+        (!file.exists()).then_some((key, file))
+    });
+    files.next().unwrap_or_else(|| ("kind", root.to_owned()))
 }
 
 fn check_initial_weights(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>) {

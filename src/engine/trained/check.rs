@@ -63,6 +63,12 @@ fn data(trained: &Trained) -> Option<String> {
             let own = (spec.size.height, spec.size.width, spec.channels);
             own == (size.height, size.width, size.channels)
         }
+        (DatasetSpec::Arrays(_), _, features) => {
+            let scales = &trained.normalisation.features;
+            let is_image = matches!(features, Features::Image(_));
+            let most = if is_image { 1 } else { features.len() };
+            [0, most].contains(&scales.len()) && scales.iter().all(|scale| is_scale(scale.std))
+        }
         (DatasetSpec::Csv(_) | DatasetSpec::Text(_) | DatasetSpec::ImageFolder(_), ..) => false,
         _ => true,
     };

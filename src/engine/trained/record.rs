@@ -87,6 +87,7 @@ impl Trained {
     /// What the model knows of its data.
     pub fn known(&self, wants_target: bool) -> Known<'_> {
         Known {
+            features: self.run.features,
             target: self.run.target,
             class_names: &self.class_names,
             normalisation: &self.normalisation,

@@ -200,6 +200,12 @@ fn repoint(view: &View<'_>, spec: &mut Map<String, Value>) {
         let own = from_results(folder, own);
         model.insert("folder".to_owned(), json!(own));
     }
+    if let Some(Value::Object(dataset)) = spec.get_mut("dataset")
+        && dataset.get("kind").is_some_and(|kind| kind == "arrays")
+    {
+        // Without it, files of arrays are named from the manifest's folder on.
+        dataset.entry("path").or_insert_with(|| json!(""));
+    }
     for (section, key) in [("dataset", "path"), ("train", "init-from")] {
         let path = spec.get_mut(section).and_then(|fields| fields.get_mut(key));
         if let Some(Value::String(path)) = path {

@@ -21,7 +21,7 @@ use super::advice::Advice;
 use super::number::Number;
 use super::section::Theme;
 use super::sections::plots::PlotContext;
-use super::sections::tasks::{Task, tasks};
+use super::sections::tasks::tasks;
 use super::sections::{components, scaling, targets};
 use super::table::Table;
 use super::view::{Cell, View};

@@ -34,6 +34,7 @@ fn new(spec: &CsvSpec, text: &str) -> Result<(Rows, Vec<String>), String> {
     let preparation: Option<Preparation> =
         serde_json::from_str(&serde_json::to_string(&preparation).unwrap()).unwrap();
     let known = Known {
+        features: open.dataset.features(),
         target: open.dataset.target(),
         class_names: open.dataset.class_names(),
         normalisation: &normalisation,

@@ -88,13 +88,29 @@ impl AugmentSpec {
         }
     }
 
+    /// Whether it mixes batches.
+    pub(in super::super) fn mixes(&self) -> bool {
+        !self.mixing().is_off()
+    }
+
+    /// `CutMix` leaves numbers of two images beside each other that no number is the target of.
+    pub(in super::super) fn check_numbers(&self) -> Result<(), DatasetError> {
+        if self.cutmix == 0.0 {
+            return Ok(());
+        }
+        Err(DatasetError::Mismatch(
+            "`augment.cutmix` is for classes, the targets are numbers; use `augment.mixup`"
+                .to_owned(),
+        ))
+    }
+
     /// Whether it changes images before they are resized.
     pub(super) fn changes_originals(&self) -> bool {
         let all = [self.flip, self.rotation, self.brightness, self.contrast];
         all.iter().any(|amount| *amount != 0.0)
     }
 
-    pub(super) fn check(&self) -> Result<(), DatasetError> {
+    pub(in super::super) fn check(&self) -> Result<(), DatasetError> {
         let ranges = [
             ("flip", self.flip, 1.0),
             ("rotation", self.rotation, 180.0),

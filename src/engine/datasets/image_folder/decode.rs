@@ -14,7 +14,7 @@ use super::orientation::Orientation;
 use super::pixels::Image;
 use crate::base::file;
 
-pub(super) const MAX_SIDE: usize = 16_384;
+pub(in super::super) const MAX_SIDE: usize = 16_384;
 const MAX_PIXELS: usize = 64_000_000;
 
 const PNG: [u8; 8] = *b"\x89PNG\r\n\x1a\n";

@@ -17,6 +17,7 @@ mod new_images;
 mod orientation;
 mod parts;
 mod pixel_file;
+mod pixel_table;
 mod pixels;
 mod size;
 mod texture;
@@ -40,6 +41,8 @@ use parts::Part;
 
 pub use augment::AugmentSpec;
 pub use damaged::Damaged;
+pub(super) use decode::MAX_SIDE;
+pub(super) use pixel_table::{PixelTable, channels_last};
 pub use size::Size;
 
 /// PNG or JPEG files in class folders, one folder a class, in alphabetical order, or as `labels` lists them; every image resized to
@@ -197,7 +200,7 @@ impl ImageFolderSpec {
         fingerprint: Option<String>,
     ) -> DatasetFacts {
         DatasetFacts {
-            mixes: !self.augment.mixing().is_off(),
+            mixes: self.augment.mixes(),
             ..DatasetFacts::new(sizes, self.features(), self.target_of(classes), fingerprint)
         }
     }
@@ -264,19 +267,15 @@ impl ImageFolderSpec {
     fn check(&self) -> Result<(), DatasetError> {
         self.augment.check()?;
         self.check_labels()?;
-        if self.predicts_numbers() && self.augment.cutmix > 0.0 {
-            return Err(DatasetError::Mismatch(
-                "`augment.cutmix` is for classes, the targets are numbers; use `augment.mixup`"
-                    .to_owned(),
-            ));
+        if self.predicts_numbers() {
+            self.augment.check_numbers()?;
         }
-        let sides = 1..=decode::MAX_SIDE;
+        let sides = 1..=MAX_SIDE;
         let Size { height, width } = self.size;
         for side in [height, width] {
             if !sides.contains(&side) {
                 return Err(DatasetError::Mismatch(format!(
-                    "`size` must be from 1 to {}, not {side}",
-                    decode::MAX_SIDE
+                    "`size` must be from 1 to {MAX_SIDE}, not {side}"
                 )));
             }
         }

@@ -39,9 +39,7 @@ impl Image {
 
     /// Writes the image to `features`: `(height, width, channels)`, `pixel / 127.5 - 1`.
     pub(super) fn write(&self, features: &mut [f32]) {
-        for (feature, &pixel) in features.iter_mut().zip(&self.pixels) {
-            *feature = f32::from(pixel) / 127.5 - 1.0;
-        }
+        write(&self.pixels, features);
     }
 
     /// The image in another size; bilinear, with a wider support when shrinking (antialiasing), as in Pillow.
@@ -72,6 +70,13 @@ impl Image {
         resized.map_err(|error| error.to_string())?;
         drop(to);
         Ok(pixels)
+    }
+}
+
+/// Writes pixels to as many features: `pixel / 127.5 - 1`.
+pub(super) fn write(pixels: &[u8], features: &mut [f32]) {
+    for (feature, &pixel) in features.iter_mut().zip(pixels) {
+        *feature = f32::from(pixel) / 127.5 - 1.0;
     }
 }
 

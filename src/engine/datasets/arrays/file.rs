@@ -1,0 +1,198 @@
+//! [`Place`]: where an array is, in a `.npy`, `.npz` or safetensors file.
+
+use std::fs::{self, File};
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use safetensors::{SafeTensorError, SafeTensors};
+use serde_json::Value;
+use zip::ZipArchive;
+use zip::read::ZipFile;
+use zip::result::ZipError;
+
+use super::super::DatasetError;
+use super::super::faults::Faults;
+use super::array::{Array, Dtype};
+use super::npy;
+use crate::base::file;
+
+/// Names of arrays that a sentence lists.
+const NAMED: usize = 20;
+
+/// Where an array is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) path: PathBuf,
+    /// Its name in a file of several; `None` in a `.npy` file, which has one.
+    pub(super) name: Option<String>,
+    /// Key of the dataset's section that says it: `x` or `y`.
+    pub(super) key: &'static str,
+}
+
+/// Formats of files, by the endings of their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    Npy,
+    Npz,
+    Safetensors,
+}
+
+impl Format {
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+        match &*ending {
+            "npy" => Some(Self::Npy),
+            "npz" => Some(Self::Npz),
+            "safetensors" => Some(Self::Safetensors),
+            _ => None,
+        }
+    }
+}
+
+impl Place {
+    /// An error about the array; `reason` is a sentence about it.
+    pub(super) fn wrong(&self, reason: impl Into<String>) -> DatasetError {
+        let place = self.name.as_ref();
+        let place = place.map_or_else(String::new, |name| format!("in array `{name}`"));
+        let mut faults = Faults::one(place, reason.into());
+        faults.key = self.name.is_none().then_some(self.key);
+        DatasetError::faulty(&self.path, "has mistakes", faults)
+    }
+
+    /// The array.
+    ///
+    /// # Errors
+    /// A file that cannot be read, has no such array, or is damaged.
+    pub(super) fn read(&self) -> Result<Array, DatasetError> {
+        match (Format::of(&self.path), &self.name) {
+            (Some(Format::Safetensors), Some(name)) => self.of_safetensors(name),
+            (_, None) => {
+                let file = self.open()?;
+                let size = file.metadata().map_or(0, |metadata| metadata.len());
+                let array = npy::array(&mut BufReader::new(file), size);
+                array.map_err(|why| self.wrong(why))
+            }
+            (_, Some(name)) => self.in_archive(name, |mut entry| {
+                // What an entry says of its size may be wrong.
+                let whole = fs::metadata(&self.path).map_or(0, |metadata| metadata.len());
+                let known = entry.compressed_size().min(whole);
+                npy::array(&mut entry, known).map_err(|why| self.wrong(why))
+            }),
+        }
+    }
+
+    /// The type of its values, of which nothing else is read.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub(super) fn dtype(&self) -> Result<Dtype, DatasetError> {
+        match (Format::of(&self.path), &self.name) {
+            (Some(Format::Safetensors), Some(name)) => {
+                let header = self.safetensors_header()?;
+                let dtype = header.get(name).and_then(|entry| entry.get("dtype"));
+                let dtype = dtype.and_then(Value::as_str);
+                let dtype = dtype.ok_or_else(|| self.wrong("it is not in the file"))?;
+                self.known_type(dtype)
+            }
+            (_, None) => {
+                let header = npy::header(&mut BufReader::new(self.open()?));
+                let header = header.map_err(|why| self.wrong(why))?;
+                Ok(header.dtype)
+            }
+            (_, Some(name)) => self.in_archive(name, |mut entry| {
+                let header = npy::header(&mut entry).map_err(|why| self.wrong(why))?;
+                Ok(header.dtype)
+            }),
+        }
+    }
+
+    fn open(&self) -> Result<File, DatasetError> {
+        file::open(&self.path).map_err(|error| DatasetError::unreadable(&self.path, &error))
+    }
+
+    /// What `read` makes of the entry `NAME.npy` of a `.npz` file.
+    fn in_archive<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(ZipFile<'_, BufReader<File>>) -> Result<T, DatasetError>,
+    ) -> Result<T, DatasetError> {
+        let damaged = |error: ZipError| {
+            let why = format!("not a `.npz` file, a ZIP archive of `.npy` files: {error}");
+            DatasetError::damaged(&self.path, "", why)
+        };
+        let mut archive = ZipArchive::new(BufReader::new(self.open()?)).map_err(damaged)?;
+        let entry = format!("{name}.npy");
+        if archive.index_for_name(&entry).is_none() {
+            let names = archive.file_names();
+            let names = names.filter_map(|name| name.strip_suffix(".npy"));
+            return Err(self.missing(names.map(str::to_owned).collect()));
+        }
+        let entry = archive.by_name(&entry);
+        read(entry.map_err(|error| self.wrong(format!("it cannot be unpacked: {error}")))?)
+    }
+
+    fn of_safetensors(&self, name: &str) -> Result<Array, DatasetError> {
+        let bytes = file::read(&self.path);
+        let bytes = bytes.map_err(|error| DatasetError::unreadable(&self.path, &error))?;
+        let damaged =
+            |error: SafeTensorError| DatasetError::damaged(&self.path, "", error.to_string());
+        let tensors = SafeTensors::deserialize(&bytes).map_err(damaged)?;
+        let Ok(tensor) = tensors.tensor(name) else {
+            let names = tensors.names().into_iter().map(str::to_owned);
+            return Err(self.missing(names.collect()));
+        };
+        Ok(Array {
+            dtype: self.known_type(&tensor.dtype().to_string())?,
+            shape: tensor.shape().to_vec(),
+            bytes: tensor.data().to_vec(),
+        })
+    }
+
+    fn safetensors_header(&self) -> Result<Value, DatasetError> {
+        let damaged = |why: String| DatasetError::damaged(&self.path, "", why);
+        let mut file = self.open()?;
+        let mut length = [0; size_of::<u64>()];
+        let read = file.read_exact(&mut length);
+        read.map_err(|_| damaged("it ends within its header".to_owned()))?;
+        let header = BufReader::new(file.take(u64::from_le_bytes(length)));
+        serde_json::from_reader(header).map_err(|error| damaged(error.to_string()))
+    }
+
+    fn known_type(&self, name: &str) -> Result<Dtype, DatasetError> {
+        let dtype = Dtype::of_safetensors(name);
+        dtype.ok_or_else(|| {
+            self.wrong(format!(
+                "its values are of the type `{name}`, which is not read"
+            ))
+        })
+    }
+
+    fn missing(&self, mut names: Vec<String>) -> DatasetError {
+        names.sort();
+        let more = names.len().saturating_sub(NAMED);
+        names.truncate(NAMED);
+        let more = if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        };
+        let own = match &names[..] {
+            [] => "it has none".to_owned(),
+            [only] => format!("it has `{only}`: `{} = \"{only}\"`", self.key),
+            names => format!(
+                "it has `{}`{more}: say which by `{}`",
+                names.join("`, `"),
+                self.key
+            ),
+        };
+        let mut faults = Faults::one(
+            String::new(),
+            format!(
+                "there is no array `{}`; {own}",
+                self.name.as_deref().unwrap_or_default()
+            ),
+        );
+        faults.key = Some(self.key);
+        DatasetError::faulty(&self.path, "has mistakes", faults)
+    }
+}

@@ -1,0 +1,121 @@
+//! What the shapes and types of `x` and `y` say: rows, images, classes, numbers.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::image_folder::MAX_SIDE;
+use super::super::{Features, ImageSize, Target};
+use super::array::{Dtype, shown};
+
+/// Where the channels of images are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// First, `(N, C, H, W)`, as in PyTorch.
+    Nchw,
+    /// Last, `(N, H, W, C)`, as in images that Pillow or OpenCV read.
+    Nhwc,
+}
+
+/// What an array of features holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Form {
+    pub(super) features: Features,
+    /// Whether each image is stored channel by channel.
+    pub(super) is_planar: bool,
+    /// Whether it has pixels of 8 bits, which are scaled.
+    pub(super) is_pixels: bool,
+}
+
+/// What `x` holds.
+///
+/// # Errors
+/// A shape that says nothing, as the end of a sentence about the array.
+pub(super) fn of_x(dtype: Dtype, shape: &[usize], layout: Option<Layout>) -> Result<Form, String> {
+    let all = shown(shape);
+    if let (Some(_), 0..4) = (layout, shape.len()) {
+        return Err(format!(
+            "`layout` is for images with channels, of four dimensions, and its shape is {all}"
+        ));
+    }
+    let (size, is_planar) = match *shape {
+        [_, len] if len > 0 => {
+            return Ok(Form {
+                features: Features::Vector { len },
+                is_planar: false,
+                is_pixels: false,
+            });
+        }
+        [_, height, width] => ([height, width, 1], false),
+        [_, a, b, c] => match layout.map_or_else(|| guess(shape, [a, c]), Ok)? {
+            Layout::Nchw => ([b, c, a], true),
+            Layout::Nhwc => ([a, b, c], false),
+        },
+        [_] => {
+            return Err(format!(
+                "its shape is {all}, one number a row: save `x.reshape(-1, 1)`, which is (N, F)"
+            ));
+        }
+        _ => {
+            return Err(format!(
+                "its shape is {all}; rows of numbers are (N, F), images (N, H, W), (N, C, H, W) or (N, H, W, C)"
+            ));
+        }
+    };
+    let [height, width, channels] = size;
+    if ![1, 3].contains(&channels) {
+        return Err(format!(
+            "its shape is {all}, images of {channels} channels: 1 and 3 can be read"
+        ));
+    }
+    let sides = 1..=MAX_SIDE;
+    if !sides.contains(&height) || !sides.contains(&width) {
+        return Err(format!(
+            "its shape is {all}, images of {height} × {width} pixels: each side can be from 1 to {MAX_SIDE}"
+        ));
+    }
+    Ok(Form {
+        features: Features::Image(ImageSize {
+            height,
+            width,
+            channels,
+        }),
+        is_planar,
+        is_pixels: dtype == Dtype::U8,
+    })
+}
+
+/// Where the channels are, if one of the two places alone can have them.
+fn guess(shape: &[usize], [first, last]: [usize; 2]) -> Result<Layout, String> {
+    let all = shown(shape);
+    match [first, last].map(|channels| [1, 3].contains(&channels)) {
+        [true, false] => Ok(Layout::Nchw),
+        [false, true] => Ok(Layout::Nhwc),
+        [true, true] => Err(format!(
+            "its shape is {all}, which may be (N, C, H, W) or (N, H, W, C): write `layout = \"nchw\"` or `layout = \"nhwc\"`"
+        )),
+        [false, false] => Err(format!(
+            "its shape is {all}, which is neither (N, C, H, W) nor (N, H, W, C) with 1 or 3 channels C"
+        )),
+    }
+}
+
+/// What `y` holds; `classes` are those that there are where it has whole numbers.
+///
+/// # Errors
+/// A shape that is no target, as the end of a sentence about the array.
+pub(super) fn of_y(dtype: Dtype, shape: &[usize], classes: usize) -> Result<Target, String> {
+    let all = shown(shape);
+    match (shape, dtype.is_float()) {
+        ([_], true) => Ok(Target::Values { len: 1 }),
+        (&[_, len], true) if len > 0 => Ok(Target::Values { len }),
+        ([_], false) => Ok(Target::Class { classes }),
+        (_, true) => Err(format!(
+            "its shape is {all}; numbers to predict are (N,) or (N, T)"
+        )),
+        (_, false) => Err(format!(
+            "its shape is {all}, and whole numbers are classes, (N,): save `y.ravel()`, or for numbers to predict \
+             `y.astype(\"float32\")`"
+        )),
+    }
+}

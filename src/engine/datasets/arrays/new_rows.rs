@@ -1,0 +1,168 @@
+//! Arrays that a trained model has not seen.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::super::{Dataset, DatasetError, Features, Known, Target};
+use super::array::Array;
+use super::file::{Format, Place};
+use super::samples::{Samples, normalise};
+use super::{ArraysSpec, both, form, some_rows, targets_of};
+
+impl ArraysSpec {
+    /// The rows of `path`: a `.npz` or safetensors file, a `.npy` file of features alone, or a folder that has `.npy` files with the
+    /// names of those that were trained on. They are prepared like the training rows.
+    ///
+    /// # Errors
+    /// Arrays that are not of the form of those that were trained on; no target where one is wanted.
+    pub(in super::super) fn new_rows(
+        &self,
+        path: &Path,
+        known: &Known<'_>,
+    ) -> Result<Arc<dyn Dataset>, DatasetError> {
+        let (x, y) = self.new_places(path, known.wants_target)?;
+        let (features, targets) = match &y {
+            Some(y) => {
+                let targets = y.read().and_then(|array| new_targets(y, &array, known));
+                both(x.read(), targets)?
+            }
+            None => (x.read()?, (Vec::new(), Vec::new())),
+        };
+        let form = self.new_form(&x, &features, known)?;
+        let (labels, mut values) = targets;
+        let rows = features.shape.first().copied().unwrap_or(0);
+        if let Some(y) = &y {
+            let targets = labels
+                .len()
+                .max(values.len() / known.target.values_len().max(1));
+            if targets != rows {
+                return Err(y.wrong(format!("it has {targets} rows, and `x` has {rows}")));
+            }
+            normalise(&mut values, &known.normalisation.of_targets());
+        } else {
+            values = vec![0.0; rows * known.target.values_len()];
+        }
+        let samples = Samples {
+            form,
+            features,
+            target: known.target,
+            labels,
+            values,
+        };
+        let names = known.class_names.to_vec();
+        let normalisation = known.normalisation.clone();
+        if let (Features::Image(size), true) = (form.features, form.is_pixels) {
+            return Ok(Arc::new(samples.pixels(size, names, normalisation)));
+        }
+        let mut table = samples.table(&x, names)?;
+        if !normalisation.features.is_empty() {
+            normalise(&mut table.features, &normalisation.features);
+        }
+        table.normalisation = normalisation;
+        Ok(Arc::new(table))
+    }
+
+    /// Where the arrays of `path` are.
+    fn new_places(
+        &self,
+        path: &Path,
+        wants_target: bool,
+    ) -> Result<(Place, Option<Place>), DatasetError> {
+        let own = Format::of(&self.path).is_some();
+        let place = |path: PathBuf, key, name| Place { path, name, key };
+        let target = |place: Place| wants_target.then_some(place);
+        match Format::of(path) {
+            Some(Format::Npz | Format::Safetensors) => {
+                let [x, y] = if own { [&*self.x, &self.y] } else { ["x", "y"] };
+                let x = place(path.to_owned(), "x", Some(x.to_owned()));
+                let y = place(path.to_owned(), "y", Some(y.to_owned()));
+                Ok((x, target(y)))
+            }
+            Some(Format::Npy) if wants_target => Err(DatasetError::Mismatch(format!(
+                "`{}` has features alone: to evaluate, give a `.npz` or safetensors file with `x` and `y`",
+                path.display()
+            ))),
+            Some(Format::Npy) => Ok((place(path.to_owned(), "x", None), None)),
+            None if path.is_dir() && !own => {
+                let file = |name: &str| path.join(Path::new(name).file_name().unwrap_or_default());
+                let [x, y] = [file(&self.x), file(&self.y)];
+                Ok((place(x, "x", None), target(place(y, "y", None))))
+            }
+            None => Err(DatasetError::Mismatch(format!(
+                "`{}` is no `.npy`, `.npz` or `.safetensors` file, which the model reads",
+                path.display()
+            ))),
+        }
+    }
+
+    /// What the features hold: the same as those that were trained on.
+    fn new_form(
+        &self,
+        x: &Place,
+        features: &Array,
+        known: &Known<'_>,
+    ) -> Result<form::Form, DatasetError> {
+        let form = form::of_x(features.dtype, &features.shape, self.layout);
+        let form = form.map_err(|why| x.wrong(why))?;
+        if form.features != known.features {
+            return Err(x.wrong(format!(
+                "the model reads {}, and it has {}",
+                words(known.features),
+                words(form.features)
+            )));
+        }
+        some_rows(x, features.shape[0])?;
+        // Of rows any type of numbers will do.
+        let was_pixels = !known.normalisation.features.is_empty();
+        if matches!(form.features, Features::Image(_)) && form.is_pixels != was_pixels {
+            let (wanted, found) = if was_pixels {
+                ("pixels of 8 bits, `uint8`", "values of another type")
+            } else {
+                ("values as they are", "pixels of `uint8`, which are scaled")
+            };
+            return Err(x.wrong(format!(
+                "the model was trained on {wanted}, and it has {found}"
+            )));
+        }
+        Ok(form)
+    }
+}
+
+/// Classes or numbers, of the kind that the model predicts.
+fn new_targets(
+    place: &Place,
+    array: &Array,
+    known: &Known<'_>,
+) -> Result<(Vec<u32>, Vec<f32>), DatasetError> {
+    let target = form::of_y(array.dtype, &array.shape, known.class_names.len());
+    let target = target.map_err(|why| place.wrong(why))?;
+    if target != known.target {
+        let words = |target| match target {
+            Target::Values { len: 1 } => "a number".to_owned(),
+            Target::Values { len } => format!("{len} numbers"),
+            _ => "classes (whole numbers)".to_owned(),
+        };
+        let (known, found) = (words(known.target), words(target));
+        return Err(place.wrong(format!("the model predicts {known}, and it has {found}")));
+    }
+    let (labels, values) = targets_of(place, array)?;
+    let classes = known.class_names.len();
+    if let Some(row) = labels.iter().position(|label| *label as usize >= classes) {
+        return Err(place.wrong(format!(
+            "it has the class {} at index [{row}], and the model knows 0 to {}",
+            labels[row],
+            classes.saturating_sub(1)
+        )));
+    }
+    Ok((labels, values))
+}
+
+fn words(features: Features) -> String {
+    match features {
+        Features::Image(size) => format!(
+            "images of {} × {} pixels with {} channels",
+            size.height, size.width, size.channels
+        ),
+        other => format!("rows of {} numbers", other.len()),
+    }
+}

@@ -1,0 +1,223 @@
+//! The `.npy` format of NumPy: a magic number, a header that is a Python dictionary, values.
+//!
+//! `\x93NUMPY`, a byte each for the major and minor version, the header's length (2 bytes in version 1, else 4, little
+//! endian), the header `{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }`, the values.
+//!
+//! # Source
+//! NumPy's documentation, "A simple file format for NumPy arrays" (`numpy.lib.format`).
+
+use std::io::Read;
+
+use super::array::{Array, Dtype};
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+/// Bytes of a header that is read; NumPy itself writes a few hundred.
+const LONGEST_HEADER: usize = 1 << 16;
+
+/// What a header says.
+#[derive(Debug, PartialEq)]
+pub(super) struct Header {
+    pub(super) dtype: Dtype,
+    /// Whether the first index varies fastest.
+    is_fortran: bool,
+    pub(super) shape: Vec<usize>,
+}
+
+/// The header, and with it all before the values.
+///
+/// # Errors
+/// Why it is none, as the end of a sentence about the array.
+pub(super) fn header(file: &mut dyn Read) -> Result<Header, String> {
+    let start = take(file, MAGIC.len() + 2)?;
+    let Some([major, _]) = start.strip_prefix(MAGIC) else {
+        return Err("it is not in the `.npy` format: it does not begin with `\\x93NUMPY`".into());
+    };
+    let length = match major {
+        1 => take(file, 2)?,
+        2 | 3 => take(file, 4)?,
+        other => return Err(format!("its format has the version {other}, not 1, 2 or 3")),
+    };
+    let length = length
+        .iter()
+        .rev()
+        .fold(0, |length, byte| length << 8 | usize::from(*byte));
+    if length > LONGEST_HEADER {
+        return Err(format!(
+            "its header of {length} bytes is longer than {LONGEST_HEADER}"
+        ));
+    }
+    let text = take(file, length)?;
+    let text = String::from_utf8_lossy(&text);
+    let mut literal = Literal { rest: &text };
+    let entries = literal.entries();
+    let entries = entries.ok_or_else(|| {
+        format!(
+            "its header `{}` is no dictionary of `descr`, `fortran_order` and `shape`",
+            text.trim_end()
+        )
+    })?;
+    let mut header = (None, None, None);
+    for (key, value) in entries {
+        match (key, value) {
+            ("descr", Value::Text(text)) => header.0 = Some(Dtype::of_npy(text)?),
+            ("descr", Value::Other) => {
+                return Err(
+                    "it has fields of several types: save each as an array of its own".into(),
+                );
+            }
+            ("fortran_order", Value::Bool(is_fortran)) => header.1 = Some(is_fortran),
+            ("shape", Value::Shape(shape)) => header.2 = Some(shape),
+            _ => {}
+        }
+    }
+    match header {
+        (Some(dtype), Some(is_fortran), Some(shape)) => Ok(Header {
+            dtype,
+            is_fortran,
+            shape,
+        }),
+        _ => Err("its header lacks one of `descr`, `fortran_order` and `shape`".into()),
+    }
+}
+
+/// The whole array, row-major. Memory grows with the bytes that exist, at most `known` of which are allocated at once.
+///
+/// # Errors
+/// Why it is none, as the end of a sentence about the array.
+pub(super) fn array(file: &mut dyn Read, known: u64) -> Result<Array, String> {
+    let header = header(file)?;
+    let expected = header.dtype.bytes_of(&header.shape)?;
+    let mut bytes = Vec::with_capacity(expected.min(known as usize));
+    let read = file.take(expected as u64).read_to_end(&mut bytes);
+    read.map_err(|error| error.to_string())?;
+    let missing = expected - bytes.len();
+    if missing > 0 {
+        return Err(format!("its values end {missing} bytes early"));
+    }
+    // Reading on to the end also makes a reader of an archive compare the checksum.
+    if file.read(&mut [0]).map_err(|error| error.to_string())? > 0 {
+        return Err("there are more values than its header says".into());
+    }
+    if header.is_fortran {
+        bytes = row_major(&bytes, &header.shape, header.dtype.size());
+    }
+    Ok(Array {
+        dtype: header.dtype,
+        shape: header.shape,
+        bytes,
+    })
+}
+
+fn take(file: &mut dyn Read, count: usize) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    let read = file.take(count as u64).read_to_end(&mut bytes);
+    read.map_err(|error| error.to_string())?;
+    if bytes.len() < count {
+        return Err("it ends within its header".into());
+    }
+    Ok(bytes)
+}
+
+/// Values of which the first index varies fastest, so that the last one does.
+fn row_major(bytes: &[u8], shape: &[usize], size: usize) -> Vec<u8> {
+    let mut ordered = Vec::with_capacity(bytes.len());
+    let mut index = vec![0; shape.len()];
+    while ordered.len() < bytes.len() {
+        let place = index.iter().zip(shape).rev();
+        let place = place.fold(0, |place, (index, size)| place * size + index);
+        ordered.extend_from_slice(&bytes[place * size..][..size]);
+        for (index, size) in index.iter_mut().zip(shape).rev() {
+            *index += 1;
+            if *index < *size {
+                break;
+            }
+            *index = 0;
+        }
+    }
+    ordered
+}
+
+/// A value of the header's dictionary.
+enum Value<'a> {
+    Text(&'a str),
+    Bool(bool),
+    Shape(Vec<usize>),
+    /// A list: the types of several fields.
+    Other,
+}
+
+/// The rest of a Python literal.
+struct Literal<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Literal<'a> {
+    fn entries(&mut self) -> Option<Vec<(&'a str, Value<'a>)>> {
+        let mut entries = Vec::new();
+        self.skip("{")?;
+        while self.skip("}").is_none() {
+            let key = self.text()?;
+            self.skip(":")?;
+            let value = self.value()?;
+            let is_list = matches!(value, Value::Other);
+            entries.push((key, value));
+            // What follows a list is not needed to refuse it.
+            if is_list {
+                break;
+            }
+            if self.skip(",").is_none() {
+                self.skip("}")?;
+                break;
+            }
+        }
+        Some(entries)
+    }
+
+    fn value(&mut self) -> Option<Value<'a>> {
+        if self.skip("True").is_some() {
+            return Some(Value::Bool(true));
+        }
+        if self.skip("False").is_some() {
+            return Some(Value::Bool(false));
+        }
+        if self.skip("[").is_some() {
+            return Some(Value::Other);
+        }
+        if self.skip("(").is_some() {
+            return self.shape().map(Value::Shape);
+        }
+        self.text().map(Value::Text)
+    }
+
+    fn shape(&mut self) -> Option<Vec<usize>> {
+        let mut shape = Vec::new();
+        while self.skip(")").is_none() {
+            self.rest = self.rest.trim_start();
+            let end = self.rest.find(|letter: char| !letter.is_ascii_digit())?;
+            let (digits, rest) = self.rest.split_at(end);
+            shape.push(digits.parse().ok()?);
+            self.rest = rest;
+            // Python 2 wrote whole numbers with it.
+            let _ = self.skip("L");
+            if self.skip(",").is_none() {
+                self.skip(")")?;
+                break;
+            }
+        }
+        Some(shape)
+    }
+
+    fn text(&mut self) -> Option<&'a str> {
+        let quotes = ["'", "\""];
+        let quote = quotes.into_iter().find(|one| self.skip(one).is_some())?;
+        let (text, rest) = self.rest.split_once(quote)?;
+        self.rest = rest;
+        Some(text)
+    }
+
+    /// Goes past `word`, if it is next.
+    fn skip(&mut self, word: &str) -> Option<()> {
+        self.rest = self.rest.trim_start().strip_prefix(word)?;
+        Some(())
+    }
+}

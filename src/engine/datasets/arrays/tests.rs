@@ -1,0 +1,353 @@
+use std::fs;
+use std::io::{Cursor, Write};
+
+use safetensors::tensor::{TensorView, serialize};
+use tempfile::TempDir;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use super::super::{Dataset, Features, SamplesMut, Scale};
+use super::*;
+
+mod images;
+mod mistakes;
+mod new_data;
+
+/// A file in the format of NumPy.
+fn npy(descr: &str, shape: &[usize], bytes: &[u8]) -> Vec<u8> {
+    ordered(descr, "False", shape, bytes)
+}
+
+fn ordered(descr: &str, fortran: &str, shape: &[usize], bytes: &[u8]) -> Vec<u8> {
+    let header = format!(
+        "{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {}, }}",
+        array::shown(shape)
+    );
+    let header = format!("{header:<117}\n");
+    [
+        b"\x93NUMPY\x01\x00",
+        &(header.len() as u16).to_le_bytes()[..],
+        header.as_bytes(),
+        bytes,
+    ]
+    .concat()
+}
+
+fn floats(shape: &[usize], values: impl IntoIterator<Item = f32>) -> Vec<u8> {
+    let bytes: Vec<u8> = values.into_iter().flat_map(f32::to_le_bytes).collect();
+    npy("<f4", shape, &bytes)
+}
+
+fn ints(values: impl IntoIterator<Item = i64>) -> Vec<u8> {
+    let bytes: Vec<u8> = values.into_iter().flat_map(i64::to_le_bytes).collect();
+    npy("<i8", &[bytes.len() / 8], &bytes)
+}
+
+fn npz(entries: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
+    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(method);
+    for (name, bytes) in entries {
+        archive.start_file(format!("{name}.npy"), options).unwrap();
+        archive.write_all(bytes).unwrap();
+    }
+    archive.finish().unwrap().into_inner()
+}
+
+fn spec(settings: &str) -> ArraysSpec {
+    toml::from_str(settings).unwrap()
+}
+
+/// `x.npy` and `y.npy` with these settings.
+fn folder(x: &[u8], y: &[u8], settings: &str) -> (TempDir, ArraysSpec) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("x.npy"), x).unwrap();
+    fs::write(folder.path().join("y.npy"), y).unwrap();
+    let spec = spec(&format!("x = \"x.npy\"\ny = \"y.npy\"\n{settings}"));
+    let path = folder.path().to_owned();
+    (folder, ArraysSpec { path, ..spec })
+}
+
+/// One file with this name.
+fn file(name: &str, bytes: &[u8], settings: &str) -> (TempDir, ArraysSpec) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    fs::write(&path, bytes).unwrap();
+    let spec = ArraysSpec {
+        path,
+        ..spec(settings)
+    };
+    (folder, spec)
+}
+
+fn facts(spec: &ArraysSpec) -> Result<DatasetFacts, DatasetError> {
+    spec.facts(&mut FingerprintCache::default())
+}
+
+/// Features, numbers and classes of rows.
+fn read(dataset: &dyn Dataset, rows: &[u32]) -> (Vec<f32>, Vec<f32>, Vec<u32>) {
+    let mut features = vec![9.0; rows.len() * dataset.features().len()];
+    let mut values = vec![9.0; rows.len() * dataset.target().values_len()];
+    let mut labels = vec![9; rows.len()];
+    let samples = SamplesMut {
+        features: &mut features,
+        values: &mut values,
+        labels: &mut labels,
+    };
+    dataset.read_rows(rows, samples).unwrap();
+    (features, values, labels)
+}
+
+/// All rows of a dataset, which is of the form that the plan knows.
+fn all(spec: &ArraysSpec) -> (Features, Vec<f32>, Vec<f32>, Vec<u32>) {
+    let (open, facts) = (spec.open(Seed(1)).unwrap(), facts(spec).unwrap());
+    let dataset = &*open.dataset;
+    assert_eq!(facts.features, dataset.features());
+    assert_eq!(facts.target, dataset.target());
+    let rows: Vec<u32> = (0..dataset.rows() as u32).collect();
+    let (features, values, labels) = read(dataset, &rows);
+    (dataset.features(), features, values, labels)
+}
+
+#[test]
+fn rows_are_split_by_the_seed_and_normalised_by_the_training_rows() {
+    let x = floats(&[20, 2], (0..40).map(|at| (at * at % 23) as f32));
+    let (_folder, spec) = folder(&x, &floats(&[20], (0..20).map(|at| at as f32)), "");
+    let known = facts(&spec).unwrap();
+    assert_eq!(
+        [
+            known.train_samples,
+            known.validation_samples,
+            known.test_samples
+        ],
+        [14, 3, 3]
+    );
+    let open = spec.open(Seed(1)).unwrap();
+    let splits = &open.splits;
+    assert_eq!(splits, &Splits::random(20, 3, 3, Seed(1)));
+    assert_ne!(splits, &spec.open(Seed(2)).unwrap().splits);
+    let (features, values, _) = read(&*open.dataset, &splits.train);
+    for column in 0..2 {
+        let values: Vec<f64> = features
+            .iter()
+            .skip(column)
+            .step_by(2)
+            .map(|v| f64::from(*v))
+            .collect();
+        let mean = values.iter().sum::<f64>() / 14.0;
+        let square = values.iter().map(|value| value * value).sum::<f64>() / 14.0;
+        assert!(
+            mean.abs() < 1e-6 && (square - 1.0).abs() < 1e-6,
+            "{mean} {square}"
+        );
+    }
+    assert!(values.iter().sum::<f32>().abs() < 1e-5);
+    // The same as of the columns of a table.
+    let mut expected: Vec<f32> = (0..40).map(|at| (at * at % 23) as f32).collect();
+    let scales: Vec<Scale> = (0..2)
+        .map(|column| super::super::table::normalise_by(&mut expected, 2, column, &splits.train))
+        .collect();
+    assert_eq!(open.dataset.normalisation().features, scales);
+    let rows: Vec<u32> = (0..20).collect();
+    assert_eq!(read(&*open.dataset, &rows).0, expected);
+    assert_eq!(open.dataset.source(7), "7");
+    assert!(spec.predicts_numbers());
+}
+
+#[test]
+fn whole_numbers_are_classes_up_to_the_largest() {
+    let x = floats(&[20, 1], (0..20).map(|at| at as f32));
+    let y = ints((0..20).map(|at| [0, 3][at % 2]));
+    let settings = "normalise = false\nvalidation = 0.2\ntest = 0.3";
+    let (_folder, spec) = folder(&x, &y, settings);
+    let open = spec.open(Seed(4)).unwrap();
+    assert_eq!(open.dataset.class_names(), ["0", "1", "2", "3"]);
+    assert_eq!(facts(&spec).unwrap().target, Target::Class { classes: 4 });
+    let of_class = |rows: &[u32]| rows.iter().filter(|row| *row % 2 == 1).count();
+    let Splits {
+        train,
+        validation,
+        test,
+    } = &open.splits;
+    assert_eq!([train.len(), validation.len(), test.len()], [10, 4, 6]);
+    assert_eq!(
+        [of_class(train), of_class(validation), of_class(test)],
+        [5, 2, 3]
+    );
+    assert_eq!(
+        read(&*open.dataset, &[3, 4]),
+        (vec![3.0, 4.0], vec![], vec![3, 0])
+    );
+    assert!(open.dataset.normalisation().is_empty());
+    assert!(!spec.predicts_numbers());
+}
+
+#[test]
+fn several_numbers_are_predicted() {
+    let x = floats(&[4, 1], [0.0; 4]);
+    let y = floats(&[4, 2], (0..8).map(|at| at as f32));
+    let (_folder, spec) = folder(&x, &y, "normalise = false\nvalidation = 0\ntest = 0");
+    let (_, _, values, _) = all(&spec);
+    assert_eq!(values, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
+    let (_folder, spec) = folder(&x, &y, "");
+    assert_eq!(
+        spec.open(Seed(1))
+            .unwrap()
+            .dataset
+            .normalisation()
+            .targets
+            .len(),
+        2
+    );
+}
+
+#[test]
+fn every_type_of_numbers_is_read() {
+    // numpy.array([0, 1, 100], dtype).tobytes(); of bfloat16 torch.tensor([0, 1, 100], dtype=torch.bfloat16)
+    let cases: [(&str, &[u8]); 11] = [
+        ("|u1", &[0, 1, 100]),
+        ("|i1", &[0, 1, 100]),
+        ("<u2", &[0, 0, 1, 0, 100, 0]),
+        ("<i2", &[0, 0, 1, 0, 100, 0]),
+        ("<u4", &[0, 0, 0, 0, 1, 0, 0, 0, 100, 0, 0, 0]),
+        ("<i4", &[0, 0, 0, 0, 1, 0, 0, 0, 100, 0, 0, 0]),
+        (
+            "<u8",
+            &[
+                0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0,
+            ],
+        ),
+        (
+            "<i8",
+            &[
+                0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 100, 0, 0, 0, 0, 0, 0, 0,
+            ],
+        ),
+        ("<f2", &[0, 0, 0, 60, 64, 86]),
+        ("<f4", &[0, 0, 0, 0, 0, 0, 128, 63, 0, 0, 200, 66]),
+        (
+            "<f8",
+            &[
+                0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 240, 63, 0, 0, 0, 0, 0, 0, 89, 64,
+            ],
+        ),
+    ];
+    let settings = "normalise = false\nvalidation = 0\ntest = 0";
+    for (descr, bytes) in cases {
+        let x = npy(descr, &[3, 1], bytes);
+        let y = npy(descr, &[3], bytes);
+        let (_folder, spec) = folder(&x, &y, settings);
+        let (_, features, values, labels) = all(&spec);
+        assert_eq!(features, [0.0, 1.0, 100.0], "{descr}");
+        if descr.contains('f') {
+            assert_eq!(values, [0.0, 1.0, 100.0], "{descr}");
+        } else {
+            assert_eq!(labels, [0, 1, 100], "{descr}");
+        }
+    }
+    let (x, y) = (npy("|b1", &[2, 1], &[1, 0]), npy("|b1", &[2], &[0, 1]));
+    let (_folder, spec) = folder(&x, &y, settings);
+    assert_eq!(
+        all(&spec),
+        (
+            Features::Vector { len: 1 },
+            vec![1.0, 0.0],
+            vec![],
+            vec![0, 1]
+        )
+    );
+    let bf16 = array::Array {
+        dtype: Dtype::Bf16,
+        shape: vec![3],
+        bytes: vec![0, 0, 128, 63, 200, 66],
+    };
+    assert_eq!(bf16.floats().unwrap(), [0.0, 1.0, 100.0]);
+}
+
+#[test]
+fn a_file_that_numpy_wrote_is_read_in_both_orders() {
+    // numpy.save(file, numpy.array([[1, 2, 3], [4, 5, 6]], "u1")) of NumPy 2, and the same of numpy.asfortranarray
+    for (fortran, bytes) in [("False", [1, 2, 3, 4, 5, 6]), ("True", [1, 4, 2, 5, 3, 6])] {
+        let header = format!("{{'descr': '|u1', 'fortran_order': {fortran}, 'shape': (2, 3), }}");
+        let header = format!("v\0{header:<117}\n");
+        let file = [b"\x93NUMPY\x01\x00", header.as_bytes(), &bytes].concat();
+        let array = npy::array(&mut &file[..], 0).unwrap();
+        assert_eq!(array.shape, [2, 3]);
+        assert_eq!(array.bytes, [1, 2, 3, 4, 5, 6], "{fortran}");
+    }
+    // numpy.arange(24, dtype="<u2").reshape(2, 3, 4).tobytes("F")
+    let place = |at: u16| at % 2 * 12 + at / 2 % 3 * 4 + at / 6;
+    let bytes: Vec<u8> = (0..24).flat_map(|at| place(at).to_le_bytes()).collect();
+    let file = ordered("<u2", "True", &[2, 3, 4], &bytes);
+    let array = npy::array(&mut &file[..], 0).unwrap();
+    assert_eq!(
+        array.floats().unwrap(),
+        (0..24).map(|at| at as f32).collect::<Vec<_>>()
+    );
+    // Version 2 has a longer length, Python 2 wrote an L.
+    let header = b"{\"shape\": (2L,), \"fortran_order\": False, \"descr\": \"|i1\"}        \n";
+    let length = (header.len() as u32).to_le_bytes();
+    let mut file = [b"\x93NUMPY\x02\x00", &length[..], header].concat();
+    file.extend([1, 255]);
+    assert_eq!(
+        npy::array(&mut &file[..], 0).unwrap().floats().unwrap(),
+        [1.0, -1.0]
+    );
+}
+
+#[test]
+fn one_file_has_both_arrays() {
+    let (x, y) = (floats(&[2, 1], [1.0, 2.0]), ints([0, 1]));
+    let settings = "normalise = false\nvalidation = 0\ntest = 0";
+    let expected = (
+        Features::Vector { len: 1 },
+        vec![1.0, 2.0],
+        vec![],
+        vec![0, 1],
+    );
+    for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+        let bytes = npz(&[("x", &x), ("y", &y)], method);
+        assert_eq!(all(&file("data.npz", &bytes, settings).1), expected);
+        let bytes = npz(&[("images", &x), ("y", &y)], method);
+        let (_folder, spec) = file("data.npz", &bytes, &format!("x = \"images\"\n{settings}"));
+        assert_eq!(all(&spec), expected);
+        assert!(!spec.predicts_numbers());
+    }
+    let bytes = [1.0_f32, 2.0].map(f32::to_le_bytes).concat();
+    let tensor = |dtype, shape, bytes| TensorView::new(dtype, shape, bytes).unwrap();
+    let tensors = [
+        ("x", tensor(safetensors::Dtype::F32, vec![2, 1], &bytes)),
+        ("y", tensor(safetensors::Dtype::U8, vec![2], &[0, 1])),
+        ("z", tensor(safetensors::Dtype::F32, vec![2], &bytes)),
+    ];
+    let bytes = serialize(tensors, None).unwrap();
+    let (_folder, spec) = file("data.safetensors", &bytes, settings);
+    assert_eq!(all(&spec), expected);
+    assert!(!spec.predicts_numbers());
+    let (_folder, spec) = file(
+        "data.safetensors",
+        &bytes,
+        &format!("y = \"z\"\n{settings}"),
+    );
+    assert!(spec.predicts_numbers());
+    assert_eq!(all(&spec).2, [1.0, 2.0]);
+}
+
+#[test]
+fn another_byte_is_another_fingerprint_and_facts_are_kept() {
+    let (x, y) = (floats(&[9, 1], [0.5; 9]), ints([0, 1, 0, 1, 0, 1, 0, 1, 2]));
+    let (folder, spec) = folder(&x, &y, "");
+    let mut cache = FingerprintCache::default();
+    let old = fs::File::options()
+        .write(true)
+        .open(folder.path().join("y.npy"))
+        .unwrap();
+    old.set_modified(std::time::UNIX_EPOCH).unwrap();
+    let before = spec.facts(&mut cache).unwrap();
+    assert_eq!(spec.facts(&mut cache).unwrap(), before);
+    assert_eq!(before.target, Target::Class { classes: 3 });
+    fs::write(folder.path().join("x.npy"), floats(&[9, 1], [0.25; 9])).unwrap();
+    assert_ne!(
+        spec.facts(&mut cache).unwrap().fingerprint,
+        before.fingerprint
+    );
+}

@@ -1,0 +1,91 @@
+//! [`Dataset`]: random access to samples.
+
+use rand_chacha::ChaCha8Rng;
+
+use super::{
+    DatasetError, Features, Mixing, Normalisation, Preparation, SampleMut, SamplesMut, Target,
+};
+
+/// Random access to samples. Shared by loader threads; a read depends only on the row and the augmentation stream.
+pub trait Dataset: Send + Sync {
+    /// Number of rows, of all splits.
+    fn rows(&self) -> usize;
+
+    /// The form of a sample's features.
+    fn features(&self) -> Features;
+
+    /// The form of a sample's target.
+    fn target(&self) -> Target;
+
+    /// Class of every row; empty for regression. For weighted sampling and stratified splits.
+    fn labels(&self) -> &[u32];
+
+    /// Names of the classes; empty for regression.
+    fn class_names(&self) -> &[String];
+
+    /// What a row is called where it comes from: of a table the number of its row in the file, from 0 below the header; of an
+    /// image its file in the dataset's folder.
+    fn source(&self, row: u32) -> String {
+        row.to_string()
+    }
+
+    /// Writes row `row` to `sample`, augmented if a stream is given.
+    ///
+    /// # Errors
+    /// [`DatasetError`] with the file and the position in it.
+    fn read(
+        &self,
+        row: u32,
+        augmentation: Option<&mut ChaCha8Rng>,
+        sample: SampleMut<'_>,
+    ) -> Result<(), DatasetError>;
+
+    /// Writes `rows` to `samples`, not augmented, by one call for all of them.
+    ///
+    /// # Errors
+    /// As [`Self::read`], for the first row that cannot be read.
+    fn read_rows(&self, rows: &[u32], mut samples: SamplesMut<'_>) -> Result<(), DatasetError> {
+        let (features, values) = (self.features().len(), self.target().values_len());
+        for (index, &row) in rows.iter().enumerate() {
+            self.read(row, None, samples.sample(index, features, values))?;
+        }
+        Ok(())
+    }
+
+    /// Whether reading decodes or augments, so that the loader checks for cancellation after every row.
+    fn is_decoded(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Self::read`] changes a sample when it is given a stream.
+    fn augments(&self) -> bool {
+        false
+    }
+
+    /// How the loader mixes batches for training.
+    fn mixing(&self) -> Mixing {
+        Mixing::default()
+    }
+
+    /// Keeps decoded samples (before augmentation) in memory from now on; for datasets that decode.
+    fn keep_decoded(&self) {}
+
+    /// Keeps decoded samples in a cache file that all runs on the same images share; for datasets that decode. The file is
+    /// written at once unless a valid one exists.
+    ///
+    /// # Errors
+    /// [`DatasetError::Unwritable`] with the file.
+    fn keep_decoded_in_file(&self) -> Result<(), DatasetError> {
+        Ok(())
+    }
+
+    /// How features and target were normalised: needed for metrics in original units and for use of the weights elsewhere.
+    fn normalisation(&self) -> Normalisation {
+        Normalisation::default()
+    }
+
+    /// What else was fitted to the training rows, so that new data can be prepared like them.
+    fn preparation(&self) -> Option<Preparation> {
+        None
+    }
+}

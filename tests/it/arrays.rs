@@ -1,0 +1,208 @@
+//! Arrays of NumPy and the files of CIFAR: plans, runs, and what a trained model does with other arrays.
+
+use std::fs;
+
+use crate::project::{Ended, Project};
+
+const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
+const PLAN: [&str; 2] = ["plan", "experiments/tiny.toml"];
+
+/// A model on a dataset with these settings.
+fn project(model: &str, dataset: &str) -> Project {
+    let manifest = format!(
+        "name = \"tiny\"\n[models.own]\n{model}\n[datasets.own]\n{dataset}\n[train]\nepochs = 1\nbatch-size = 4\n\
+         [measure]\nwarmup-steps = 0\n"
+    );
+    Project::new().file("experiments/tiny.toml", &manifest)
+}
+
+const MLP: &str = "kind = \"mlp\"\nhidden = 8\ndepth = 2";
+const CNN: &str = "kind = \"layers\"\nlayers = [{ conv = 4, kernel = 3, stride = 4 }, \"relu\", \"flatten\", { linear = \"classes\" }]";
+const FILES: &str = "kind = \"arrays\"\nx = \"../data/x.npy\"\ny = \"../data/y.npy\"";
+
+fn npy(descr: &str, shape: &str, values: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+    let header = format!("{header:<117}\n");
+    [b"\x93NUMPY\x01\x00v\x00", header.as_bytes(), values].concat()
+}
+
+fn floats(shape: &str, values: impl IntoIterator<Item = f32>) -> Vec<u8> {
+    let bytes: Vec<u8> = values.into_iter().flat_map(f32::to_le_bytes).collect();
+    npy("<f4", shape, &bytes)
+}
+
+fn write(project: &Project, name: &str, bytes: impl AsRef<[u8]>) {
+    let path = project.path(name);
+    fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    fs::write(path, bytes).expect("a file");
+}
+
+/// Twenty rows of two numbers, and what is to be predicted.
+fn rows(targets: &[u8]) -> Project {
+    let project = project(MLP, FILES);
+    write(
+        &project,
+        "data/x.npy",
+        floats("(20, 2)", (0..40).map(|at| (at % 7) as f32)),
+    );
+    write(&project, "data/y.npy", targets);
+    project
+}
+
+#[track_caller]
+fn good(project: &Project, arguments: &[&str]) -> Ended {
+    let ended = project.run(arguments);
+    assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
+    ended
+}
+
+/// The value of a column in the row of the only run.
+fn value(project: &Project, column: &str) -> String {
+    let text = project.read("reports/tiny/runs.csv");
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let row: std::collections::BTreeMap<String, String> = reader
+        .deserialize()
+        .next()
+        .expect("a row")
+        .expect("columns");
+    row[column].clone()
+}
+
+#[test]
+fn rows_in_two_files_are_planned_trained_on_and_predicted() {
+    let project = rows(&npy("|u1", "(20,)", &[0, 1, 2, 3].repeat(5)));
+    let plan = good(&project, &[&PLAN[..], &["--explain"]].concat());
+    assert!(
+        plan.stdout
+            .contains("samples: 14 to train on, 3 to validate on, 3 to test on"),
+        "{}",
+        plan.stdout
+    );
+    good(&project, &RUN);
+    assert!(!value(&project, "test_accuracy").is_empty());
+
+    // A new file of features alone; then one with targets, as the held-out rows have.
+    write(&project, "new.npy", floats("(2, 2)", [0.0, 1.0, 2.0, 3.0]));
+    let predicted = good(&project, &["predict", "tiny", "new.npy"]).stdout;
+    let lines: Vec<&str> = predicted.lines().collect();
+    assert_eq!(lines[0], "row,prediction,p_0,p_1,p_2,p_3");
+    assert!(
+        lines.len() == 3 && lines[2].starts_with("1,"),
+        "{predicted}"
+    );
+    good(&project, &["evaluate", "tiny"]);
+    good(&project, &["evaluate", "tiny", "data"]);
+    let other = project.run(&["predict", "tiny", "data/y.npy"]);
+    assert_eq!(other.code, 2, "{}", other.stdout);
+    assert!(
+        other.stderr.contains("its shape is (20,)"),
+        "{}",
+        other.stderr
+    );
+    good(&project, &["plan", "reports/tiny/next.toml"]);
+    good(&project, &["export", "tiny", "exported", "--to", "pytorch"]);
+}
+
+#[test]
+fn floats_in_one_archive_are_predicted_as_numbers() {
+    let project = project(
+        MLP,
+        "kind = \"arrays\"\npath = \"../data/own.npz\"\ny = \"price\"",
+    );
+    let seed = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/arrays.npz");
+    write(&project, "data/own.npz", fs::read(seed).expect("a seed"));
+    let ended = project.run(&PLAN);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    for words in [
+        "error: dataset `own`: `../data/own.npz` has mistakes: there is no array `price`; it has `x`, `y`",
+        "y = \"price\"",
+    ] {
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    }
+    let text = project.read("experiments/tiny.toml");
+    project.write(
+        "experiments/tiny.toml",
+        &text.replace("y = \"price\"", "validation = 0.2\ntest = 0"),
+    );
+    good(&project, &RUN);
+    assert!(!value(&project, "val_accuracy").is_empty());
+
+    let project = rows(&floats("(20, 2)", (0..40).map(|at| at as f32)));
+    good(&project, &RUN);
+    assert!(!value(&project, "test_mse").is_empty());
+    write(&project, "new.npy", floats("(1, 2)", [0.0, 1.0]));
+    let predicted = good(&project, &["predict", "tiny", "new.npy"]).stdout;
+    assert_eq!(predicted.lines().count(), 2, "{predicted}");
+}
+
+#[test]
+fn images_of_8_bits_are_trained_on() {
+    let settings = format!("{FILES}\naugment = {{ crop = 1 }}");
+    let project = project(CNN, &settings);
+    let pixels: Vec<u8> = (0..20 * 3 * 64).map(|at| (at * 7 % 251) as u8).collect();
+    write(&project, "data/x.npy", npy("|u1", "(20, 3, 8, 8)", &pixels));
+    let classes: Vec<u8> = (0..20).map(|row| row % 10).collect();
+    write(&project, "data/y.npy", npy("|u1", "(20,)", &classes));
+    good(&project, &RUN);
+    assert!(!value(&project, "val_accuracy").is_empty());
+}
+
+#[test]
+fn missing_and_unusable_arrays_are_mistakes_at_their_lines() {
+    let project = project(MLP, FILES);
+    write(
+        &project,
+        "data/x.npy",
+        floats("(2, 2)", [0.0, f32::NAN, 1.0, 2.0]),
+    );
+    write(&project, "data/z.npy", b"");
+    let ended = project.run(&PLAN);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    for words in [
+        "error: dataset `own`: cannot read `../data/y.npy`: no such file or directory",
+        "y = \"../data/y.npy\"",
+        "did you mean `../data/",
+        "a path is relative to the manifest's folder",
+    ] {
+        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+    }
+    write(&project, "data/y.npy", npy("|u1", "(2,)", &[0, 1]));
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let words = "`../data/x.npy` has mistakes: 1 of its 4 values is NaN, infinite or too large for f32, the first at index [0, 1]";
+    assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    assert!(!project.path("reports").exists());
+}
+
+#[test]
+fn cifar_is_a_mistake_without_its_files_and_runs_with_them() {
+    let project = project(
+        CNN,
+        "kind = \"cifar\"\npath = \"../data/cifar\"\naugment = { crop = 4 }",
+    );
+    let ended = project.run(&RUN);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    let words = "error: dataset `own`: cannot read `../data/cifar`: there is no such folder";
+    assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    let record = |class: u8| [vec![class], vec![20 * class; 3072]].concat();
+    let records = [record(1), record(4)].concat();
+    for batch in 1..=5 {
+        write(
+            &project,
+            &format!("data/cifar/data_batch_{batch}.bin"),
+            &records,
+        );
+    }
+    write(&project, "data/cifar/test_batch.bin", &records);
+    let names = "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n";
+    write(&project, "data/cifar/batches.meta.txt", names);
+    good(&project, &RUN);
+    assert!(!value(&project, "test_accuracy").is_empty());
+    let refused = project.run(&["predict", "tiny", "data"]);
+    assert_eq!(refused.code, 2, "{}", refused.stdout);
+    assert!(
+        refused.stderr.contains("cannot be used on files"),
+        "{}",
+        refused.stderr
+    );
+}
