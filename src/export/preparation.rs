@@ -18,6 +18,7 @@ const SHOWN: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Table,
+    Arrays,
     Images,
     Text,
     /// Images of classes that a diffusion model draws.
@@ -38,6 +39,7 @@ impl Kind {
         }
         match (&*trained.run.cell.dataset, &trained.run.preparation) {
             (DatasetSpec::Csv(_), Some(Preparation::Table { .. })) => Some(Self::Table),
+            (DatasetSpec::Arrays(_), _) => Some(Self::Arrays),
             (DatasetSpec::ImageFolder(_), _) => {
                 let draws = matches!(*trained.run.cell.model, ModelSpec::DdpmUnet(_));
                 Some(if draws { Self::Drawn } else { Self::Images })
@@ -55,6 +57,10 @@ impl Kind {
                 "{}{finish}",
                 include_str!("python/prepare_table.py")
             )),
+            Self::Arrays => Some(format!(
+                "{}{finish}",
+                include_str!("python/prepare_arrays.py")
+            )),
             Self::Images => Some(format!(
                 "{}{finish}",
                 include_str!("python/prepare_images.py")
@@ -67,6 +73,7 @@ impl Kind {
     pub(super) fn example(self) -> &'static str {
         match self {
             Self::Table => include_str!("python/example_table.py"),
+            Self::Arrays => include_str!("python/example_arrays.py"),
             Self::Images => include_str!("python/example_images.py"),
             Self::Text => include_str!("python/example_text.py"),
             Self::Drawn => include_str!("python/example_unet.py"),
@@ -103,12 +110,16 @@ pub(super) fn spec(trained: &Trained, kind: Kind) -> Option<Value> {
                 spec.insert("has_unknown".into(), json!(has_unknown));
             }
         }
-        Kind::Images | Kind::Drawn => {
-            if let Features::Image(size) = run.features {
-                spec.insert("height".into(), json!(size.height));
-                spec.insert("width".into(), json!(size.width));
-                spec.insert("channels".into(), json!(size.channels));
+        Kind::Arrays => {
+            if let DatasetSpec::Arrays(arrays) = &*run.cell.dataset {
+                spec.insert("x".into(), json!(arrays.x));
+                spec.insert("layout".into(), json!(arrays.layout));
             }
+            spec.insert("scales".into(), json!(trained.normalisation.features));
+            image_size(run.features, &mut spec);
+        }
+        Kind::Images | Kind::Drawn => {
+            image_size(run.features, &mut spec);
             if let (Kind::Images, DatasetSpec::ImageFolder(images)) = (kind, &*run.cell.dataset) {
                 spec.insert("exif".into(), json!(images.exif));
             }
@@ -118,13 +129,24 @@ pub(super) fn spec(trained: &Trained, kind: Kind) -> Option<Value> {
     if kind != Kind::Text {
         spec.insert("class_names".into(), json!(trained.class_names));
     }
-    if matches!(kind, Kind::Table | Kind::Images | Kind::Signals) {
+    if matches!(
+        kind,
+        Kind::Table | Kind::Arrays | Kind::Images | Kind::Signals
+    ) {
         spec.insert("targets".into(), json!(trained.normalisation.of_targets()));
     }
-    if matches!(kind, Kind::Table | Kind::Images) {
+    if matches!(kind, Kind::Table | Kind::Arrays | Kind::Images) {
         spec.insert("predicts".into(), json!(trained.prediction_names()));
     }
     Some(Value::Object(spec))
+}
+
+fn image_size(features: Features, spec: &mut Map<String, Value>) {
+    if let Features::Image(size) = features {
+        spec.insert("height".into(), json!(size.height));
+        spec.insert("width".into(), json!(size.width));
+        spec.insert("channels".into(), json!(size.channels));
+    }
 }
 
 /// How a table is written, and what becomes of its columns.
@@ -161,7 +183,8 @@ fn columns(trained: &Trained) -> Vec<PreparedColumn> {
 /// What the folder is and how it is used.
 pub(super) fn readme(trained: &Trained, kind: Option<Kind>) -> String {
     let cell = &trained.run.cell;
-    let pillow = match kind {
+    let more = match kind {
+        Some(Kind::Arrays) => " numpy",
         Some(Kind::Images | Kind::Drawn) => " pillow",
         _ => "",
     };
@@ -176,9 +199,10 @@ pub(super) fn readme(trained: &Trained, kind: Option<Kind>) -> String {
     if let Some(what) = predicts(trained, kind) {
         let _ = write!(text, " It predicts {what}.");
     }
-    let _ = write!(text, "\n\n```sh\npip install torch safetensors{pillow}\n");
+    let _ = write!(text, "\n\n```sh\npip install torch safetensors{more}\n");
     text += match kind {
         Some(Kind::Table) => "python example.py FILE.csv        # predictions as CSV\n",
+        Some(Kind::Arrays) => "python example.py FILE.npy        # predictions as CSV\n",
         Some(Kind::Images) => "python example.py FOLDER          # predictions as CSV\n",
         Some(Kind::Text) => "python example.py \"Once\"          # continues a text\n",
         Some(Kind::Drawn) => "python example.py                 # draws images\n",
@@ -212,6 +236,10 @@ fn data_files(kind: Option<Kind>) -> &'static str {
             "| `prepare.py`, `preparation.json` | rows of a file as features (`read`, `prepare`), outputs in the target's units (`finish`); what was \
              fitted to the training rows |\n| `example.py` | all of it together |\n"
         }
+        Some(Kind::Arrays) => {
+            "| `prepare.py`, `preparation.json` | rows of an array as features (`read`, `prepare`), outputs as probabilities or in the target's \
+             units (`finish`); what was fitted to the training rows |\n| `example.py` | all of it together |\n"
+        }
         Some(Kind::Images) => {
             "| `prepare.py`, `preparation.json` | files as images of the model's size (`read`, `prepare`), outputs as probabilities or in the \
              target's units (`finish`) |\n| `example.py` | all of it together |\n"
@@ -236,7 +264,7 @@ fn data_files(kind: Option<Kind>) -> &'static str {
 fn predicts(trained: &Trained, kind: Option<Kind>) -> Option<String> {
     let names = |names: &[String]| format!("`{}`", names.join("`, `"));
     match kind {
-        Some(Kind::Table | Kind::Images) => {
+        Some(Kind::Table | Kind::Arrays | Kind::Images) => {
             let target = trained.run.cell.dataset.target_names();
             let of = (!target.is_empty()).then(|| names(target));
             match (&trained.class_names[..], of) {

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::exported::{assert_same_predictions, by_python};
 use crate::project::{Ended, Project};
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
@@ -100,7 +101,16 @@ fn rows_in_two_files_are_planned_trained_on_and_predicted() {
         other.stderr
     );
     good(&project, &["plan", "reports/tiny/next.toml"]);
-    good(&project, &["export", "tiny", "exported", "--to", "pytorch"]);
+    assert_export_is_the_same(&project);
+}
+
+/// Predictions of the exported code are ours.
+fn assert_export_is_the_same(project: &Project) {
+    good(project, &["export", "tiny", "out"]);
+    let ours = good(project, &["predict", "tiny", "data/x.npy"]).stdout;
+    if let Some(theirs) = by_python(project, "out", &["example.py", "../data/x.npy"]) {
+        assert_same_predictions(&ours, &theirs);
+    }
 }
 
 #[test]
@@ -130,6 +140,7 @@ fn floats_in_one_archive_are_predicted_as_numbers() {
     let project = rows(&floats("(20, 2)", (0..40).map(|at| at as f32)));
     good(&project, &RUN);
     assert!(!value(&project, "test_mse").is_empty());
+    assert_export_is_the_same(&project);
     write(&project, "new.npy", floats("(1, 2)", [0.0, 1.0]));
     let predicted = good(&project, &["predict", "tiny", "new.npy"]).stdout;
     assert_eq!(predicted.lines().count(), 2, "{predicted}");
@@ -145,6 +156,7 @@ fn images_of_8_bits_are_trained_on() {
     write(&project, "data/y.npy", npy("|u1", "(20,)", &classes));
     good(&project, &RUN);
     assert!(!value(&project, "val_accuracy").is_empty());
+    assert_export_is_the_same(&project);
 }
 
 #[test]
