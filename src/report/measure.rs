@@ -98,6 +98,7 @@ impl Measure {
     pub(crate) fn superlative(&self) -> String {
         match &*self.unit {
             "s" | "ms" | "samples/s" => "Fastest".to_owned(),
+            _ if self.name.starts_with("best ") => capitalised(&self.name),
             _ if self.is_higher_better() => format!("Highest {}", self.name),
             _ => format!("Lowest {}", self.name),
         }

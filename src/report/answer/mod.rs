@@ -8,6 +8,7 @@ mod alone;
 mod baselines;
 mod best;
 mod choice;
+mod equal;
 mod figure;
 mod of_search;
 mod sentences;

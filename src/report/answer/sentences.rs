@@ -8,6 +8,7 @@ use crate::report::sections::quality::optimistic;
 use crate::report::view::View;
 
 use super::choice::{Choice, Ranked, Standing};
+use super::equal;
 
 /// Cells of a Pareto front that a sentence names.
 const FRONT: usize = 4;
@@ -28,6 +29,7 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         let cells = count(choice.cells.len(), "cell");
         sentences.extend(optimistic(view, &cells, best.cell, &measure.column));
     }
+    sentences.extend(equal::sentences(view, choice));
     if !choice.task.is_empty() {
         sentences = vec![format!("{}: {}", choice.task, sentences.join(" "))];
     }

@@ -225,6 +225,50 @@ fn results_that_tell_nothing_say_so() {
 }
 
 #[test]
+fn where_speed_decides_quality_is_told_beside_it() {
+    let mut set = timed(2, 6, |cell| [100.0, 200.0][cell]);
+    assert_eq!(
+        answer(&set).sentences.len(),
+        1,
+        "equal quality: {}",
+        text(&set)
+    );
+    // The slower cell reaches half the loss, and what the other reaches in its first epoch.
+    let key = set.plan.cells[1].key.clone();
+    for row in set.runs.iter_mut().filter(|row| row.key == key) {
+        let facts = row.facts.as_mut().unwrap();
+        facts.best_loss = facts.best_loss.map(|loss| 0.5 * loss);
+    }
+    for row in set.epochs.iter_mut().filter(|row| row.key == key) {
+        row.epoch.train_loss = Some(0.05);
+        row.epoch.validation.insert("val_loss".into(), Some(0.05));
+    }
+    let told = text(&set);
+    assert!(
+        told.contains(
+            "Not of the same quality: best loss 0.04035 with workers 4, 0.08070 with the fastest."
+        ),
+        "{told}"
+    );
+    assert!(
+        told.contains("is reached soonest by workers 4, in ")
+            && told.contains("every other cell needs longer (n = 6"),
+        "{told}"
+    );
+    // The faster one is the better one.
+    let mut set = timed(2, 6, |cell| [200.0, 100.0][cell]);
+    for row in set.runs.iter_mut().filter(|row| row.key == key) {
+        let facts = row.facts.as_mut().unwrap();
+        facts.best_loss = facts.best_loss.map(|loss| 0.5 * loss);
+    }
+    assert!(
+        text(&set).contains("No cell reaches a better loss than the fastest."),
+        "{}",
+        text(&set)
+    );
+}
+
+#[test]
 fn one_cell_is_a_result_too_and_tasks_of_one_cell_are_not_ranked() {
     let mut one = timed(1, 2, |_| 100.0);
     assert_eq!(

@@ -119,8 +119,11 @@ impl Objective {
         })
     }
 
-    /// "Lowest best loss", "Highest test accuracy".
+    /// "Best loss", "Highest test accuracy".
     pub(crate) fn best_in_words(&self) -> String {
+        if self.name.starts_with("best ") {
+            return crate::base::text::capitalised(&self.name);
+        }
         let word = match self.direction {
             ObjectiveDirection::Minimize => "Lowest",
             ObjectiveDirection::Maximize => "Highest",

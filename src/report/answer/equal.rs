@@ -1,0 +1,99 @@
+//! Where speed decides, what it is worth: whether the fastest cell is as good as the best one, and which cell reaches soonest what all
+//! of them reach.
+
+use crate::base::statistics::median;
+use crate::base::text::count;
+use crate::base::units::human;
+use crate::compare::{against_best, runs_to_choose};
+use crate::report::measure::Measure;
+use crate::report::number::Number;
+use crate::report::sections::quality::{column, loss_column, loss_name, told};
+use crate::report::sections::reach::Target;
+use crate::report::view::{Cell, View};
+
+use super::choice::{ALPHA, Choice, Why};
+
+/// Nothing where the cells do not differ in quality, or nothing can be said of it.
+pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
+    let is_by_speed = matches!(&choice.measures[..], [only] if only.is_clock);
+    let may_differ = matches!(choice.why, Why::Named | Why::Treatments);
+    let cells: Vec<&Cell<'_>> = choice.cells.iter().map(|one| one.cell).collect();
+    if !is_by_speed || !may_differ || cells.len() < 2 || told(&cells).is_err() {
+        return Vec::new();
+    }
+    let Some(contrast) = contrast(view, &cells) else {
+        return Vec::new();
+    };
+    std::iter::once(contrast)
+        .chain(soonest(view, &cells))
+        .collect()
+}
+
+/// The best quality beside that of the first cell, the fastest; `None` where all have the same.
+fn contrast(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
+    let measure = Measure::of_plan(&view.set.plan, &column(view, cells));
+    let numbers: Vec<(&Cell<'_>, Number)> = cells
+        .iter()
+        .map(|cell| Some((*cell, measure.number(cell)?)))
+        .collect::<Option<_>>()?;
+    let cost = |(_, number): &(&Cell<'_>, Number)| measure.cost(number.value);
+    let best = numbers.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
+    let worst = numbers.iter().max_by(|a, b| cost(a).total_cmp(&cost(b)))?;
+    let fastest = &numbers[0];
+    if cost(best).total_cmp(&cost(worst)).is_eq() {
+        return None;
+    }
+    let name = &measure.name;
+    Some(if cost(best).total_cmp(&cost(fastest)).is_eq() {
+        let name = name.strip_prefix("best ").unwrap_or(name);
+        format!("No cell reaches a better {name} than the fastest.")
+    } else {
+        format!(
+            "Not of the same quality: {name} {} with {}, {} with the fastest.",
+            best.1.shown(),
+            view.name(best.0, None),
+            fastest.1.shown()
+        )
+    })
+}
+
+/// Which cell reaches the loss that all reach first, with the test of the others against it.
+fn soonest(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
+    let target = Target::equal(loss_column(view), cells)?;
+    let times: Vec<Vec<f64>> = cells
+        .iter()
+        .map(|cell| {
+            let runs = cell.counted.iter();
+            runs.filter_map(|run| target.seconds(cell, run)).collect()
+        })
+        .collect();
+    let medians: Vec<f64> = times
+        .iter()
+        .map(|times| median(times))
+        .collect::<Option<_>>()?;
+    let first = (0..cells.len()).min_by(|a, b| medians[*a].total_cmp(&medians[*b]))?;
+    let n = times.iter().map(Vec::len).min()?;
+    let others = cells.len() - 1;
+    let alike = against_best(&times, first).into_iter().enumerate();
+    let alike = alike
+        .filter(|(place, p)| *place != first && *p > ALPHA)
+        .count();
+    let verb = if alike == 1 { "is" } else { "are" };
+    let told = if n < runs_to_choose(others) {
+        format!("n = {n}, too few to tell the others from it")
+    } else if alike == 0 {
+        format!("every other cell needs longer (n = {n}, Mann–Whitney, Holm)")
+    } else {
+        format!(
+            "{} {verb} not distinguishable from it (n = {n}, Mann–Whitney, Holm)",
+            count(alike, "cell")
+        )
+    };
+    Some(format!(
+        "The {} that every cell reaches, {}, is reached soonest by {}, in {} s; {told}.",
+        loss_name(view),
+        human(target.value, 4),
+        view.name(cells[first], None),
+        human(medians[first], 3)
+    ))
+}
