@@ -8,7 +8,7 @@ use crate::pytorch::python;
 use crate::trained::{IMAGES, RUN, TRAIN, bad, good, project, text_project};
 
 /// Runs a file of an export; `None` without PyTorch.
-fn by_python(project: &Project, folder: &str, arguments: &[&str]) -> Option<String> {
+pub(crate) fn by_python(project: &Project, folder: &str, arguments: &[&str]) -> Option<String> {
     let ended = Command::new(python()?)
         .args(arguments)
         .current_dir(project.path(folder))
@@ -24,7 +24,7 @@ fn by_python(project: &Project, folder: &str, arguments: &[&str]) -> Option<Stri
 }
 
 /// Predictions of both sides are equal to 1e-5 of the largest.
-fn assert_same_predictions(ours: &str, theirs: &str) {
+pub(crate) fn assert_same_predictions(ours: &str, theirs: &str) {
     let rows = |text: &str| -> Vec<Vec<f64>> {
         let lines = text.lines().skip(1);
         let numbers = lines.map(|line| {
