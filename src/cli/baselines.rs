@@ -135,7 +135,7 @@ fn complete<'a>(
 fn is_supervised(cell: &PlannedCell) -> bool {
     let is_known = matches!(
         cell.facts.target,
-        Target::Values { .. } | Target::Class { .. }
+        Target::Values { .. } | Target::Labels { .. } | Target::Class { .. }
     );
     let has_run = cell.feasibility == Feasibility::Runs && cell.spec.model.command().is_none();
     is_known && has_run && cell.spec.measure.baselines && cell.spec.loss.is_supervised()

@@ -22,7 +22,8 @@ use super::{Outcome, Problem, exit_code};
 ///
 /// DATA is a file or folder of the kind that the model was trained on, with or without the target: a table with the same columns in
 /// any order, a folder of images or one image. Every row becomes a line: its number in the file (from 0 below the header) or its
-/// file, the prediction, and of classes all probabilities (`p_NAME`). Numbers are in the target's own units.
+/// file, the prediction, and of classes and labels all probabilities (`p_NAME`); labels
+/// whose probability is above 1/2 are the prediction. Numbers are in the target's own units.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

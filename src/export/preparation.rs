@@ -136,6 +136,7 @@ pub(super) fn spec(trained: &Trained, kind: Kind) -> Option<Value> {
         spec.insert("targets".into(), json!(trained.normalisation.of_targets()));
     }
     if matches!(kind, Kind::Table | Kind::Arrays | Kind::Images) {
+        spec.insert("label_names".into(), json!(trained.label_names()));
         spec.insert("predicts".into(), json!(trained.prediction_names()));
     }
     Some(Value::Object(spec))
@@ -267,6 +268,9 @@ fn predicts(trained: &Trained, kind: Option<Kind>) -> Option<String> {
         Some(Kind::Table | Kind::Arrays | Kind::Images) => {
             let target = trained.run.cell.dataset.target_names();
             let of = (!target.is_empty()).then(|| names(target));
+            if !trained.label_names().is_empty() {
+                return of.map(|of| format!("which labels are there: {of}"));
+            }
             match (&trained.class_names[..], of) {
                 ([], of) => of,
                 (classes, Some(of)) => Some(format!("the class {of}: {}", names(classes))),

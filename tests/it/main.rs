@@ -42,6 +42,7 @@ mod inputs;
 mod justfile;
 #[cfg(unix)]
 mod kill;
+mod labels;
 mod layer_mistakes;
 mod list;
 mod live;

@@ -61,7 +61,7 @@ pub(crate) fn bad(project: &Project, arguments: &[&str], part: &str) {
 }
 
 /// Metrics of `runs.csv` of the run with this seed, by name.
-fn metrics(project: &Project, name: &str, seed: &str) -> BTreeMap<String, f64> {
+pub(crate) fn metrics(project: &Project, name: &str, seed: &str) -> BTreeMap<String, f64> {
     let file = project.path(&format!("reports/{name}/runs.csv"));
     let mut reader = csv::Reader::from_path(file).unwrap();
     let header = reader.headers().unwrap().clone();
@@ -80,7 +80,7 @@ fn metrics(project: &Project, name: &str, seed: &str) -> BTreeMap<String, f64> {
 }
 
 /// What `evaluate` says, by the names of `runs.csv`.
-fn evaluated(project: &Project, arguments: &[&str]) -> (BTreeMap<String, f64>, Value) {
+pub(crate) fn evaluated(project: &Project, arguments: &[&str]) -> (BTreeMap<String, f64>, Value) {
     let ended = good(
         project,
         &[&["evaluate"], arguments, &["--format", "json"]].concat(),
@@ -97,7 +97,7 @@ fn evaluated(project: &Project, arguments: &[&str]) -> (BTreeMap<String, f64>, V
 }
 
 /// Equal to the nine digits of `runs.csv`.
-fn assert_equal(found: &BTreeMap<String, f64>, expected: &BTreeMap<String, f64>) {
+pub(crate) fn assert_equal(found: &BTreeMap<String, f64>, expected: &BTreeMap<String, f64>) {
     assert!(!expected.is_empty());
     for (name, value) in expected {
         let own = found

@@ -20,7 +20,8 @@ pub(super) struct Linear {
     outputs: usize,
 }
 
-/// Fits all training rows: `Σ (W x + b - y)² / 2 + |W|² / 2` for values, the sum of cross-entropies and `|W|² / 2` for classes.
+/// Fits all training rows: `Σ (W x + b - y)² / 2 + |W|² / 2` for values, the sum of cross-entropies and `|W|² / 2` for classes;
+/// for labels the same with two classes, there or not, for each.
 ///
 /// Of two classes the first one's logit is 0, as in scikit-learn.
 pub(super) fn fit(goal: Goal, train: &Samples) -> Linear {
@@ -87,7 +88,14 @@ impl Linear {
             let mut errors = self.outputs_of(x);
             sum += match self.goal {
                 Goal::Values(len) => squared(&mut errors, &samples.values[row * len..][..len]),
-                Goal::Classes(2) => logistic(&mut errors[0], samples.labels[row]),
+                Goal::Labels(len) => {
+                    let labels = &samples.values[row * len..][..len];
+                    let pairs = errors.iter_mut().zip(labels);
+                    pairs
+                        .map(|(error, label)| logistic(error, f64::from(*label)))
+                        .sum()
+                }
+                Goal::Classes(2) => logistic(&mut errors[0], samples.labels[row] as f64),
                 Goal::Classes(_) => softmax(&mut errors, samples.labels[row]),
             };
             let parts = gradient.chunks_mut(self.outputs);
@@ -126,9 +134,8 @@ fn squared(predicted: &mut [f64], targets: &[f32]) -> f64 {
 }
 
 /// Cross-entropy of the logits 0 and `logit`, which becomes its gradient.
-fn logistic(logit: &mut f64, label: usize) -> f64 {
+fn logistic(logit: &mut f64, is_second: f64) -> f64 {
     let all = log_sum_exp(&[0.0, *logit]);
-    let is_second = label as f64;
     let loss = all - is_second * *logit;
     *logit = libm::exp(*logit - all) - is_second;
     loss

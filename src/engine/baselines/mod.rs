@@ -3,14 +3,14 @@
 //! A metric means little alone: 95 % of right classes is nothing where 95 % of the samples are of one class. [`baselines`]
 //! computes them from the features as a model gets them, once for a dataset and a seed.
 //!
-//! | name | numbers | classes |
-//! |---|---|---|
-//! | `constant` | the mean of the training rows | their shares of the classes |
-//! | `linear` | ridge regression with `alpha = 1` | logistic regression with `C = 1` |
-//! | `nearest` | the target of the nearest training row | its class |
+//! | name | numbers | classes | labels |
+//! |---|---|---|---|
+//! | `constant` | the mean of the training rows | their shares of the classes | their share with each label |
+//! | `linear` | ridge regression with `alpha = 1` | logistic regression with `C = 1` | the same of each label |
+//! | `nearest` | the target of the nearest training row | its class | its labels |
 //!
 //! They are scikit-learn's `DummyRegressor` and `DummyClassifier(strategy="prior")`, `Ridge` and `LogisticRegression`, and
-//! `KNeighborsRegressor` and `KNeighborsClassifier(n_neighbors=1)`.
+//! `KNeighborsRegressor` and `KNeighborsClassifier(n_neighbors=1)`; of labels those of classes, each label by itself.
 
 mod lbfgs;
 mod linear;
@@ -18,7 +18,7 @@ mod nearest;
 
 use crate::datasets::{Dataset, DatasetError, OpenDataset, SamplesMut, Scale, Target};
 use crate::event::Metric;
-use crate::tasks::{Score, log_sum_exp};
+use crate::tasks::{Score, log_sum_exp, logistic_loss};
 
 /// Changes whenever a baseline would give other values.
 pub const VERSION: u32 = 1;
@@ -47,7 +47,7 @@ struct Samples {
     rows: usize,
     /// `(rows, features)`
     x: Vec<f32>,
-    /// `(rows, values)`; empty for classes.
+    /// `(rows, values)` or `(rows, labels)`; empty for classes.
     values: Vec<f32>,
     /// `(rows)`; empty for values.
     labels: Vec<usize>,
@@ -65,19 +65,20 @@ struct Predicted {
 enum Goal {
     Values(usize),
     Classes(usize),
+    Labels(usize),
 }
 
 impl Goal {
     /// Outputs of a row.
     fn outputs(self) -> usize {
         match self {
-            Self::Values(len) => len,
+            Self::Values(len) | Self::Labels(len) => len,
             Self::Classes(classes) => classes,
         }
     }
 }
 
-/// All baselines of a dataset; empty where its targets are neither classes nor values, or nothing is held out.
+/// All baselines of a dataset; empty where its targets are neither classes, labels nor values, or nothing is held out.
 ///
 /// # Errors
 /// As [`Dataset::read`].
@@ -86,6 +87,7 @@ pub fn baselines(data: &OpenDataset) -> Result<Vec<Baseline>, DatasetError> {
     let goal = match dataset.target() {
         Target::Values { len: len @ 1.. } => Goal::Values(len),
         Target::Class { classes } => Goal::Classes(classes),
+        Target::Labels { len } => Goal::Labels(len),
         Target::Values { .. } | Target::Tokens { .. } | Target::None => return Ok(Vec::new()),
     };
     let held_out = [
@@ -174,18 +176,19 @@ fn read(dataset: &dyn Dataset, rows: &[u32], with_features: bool) -> Result<Samp
     Ok(samples)
 }
 
-/// One row's outputs: means of the values, or logarithms of the shares of the classes.
+/// One row's outputs: means of the values, logarithms of the shares of the classes, or logits of those of the labels.
 fn constant(goal: Goal, train: &Samples) -> Vec<f32> {
     let n = train.rows as f64;
     match goal {
         Goal::Values(len) => {
-            let mut sums = vec![0.0; len];
-            for row in train.values.chunks(len) {
-                for (sum, value) in sums.iter_mut().zip(row) {
-                    *sum += f64::from(*value);
-                }
-            }
-            sums.into_iter().map(|sum| (sum / n) as f32).collect()
+            let sums = sums(train, len).into_iter();
+            sums.map(|sum| (sum / n) as f32).collect()
+        }
+        Goal::Labels(len) => {
+            // As of classes: finite where no row or every row has the label.
+            let log = |count: f64| libm::log((count / n).max(1e-30));
+            let sums = sums(train, len).into_iter();
+            sums.map(|sum| (log(sum) - log(n - sum)) as f32).collect()
         }
         Goal::Classes(classes) => {
             let mut counts = vec![0.0; classes];
@@ -197,6 +200,17 @@ fn constant(goal: Goal, train: &Samples) -> Vec<f32> {
             counts.into_iter().map(logit).collect()
         }
     }
+}
+
+/// Sums of the values.
+fn sums(train: &Samples, len: usize) -> Vec<f64> {
+    let mut sums = vec![0.0; len];
+    for row in train.values.chunks(len) {
+        for (sum, value) in sums.iter_mut().zip(row) {
+            *sum += f64::from(*value);
+        }
+    }
+    sums
 }
 
 /// The metrics of predictions, as of a model.
@@ -213,6 +227,12 @@ fn score(
             // What a model of numbers is trained by is its own choice; `mse` is the same for all.
             f64::NAN
         }
+        Goal::Labels(len) => {
+            score.add_labels(&predicted.outputs, &samples.values, len);
+            let logits = predicted.outputs.iter().zip(&samples.values);
+            let losses = logits.map(|(logit, label)| logistic_loss(*logit, *label));
+            losses.sum::<f64>() / samples.values.len() as f64
+        }
         Goal::Classes(classes) => {
             score.add_classes(&predicted.outputs, classes, &samples.labels);
             let rows = predicted.outputs.chunks(classes).zip(&samples.labels);
@@ -225,7 +245,7 @@ fn score(
     };
     score.add_loss(loss as f32, samples.rows);
     let mut metrics = score.metrics();
-    let has_loss = predicted.has_loss && matches!(goal, Goal::Classes(_));
+    let has_loss = predicted.has_loss && !matches!(goal, Goal::Values(_));
     metrics.retain(|(name, _)| has_loss || *name != "loss");
     metrics
 }

@@ -7,8 +7,8 @@ use super::{Goal, Predicted, Samples};
 /// Sums that are added independently, so that the compiler can use vectors.
 const LANES: usize = 8;
 
-/// The target of the training row with the least Euclidean distance, of equal ones the first: its values, or 1 for its class
-/// and 0 for the others.
+/// The target of the training row with the least Euclidean distance, of equal ones the first: its values, 1 for its class and 0
+/// for the others, or 1 for its labels and -1 for the others.
 pub(super) fn predict(goal: Goal, train: &Samples, samples: &Samples) -> Predicted {
     let features = train.x.len() / train.rows;
     let rows = samples.x.par_chunks(features);
@@ -16,6 +16,10 @@ pub(super) fn predict(goal: Goal, train: &Samples, samples: &Samples) -> Predict
         let nearest = nearest(x, &train.x);
         match goal {
             Goal::Values(len) => train.values[nearest * len..][..len].to_vec(),
+            Goal::Labels(len) => {
+                let labels = train.values[nearest * len..][..len].iter();
+                labels.map(|label| 2.0 * label - 1.0).collect()
+            }
             Goal::Classes(classes) => {
                 let mut outputs = vec![0.0; classes];
                 outputs[train.labels[nearest]] = 1.0;

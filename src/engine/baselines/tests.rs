@@ -15,21 +15,23 @@ fn drawn(state: &mut u64, count: usize) -> Vec<f64> {
     (0..count).map(next).collect()
 }
 
-/// 60 rows to train, 15 to validate and 15 to test on, four features each; the target is a number, or its class between `bounds`.
-fn open(bounds: &[f64]) -> OpenDataset {
+/// 60 rows to train, 15 to validate and 15 to test on, four features each; the target is a number, its class between `bounds`, or
+/// whether it reaches each of them.
+fn open(bounds: &[f64], are_labels: bool) -> OpenDataset {
     let mut state = 1;
     let (x, noise) = (drawn(&mut state, 360), drawn(&mut state, 90));
-    let mut text = "a,b,c,d,part,y\n".to_owned();
+    let header = if are_labels { "low,high" } else { "y" };
+    let mut text = format!("a,b,c,d,part,{header}\n");
     for (row, (x, noise)) in x.chunks(4).zip(noise).enumerate() {
         let y = (x[0] * 2.0 - x[1] + x[2] * x[2] + 0.25 * noise) as f32;
-        let class = bounds
-            .iter()
-            .filter(|bound| f64::from(y) >= **bound)
-            .count();
+        let reached: Vec<bool> = bounds.iter().map(|bound| f64::from(y) >= *bound).collect();
         let target = if bounds.is_empty() {
             y.to_string()
+        } else if are_labels {
+            format!("{},{}", reached[0], reached[1])
         } else {
-            class.to_string()
+            let class = reached.iter().filter(|reached| **reached);
+            class.count().to_string()
         };
         let part = ["train", "val", "test"][row.saturating_sub(45) / 15];
         let [a, b, c, d] = x else { unreachable!() };
@@ -39,7 +41,7 @@ fn open(bounds: &[f64]) -> OpenDataset {
     let path = folder.path().join("table.csv");
     std::fs::write(&path, text).unwrap();
     let spec = json!({
-        "kind": "csv", "path": path, "target": "y", "classes": !bounds.is_empty(),
+        "kind": "csv", "path": path, "target": header.split(',').collect::<Vec<_>>(), "classes": !bounds.is_empty(),
         "split": { "column": "part" }, "normalise": false,
     });
     let spec: DatasetSpec = serde_json::from_value(spec).unwrap();
@@ -48,7 +50,12 @@ fn open(bounds: &[f64]) -> OpenDataset {
 
 #[track_caller]
 fn assert_metrics(bounds: &[f64], names: &[&str], expected: &[(&str, &[f64])]) {
-    let found = baselines(&open(bounds)).unwrap();
+    assert_metrics_of(&open(bounds, false), names, expected);
+}
+
+#[track_caller]
+fn assert_metrics_of(data: &OpenDataset, names: &[&str], expected: &[(&str, &[f64])]) {
+    let found = baselines(data).unwrap();
     let metrics = found.iter().flat_map(|one| {
         let splits = ["val", "test"].map(|split| (one.name, split, &one.metrics));
         splits.into_iter()
@@ -123,6 +130,61 @@ fn of_three_classes_they_are_those_of_scikit_learn() {
         ("nearest test", &[none, 0.6, 0.599_567_1]),
     ];
     assert_metrics(&[-0.5, 1.0], &["loss", "accuracy", "macro_f1"], &expected);
+}
+
+#[test]
+fn of_labels_they_are_those_of_scikit_learn() {
+    // DummyClassifier(strategy="prior"), OneVsRestClassifier(LogisticRegression(tol=1e-10)), KNeighborsClassifier(1)
+    let none = f64::NAN;
+    let expected: [(&str, &[f64]); 6] = [
+        (
+            "constant val",
+            &[
+                0.549_674_7,
+                0.766_666_7,
+                0.533_333_3,
+                0.375,
+                0.5,
+                0.333_333_3,
+            ],
+        ),
+        (
+            "constant test",
+            &[0.580_607_6, 0.733_333_3, 0.466_666_7, 0.423_076_9, 0.5, 0.5],
+        ),
+        (
+            "linear val",
+            &[0.229_045_1, 0.966_666_7, 0.933_333_3, 0.5, 1.0, 1.0],
+        ),
+        (
+            "linear test",
+            &[
+                0.257_910_8,
+                0.966_666_7,
+                0.933_333_3,
+                0.944_444_4,
+                0.965_909_1,
+                0.902_083_3,
+            ],
+        ),
+        (
+            "nearest val",
+            &[none, 0.8, 0.6, 0.4, 0.630_952_4, 0.466_666_7],
+        ),
+        (
+            "nearest test",
+            &[none, 0.8, 0.6, 0.706_766_9, 0.784_090_9, 0.696_969_7],
+        ),
+    ];
+    let names = [
+        "loss",
+        "accuracy",
+        "exact_match",
+        "macro_f1",
+        "roc_auc",
+        "average_precision",
+    ];
+    assert_metrics_of(&open(&[-0.5, 1.0], true), &names, &expected);
 }
 
 #[test]

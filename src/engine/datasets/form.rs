@@ -73,6 +73,11 @@ pub enum Target {
         /// How many.
         len: usize,
     },
+    /// Several labels, each there or not: numbers that are 1 or 0.
+    Labels {
+        /// How many.
+        len: usize,
+    },
     /// One class.
     Class {
         /// How many classes.
@@ -93,7 +98,7 @@ impl Target {
     /// Number of target values per sample; 0 for classes and without target.
     pub fn values_len(&self) -> usize {
         match *self {
-            Self::Values { len } => len,
+            Self::Values { len } | Self::Labels { len } => len,
             Self::Tokens { .. } => 1,
             Self::Class { .. } | Self::None => 0,
         }

@@ -150,7 +150,7 @@ impl DatasetSpec {
         }
     }
 
-    /// Names of the target's columns, where it is of numbers in a file.
+    /// Names of the target's columns, where it is of a file.
     pub fn target_names(&self) -> &[String] {
         match self {
             Self::Csv(spec) => &spec.target,

@@ -9,6 +9,19 @@ use serde::de::value::SeqAccessDeserializer;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::DatasetSpec;
+
+impl DatasetSpec {
+    /// Whether targets are several labels, each there or not.
+    pub fn predicts_labels(&self) -> bool {
+        match self {
+            Self::Csv(spec) => spec.predicts_labels(),
+            Self::ImageFolder(spec) => spec.predicts_labels(),
+            _ => false,
+        }
+    }
+}
+
 /// Names of the columns that are to be predicted: a text in a manifest, or a list of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TargetColumns(Vec<String>);

@@ -3,6 +3,7 @@
 //! Owns [`LossSpec`], the list of all kinds. The differentiable operations are in [`crate::ops`], the inputs of a loss
 //! are computed in [`crate::tasks`].
 
+mod binary_cross_entropy;
 mod cross_entropy;
 mod detector_noise;
 mod huber;
@@ -15,6 +16,7 @@ mod path_loss;
 mod signature;
 mod t_statistic;
 
+pub use binary_cross_entropy::BinaryCrossEntropySpec;
 pub use cross_entropy::{ClassWeights, CrossEntropySpec};
 pub use detector_noise::{DetectorNoiseSpec, Signals};
 pub use huber::HuberSpec;
@@ -47,6 +49,10 @@ pub enum LossSpec {
     /// `label_smoothing`. The loss of validation and test is computed with the same settings, as the mean over batches by their
     /// numbers of samples; `accuracy` and `bits_per_byte` do not depend on them.
     CrossEntropy(CrossEntropySpec),
+    /// Mean over all labels of all rows of the binary cross-entropy of a logit and a label that is there or not, as PyTorch's
+    /// `BCEWithLogitsLoss` with `pos_weight`. The loss of validation and test is computed with the same weights; metrics do not depend
+    /// on them.
+    BinaryCrossEntropy(BinaryCrossEntropySpec),
     /// Mean squared error of the noise that `ddpm-unet` estimates, with the cosine schedule of Nichol & Dhariwal (2021).
     NoiseMse(NoiseMseSpec),
     /// Of generated and real paths, `log(T1 − 2 T2 + T3)` of their normalised depth-4 signatures.
@@ -72,11 +78,12 @@ pub enum LossSpec {
 
 impl LossSpec {
     /// Every kind, in the order in which `fieldtrial list losses` shows them.
-    pub const KINDS: [&'static str; 12] = [
+    pub const KINDS: [&'static str; 13] = [
         "mse",
         "l1",
         "huber",
         "cross-entropy",
+        "binary-cross-entropy",
         "noise-mse",
         "t-statistic",
         "signature-scoring",
@@ -89,7 +96,8 @@ impl LossSpec {
 
     /// Whether the loss compares predictions with the targets of a dataset (not generated paths or estimated noise).
     pub fn is_supervised(&self) -> bool {
-        matches!(self, Self::CrossEntropy(_)) || self.error_term().is_some()
+        matches!(self, Self::CrossEntropy(_) | Self::BinaryCrossEntropy(_))
+            || self.error_term().is_some()
     }
 
     /// The error whose mean over predicted numbers is the loss; `None` if it is not such a loss.
@@ -111,6 +119,7 @@ impl LossSpec {
             Self::L1(_) => "l1",
             Self::Huber(_) => "huber",
             Self::CrossEntropy(_) => "cross-entropy",
+            Self::BinaryCrossEntropy(_) => "binary-cross-entropy",
             Self::NoiseMse(_) => "noise-mse",
             Self::TStatistic(_) => "t-statistic",
             Self::SignatureScoring(_) => "signature-scoring",

@@ -161,11 +161,11 @@ fn expanded(model: &Part<ModelSpec>, facts: &DatasetFacts) -> (Arc<str>, bool) {
 fn quality(loss: &LossSpec, target: Target, is_given_split: bool) -> &'static str {
     match loss {
         LossSpec::Own if is_given_split => match target {
-            Target::Class { .. } => "accuracy",
+            Target::Class { .. } | Target::Labels { .. } => "accuracy",
             _ => "mse",
         },
         LossSpec::CrossEntropy(_) if matches!(target, Target::Tokens { .. }) => "bits_per_byte",
-        LossSpec::CrossEntropy(_) => "accuracy",
+        LossSpec::CrossEntropy(_) | LossSpec::BinaryCrossEntropy(_) => "accuracy",
         loss if loss.error_term().is_some() => "mse",
         // Without a quality metric, the loss ranks.
         loss => loss.kind(),

@@ -8,7 +8,7 @@ use crate::diag::{Diagnostic, did_you_mean, list};
 use crate::losses::LossSpec;
 use crate::manifest::{Node, Table};
 use crate::models::ModelSpec;
-use crate::tasks::class_metrics;
+use crate::tasks::{LABEL_METRICS, class_metrics};
 
 use super::cell::WatchedSplit;
 use super::program;
@@ -99,6 +99,7 @@ fn metrics(cell: &PlannedCell) -> Vec<String> {
                 names.extend(class_metrics(classes));
             }
         }
+        LossSpec::BinaryCrossEntropy(_) => names.extend(LABEL_METRICS),
         loss if loss.error_term().is_some() => names.extend(["mse", "r2", "mae", "rmse"]),
         _ => {}
     }

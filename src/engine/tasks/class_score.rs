@@ -82,18 +82,18 @@ impl ClassScore {
     }
 }
 
-fn ratio(part: u64, all: u64) -> Option<f64> {
+pub(super) fn ratio(part: u64, all: u64) -> Option<f64> {
     (all > 0).then(|| part as f64 / all as f64)
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+pub(super) fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, count) = values.fold((0.0, 0u64), |(sum, count), value| (sum + value, count + 1));
     (count > 0).then(|| sum / count as f64)
 }
 
 /// Right and wrong samples that count as of the second class at each threshold, from the highest margin down; samples of equal
 /// margins together. Nothing where a margin is no number.
-fn curve(margins: &[(f32, bool)]) -> Vec<[f64; 2]> {
+pub(super) fn curve(margins: &[(f32, bool)]) -> Vec<[f64; 2]> {
     if margins.iter().any(|(margin, _)| margin.is_nan()) {
         return Vec::new();
     }
@@ -111,7 +111,7 @@ fn curve(margins: &[(f32, bool)]) -> Vec<[f64; 2]> {
 
 /// The share of pairs of a sample of each class of which the second class has the larger margin; equal margins are half a pair.
 /// As scikit-learn's `roc_auc_score`; `None` where a class has no samples.
-fn roc_auc(curve: &[[f64; 2]]) -> Option<f64> {
+pub(super) fn roc_auc(curve: &[[f64; 2]]) -> Option<f64> {
     let [all_right, all_wrong] = *curve.last()?;
     let mut area = 0.0;
     let mut before = [0.0; 2];
@@ -124,7 +124,7 @@ fn roc_auc(curve: &[[f64; 2]]) -> Option<f64> {
 
 /// `Σ (recall_n - recall_{n-1}) precision_n` over the thresholds, for the second class: scikit-learn's
 /// `average_precision_score`. `None` where it has no samples.
-fn average_precision(curve: &[[f64; 2]]) -> Option<f64> {
+pub(super) fn average_precision(curve: &[[f64; 2]]) -> Option<f64> {
     let [all_right, _] = *curve.last()?;
     let mut sum = 0.0;
     let mut before = 0.0;

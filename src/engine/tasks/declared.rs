@@ -1,6 +1,7 @@
 //! The task of a model that a manifest describes layer by layer: supervised learning.
 
 use super::classification::Classes;
+use super::labels::Labels;
 use super::regression::Values;
 use super::supervised::{Predictor, supervised, wrong_loss};
 use super::tokens::NextToken;
@@ -66,7 +67,11 @@ impl Workload for LayersSpec {
                 };
                 Ok(supervised(device, model, goal, features, seed))
             }
-            (loss, Target::Values { len }) => {
+            (LossSpec::BinaryCrossEntropy(spec), Target::Labels { len }) => {
+                let goal = Labels::new(spec, len)?;
+                Ok(supervised(device, model, goal, features, seed))
+            }
+            (loss, Target::Values { len } | Target::Labels { len }) => {
                 let term = loss.error_term().ok_or_else(|| TaskError::misfit(parts))?;
                 let goal = Values { len, term };
                 Ok(supervised(device, model, goal, features, seed))

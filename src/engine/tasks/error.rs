@@ -32,6 +32,7 @@ impl TaskError {
         let target = match parts.target {
             Target::Values { len: 1 } => "one number".to_owned(),
             Target::Values { len } => format!("{len} numbers"),
+            Target::Labels { len } => format!("{len} labels"),
             Target::Class { classes } => format!("one of {classes} classes"),
             Target::Tokens { .. } => "the next token".to_owned(),
             Target::None => "nothing".to_owned(),

@@ -20,6 +20,8 @@ pub enum Meaning {
     Estimates,
     /// Logits, the last dimension over classes: their probabilities are averaged.
     Logits,
+    /// A logit for each label, which is there or not: the probabilities that it is there are averaged.
+    LabelLogits,
     /// Draws from a distribution: their mean is not such a draw.
     Draws,
 }
@@ -33,7 +35,7 @@ impl Outputs {
     /// The mean of several models' outputs for one batch, with the same meaning.
     ///
     /// Estimates: `Σ y_m / M`. Logits: `log (Σ softmax(l_m) / M)`, whose softmax is the mean of the probabilities, so that
-    /// loss and accuracy are computed from them as usual. `None` for no outputs, for draws, and for outputs of different
+    /// loss and accuracy are computed from them as usual; of labels `log (Σ σ(l_m) / Σ σ(-l_m))`. `None` for no outputs, for draws, and for outputs of different
     /// shape or meaning.
     ///
     /// # Source
@@ -48,6 +50,7 @@ impl Outputs {
         let values = match first.meaning {
             Meaning::Estimates => mean(&all),
             Meaning::Logits => mean_logits(&all, first.shape.last()),
+            Meaning::LabelLogits => mean_label_logits(&all),
             Meaning::Draws => return None,
         };
         Some(Self {
@@ -79,6 +82,25 @@ fn mean_logits(members: &[&[f32]], classes: usize) -> Vec<f32> {
         (log_sum_exp(&logs) - log_count) as f32
     };
     (0..members[0].len()).map(value).collect()
+}
+
+/// As [`mean_logits`] of two classes, of which one has the logit 0.
+fn mean_label_logits(members: &[&[f32]]) -> Vec<f32> {
+    let value = |index: usize| {
+        let log_mean = |sign: f32| {
+            let logits = members.iter().map(|own| f64::from(sign * own[index]));
+            let logs: Vec<f64> = logits.map(|logit| -log_sum_exp(&[0.0, -logit])).collect();
+            log_sum_exp(&logs)
+        };
+        (log_mean(1.0) - log_mean(-1.0)) as f32
+    };
+    (0..members[0].len()).map(value).collect()
+}
+
+/// `log(1 + exp(x)) − y x`: the binary cross-entropy of the logit x and the label y.
+pub(crate) fn logistic_loss(logit: f32, label: f32) -> f64 {
+    let (logit, label) = (f64::from(logit), f64::from(label));
+    log_sum_exp(&[0.0, logit]) - label * logit
 }
 
 fn log_softmax(row: &[f32]) -> Vec<f64> {
@@ -126,6 +148,23 @@ mod tests {
         for (found, expected) in mean.values.iter().zip([0.625, 0.375, 0.2, 0.8]) {
             assert!((found - log(expected)).abs() < 1e-6, "{found} {expected}");
         }
+    }
+
+    #[test]
+    fn of_labels_the_probabilities_are_averaged() {
+        // Probabilities 1/2, 3/4, 1/5, 4/5; then 3/4, 1/4, 2/5, 4/5.
+        let log = |value: f64| libm::log(value) as f32;
+        let first = [0.0, log(3.0), -log(4.0), log(4.0)];
+        let second = [log(3.0), -log(3.0), log(2.0 / 3.0), log(4.0)];
+        let members = [first, second].map(|values| outputs(Meaning::LabelLogits, values));
+        let mean = Outputs::mean(&members).unwrap();
+        for (found, expected) in mean.values.iter().zip([0.625, 0.5, 0.3, 0.8]) {
+            let expected = log(expected / (1.0 - expected));
+            assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+        }
+        let sure = outputs(Meaning::LabelLogits, [500.0, -500.0, 5000.0, 0.0]);
+        let mean = Outputs::mean(&[sure.clone(), sure.clone()]).unwrap();
+        assert_eq!(mean.values, sure.values);
     }
 
     #[test]

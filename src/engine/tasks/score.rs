@@ -1,6 +1,7 @@
 //! [`Score`]: the loss and the metrics of a split, summed batch by batch.
 
 use super::class_score::ClassScore;
+use super::label_score::LabelScore;
 use crate::datasets::Scale;
 use crate::ops::Work;
 
@@ -12,6 +13,7 @@ pub struct Score {
     work: Work,
     correct: Option<u64>,
     classes: ClassScore,
+    labels: Option<LabelScore>,
     tokens: Option<Tokens>,
     errors: Option<Errors>,
     /// How the target was normalised, if it is one column of numbers.
@@ -72,7 +74,8 @@ impl Score {
         }
     }
 
-    /// All metrics by name: `loss`; of numbers `mse` and `r2` of the normalised target, `mae` and `rmse` in its own units; of classes `accuracy` and those of [`class_metrics`](super::class_metrics); of text `accuracy` and
+    /// All metrics by name: `loss`; of numbers `mse` and `r2` of the normalised target, `mae` and `rmse` in its own units; of classes `accuracy` and those of [`class_metrics`](super::class_metrics);
+    /// of labels [`LABEL_METRICS`](super::LABEL_METRICS); of text `accuracy` and
     /// `bits_per_byte`, the sum of losses in bits over the bytes of the targets; `solver_iterations`, the mean over batches.
     pub fn metrics(&self) -> Vec<(&'static str, Option<f64>)> {
         let mut metrics = vec![("loss", self.loss())];
@@ -85,6 +88,9 @@ impl Score {
             if self.tokens.is_none() {
                 metrics.extend(self.classes.metrics());
             }
+        }
+        if let Some(labels) = &self.labels {
+            metrics.extend(labels.metrics());
         }
         if let Some(tokens) = self.tokens {
             let (length, bytes) = (tokens.length, tokens.bytes);
@@ -206,6 +212,14 @@ impl Score {
             let predicted = first_largest(row);
             *correct += u64::from(predicted == label);
             self.classes.add(row, predicted, label);
+        }
+    }
+
+    /// Adds logits and labels, 1 or 0, both `(rows, len)`.
+    pub(crate) fn add_labels(&mut self, logits: &[f32], labels: &[f32], len: usize) {
+        let score = self.labels.get_or_insert_default();
+        for (logits, labels) in logits.chunks(len).zip(labels.chunks(len)) {
+            score.add(logits, labels);
         }
     }
 }

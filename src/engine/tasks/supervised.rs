@@ -4,6 +4,7 @@
 
 use super::backprop::{Backprop, Draw, Objective};
 use super::classification::Classes;
+use super::labels::Labels;
 use super::regression::Values;
 use super::workload::{BuiltTask, ONE_CLASS, ReferenceFiles, ReferenceForm, Workload};
 use super::{Meaning, ReferenceInputs, Score, Task, TaskError, TaskParts};
@@ -211,8 +212,15 @@ pub(super) fn wrong_loss(target: Target, loss: &LossSpec) -> Option<String> {
     match (target, loss) {
         (Target::Class { classes: ..2 }, _) => Some(ONE_CLASS.to_owned()),
         (Target::None, _) => None,
-        (Target::Values { .. }, LossSpec::Huber(spec)) => spec.misfit(),
-        (Target::Values { .. }, loss) if loss.error_term().is_some() => None,
+        (Target::Values { .. } | Target::Labels { .. }, LossSpec::Huber(spec)) => spec.misfit(),
+        (Target::Values { .. } | Target::Labels { .. }, loss) if loss.error_term().is_some() => {
+            None
+        }
+        (Target::Labels { len }, LossSpec::BinaryCrossEntropy(spec)) => spec.misfit(len),
+        (Target::Labels { .. }, loss) => Some(format!(
+            "the dataset's targets are labels, `{}` does not fit them; use `binary-cross-entropy`",
+            loss.kind()
+        )),
         (Target::Class { classes }, LossSpec::CrossEntropy(spec)) => spec.misfit(classes),
         (Target::Tokens { .. }, LossSpec::CrossEntropy(spec)) => {
             let message = "`weights` of `cross-entropy` are those of classes, the dataset's targets are tokens";
@@ -255,7 +263,7 @@ impl Workload for MlpSpec {
 
     fn forward_flops(&self, features: Features, target: Target) -> Option<f64> {
         let outputs = match target {
-            Target::Values { len } => len,
+            Target::Values { len } | Target::Labels { len } => len,
             Target::Class { classes } => classes,
             Target::Tokens { .. } | Target::None => return None,
         };
@@ -267,6 +275,7 @@ impl Workload for MlpSpec {
         let outputs = files.rows_of(&format!("layers.{}.weight", 2 * self.depth))?;
         let target = match files.loss {
             LossSpec::CrossEntropy(_) => Target::Class { classes: outputs },
+            LossSpec::BinaryCrossEntropy(_) => Target::Labels { len: outputs },
             _ => Target::Values { len: outputs },
         };
         Ok(Some((Features::Vector { len }, target)))
@@ -282,7 +291,11 @@ impl Workload for MlpSpec {
                 let goal = Classes::new(spec, classes, parts)?;
                 Ok(supervised(device, model(classes)?, goal, row, seed))
             }
-            (loss, Target::Values { len }) => {
+            (LossSpec::BinaryCrossEntropy(spec), Target::Labels { len }) => {
+                let goal = Labels::new(spec, len)?;
+                Ok(supervised(device, model(len)?, goal, row, seed))
+            }
+            (loss, Target::Values { len } | Target::Labels { len }) => {
                 let term = loss.error_term().ok_or_else(|| TaskError::misfit(parts))?;
                 let goal = Values { len, term };
                 Ok(supervised(device, model(len)?, goal, row, seed))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Algorithm, ReferenceInputs, Task, TaskError, TaskParts};
 use crate::datasets::{DatasetFacts, DatasetSpec, Features, Target};
-use crate::losses::{CrossEntropySpec, LossSpec, MseSpec};
+use crate::losses::{BinaryCrossEntropySpec, CrossEntropySpec, LossSpec, MseSpec};
 use crate::models::{ModelSpec, each_model};
 use crate::ops::Kernels;
 
@@ -46,10 +46,13 @@ pub trait Workload {
         false
     }
 
-    /// The loss where a manifest names none: of numbers the mean squared error, of classes cross-entropy.
+    /// The loss where a manifest names none: of numbers the mean squared error, of classes cross-entropy, of labels
+    /// binary cross-entropy.
     fn default_loss(&self, dataset: &DatasetSpec) -> LossSpec {
         if dataset.predicts_numbers() {
             LossSpec::Mse(MseSpec::default())
+        } else if dataset.predicts_labels() {
+            LossSpec::BinaryCrossEntropy(BinaryCrossEntropySpec::default())
         } else {
             LossSpec::CrossEntropy(CrossEntropySpec::default())
         }

@@ -21,7 +21,7 @@ fn data(trained: &Trained) -> Option<String> {
     let wrong = |what: &str| Some(format!("its {what} do not fit each other"));
     let sizes = match run.target {
         Target::Class { classes } => classes,
-        Target::Values { len } => len,
+        Target::Values { len } | Target::Labels { len } => len,
         Target::Tokens { length, vocabulary } => length.min(vocabulary),
         Target::None => 1,
     };
@@ -32,6 +32,11 @@ fn data(trained: &Trained) -> Option<String> {
         && ![0, all].contains(&classes) | ![0, all].contains(&run.class_rows.len())
     {
         return wrong("names and numbers of classes");
+    }
+    if let Target::Labels { len } = run.target
+        && len != run.cell.dataset.target_names().len()
+    {
+        return wrong("names and number of labels");
     }
     let scales = trained.normalisation.of_targets();
     let is_scale = |std: f64| std.is_finite() && std != 0.0;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::predict::predictions;
+use super::predict::{labels_there, predictions};
 use super::{Predictions, Trained, TrainedError, job};
 use crate::base::Seed;
 use crate::datasets::{Dataset, OpenDataset, Target};
@@ -13,7 +13,7 @@ use crate::device::DeviceKind;
 use crate::event::Metric;
 use crate::loader::{Batch, Loader};
 use crate::ops::{self, DeviceJob, Kernels};
-use crate::tasks::{Outputs, Score, Task};
+use crate::tasks::{Outputs, Score, Task, logistic_loss};
 use crate::train::evaluated_splits;
 
 /// Rows with the largest loss that are kept.
@@ -52,7 +52,7 @@ pub struct WorstRow {
     pub actual: String,
     /// What was predicted.
     pub predicted: String,
-    /// `-log p` of its class, or the squared error of its normalised numbers.
+    /// `-log p` of its class, the mean of `-log p` of what is true of its labels, or the squared error of its normalised numbers.
     pub loss: f64,
 }
 
@@ -223,6 +223,10 @@ impl<'a> Sums<'a> {
             let within = at * width..(at + 1) * width;
             let noted = match &found {
                 Predictions::Classes(all) => self.class(batch.labels[at] as usize, &all[within]),
+                Predictions::Labels(all) => {
+                    let outputs = &outputs.values()[within.clone()];
+                    self.labels(&batch.values[within.clone()], outputs, &all[within])
+                }
                 Predictions::Values(all) => {
                     let outputs = &outputs.values()[within.clone()];
                     self.values(&batch.values[within.clone()], outputs, &all[within])
@@ -250,6 +254,17 @@ impl<'a> Sums<'a> {
         let loss = -libm::log(f64::from(probabilities[label]));
         let sure = format!("{} (p = {:.3})", name(predicted), probabilities[predicted]);
         (loss, name(label), sure)
+    }
+
+    /// Loss, labels and prediction of a row.
+    fn labels(&self, labels: &[f32], logits: &[f32], found: &[f32]) -> (f64, String, String) {
+        let names = self.trained.label_names();
+        let losses = logits.iter().zip(labels);
+        let loss: f64 = losses
+            .map(|(logit, label)| logistic_loss(*logit, *label))
+            .sum();
+        let told = |values| labels_there(names, values);
+        (loss / labels.len() as f64, told(labels), told(found))
     }
 
     /// Loss, numbers and prediction of a row.

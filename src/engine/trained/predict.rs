@@ -21,6 +21,8 @@ const MOST_ROWS: usize = 1 << 10;
 pub enum Predictions {
     /// Probabilities `(rows, classes)`; those of a row sum to 1.
     Classes(Vec<f32>),
+    /// Probabilities `(rows, labels)` that a label is there.
+    Labels(Vec<f32>),
     /// Numbers `(rows, columns)` in the target's own units.
     Values(Vec<f64>),
 }
@@ -131,12 +133,23 @@ fn part_of<D: Kernels>(
     Ok(())
 }
 
-/// Probabilities of classes, or numbers in the target's own units.
+/// Names of the labels whose probability is above 1/2, with spaces between them.
+pub fn labels_there(names: &[String], probabilities: &[f32]) -> String {
+    let all = names.iter().zip(probabilities);
+    let there = all.filter(|(_, probability)| **probability > 0.5);
+    let there: Vec<&str> = there.map(|(name, _)| name.as_str()).collect();
+    there.join(" ")
+}
+
+/// Probabilities of classes or labels, or numbers in the target's own units.
 pub(super) fn predictions(trained: &Trained, outputs: &[f32]) -> Predictions {
     match trained.run.target {
         Target::Class { classes } => {
             let rows = outputs.chunks(classes);
             Predictions::Classes(rows.flat_map(softmax).collect())
+        }
+        Target::Labels { .. } if trained.predicts_labels() => {
+            Predictions::Labels(outputs.iter().map(|logit| sigmoid(*logit)).collect())
         }
         target => {
             let scales = trained.normalisation.of_targets();
@@ -148,6 +161,11 @@ pub(super) fn predictions(trained: &Trained, outputs: &[f32]) -> Predictions {
             Predictions::Values(outputs.iter().enumerate().map(value).collect())
         }
     }
+}
+
+/// `1 / (1 + exp(-x))`, in f64.
+fn sigmoid(logit: f32) -> f32 {
+    (1.0 / (1.0 + libm::exp(-f64::from(logit)))) as f32
 }
 
 /// `exp(x_i) / Σ exp(x_j)`, in f64.

@@ -7,8 +7,9 @@ use serde::de::DeserializeOwned;
 
 use super::TrainedError;
 use super::check::check;
-use crate::datasets::{Known, Normalisation};
+use crate::datasets::{Known, Normalisation, Target};
 use crate::layers::checkpoint;
+use crate::losses::LossSpec;
 use crate::train::{CLASS_NAMES, NORMALISATION, RUN, TrainedRun};
 
 /// A checkpoint with all that is needed to use it.
@@ -69,8 +70,25 @@ impl Trained {
         }
     }
 
-    /// Names of predicted numbers: `prediction`, or of several `prediction_NAME`; none for classes.
+    /// Whether outputs are logits of labels.
+    pub(super) fn predicts_labels(&self) -> bool {
+        let is_own = matches!(*self.run.cell.loss, LossSpec::BinaryCrossEntropy(_));
+        is_own && matches!(self.run.target, Target::Labels { .. })
+    }
+
+    /// Names of predicted labels, in the order of the outputs; empty for classes and numbers.
+    pub fn label_names(&self) -> &[String] {
+        if self.predicts_labels() {
+            return self.run.cell.dataset.target_names();
+        }
+        &[]
+    }
+
+    /// Names of predicted numbers: `prediction`, or of several `prediction_NAME`; none for classes and labels.
     pub fn prediction_names(&self) -> Vec<String> {
+        if self.predicts_labels() {
+            return Vec::new();
+        }
         let names = self.run.cell.dataset.target_names();
         match self.run.target.values_len() {
             0 => Vec::new(),

@@ -6,11 +6,11 @@ import sys
 import torch
 
 from model import load
-from prepare import SPEC, finish, image, read
+from prepare import SPEC, finish, image, predicted, read
 
 if len(sys.argv) != 2:
     sys.exit(__doc__)
-model, names, kept = load(), SPEC["class_names"], []
+model, names, kept = load(), SPEC["class_names"] or SPEC["label_names"], []
 for file in read(sys.argv[1]):
     try:
         kept.append((file, image(file)))
@@ -23,4 +23,4 @@ with torch.inference_mode():
         files, images = zip(*kept[start : start + 64])
         for file, values in zip(files, finish(model(torch.stack(images))).tolist()):
             texts = [f"{value:.8g}" for value in values]
-            out.writerow([file, names[values.index(max(values))], *texts] if names else [file, *texts])
+            out.writerow([file, predicted(values), *texts] if names else [file, *texts])

@@ -6,16 +6,16 @@ import sys
 import torch
 
 from model import load
-from prepare import SPEC, finish, prepare, read
+from prepare import SPEC, finish, predicted, prepare, read
 
 if len(sys.argv) != 2:
     sys.exit(__doc__)
 rows = read(sys.argv[1])
 with torch.inference_mode():
     found = finish(load()(prepare(rows))).tolist()
-names = SPEC["class_names"]
+names = SPEC["class_names"] or SPEC["label_names"]
 out = csv.writer(sys.stdout, lineterminator="\n")
 out.writerow(["row", *(["prediction", *(f"p_{name}" for name in names)] if names else SPEC["predicts"])])
 for row, values in enumerate(found):
     texts = [f"{value:.8g}" for value in values]
-    out.writerow([row, names[values.index(max(values))], *texts] if names else [row, *texts])
+    out.writerow([row, predicted(values), *texts] if names else [row, *texts])

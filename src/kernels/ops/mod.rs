@@ -16,6 +16,7 @@ mod add;
 mod aligned;
 mod attention;
 mod batch_norm;
+mod binary_cross_entropy;
 mod blend;
 mod broadcast;
 pub mod chunks;
@@ -71,6 +72,7 @@ pub use attention::{AttentionKernel, AttentionOptions, AttentionSize, attention}
 pub use batch_norm::{
     BatchMoments, BatchNormInputs, BatchNormKernel, BatchNormSize, batch_norm, batch_norm_frozen,
 };
+pub use binary_cross_entropy::{BinaryTargets, binary_cross_entropy};
 pub use blend::{BlendKernel, blend, distance};
 pub use broadcast::{BroadcastKernel, Combine, broadcast, mean_positions};
 pub use concat::{ConcatKernel, concat};

@@ -301,6 +301,7 @@ pub(crate) const METRICS: [(Direction, &[(&str, &str)]); 3] = [
                 "share of samples whose class is among the five likeliest",
             ),
             ("accuracy", "share of right classes"),
+            ("exact_match", "share of samples whose labels are all right"),
             ("f1", "mean over classes of F1"),
             ("auc", "area under the ROC curve"),
             ("precision", "average precision of the second class"),

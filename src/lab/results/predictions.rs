@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use csv::{StringRecord, Writer};
 
 use crate::datasets::Features;
-use crate::trained::{PredictedRows, Predictions, Trained};
+use crate::trained::{PredictedRows, Predictions, Trained, labels_there};
 
-/// Predictions that are written as they come: a row for each, with its number or file, the prediction, and of classes all
-/// probabilities.
+/// Predictions that are written as they come: a row for each, with its number or file, the prediction, and of classes and
+/// labels all probabilities.
 pub struct PredictionFile<'a> {
     trained: &'a Trained,
     writer: Writer<&'a mut dyn Write>,
@@ -75,6 +75,15 @@ impl<'a> PredictionFile<'a> {
                     self.record.push_field(&probability.to_string());
                 }
             }
+            Predictions::Labels(all) => {
+                let width = all.len() / rows;
+                let own = &all[at * width..(at + 1) * width];
+                let there = labels_there(self.trained.label_names(), own);
+                self.record.push_field(&there);
+                for probability in own {
+                    self.record.push_field(&probability.to_string());
+                }
+            }
             Predictions::Values(all) => {
                 let width = all.len() / rows;
                 for value in &all[at * width..(at + 1) * width] {
@@ -93,9 +102,11 @@ fn header(trained: &Trained) -> Vec<String> {
         _ => "row",
     };
     let mut names = vec![source.to_owned()];
-    if trained.run.target.values_len() == 0 {
+    let labels = trained.label_names();
+    if trained.run.target.values_len() == 0 || !labels.is_empty() {
         names.push("prediction".to_owned());
-        names.extend(trained.class_names.iter().map(|name| format!("p_{name}")));
+        let all = trained.class_names.iter().chain(labels);
+        names.extend(all.map(|name| format!("p_{name}")));
     }
     names.extend(trained.prediction_names());
     names

@@ -214,7 +214,7 @@ impl ArraysSpec {
             Some(augment) => {
                 augment.check()?;
                 if matches!(target, Target::Values { .. }) {
-                    augment.check_numbers()?;
+                    augment.check_numbers("numbers")?;
                 }
             }
             None => {}

@@ -191,14 +191,11 @@ fn key(
     Ok(Some((column, role)))
 }
 
-/// The target is one class, or one or several numbers, each a column of its own.
+/// The target is one class, one or several numbers, or several labels, each a column of its own.
 fn check_target(spec: &CsvSpec, names: &[String]) -> Result<(), DatasetError> {
     let mistake = |text| Err(DatasetError::Mismatch(text));
     if spec.target.is_empty() {
         return mistake("`target` names no column".to_owned());
-    }
-    if spec.classes && spec.target.len() > 1 {
-        return mistake("`target` is one column where `classes = true`".to_owned());
     }
     if let Some(name) = spec.target.repeated() {
         return mistake(format!("`target` names the column `{name}` twice"));

@@ -30,6 +30,8 @@ pub(super) enum Mistake {
     NotPositive,
     /// Nothing is there that decides the split.
     NoSplit,
+    /// Neither 0 nor 1, which labels are.
+    NoLabel,
 }
 
 /// The first of equal mistakes in a column, and how many there are.
@@ -129,6 +131,12 @@ impl Mistakes {
                     Mistake::Missing => format!("`{}` is a missing value", seen.text),
                     Mistake::NoNumber => format!("`{}` is not a number", seen.text),
                     Mistake::NoDate => format!("`{}` is not a date of this form", seen.text),
+                    Mistake::NoLabel => {
+                        format!(
+                            "`{}` is neither 0 nor 1, as each of several labels is",
+                            seen.text
+                        )
+                    }
                     Mistake::NotPositive => {
                         format!("`{}` has no logarithm (`log = true`)", seen.text)
                     }
@@ -199,6 +207,7 @@ fn remedy(
         (Mistake::NoNumber, _) if spec.decimal == Decimal::Point && is_decimal(Decimal::Comma) => {
             "decimal = \",\"".to_owned()
         }
+        (Mistake::NoNumber, Role::Target) if spec.target.len() > 1 => return None,
         (Mistake::NoNumber, Role::Target) => "classes = true".to_owned(),
         (Mistake::NoNumber, _) => {
             let form = DATES.iter().find(|form| days(form, text).is_some());
@@ -210,6 +219,6 @@ fn remedy(
             format!("columns.{name} = {{ {what}{missing} }}")
         }
         (Mistake::NoSplit, _) => format!("columns.{name}.missing = \"leave-out\""),
-        (Mistake::NoDate | Mistake::NotPositive, _) => return None,
+        (Mistake::NoDate | Mistake::NotPositive | Mistake::NoLabel, _) => return None,
     })
 }

@@ -30,7 +30,7 @@ pub use dates::DatePart;
 pub use guess::{ColumnGuess, CsvGuess};
 pub(super) use new_rows::for_each_part;
 pub use rows::RowsSpec;
-pub(super) use scan::number;
+pub(super) use scan::{label, number};
 
 /// A table in a CSV file with a header: one column is the target, the others are features: numbers, or what `columns` says.
 ///
@@ -41,9 +41,10 @@ pub(super) use scan::number;
 pub struct CsvSpec {
     /// The file, relative to the manifest.
     pub path: PathBuf,
-    /// Name of the column that is to be predicted, or of several columns of numbers: `["width", "height"]`.
+    /// Name of the column that is to be predicted, or of several columns of numbers, `["width", "height"]`, or of labels.
     pub target: TargetColumns,
-    /// Whether the target is a class, each different text (or number) one of them. Otherwise it is a number to predict.
+    /// Whether the target is a class, each different text (or number) one of them; of several columns, whether each is a label that a
+    /// row has or not: 1 or 0, `true` or `false`. Otherwise it is a number to predict.
     #[serde(default)]
     pub classes: bool,
     /// Columns that are no features.
@@ -130,12 +131,17 @@ impl CsvSpec {
         };
         let sizes = [outline.rows - validation - test, validation, test];
         let len = outline.columns;
-        let (form, target) = (Features::Vector { len }, outline.target());
+        let (form, target) = (Features::Vector { len }, outline.target(self));
         let facts = DatasetFacts::new(sizes, form, target, Some(fingerprint));
         Ok(DatasetFacts {
             remarks: outline.remarks,
             ..facts
         })
+    }
+
+    /// Whether each target column is a label that a row has or not.
+    pub(super) fn predicts_labels(&self) -> bool {
+        self.classes && self.target.len() > 1
     }
 
     /// The files of the rows to train, to validate and to test on; the last two only where `split` names them.

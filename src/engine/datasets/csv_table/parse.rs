@@ -24,7 +24,7 @@ pub(super) struct Outline {
     pub(super) columns: usize,
     /// Number of classes; 0 where the target is a number.
     classes: usize,
-    /// Number of targets that are numbers.
+    /// Number of targets that are numbers or labels.
     values: usize,
     /// Rows to validate and to test on, where the file decides it.
     pub(super) held_out: Option<[usize; 2]>,
@@ -33,11 +33,17 @@ pub(super) struct Outline {
 }
 
 impl Outline {
-    pub(super) fn target(&self) -> Target {
-        match self.classes {
-            0 => Target::Values { len: self.values },
-            classes => Target::Class { classes },
-        }
+    pub(super) fn target(&self, spec: &CsvSpec) -> Target {
+        target(spec, self.classes, self.values)
+    }
+}
+
+/// The form of a target of so many classes, or of values if there are none.
+fn target(spec: &CsvSpec, classes: usize, len: usize) -> Target {
+    match classes {
+        0 if spec.predicts_labels() => Target::Labels { len },
+        0 => Target::Values { len },
+        classes => Target::Class { classes },
     }
 }
 
@@ -47,7 +53,7 @@ pub(super) struct Parsed {
     /// Every feature with the place of its column in the layout.
     pub(super) columns: Vec<(usize, Raw)>,
     pub(super) layout: Layout,
-    /// Targets that are numbers, `(rows, columns)`, in the order of the manifest.
+    /// Targets that are numbers or labels, `(rows, columns)`, in the order of the manifest.
     pub(super) values: Vec<f32>,
     pub(super) labels: Vec<u32>,
     pub(super) class_names: Vec<String>,
@@ -60,13 +66,9 @@ pub(super) struct Parsed {
 }
 
 impl Parsed {
-    pub(super) fn target(&self) -> Target {
-        match self.class_names.len() {
-            0 => Target::Values {
-                len: self.values.len() / self.rows.max(1),
-            },
-            classes => Target::Class { classes },
-        }
+    pub(super) fn target(&self, spec: &CsvSpec) -> Target {
+        let len = self.values.len() / self.rows.max(1);
+        target(spec, self.class_names.len(), len)
     }
 }
 
@@ -165,7 +167,7 @@ pub(super) fn outline(spec: &CsvSpec) -> Result<Outline, DatasetError> {
         rows,
         columns,
         classes: parsed.class_names.len(),
-        values: parsed.target().values_len(),
+        values: parsed.target(spec).values_len(),
         held_out: splits
             .as_ref()
             .map(|rows| [rows.validation.len(), rows.test.len()]),

@@ -64,7 +64,7 @@ impl Values {
 /// # Errors
 /// A column without any value in the training rows.
 pub(super) fn table(spec: &CsvSpec, parsed: Parsed, train: &[u32]) -> Result<Table, DatasetError> {
-    let (rows, target) = (parsed.rows, parsed.target());
+    let (rows, target) = (parsed.rows, parsed.target(spec));
     let layout = &parsed.layout;
     let whole = parsed.columns.len() - layout.parts.len();
     let columns = parsed.columns.into_par_iter().enumerate();

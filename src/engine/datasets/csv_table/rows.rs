@@ -86,7 +86,7 @@ pub(super) fn splits(spec: &CsvSpec, parsed: &Parsed, seed: Seed) -> Result<Spli
         (Some(_), Some(Raw::Numbers(values))) => in_order(values, shares),
         (Some(rows), Some(Raw::Kinds(kinds))) if rows.group.is_some() => of_groups(kinds, shares),
         (Some(_), Some(Raw::Kinds(kinds))) => named(spec, kinds)?,
-        _ => return Ok(drawn(spec, parsed, shares, seed)),
+        _ => return Ok(drawn(parsed, shares, seed)),
     };
     if splits.train.is_empty() {
         let path = spec.path.display();
@@ -98,8 +98,8 @@ pub(super) fn splits(spec: &CsvSpec, parsed: &Parsed, seed: Seed) -> Result<Spli
 }
 
 /// Drawn from the run's seed; each class in proportion.
-fn drawn(spec: &CsvSpec, parsed: &Parsed, [validation, test]: [usize; 2], seed: Seed) -> Splits {
-    if !spec.classes {
+fn drawn(parsed: &Parsed, [validation, test]: [usize; 2], seed: Seed) -> Splits {
+    if parsed.class_names.is_empty() {
         return Splits::random(parsed.rows, validation, test, seed);
     }
     let (labels, classes) = (&parsed.labels, parsed.class_names.len());

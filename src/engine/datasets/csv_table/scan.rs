@@ -137,7 +137,7 @@ fn value<'t>(
     is_missing: bool,
 ) -> Result<Option<Value<'t>>, Mistake> {
     let own = &layout.specs[column];
-    let is_class = spec.classes && *role == Role::Target;
+    let are_labels = spec.predicts_labels();
     let found = match role {
         Role::Ignored => return Ok(None),
         Role::Category if is_missing && own.missing.is_some() => Value::Text(""),
@@ -145,7 +145,10 @@ fn value<'t>(
         _ if is_missing && own.fill.is_some() => Value::Number(own.fill.unwrap_or_default() as f32),
         _ if is_missing => return Err(Mistake::Missing),
         Role::Category => Value::Text(text),
-        Role::Target if is_class => Value::Text(text),
+        Role::Target if are_labels => {
+            Value::Number(label(text, spec.decimal).ok_or(Mistake::NoLabel)?)
+        }
+        Role::Target if spec.classes => Value::Text(text),
         Role::Date(form) => Value::Number(days(form, text).ok_or(Mistake::NoDate)?),
         Role::Target | Role::Number => {
             let number = number(text, spec.decimal).ok_or(Mistake::NoNumber)?;
@@ -158,6 +161,18 @@ fn value<'t>(
     Ok(Some(found))
 }
 
+/// 1 where a label is there, 0 where it is not: as a number, or `true` and `false` in any case.
+pub(in super::super) fn label(text: &str, decimal: Decimal) -> Option<f32> {
+    if text.eq_ignore_ascii_case("true") {
+        return Some(1.0);
+    }
+    if text.eq_ignore_ascii_case("false") {
+        return Some(0.0);
+    }
+    let number = number(text, decimal)?;
+    [0.0, 1.0].contains(&number).then_some(number)
+}
+
 /// A finite number; `nan` and `inf` are none, nor are numbers with separators of thousands.
 pub(in super::super) fn number(text: &str, decimal: Decimal) -> Option<f32> {
     let number: f64 = match decimal {
@@ -167,4 +182,43 @@ pub(in super::super) fn number(text: &str, decimal: Decimal) -> Option<f32> {
     };
     let number = number as f32;
     number.is_finite().then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{FingerprintCache, SamplesMut, Target};
+    use super::super::tests::{message, table};
+    use crate::base::Seed;
+
+    #[test]
+    fn several_labels_are_ones_and_zeros_whatever_is_normalised() {
+        let text = "a,y,z\n1,0,true\n2,1,FALSE\n3,1.0,1\n4,0,0\n";
+        let (_folder, mut spec) = table(text);
+        spec.target = ["z", "y"].into();
+        (spec.classes, spec.normalise) = (true, true);
+        let open = spec.open(Seed(1)).unwrap();
+        assert_eq!(open.dataset.target(), Target::Labels { len: 2 });
+        let facts = spec.facts(&mut FingerprintCache::default()).unwrap();
+        assert_eq!(facts.target, open.dataset.target());
+        assert!(open.dataset.normalisation().of_targets().is_empty());
+        let mut values = [0.5; 8];
+        let samples = SamplesMut {
+            features: &mut [0.0; 4],
+            values: &mut values,
+            labels: &mut [0; 4],
+        };
+        open.dataset.read_rows(&[0, 1, 2, 3], samples).unwrap();
+        assert_eq!(values.to_vec(), [1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0]);
+        let (_folder, mut spec) = table("a,y,z\n1,0,2\n2,yes,1\n3,0.5,1\n4,,0\n");
+        spec.target = ["z", "y"].into();
+        spec.classes = true;
+        let text = message(&spec);
+        for part in [
+            "line 2, column 3 (`z`): `2` is neither 0 nor 1, as each of several labels is",
+            "line 3, column 2 (`y`): `yes` is neither 0 nor 1, as each of several labels is, in 2 of 4 rows",
+            "line 5, column 2 (`y`): nothing there",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
 }

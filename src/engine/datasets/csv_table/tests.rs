@@ -384,9 +384,6 @@ fn several_targets_are_predicted_together_in_the_order_of_the_manifest() {
     let scales = spec.open(Seed(1)).unwrap().dataset.normalisation();
     assert_eq!((scales.target, scales.targets.len()), (None, 2));
 
-    spec.classes = true;
-    assert!(message(&spec).contains("one column where `classes = true`"));
-    spec.classes = false;
     spec.target = ["z", "z"].into();
     assert!(message(&spec).contains("names the column `z` twice"));
     spec.target = ["z", "q"].into();

@@ -93,15 +93,14 @@ impl AugmentSpec {
         !self.mixing().is_off()
     }
 
-    /// `CutMix` leaves numbers of two images beside each other that no number is the target of.
-    pub(in super::super) fn check_numbers(&self) -> Result<(), DatasetError> {
+    /// Whether it suits `targets` that are numbers or labels: no such target is that of an image of two parts.
+    pub(in super::super) fn check_numbers(&self, targets: &str) -> Result<(), DatasetError> {
         if self.cutmix == 0.0 {
             return Ok(());
         }
-        Err(DatasetError::Mismatch(
-            "`augment.cutmix` is for classes, the targets are numbers; use `augment.mixup`"
-                .to_owned(),
-        ))
+        Err(DatasetError::Mismatch(format!(
+            "`augment.cutmix` is for classes, the targets are {targets}; use `augment.mixup`"
+        )))
     }
 
     /// Whether it changes images before they are resized.

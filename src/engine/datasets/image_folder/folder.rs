@@ -29,7 +29,9 @@ impl ImageFolder {
     /// Numbers to predict are normalised by the training rows' mean and standard deviation.
     pub(super) fn new(mut listing: Listing, spec: ImageFolderSpec, train: &[u32]) -> Self {
         let mut normalisation = Normalisation::of_pixels(127.5, 127.5);
-        normalisation.add_targets(&mut listing.values, spec.target_of(0).values_len(), train);
+        if let Target::Values { len } = spec.target_of(0) {
+            normalisation.add_targets(&mut listing.values, len, train);
+        }
         Self::with(listing, spec, normalisation)
     }
 

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 
-use super::super::csv_table::number;
+use super::super::csv_table::{label, number};
 use super::super::{DatasetError, Decimal, Faults};
 use super::ImageFolderSpec;
 use super::listing::Listing;
@@ -148,15 +148,20 @@ impl Labels<'_> {
         }
         for &column in &self.targets {
             let text = &record[column];
-            let wrong = match number(text, Decimal::Point) {
+            let are_labels = self.spec.predicts_labels();
+            let read = if are_labels { label } else { number };
+            let wrong = match read(text, Decimal::Point) {
                 _ if text.is_empty() => "nothing there".to_owned(),
-                _ if self.spec.classes => {
+                _ if self.spec.classes && !are_labels => {
                     rows.classes.push((text.to_owned(), line));
                     continue;
                 }
                 Some(number) => {
                     rows.values.push(number);
                     continue;
+                }
+                None if are_labels => {
+                    format!("`{text}` is neither 0 nor 1, as each of several labels is")
                 }
                 None => format!("`{text}` is not a number"),
             };

@@ -64,11 +64,12 @@ pub struct ImageFolderSpec {
     /// predicted. Images then need no class folders, and those that it does not name are not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<PathBuf>,
-    /// The column of `labels` that is to be predicted, or a list of columns of numbers; not needed if it is the only one.
+    /// The column of `labels` that is to be predicted, or a list of columns of numbers or labels; not needed if it is the only one.
     #[serde(default, skip_serializing_if = "TargetColumns::is_empty")]
     pub target: TargetColumns,
-    /// Whether the column of `labels` is a class, each different text one of them. Otherwise it is a number to predict, which is
-    /// normalised by the training rows' mean and standard deviation if it is the only one.
+    /// Whether the column of `labels` is a class, each different text one of them; of several columns, whether each is a label that an
+    /// image has or not: 1 or 0, `true` or `false`. Otherwise it is a number to predict, which is normalised by the training rows' mean
+    /// and standard deviation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[schemars(extend("default" = false))]
     pub classes: bool,
@@ -217,8 +218,17 @@ impl ImageFolderSpec {
         self.labels.is_some() && !self.classes
     }
 
+    /// Whether each target column is a label that an image has or not.
+    pub(super) fn predicts_labels(&self) -> bool {
+        self.labels.is_some() && self.classes && self.target.len() > 1
+    }
+
     /// The form of a target, with so many classes.
     fn target_of(&self, classes: usize) -> Target {
+        if self.predicts_labels() {
+            let len = self.target.len();
+            return Target::Labels { len };
+        }
         if self.predicts_numbers() {
             let len = self.target.len().max(1);
             return Target::Values { len };
@@ -268,7 +278,10 @@ impl ImageFolderSpec {
         self.augment.check()?;
         self.check_labels()?;
         if self.predicts_numbers() {
-            self.augment.check_numbers()?;
+            self.augment.check_numbers("numbers")?;
+        }
+        if self.predicts_labels() {
+            self.augment.check_numbers("labels")?;
         }
         let sides = 1..=MAX_SIDE;
         let Size { height, width } = self.size;
@@ -296,9 +309,6 @@ impl ImageFolderSpec {
             None if self.classes => "`classes` is for a column of `labels`, which is not set",
             Some(_) if self.generate.is_some() => {
                 "`labels` are of images that are there, `generate` writes others"
-            }
-            Some(_) if self.classes && self.target.len() > 1 => {
-                "`target` is one column where `classes = true`"
             }
             _ => return Ok(()),
         };

@@ -52,7 +52,7 @@ impl Form {
     /// The form of a model's result for a dataset's targets; `None` without targets.
     pub(super) fn wanted(target: Target) -> Option<Self> {
         match target {
-            Target::Values { len } => Some(Self::Row { features: len }),
+            Target::Values { len } | Target::Labels { len } => Some(Self::Row { features: len }),
             Target::Class { classes } => Some(Self::Row { features: classes }),
             Target::Tokens { length, vocabulary } => Some(Self::Tokens {
                 tokens: length,

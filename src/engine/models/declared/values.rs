@@ -70,7 +70,7 @@ impl Expander<'_> {
                 _ => None,
             },
             "outputs" => match self.target {
-                Target::Values { len } => Some(len),
+                Target::Values { len } | Target::Labels { len } => Some(len),
                 _ => None,
             },
             name => match name.strip_prefix("here.") {

@@ -100,8 +100,9 @@ const BETTER_LOW: [&str; 8] = [
 ];
 
 /// Last words of metrics for which higher is better.
-const BETTER_HIGH: [&str; 13] = [
+const BETTER_HIGH: [&str; 14] = [
     "accuracy",
+    "match",
     "f1",
     "auc",
     "precision",

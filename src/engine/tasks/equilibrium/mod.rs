@@ -36,6 +36,10 @@ impl Workload for EquilibriumSpec {
         match facts.target {
             Target::Class { classes: ..2 } => return Some(ONE_CLASS.to_owned()),
             Target::Class { .. } => {}
+            Target::Labels { .. } => {
+                let message = "`equilibrium` tells one class of each sample, the dataset's targets are labels";
+                return Some(message.to_owned());
+            }
             _ => {
                 return Some(
                     "`equilibrium` needs classes, the dataset's targets are numbers".to_owned(),

@@ -6,11 +6,11 @@ use super::paths::paths;
 use super::updates::{memory, updates};
 use super::{Answer, Case, Trial, batch, leaf, random, weight};
 use crate::ops::{
-    Activation, AttentionKind, AttentionOptions, Conv2dOptions, CrossEntropyOptions, ErrorTerm,
-    Kernels, Pass, Result, Var, activate, add, add_silu, add_tanh, attention, blend, concat,
-    conv2d, cross_attention, cross_entropy_by, distance, dropout, embedding, layer_norm, linear,
-    linear_residual, linear_transposed, mean_error, nudge, physics, prepend, projections, rms_norm,
-    slice, transpose,
+    Activation, AttentionKind, AttentionOptions, BinaryTargets, Conv2dOptions, CrossEntropyOptions,
+    ErrorTerm, Kernels, Pass, Result, Var, activate, add, add_silu, add_tanh, attention,
+    binary_cross_entropy, blend, concat, conv2d, cross_attention, cross_entropy_by, distance,
+    dropout, embedding, layer_norm, linear, linear_residual, linear_transposed, mean_error, nudge,
+    physics, prepend, projections, rms_norm, slice, transpose,
 };
 
 /// Every operation with its inputs.
@@ -371,6 +371,18 @@ fn losses<D: Kernels>() -> Vec<Case<D>> {
         }),
         Case::new("cross_entropy_weighted", "CrossEntropyKernel", |t| {
             classified(t, 0.1, true)
+        }),
+        Case::new("binary_cross_entropy", "BroadcastKernel", |t| {
+            let (rows, labels) = t.pick((2, 3), (257, 33), (7001, 10));
+            let targets: Vec<f32> = (0..rows * labels)
+                .map(|at| f32::from(7 * at % 5 < 2))
+                .collect();
+            let weights: Vec<f64> = (0..labels).map(|label| 0.5 + label as f64).collect();
+            t.gradients(&[leaf([rows, labels])], |pass, x| {
+                let device = pass.device();
+                let targets = BinaryTargets::new(device, &targets, [rows, labels], &weights)?;
+                binary_cross_entropy(pass, &x[0], &targets)
+            })
         }),
         Case::new("physics", "PhysicsKernel", |t| {
             let shape = t.pick([2, 5], [33, 129], [30, 2501]);

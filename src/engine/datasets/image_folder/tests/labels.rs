@@ -90,6 +90,27 @@ fn classes_are_texts_in_order() {
 }
 
 #[test]
+fn several_labels_are_ones_and_zeros() {
+    let text = "file,cat,dog\n1.png,1,false\n0.png,0,TRUE\nmore/2.png,0,0\n";
+    let (_folder, mut spec) = labelled(text);
+    spec.target = ["dog", "cat"].into();
+    spec.classes = true;
+    let facts = spec.facts(0.34, &mut FingerprintCache::default()).unwrap();
+    assert_eq!(facts.target, Target::Labels { len: 2 });
+    let open = spec.open(Seed(1), 0.34).unwrap();
+    assert_eq!(open.dataset.target(), facts.target);
+    assert!(open.dataset.normalisation().of_targets().is_empty());
+    assert_eq!(values(&*open.dataset, 0), [0.0, 1.0]);
+    assert_eq!(values(&*open.dataset, 1), [1.0, 0.0]);
+    let (_folder, other) = labelled(&text.replace("TRUE", "2"));
+    let spec = ImageFolderSpec {
+        path: other.path,
+        ..spec
+    };
+    assert!(message(&spec).contains("line 3, column 3 (`dog`): `2` is neither 0 nor 1"));
+}
+
+#[test]
 fn every_mistake_has_its_line_and_column() {
     let text = "\u{feff}file,age\n0.png,1\n\n0.png,2\nnone.png,3\n../0.png,4\n/0.png,5\n1.png,old\n,\nmore/2.png\nmore/3.png,nan\n";
     let (_folder, spec) = labelled(text);
@@ -200,7 +221,6 @@ fn settings_of_labels_go_together() {
     spec.target = ["x", "y"].into();
     assert!(message(&spec).starts_with("`target` names columns of `labels`"));
     spec.labels = Some("labels.csv".into());
-    assert!(message(&spec).starts_with("`target` is one column"));
     spec.classes = false;
     spec.generate = Some(super::generate(1, 1, 1));
     assert!(message(&spec).starts_with("`labels` are of images that are there"));

@@ -1,0 +1,71 @@
+//! Several labels of a sample, each there or not: outputs are a logit for each.
+
+use super::supervised::Goal;
+use super::{Meaning, ReferenceInputs, Score, TaskError};
+use crate::loader::Batch;
+use crate::losses::BinaryCrossEntropySpec;
+use crate::ops::{BinaryTargets, Kernels, Pass, Result, Var, binary_cross_entropy};
+
+/// `len` labels of each sample.
+pub(super) struct Labels {
+    len: usize,
+    /// What each label counts for where it is there; empty where all count 1.
+    pos_weight: Vec<f64>,
+}
+
+impl Labels {
+    /// # Errors
+    /// [`TaskError::Misfit`] when the loss does not fit the number of labels.
+    pub(super) fn new(spec: &BinaryCrossEntropySpec, len: usize) -> Result<Self, TaskError> {
+        if let Some(misfit) = spec.misfit(len) {
+            return Err(TaskError::Misfit(misfit));
+        }
+        let pos_weight = spec.pos_weight.clone();
+        Ok(Self { len, pos_weight })
+    }
+}
+
+/// The labels of a batch, on the host and as the loss reads them.
+pub(super) struct OfBatch<D: Kernels> {
+    labels: Vec<f32>,
+    targets: BinaryTargets<D>,
+}
+
+impl<D: Kernels> Goal<D> for Labels {
+    type Host = Vec<f32>;
+    type Targets = OfBatch<D>;
+
+    fn meaning(&self) -> Meaning {
+        Meaning::LabelLogits
+    }
+
+    fn of_batch(&self, batch: &mut Batch) -> Vec<f32> {
+        std::mem::take(&mut batch.values)
+    }
+
+    fn of_reference(&self, inputs: &mut ReferenceInputs) -> Vec<f32> {
+        inputs.floats("y", &[self.len])
+    }
+
+    fn upload(&self, device: &D, labels: Vec<f32>, rows: usize) -> Result<OfBatch<D>> {
+        let shape = [rows, self.len];
+        let targets = BinaryTargets::new(device, &labels, shape, &self.pos_weight)?;
+        Ok(OfBatch { labels, targets })
+    }
+
+    fn loss(&self, pass: &mut Pass<D>, logits: &Var<D>, batch: &OfBatch<D>) -> Result<Var<D>> {
+        binary_cross_entropy(pass, logits, &batch.targets)
+    }
+
+    fn score(
+        &self,
+        device: &D,
+        logits: &Var<D>,
+        batch: &OfBatch<D>,
+        score: &mut Score,
+    ) -> Result<()> {
+        let logits = logits.to_host(device)?;
+        score.add_labels(&logits, &batch.labels, self.len);
+        Ok(())
+    }
+}
