@@ -39,13 +39,22 @@ fn data(trained: &Trained) -> Option<String> {
         return wrong("names and number of labels");
     }
     let scales = trained.normalisation.of_targets();
-    let is_scale = |std: f64| std.is_finite() && std != 0.0;
     if ![0, run.target.values_len()].contains(&scales.len())
         || scales.iter().any(|scale| !is_scale(scale.std))
     {
         return wrong("scales of the target");
     }
-    let fits = match (&*run.cell.dataset, &run.preparation, run.features) {
+    if features_fit(trained) {
+        None
+    } else {
+        wrong("features and their preparation")
+    }
+}
+
+/// Whether the features are those of the dataset, prepared as it says.
+fn features_fit(trained: &Trained) -> bool {
+    let run = &trained.run;
+    match (&*run.cell.dataset, &run.preparation, run.features) {
         (DatasetSpec::Csv(_), Some(Preparation::Table { columns }), Features::Vector { len }) => {
             columns.iter().map(PreparedColumn::width).sum::<usize>() == len
                 && (0..columns.len()).all(|place| is_sound(&columns[place], &columns[..place]))
@@ -76,12 +85,11 @@ fn data(trained: &Trained) -> Option<String> {
         }
         (DatasetSpec::Csv(_) | DatasetSpec::Text(_) | DatasetSpec::ImageFolder(_), ..) => false,
         _ => true,
-    };
-    if fits {
-        None
-    } else {
-        wrong("features and their preparation")
     }
+}
+
+fn is_scale(std: f64) -> bool {
+    std.is_finite() && std != 0.0
 }
 
 /// Whether a column can be prepared; a part of a date needs the date `before` it.
@@ -93,7 +101,7 @@ fn is_sound(column: &PreparedColumn, before: &[PreparedColumn]) -> bool {
         return false;
     }
     match &column.how {
-        ColumnPreparation::Number { scale, .. } => scale.std.is_finite() && scale.std != 0.0,
+        ColumnPreparation::Number { scale, .. } => is_scale(scale.std),
         ColumnPreparation::Category { kinds, known, .. } => kinds.len() == known.len(),
     }
 }
