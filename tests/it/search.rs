@@ -504,9 +504,7 @@ fn a_search_without_a_template_gets_the_report_of_a_search() {
         let text = project.read("reports/tiny/report.md");
         assert!(text.starts_with("# tiny: search\n"), "{text}");
         let best = format!("({}:", trial_of_best_toml(&project));
-        let answer = text
-            .lines()
-            .find(|line| line.starts_with("Lowest best loss"));
+        let answer = text.lines().find(|line| line.starts_with("Best loss"));
         assert!(answer.is_some_and(|line| line.contains(&best)), "{text}");
     }
 }
@@ -519,9 +517,7 @@ fn no_answer_of_any_template_contradicts_best_toml() {
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let text = project.read("reports/tiny/report-analysis.md");
     let best = trial_of_best_toml(&project);
-    let answer = text
-        .lines()
-        .find(|line| line.starts_with("Lowest best loss"));
+    let answer = text.lines().find(|line| line.starts_with("Best loss"));
     let (first, _) = answer
         .and_then(|line| line.split_once("; the next"))
         .expect("an answer");

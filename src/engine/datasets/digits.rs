@@ -11,7 +11,7 @@ use flate2::read::GzDecoder;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::split::{take_stratified, validation_rows};
+use super::split::validation_rows;
 use super::table::Table;
 use super::{
     DatasetError, DatasetFacts, Features, ImageSize, Normalisation, OpenDataset, Splits, Target,
@@ -55,15 +55,7 @@ impl DigitsSpec {
     ) -> Result<OpenDataset, DatasetError> {
         let validation = validation_rows(SAMPLES - TEST, validation_fraction)?;
         let table = read()?;
-        let labels = &table.labels;
-        let mut train: Vec<u32> = (0..SAMPLES as u32).collect();
-        let test = take_stratified(&mut train, labels, CLASSES, TEST, 0, seed);
-        let validation = take_stratified(&mut train, labels, CLASSES, validation, 1, seed);
-        let splits = Splits {
-            train,
-            validation,
-            test,
-        };
+        let splits = Splits::stratified(&table.labels, CLASSES, [validation, TEST], seed);
         Ok(OpenDataset::new(table, splits))
     }
 }

@@ -32,6 +32,23 @@ impl Splits {
             test,
         }
     }
+
+    /// As [`Self::random`], of each class in proportion.
+    pub(crate) fn stratified(
+        labels: &[u32],
+        classes: usize,
+        [validation, test]: [usize; 2],
+        seed: Seed,
+    ) -> Self {
+        let mut train: Vec<u32> = (0..labels.len() as u32).collect();
+        let test = take_stratified(&mut train, labels, classes, test, 0, seed);
+        let validation = take_stratified(&mut train, labels, classes, validation, 1, seed);
+        Self {
+            train,
+            validation,
+            test,
+        }
+    }
 }
 
 impl OpenDataset {

@@ -90,14 +90,14 @@ fn learned(cell: &Cell<'_>) -> Option<String> {
     let epochs = count(epochs as usize, "epoch");
     Some(match (not, found.len()) {
         (0, 1) => format!(
-            "It learned: the loss on a fixed batch fell from {before} to {after} in {epochs}."
+            "The loss on a fixed batch fell from {before} to {after} in {epochs} (one run)."
         ),
         (0, n) => format!(
-            "It learned in each of {n} runs: the loss on a fixed batch fell from {before} to {after} in {epochs} (medians)."
+            "In each of {n} runs the loss on a fixed batch fell: from {before} to {after} in {epochs} (medians)."
         ),
         (not, n) => format!(
             "In {not} of {} the loss on a fixed batch did not fall by 1 % ({before} before, {after} after {epochs}): nothing shows \
-             that it learned.",
+             that the model learned.",
             count(n, "run")
         ),
     })

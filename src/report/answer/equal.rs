@@ -18,7 +18,9 @@ pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String>
     let is_by_speed = matches!(&choice.measures[..], [only] if only.is_clock);
     let may_differ = matches!(choice.why, Why::Named | Why::Treatments);
     let cells: Vec<&Cell<'_>> = choice.cells.iter().map(|one| one.cell).collect();
-    if !is_by_speed || !may_differ || cells.len() < 2 || told(&cells).is_err() {
+    let loss = |cell: &Cell<'_>| view.section(cell, "loss").cloned();
+    let have_one_loss = cells.iter().all(|cell| loss(cell) == loss(cells[0]));
+    if !is_by_speed || !may_differ || !have_one_loss || cells.len() < 2 || told(&cells).is_err() {
         return Vec::new();
     }
     let Some(contrast) = contrast(view, &cells) else {
@@ -59,6 +61,11 @@ fn contrast(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
 
 /// Which cell reaches the loss that all reach first, with the test of the others against it.
 fn soonest(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
+    // Within an epoch nothing is known of the loss.
+    let mut facts = cells.iter().flat_map(|cell| cell.facts());
+    if facts.any(|facts| facts.epochs < 2) {
+        return None;
+    }
     let target = Target::equal(loss_column(view), cells)?;
     let times: Vec<Vec<f64>> = cells
         .iter()

@@ -130,14 +130,7 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     }
     let alike = with(|standing| matches!(standing, Standing::Alike(_)));
     if alike.is_empty() {
-        let p = choice.cells.iter().filter_map(|one| match one.standing {
-            Standing::Behind(p) => Some(p),
-            _ => None,
-        });
-        let p = human(p.fold(0.0, f64::max), 2);
-        return vec![format!(
-            "{by}: {best_text}; every other cell is behind it (n = {n}, Mann–Whitney, p ≤ {p} by Holm)."
-        )];
+        return vec![format!("{by}: {best_text}; {}.", all_behind(view, choice))];
     }
     let cells = count(alike.len(), "cell");
     let verb = if alike.len() == 1 { "is" } else { "are" };
@@ -145,6 +138,22 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         "{by}: {best_text}. {cells} {verb} not distinguishable from it (n = {n}, Mann–Whitney, Holm), {}.",
         others(view, choice, &alike)
     )]
+}
+
+/// That the test tells all others from the best.
+fn all_behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
+    let p = choice.cells.iter().filter_map(|one| match one.standing {
+        Standing::Behind(p) => Some(p),
+        _ => None,
+    });
+    let (n, p) = (choice.n, human(p.fold(0.0, f64::max), 2));
+    match &*choice.cells {
+        [_, other] => {
+            let other = view.name(other.cell, None);
+            format!("{other} is behind it (n = {n}, Mann–Whitney, p = {p})")
+        }
+        _ => format!("every other cell is behind it (n = {n}, Mann–Whitney, p ≤ {p} by Holm)"),
+    }
 }
 
 /// The Pareto front of several measures.

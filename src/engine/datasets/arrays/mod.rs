@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::split::{held_out, take_stratified};
+use super::split::held_out;
 use super::{
     AugmentSpec, DatasetError, DatasetFacts, FingerprintCache, OpenDataset, Splits, Target,
 };
@@ -137,7 +137,7 @@ impl ArraysSpec {
         let forms = self.forms([&x, &y], outlines)?;
         let shares = held_out(forms.rows, self.validation, self.test)?;
         let splits = match forms.target {
-            Target::Class { classes } => by_class(&labels, classes, shares, seed),
+            Target::Class { classes } => Splits::stratified(&labels, classes, shares, seed),
             _ => Splits::random(forms.rows, shares[0], shares[1], seed),
         };
         let samples = samples::Samples {
@@ -272,18 +272,6 @@ fn targets_of(place: &Place, array: &array::Array) -> Result<(Vec<u32>, Vec<f32>
 /// Classes 0 to the largest one.
 fn classes(labels: &[u32]) -> usize {
     labels.iter().max().map_or(0, |&last| last as usize + 1)
-}
-
-/// Drawn from the run's seed; each class in proportion.
-fn by_class(labels: &[u32], classes: usize, [validation, test]: [usize; 2], seed: Seed) -> Splits {
-    let mut train: Vec<u32> = (0..labels.len() as u32).collect();
-    let test = take_stratified(&mut train, labels, classes, test, 0, seed);
-    let validation = take_stratified(&mut train, labels, classes, validation, 1, seed);
-    Splits {
-        train,
-        validation,
-        test,
-    }
 }
 
 fn some_rows(place: &Place, rows: usize) -> Result<(), DatasetError> {

@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::split::{held_out, take_stratified};
+use super::super::split::held_out;
 use super::super::{DatasetError, Splits};
 use super::CsvSpec;
 use super::columns::Role;
@@ -99,17 +99,9 @@ pub(super) fn splits(spec: &CsvSpec, parsed: &Parsed, seed: Seed) -> Result<Spli
 
 /// Drawn from the run's seed; each class in proportion.
 fn drawn(parsed: &Parsed, [validation, test]: [usize; 2], seed: Seed) -> Splits {
-    if parsed.class_names.is_empty() {
-        return Splits::random(parsed.rows, validation, test, seed);
-    }
-    let (labels, classes) = (&parsed.labels, parsed.class_names.len());
-    let mut train: Vec<u32> = (0..parsed.rows as u32).collect();
-    let test = take_stratified(&mut train, labels, classes, test, 0, seed);
-    let validation = take_stratified(&mut train, labels, classes, validation, 1, seed);
-    Splits {
-        train,
-        validation,
-        test,
+    match parsed.class_names.len() {
+        0 => Splits::random(parsed.rows, validation, test, seed),
+        classes => Splits::stratified(&parsed.labels, classes, [validation, test], seed),
     }
 }
 
