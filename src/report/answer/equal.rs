@@ -26,9 +26,9 @@ pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String>
     let Some(contrast) = contrast(view, &cells) else {
         return Vec::new();
     };
-    std::iter::once(contrast)
-        .chain(soonest(view, &cells))
-        .collect()
+    // Of treatments the quality of each is told.
+    let contrast = (choice.why == Why::Named).then_some(contrast);
+    contrast.into_iter().chain(soonest(view, &cells)).collect()
 }
 
 /// The best quality beside that of the first cell, the fastest; `None` where all have the same.

@@ -10,6 +10,7 @@ mod best;
 mod choice;
 mod equal;
 mod figure;
+mod gains;
 mod of_search;
 mod sentences;
 mod table;

@@ -8,7 +8,7 @@ use crate::report::sections::quality::optimistic;
 use crate::report::view::View;
 
 use super::choice::{Choice, Ranked, Standing};
-use super::equal;
+use super::{equal, gains};
 
 /// Cells of a Pareto front that a sentence names.
 const FRONT: usize = 4;
@@ -22,7 +22,7 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
             "Only one cell has a value of {name}: {}.",
             text(view, choice, only)
         )],
-        (_, 1) => of_best(view, choice),
+        (_, 1) => gains::sentences(view, choice).unwrap_or_else(|| of_best(view, choice)),
         _ => of_front(view, choice),
     };
     if let ([best, _, ..], [measure]) = (&*choice.cells, &*choice.measures) {

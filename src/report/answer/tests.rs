@@ -319,3 +319,28 @@ fn of_a_thousand_cells_twenty_stand_in_the_table() {
         "{found:?}"
     );
 }
+
+#[test]
+fn treatments_are_told_against_their_baseline() {
+    let mut set = timed(2, 6, |cell| [100.0, 200.0][cell]);
+    set.plan.compare = json!({"treatment": "workers", "baseline": "0"});
+    set.plan.report = json!({});
+    assert_eq!(
+        text(&set),
+        "Against workers 0 (79.80 samples/s (79.64–79.96), best loss 0.08070): workers 4 has 0.500× the throughput (n = 6, \
+         Mann–Whitney, Holm)."
+    );
+    let mut set = timed(2, 6, |_| 100.0);
+    set.plan.compare = json!({"treatment": "workers", "baseline": "4"});
+    set.plan.report = json!({});
+    assert!(
+        text(&set).starts_with("No treatment is shown to differ from workers 4 (79."),
+        "{}",
+        text(&set)
+    );
+    // Too few runs to tell: the fastest is only seen.
+    let mut set = timed(2, 2, |cell| [100.0, 200.0][cell]);
+    set.plan.compare = json!({"treatment": "workers", "baseline": "0"});
+    set.plan.report = json!({});
+    assert!(text(&set).starts_with("The data do not show which cell is fastest"));
+}

@@ -1,0 +1,115 @@
+//! Where treatments are compared: what each of them gains or costs against the baseline, in time and in quality.
+
+use crate::base::statistics::median;
+use crate::base::units::human;
+use crate::compare::against_best;
+use crate::report::measure::Measure;
+use crate::report::sections::quality::{column, told};
+use crate::report::view::{Cell, View};
+
+use super::choice::{ALPHA, Choice, Ranked, Why};
+
+/// Treatments that a sentence names.
+const NAMED: usize = 4;
+
+/// What is said in place of the fastest cell; `None` where no treatment is declared, where there are several cells of one, or where
+/// the runs are too few for a test.
+pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Option<Vec<String>> {
+    let axis = view.treatment().filter(|_| choice.why == Why::Treatments)?;
+    let value = |one: &Ranked<'_, '_>| one.cell.info.axes[axis].clone();
+    let plan = &view.set.plan;
+    let wanted = plan.compare.get("baseline").and_then(|one| one.as_str());
+    let first = plan.cells.first().map(|cell| cell.axes[axis].as_str());
+    let wanted = wanted.or(first)?;
+    let baseline = choice.cells.iter().position(|one| value(one) == wanted)?;
+    let mut values: Vec<String> = choice.cells.iter().map(value).collect();
+    values.sort();
+    values.dedup();
+    if values.len() < choice.cells.len() || choice.n < choice.needed {
+        return None;
+    }
+    Some(Against::of(view, choice, baseline).sentences(view, choice))
+}
+
+/// Every cell of a choice against its baseline.
+struct Against {
+    baseline: usize,
+    /// What says how good a cell is, if it can be said.
+    quality: Option<Measure>,
+    /// Adjusted p-values of times and of quality, by cell; 1 where there is no test.
+    p: [Vec<f64>; 2],
+}
+
+impl Against {
+    fn of(view: &View<'_>, choice: &Choice<'_, '_>, baseline: usize) -> Self {
+        let cells: Vec<&Cell<'_>> = choice.cells.iter().map(|one| one.cell).collect();
+        let quality = told(&cells).is_ok();
+        let quality = quality.then(|| Measure::of_plan(&view.set.plan, &column(view, &cells)));
+        let times: Vec<Vec<f64>> = choice.cells.iter().map(|one| one.values.clone()).collect();
+        let own = |measure: &Measure| -> Vec<Vec<f64>> {
+            cells.iter().map(|cell| measure.values(cell)).collect()
+        };
+        let of_quality = match &quality {
+            Some(measure) => against_best(&own(measure), baseline),
+            None => vec![1.0; cells.len()],
+        };
+        Self {
+            baseline,
+            p: [against_best(&times, baseline), of_quality],
+            quality,
+        }
+    }
+
+    fn sentences(&self, view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
+        let pace = &choice.measures[0];
+        let others = || (0..choice.cells.len()).filter(|place| *place != self.baseline);
+        let differs = |place: &usize| self.p.iter().any(|p| p[*place] <= ALPHA);
+        let name = |place: usize| view.name(choice.cells[place].cell, None);
+        let told: Vec<String> = others()
+            .filter(differs)
+            .take(NAMED)
+            .map(|place| format!("{} has {}", name(place), self.change(choice, place)))
+            .collect();
+        let alike: Vec<String> = others().filter(|place| !differs(place)).map(name).collect();
+        let own = &choice.cells[self.baseline];
+        let quality = self.quality.as_ref();
+        let quality = quality.and_then(|measure| Some(measure.told(&measure.number(own.cell)?)));
+        let start: Vec<String> = std::iter::once(pace.told(&own.numbers[0]))
+            .chain(quality)
+            .collect();
+        let start = format!("{} ({})", name(self.baseline), start.join(", "));
+        let test = format!("n = {}, Mann–Whitney, Holm", choice.n);
+        let mut sentences = Vec::new();
+        if told.is_empty() {
+            sentences.push(format!(
+                "No treatment is shown to differ from {start} ({test})."
+            ));
+        } else {
+            sentences.push(format!("Against {start}: {} ({test}).", told.join("; ")));
+            if !alike.is_empty() {
+                sentences.push(format!(
+                    "Not shown to differ from it: {}.",
+                    alike.join(", ")
+                ));
+            }
+        }
+        sentences
+    }
+
+    /// `3.65× the epoch time, best loss 0.8751 (0.87–0.88)`: what a test tells from the baseline.
+    fn change(&self, choice: &Choice<'_, '_>, place: usize) -> String {
+        let pace = &choice.measures[0];
+        let middle = |place: usize| median(&choice.cells[place].values);
+        let ratio = middle(place).zip(middle(self.baseline));
+        let ratio = ratio.filter(|_| self.p[0][place] <= ALPHA);
+        let ratio = ratio.map(|(own, base)| format!("{}× the {}", human(own / base, 3), pace.name));
+        let quality = self.quality.as_ref().filter(|_| self.p[1][place] <= ALPHA);
+        let quality = quality
+            .and_then(|measure| Some(measure.told(&measure.number(choice.cells[place].cell)?)));
+        ratio
+            .into_iter()
+            .chain(quality)
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+}
