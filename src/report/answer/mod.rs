@@ -24,9 +24,12 @@ use super::number::Number;
 use super::section::Theme;
 use super::sections::plots::PlotContext;
 use super::sections::tasks::tasks;
-use super::sections::{components, scaling, targets};
+use super::sections::{components, phases, scaling, targets};
 use super::table::Table;
 use super::view::{Cell, View};
+use crate::base::statistics::range;
+use crate::base::text::count;
+use crate::base::units::human;
 use crate::results::{Status, grouped};
 use choice::Choice;
 
@@ -126,10 +129,14 @@ fn of_cells(view: &View<'_>) -> Answer {
         ));
     }
     if let Some(more) = choices.len().checked_sub(NAMED).filter(|more| *more > 0) {
-        let tasks = crate::base::text::count(more, "more task");
+        let tasks = count(more, "more task");
         answer
             .sentences
             .push(format!("{tasks}: see the tables below."));
+    }
+    let is_of_a_step = |choice: &Choice<'_, '_>| choice.measures[0].column == "step_ms";
+    if choices.iter().any(is_of_a_step) {
+        answer.sentences.extend(largest_phases(view));
     }
     untold.dedup();
     let untold = untold.into_iter();
@@ -139,6 +146,31 @@ fn of_cells(view: &View<'_>) -> Answer {
     by.dedup();
     answer.by = by.join("; ");
     answer
+}
+
+/// Where the time of steps goes: the largest phase, by the number of cells in which it is that.
+fn largest_phases(view: &View<'_>) -> Option<String> {
+    let largest = view.measured().filter_map(|cell| {
+        let shares = phases::breakdown(cell)?.shares.into_iter();
+        let parts = shares.zip(phases::names());
+        parts.max_by(|a, b| a.0.total_cmp(&b.0))
+    });
+    let mut groups = grouped(largest, |(_, phase)| *phase);
+    groups.sort_by_key(|cells| std::cmp::Reverse(cells.len()));
+    let told = groups.iter().map(|cells| {
+        let shares: Vec<f64> = cells.iter().map(|(share, _)| *share).collect();
+        let (least, most) = range(&shares)?;
+        let count = count(cells.len(), "cell");
+        let (least, most) = (human(least, 2), human(most, 2));
+        let shares = if least == most {
+            format!("{least} %")
+        } else {
+            format!("{least} % to {most} %")
+        };
+        Some(format!("{} in {count} ({shares})", cells[0].1))
+    });
+    let told: Vec<String> = told.collect::<Option<_>>()?;
+    (!told.is_empty()).then(|| format!("The largest part of a step is {}.", told.join(", ")))
 }
 
 /// The answer where no cell was measured.

@@ -321,6 +321,17 @@ fn of_a_thousand_cells_twenty_stand_in_the_table() {
 }
 
 #[test]
+fn where_a_step_decides_its_largest_phase_is_told() {
+    let mut set = timed(2, 6, |cell| [100.0, 200.0][cell]);
+    set.plan.report = json!({"answer": ["step_ms"]});
+    let told = text(&set);
+    assert!(
+        told.ends_with("The largest part of a step is backward in 2 cells (62 %)."),
+        "{told}"
+    );
+}
+
+#[test]
 fn treatments_are_told_against_their_baseline() {
     let mut set = timed(2, 6, |cell| [100.0, 200.0][cell]);
     set.plan.compare = json!({"treatment": "workers", "baseline": "0"});
