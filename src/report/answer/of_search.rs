@@ -55,20 +55,20 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
         let verdict = front_verdict(&search).and_then(|section| section.points.last().cloned());
         sentences.splice(0..0, verdict);
     }
+    // What the speed-up says already.
+    let lasted = if is_sooner {
+        None
+    } else {
+        duration(&search, is_one)
+    };
+    sentences.extend(lasted);
     sentences.extend(told.map(|told| told.unwrap_or_else(|why| why)));
     sentences.extend(
         regret(&search)
             .into_iter()
             .flat_map(|section| section.points),
     );
-    if search.trials().any(|trial| trial.ending() == Ending::Done) {
-        let told = optimistic_best(&search).unwrap_or_else(|| {
-            "The best of many by the figure that chose it is optimistic.".to_owned()
-        });
-        sentences.push(format!(
-            "{told} Each trial ran once: best.toml trains the best anew."
-        ));
-    }
+    sentences.extend(caution(&search));
     let tables = table(&search).into_iter().collect();
     let plots = if is_one {
         progress_plots(&search)
@@ -83,6 +83,27 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
         figures: against.into_iter().chain(plots).take(1).collect(),
         tables,
         not_run: String::new(),
+    })
+}
+
+/// How long all trials took, and of one study after how long the best was found.
+fn duration(search: &Search<'_, '_>, is_one: bool) -> Option<String> {
+    let end = human_seconds(whole(search)?.makespan_s);
+    let found = match &search.studies[..] {
+        [study] if is_one => BestSoFar::over_time(search, study, search.first())
+            .steps
+            .last()
+            .copied(),
+        _ => None,
+    };
+    Some(match found {
+        Some((seconds, ..)) => {
+            format!(
+                "The search took {end}; the best was found after {}.",
+                human_seconds(seconds)
+            )
+        }
+        None => format!("The search took {end}."),
     })
 }
 
@@ -109,6 +130,19 @@ fn beside_each_other(searches: [Search<'_, '_>; 2]) -> Option<PlotContext> {
         caption: format!("{} {ends}.", plot.caption),
         ..plot
     })
+}
+
+/// What the best of many trials may owe to chance; `None` where no trial ran to its end.
+fn caution(search: &Search<'_, '_>) -> Option<String> {
+    if !search.trials().any(|trial| trial.ending() == Ending::Done) {
+        return None;
+    }
+    let told = optimistic_best(search).unwrap_or_else(|| {
+        "The best of many by the figure that chose it is optimistic.".to_owned()
+    });
+    Some(format!(
+        "{told} Each trial ran once: best.toml trains the best anew."
+    ))
 }
 
 /// How optimistic the best trial of all studies by the first objective is; `None` where that is no quality.

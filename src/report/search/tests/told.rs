@@ -27,12 +27,14 @@ fn the_speed_up_is_against_the_sequential_search_that_was_measured() {
         render(&folder, &ReportOptions::default()).expect("renders");
         fs::read_to_string(folder.join("report.md")).expect("a page")
     };
-    assert!(!text().contains("Speed-up against"));
+    let lasts = "The search took ";
+    assert!(!text().contains("Speed-up against") && text().contains(lasts));
     let mut alone = searched(sequential());
     alone.plan.name = "scripted-search-sequential".into();
     write(&beside, &alone).expect("writes");
     let told = "Speed-up against scripted-search-sequential, the same search of one trial after the other: ";
     assert!(text().contains(told), "{}", text());
+    assert!(!text().contains(lasts), "the speed-up says it");
     for cell in &mut alone.plan.cells {
         cell.code_hash = Some("another".into());
     }
