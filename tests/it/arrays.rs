@@ -3,7 +3,8 @@
 use std::fs;
 
 use crate::exported::{assert_same_predictions, by_python};
-use crate::project::{Ended, Project};
+use crate::project::Project;
+use crate::trained::good;
 
 const RUN: [&str; 2] = ["run", "experiments/tiny.toml"];
 const PLAN: [&str; 2] = ["plan", "experiments/tiny.toml"];
@@ -48,13 +49,6 @@ fn rows(targets: &[u8]) -> Project {
     );
     write(&project, "data/y.npy", targets);
     project
-}
-
-#[track_caller]
-fn good(project: &Project, arguments: &[&str]) -> Ended {
-    let ended = project.run(arguments);
-    assert_eq!(ended.code, 0, "{}\n{}", ended.stdout, ended.stderr);
-    ended
 }
 
 /// The value of a column in the row of the only run.

@@ -1,6 +1,7 @@
 //! `train.freeze` and `train.fresh`: a trained model learns other classes; what is wrong with patterns is said by `plan`.
 
 use crate::project::Project;
+use crate::trained::good;
 
 const PATH: &str = "experiments/tiny.toml";
 
@@ -32,11 +33,6 @@ fn refused(project: &Project, words: &[&str]) {
     for word in words {
         assert!(ended.stderr.contains(word), "{word}: {}", ended.stderr);
     }
-}
-
-fn good(project: &Project, arguments: &[&str]) {
-    let ended = project.run(arguments);
-    assert_eq!(ended.code, 0, "{}", ended.stderr);
 }
 
 #[test]

@@ -6,7 +6,7 @@ import sys
 import torch
 
 from model import load
-from prepare import SPEC, finish, prepare, read
+from prepare import SPEC, finish, predicted, prepare, read
 
 if len(sys.argv) != 2:
     sys.exit(__doc__)
@@ -17,4 +17,4 @@ with torch.inference_mode():
     for start in range(0, len(x), 256):
         for row, values in enumerate(finish(model(prepare(x[start : start + 256]))).tolist(), start):
             texts = [f"{value:.8g}" for value in values]
-            out.writerow([row, names[values.index(max(values))], *texts] if names else [row, *texts])
+            out.writerow([row, predicted(values), *texts] if names else [row, *texts])

@@ -4,7 +4,8 @@ use crate::base::statistics::median;
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
 use crate::event::RunFacts;
-use crate::report::sections::phases;
+use crate::report::sections::bottleneck::largest;
+use crate::report::sections::phases::breakdown;
 use crate::report::sections::quality::has_learned;
 use crate::report::view::{Cell, View};
 
@@ -107,16 +108,13 @@ fn learned(cell: &Cell<'_>) -> Option<String> {
 fn time(cell: &Cell<'_>) -> Option<String> {
     let runs: Vec<f64> = cell.times().map(|times| times.total_s).collect();
     let whole = format!("A run takes {}", human_seconds(median(&runs)?));
-    let parts = phases::breakdown(cell).and_then(|found| {
-        let shares = found.shares.into_iter().zip(phases::names());
-        shares.max_by(|a, b| a.0.total_cmp(&b.0))
-    });
+    let parts = breakdown(cell).map(|found| largest(&found));
     Some(match parts {
-        Some((share, "other")) => format!(
+        Some(("other", share)) => format!(
             "{whole}; {} % of a step is in none of its phases.",
             human(share, 2)
         ),
-        Some((share, phase)) => format!(
+        Some((phase, share)) => format!(
             "{whole}; the largest part of a step is {phase}, {} %.",
             human(share, 2)
         ),

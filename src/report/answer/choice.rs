@@ -254,7 +254,7 @@ fn decisive(view: &View<'_>, cells: &[&Cell<'_>]) -> (Measure, Why) {
 }
 
 /// The metric by which cells can be held against each other, or why there is none.
-fn quality(view: &View<'_>, cells: &[&Cell<'_>]) -> Result<Measure, Untold> {
+pub(super) fn quality(view: &View<'_>, cells: &[&Cell<'_>]) -> Result<Measure, Untold> {
     told(cells).map(|()| Measure::of_plan(&view.set.plan, &column(view, cells)))
 }
 

@@ -7,11 +7,11 @@ use crate::base::units::human;
 use crate::compare::{against_best, runs_to_choose};
 use crate::report::measure::Measure;
 use crate::report::number::Number;
-use crate::report::sections::quality::{column, loss_column, loss_name, told};
+use crate::report::sections::quality::{loss_column, loss_name};
 use crate::report::sections::reach::Target;
 use crate::report::view::{Cell, View};
 
-use super::choice::{ALPHA, Choice, Why};
+use super::choice::{self, ALPHA, Choice, Why};
 
 /// Nothing where the cells do not differ in quality, or nothing can be said of it.
 pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
@@ -20,10 +20,11 @@ pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String>
     let cells: Vec<&Cell<'_>> = choice.cells.iter().map(|one| one.cell).collect();
     let loss = |cell: &Cell<'_>| view.section(cell, "loss").cloned();
     let have_one_loss = cells.iter().all(|cell| loss(cell) == loss(cells[0]));
-    if !is_by_speed || !may_differ || !have_one_loss || cells.len() < 2 || told(&cells).is_err() {
+    if !is_by_speed || !may_differ || !have_one_loss || cells.len() < 2 {
         return Vec::new();
     }
-    let Some(contrast) = contrast(view, &cells) else {
+    let quality = choice::quality(view, &cells).ok();
+    let Some(contrast) = quality.and_then(|measure| contrast(view, &cells, &measure)) else {
         return Vec::new();
     };
     // Of treatments the quality of each is told.
@@ -32,8 +33,7 @@ pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String>
 }
 
 /// The best quality beside that of the first cell, the fastest; `None` where all have the same.
-fn contrast(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
-    let measure = Measure::of_plan(&view.set.plan, &column(view, cells));
+fn contrast(view: &View<'_>, cells: &[&Cell<'_>], measure: &Measure) -> Option<String> {
     let numbers: Vec<(&Cell<'_>, Number)> = cells
         .iter()
         .map(|cell| Some((*cell, measure.number(cell)?)))

@@ -3,11 +3,12 @@
 use crate::base::statistics::median;
 use crate::base::units::human;
 use crate::compare::against_best;
+use crate::report::judged::distinct;
 use crate::report::measure::Measure;
-use crate::report::sections::quality::{column, told};
+use crate::report::sections::ranking::is_baseline;
 use crate::report::view::{Cell, View};
 
-use super::choice::{ALPHA, Choice, Ranked, Why};
+use super::choice::{self, ALPHA, Choice, Ranked, Why};
 
 /// Treatments that a sentence names.
 const NAMED: usize = 4;
@@ -17,14 +18,11 @@ const NAMED: usize = 4;
 pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Option<Vec<String>> {
     let axis = view.treatment().filter(|_| choice.why == Why::Treatments)?;
     let value = |one: &Ranked<'_, '_>| one.cell.info.axes[axis].clone();
-    let plan = &view.set.plan;
-    let wanted = plan.compare.get("baseline").and_then(|one| one.as_str());
-    let first = plan.cells.first().map(|cell| cell.axes[axis].as_str());
-    let wanted = wanted.or(first)?;
-    let baseline = choice.cells.iter().position(|one| value(one) == wanted)?;
-    let mut values: Vec<String> = choice.cells.iter().map(value).collect();
-    values.sort();
-    values.dedup();
+    let first = view.set.plan.cells.first().map(|cell| &cell.axes[axis]);
+    let place = |is: &dyn Fn(&Ranked<'_, '_>) -> bool| choice.cells.iter().position(is);
+    let named = place(&|one| is_baseline(view, one.cell));
+    let baseline = named.or_else(|| place(&|one| Some(&value(one)) == first))?;
+    let values = distinct(choice.cells.iter().map(value));
     if values.len() < choice.cells.len() || choice.n < choice.needed {
         return None;
     }
@@ -43,8 +41,7 @@ struct Against {
 impl Against {
     fn of(view: &View<'_>, choice: &Choice<'_, '_>, baseline: usize) -> Self {
         let cells: Vec<&Cell<'_>> = choice.cells.iter().map(|one| one.cell).collect();
-        let quality = told(&cells).is_ok();
-        let quality = quality.then(|| Measure::of_plan(&view.set.plan, &column(view, &cells)));
+        let quality = choice::quality(view, &cells).ok();
         let times: Vec<Vec<f64>> = choice.cells.iter().map(|one| one.values.clone()).collect();
         let own = |measure: &Measure| -> Vec<Vec<f64>> {
             cells.iter().map(|cell| measure.values(cell)).collect()

@@ -24,7 +24,7 @@ use super::number::Number;
 use super::section::Theme;
 use super::sections::plots::PlotContext;
 use super::sections::tasks::tasks;
-use super::sections::{components, phases, scaling, targets};
+use super::sections::{bottleneck, components, phases, scaling, targets};
 use super::table::Table;
 use super::view::{Cell, View};
 use crate::base::statistics::range;
@@ -134,8 +134,7 @@ fn of_cells(view: &View<'_>) -> Answer {
             .sentences
             .push(format!("{tasks}: see the tables below."));
     }
-    let is_of_a_step = |choice: &Choice<'_, '_>| choice.measures[0].column == "step_ms";
-    if choices.iter().any(is_of_a_step) {
+    if choices.iter().any(table::has_phases) {
         answer.sentences.extend(largest_phases(view));
     }
     untold.dedup();
@@ -150,15 +149,12 @@ fn of_cells(view: &View<'_>) -> Answer {
 
 /// Where the time of steps goes: the largest phase, by the number of cells in which it is that.
 fn largest_phases(view: &View<'_>) -> Option<String> {
-    let largest = view.measured().filter_map(|cell| {
-        let shares = phases::breakdown(cell)?.shares.into_iter();
-        let parts = shares.zip(phases::names());
-        parts.max_by(|a, b| a.0.total_cmp(&b.0))
-    });
-    let mut groups = grouped(largest, |(_, phase)| *phase);
+    let found = view.measured().filter_map(phases::breakdown);
+    let found = found.map(|found| bottleneck::largest(&found));
+    let mut groups = grouped(found, |(phase, _)| *phase);
     groups.sort_by_key(|cells| std::cmp::Reverse(cells.len()));
     let told = groups.iter().map(|cells| {
-        let shares: Vec<f64> = cells.iter().map(|(share, _)| *share).collect();
+        let shares: Vec<f64> = cells.iter().map(|(_, share)| *share).collect();
         let (least, most) = range(&shares)?;
         let count = count(cells.len(), "cell");
         let (least, most) = (human(least, 2), human(most, 2));
@@ -167,7 +163,7 @@ fn largest_phases(view: &View<'_>) -> Option<String> {
         } else {
             format!("{least} % to {most} %")
         };
-        Some(format!("{} in {count} ({shares})", cells[0].1))
+        Some(format!("{} in {count} ({shares})", cells[0].0))
     });
     let told: Vec<String> = told.collect::<Option<_>>()?;
     (!told.is_empty()).then(|| format!("The largest part of a step is {}.", told.join(", ")))

@@ -165,7 +165,7 @@ fn row_of(
 }
 
 /// Whether the time of a step is asked for: its largest phase then stands beside it.
-fn has_phases(choice: &Choice<'_, '_>) -> bool {
+pub(super) fn has_phases(choice: &Choice<'_, '_>) -> bool {
     choice
         .measures
         .iter()

@@ -65,7 +65,7 @@ fn bound(found: &Breakdown) -> Class {
 }
 
 /// The largest component, with its share.
-fn largest(found: &Breakdown) -> (&'static str, f64) {
+pub(crate) fn largest(found: &Breakdown) -> (&'static str, f64) {
     let pairs = names().into_iter().zip(found.shares.iter().copied());
     pairs
         .max_by(|a, b| a.1.total_cmp(&b.1))

@@ -31,9 +31,8 @@ pub enum DatePart {
 }
 
 impl DatePart {
-    /// The part of a date in a form of `strptime`; `None` for another text.
-    pub(super) fn of(self, form: &str, text: &str) -> Option<String> {
-        let time = BrokenDownTime::parse(form, text).ok()?;
+    /// The part of a date; `None` of a time without a date.
+    pub(super) fn of(self, time: &BrokenDownTime) -> Option<String> {
         Some(match self {
             Self::Month => time.to_date().ok()?.month().to_string(),
             Self::Weekday => weekday(time.to_date().ok()?.weekday()).to_owned(),

@@ -1,6 +1,7 @@
 //! [`scan()`]: every value of a table as a number or a text, and every mistake with its place.
 
 use csv::{Reader, StringRecord};
+use jiff::fmt::strtime::BrokenDownTime;
 
 use super::super::DatasetError;
 use super::columns::{Layout, Missing, Role};
@@ -89,12 +90,17 @@ fn add_parts(
     is_missing: &dyn Fn(&str) -> bool,
     sink: &mut impl Sink,
 ) {
-    for (index, &(column, part)) in layout.parts.iter().enumerate() {
-        if let Role::Date(form) = &layout.roles[column] {
-            let text = Some(record[column].trim()).filter(|text| !is_missing(text));
-            let kind = text.and_then(|text| part.of(form, text));
-            let kind = kind.unwrap_or_default();
-            sink.value(layout.place_of_part(index), Value::Text(&kind));
+    let mut places = layout.place_of_part(0)..;
+    for parts in layout.parts.chunk_by(|a, b| a.0 == b.0) {
+        let (column, _) = parts[0];
+        let text = record[column].trim();
+        let time = match &layout.roles[column] {
+            Role::Date(form) if !is_missing(text) => BrokenDownTime::parse(form, text).ok(),
+            _ => None,
+        };
+        for ((_, part), place) in parts.iter().zip(&mut places) {
+            let kind = time.as_ref().and_then(|time| part.of(time));
+            sink.value(place, Value::Text(&kind.unwrap_or_default()));
         }
     }
 }
