@@ -112,7 +112,7 @@ fn renamed(word: &str) -> Option<String> {
 }
 
 /// Fields of `report` in earlier versions, by the theme that has their tables and plots now.
-const MOVED: [(&[&str], &str); 11] = [
+const MOVED: [(&[&str], &str); 10] = [
     (&["rankings", "unranked", "speed", "scaling"], "speed"),
     (
         &[
@@ -128,11 +128,10 @@ const MOVED: [(&[&str], &str); 11] = [
     (&["phases", "loader", "profiling"], "phases"),
     (&["operations"], "operations"),
     (&["memory", "gpu"], "memory"),
-    (&["complexity", "compute"], "complexity"),
+    (&["complexity", "compute"], "memory"),
     (&["estimate", "cost"], "cost"),
     (&["cells", "failures", "failures_cut"], "failures"),
     (&["search"], "search"),
-    (&["manifest", "fence"], "manifest"),
 ];
 
 fn of_owner(word: &str, owner: &str, value: &Value) -> (String, Vec<String>) {

@@ -10,7 +10,7 @@ use super::sections::samples::SampleContext;
 use super::table::Table;
 
 /// Sentences of a section at most.
-const VERDICTS: usize = 12;
+const VERDICTS: usize = 6;
 
 /// Sections that belong together: one part of a page that opens and closes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -83,23 +83,16 @@ impl Section {
     pub(crate) fn judged(
         mut table: Table,
         rule: impl Into<String>,
-        mut verdicts: Vec<String>,
+        verdicts: Vec<String>,
     ) -> Self {
-        let sentences = verdicts.len();
         if table.rows.is_empty() {
             return Self::default();
         }
         table.cut = table.cut.or_else(|| cut(table.rows.len()));
         table.rows.truncate(ROWS);
-        if sentences > VERDICTS {
-            verdicts.truncate(VERDICTS - 1);
-            let more = human_integer((sentences + 1 - VERDICTS) as u64);
-            verdicts.push(format!("And {more} more sentences of this kind."));
-        }
         Self {
-            points: verdicts,
             rule: rule.into(),
-            ..Self::table(table)
+            ..Self::table(table).saying(verdicts)
         }
     }
 
@@ -111,6 +104,20 @@ impl Section {
             name: title.clone(),
             title,
             ..Self::default()
+        }
+    }
+
+    /// The same with these sentences; beyond [`VERDICTS`] the rest is counted.
+    pub(crate) fn saying(self, mut sentences: Vec<String>) -> Self {
+        let all = sentences.len();
+        if all > VERDICTS {
+            sentences.truncate(VERDICTS - 1);
+            let more = human_integer((all + 1 - VERDICTS) as u64);
+            sentences.push(format!("And {more} more sentences of this kind."));
+        }
+        Self {
+            points: sentences,
+            ..self
         }
     }
 

@@ -236,11 +236,12 @@ impl Table {
     ) -> Self {
         let (mut all, rows): (Vec<Column>, Vec<Row>) = match &view.grouping {
             None => {
+                let shown = view.shown.as_ref().map(|(keys, _)| keys);
+                let cells = view.cells.iter();
+                let cells =
+                    cells.filter(|cell| shown.is_none_or(|keys| keys.contains(&cell.info.key)));
                 let row = |cell| row_of_cell(view, cell, &fields);
-                (
-                    view.axis_columns(),
-                    view.cells.iter().filter_map(row).collect(),
-                )
+                (view.axis_columns(), cells.filter_map(row).collect())
             }
             Some(grouping) => {
                 let row = |group| row_of_group(view, group, &columns, &fields);
@@ -321,9 +322,11 @@ pub(super) fn sources(columns: &[Column]) -> Vec<Source> {
     sources.map(source).collect()
 }
 
-/// The sentence for a table whose rows are groups.
+/// The sentence for a table whose rows are groups, or some cells of many.
 fn cut(view: &View<'_>) -> Option<String> {
-    let grouping = view.grouping.as_ref()?;
+    let Some(grouping) = &view.grouping else {
+        return view.shown.as_ref().map(|(_, words)| words.clone());
+    };
     Some(format!(
         "{}: of each the cell in the middle, with the smallest and the largest below it; of shares the mean. Single \
          cells are in the CSV files beside this report.",

@@ -6,20 +6,20 @@ use crate::plan::toml_text;
 
 use super::measure::Measure;
 use super::search;
-use super::section::{Code, Section, Theme};
+use super::section::{Section, Theme};
 use super::sections::plots::{curves, over_axis, phase_bars};
 use super::sections::quality::are_of_commands;
 use super::sections::{
-    batch_curve, cells, classes, complexity, configuration, cost, environment, estimate, findings,
-    gpu, headroom, loader, memory, method, ops, phases, quality, ranking, reach, samples, scaling,
-    sizes, speed, targets, tree, utilisation, worker_curve,
+    batch_curve, cells, classes, complexity, configuration, cost, environment, gpu, loader, memory,
+    method, ops, phases, quality, ranking, reach, samples, scaling, sizes, speed, targets, tree,
+    worker_curve,
 };
 use super::view::{Cell, View};
 
 type Make = fn(&View<'_>) -> Vec<Section>;
 
 /// The themes with their headings, in the order of a page.
-const THEMES: [(&str, &str, Make); 15] = [
+const THEMES: [(&str, &str, Make); 12] = [
     ("search", "Search", search::sections),
     ("speed", "Speed", of_speed),
     ("quality", "Quality and curves", of_quality),
@@ -29,30 +29,19 @@ const THEMES: [(&str, &str, Make); 15] = [
     ("settings", "Batch size and workers", |view| {
         vec![batch_curve::judged(view), worker_curve::judged(view)]
     }),
-    ("memory", "Memory", of_memory),
-    (
-        "complexity",
-        "Parameters, FLOPs and use of the machine",
-        |view| {
-            let complexity = Section::table(complexity::table(view));
-            vec![complexity, utilisation::judged(view)]
-        },
-    ),
-    ("cost", "Cost and estimate", |view| {
-        let estimate = estimate::table(view).map(Section::table);
-        cost::judged(view).into_iter().chain(estimate).collect()
+    ("memory", "Memory, parameters and FLOPs", of_memory),
+    ("cost", "Cost", |view| {
+        cost::judged(view).into_iter().collect()
     }),
     ("failures", "Cells and runs without a result", |view| {
         vec![cells::without_result(view), cells::failed(view)]
     }),
     ("method", "Method", of_method),
-    ("environment", "Environment", environment::sections),
     (
         "configuration",
         "Configuration of the cells",
         configuration::sections,
     ),
-    ("manifest", "Manifest", of_manifest),
 ];
 
 /// The themes that have something to show.
@@ -89,15 +78,16 @@ pub(super) fn themes(view: &View<'_>) -> Vec<Theme> {
 }
 
 fn of_speed(view: &View<'_>) -> Vec<Section> {
-    let mut all = ranking::by_speed(view);
     let cells: Vec<&Cell<'_>> = view.cells.iter().collect();
     let pace = match ranking::Pace::of(&cells) {
         ranking::Pace::Run => "total_s",
         ranking::Pace::Epoch | ranking::Pace::Throughput => "samples_per_s",
     };
     let plots = over_axis::plots(view, &Measure::of(pace));
-    all.push(Section::plots("throughput", plots));
-    all.push(Section::table(speed::table(view)));
+    let mut all = vec![
+        Section::plots("throughput", plots),
+        Section::table(speed::table(view)),
+    ];
     all.extend(scaling::judged(view));
     all.extend(sizes::table(view).map(Section::table));
     all
@@ -115,7 +105,6 @@ fn of_quality(view: &View<'_>) -> Vec<Section> {
     sections.extend(targets::judged(view));
     sections.extend(reach::tables(view).into_iter().map(Section::table));
     sections.extend(classes::table(view).map(Section::table));
-    sections.extend(ranking::by_efficiency(view));
     sections.push(samples::section(view));
     sections
 }
@@ -140,13 +129,15 @@ fn of_phases(view: &View<'_>) -> Vec<Section> {
     vec![
         Section::plots("phase-plots", phase_bars::plots(view)),
         phases::judged(view),
-        tree::section(view),
-        Section::table(loader::table(view)),
     ]
+    .into_iter()
+    .chain([tree::table(view), loader::table(view)].into_iter().flatten().map(Section::table))
+    .collect()
 }
 
 fn of_memory(view: &View<'_>) -> Vec<Section> {
-    let mut all = vec![Section::table(memory::table(view)), headroom::judged(view)];
+    let mut all = vec![memory::judged(view)];
+    all.extend(complexity::table(view).map(Section::table));
     all.extend(gpu::judged(view));
     all
 }
@@ -156,18 +147,8 @@ fn of_method(view: &View<'_>) -> Vec<Section> {
         points: method::sentences(view),
         ..Section::titled("measured", "How it was measured")
     };
-    let checked = Section {
-        points: findings::checked(),
-        ..Section::titled("checked", "What was checked")
-    };
-    vec![measured, checked]
-}
-
-fn of_manifest(view: &View<'_>) -> Vec<Section> {
-    let plan = &view.set.plan;
-    vec![Section {
-        paragraphs: vec![format!("{}, as run:", plan.manifest_path)],
-        code: Some(Code::of("toml", &plan.manifest)),
-        ..Section::titled("manifest-text", "")
-    }]
+    let environments = environment::sections(view).into_iter();
+    std::iter::once(measured)
+        .chain(environments)
+        .collect()
 }

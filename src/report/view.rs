@@ -1,6 +1,6 @@
 //! [`View`]: a result set by cell, with everything that belongs to a cell beside it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::Value;
@@ -11,6 +11,7 @@ use crate::results::{
 };
 
 use super::groups::Grouping;
+use super::sections::chosen;
 use super::sections::parallel::Busy;
 use super::table::{Column, Entry};
 
@@ -30,6 +31,8 @@ pub struct View<'a> {
     pub(crate) grouping: Option<Grouping>,
     /// How many threads computed at one time in runs that shared a machine.
     pub(crate) busy: Busy<'a>,
+    /// The cells that tables show, with what is said of that; `None` where every cell has its row.
+    pub(crate) shown: Option<(BTreeSet<String>, String)>,
 }
 
 /// A cell with its rows.
@@ -92,7 +95,7 @@ impl<'a> View<'a> {
         let measured = cells.iter().filter(|cell| cell.is_measured());
         let telling = varying(set, &measured.map(|cell| cell.info).collect::<Vec<_>>());
         let varying = varying(set, &set.plan.cells.iter().collect::<Vec<_>>());
-        Self {
+        let mut view = Self {
             set,
             folder,
             grouping: Grouping::of(&set.plan, &varying),
@@ -100,7 +103,10 @@ impl<'a> View<'a> {
             telling,
             cells,
             busy: Busy::of(set),
-        }
+            shown: None,
+        };
+        view.shown = chosen::rows(&view);
+        view
     }
 
     /// The cells whose times can be shown.
@@ -139,7 +145,7 @@ impl<'a> View<'a> {
     }
 
     /// Places of the axes that a table shows: those that vary among the measured cells.
-    fn shown(&self) -> &[usize] {
+    fn shown_axes(&self) -> &[usize] {
         if self.telling.is_empty() {
             &self.varying
         } else {
@@ -149,10 +155,10 @@ impl<'a> View<'a> {
 
     /// The axes that vary, as columns.
     pub fn axis_columns(&self) -> Vec<Column> {
-        if self.shown().is_empty() {
+        if self.shown_axes().is_empty() {
             return vec![Column::text("cell")];
         }
-        let axes = self.shown().iter().map(|&place| &self.set.plan.axes[place]);
+        let axes = self.shown_axes().iter().map(|&place| &self.set.plan.axes[place]);
         axes.map(|axis| Column::setting(&axis.name)).collect()
     }
 
@@ -164,10 +170,10 @@ impl<'a> View<'a> {
 
     /// A cell's values on the axes that vary.
     pub fn labels(&self, cell: &Cell<'_>) -> Vec<Entry> {
-        if self.shown().is_empty() {
+        if self.shown_axes().is_empty() {
             return vec![Entry::text(&cell.info.key)];
         }
-        let places = self.shown().iter();
+        let places = self.shown_axes().iter();
         let text = |value: &str| Entry::text(if value.is_empty() { "–" } else { value });
         places.map(|&place| text(&cell.info.axes[place])).collect()
     }

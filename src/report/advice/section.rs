@@ -81,42 +81,20 @@ impl Advice {
         }
     }
 
-    /// Recommendations in full, what the rules checked, and predictions beside what was measured; none without any.
+    /// Recommendations in full, and predictions beside what was measured; none without any.
     pub(crate) fn theme(&self) -> Option<Theme> {
-        // What a test measured stands in place of what was predicted.
-        let told = |one: &AdviceItem| match &*one.outcome {
-            "" => format!("Predicted: {}; {}.", one.predicted, one.formula),
-            outcome => format!("Tested: {outcome}."),
-        };
         let point = |one: &AdviceItem| {
             format!(
-                "{} for {} ({}): {} {} {}",
-                one.change,
-                one.cell,
-                one.rule,
-                one.triggers,
-                one.reasoning,
-                told(one)
+                "{} ({}): {} {} Predicted by: {}.",
+                one.change, one.rule, one.triggers, one.reasoning, one.formula
             )
         };
         let full = Section {
             points: self.recommendations.iter().map(point).collect(),
-            ..Section::titled("recommendations", "Recommendations in full")
-        };
-        let kinds = format!(
-            "In {} kinds of work; the values are those of the first.",
-            self.kinds
-        );
-        let checked = Section {
-            paragraphs: (self.kinds > 1 && !self.checked.is_empty())
-                .then_some(kinds)
-                .into_iter()
-                .collect(),
-            points: self.checked.clone(),
-            ..Section::titled("advice-checked", "Checked without a recommendation")
+            ..Section::titled("recommendations", "Why these recommendations")
         };
         let predictions = self.predictions.clone().map(Section::table);
-        let all = predictions.into_iter().chain([full, checked]);
+        let all = predictions.into_iter().chain([full]);
         let sections: Vec<Section> = all.filter(|section| !section.is_empty()).collect();
         (!sections.is_empty()).then(|| Theme {
             id: "recommendations".to_owned(),

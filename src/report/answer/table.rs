@@ -19,7 +19,7 @@ use super::sentences::names;
 /// Id of the table of cells between which nothing decides.
 pub(super) const OF_CELLS: &str = "cells";
 /// Rows at most.
-const ROWS: usize = 20;
+const ROWS: usize = 12;
 /// Axes that have a column each; where there are more, one column names the cell.
 const AXES: usize = 4;
 

@@ -4,7 +4,7 @@ use crate::report::table::ColumnKind;
 use std::collections::BTreeMap;
 
 use super::subject::{Shown, ShownColumn, ShownRow, Subject, Text};
-use crate::results::{CellInfo, counted_runs};
+use crate::results::{CellInfo, counted_runs, grouped};
 
 /// How a provenance begins.
 const KINDS: [&str; 6] = [
@@ -228,9 +228,7 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
             .filter(|row| cells.contains_key(&*row.key));
         let all: Vec<_> = rows.collect();
         let tasks = all.iter().map(|row| &*cells[&*row.key].task_signature);
-        let is_ranked = ["ranking", "decision"]
-            .iter()
-            .any(|begin| table.id.starts_with(begin));
+        let is_ranked = table.id.starts_with("decision");
         if is_ranked && differ(tasks) {
             found.push(format!("{}: cells of different tasks are ranked", table.id));
         }
@@ -244,7 +242,10 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
                 .get(place)
                 .is_some_and(|entry| is_ratio(&entry.text))
         };
-        let works = all.iter().filter(ratio).map(|row| {
+        let with_ratio: Vec<_> = all.iter().filter(ratio).collect();
+        // A task has a baseline of its own.
+        let by_task = grouped(with_ratio, |row| &*cells[&*row.key].task_signature);
+        let works = |row: &&&ShownRow| {
             let cell = cells[&*row.key];
             let is_command = subject.set.plan.is_of_command(cell);
             (
@@ -253,8 +254,8 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
                 cell.code_hash.as_ref().filter(|_| !is_command),
                 environments.get(&*row.key),
             )
-        });
-        if differ(works) {
+        };
+        if by_task.iter().any(|rows| differ(rows.iter().map(works))) {
             found.push(format!(
                 "{}: ratios between cells of different work, code or machine",
                 table.id

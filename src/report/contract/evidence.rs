@@ -177,7 +177,7 @@ pub(super) fn r13(subject: &Subject<'_>) -> Vec<String> {
             let comparing = subject
                 .texts
                 .iter()
-                .filter(|text| text.prints(subject, "ranking"));
+                .filter(|text| text.prints(subject, "speed"));
             for text in comparing.filter(|text| !text.says(&line)) {
                 found.push(format!(
                     "{}: {name} sets {line}, which is not printed",

@@ -3,11 +3,10 @@
 use crate::report::judged::{plain, some_of};
 use crate::report::number::fixed;
 use crate::report::section::Section;
-use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 
 use super::speed::{THROUGHPUT, timing_value};
-use super::sweep::{self, At, OfAt, Sweep, in_words, interval, sweeps};
+use super::sweep::{self, Sweep, in_words, interval, sweeps};
 
 /// Axis that is swept.
 pub(crate) const AXIS: &str = "train.batch-size";
@@ -65,47 +64,18 @@ pub(crate) fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee
     })
 }
 
-/// The table of every batch-size curve, with its knee.
+/// The knee of every batch-size curve.
 pub(crate) fn judged(view: &View<'_>) -> Section {
     let found = sweeps(view, AXIS, &[]);
-    let fields = [
-        At::throughput(),
-        OfAt::derived(
-            "of the best",
-            "%",
-            "throughput ÷ highest of the curve",
-            |at| {
-                let share =
-                    knee(at.sweep, tolerance(view)).and_then(|knee| share_of_best(at.cell, &knee));
-                Entry::shown(share, |share| fixed(share, 1))
-            },
-        ),
-        OfAt::text("knee", |at| {
-            let is = |other: &&Cell<'_>| other.info.key == at.cell.info.key;
-            let mark = match knee(at.sweep, tolerance(view)) {
-                Some(knee) if is(&knee.cell) => "knee",
-                Some(knee) if knee.also.iter().any(is) => "not told apart",
-                _ => "–",
-            };
-            mark.to_owned()
-        }),
-    ];
     let verdicts = found.iter().filter_map(|sweep| verdict(view, sweep));
     let rule = format!(
         "The knee is the smallest batch size whose median throughput is within {} % of the highest of its curve \
          (`report.knee`). Another size is told apart from it where its interval ends below that line.",
         plain(tolerance(view) * 100.0)
     );
-    let about = "Cells that differ in batch size only, each group a curve.".to_owned();
     let none = "No two measured cells differ in batch size only.";
-    let head = ("batch-size", "Batch size", about);
-    sweep::judged(
-        view,
-        &found,
-        head,
-        &fields,
-        (rule, verdicts.collect(), none),
-    )
+    let head = ("section-batch-size", "Batch size");
+    sweep::judged(&found, head, (rule, verdicts.collect(), none))
 }
 
 /// Percent of the throughput of the curve's best.

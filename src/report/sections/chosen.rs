@@ -1,8 +1,11 @@
 //! The few cells that are shown in detail; all of them are in the CSV files.
 
+use std::collections::BTreeSet;
+
+use crate::report::search::Search;
 use crate::report::view::{Cell, View};
 
-use super::ranking::{baseline, fastest_first};
+use super::ranking::{baseline, fastest_first, is_baseline};
 use super::speed::timing_value;
 use super::tasks::tasks;
 
@@ -33,6 +36,45 @@ pub(crate) fn chosen<'v, 'a>(view: &'v View<'a>) -> Vec<&'v Cell<'a>> {
         .into_iter()
         .filter(|cell| found.iter().any(|one| one.info.key == cell.info.key))
         .collect()
+}
+
+/// Rows of a table of cells at most, where each cell has its own.
+const ROWS: usize = 8;
+
+/// The keys of the cells that tables show, where they are too many to be read: the best trials of a search, else the fastest
+/// cells of each task and the baselines; and what is said of that. `None` where every cell has its row.
+pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
+    let measured = view.measured().count();
+    if view.grouping.is_some() || measured <= ROWS {
+        return None;
+    }
+    let mut lines: Vec<Vec<&Cell<'_>>> = Vec::new();
+    let search = Search::of(view);
+    let best = if let Some(search) = &search {
+        let studies = search.studies.iter();
+        let best = studies.map(|study| study.best_first(search.first()));
+        lines.extend(best.map(|trials| trials.iter().map(|trial| trial.cell).collect()));
+        "the best trials"
+    } else {
+        for task in tasks(view) {
+            let fastest = fastest_first(&task.cells).into_iter().map(|(cell, _)| cell);
+            let base = task.cells.iter().find(|cell| is_baseline(view, cell));
+            lines.push(base.copied().into_iter().chain(fastest).collect());
+        }
+        "the fastest of each task, and the baseline"
+    };
+    let mut keys = BTreeSet::new();
+    let longest = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let in_turns = (0..longest).flat_map(|place| lines.iter().filter_map(move |line| line.get(place)));
+    for cell in in_turns {
+        if keys.len() == ROWS {
+            break;
+        }
+        keys.insert(cell.info.key.clone());
+    }
+    let shown = keys.len();
+    let words = format!("{shown} of {measured} cells: {best}. All are in the CSV files beside this report.");
+    (shown > 0).then_some((keys, words))
 }
 
 /// Which cells are shown, in words.

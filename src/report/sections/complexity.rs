@@ -11,8 +11,31 @@ use crate::results::{BlockRow, interval_over_runs, value};
 use super::field::{self, OfCell};
 use super::speed::{THROUGHPUT, timing_value};
 
-/// The table of parameters, FLOPs and times.
-pub(crate) fn table(view: &View<'_>) -> Table {
+/// Parameters and FLOPs of a sample as a sentence, where all cells have the same.
+pub(crate) fn of_all(view: &View<'_>) -> Option<String> {
+    let mut works = view.cells.iter().filter_map(work);
+    let (parameters, flops) = works.next()?;
+    let are_same = works.all(|own| own == (parameters, flops));
+    (are_same && flops > 0.0).then(|| {
+        format!(
+            "In all cells: {} parameters, {} per sample, forward and backward.",
+            human_integer(parameters),
+            human_si(flops, "FLOP")
+        )
+    })
+}
+
+/// Parameters and FLOPs of a sample.
+fn work(cell: &Cell<'_>) -> Option<(u64, f64)> {
+    let facts = cell.facts().next()?;
+    Some((facts.parameters as u64, both(facts)))
+}
+
+/// The table of parameters and FLOPs; `None` where all cells have the same.
+pub(crate) fn table(view: &View<'_>) -> Option<Table> {
+    if of_all(view).is_some() {
+        return None;
+    }
     let counted = Provenance::Derived("counted values".into());
     let flops = |heading, get: fn(&RunFacts) -> f64| {
         OfCell::derived(heading, "", "counted by the operations", move |cell| {
@@ -29,7 +52,6 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             facts.flops_forward_per_sample
         }),
         flops("FLOPs per sample", both),
-        OfCell::timed("epoch", "epoch_s"),
         OfCell::derived(
             "time per sample",
             "ms",
@@ -42,14 +64,14 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             let rate = rate.map(|(work, speed)| speed * work);
             Entry::shown(rate, |rate| human_si(rate, "FLOP/s"))
         }),
-        OfCell::timed("time to the best epoch", "best_epoch_s"),
     ];
     let about = "FLOPs of forward and backward pass, counted by each operation on its shapes, a multiplication and an addition as \
-         two; achieved is over the whole step, waiting included. The best epoch need not be where training \
-         converges."
+         two; achieved is over the whole step, waiting included."
         .to_owned();
-    let head = ("complexity", "Complexity against time", about);
-    field::of_cells(view, head, &fields, |cell| over_seeds(cell, both).is_some())
+    let head = ("complexity", "Parameters and FLOPs", about);
+    Some(field::of_cells(view, head, &fields, |cell| {
+        over_seeds(cell, both).is_some()
+    }))
 }
 
 /// FLOPs over the seeds: counts that differ by seed, as work that depends on the data does, are medians with their range.

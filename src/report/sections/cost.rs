@@ -32,10 +32,8 @@ pub(crate) struct Hours {
 }
 
 /// How hours and costs come about.
-const RULE: &str = "Core-hours are the wall time of a run × the cores that it kept from others: all logical cores of its \
-                machine where it ran alone, else the threads that it computed with, of which runs side by side have parts \
-                while their threads are more than its cores. GPU-hours are the wall time of runs on a GPU. Cost is hours × \
-                price; of an epoch and of 1,000 samples it is their median time × the same.";
+const RULE: &str = "Core-hours are the wall time of a run × the cores that it kept from others: all of the machine where it \
+                    ran alone, else its threads. GPU-hours are the wall time of runs on a GPU.";
 
 /// The table of costs; `None` where the manifest has no price.
 pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
@@ -46,7 +44,9 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
         prices.in_words()
     );
     let currency = &prices.currency;
+    let places = columns_shown(view, &prices);
     let columns = hours_columns(&prices).into_iter().enumerate();
+    let columns = columns.filter(|(place, _)| places.contains(place));
     let of_hours = columns.map(|(place, column)| {
         let prices = &prices;
         OfCell::new(column, move |cell| {
@@ -77,13 +77,28 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
         .chain(labels)
         .map(Entry::text)
         .collect();
-    sum.extend(prices.entries(&total));
+    let of_all = prices.entries(&total).into_iter().enumerate();
+    sum.extend(of_all.filter(|(place, _)| places.contains(place)).map(|(_, entry)| entry));
     sum.extend([Entry::text("–"), Entry::text("–")]);
     table.rows.push(Row::new("", sum));
     let unknown = count(total.unknown, "run");
     let left_out = || format!("{unknown} without a wall time are not in these sums.");
     let left_out = (total.unknown > 0).then(left_out);
     Some(Section::judged(table, RULE, left_out.into_iter().collect()))
+}
+
+/// Places of the columns that the prices need: runs, cores, GPUs, cost, and the cost of failed runs where there are such.
+fn columns_shown(view: &View<'_>, prices: &Prices) -> Vec<usize> {
+    let has_failed = view.cells.iter().any(|cell| hours(view, cell).lost_runs > 0);
+    let shown = [
+        true,
+        false,
+        prices.core.is_some(),
+        prices.gpu.is_some(),
+        true,
+        has_failed,
+    ];
+    (0..shown.len()).filter(|place| shown[*place]).collect()
 }
 
 /// The prices of the manifest.
@@ -274,7 +289,7 @@ mod tests {
         let texts: Vec<&str> = last.fields.iter().map(|field| &*field.text).collect();
         assert_eq!(
             texts[2..],
-            ["24", "24.0", "48.0", "0", "24.0", "3.00", "–", "–"]
+            ["24", "48.0", "24.0", "3.00", "–", "–"]
         );
         assert!(found.points.is_empty(), "{:?}", found.points);
     }
@@ -292,7 +307,7 @@ mod tests {
             }
         });
         let last = found.tables[0].rows.last().expect("the sum");
-        assert_eq!(last.fields[4].text, "21.0");
+        assert_eq!(last.fields[3].text, "21.0");
         assert!(
             found.points[0].contains("3 runs without a wall time"),
             "{}",
@@ -313,7 +328,7 @@ mod tests {
             }
         });
         let last = found.tables[0].rows.last().expect("the sum");
-        let hours = last.fields[4].value.expect("core-hours");
+        let hours = last.fields[3].value.expect("core-hours");
         assert!(hours <= 2.0001 && hours > 1.7, "{hours}");
     }
 }

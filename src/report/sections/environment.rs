@@ -70,29 +70,19 @@ pub(crate) fn environments(view: &View<'_>) -> Vec<EnvironmentContext> {
     ids.into_iter().map(|id| environment(view, id)).collect()
 }
 
-/// Each environment: as the system names it, and as `env.toml` keeps it.
+/// Each environment, as the system names it.
 pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
     let section = |one: EnvironmentContext| {
         let id = &one.id;
         let about = format!(
-            "{}, as the system and the build name it.",
+            "{}, as the system and the build name it; every field is in env.toml.",
             count(one.runs, "run")
         );
-        let all = "As env.toml keeps it, with what a difference means when timings are compared.";
         let system = one.system.into_iter();
         let system = system.map(|line| vec![line.name.to_owned(), line.value]);
-        let fields = one.fields.into_iter();
-        let fields = fields.map(|field| vec![field.name, field.value, field.class.to_owned()]);
-        let [system_id, fields_id] = ["system", "fields"].map(|name| format!("{name}-{id}"));
-        let system_head = (&*system_id, "System", about);
-        let fields_head = (&*fields_id, "All fields", all.to_owned());
-        Section {
-            tables: vec![
-                Table::of_texts(system_head, &["part", "what it is"], system),
-                Table::of_texts(fields_head, &["field", "value", "when compared"], fields),
-            ],
-            ..Section::titled(&format!("environment-{id}"), format!("Environment {id}"))
-        }
+        let (table_id, title) = (format!("environment-{id}"), format!("Environment {id}"));
+        let head = (&*table_id, &*title, about);
+        Section::table(Table::of_texts(head, &["part", "what it is"], system))
     };
     environments(view).into_iter().map(section).collect()
 }

@@ -1,4 +1,4 @@
-//! Rules over the measurements: each finding names its rule and its values; without one, what was checked is said.
+//! Rules over the measurements: each finding names its rule and its values.
 
 use std::collections::BTreeSet;
 
@@ -32,143 +32,88 @@ const SPREAD: f64 = 10.0;
 /// Cells that a finding names at most.
 const NAMED: usize = 2;
 
-/// A rule over the measurements.
-struct Rule {
-    name: &'static str,
-    /// What it looks for.
-    words: String,
-    /// What it says, with `{}` in the place of what it found.
-    finding: &'static str,
-    /// What it found, in words.
-    check: Check,
-}
+/// Its name; what it says, with `{}` in the place of what it found; what it found, in words.
+type Rule = (
+    &'static str,
+    &'static str,
+    fn(&View<'_>) -> Option<String>,
+);
 
-type Check = fn(&View<'_>) -> Option<String>;
+/// Every rule, in the order in which they are told; `docs/reports.md` says what each looks for.
+const RULES: [Rule; 12] = [
+    (
+        "waiting-for-data",
+        "Training waited for data (percent of the step): {}.",
+        |view| named(view, waiting),
+    ),
+    (
+        "large-residual",
+        "Time outside the named phases (percent of the step): {}.",
+        |view| named(view, residual),
+    ),
+    (
+        "spread",
+        "Runs of one cell differ widely in step time (interval in percent of the median): {}.",
+        |view| named(view, spread),
+    ),
+    (
+        "outliers",
+        "Step times far from the others, kept in all figures: {}.",
+        |view| named(view, outliers),
+    ),
+    ("data", "Of the data: {}.", |view| {
+        Some(view.set.plan.data_remarks.join("; ")).filter(|found| !found.is_empty())
+    }),
+    (
+        "no-learning",
+        "Training did not lower the evaluation loss by 1 %: {}.",
+        |view| named(view, no_learning),
+    ),
+    (
+        "below-noise-floor",
+        "Better than the noise of the data allows, which only a leak explains: {}.",
+        |view| named(view, leak::of_cell),
+    ),
+    (
+        "phases-are-not-the-step",
+        "The phases do not sum to the step, and no shares are shown (percent of the step): {}.",
+        |view| named(view, not_the_step),
+    ),
+    (
+        "undeclared-difference",
+        "Cells along the treatment differ in {}.",
+        undeclared_difference,
+    ),
+    (
+        "mixed-code",
+        "Cells were measured with different code ({}); ratios between them are left out.",
+        // Every command is code of its own.
+        |view| {
+            several(view, |cell| {
+                let code = cell.info.code_hash.as_deref();
+                code.filter(|_| !cell.is_of_command)
+            })
+        },
+    ),
+    (
+        "mixed-environment",
+        "Cells were measured in different environments ({}); ratios between them are left out.",
+        |view| several(view, |cell| Some(&*cell.timing?.env_id)),
+    ),
+    (
+        "estimate-far-off",
+        "Runs took far longer or shorter than was expected before they began (time ÷ expected time): {}.",
+        |view| named(view, |_, cell| Some(times(estimate::far_off(cell)?))),
+    ),
+];
 
 /// What the rules find, in their order.
 pub(crate) fn found(view: &View<'_>) -> Vec<Finding> {
-    let found = rules().into_iter().filter_map(|rule| {
-        let found = (rule.check)(view)?;
-        Some(Finding {
-            rule: rule.name,
-            text: rule.finding.replace("{}", &found),
-        })
+    let found = RULES.into_iter().filter_map(|(rule, words, check)| {
+        let text = words.replace("{}", &check(view)?);
+        Some(Finding { rule, text })
     });
     found.collect()
-}
-
-/// Every rule in words, whether it finds something or not.
-pub(crate) fn checked() -> Vec<String> {
-    let rules = rules().into_iter();
-    rules
-        .map(|rule| format!("{}: {}", rule.name, rule.words))
-        .collect()
-}
-
-fn rules() -> Vec<Rule> {
-    of_steps().into_iter().chain(of_results()).collect()
-}
-
-fn rule(name: &'static str, words: &str, finding: &'static str, check: Check) -> Rule {
-    Rule {
-        name,
-        words: words.to_owned(),
-        finding,
-        check,
-    }
-}
-
-/// Rules over the times of steps.
-fn of_steps() -> [Rule; 4] {
-    [
-        rule(
-            "waiting-for-data",
-            &format!("data wait above {WAIT} % of the step"),
-            "Training waited for data (percent of the step): {}.",
-            |view| named(view, waiting),
-        ),
-        rule(
-            "large-residual",
-            &format!("residual above {RESIDUAL} % of the step, or below 0"),
-            "Time outside the named phases (percent of the step): {}.",
-            |view| named(view, residual),
-        ),
-        rule(
-            "spread",
-            &format!("interval of the step time wider than {SPREAD} % of its median"),
-            "Runs of one cell differ widely in step time (interval in percent of the median): {}.",
-            |view| named(view, spread),
-        ),
-        rule(
-            "outliers",
-            "runs beyond 1.5 interquartile ranges (from 4 runs on)",
-            "Step times far from the others, kept in all figures: {}.",
-            |view| named(view, outliers),
-        ),
-    ]
-}
-
-/// Rules over what was reached, and over the results as a whole.
-fn of_results() -> [Rule; 8] {
-    [
-        rule(
-            "data",
-            "tables with equal rows on both sides of a split, a column that tells the target, or one that counts rows; images left out",
-            "Of the data: {}.",
-            |view| Some(view.set.plan.data_remarks.join("; ")).filter(|found| !found.is_empty()),
-        ),
-        rule(
-            "no-learning",
-            "evaluation loss after training not 1 % below that before it",
-            "Training did not lower the evaluation loss by 1 %: {}.",
-            |view| named(view, no_learning),
-        ),
-        rule(
-            "below-noise-floor",
-            &format!(
-                "test or fresh error below the noise of generated data by more than {} standard errors: a leak",
-                leak::ERRORS
-            ),
-            "Better than the noise of the data allows, which only a leak explains: {}.",
-            |view| named(view, leak::of_cell),
-        ),
-        rule(
-            "phases-are-not-the-step",
-            "phases of a run that sum to less than 99 % or more than 101 % of its step",
-            "The phases do not sum to the step, and no shares are shown (percent of the step): {}.",
-            |view| named(view, not_the_step),
-        ),
-        rule(
-            "undeclared-difference",
-            "cells along the treatment differ in more than what it sets",
-            "Cells along the treatment differ in {}.",
-            undeclared_difference,
-        ),
-        rule(
-            "mixed-code",
-            "cells measured with different code",
-            "Cells were measured with different code ({}); ratios between them are left out.",
-            // Every command is code of its own.
-            |view| {
-                several(view, |cell| {
-                    let code = cell.info.code_hash.as_deref();
-                    code.filter(|_| !cell.is_of_command)
-                })
-            },
-        ),
-        rule(
-            "mixed-environment",
-            "cells measured in different environments",
-            "Cells were measured in different environments ({}); ratios between them are left out.",
-            |view| several(view, |cell| Some(&*cell.timing?.env_id)),
-        ),
-        rule(
-            "estimate-far-off",
-            &estimate::rule(),
-            "Runs took far longer or shorter than was expected before they began (time ÷ expected time): {}.",
-            |view| named(view, |_, cell| Some(times(estimate::far_off(cell)?))),
-        ),
-    ]
 }
 
 /// "batch-size 8, workers 0 (2.5 %); …", or `None` for no cell.

@@ -32,12 +32,6 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     Some(Section::judged(table, rule, Vec::new()))
 }
 
-/// Whether any run has figures of a GPU's load.
-pub(crate) fn is_measured(view: &View<'_>) -> bool {
-    let mut cells = view.cells.iter();
-    cells.any(|cell| median(cell, |gpu| gpu.busy_share).is_some())
-}
-
 fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
     type Get = fn(&GpuUsage) -> Option<f64>;
     let number = |heading, unit, how: &str, get: Get, show: fn(f64) -> String| {

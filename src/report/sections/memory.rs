@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use crate::base::units::human;
 use crate::event::{DeviceMemoryTimes, MemoryParts, RunTimes};
-use crate::report::table::{Entry, Table, spread_entry};
+use crate::report::section::Section;
+use crate::report::table::{Entry, spread_entry};
 use crate::report::view::{Cell, View};
 use crate::results::BlockRow;
 
 use super::field::{self, OfCell};
+use super::headroom;
 
 /// A computed part: its heading, its rule, its bytes.
 type Part = (&'static str, &'static str, fn(&MemoryParts) -> u64);
@@ -28,53 +30,29 @@ const PARTS: [Part; 4] = [
     }),
 ];
 
-/// The table of memory.
-pub(crate) fn table(view: &View<'_>) -> Table {
-    let mut about = "Peaks are of the whole process: program, data and loader too; below them the range of the runs, where it is not \
-                     one run or runs alike. The computed parts are inside the peak, not beside it."
+/// The table of memory, and what a larger batch would need.
+pub(crate) fn judged(view: &View<'_>) -> Section {
+    let mut about = "The peak is that of the whole process: program, data and loader too; beside it the range of the runs. The \
+                     computed parts are inside it."
         .to_owned();
-    let sources = sources(view);
-    let mut fields = vec![
-        peaks("peak, training", &sources, |run| {
-            run.times.as_deref()?.peak_train_bytes
-        }),
-        peaks("peak, validation", &sources, |run| {
-            run.times.as_deref()?.peak_validation_bytes
-        }),
-        peaks("peak, process", "wait4", |run| run.peak_rss_bytes),
-    ];
-    let computed = |heading: &str, how: &str, bytes: fn(&MemoryParts) -> u64| {
-        OfCell::derived(heading, "MiB", how, move |cell| {
+    let mut fields = vec![peaks("peak, training", &sources(view), |run| {
+        run.times.as_deref()?.peak_train_bytes
+    })];
+    let computed = |(heading, how, bytes): &Part| {
+        let bytes = *bytes;
+        OfCell::derived(heading, "MiB", *how, move |cell| {
             Entry::shown(
                 parts(cell).map(|parts| bytes(parts) as f64 / MIB),
                 mebibytes,
             )
         })
     };
-    fields.extend(
-        PARTS
-            .iter()
-            .map(|(heading, how, bytes)| computed(heading, how, *bytes)),
-    );
-    fields.push(computed("parts, sum", "sum of the parts", |parts| {
-        let bytes = PARTS.iter().map(|(.., bytes)| bytes(parts));
-        bytes.fold(0, u64::saturating_add)
-    }));
-    if view.cells.iter().any(|cell| !growth(cell).is_empty()) {
-        let how = "resident memory after the last step less that after the warm-up, ÷ steps; median of n runs";
-        fields.push(OfCell::measured("growth per step", "KiB", how, |cell| {
-            spread_entry(&growth(cell), |kib| human(kib, 3))
-        }));
-        about += " Growth per step is after the warm-up: what grows on and on is a leak; below 0, memory was given back.";
-    }
+    fields.extend(PARTS.iter().map(computed));
     if view.cells.iter().any(has_device_memory) {
         let (allocator, driver) = ("the device's allocator", "the device's driver, at the end");
         fields.extend([
             peaks("device, training", allocator, |run| {
                 device_memory(run)?.peak_train_bytes
-            }),
-            peaks("device, validation", allocator, |run| {
-                device_memory(run)?.peak_validation_bytes
             }),
             peaks("device, in use", driver, |run| {
                 device_memory(run)?.used_bytes
@@ -84,7 +62,14 @@ pub(crate) fn table(view: &View<'_>) -> Table {
                   allocator's reserve.";
     }
     let head = ("memory", "Memory", about);
-    field::of_cells(view, head, &fields, |cell| parts(cell).is_some())
+    let table = field::of_cells(view, head, &fields, |cell| parts(cell).is_some());
+    let fits = headroom::fits(view);
+    let rule = if fits.is_empty() {
+        String::new()
+    } else {
+        headroom::rule()
+    };
+    Section::judged(table, rule, fits)
 }
 
 fn peaks<'f, 'a>(heading: &str, source: &str, get: fn(&BlockRow) -> Option<u64>) -> OfCell<'f, 'a> {
@@ -105,16 +90,6 @@ fn device_memory(run: &BlockRow) -> Option<&DeviceMemoryTimes> {
 fn has_device_memory(cell: &Cell<'_>) -> bool {
     let mut memories = cell.counted.iter().filter_map(|run| device_memory(run));
     memories.any(|memory| memory.used_bytes.is_some())
-}
-
-/// KiB of resident memory that a measured step gained: median over runs; `None` where it was not measured.
-fn growth(cell: &Cell<'_>) -> Vec<f64> {
-    let per_step = cell.times().filter_map(|times| {
-        let bytes = times.memory_growth_bytes? as f64;
-        let steps = times.measured_steps.filter(|steps| *steps > 0);
-        steps.map(|steps| bytes / 1024.0 / steps as f64)
-    });
-    per_step.collect()
 }
 
 /// Bytes of a MiB, the unit of all columns of memory, so that they compare at a glance.

@@ -12,11 +12,12 @@ use crate::results::BlockRow;
 use super::cells::executions;
 use super::difference::part;
 use super::quality::are_of_commands;
-use super::{memory, parallel, speed};
+use super::{complexity, parallel, speed};
 
 /// The sentences, each with its figures.
 pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
     let mut sentences = vec![replication(view)];
+    sentences.extend(training(view));
     if let Some(steps) = steps(view) {
         sentences.push(steps);
     }
@@ -24,28 +25,21 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
         "Figures are medians over the runs of a cell; {}. Outliers are counted, never dropped.",
         speed::below(view)
     ));
-    let cells: Vec<_> = view.cells.iter().collect();
-    if !are_of_commands(&cells) {
-        sentences.push(phases(view));
-    }
+    sentences.extend(phases(view));
     let runs: Vec<&BlockRow> = executions(view).into_iter().map(|(_, run)| run).collect();
     let exclusive = runs.iter().filter(|run| run.exclusive).count();
-    sentences.push(format!(
-        "{exclusive} of {} had no other run of Fieldtrial beside them.",
-        count(runs.len(), "run")
-    ));
+    if exclusive < runs.len() {
+        sentences.push(format!(
+            "{exclusive} of {} had no other run of Fieldtrial beside them.",
+            count(runs.len(), "run")
+        ));
+    }
     sentences.extend(side_by_side(view, &runs));
-    sentences.push(format!(
-        "Peak memory is the process's own high-water mark, from {}; peak of the process is the parent's view (wait4).",
-        memory::sources(view)
-    ));
     sentences.extend(held_out(view));
     sentences.extend(assessment(&runs));
+    sentences.extend(complexity::of_all(view));
     if let Some(threads) = distinct(view, |times| times.threads.to_string()) {
         sentences.push(format!("Threads that computed: {threads}."));
-    }
-    if let Some(class) = distinct(view, |times| times.numeric_class.clone()) {
-        sentences.push(format!("Numeric class: {class}."));
     }
     sentences
 }
@@ -61,6 +55,21 @@ fn replication(view: &View<'_>) -> String {
     )
 }
 
+/// What `[train]` of the manifest sets.
+fn training(view: &View<'_>) -> Option<String> {
+    let manifest: toml::Table = view.set.plan.manifest.parse().ok()?;
+    let train = manifest.get("train")?.as_table()?;
+    let told = train.iter().map(|(key, value)| format!("{key} = {value}"));
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "Of [train] in {}: {}.",
+            view.set.plan.manifest_path,
+            told.join(", ")
+        )
+    })
+}
+
 fn steps(view: &View<'_>) -> Option<String> {
     let warmup = distinct(view, |times| times.warmup_steps.to_string())?;
     let measured = distinct(view, |times| {
@@ -73,15 +82,14 @@ fn steps(view: &View<'_>) -> Option<String> {
     ))
 }
 
-fn phases(view: &View<'_>) -> String {
+/// Where phases come from other steps than times.
+fn phases(view: &View<'_>) -> Option<String> {
     let mut times = view.all_times();
-    if times.any(|times| times.observer_ratio.is_some()) {
+    times.any(|times| times.observer_ratio.is_some()).then(|| {
         "Throughput comes from ordinary steps; phases on devices that run asynchronously come from extra synchronised \
          steps (the observer ratio in timings.csv says what that costs)."
             .to_owned()
-    } else {
-        "Throughput and phases come from the same ordinary steps; nothing was synchronised for them.".to_owned()
-    }
+    })
 }
 
 /// What runs that shared the machine took, in sum and by the clock; `None` where each had it alone.

@@ -3,7 +3,7 @@
 pub(crate) mod batch_curve;
 pub(crate) mod bottleneck;
 pub(crate) mod cells;
-mod chosen;
+pub(crate) mod chosen;
 pub(crate) mod classes;
 pub(crate) mod complexity;
 pub(crate) mod components;

@@ -82,21 +82,22 @@ pub(crate) fn present(view: &View<'_>) -> Vec<usize> {
 pub(crate) fn judged(view: &View<'_>) -> Section {
     let how = Provenance::Measured("mean over steps and runs".into());
     let (names, present) = (names(), present(view));
-    let mut columns = ["bound by", "largest component"].map(Column::text).to_vec();
+    let mut columns = vec![Column::text("bound by")];
     columns.push(Column::number("step, mean", "ms", &how));
     columns.extend(shares::columns(&names, &present, "phase ÷ step"));
-    let numbers = columns.len() - 2;
+    let numbers = columns.len() - 1;
     let about = "Exclusive shares of the mean step; “other” is the step less all named phases. A phase below 0.05 % in every \
                  cell has no column.";
     let head = ("phases", "Phases of a step", about.to_owned());
     let table = Table::of_cells(view, head, columns, |cell| {
         if cell.is_measured() && not_the_step(cell).is_some() {
-            let words = [Entry::text("–"), Entry::text("–")].into_iter();
+            let words = [Entry::text("–")].into_iter();
             let unknown = std::iter::repeat_n(Entry::text("unknown"), numbers);
             return Some(words.chain(unknown).collect());
         }
         let found = breakdown(cell)?;
-        let mut fields = bottleneck::words(&found).map(Entry::text).to_vec();
+        let [bound_by, _] = bottleneck::words(&found);
+        let mut fields = vec![Entry::text(bound_by)];
         fields.push(Entry::value(found.step_ms, human(found.step_ms, 4)));
         fields.extend(found.entries(&present));
         Some(fields)

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::base::statistics::{median, range};
+use crate::base::text::count;
 use crate::base::units::{human, human_integer};
 use crate::event::RunFacts;
 use crate::report::measure::column_words;
@@ -18,32 +19,28 @@ use super::reach::equal_loss;
 /// Significant digits of losses and metrics.
 const DIGITS: usize = 4;
 
+/// Metrics that the table shows at most; all of them are in `runs.csv`.
+const METRICS: usize = 3;
+
 /// The table of losses and metrics.
 pub(crate) fn table(view: &View<'_>) -> Table {
     type Get = fn(&RunFacts) -> Option<f64>;
     let (metrics, equal, seeds) = (metric_names(view), equal_loss(view), seeds_in_words(view));
+    let (shown, left) = shown_metrics(view, &metrics);
     let of_seeds = |heading, get: Get| {
         OfCell::measured(heading, "", &*seeds, move |cell| {
             Entry::number(over_seeds(cell, &get).as_ref())
         })
     };
-    let ratio = "final loss ÷ first 10 steps";
     let mut fields = vec![
-        of_seeds("first loss", |facts| facts.first_loss),
-        of_seeds("first 10 steps", |facts| facts.first_steps_loss),
-        of_seeds("final loss", |facts| facts.final_loss),
-        OfCell::derived("final ÷ first 10", "", ratio, |cell| {
-            Entry::number(over_seeds(cell, &final_over_first).as_ref())
-        }),
         of_seeds("best loss", |facts| facts.best_loss),
         of_seeds("eval loss before", |facts| facts.eval_loss_before),
         of_seeds("eval loss after", |facts| facts.eval_loss_after),
         OfCell::derived("change", "%", "after ÷ before − 1", change),
         OfCell::timed("time to the best epoch", "best_epoch_s"),
-        OfCell::timed("improvement rate ↑", "improvement_per_s"),
     ];
-    fields.extend(metrics.iter().map(|name| {
-        OfCell::measured(&with_direction(view, name), "", &*seeds, |cell| {
+    fields.extend(shown.into_iter().map(|name| {
+        OfCell::measured(&with_direction(view, name), "", &*seeds, move |cell| {
             let get = |facts: &RunFacts| facts.metrics.get(name).copied().flatten();
             Entry::number(over_seeds(cell, &get).as_ref())
         })
@@ -53,15 +50,39 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let reached = equal.map_or_else(String::new, |target| {
         format!(" Equal loss: {}, which all cells reach.", target.words())
     });
+    let left = match left {
+        0 => String::new(),
+        left => format!(" {} are in runs.csv.", count(left, "more metric")),
+    };
     let about = format!(
-        "First: loss of the first step; first 10 steps: their mean. Final: mean training loss of the last epoch. Best: {} over epochs, optimistic as the same data chose the epoch. \
-         Eval: one fixed batch with fixed noise, before and after training. Improvement rate: first less best loss, by \
-         the time to the best epoch (which need not be where training converges).{reached}{}",
+        "Best: {} over epochs, optimistic as the same data chose the epoch. Eval: one fixed batch with fixed noise, before and \
+         after training.{reached}{left}{}",
         loss_name(view),
         leak::floor_sentence(view).unwrap_or_default()
     );
     let has_facts = |cell: &Cell<'_>| cell.runs.iter().any(|row| row.facts.is_some());
     field::of_cells(view, ("quality", "Quality", about), &fields, has_facts)
+}
+
+/// The metrics that tell most: the one that decides and its value on the test split, then others of the test split; and how
+/// many are left out.
+fn shown_metrics<'n>(view: &View<'_>, names: &'n [String]) -> (Vec<&'n str>, usize) {
+    let cells: Vec<&Cell<'_>> = view.measured().collect();
+    let deciding = column(view, &cells);
+    let is_of = |name: &str, split: &str| name.split_once('_').is_some_and(|(own, _)| own == split);
+    let on_test = deciding.split_once('_').map(|(_, metric)| format!("test_{metric}"));
+    let rank = |name: &&str| match *name {
+        name if name == deciding => 0,
+        name if Some(name) == on_test.as_deref() => 1,
+        name if !["val", "test", "train", "fresh"].iter().any(|split| is_of(name, split)) => 2,
+        name if is_of(name, "test") => 3,
+        _ => 4,
+    };
+    let mut shown: Vec<&str> = names.iter().map(String::as_str).collect();
+    shown.sort_by_key(rank);
+    shown.truncate(METRICS);
+    let left = names.len() - shown.len();
+    (shown, left)
 }
 
 /// Which loss the best one is: its column.
@@ -197,12 +218,6 @@ pub(crate) fn is_worth_reaching(loss: f64, cells: &[&Cell<'_>]) -> bool {
     let facts = cells.iter().flat_map(|cell| cell.facts());
     let mut before = facts.filter_map(|facts| facts.eval_loss_before);
     before.all(|before| loss < before - LEARNED * before.abs())
-}
-
-/// Final loss over that of the first steps; of losses that may fall below 0 a ratio says nothing.
-fn final_over_first(facts: &RunFacts) -> Option<f64> {
-    let (last, first) = (facts.final_loss?, facts.first_steps_loss?);
-    (last >= 0.0 && first > 0.0).then(|| last / first)
 }
 
 /// Median over the seeds that have the value, with their range.

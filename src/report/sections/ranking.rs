@@ -1,22 +1,15 @@
-//! Cells by speed and by how fast their loss fell: within one task, and one loss, only, with ratios only within one work.
+//! What cells are fast by, the cell that ratios are against, and between which cells there are ratios.
 
 use serde_json::Value;
 
-use crate::base::units::human_integer;
-use crate::report::number::{Provenance, times};
-use crate::report::section::Section;
-use crate::report::table::{Column, Entry, Table};
+use crate::report::number::times;
+use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
-use crate::results::fixed_unit;
 
 use super::difference;
-use super::field::{self, Field, MEDIAN};
-use super::quality::told;
-use super::speed::{timing, timing_value};
-use super::tasks::{Task, named, tasks};
-
-/// Rows of a ranking, where the cells are too many for a row each.
-const RANKED: usize = 50;
+use super::field::OfCell;
+use super::speed::timing_value;
+use super::tasks::tasks;
 
 /// What cells are ranked by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,27 +44,6 @@ impl Pace {
             Self::Epoch => "epoch_s",
             Self::Throughput => "samples_per_s",
             Self::Run => "total_s",
-        }
-    }
-
-    /// Its heading, what cells are ranked by, and how a speed-up comes about.
-    fn words(self) -> [&'static str; 3] {
-        match self {
-            Self::Epoch => [
-                "epoch",
-                "median time of a whole epoch",
-                "epoch time of the baseline ÷ own",
-            ],
-            Self::Throughput => [
-                "throughput",
-                "median throughput, as not every cell ran whole epochs",
-                "throughput ÷ that of the baseline",
-            ],
-            Self::Run => [
-                "run",
-                "median time of a whole run",
-                "time of the baseline's run ÷ own",
-            ],
         }
     }
 }
@@ -144,211 +116,56 @@ pub(crate) fn measured_apart(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str>
     }
 }
 
-/// A column of a rank, its cell, and the value that decides.
-type OfRank<'f> = Field<'f, (Entry, &'f Cell<'f>, f64)>;
-
-/// Cells in the order of a column of `timings.csv`.
-struct Ranking<'v, 'a> {
-    column: &'static str,
-    heading: &'static str,
-    about: String,
-    /// Cells, each with its value of the column; the best first.
-    ordered: Vec<(&'v Cell<'a>, f64)>,
-    /// What speed-ups are against; `None` where there are none.
-    base: Option<(Pace, &'v Cell<'a>)>,
-}
-
-/// The speed rankings of the tasks, and why cells stand in none.
-pub(crate) fn by_speed(view: &View<'_>) -> Vec<Section> {
+/// How many times as fast as the baseline of its task each cell is.
+pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> OfCell<'f, 'a> {
     let tasks = tasks(view);
-    let ranking = |task: &Task<'_, '_>| {
-        let (pace, base) = (Pace::of(&task.cells), baseline(view, &task.cells));
-        let table = Ranking {
-            column: pace.column(),
-            heading: pace.words()[0],
-            about: base.map_or_else(String::new, |base| about_speed(view, pace, base)),
-            ordered: fastest_first(&task.cells),
-            base: Some(pace).zip(base),
-        };
-        table.table(view)
+    let bases: Vec<_> = tasks
+        .iter()
+        .map(|task| (Pace::of(&task.cells), baseline(view, &task.cells)))
+        .collect();
+    let of = move |cell: &Cell<'a>| {
+        let is_own = |own: &&Cell<'_>| own.info.key == cell.info.key;
+        let place = tasks.iter().position(|task| task.cells.iter().any(is_own))?;
+        let (pace, base) = bases[place];
+        Some(against(view, (pace, base?), cell))
     };
-    sections(&tasks, ("ranking", "Speed ranking", "task"), ranking)
+    let formula = "that of the baseline against the own: epoch time, else throughput, else time of a run";
+    OfCell::derived("speed-up", "", formula, move |cell| {
+        of(cell).unwrap_or_else(|| Entry::text("–"))
+    })
 }
 
-/// Rankings of how fast the loss fell, within one task and one loss: a loss has its own scale. It tells nothing where some
-/// run learned nothing, or saw fewer samples.
-pub(crate) fn by_efficiency(view: &View<'_>) -> Vec<Section> {
-    let mut groups = named(view, |cell| {
-        let loss = view.section(cell, "loss").map(ToString::to_string);
-        (cell.info.task_signature.clone(), loss)
-    });
-    groups.retain(|group| told(&group.cells).is_ok());
-    let ranking = |group: &Task<'_, '_>| {
-        const RATE: &str = "improvement_per_s";
-        let table = Ranking {
-            column: RATE,
-            heading: "improvement rate ↑",
-            about: "How fast the loss fell: (first loss − best loss) ÷ time to the best epoch, validation excluded; all \
-                    of them stand under Quality. Only cells of one task and one loss are ranked, and only where every \
-                    run learned and saw equally many samples."
-                .to_owned(),
-            ordered: highest_first(&group.cells, RATE),
-            base: None,
-        };
-        table.table(view)
-    };
-    let words = ("efficiency", "Efficiency ranking", "task or loss");
-    sections(&groups, words, ranking)
-}
-
-/// One ranking for each group with more than one measured cell, in plan order, and why cells stand in none.
-fn sections(
-    groups: &[Task<'_, '_>],
-    (id, title, noun): (&str, &str, &str),
-    ranking: impl Fn(&Task<'_, '_>) -> Table,
-) -> Vec<Section> {
-    let is_measured = |cell: &&&Cell<'_>| cell.is_measured();
-    let tables = groups.iter().zip(1..);
-    let tables = tables.filter(|(group, _)| group.cells.iter().filter(is_measured).count() > 1);
-    let tables = tables.map(|(group, number)| Table {
-        id: match groups.len() {
-            1 => id.to_owned(),
-            _ => format!("{id}-{number}"),
-        },
-        title: match &*group.name {
-            "" => title.to_owned(),
-            name => format!("{title}: {name}"),
-        },
-        ..ranking(group)
-    });
-    let mut sections: Vec<Section> = tables.map(Section::table).collect();
-    sections.extend(unranked(groups, noun).map(|why| Section {
-        id: format!("un{id}"),
-        paragraphs: vec![why],
-        ..Section::default()
-    }));
-    sections
-}
-
-/// Why cells stand in no ranking; `None` where all of them do.
-fn unranked(groups: &[Task<'_, '_>], noun: &str) -> Option<String> {
-    let alone = groups.iter().filter(|group| group.cells.len() == 1).count();
-    if groups.len() < 2 || alone == 0 {
-        return None;
-    }
-    let which = match alone {
-        all if all == groups.len() => {
-            format!("No ranking: each of the {all} cells is a {noun} of its own")
-        }
-        1 => format!("One cell is a {noun} of its own and stands in no ranking"),
-        some => format!("{some} cells are a {noun} of their own and stand in no ranking"),
-    };
-    Some(format!(
-        "{which}. Times and qualities on other data, or by another loss, are not comparable; all values stand in the other \
-         tables."
-    ))
-}
-
-fn about_speed(view: &View<'_>, pace: Pace, base: &Cell<'_>) -> String {
-    let by = pace.words()[1];
-    let which = if is_baseline(view, base) {
-        "named by the manifest"
-    } else {
-        "the slowest measured cell, as the manifest names none"
-    };
-    let name = view.name(base, None);
-    format!("By {by}. Baseline of the speed-up: {name} ({which}).")
-}
-
-impl Ranking<'_, '_> {
-    fn table(&self, view: &View<'_>) -> Table {
-        let values: Vec<f64> = self.ordered.iter().map(|(_, value)| *value).collect();
-        let ranks = ranks(&values);
-        let fields = self.fields(view);
-        let all = self.ordered.len();
-        let most = view.grouping.as_ref().map_or(all, |_| RANKED);
-        let rows = self.ordered.iter().enumerate().take(most);
-        let rows = rows.map(|(place, (cell, value))| {
-            let key = cell.info.key.clone();
-            (key, (rank(&ranks, place), *cell, *value))
-        });
-        let mut table = field::of_rows(("", "", self.about.clone()), &fields, rows);
-        table.cut = (all > most).then(|| {
-            let all = human_integer(all as u64);
-            format!(
-                "The first {RANKED} of {all} cells; all of them are in the CSV files beside this report."
-            )
-        });
-        table
-    }
-
-    fn fields<'f>(&'f self, view: &'f View<'_>) -> Vec<OfRank<'f>> {
-        let order = Provenance::Derived("order of the medians".into());
-        let unit = fixed_unit(self.column);
-        let rank = OfRank::new(Column::count("rank", &order), |(rank, ..)| rank.clone());
-        let labels = view.axis_columns().into_iter().enumerate();
-        let labels = labels.map(|(place, column)| {
-            OfRank::new(column, move |(_, cell, _)| {
-                view.labels(cell).swap_remove(place)
-            })
-        });
-        let value = OfRank::measured(self.heading, unit, MEDIAN, |(_, cell, _)| {
-            Entry::number(timing(cell, self.column).as_ref())
-        });
-        let speed_up = self.base.map(|(pace, base)| {
-            let formula = pace.words()[2];
-            OfRank::derived("speed-up", "", formula, move |(_, cell, value)| {
-                against(view, (pace, base), cell, *value)
-            })
-        });
-        let first = std::iter::once(rank).chain(labels);
-        first.chain([value]).chain(speed_up).collect()
+/// What speed-ups are against, as a sentence.
+pub(crate) fn about_baseline(view: &View<'_>) -> String {
+    let bases: Vec<String> = tasks(view)
+        .iter()
+        .filter_map(|task| {
+            let base = baseline(view, &task.cells)?;
+            let why = if is_baseline(view, base) {
+                "named by the manifest"
+            } else {
+                "the slowest"
+            };
+            Some(format!("{} ({why})", view.name(base, None)))
+        })
+        .collect();
+    match &bases[..] {
+        [base] => format!(" The speed-up is against {base}."),
+        _ => " The speed-up is against the baseline of a task, else its slowest cell.".to_owned(),
     }
 }
 
-/// Ranks of ordered values, from 1: equal values share one.
-fn ranks(ordered: &[f64]) -> Vec<usize> {
-    let mut ranks: Vec<usize> = Vec::with_capacity(ordered.len());
-    for (place, value) in ordered.iter().enumerate() {
-        let is_equal = place > 0 && ordered[place - 1].total_cmp(value).is_eq();
-        let rank = if is_equal {
-            ranks[place - 1]
-        } else {
-            place + 1
-        };
-        ranks.push(rank);
-    }
-    ranks
-}
-
-/// A rank, marked where others share it.
-fn rank(ranks: &[usize], place: usize) -> Entry {
-    let own = ranks[place];
-    let is_shared = ranks.iter().filter(|rank| **rank == own).count() > 1;
-    let text = format!("{own}{}", if is_shared { " =" } else { "" });
-    Entry::value(own as f64, text)
-}
-
-fn against(view: &View<'_>, (pace, base): (Pace, &Cell<'_>), cell: &Cell<'_>, speed: f64) -> Entry {
-    let Some(base_speed) = timing_value(base, pace.column()) else {
+fn against(view: &View<'_>, (pace, base): (Pace, &Cell<'_>), cell: &Cell<'_>) -> Entry {
+    let value = |cell: &Cell<'_>| timing_value(cell, pace.column());
+    let Some((own, base_speed)) = value(cell).zip(value(base)) else {
         return Entry::text("–");
     };
     if let Some(reason) = not_comparable(view, cell, base) {
         return Entry::detailed("–", format!("not comparable: {reason}"));
     }
     let ratio = match pace {
-        Pace::Epoch | Pace::Run => base_speed / speed,
-        Pace::Throughput => speed / base_speed,
+        Pace::Epoch | Pace::Run => base_speed / own,
+        Pace::Throughput => own / base_speed,
     };
     Entry::value(ratio, times(ratio))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn equal_values_share_a_rank() {
-        assert_eq!(ranks(&[1.0, 2.0, 2.0, 3.0]), [1, 2, 2, 4]);
-    }
 }

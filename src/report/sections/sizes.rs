@@ -20,7 +20,7 @@ type OfSize<'f> = Field<'f, (&'f Group<'f, 'f>, &'f Cell<'f>, f64)>;
 /// The table of sizes; `None` where no cells differ in their number of samples only.
 pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     let mut groups = groups(view);
-    groups.retain(|group| group.cells.len() > 1);
+    groups.retain(|group| group.cells.len() > 2);
     if groups.is_empty() {
         return None;
     }

@@ -8,6 +8,7 @@ use crate::results::{Interval, IntervalKind, fixed_unit};
 
 use super::field::{self, OfCell};
 use super::memory::MIB;
+use super::ranking::{self, Pace};
 
 /// The table of times.
 pub(crate) fn table(view: &View<'_>) -> Table {
@@ -15,6 +16,10 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let mut fields = vec![OfCell::n()];
     let timed = TIMES.map(|(heading, column)| OfCell::timed(heading, column));
     fields.extend(timed);
+    let cells: Vec<&Cell<'_>> = view.measured().collect();
+    if Pace::of(&cells) == Pace::Run {
+        fields.push(OfCell::timed("run", "total_s"));
+    }
     let mut measured = view.measured();
     if measured.clone().any(|cell| cut(view, cell).is_some()) {
         let formula = "steps of a whole epoch × mean step, a fit of one constant to the runs, with its interval";
@@ -26,6 +31,10 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             fields.remove(EPOCH);
         }
     }
+    if view.measured().count() > 1 {
+        fields.push(ranking::speed_up(view));
+        about.push_str(&ranking::about_baseline(view));
+    }
     let head = ("speed", "Speed", about);
     field::of_cells(view, head, &fields, Cell::is_measured)
 }
@@ -34,12 +43,10 @@ pub(crate) fn table(view: &View<'_>) -> Table {
 pub(crate) const THROUGHPUT: &str = "samples_per_s";
 
 /// Times of the table, by heading and column of `timings.csv`.
-const TIMES: [(&str, &str); 5] = [
+const TIMES: [(&str, &str); 3] = [
     ("throughput", THROUGHPUT),
     ("step", "step_ms"),
     ("epoch", "epoch_s"),
-    ("training", "train_s"),
-    ("start-up", "startup_s"),
 ];
 /// Place of the time of an epoch, after `n`.
 const EPOCH: usize = 3;

@@ -1,14 +1,11 @@
 //! [`Sweep`]: cells that differ in one numeric axis and in nothing else.
 
-use std::collections::BTreeSet;
-
+use crate::base::text::count;
 use crate::report::judged::{plain, span};
 use crate::report::section::Section;
-use crate::report::table::{Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, IntervalKind, grouped};
 
-use super::field::{self, Field};
 use super::ranking::not_comparable;
 use super::speed::{THROUGHPUT, throughput, timing_value};
 
@@ -82,57 +79,29 @@ impl<'v, 'a> Sweep<'v, 'a> {
     }
 }
 
-/// A measured cell of a sweep.
-pub(crate) struct At<'s, 'v, 'a> {
-    pub(crate) sweep: &'s Sweep<'v, 'a>,
-    pub(crate) cell: &'v Cell<'a>,
-}
-
-/// A column of a table of sweeps.
-pub(super) type OfAt<'f, 's, 'v, 'a> = Field<'f, At<'s, 'v, 'a>>;
-
-impl At<'_, '_, '_> {
-    /// The column of the throughput.
-    pub(super) fn throughput<'f>() -> Field<'f, Self> {
-        Field::measured(
-            "throughput",
-            "samples/s",
-            "median of n runs",
-            |at: &Self| Entry::number(throughput(at.cell).as_ref()),
-        )
-    }
-}
-
-/// The table of sweeps, a cell that belongs to several of them once, with what a rule says of each sweep, or `none` where
-/// it says nothing. Cells that are not comparable say why.
-pub(super) fn judged<'s, 'v, 'a>(
-    view: &View<'_>,
-    sweeps: &'s [Sweep<'v, 'a>],
-    head: (&str, &str, String),
-    fields: &[OfAt<'_, 's, 'v, 'a>],
+/// What a rule says of sweeps, or `none` where it says nothing; empty without sweeps.
+pub(super) fn judged(
+    sweeps: &[Sweep<'_, '_>],
+    (id, title): (&str, &str),
     (rule, mut verdicts, none): (String, Vec<String>, &str),
 ) -> Section {
-    let mut columns = view.axis_columns();
-    columns.extend(field::columns(fields));
-    let labels = |cell: &Cell<'_>| view.labels(cell).into_iter();
-    let mut seen = BTreeSet::new();
-    let mut rows = Vec::new();
-    for sweep in sweeps {
-        let measured = sweep.cells.iter().map(|(cell, _)| {
-            let own = field::entries(fields, &At { sweep, cell });
-            Row::new(&*cell.info.key, labels(cell).chain(own).collect())
-        });
-        let apart = sweep.apart.iter().map(|cell| Row {
-            missing: Some("not comparable: measured with other code or elsewhere".to_owned()),
-            ..Row::new(&*cell.info.key, labels(cell).collect())
-        });
-        let all = measured.chain(apart);
-        rows.extend(all.filter(|row| seen.insert(row.key.clone())));
+    if sweeps.is_empty() {
+        return Section::default();
     }
     if verdicts.is_empty() {
         verdicts.push(none.to_owned());
     }
-    Section::judged(Table::of_rows(head, columns, rows), rule, verdicts)
+    let apart: usize = sweeps.iter().map(|sweep| sweep.apart.len()).sum();
+    if apart > 0 {
+        let cells = count(apart, "cell");
+        verdicts.push(format!(
+            "Not comparable, as measured with other code or elsewhere: {cells}."
+        ));
+    }
+    Section {
+        rule,
+        ..Section::titled(id, title).saying(verdicts)
+    }
 }
 
 impl Sweep<'_, '_> {

@@ -5,7 +5,6 @@ use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::event::RunTimes;
 use crate::report::number::{fixed, to_hundred};
-use crate::report::section::Section;
 use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::BlockRow;
@@ -24,44 +23,47 @@ struct Part {
     seconds: f64,
 }
 
-/// Nested times of the cells that are shown in detail, a table each.
-pub(crate) fn section(view: &View<'_>) -> Section {
-    let trees = chosen(view).into_iter();
-    let trees = trees.filter_map(|cell| Some((cell, tree(cell)?)));
-    let tables = trees.zip(1..);
-    let tables = tables.map(|((cell, parts), number)| table(view, cell, &parts, number));
-    let tables: Vec<Table> = tables.collect();
-    if tables.is_empty() {
-        return Section::default();
-    }
-    let about = "Means over the runs of a cell. Parts exclude each other and sum to what stands above them; the last part of \
-                 each level is what the named ones leave.";
-    Section {
-        paragraphs: vec![about.to_owned()],
-        tables,
-        ..Section::titled("tree", "Where a run’s time went")
-    }
-}
+/// Cells at most.
+const CELLS: usize = 2;
 
-fn table(view: &View<'_>, cell: &Cell<'_>, parts: &[Part], number: usize) -> Table {
-    type OfPart<'f> = Field<'f, (&'f Part, f64)>;
-    let mean = format!("mean of {}", count(timed(cell).count(), "run"));
-    let fields = [
+/// Nested times of the cells that are shown in detail, a column each; `None` where nothing is known of a run's parts.
+pub(crate) fn table(view: &View<'_>) -> Option<Table> {
+    type OfPart<'f> = Field<'f, usize>;
+    let trees = chosen(view).into_iter().take(CELLS);
+    let trees = trees.filter_map(|cell| Some((cell, tree(cell)?)));
+    let trees: Vec<(&Cell<'_>, Vec<Part>)> = trees.collect();
+    // Cells have the same parts but for costly evaluation: those of the cell with the most are the rows.
+    let (_, rows) = trees.iter().max_by_key(|(_, parts)| parts.len())?;
+    let mut fields = vec![OfPart::text("part", |place| {
         // Spaces that stay: how deep a part lies.
-        OfPart::text("part", |(part, _)| {
-            format!("{}{}", "\u{2003}".repeat(part.depth), part.name)
-        }),
-        OfPart::measured("time", "", mean, |(part, _)| {
-            Entry::value(part.seconds, human_seconds(part.seconds))
-        }),
-        OfPart::derived("share", "%", "part ÷ run", |(_, share)| {
-            Entry::value(*share, fixed(*share, 1))
-        }),
-    ];
-    let rows = parts.iter().zip(shares(parts));
-    let rows = rows.map(|row| (String::new(), row));
-    let (id, title) = (format!("tree-{number}"), view.name(cell, None));
-    field::of_rows((&id, &title, String::new()), &fields, rows)
+        format!(
+            "{}{}",
+            "\u{2003}".repeat(rows[*place].depth),
+            rows[*place].name
+        )
+    })];
+    fields.extend(trees.iter().map(|(cell, parts)| {
+        let shares = shares(parts);
+        let name = view.name(cell, None);
+        let runs = count(timed(cell).count(), "run");
+        OfPart::measured(&name, "", format!("mean of {runs}"), move |place| {
+            let is_same = |part: &Part| part.name == rows[*place].name;
+            let Some(own) = parts.iter().position(is_same) else {
+                return Entry::text("–");
+            };
+            let seconds = parts[own].seconds;
+            let time = Entry::value(seconds, human_seconds(seconds));
+            Entry {
+                detail: format!("{} %", fixed(shares[own], 1)),
+                ..time
+            }
+        })
+    }));
+    let about = "Means over the runs of a cell, with their share of the run. Parts exclude each other and sum to what stands \
+                 above them; the last part of each level is what the named ones leave.";
+    let head = ("tree", "Where a run’s time went", about.to_owned());
+    let places = (0..rows.len()).map(|place| (String::new(), place));
+    Some(field::of_rows(head, &fields, places))
 }
 
 /// The runs that count, with their times.

@@ -6,42 +6,23 @@ use crate::base::statistics::median;
 use crate::base::units::{human, human_seconds};
 use crate::event::RunFacts;
 use crate::report::section::Section;
-use crate::report::table::Entry;
 use crate::report::view::{Cell, View};
 
 use super::difference::part;
 use super::loader::waited_share;
 use super::speed::{THROUGHPUT, timing_value};
-use super::sweep::{self, At, OfAt, Sweep, in_words, interval, sweeps};
+use super::sweep::{self, Sweep, in_words, interval, sweeps};
 
-/// The table of every worker curve, with a verdict for each number of workers against none.
+/// A verdict for each number of workers against the fewest of its curve.
 pub(crate) fn judged(view: &View<'_>) -> Section {
     let idle = ["loader.persistent", "loader.prefetch"];
     let found = sweeps(view, "loader.workers", &idle);
-    let ms = |value: Option<f64>| Entry::shown(value, |ms| human(ms, 3));
-    let fields = [
-        At::throughput(),
-        OfAt::derived("waited, an epoch", "ms", "waited ÷ epochs", |at| {
-            ms(waited_ms(at.cell))
-        }),
-        OfAt::derived(
-            "start and stop, whole run",
-            "ms",
-            "(start + stop) × starts: 1 where workers persist, else epochs",
-            |at| {
-                let each = starts(view, at.cell).zip(start_and_stop_ms(at.cell));
-                ms(each.map(|(starts, once)| starts * once))
-            },
-        ),
-    ];
     let verdicts = found.iter().flat_map(|sweep| verdicts(view, sweep));
     let rule = "Workers pay where the waiting that they save an epoch is more than their start and stop take; throughput \
                 is called higher or lower only where the intervals of the medians do not overlap.";
-    let about = "Cells that differ in the number of workers only; what they waited and worked stands under “Loading”.";
     let none = "No two measured cells differ in the number of workers only.";
-    let head = ("workers", "Loader workers", about.to_owned());
-    let judged = (rule.to_owned(), verdicts.collect(), none);
-    sweep::judged(view, &found, head, &fields, judged)
+    let head = ("section-workers", "Loader workers");
+    sweep::judged(&found, head, (rule.to_owned(), verdicts.collect(), none))
 }
 
 /// Milliseconds that an epoch waited.
