@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::event::{RunFacts, RunTimes};
 use crate::results::{
     BlockRow, CellInfo, EpochRecord, ResultSet, RunRow, Status, TimingRow, by_key, counted_runs,
+    grouped,
 };
 
 use super::groups::Grouping;
@@ -33,6 +34,10 @@ pub struct View<'a> {
     pub(crate) busy: Busy<'a>,
     /// The cells that tables show, with what is said of that; `None` where every cell has its row.
     pub(crate) shown: Option<(BTreeSet<String>, String)>,
+    /// Words for axes and their values: `report.names`.
+    names: BTreeMap<String, String>,
+    /// Places of the axes that tell the measured cells of one task apart.
+    telling_in_task: Vec<usize>,
 }
 
 /// A cell with its rows.
@@ -93,7 +98,11 @@ impl<'a> View<'a> {
         });
         let cells: Vec<Cell<'_>> = cells.collect();
         let measured = cells.iter().filter(|cell| cell.is_measured());
-        let telling = varying(set, &measured.map(|cell| cell.info).collect::<Vec<_>>());
+        let measured: Vec<&CellInfo> = measured.map(|cell| cell.info).collect();
+        let varying_there = varying(set, &measured);
+        let telling = without_matrix(set, &varying_there, &[measured.clone()]);
+        let tasks = grouped(measured, |cell| &*cell.task_signature);
+        let telling_in_task = without_matrix(set, &varying_there, &tasks);
         let varying = varying(set, &set.plan.cells.iter().collect::<Vec<_>>());
         let mut view = Self {
             set,
@@ -104,6 +113,8 @@ impl<'a> View<'a> {
             cells,
             busy: Busy::of(set),
             shown: None,
+            names: set.plan.reported("names"),
+            telling_in_task,
         };
         view.shown = chosen::rows(&view);
         view
@@ -158,8 +169,9 @@ impl<'a> View<'a> {
         if self.shown_axes().is_empty() {
             return vec![Column::text("cell")];
         }
-        let axes = self.shown_axes().iter().map(|&place| &self.set.plan.axes[place]);
-        axes.map(|axis| Column::setting(&axis.name)).collect()
+        let axes = self.shown_axes().iter();
+        axes.map(|&place| Column::setting(self.axis_name(place)))
+            .collect()
     }
 
     /// The times of all runs, also of those that do not count.
@@ -175,13 +187,15 @@ impl<'a> View<'a> {
         }
         let places = self.shown_axes().iter();
         let text = |value: &str| Entry::text(if value.is_empty() { "–" } else { value });
-        places.map(|&place| text(&cell.info.axes[place])).collect()
+        places
+            .map(|&place| text(self.value(&cell.info.axes[place])))
+            .collect()
     }
 
     /// What tells a cell from the others, in words: `batch-size 8, workers 4`. `without` is left out.
     pub fn name(&self, cell: &Cell<'_>, without: Option<usize>) -> String {
         let axes = if cell.is_measured() {
-            &self.telling
+            &self.telling_in_task
         } else {
             &self.varying
         };
@@ -218,7 +232,23 @@ impl<'a> View<'a> {
 
     /// A value of an axis in words: numbers with the axis' name, names alone; empty where the cell's matrix lacks the axis.
     pub fn words(&self, place: usize, value: &str) -> String {
-        self.set.plan.axes[place].words(value)
+        let axis = &self.set.plan.axes[place];
+        match (self.names.get(value), self.names.get(&axis.name)) {
+            (Some(words), _) => words.clone(),
+            (None, Some(name)) if axis.words(value) != value => format!("{name} {value}"),
+            _ => axis.words(value),
+        }
+    }
+
+    /// The name of an axis: that of `report.names`, else its own.
+    pub(crate) fn axis_name(&self, place: usize) -> &str {
+        let own = &self.set.plan.axes[place].name;
+        self.names.get(own).unwrap_or(own)
+    }
+
+    /// A value of an axis as tables show it: the words of `report.names`, else its own.
+    pub(crate) fn value<'v>(&'v self, value: &'v str) -> &'v str {
+        self.names.get(value).map_or(value, String::as_str)
     }
 
     /// What all cells have in common, as `name = value`.
@@ -280,4 +310,24 @@ fn varying(set: &ResultSet, cells: &[&CellInfo]) -> Vec<usize> {
                 .any(|cell| cell.axes[place] != cells[0].axes[place])
         })
         .collect()
+}
+
+/// The axes without the name of the matrix, which is a word of the manifest's author, where the others tell the cells of each
+/// group apart.
+fn without_matrix(set: &ResultSet, telling: &[usize], groups: &[Vec<&CellInfo>]) -> Vec<usize> {
+    let is_matrix = |place: &usize| set.plan.axes[*place].name == "matrix";
+    let places = telling.iter().copied();
+    let others: Vec<usize> = places.filter(|place| !is_matrix(place)).collect();
+    let are_different = |cells: &Vec<&CellInfo>| {
+        let values = cells.iter().map(|cell| {
+            let values = others.iter().map(|place| &*cell.axes[*place]);
+            values.collect::<Vec<&str>>()
+        });
+        values.collect::<BTreeSet<_>>().len() == cells.len()
+    };
+    if !others.is_empty() && groups.iter().all(are_different) {
+        others
+    } else {
+        telling.to_vec()
+    }
 }

@@ -5,6 +5,7 @@
 //! (choices) → `reader` (typed units) → `planned` (cells), with `ranges` and `check` for what types cannot express and
 //! `identity` for hashes.
 
+mod answer_part;
 mod assign;
 mod axes;
 mod axis_info;
@@ -50,6 +51,7 @@ mod units;
 mod validate;
 
 pub use crate::manifest::{toml_key, toml_text};
+pub use answer_part::AnswerPart;
 pub use axis_info::{AxisInfo, AxisKind};
 pub use bounds::range_words;
 pub use cell::{

@@ -1,5 +1,6 @@
 //! Names in `[report]`: templates, metrics to reach, the axis of classes.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -11,16 +12,14 @@ use crate::models::ModelSpec;
 use crate::tasks::{LABEL_METRICS, class_metrics};
 
 use super::cell::WatchedSplit;
-use super::program;
 use super::references::axis_called;
-use super::search;
-use super::{Language, Plan, PlannedCell};
+use super::{Language, Plan, PlannedCell, answer_part, axis_value, search};
 
 /// The built-in templates, with what each shows.
 pub const TEMPLATES: [(&str, &str); 4] = [
     (
         "analysis",
-        "system, rankings by speed and by efficiency, complexity, phases, loading, memory, quality, classes, findings, method",
+        "the answer, speed, quality, classes, where the time goes, memory, recommendations, method",
     ),
     (
         "profiling",
@@ -136,11 +135,8 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     for node in report.list("searches") {
         mistakes.extend(node.as_str().and_then(|name| no_search(plan, node, name)));
     }
-    for node in report.list("answer") {
-        let declared = program::metrics(&plan.written.root);
-        let name = node.as_str().filter(|name| !declared.contains_key(*name));
-        mistakes.extend(name.and_then(|name| undecided(node, name)));
-    }
+    answer_part::check(plan, report, mistakes);
+    names(plan, report, mistakes);
     if let Some(name) = report.text("classes") {
         let place = report.place_of("classes");
         mistakes.extend(axis_called(plan, "report.classes", name, place).err());
@@ -217,20 +213,25 @@ fn no_search(plan: &Plan, node: &Node, name: &str) -> Option<Diagnostic> {
     )
 }
 
-/// What is wrong with a name in `report.answer`: it is no column or metric of which it is known what is better.
-fn undecided(node: &Node, name: &str) -> Option<Diagnostic> {
-    if search::objective::direction(name).is_some() {
-        return None;
+/// Every name in `report.names` stands for an axis or for one of its values.
+fn names(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
+    let values = plan.axes.iter().flat_map(|axis| &axis.values);
+    let values: BTreeSet<Cow<'_, str>> = values.map(|value| axis_value(value)).collect();
+    let known = || {
+        let axes = plan.axes.iter().map(|axis| axis.name.as_str());
+        axes.chain(values.iter().map(|value| &**value))
+    };
+    for (key, _) in report.entries_of("names") {
+        let name = key.name.as_str();
+        if plan.search.is_some() || known().any(|known| known == name) {
+            continue;
+        }
+        let title =
+            format!("`report.names` has `{name}`, which is neither an axis nor a value of one");
+        mistakes.push(
+            Diagnostic::error(title)
+                .at(key.place, "nothing is called so")
+                .maybe_help(did_you_mean(name, known())),
+        );
     }
-    let title = format!("`report.answer` names `{name}`, by which nothing is better or worse");
-    let known = search::objective::known_columns;
-    Some(
-        Diagnostic::error(title)
-            .at(node.place, "neither a measured column nor a metric")
-            .maybe_help(did_you_mean(name, known()))
-            .help(format!(
-                "there are {}, and metrics such as `val_accuracy`",
-                list(known())
-            )),
-    )
 }

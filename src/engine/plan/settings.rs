@@ -7,6 +7,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::answer_part::AnswerPart;
 use super::prediction::{PredictionSpec, TestedSpec};
 
 /// What to measure (`[measure]`).
@@ -128,12 +129,16 @@ pub struct ReportSpec {
     /// Templates to render; the first writes `report.md` and `report.html`. Where there are none, `analysis`, and of a
     /// manifest with `[search]` the template `search`. `fieldtrial list templates` shows all.
     pub templates: Vec<String>,
-    /// What decides the answer at the head of the report: columns of the results or metrics (`"samples_per_s"`,
-    /// `"val_accuracy"`); of several, the Pareto front. Without it: quality where the axes can change it and the runs
-    /// learned, else speed.
+    /// Parts of the answer at the head of the report, in their order. Columns of the results or metrics (`"samples_per_s"`,
+    /// `"val_accuracy"`) decide which cell is best; of several, the Pareto front. Without any: quality where the axes can
+    /// change it and the runs learned, else speed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("default" = []))]
-    pub answer: Vec<String>,
+    pub answer: Vec<AnswerPart>,
+    /// Words for axes and for their values: `{ a1 = "Neural SDE", "models.mlp.hidden" = "hidden units" }`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("default" = {}))]
+    pub names: BTreeMap<String, String>,
     /// Languages of the template `comparison`.
     #[serde(skip_serializing_if = "is_english")]
     #[schemars(length(min = 1), extend("default" = ["en"]))]
@@ -243,6 +248,7 @@ impl Default for ReportSpec {
         Self {
             templates: Vec::new(),
             answer: Vec::new(),
+            names: BTreeMap::new(),
             languages: vec![Language::English],
             searches: Vec::new(),
             baseline: None,

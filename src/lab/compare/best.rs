@@ -19,6 +19,15 @@ pub fn against_best(cells: &[Vec<f64>], best: usize) -> Vec<f64> {
     adjusted
 }
 
+/// P-values of the two-sided Mann–Whitney test within each pair, adjusted by Holm over all pairs; 1 where a test is impossible.
+///
+/// # Source
+/// Mann & Whitney 1947; Holm 1979.
+pub fn within_pairs(pairs: &[[Vec<f64>; 2]]) -> Vec<f64> {
+    let test = |[one, other]: &[Vec<f64>; 2]| mann_whitney(one, other).unwrap_or(1.0);
+    holm(&pairs.iter().map(test).collect::<Vec<f64>>())
+}
+
 /// Number of values per cell that [`against_best`] needs before it can tell the best from each of `others` cells at 5 %.
 pub fn runs_to_choose(others: usize) -> usize {
     let alpha = ALPHA / others.max(1) as f64;

@@ -31,7 +31,7 @@ mod timings;
 mod unclear_reason;
 mod verdict;
 
-pub use best::{against_best, paired_p, runs_to_choose};
+pub use best::{against_best, paired_p, runs_to_choose, within_pairs};
 pub use build::{Options, axis_place};
 pub use changes::{is_within, leaves, setting_changes, setting_text};
 pub use comparison::{

@@ -11,7 +11,7 @@ use crate::report::section::{Section, Theme};
 use crate::report::sections::field::{self, Field};
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::View;
-use crate::results::IntervalKind;
+use crate::results::{IntervalKind, grouped};
 
 use super::Counsel;
 use super::effect::Measured;
@@ -75,7 +75,7 @@ impl Advice {
             checked: counsel.checked.clone(),
             kinds: counsel.kinds,
             command: String::new(),
-            outcomes: counsel.outcomes.iter().map(sentence).collect(),
+            outcomes: told(&follows, &counsel.outcomes),
             predictions: (!counsel.outcomes.is_empty()).then(|| table(&follows, &counsel.outcomes)),
             follows,
         }
@@ -85,7 +85,7 @@ impl Advice {
     pub(crate) fn theme(&self) -> Option<Theme> {
         let point = |one: &AdviceItem| {
             format!(
-                "{} ({}): {} {} Predicted by: {}.",
+                "{} ({}): {} {} Predicted by {}.",
                 one.change, one.rule, one.triggers, one.reasoning, one.formula
             )
         };
@@ -150,6 +150,37 @@ fn bound(column: PredictedColumn, low: f64, high: f64) -> String {
 /// `train.batch-size = 32 instead of 8: unclear: measured 0.970× (0.960–1.25) the throughput (…).`
 fn sentence(outcome: &Outcome) -> String {
     format!("{}: {}.", change(&outcome.prediction), measured(outcome))
+}
+
+/// Predictions that have a sentence each; more of them share one.
+const TOLD: usize = 2;
+/// Changes that a sentence names.
+const NAMED: usize = 3;
+
+/// What came of predictions: a sentence for each, or of many one by verdict.
+fn told(follows: &str, outcomes: &[Outcome]) -> Vec<String> {
+    if outcomes.len() <= TOLD {
+        return outcomes.iter().map(sentence).collect();
+    }
+    let by_verdict = grouped(outcomes, |outcome| outcome.verdict.text());
+    let counts = by_verdict.iter().map(|own| {
+        let named = own.iter().take(NAMED).map(|outcome| {
+            let ratio = outcome.measured.map_or_else(String::new, |found| {
+                let words = outcome.prediction.column.words();
+                format!(": {} the {words}", ratio_with_ends(found.ends()))
+            });
+            format!("{}{ratio}", change(&outcome.prediction))
+        });
+        let named = named.collect::<Vec<_>>().join("; ");
+        let more = match own.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        format!("{} {} ({named}{more})", own.len(), own[0].verdict.text())
+    });
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    let all = outcomes.len();
+    vec![format!("Of {all} predictions of {follows}: {counts}.")]
 }
 
 fn change(prediction: &PredictionSpec) -> String {
@@ -223,10 +254,9 @@ fn table(follows: &str, outcomes: &[Outcome]) -> Table {
         }),
     ];
     let about = format!(
-        "What the report of `{follows}` recommended and predicted, and what was measured here: ratios of the median of the cell \
-         with the change to that of the one without, over runs of the same blocks. Confirmed: the measured interval is not worse than the predicted \
-         one and excludes the opposite; refuted: all of it is worse; unclear: it contains both, or there are fewer than three \
-         pairs. What was tested is not recommended again; what is confirmed is what further recommendations start from."
+        "Ratios of the median of the cell with the change to that of the one without, over runs of the same blocks. Confirmed: \
+         the interval is not worse than what `{follows}` predicted and excludes the opposite; refuted: all of it is worse; \
+         unclear: both, or fewer than three pairs."
     );
     let naming = ("predictions", "Predictions and measurement", about);
     let rows = outcomes.iter().map(|one| (one.cell.clone(), one));

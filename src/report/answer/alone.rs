@@ -4,10 +4,13 @@ use crate::base::statistics::median;
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
 use crate::event::RunFacts;
+use crate::report::measure::Measure;
+use crate::report::search::Search;
 use crate::report::sections::bottleneck::largest;
 use crate::report::sections::phases::breakdown;
 use crate::report::sections::quality::has_learned;
 use crate::report::view::{Cell, View};
+use crate::results;
 
 use super::{Answer, NAMED, choice, not_run, table};
 use crate::report::sections::tasks::{Task, tasks};
@@ -49,9 +52,34 @@ fn of_one(view: &View<'_>, cell: &Cell<'_>) -> Vec<String> {
         }
     });
     told.into_iter()
+        .chain(estimated(view, cell))
         .chain(learned(cell))
         .chain(time(cell))
         .collect()
+}
+
+/// Where these results train the best of a search in full: what the search had seen of it.
+fn estimated(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
+    let name = view.set.plan.name.strip_suffix("-best")?;
+    let set = results::read(&view.folder?.join("..").join(name)).ok()?;
+    let before = View::of(&set);
+    let search = Search::of(&before)?;
+    let objective = search.first();
+    let [study] = &search.studies[..] else {
+        return None;
+    };
+    let best = *study.best_first(objective).first()?;
+    let (n, value) = (best.info.number, objective.show(objective.value(&best)?));
+    let epochs = |cell: &Cell<'_>| Some(cell.facts().next()?.epochs);
+    let (short, full) = (epochs(best.cell)?, epochs(cell)?);
+    let own = Measure::of_plan(&view.set.plan, &objective.column).number(cell)?;
+    Some(format!(
+        "The search had seen {} {value} after {} (trial {n} of {name}); here it is {} after {}.",
+        objective.name,
+        count(short, "epoch"),
+        own.shown(),
+        count(full, "epoch")
+    ))
 }
 
 /// Quality, pace and memory of a cell.
@@ -67,7 +95,7 @@ fn in_short(view: &View<'_>, cell: &Cell<'_>) -> Option<String> {
 }
 
 /// Whether the loss on a fixed batch fell; `None` where that was not evaluated.
-fn learned(cell: &Cell<'_>) -> Option<String> {
+pub(super) fn learned(cell: &Cell<'_>) -> Option<String> {
     let facts: Vec<&RunFacts> = cell.facts().collect();
     let found: Vec<bool> = facts
         .iter()

@@ -11,6 +11,8 @@ use crate::report::sections::ranking::Pace;
 use crate::report::sections::tasks::{Task, tasks};
 use crate::report::view::{Cell, View};
 
+use super::asked;
+use crate::plan::AnswerPart;
 use crate::report::measure::Measure;
 
 /// Adjusted p-values up to which a cell differs from the best one.
@@ -104,7 +106,11 @@ pub(super) enum Standing {
 impl<'v, 'a> Choice<'v, 'a> {
     /// The choices of a result, one for each task with several measured cells.
     pub(super) fn all(view: &'v View<'a>) -> Vec<Self> {
-        let named: Vec<String> = view.set.plan.reported("answer");
+        let named = asked(view).into_iter().filter_map(|part| match part {
+            AnswerPart::Metric(column) => Some(column),
+            _ => None,
+        });
+        let named: Vec<String> = named.collect();
         let of = |task: Task<'v, 'a>| Self::of(view, task, &named);
         tasks(view).into_iter().filter_map(of).collect()
     }

@@ -5,9 +5,9 @@ use crate::base::statistics::median;
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::compare::{against_best, runs_to_choose};
-use crate::report::measure::Measure;
+use crate::report::measure::{Measure, column_words};
 use crate::report::number::Number;
-use crate::report::sections::quality::{loss_column, loss_name};
+use crate::report::sections::quality::loss_column;
 use crate::report::sections::reach::Target;
 use crate::report::view::{Cell, View};
 
@@ -29,7 +29,32 @@ pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String>
     };
     // Of treatments the quality of each is told.
     let contrast = (choice.why == Why::Named).then_some(contrast);
-    contrast.into_iter().chain(soonest(view, &cells)).collect()
+    let target = Target::equal(loss_column(view), &cells);
+    let soonest = target.and_then(|target| soonest(view, &cells, &target));
+    contrast.into_iter().chain(soonest).collect()
+}
+
+/// Which cell reaches soonest the worst of the best values of `metric`, which all of them reach; else how far apart they end.
+pub(super) fn at(view: &View<'_>, choice: &Choice<'_, '_>, metric: &str) -> Vec<String> {
+    let cells: Vec<&Cell<'_>> = choice.cells.iter().map(|one| one.cell).collect();
+    if cells.len() < 2 {
+        return Vec::new();
+    }
+    let of_epochs = match metric.strip_prefix("best_") {
+        Some("loss") => loss_column(view),
+        Some(metric) => metric,
+        None => metric,
+    };
+    let target = Target::equal(of_epochs, &cells);
+    let soonest = target.and_then(|target| soonest(view, &cells, &target));
+    let told =
+        soonest.or_else(|| contrast(view, &cells, &Measure::of_plan(&view.set.plan, metric)));
+    told.into_iter()
+        .map(|told| match &*choice.task {
+            "" => told,
+            task => format!("{task}: {told}"),
+        })
+        .collect()
 }
 
 /// The best quality beside that of the first cell, the fastest; `None` where all have the same.
@@ -60,13 +85,12 @@ fn contrast(view: &View<'_>, cells: &[&Cell<'_>], measure: &Measure) -> Option<S
 }
 
 /// Which cell reaches the loss that all reach first, with the test of the others against it.
-fn soonest(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
+fn soonest(view: &View<'_>, cells: &[&Cell<'_>], target: &Target) -> Option<String> {
     // Within an epoch nothing is known of the loss.
     let mut facts = cells.iter().flat_map(|cell| cell.facts());
     if facts.any(|facts| facts.epochs < 2) {
         return None;
     }
-    let target = Target::equal(loss_column(view), cells)?;
     let times: Vec<Vec<f64>> = cells
         .iter()
         .map(|cell| {
@@ -98,7 +122,10 @@ fn soonest(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
     };
     Some(format!(
         "The {} that every cell reaches, {}, is reached soonest by {}, in {} s; {told}.",
-        loss_name(view),
+        match &*target.metric {
+            "train_loss" => "training loss".to_owned(),
+            metric => column_words(metric),
+        },
         human(target.value, 4),
         view.name(cells[first], None),
         human(medians[first], 3)

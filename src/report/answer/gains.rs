@@ -17,6 +17,26 @@ const NAMED: usize = 4;
 /// the runs are too few for a test.
 pub(super) fn sentences(view: &View<'_>, choice: &Choice<'_, '_>) -> Option<Vec<String>> {
     let axis = view.treatment().filter(|_| choice.why == Why::Treatments)?;
+    of_axis(view, choice, axis)
+}
+
+/// The same for an axis that is named; `None` where some task cannot be told so.
+pub(super) fn along(
+    view: &View<'_>,
+    axis: &str,
+    choices: &[Choice<'_, '_>],
+) -> Option<Vec<String>> {
+    let axes = &view.set.plan.axes;
+    let place = axes.iter().position(|own| own.is_called(axis))?;
+    let told = choices.iter().map(|choice| of_axis(view, choice, place));
+    let told: Vec<Vec<String>> = told.collect::<Option<_>>()?;
+    Some(told.into_iter().flatten().collect())
+}
+
+fn of_axis(view: &View<'_>, choice: &Choice<'_, '_>, axis: usize) -> Option<Vec<String>> {
+    if !choice.measures[0].is_clock {
+        return None;
+    }
     let value = |one: &Ranked<'_, '_>| one.cell.info.axes[axis].clone();
     let first = view.set.plan.cells.first().map(|cell| &cell.axes[axis]);
     let place = |is: &dyn Fn(&Ranked<'_, '_>) -> bool| choice.cells.iter().position(is);

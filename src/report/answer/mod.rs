@@ -5,6 +5,7 @@
 //! the others; `docs/reports.md` has the rules and their words.
 
 mod alone;
+mod along;
 mod baselines;
 mod best;
 mod choice;
@@ -12,6 +13,7 @@ mod equal;
 mod figure;
 mod gains;
 mod of_search;
+mod parts;
 mod sentences;
 mod table;
 #[cfg(test)]
@@ -24,12 +26,11 @@ use super::number::Number;
 use super::section::Theme;
 use super::sections::plots::PlotContext;
 use super::sections::tasks::tasks;
-use super::sections::{bottleneck, components, phases, scaling, targets};
+use super::sections::{components, scaling, targets};
 use super::table::Table;
 use super::view::{Cell, View};
-use crate::base::statistics::range;
-use crate::base::text::count;
-use crate::base::units::human;
+use crate::base::text::{capitalised, count};
+use crate::plan::AnswerPart;
 use crate::results::{Status, grouped};
 use choice::Choice;
 
@@ -37,6 +38,8 @@ pub use best::BestCells;
 
 /// Tasks, cells and reasons that sentences name.
 const NAMED: usize = 3;
+/// Tasks that have sentences, a figure and a table of their own.
+const TASKS: usize = 4;
 
 /// What a report answers, and what the answer rests on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -57,7 +60,7 @@ impl Answer {
     /// The answer of a result.
     pub(super) fn of(view: &View<'_>) -> Self {
         let mut answer = nothing(view)
-            .or_else(|| of_search::answer(view))
+            .or_else(|| of_search(view))
             .unwrap_or_else(|| of_cells(view));
         answer.sentences.extend(baselines::sentences(view));
         answer.not_run = not_run(view);
@@ -100,8 +103,66 @@ impl Answer {
     }
 }
 
+/// The parts of `report.answer`.
+fn asked(view: &View<'_>) -> Vec<AnswerPart> {
+    view.set.plan.reported("answer")
+}
+
+/// Whether anything but metrics is asked for.
+fn has_parts(view: &View<'_>) -> bool {
+    let is_metric = |part: &AnswerPart| matches!(part, AnswerPart::Metric(_));
+    !asked(view).iter().all(is_metric)
+}
+
+impl Answer {
+    /// What the parts of `report.answer` say in their order, in place of what an answer says by itself: that stands where
+    /// the first metric is asked for.
+    fn by_parts(
+        mut self,
+        view: &View<'_>,
+        choices: &[Choice<'_, '_>],
+        cells: &[&Cell<'_>],
+    ) -> Self {
+        if !has_parts(view) {
+            return self;
+        }
+        let mut usual = std::mem::take(&mut self.sentences);
+        for part in asked(view) {
+            if matches!(part, AnswerPart::Metric(_)) {
+                self.sentences.append(&mut usual);
+            } else {
+                self.sentences
+                    .extend(parts::sentences(view, &part, choices, cells));
+            }
+        }
+        self
+    }
+}
+
+/// What the search says, then the parts that are asked for, of the best trial.
+fn of_search(view: &View<'_>) -> Option<Answer> {
+    let mut answer = of_search::answer(view)?;
+    let best: Vec<String> = BestCells::of(view).keys;
+    let is_best = |cell: &&Cell<'_>| best.contains(&cell.info.key) && cell.is_measured();
+    let cells: Vec<&Cell<'_>> = view.cells.iter().filter(is_best).take(1).collect();
+    for part in asked(view) {
+        answer
+            .sentences
+            .extend(parts::sentences(view, &part, &[], &cells));
+    }
+    Some(answer)
+}
+
 fn of_cells(view: &View<'_>) -> Answer {
     let choices = Choice::all(view);
+    let cells: Vec<&Cell<'_>> = match &choices[..] {
+        [only] => only.cells.iter().map(|one| one.cell).collect(),
+        _ => view.measured().collect(),
+    };
+    usual(view, &choices).by_parts(view, &choices, &cells)
+}
+
+fn usual(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Answer {
     if choices.is_empty() || view.grouping.is_none() && scaling::is_all(view) {
         let grows = scaling::growths(view);
         if !grows.is_empty() {
@@ -112,7 +173,7 @@ fn of_cells(view: &View<'_>) -> Answer {
         return alone::answer(view);
     }
     let is_several = tasks(view).len() > 1;
-    let named = choices.iter().take(NAMED).zip(1..);
+    let named = choices.iter().take(TASKS).zip(1..);
     let mut answer = Answer::default();
     let mut by = Vec::new();
     let mut untold = Vec::new();
@@ -128,14 +189,24 @@ fn of_cells(view: &View<'_>) -> Answer {
             choice.why.words()
         ));
     }
-    if let Some(more) = choices.len().checked_sub(NAMED).filter(|more| *more > 0) {
+    if let ([first, _, ..], [measure]) = (choices, &*choices[0].measures)
+        && first.why == choice::Why::Named
+    {
+        // Also of cells that are a task of their own, between which nothing decides.
+        let cells: Vec<&Cell<'_>> = view.measured().collect();
+        let told = parts::between(view, measure, &cells);
+        let told = told.map(|told| format!("{} is {told}.", capitalised(&measure.name)));
+        answer.sentences.splice(0..0, told);
+    }
+    if let Some(more) = choices.len().checked_sub(TASKS).filter(|more| *more > 0) {
         let tasks = count(more, "more task");
         answer
             .sentences
             .push(format!("{tasks}: see the tables below."));
     }
-    if choices.iter().any(table::has_phases) {
-        answer.sentences.extend(largest_phases(view));
+    if choices.iter().any(table::has_phases) && !has_parts(view) {
+        let cells: Vec<&Cell<'_>> = view.measured().collect();
+        answer.sentences.push(parts::place(&cells));
     }
     untold.dedup();
     let untold = untold.into_iter();
@@ -145,28 +216,6 @@ fn of_cells(view: &View<'_>) -> Answer {
     by.dedup();
     answer.by = by.join("; ");
     answer
-}
-
-/// Where the time of steps goes: the largest phase, by the number of cells in which it is that.
-fn largest_phases(view: &View<'_>) -> Option<String> {
-    let found = view.measured().filter_map(phases::breakdown);
-    let found = found.map(|found| bottleneck::largest(&found));
-    let mut groups = grouped(found, |(phase, _)| *phase);
-    groups.sort_by_key(|cells| std::cmp::Reverse(cells.len()));
-    let told = groups.iter().map(|cells| {
-        let shares: Vec<f64> = cells.iter().map(|(_, share)| *share).collect();
-        let (least, most) = range(&shares)?;
-        let count = count(cells.len(), "cell");
-        let (least, most) = (human(least, 2), human(most, 2));
-        let shares = if least == most {
-            format!("{least} %")
-        } else {
-            format!("{least} % to {most} %")
-        };
-        Some(format!("{} in {count} ({shares})", cells[0].0))
-    });
-    let told: Vec<String> = told.collect::<Option<_>>()?;
-    (!told.is_empty()).then(|| format!("The largest part of a step is {}.", told.join(", ")))
 }
 
 /// The answer where no cell was measured.

@@ -8,8 +8,10 @@ use crate::report::sections::quality::optimistic;
 use crate::report::view::View;
 
 use super::choice::{Choice, Ranked, Standing};
-use super::{equal, gains};
+use super::{equal, gains, has_parts};
 
+/// Share of the best cell's value by which another has to be better in what stands beside.
+const LESS: f64 = 0.05;
 /// Cells of a Pareto front that a sentence names.
 const FRONT: usize = 4;
 
@@ -29,7 +31,9 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         let cells = count(choice.cells.len(), "cell");
         sentences.extend(optimistic(view, &cells, best.cell, &measure.column));
     }
-    sentences.extend(equal::sentences(view, choice));
+    if !has_parts(view) {
+        sentences.extend(equal::sentences(view, choice));
+    }
     if !choice.task.is_empty() {
         sentences = vec![format!("{}: {}", choice.task, sentences.join(" "))];
     }
@@ -57,6 +61,7 @@ fn text(view: &View<'_>, choice: &Choice<'_, '_>, one: &Ranked<'_, '_>) -> Strin
             ..number
         }))
     });
+    let beside = beside.filter(|_| choice.task.is_empty());
     let name = [view.name(one.cell, None)].into_iter();
     name.chain(own).chain(beside).collect::<Vec<_>>().join(", ")
 }
@@ -79,7 +84,11 @@ fn others(view: &View<'_>, choice: &Choice<'_, '_>, cells: &[&Ranked<'_, '_>]) -
         let order = |a: &&&Ranked<'_, '_>, b: &&&Ranked<'_, '_>| {
             cost(measure, a).total_cmp(&cost(measure, b))
         };
-        Some((lowered(&measure.superlative()), cells.iter().min_by(order)?))
+        let one = cells.iter().min_by(order)?;
+        // Nobody chooses a cell for a few percent.
+        let of_best = cost(measure, choice.cells.first()?);
+        let gains = of_best - cost(measure, one) > LESS * of_best.abs();
+        gains.then(|| (lowered(&measure.superlative()), one))
     });
     match chosen {
         Some((by, one)) => format!("of these {by}: {}", text(view, choice, one)),
@@ -149,8 +158,8 @@ fn all_behind(view: &View<'_>, choice: &Choice<'_, '_>) -> String {
     let (n, p) = (choice.n, human(p.fold(0.0, f64::max), 2));
     match &*choice.cells {
         [_, other] => {
-            let other = view.name(other.cell, None);
-            format!("{other} is behind it (n = {n}, Mann–Whitney, p = {p})")
+            let (name, shown) = (view.name(other.cell, None), other.numbers[0].shown());
+            format!("{name} is behind it, {shown} (n = {n}, Mann–Whitney, p = {p})")
         }
         _ => format!("every other cell is behind it (n = {n}, Mann–Whitney, p ≤ {p} by Holm)"),
     }

@@ -78,6 +78,37 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
     sweep::judged(&found, head, (rule, verdicts.collect(), none))
 }
 
+/// Whether the axis that is called so is the batch size.
+pub(crate) fn is_axis(view: &View<'_>, name: &str) -> bool {
+    let mut axes = view.set.plan.axes.iter();
+    axes.any(|axis| axis.is_called(name) && axis.path == AXIS)
+}
+
+/// Where a larger batch stops paying, a sentence for each curve.
+pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
+    let told = sweeps(view, AXIS, &[]).into_iter().filter_map(|sweep| {
+        let found = knee(&sweep, tolerance(view)).filter(|_| sweep.is_curve())?;
+        let size = |cell: &Cell<'_>| cell.info.axes[sweep.axis].clone();
+        let which = match sweep.name(view) {
+            all if all == "all" => String::new(),
+            cells => format!("{cells}: "),
+        };
+        let also: Vec<String> = found.also.iter().map(|cell| size(cell)).collect();
+        let also = match also.len() {
+            0 => String::new(),
+            _ => format!("; {} is not told from it", some_of(&also, 3, ", ")),
+        };
+        Some(format!(
+            "{which}From batch size {} on ({}) a larger one brings at most {} % ({}){also}.",
+            size(found.cell),
+            in_words(found.cell),
+            plain(tolerance(view) * 100.0),
+            sweep.n()
+        ))
+    });
+    told.collect()
+}
+
 /// Percent of the throughput of the curve's best.
 fn share_of_best(cell: &Cell<'_>, knee: &Knee<'_, '_>) -> Option<f64> {
     Some(timing_value(cell, THROUGHPUT)? / timing_value(knee.best, THROUGHPUT)? * 100.0)

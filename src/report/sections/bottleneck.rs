@@ -82,8 +82,7 @@ pub(crate) fn words(found: &Breakdown) -> [String; 2] {
 /// The rule that says what bounds a step.
 pub(super) fn rule() -> String {
     format!(
-        "A step is bound by input (data wait), transfer or overhead (other) from {BOUND} % of it on (the largest of them \
-         counts), else by compute."
+        "A step is bound by data wait (input), transfer or other (overhead) from {BOUND} % on, the largest of them; else by compute."
     )
 }
 

@@ -38,14 +38,16 @@ pub(crate) fn chosen<'v, 'a>(view: &'v View<'a>) -> Vec<&'v Cell<'a>> {
         .collect()
 }
 
-/// Rows of a table of cells at most, where each cell has its own.
-const ROWS: usize = 8;
+/// Cells that all have a row, at most.
+const ALL: usize = 8;
+/// Rows where there are more cells.
+const ROWS: usize = 6;
 
 /// The keys of the cells that tables show, where they are too many to be read: the best trials of a search, else the fastest
 /// cells of each task and the baselines; and what is said of that. `None` where every cell has its row.
 pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
     let measured = view.measured().count();
-    if view.grouping.is_some() || measured <= ROWS {
+    if view.grouping.is_some() || measured <= ALL {
         return None;
     }
     let mut lines: Vec<Vec<&Cell<'_>>> = Vec::new();
@@ -65,7 +67,8 @@ pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
     };
     let mut keys = BTreeSet::new();
     let longest = lines.iter().map(Vec::len).max().unwrap_or(0);
-    let in_turns = (0..longest).flat_map(|place| lines.iter().filter_map(move |line| line.get(place)));
+    let in_turns =
+        (0..longest).flat_map(|place| lines.iter().filter_map(move |line| line.get(place)));
     for cell in in_turns {
         if keys.len() == ROWS {
             break;
@@ -73,7 +76,9 @@ pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
         keys.insert(cell.info.key.clone());
     }
     let shown = keys.len();
-    let words = format!("{shown} of {measured} cells: {best}. All are in the CSV files beside this report.");
+    let words = format!(
+        "{shown} of {measured} cells: {best}. All are in the CSV files beside this report."
+    );
     (shown > 0).then_some((keys, words))
 }
 

@@ -3,10 +3,10 @@
 use crate::base::statistics::{median, range};
 use crate::base::units::{human_integer, human_si};
 use crate::event::RunFacts;
-use crate::report::number::{Number, Provenance};
+use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry, Table};
 use crate::report::view::{Cell, View};
-use crate::results::{BlockRow, interval_over_runs, value};
+use crate::results::{BlockRow, value};
 
 use super::field::{self, OfCell};
 use super::speed::{THROUGHPUT, timing_value};
@@ -52,12 +52,6 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
             facts.flops_forward_per_sample
         }),
         flops("FLOPs per sample", both),
-        OfCell::derived(
-            "time per sample",
-            "ms",
-            "median step ÷ samples of a step, median of n runs",
-            |cell| sample_entry(view, cell),
-        ),
         OfCell::derived("achieved", "", "FLOPs per sample × throughput", |cell| {
             let work = over_seeds(cell, both).and_then(|flops| flops.value);
             let rate = work.zip(timing_value(cell, THROUGHPUT));
@@ -65,8 +59,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
             Entry::shown(rate, |rate| human_si(rate, "FLOP/s"))
         }),
     ];
-    let about = "FLOPs of forward and backward pass, counted by each operation on its shapes, a multiplication and an addition as \
-         two; achieved is over the whole step, waiting included."
+    let about = "Counted by each operation on its shapes, a multiplication and an addition as two; achieved is over the whole step."
         .to_owned();
     let head = ("complexity", "Parameters and FLOPs", about);
     Some(field::of_cells(view, head, &fields, |cell| {
@@ -96,13 +89,6 @@ pub(crate) fn sample_times(view: &View<'_>, cell: &Cell<'_>) -> Vec<f64> {
     let runs = runs.filter(has_steps);
     runs.filter_map(|run| view.set.plan.sample_ms(cell.info, run))
         .collect()
-}
-
-/// The same as a field: median with interval.
-pub(crate) fn sample_entry(view: &View<'_>, cell: &Cell<'_>) -> Entry {
-    let found = interval_over_runs(&cell.info.key, &sample_times(view, cell));
-    let number = found.map(|found| Number::timing(&found, "ms"));
-    Entry::number(number.as_ref())
 }
 
 /// The median of [`sample_times`].

@@ -69,16 +69,18 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let own = fields.len();
     let has_run = |cell: &Cell<'_>| !cell.blocks.is_empty();
     let mut table = field::of_cells(view, ("cost", "Cost", about), &fields, has_run);
-    let runs = executions(view).into_iter();
-    let each = runs.map(|(cell, run)| Hours::of(view, cell, run));
-    let total = each.fold(Hours::default(), |sum, own| sum.plus(&own));
+    let total = total(view);
     let labels = std::iter::repeat_n("–", table.columns.len() - own - 1);
     let mut sum: Vec<Entry> = std::iter::once("all")
         .chain(labels)
         .map(Entry::text)
         .collect();
     let of_all = prices.entries(&total).into_iter().enumerate();
-    sum.extend(of_all.filter(|(place, _)| places.contains(place)).map(|(_, entry)| entry));
+    sum.extend(
+        of_all
+            .filter(|(place, _)| places.contains(place))
+            .map(|(_, entry)| entry),
+    );
     sum.extend([Entry::text("–"), Entry::text("–")]);
     table.rows.push(Row::new("", sum));
     let unknown = count(total.unknown, "run");
@@ -87,9 +89,27 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     Some(Section::judged(table, RULE, left_out.into_iter().collect()))
 }
 
+/// What all runs cost, with the currency; `None` where the manifest has no price.
+pub(crate) fn of_all(view: &View<'_>) -> Option<String> {
+    let prices = prices(view)?;
+    let total = total(view);
+    let cost = prices.of(total.core, total.gpu);
+    Some(format!("{} {}", human(cost, 3), prices.currency))
+}
+
+/// What all runs took; one that several cells share counts once.
+fn total(view: &View<'_>) -> Hours {
+    let runs = executions(view).into_iter();
+    let each = runs.map(|(cell, run)| Hours::of(view, cell, run));
+    each.fold(Hours::default(), |sum, own| sum.plus(&own))
+}
+
 /// Places of the columns that the prices need: runs, cores, GPUs, cost, and the cost of failed runs where there are such.
 fn columns_shown(view: &View<'_>, prices: &Prices) -> Vec<usize> {
-    let has_failed = view.cells.iter().any(|cell| hours(view, cell).lost_runs > 0);
+    let has_failed = view
+        .cells
+        .iter()
+        .any(|cell| hours(view, cell).lost_runs > 0);
     let shown = [
         true,
         false,
@@ -287,10 +307,7 @@ mod tests {
         // 24 runs of an hour on 2 cores at 0.5; the three of the cell that ran out of memory are a part of it.
         let last = found.tables[0].rows.last().expect("the sum");
         let texts: Vec<&str> = last.fields.iter().map(|field| &*field.text).collect();
-        assert_eq!(
-            texts[2..],
-            ["24", "48.0", "24.0", "3.00", "–", "–"]
-        );
+        assert_eq!(texts[2..], ["24", "48.0", "24.0", "3.00", "–", "–"]);
         assert!(found.points.is_empty(), "{:?}", found.points);
     }
 

@@ -33,11 +33,7 @@ const SPREAD: f64 = 10.0;
 const NAMED: usize = 2;
 
 /// Its name; what it says, with `{}` in the place of what it found; what it found, in words.
-type Rule = (
-    &'static str,
-    &'static str,
-    fn(&View<'_>) -> Option<String>,
-);
+type Rule = (&'static str, &'static str, fn(&View<'_>) -> Option<String>);
 
 /// Every rule, in the order in which they are told; `docs/reports.md` says what each looks for.
 const RULES: [Rule; 12] = [

@@ -34,7 +34,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
 }
 
 /// Percent of training that waited.
-pub(super) fn waited_share(cell: &Cell<'_>) -> Option<f64> {
+fn waited_share(cell: &Cell<'_>) -> Option<f64> {
     let train = timing_value(cell, "train_s").filter(|train| *train > 0.0)?;
     Some(timing_value(cell, "loader_wait_s")? / train * 100.0)
 }

@@ -32,8 +32,7 @@ const PARTS: [Part; 4] = [
 
 /// The table of memory, and what a larger batch would need.
 pub(crate) fn judged(view: &View<'_>) -> Section {
-    let mut about = "The peak is that of the whole process: program, data and loader too; beside it the range of the runs. The \
-                     computed parts are inside it."
+    let mut about = "The peak is that of the whole process, with program, data and loader; the computed parts are inside it."
         .to_owned();
     let mut fields = vec![peaks("peak, training", &sources(view), |run| {
         run.times.as_deref()?.peak_train_bytes

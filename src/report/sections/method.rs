@@ -48,8 +48,8 @@ fn replication(view: &View<'_>) -> String {
     let blocks: BTreeSet<usize> = view.set.blocks.iter().map(|run| run.block).collect();
     let seeds: BTreeSet<u64> = view.set.runs.iter().map(|row| row.seed).collect();
     format!(
-        "A run is one execution of one cell with one seed in a process of its own, and the unit of replication: {} × {}. \
-         Each block passes over all cells in a random order of its own.",
+        "A run is one execution of one cell with one seed in a process of its own: {} × {}, each block over all cells in a \
+         random order of its own.",
         count(blocks.len(), "block"),
         count(seeds.len(), "seed")
     )

@@ -86,8 +86,7 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
     columns.push(Column::number("step, mean", "ms", &how));
     columns.extend(shares::columns(&names, &present, "phase ÷ step"));
     let numbers = columns.len() - 1;
-    let about = "Exclusive shares of the mean step; “other” is the step less all named phases. A phase below 0.05 % in every \
-                 cell has no column.";
+    let about = "Shares of the mean step; “other” is what the named phases leave. A phase below 0.05 % everywhere has no column.";
     let head = ("phases", "Phases of a step", about.to_owned());
     let table = Table::of_cells(view, head, columns, |cell| {
         if cell.is_measured() && not_the_step(cell).is_some() {

@@ -36,7 +36,6 @@ pub(crate) fn table(view: &View<'_>) -> Table {
         of_seeds("best loss", |facts| facts.best_loss),
         of_seeds("eval loss before", |facts| facts.eval_loss_before),
         of_seeds("eval loss after", |facts| facts.eval_loss_after),
-        OfCell::derived("change", "%", "after ÷ before − 1", change),
         OfCell::timed("time to the best epoch", "best_epoch_s"),
     ];
     fields.extend(shown.into_iter().map(|name| {
@@ -70,11 +69,18 @@ fn shown_metrics<'n>(view: &View<'_>, names: &'n [String]) -> (Vec<&'n str>, usi
     let cells: Vec<&Cell<'_>> = view.measured().collect();
     let deciding = column(view, &cells);
     let is_of = |name: &str, split: &str| name.split_once('_').is_some_and(|(own, _)| own == split);
-    let on_test = deciding.split_once('_').map(|(_, metric)| format!("test_{metric}"));
+    let on_test = deciding
+        .split_once('_')
+        .map(|(_, metric)| format!("test_{metric}"));
     let rank = |name: &&str| match *name {
         name if name == deciding => 0,
         name if Some(name) == on_test.as_deref() => 1,
-        name if !["val", "test", "train", "fresh"].iter().any(|split| is_of(name, split)) => 2,
+        name if !["val", "test", "train", "fresh"]
+            .iter()
+            .any(|split| is_of(name, split)) =>
+        {
+            2
+        }
         name if is_of(name, "test") => 3,
         _ => 4,
     };
@@ -247,17 +253,6 @@ pub(crate) fn of_seeds(values: &[f64]) -> Option<Number> {
         ends: (values.len() > 1).then_some((low, high)),
         unit: String::new(),
         value: middle,
-    })
-}
-
-fn change(cell: &Cell<'_>) -> Entry {
-    let before = over_seeds(cell, &|facts: &RunFacts| facts.eval_loss_before);
-    let after = over_seeds(cell, &|facts: &RunFacts| facts.eval_loss_after);
-    let both = before.zip(after).filter(|(before, _)| before.value > 0.0);
-    let percent = both.map(|(before, after)| (after.value / before.value - 1.0) * 100.0);
-    Entry::shown(percent, |percent| {
-        let sign = if percent > 0.0 { "+" } else { "" };
-        format!("{sign}{}", human(percent, 3))
     })
 }
 

@@ -125,11 +125,14 @@ pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> OfCell<'f, 'a> {
         .collect();
     let of = move |cell: &Cell<'a>| {
         let is_own = |own: &&Cell<'_>| own.info.key == cell.info.key;
-        let place = tasks.iter().position(|task| task.cells.iter().any(is_own))?;
+        let place = tasks
+            .iter()
+            .position(|task| task.cells.iter().any(is_own))?;
         let (pace, base) = bases[place];
         Some(against(view, (pace, base?), cell))
     };
-    let formula = "that of the baseline against the own: epoch time, else throughput, else time of a run";
+    let formula =
+        "that of the baseline against the own: epoch time, else throughput, else time of a run";
     OfCell::derived("speed-up", "", formula, move |cell| {
         of(cell).unwrap_or_else(|| Entry::text("–"))
     })

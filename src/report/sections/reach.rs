@@ -63,16 +63,17 @@ impl Target {
         specs.into_iter().map(target).collect()
     }
 
-    /// The loss that every seed with a curve of some cells reaches; `None` where a model without training is as good.
+    /// The value that every seed with a curve of some cells reaches; `None` where that is a loss which a model without
+    /// training has, too.
     pub(crate) fn equal(metric: &str, cells: &[&Cell<'_>]) -> Option<Self> {
         let mut target = Self {
             metric: metric.to_owned(),
             value: f64::NAN,
-            is_higher_better: false,
+            is_higher_better: metric_column(metric).direction == Direction::Higher,
         };
-        let losses = cells.iter().filter_map(|cell| target.of_all(cell));
-        target.value = losses.reduce(f64::max)?;
-        is_worth_reaching(target.value, cells).then_some(target)
+        let best = cells.iter().filter_map(|cell| target.of_all(cell));
+        target.value = best.max_by(|a, b| target.order(*a, *b))?;
+        (target.is_higher_better || is_worth_reaching(target.value, cells)).then_some(target)
     }
 
     /// `val_accuracy ≥ 0.9`.
@@ -150,9 +151,8 @@ impl Target {
             }),
         ];
         let about = format!(
-            "The first epoch at whose end {} holds, as [report] target states it. Time = training time of the run × epochs \
-             until then ÷ epochs of the run, validation excluded: epochs of one run are taken to last equally long. \
-             Medians over runs, below them their range.",
+            "The first epoch at whose end {} holds; the time is the training time of the run × epochs until then ÷ its epochs, \
+             validation excluded.",
             self.words()
         );
         let id = format!("target-{number}");

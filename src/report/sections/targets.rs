@@ -65,8 +65,8 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let rows = specs.iter().map(|spec| row(view, spec)).collect();
     let about = "Each target with the measured cell that meets it least.".to_owned();
     let table = Table::of_rows(("targets", "Targets", about), columns, rows);
-    let rule = "A target is met, or not met, where the whole interval lies on one side of it; where the interval crosses \
-                it, the two are not told apart. One run has no interval: its value alone decides, and n = 1 says so.";
+    let rule = "A target is met, or not met, where the whole interval lies on one side of it. One run has no interval: its value \
+                decides.";
     Some(Section::judged(table, rule, Vec::new()))
 }
 

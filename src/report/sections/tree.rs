@@ -25,6 +25,8 @@ struct Part {
 
 /// Cells at most.
 const CELLS: usize = 2;
+/// Depth of the phases of a step.
+const PHASE: usize = 3;
 
 /// Nested times of the cells that are shown in detail, a column each; `None` where nothing is known of a run's parts.
 pub(crate) fn table(view: &View<'_>) -> Option<Table> {
@@ -34,6 +36,8 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     let trees: Vec<(&Cell<'_>, Vec<Part>)> = trees.collect();
     // Cells have the same parts but for costly evaluation: those of the cell with the most are the rows.
     let (_, rows) = trees.iter().max_by_key(|(_, parts)| parts.len())?;
+    // The phases of a step have a table of their own.
+    let shown = (0..rows.len()).filter(|place| rows[*place].depth < PHASE);
     let mut fields = vec![OfPart::text("part", |place| {
         // Spaces that stay: how deep a part lies.
         format!(
@@ -59,10 +63,9 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
             }
         })
     }));
-    let about = "Means over the runs of a cell, with their share of the run. Parts exclude each other and sum to what stands \
-                 above them; the last part of each level is what the named ones leave.";
+    let about = "Means over the runs of a cell, with their share of the run; parts sum to what stands above them.";
     let head = ("tree", "Where a run’s time went", about.to_owned());
-    let places = (0..rows.len()).map(|place| (String::new(), place));
+    let places = shown.map(|place| (String::new(), place));
     Some(field::of_rows(head, &fields, places))
 }
 
@@ -104,9 +107,9 @@ fn tree(cell: &Cell<'_>) -> Option<Vec<Part>> {
         for (name, phase) in PHASES {
             let seconds = over(&|_, times| seconds_of_steps(times, phase(&times.phases)))?;
             rest -= seconds;
-            parts.push(part(3, name, seconds));
+            parts.push(part(PHASE, name, seconds));
         }
-        parts.push(part(3, "other", rest));
+        parts.push(part(PHASE, "other", rest));
     }
     let warm_up = "warm-up steps, loader start and stop, the rest";
     parts.push(part(2, warm_up, training - steps));

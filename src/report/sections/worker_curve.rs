@@ -9,9 +9,8 @@ use crate::report::section::Section;
 use crate::report::view::{Cell, View};
 
 use super::difference::part;
-use super::loader::waited_share;
 use super::speed::{THROUGHPUT, timing_value};
-use super::sweep::{self, Sweep, in_words, interval, sweeps};
+use super::sweep::{self, Sweep, interval, sweeps};
 
 /// A verdict for each number of workers against the fewest of its curve.
 pub(crate) fn judged(view: &View<'_>) -> Section {
@@ -60,12 +59,10 @@ fn verdicts(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<String> {
     let sentences = others.iter().filter_map(|(cell, _)| {
         let ratio = timing_value(cell, THROUGHPUT)? / timing_value(base, THROUGHPUT)?;
         Some(format!(
-            "{}: {}× the throughput of {}, {} against {} ({} at {}).{}",
+            "{}: {}× the throughput of {} ({} at {}).{}",
             view.name(cell, None),
             human(ratio, 3),
             view.name(base, None),
-            in_words(cell),
-            in_words(base),
             direction(cell, base),
             sweep.n(),
             break_even(view, cell, base).unwrap_or_default(),
@@ -88,21 +85,17 @@ fn break_even(view: &View<'_>, cell: &Cell<'_>, base: &Cell<'_>) -> Option<Strin
     let (before, after) = (waited_ms(base)?, waited_ms(cell)?);
     let (starts, epochs) = (starts(view, cell)?, epochs(cell)?.max(1.0));
     let cost = start_and_stop_ms(cell)? * starts / epochs;
-    let share = |cell: &Cell<'_>| human(waited_share(cell).unwrap_or(0.0), 2);
     let change = if after > before { "longer" } else { "less" };
     let pays = if before - after > cost {
-        "above break-even"
+        "they pay"
     } else {
-        "below break-even"
+        "they do not pay"
     };
     Some(format!(
-        " An epoch waited {} {change} ({} → {}, of training {} % → {} %); starting and stopping the workers took {} an \
-         epoch: {pays}.",
+        " An epoch waited {} {change} ({} → {}); starting and stopping the workers took {}: {pays}.",
         human_seconds((before - after).abs() / 1e3),
         human_seconds(before / 1e3),
         human_seconds(after / 1e3),
-        share(base),
-        share(cell),
         human_seconds(cost / 1e3),
     ))
 }

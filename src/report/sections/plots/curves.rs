@@ -9,10 +9,14 @@ use crate::report::plot::{Point, PointPlot, SERIES, ScaleKind, Series};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
+use super::super::quality;
 use super::{PlotContext, band};
 
 /// Relative difference of two values that nobody could see in a drawing.
 const INVISIBLE: f64 = 1e-4;
+
+/// Metrics beside the training loss.
+const METRICS: usize = 2;
 
 /// A curve: its points, and the cells that have it.
 struct Curve<'v, 'a> {
@@ -25,7 +29,15 @@ pub(crate) fn plots(view: &View<'_>) -> Vec<PlotContext> {
     let names: BTreeSet<&String> = rows.flat_map(|row| row.epoch.validation.keys()).collect();
     let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
     let train = plot(view, "train_loss", &[], &|epoch| epoch.train_loss);
-    let others = without_twins(view, &names).into_iter().take(4);
+    // The metric that decides first, then the loss; of the others their last values are in the tables.
+    let cells: Vec<&Cell<'_>> = view.measured().collect();
+    let deciding = quality::column(view, &cells);
+    let mut others = without_twins(view, &names);
+    others.sort_by_key(|(name, twins)| {
+        let is = |wanted: &str| *name == wanted || twins.contains(&wanted);
+        (!is(&deciding), !is("val_loss"))
+    });
+    let others = others.into_iter().take(METRICS);
     let others = others.filter_map(|(name, twins)| {
         plot(view, name, &twins, &|epoch| {
             epoch.validation.get(name).copied().flatten()

@@ -1,0 +1,189 @@
+//! What an axis does: cells that differ in it only, each against the one at its first value, with a test.
+
+use crate::base::statistics::{median, range};
+use crate::base::text::count;
+use crate::base::units::human;
+use crate::compare::{runs_to_choose, within_pairs};
+use crate::report::measure::Measure;
+use crate::report::sections::ranking::Pace;
+use crate::report::view::{Cell, View};
+use crate::results::grouped;
+
+use super::choice::{self, ALPHA};
+
+/// Values that are told at most.
+const NAMED: usize = 3;
+/// Axes that set nothing without loader workers: a cell without them stands beside all of these values.
+const IDLE: [&str; 2] = ["loader.persistent", "loader.prefetch"];
+
+/// A cell, and the one that differs in the axis only and has its first value.
+struct Pair<'v, 'a> {
+    cell: &'v Cell<'a>,
+    base: &'v Cell<'a>,
+}
+
+/// A sentence for each value of an axis but its first, at most [`NAMED`]; none where no two measured cells differ in it only.
+pub(super) fn sentences(view: &View<'_>, axis: &str) -> Vec<String> {
+    let axes = &view.set.plan.axes;
+    let Some(place) = axes.iter().position(|own| own.is_called(axis)) else {
+        return Vec::new();
+    };
+    let pairs = pairs(view, place);
+    let cells: Vec<&Cell<'_>> = pairs
+        .iter()
+        .flat_map(|pair| [pair.base, pair.cell])
+        .collect();
+    if pairs.is_empty() {
+        return Vec::new();
+    }
+    let pace = Measure::of(Pace::of(&cells).column());
+    let mut measures = vec![pace];
+    measures.extend(choice::quality(view, &cells).ok());
+    let by_value = grouped(0..pairs.len(), |&at| {
+        pairs[at].cell.info.axes[place].clone()
+    });
+    let verdicts: Vec<Verdicts> = measures
+        .iter()
+        .map(|measure| Verdicts::of(measure, &pairs))
+        .collect();
+    let told = by_value.iter().take(NAMED).filter_map(|own| {
+        let first = &pairs[own[0]];
+        let (to, from) = [first.cell, first.base]
+            .map(|cell| view.value(&cell.info.axes[place]))
+            .into();
+        let parts = measures.iter().zip(&verdicts).enumerate();
+        let parts = parts
+            .filter_map(|(number, (measure, verdicts))| verdicts.words(measure, own, number == 0));
+        let parts: Vec<String> = parts.collect();
+        let name = view.axis_name(place);
+        let test = verdicts[0].test();
+        (!parts.is_empty()).then(|| {
+            format!(
+                "{name} {to} instead of {from}: {} ({test}).",
+                parts.join("; ")
+            )
+        })
+    });
+    told.collect()
+}
+
+/// Every measured cell that is not at the first value, with the cell beside it that is.
+fn pairs<'v, 'a>(view: &'v View<'a>, place: usize) -> Vec<Pair<'v, 'a>> {
+    let axes = &view.set.plan.axes;
+    let cells: Vec<&Cell<'_>> = view.measured().collect();
+    let declared = view
+        .set
+        .plan
+        .compare
+        .get("baseline")
+        .and_then(|value| value.as_str());
+    let declared = declared.filter(|_| view.treatment() == Some(place));
+    let number = |cell: &Cell<'_>| cell.info.axes[place].parse::<f64>().ok();
+    let numbers: Option<Vec<f64>> = cells.iter().map(|cell| number(cell)).collect();
+    let smallest = numbers
+        .and_then(|numbers| range(&numbers))
+        .map(|(least, _)| least);
+    let first = cells.first().map(|cell| &*cell.info.axes[place]);
+    let is_base = |cell: &Cell<'_>| match (declared, smallest) {
+        (Some(value), _) => &*cell.info.axes[place] == value,
+        (None, Some(least)) => number(cell) == Some(least),
+        (None, None) => Some(&*cell.info.axes[place]) == first,
+    };
+    let is_of_workers = axes[place].path == "loader.workers" && smallest == Some(0.0);
+    let is_beside = |a: &Cell<'_>, b: &Cell<'_>| {
+        (0..axes.len()).all(|at| {
+            let is_idle = is_of_workers && IDLE.contains(&&*axes[at].path);
+            at == place || is_idle || a.info.axes[at] == b.info.axes[at]
+        })
+    };
+    let others = cells.iter().filter(|cell| !is_base(cell));
+    let pair = |cell: &&'v Cell<'a>| {
+        let base = cells
+            .iter()
+            .find(|base| is_base(base) && is_beside(base, cell))?;
+        Some(Pair { cell, base })
+    };
+    others.filter_map(pair).collect()
+}
+
+/// How pairs differ in a measure.
+struct Verdicts {
+    /// Median of the cell over that of its base; `None` where one of them has none.
+    ratios: Vec<Option<f64>>,
+    /// Adjusted over all pairs.
+    p: Vec<f64>,
+    /// Fewest values of a cell, and how many a test needs.
+    n: (usize, usize),
+}
+
+impl Verdicts {
+    fn of(measure: &Measure, pairs: &[Pair<'_, '_>]) -> Self {
+        let values = pairs
+            .iter()
+            .map(|pair| [measure.values(pair.base), measure.values(pair.cell)]);
+        let values: Vec<[Vec<f64>; 2]> = values.collect();
+        // Of values that may fall below 0 a ratio says nothing.
+        let middle = |values: &[f64]| median(values).filter(|middle| *middle > 0.0);
+        let ratio = |[base, own]: &[Vec<f64>; 2]| Some(middle(own)? / middle(base)?);
+        let n = values.iter().flatten().map(Vec::len).min().unwrap_or(0);
+        Self {
+            ratios: values.iter().map(ratio).collect(),
+            p: within_pairs(&values),
+            n: (n, runs_to_choose(pairs.len())),
+        }
+    }
+
+    /// `n = 6, Mann–Whitney, Holm`.
+    fn test(&self) -> String {
+        let (n, needed) = self.n;
+        if n < needed {
+            format!("n = {n}; a test needs {needed}")
+        } else {
+            format!("n = {n}, Mann–Whitney, Holm")
+        }
+    }
+
+    /// `0.93× to 1.02× the epoch time in 3 pairs of cells, in none shown to differ`; of quality only what a test shows.
+    fn words(&self, measure: &Measure, own: &[usize], is_always: bool) -> Option<String> {
+        let ratios = own
+            .iter()
+            .map(|&at| self.ratios[at])
+            .collect::<Option<Vec<f64>>>()?;
+        let is_tested = self.n.0 >= self.n.1;
+        let shown: Vec<f64> = own
+            .iter()
+            .filter(|&&at| self.p[at] <= ALPHA)
+            .filter_map(|&at| self.ratios[at])
+            .collect();
+        if !is_always && (!is_tested || shown.is_empty()) {
+            return None;
+        }
+        let (least, most) = range(&ratios)?;
+        let (least, most) = (human(least, 3), human(most, 3));
+        let ratios = if least == most {
+            format!("{least}×")
+        } else {
+            format!("{least}× to {most}×")
+        };
+        let pairs = count(own.len(), "pair");
+        let better = shown
+            .iter()
+            .filter(|ratio| measure.cost(**ratio) < measure.cost(1.0))
+            .count();
+        let worse = shown.len() - better;
+        let verdict = match (is_tested, better, worse) {
+            (false, ..) => String::new(),
+            (_, 0, 0) if own.len() == 1 => ", not shown to differ".to_owned(),
+            (_, 0, 0) => format!(", in none of {pairs} of cells shown to differ"),
+            (_, all, 0) if all == own.len() => ", better".to_owned(),
+            (_, 0, all) if all == own.len() => ", worse".to_owned(),
+            (_, better, worse) => {
+                let told = [(better, "better"), (worse, "worse")].into_iter();
+                let told = told.filter(|(n, _)| *n > 0);
+                let told: Vec<String> = told.map(|(n, how)| format!("{how} in {n}")).collect();
+                format!(", {} of {pairs} of cells", told.join(" and "))
+            }
+        };
+        Some(format!("{ratios} the {}{verdict}", measure.name))
+    }
+}

@@ -1,0 +1,226 @@
+//! What `report.answer` asks for beside the best cell: a sentence or two for each part; what the data cannot tell is said, too.
+
+use crate::base::statistics::range;
+use crate::base::text::count;
+use crate::base::units::{human, human_integer, human_si};
+use crate::event::RunFacts;
+use crate::plan::AnswerPart;
+use crate::report::measure::Measure;
+use crate::report::number::Number;
+use crate::report::sections::bottleneck::largest;
+use crate::report::sections::quality::has_learned;
+use crate::report::sections::{batch_curve, cost, phases, scaling};
+use crate::report::view::{Cell, View};
+use crate::results::grouped;
+
+use super::choice::Choice;
+use super::{alone, along, equal, gains};
+
+/// Names that a sentence has at most.
+const NAMED: usize = 3;
+/// How many times the smallest value the largest is for both to be named.
+const APART: f64 = 1.05;
+
+/// What a part says of measured cells, the best of them first where one is best; a metric is told elsewhere.
+pub(super) fn sentences(
+    view: &View<'_>,
+    part: &AnswerPart,
+    choices: &[Choice<'_, '_>],
+    cells: &[&Cell<'_>],
+) -> Vec<String> {
+    let or =
+        |told: Vec<String>, missing: String| if told.is_empty() { vec![missing] } else { told };
+    match part {
+        AnswerPart::Metric(_) => Vec::new(),
+        AnswerPart::Where => vec![place(cells)],
+        AnswerPart::Memory => vec![memory(view, cells)],
+        AnswerPart::Cost => costs(view, cells),
+        AnswerPart::Learned => vec![learned(view, cells)],
+        AnswerPart::FastestAtEqual(metric) => {
+            let told = choices
+                .iter()
+                .flat_map(|choice| equal::at(view, choice, metric));
+            let missing = "No two cells of one task were measured whose times until an equal value could be compared.";
+            or(told.collect(), missing.to_owned())
+        }
+        AnswerPart::Gain(axis) => {
+            let told = gains::along(view, axis, choices);
+            let told = told.unwrap_or_else(|| along::sentences(view, axis));
+            or(
+                told,
+                format!("No two measured cells differ in {axis} only."),
+            )
+        }
+        AnswerPart::Along(axis) if batch_curve::is_axis(view, axis) => or(
+            batch_curve::knees(view).into_iter().take(NAMED).collect(),
+            "No two measured cells differ in the batch size only.".to_owned(),
+        ),
+        AnswerPart::Along(axis) => or(
+            along::sentences(view, axis),
+            format!("No two measured cells differ in {axis} only."),
+        ),
+        AnswerPart::Scaling(_) => or(
+            scaling::growths(view).into_iter().take(NAMED).collect(),
+            "How times grow with the number of samples needs three sizes, and fewer were measured."
+                .to_owned(),
+        ),
+    }
+}
+
+/// Where the time of steps goes: the largest phase, by the number of cells in which it is that, and how long they wait.
+pub(super) fn place(cells: &[&Cell<'_>]) -> String {
+    let found: Vec<phases::Breakdown> = cells
+        .iter()
+        .filter_map(|cell| phases::breakdown(cell))
+        .collect();
+    let waits: Vec<f64> = found.iter().map(|found| found.shares[0]).collect();
+    let Some((_, waits)) = range(&waits) else {
+        return "Where the time of a step goes was not measured.".to_owned();
+    };
+    let mut groups = grouped(found.iter().map(largest), |(phase, _)| *phase);
+    groups.sort_by_key(|cells| std::cmp::Reverse(cells.len()));
+    let told = groups.iter().filter_map(|own| {
+        let shares: Vec<f64> = own.iter().map(|(_, share)| *share).collect();
+        let ends = range(&shares)?;
+        let (least, most) = (human(ends.0, 2), human(ends.1, 2));
+        let shares = if least == most {
+            format!("{least} %")
+        } else {
+            format!("{least} % to {most} %")
+        };
+        Some(match found.len() {
+            1 => format!("{}, {shares}", own[0].0),
+            _ => format!("{} in {} ({shares})", own[0].0, count(own.len(), "cell")),
+        })
+    });
+    let told = told.collect::<Vec<_>>().join(", ");
+    let most = if found.len() > 1 { "at most " } else { "" };
+    format!(
+        "The largest part of a step is {told}; waiting for data takes {most}{} %.",
+        human(waits, 2)
+    )
+}
+
+/// The ends of a measure over cells, with the cells that have them.
+fn ends<'v, 'a>(measure: &Measure, cells: &[&'v Cell<'a>]) -> Option<[(&'v Cell<'a>, Number); 2]> {
+    let known = cells
+        .iter()
+        .filter_map(|cell| Some((*cell, measure.number(cell)?)));
+    let known: Vec<(&Cell<'_>, Number)> = known.collect();
+    let value = |one: &&(&Cell<'_>, Number)| one.1.value;
+    let least = known.iter().min_by(|a, b| value(a).total_cmp(&value(b)))?;
+    let most = known.iter().max_by(|a, b| value(a).total_cmp(&value(b)))?;
+    Some([least.clone(), most.clone()])
+}
+
+/// `0.52 s with small and 3.1 s with large`; of values that are alike their range.
+pub(super) fn between(view: &View<'_>, measure: &Measure, cells: &[&Cell<'_>]) -> Option<String> {
+    let [(small, least), (large, most)] = ends(measure, cells)?;
+    Some(if cells.len() == 1 {
+        least.shown()
+    } else if most.value <= APART * least.value {
+        let alike = least.text == most.text;
+        let to = if alike {
+            String::new()
+        } else {
+            format!(" to {}", most.text)
+        };
+        format!("{}{to} {} in every cell", least.text, least.unit)
+    } else {
+        format!(
+            "{} with {} and {} with {}",
+            least.shown(),
+            view.name(small, None),
+            most.shown(),
+            view.name(large, None)
+        )
+    })
+}
+
+fn memory(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
+    let measure = Measure::of_memory(cells);
+    match between(view, &measure, cells) {
+        Some(told) => format!("Peak {} is {told}.", measure.name),
+        None => "Memory was not measured.".to_owned(),
+    }
+}
+
+/// The time of a run, the size of the first cell, and what all runs cost where there is a price.
+fn costs(view: &View<'_>, cells: &[&Cell<'_>]) -> Vec<String> {
+    let Some(time) = between(view, &Measure::of("total_s"), cells) else {
+        return vec!["What a run costs was not measured.".to_owned()];
+    };
+    let price = cost::of_all(view).map(|price| format!("; all runs together cost {price}"));
+    // Of a search the best trial alone is asked about.
+    let which = if cells.len() == 1 && view.cells.len() > 1 {
+        "A run of the best"
+    } else {
+        "A run"
+    };
+    let mut told = vec![format!(
+        "{which} takes {time}{}.",
+        price.unwrap_or_default()
+    )];
+    told.extend(cells.first().and_then(|cell| size(view, cell, cells.len())));
+    told
+}
+
+/// Parameters and FLOPs of a cell.
+fn size(view: &View<'_>, cell: &Cell<'_>, of: usize) -> Option<String> {
+    let facts = cell.facts().next().filter(|facts| facts.parameters > 0)?;
+    let flops = facts.flops_forward_per_sample + facts.flops_backward_per_sample;
+    let flops = (flops > 0.0).then(|| format!(" and takes {} a sample", human_si(flops, "FLOP")));
+    let name = if of == 1 {
+        "Its model".to_owned()
+    } else {
+        view.name(cell, None)
+    };
+    let parameters = human_integer(facts.parameters as u64);
+    Some(format!(
+        "{name} has {parameters} parameters{}.",
+        flops.unwrap_or_default()
+    ))
+}
+
+/// Whether the loss on a fixed batch fell in every run.
+fn learned(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
+    if let [cell] = cells {
+        let told = alone::learned(cell);
+        return told.unwrap_or_else(|| NOT_EVALUATED.to_owned());
+    }
+    let found = |cell: &Cell<'_>| -> Vec<bool> {
+        cell.facts()
+            .filter_map(|facts: &RunFacts| has_learned(facts))
+            .collect()
+    };
+    let runs: usize = cells.iter().map(|cell| found(cell).len()).sum();
+    let not: Vec<(&Cell<'_>, usize)> = cells
+        .iter()
+        .map(|cell| {
+            (
+                *cell,
+                found(cell).iter().filter(|learned| !**learned).count(),
+            )
+        })
+        .filter(|(_, not)| *not > 0)
+        .collect();
+    if runs == 0 {
+        return NOT_EVALUATED.to_owned();
+    }
+    if not.is_empty() {
+        return format!("In each of {runs} runs the loss on a fixed batch fell by more than 1 %.");
+    }
+    let failed: usize = not.iter().map(|(_, not)| not).sum();
+    let names: Vec<String> = not
+        .iter()
+        .take(NAMED)
+        .map(|(cell, _)| view.name(cell, None))
+        .collect();
+    format!(
+        "In {failed} of {runs} runs the loss on a fixed batch did not fall by 1 %: nothing shows that they learned ({}).",
+        names.join("; ")
+    )
+}
+
+const NOT_EVALUATED: &str =
+    "Whether the model learned is not known: it was not evaluated before and after training.";
