@@ -98,9 +98,7 @@ impl Measure {
     pub(crate) fn superlative(&self) -> String {
         match &*self.unit {
             "s" | "ms" | "samples/s" => "Fastest".to_owned(),
-            _ if self.name.starts_with("best ") => capitalised(&self.name),
-            _ if self.is_higher_better() => format!("Highest {}", self.name),
-            _ => format!("Lowest {}", self.name),
+            _ => superlative(&self.name, self.is_higher_better()),
         }
     }
 
@@ -243,6 +241,15 @@ fn in_words(values: &[f64], show: impl Fn(f64) -> String, unit: &str) -> Option<
         unit: unit.to_owned(),
         ..number
     })
+}
+
+/// `Highest validation accuracy`, `Lowest memory`; the best of several epochs is that already: `Best validation accuracy`.
+pub(crate) fn superlative(name: &str, is_higher_better: bool) -> String {
+    match is_higher_better {
+        _ if name.starts_with("best ") => capitalised(name),
+        true => format!("Highest {name}"),
+        false => format!("Lowest {name}"),
+    }
 }
 
 /// A column in words: `validation accuracy` for `val_accuracy`.

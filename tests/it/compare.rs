@@ -107,10 +107,7 @@ fn a_branch_tells_added_removed_and_changed_cells() {
             "Other work per sample (loss.kind: t-statistic → truncated-mmd",
         ],
     );
-    let facts = ended
-        .stdout
-        .lines()
-        .find(|line| line.contains("final_loss"));
+    let facts = ended.stdout.lines().find(|line| line.contains("best_loss"));
     let facts = facts.unwrap_or_else(|| panic!("{}", ended.stdout));
     assert!(facts.trim_start().starts_with("a: "), "{facts}");
     assert!(!project.path("reports").exists(), "nothing is checked out");

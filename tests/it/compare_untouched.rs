@@ -1,6 +1,7 @@
 //! `fieldtrial compare main` if a branch changed little: output for the unchanged rest, and a gate on one changed fact.
 
 use std::fs;
+use std::process::Command;
 
 use crate::compare::{expect, repository, run};
 use crate::project::Project;
@@ -41,7 +42,7 @@ fn a_fact_that_one_seed_moved_by_one_sample_is_a_change_and_no_regression() {
     let project = repository("tiny", tiny::MANIFEST);
     set_fact(&project, "tiny", "test_r2", "-9");
     let gate = |words: &str| project.run(&["compare", "main", "--fail-on", words]);
-    let too_few = "1 value differs, and the seeds are too few to tell a direction; 6 are needed";
+    let too_few = "1 cell changed with one seed, which tells no direction; 6 are needed";
     expect(&gate("regression"), 0, &[too_few]);
     let change = "change: tiny: model=mlp,dataset=plane,batch-size=8: changed: test_r2 ";
     expect(&gate("regression,change"), 1, &[change]);
@@ -76,6 +77,47 @@ fn experiments_without_a_difference_are_one_line_in_all() {
     for heading in ["second: main", "tiny: main", "batch-size 16"] {
         assert!(!ended.stdout.contains(heading), "{}", ended.stdout);
     }
+}
+
+#[test]
+fn the_answers_stand_behind_everything_else_of_both_outputs() {
+    let project = repository("tiny", tiny::MANIFEST);
+    for name in ["second", "third"] {
+        let manifest = tiny::MANIFEST.replace("\"tiny\"", &format!("\"{name}\""));
+        fs::write(project.path(&format!("experiments/{name}.toml")), manifest).expect("a manifest");
+        run(&project, name);
+    }
+    project.commit("results");
+    set_fact(&project, "second", "final_loss", "0.125");
+    set_fact(&project, "tiny", "final_loss", "0.125");
+    fs::remove_dir_all(project.path("reports/third")).expect("a folder");
+    project.write("out", "no folder");
+    let call = "compare main --fail-on change --out out 2>&1";
+    let output = Command::new("sh")
+        .args([
+            "-c",
+            &format!("exec \"$0\" {call}"),
+            env!("CARGO_BIN_EXE_fieldtrial"),
+        ])
+        .current_dir(project.path(""))
+        .output()
+        .expect("a shell");
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let (details, answers) = text.split_once("\nAnswers\n").expect("answers");
+    for part in [
+        "second: main (",
+        "tiny: main (",
+        "Only `main` has results of `third`.",
+        "error: ",
+        "change: second: ",
+        "change: tiny: ",
+    ] {
+        assert!(details.contains(part), "`{part}` is missing:\n{text}");
+    }
+    assert_eq!(answers.matches("\n    By cell: ").count(), 2, "{text}");
+    let is_indented = |line: &str| line.starts_with("  ");
+    assert!(answers.lines().all(is_indented), "{text}");
 }
 
 #[test]

@@ -14,9 +14,9 @@ use crate::results::{NoiseRow, from_here, noise_csv, read, read_noise, write_if_
 
 use super::ab_run::AbRun;
 use crate::cli::compare::{Pages, told};
+use crate::cli::exit_code;
 use crate::cli::gate::percent;
 use crate::cli::output::{Stdout, print_failure};
-use crate::cli::{Problem, exit_code};
 
 impl AbRun<'_> {
     /// Prints the comparison of the two results folders, or the noise.
@@ -29,12 +29,9 @@ impl AbRun<'_> {
             folder: self.frame.folder(),
             languages: self.arguments.lang.clone(),
         };
-        match told(comparison, &pages, &self.arguments.fail_on) {
-            Ok(code) => Ok(code),
-            Err(Problem::Mistake(failure)) => Err(failure.into()),
-            // A closed pipe (`fieldtrial ab … | head`) is not an error.
-            Err(_) => Ok(exit_code::GOOD),
-        }
+        let told = told(comparison, &pages, &self.arguments.fail_on);
+        // A closed pipe (`fieldtrial ab … | head`) is not an error.
+        Ok(told.unwrap_or(exit_code::GOOD))
     }
 
     fn comparison(&self) -> Result<Comparison, AbError> {

@@ -26,6 +26,9 @@ Examples:
   fieldtrial compare ddpm --along batch-size --before 8 --after 32 --only workers=0
 
 Ratios are those of the time per sample, after divided by before: 1.10× is slower, 0.90× faster.
+The metric of a cell is the one that decides in the Answer of its report: the first of `[report] answer`, else the
+objective of a search, else an accuracy, R² or the best loss; where that is as before, the first that changed.
+The Answer comes last.
 
 Exit codes:
   0 success    1 what `--fail-on` names was found    2 a mistake in the input
@@ -53,6 +56,9 @@ pub(in crate::cli) struct CompareArguments {
     /// Choose cells: AXIS=VALUE|VALUE,AXIS=VALUE
     #[arg(long, value_name = "CELLS")]
     pub(super) only: Option<String>,
+    /// List every metric, cell and difference; without it, one metric of a cell is shown, and others are counted
+    #[arg(long)]
+    pub(super) all: bool,
     /// End with exit code 1 where one of these is found, each in one line on standard error
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     pub(super) fail_on: Vec<FailOnArgument>,

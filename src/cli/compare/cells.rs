@@ -6,22 +6,24 @@ use crate::base::text::{capitalised, count};
 use crate::compare::{CellPair, Comparison, Verdict, Work};
 
 use super::super::table::table;
+use super::page::Page;
 use super::summary::{across, times};
-use super::words::{ratio, verdict, wrapped};
+use super::words::{ratio, verdict};
 
 const ROWS: usize = 30;
 
-/// The table, slower cells first, with the reasons of verdicts below it; cells without new measurements share one line.
-pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
+/// Adds the table, slower cells first, with the reasons of verdicts below it; cells without new measurements share one line.
+pub(super) fn add(page: &mut Page, comparison: &Comparison) {
     let all = comparison.cells.iter();
     let (untouched, mut pairs): (Vec<&CellPair>, Vec<_>) =
         all.partition(|pair| pair.is_untouched());
     let untouched = untouched_text(&untouched);
     if pairs.is_empty() {
-        return untouched;
+        page.add(&untouched);
+        return;
     }
     pairs.sort_by(|a, b| rank(a).total_cmp(&rank(b)));
-    let left_out = pairs.split_off(pairs.len().min(ROWS));
+    let (pairs, left_out) = page.first(&pairs, ROWS);
     let header = [
         "cell",
         "before",
@@ -31,16 +33,17 @@ pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
     ];
     let mut reasons: Vec<String> = Vec::new();
     let rows = pairs.iter();
+    let is_coloured = page.printing.is_coloured;
     let rows = rows.map(|pair| row(comparison, pair, &mut reasons, is_coloured));
-    let mut text = format!("\n{}", table(header, rows, [1, 2]));
-    if !left_out.is_empty() {
-        let _ = writeln!(text, "… {} more", count(left_out.len(), "cell"));
+    // A broken row would be no table.
+    let _ = write!(page.text, "\n{}", table(header, rows, [1, 2]));
+    if left_out > 0 {
+        page.add(&format!("… {}", count(left_out, "more cell")));
     }
     for (place, reason) in reasons.iter().enumerate() {
-        let reason = format!("  [{}] {}.", place + 1, capitalised(reason));
-        text.push_str(&wrapped(&reason));
+        page.add(&format!("  [{}] {}.", place + 1, capitalised(reason)));
     }
-    text + &untouched
+    page.add(&untouched);
 }
 
 /// "3 cells show the same runs on both sides, 1 cell was measured on neither side."

@@ -3,13 +3,15 @@
 mod arguments;
 mod cells;
 mod differences;
+mod metrics;
+mod page;
 mod summary;
 #[cfg(test)]
 mod tests;
 mod words;
 
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -20,9 +22,10 @@ use crate::plan::Only;
 use crate::report::{Language, ReportError, languages, render_comparison};
 
 use super::gate::{FailOnArgument, gate};
-use super::output::Stdout;
+use super::output::{Stdout, print_failure};
 use super::{Outcome, exit_code};
 pub(in crate::cli) use arguments::CompareArguments;
+use page::Printing;
 
 pub(super) fn compare(arguments: &CompareArguments) -> Outcome {
     let options = Options {
@@ -37,7 +40,12 @@ pub(super) fn compare(arguments: &CompareArguments) -> Outcome {
         }
         None => two(&before, &Source::working_tree(&before), &options),
     };
-    found.print_and_judge(arguments)
+    let refusal = found.refusal(arguments.along.as_deref());
+    let pages = arguments.out.as_ref().map(|folder| Pages {
+        folder: folder.clone(),
+        languages: arguments.lang.clone(),
+    });
+    Ok(found.tell(arguments.all, pages.as_ref(), refusal, &arguments.fail_on)?)
 }
 
 /// Where to write the files of a comparison.
@@ -52,14 +60,12 @@ pub(in crate::cli) fn told(
     comparison: Comparison,
     pages: &Pages,
     fail_on: &[FailOnArgument],
-) -> Outcome {
+) -> io::Result<u8> {
     let found = Found {
         comparisons: vec![comparison],
         ..Found::default()
     };
-    found.print()?;
-    found.write(&pages.folder, &pages.languages)?;
-    Ok(found.judged(fail_on))
+    found.tell(false, Some(pages), None, fail_on)
 }
 
 fn is_coloured() -> bool {
@@ -176,26 +182,47 @@ fn baseline(side: &Side, place: usize, treatment: Option<&str>) -> Option<String
 }
 
 impl Found {
-    fn print_and_judge(&self, arguments: &CompareArguments) -> Outcome {
-        self.print()?;
+    /// Prints everything, writes the files, and returns the exit code. The answers are the last of it: whoever looks at a
+    /// terminal sees its end, and what a mistake, a refusal or the gate says must not stand between them and the prompt.
+    fn tell(
+        mut self,
+        is_all: bool,
+        pages: Option<&Pages>,
+        refusal: Option<Failure>,
+        fail_on: &[FailOnArgument],
+    ) -> io::Result<u8> {
+        let mut out = Stdout::new();
+        self.print(&mut out, is_all)?;
+        let written = pages.map_or(Ok(()), |pages| self.write(pages));
+        self.mistakes.extend(written.err());
         for mistake in &self.mistakes {
             eprint!("{}", mistake.render_each(Failure::is_stderr_coloured()));
         }
-        if let Some(folder) = &arguments.out {
-            self.write(folder, &arguments.lang)?;
+        if let Some(refusal) = refusal {
+            print_failure(&refusal);
         }
-        self.refuse(arguments);
-        Ok(self.judged(&arguments.fail_on))
+        let code = self.judged(fail_on);
+        let (_, told) = self.equal_and_told();
+        out.write_all(summary::answers(&told).as_bytes())?;
+        out.flush()?;
+        Ok(code)
     }
 
-    fn print(&self) -> io::Result<()> {
-        let mut out = Stdout::new();
+    /// Everything but the answers.
+    fn print(&self, out: &mut Stdout, is_all: bool) -> io::Result<()> {
         let (equal, told) = self.equal_and_told();
+        let printing = Printing {
+            is_coloured: is_coloured(),
+            is_all,
+        };
+        let mut is_cut = false;
         for (place, comparison) in told.iter().enumerate() {
             if place > 0 {
                 writeln!(out)?;
             }
-            out.write_all(summary::text(comparison, is_coloured()).as_bytes())?;
+            let page = summary::details(comparison, printing);
+            out.write_all(page.text.as_bytes())?;
+            is_cut |= page.is_cut;
         }
         if !equal.is_empty() {
             let gap = if told.is_empty() { "" } else { "\n" };
@@ -203,6 +230,12 @@ impl Found {
         }
         for sentence in &self.lonely {
             writeln!(out, "\n{sentence}")?;
+        }
+        if is_cut {
+            writeln!(
+                out,
+                "\n`fieldtrial compare --all` lists what is only counted here."
+            )?;
         }
         out.flush()
     }
@@ -225,29 +258,30 @@ impl Found {
     }
 
     /// Writes the files of every comparison; of several, each into its own folder.
-    fn write(&self, folder: &Path, given: &[Language]) -> Result<(), Failure> {
+    fn write(&self, pages: &Pages) -> Result<(), Failure> {
+        let folder = &pages.folder;
         for comparison in self.equal_and_told().1 {
             let own = match (self.comparisons.len(), &comparison.after.origin) {
-                (1, _) => folder.to_owned(),
+                (1, _) => folder.clone(),
                 (_, Origin::Value { value, .. }) => folder.join(kebab_case(value)),
                 _ => folder.join(&comparison.name),
             };
             compare::write_files(&own, comparison)
                 .map_err(|error| Failure::plain(error.to_string(), None))?;
-            let languages = languages(given, &comparison.after.set.plan);
+            let languages = languages(&pages.languages, &comparison.after.set.plan);
             render_comparison(comparison, &own, &languages).map_err(ReportError::into_failure)?;
         }
         Ok(())
     }
 
-    /// Prints on standard error why there is nothing to compare, or nothing comparable.
-    fn refuse(&self, arguments: &CompareArguments) {
+    /// Why there is nothing to compare along an axis or between two results, or nothing comparable.
+    fn refusal(&self, along: Option<&str>) -> Option<Failure> {
         let refused = self
             .comparisons
             .iter()
             .filter(|one| one.environment.is_refused());
         let refused = refused.count();
-        let failure = if refused > 0 {
+        if refused > 0 {
             let title = if refused == self.comparisons.len() {
                 "times are not comparable: fields of the environment differ that must match"
                     .to_owned()
@@ -258,11 +292,11 @@ impl Found {
                 )
             };
             let help = "`--across-env` compares them all the same, and says so at every figure";
-            Failure::plain(title, Some(help.to_owned()))
+            Some(Failure::plain(title, Some(help.to_owned())))
         } else if self.comparisons.iter().all(|one| one.cells.is_empty())
             && self.mistakes.is_empty()
         {
-            let title = match (&arguments.along, self.comparisons.is_empty()) {
+            let title = match (along, self.comparisons.is_empty()) {
                 _ if self.nothing.is_some() => {
                     let why = self.nothing.as_deref().unwrap_or_default();
                     format!("nothing to compare: {why}")
@@ -273,19 +307,18 @@ impl Found {
                 (None, true) => "nothing to compare: no experiment that both sides have".to_owned(),
                 (None, false) => "nothing to compare: no cell that both sides have".to_owned(),
             };
-            Failure::plain(title, None)
+            Some(Failure::plain(title, None))
         } else {
             let untold = self.comparisons.iter().filter(|one| is_not_comparable(one));
             let names: Vec<&str> = untold.map(|one| &*one.name).collect();
             if names.is_empty() {
-                return;
+                return None;
             }
             let names = list(names);
             let title =
                 format!("not comparable: no cell of {names} has times or facts on both sides");
-            Failure::plain(title, None)
-        };
-        eprint!("{}", failure.render(Failure::is_stderr_coloured()));
+            Some(Failure::plain(title, None))
+        }
     }
 
     /// The exit code of the worst problem.

@@ -1,4 +1,4 @@
-//! A comparison on a terminal: both sides, the cells, all differences, and the answer that its page has.
+//! A comparison on a terminal: both sides, the cells, all differences; and, apart, the answer that its page has.
 
 use std::fmt::Write;
 
@@ -12,22 +12,47 @@ use crate::report::{comparison_answer, distinct};
 
 use super::cells;
 use super::differences;
+use super::page::{Page, Printing};
 use super::words::{duration, percent, untied, wrapped};
 
 const COMMIT: usize = 8;
 
-pub(super) fn text(comparison: &Comparison, is_coloured: bool) -> String {
-    let mut text = heading(comparison);
-    text.push_str(&environment(&comparison.environment));
-    text = wrapped(&text);
-    text.push_str(&cells::text(comparison, is_coloured));
+/// All but the answer.
+pub(super) fn details(comparison: &Comparison, printing: Printing) -> Page {
+    let mut page = Page::new(printing);
+    page.add(&format!(
+        "{}\n{}\n",
+        title(comparison),
+        machines(&comparison.before, &comparison.after)
+    ));
+    page.add(&environment(&comparison.environment));
+    cells::add(&mut page, comparison);
     if let Some(sentence) = needed(comparison) {
-        let _ = write!(text, "\n{}", wrapped(&sentence));
+        page.add(&format!("\n{sentence}"));
     }
-    text.push_str(&differences::text(comparison));
-    let answer = comparison_answer(comparison).join("\n  ");
-    text.push_str(&wrapped(&format!("\nAnswer\n  {answer}\n")));
-    untied(&text)
+    differences::add(&mut page, comparison);
+    page.text = untied(&page.text);
+    page
+}
+
+/// The answers of comparisons, which stand behind everything else; of several each below its title.
+pub(super) fn answers(comparisons: &[&Comparison]) -> String {
+    let mut text = String::new();
+    for (place, comparison) in comparisons.iter().enumerate() {
+        let sentences = comparison_answer(comparison);
+        let indent = if comparisons.len() == 1 {
+            text.push_str("\nAnswer\n");
+            "  "
+        } else {
+            let heading = if place == 0 { "\nAnswers\n" } else { "" };
+            let _ = writeln!(text, "{heading}  {}", title(comparison));
+            "    "
+        };
+        for sentence in sentences {
+            let _ = writeln!(text, "{indent}{sentence}");
+        }
+    }
+    untied(&wrapped(&text))
 }
 
 /// One line for all experiments without a difference.
@@ -48,26 +73,24 @@ pub(super) fn equal(comparisons: &[&Comparison]) -> String {
 }
 
 /// `quickstart: main (0150c8ca) → working tree (reports/quickstart)`.
-fn heading(comparison: &Comparison) -> String {
+fn title(comparison: &Comparison) -> String {
     let (before, after) = (&comparison.before, &comparison.after);
-    let mut text = match &comparison.along {
+    match &comparison.along {
         Some(axis) => {
             let value = |side: &Side| match &side.origin {
                 Origin::Value { value, .. } => value.clone(),
                 _ => side.name.clone(),
             };
             let name = &comparison.name;
-            format!("{name}: {axis} {} → {}\n", value(before), value(after))
+            format!("{name}: {axis} {} → {}", value(before), value(after))
         }
         None => format!(
-            "{}: {} → {}\n",
+            "{}: {} → {}",
             comparison.name,
             called(before),
             called(after)
         ),
-    };
-    let _ = writeln!(text, "{}", machines(before, after));
-    text
+    }
 }
 
 fn called(side: &Side) -> String {

@@ -1,27 +1,94 @@
-use super::summary::text;
+use super::page::Printing;
+use super::summary::{answers, details};
 use super::{baseline, is_not_comparable};
-use crate::compare::golden::{across, batch_sizes, branches, main};
+use crate::compare::golden::{across, batch_sizes, branches, main, side};
+use crate::compare::{Comparison, Options};
 use crate::report::comparison_answer;
+use crate::results::ResultSet;
+
+const ALL: Printing = Printing {
+    is_coloured: false,
+    is_all: true,
+};
+
+fn text(comparison: &Comparison, printing: Printing) -> String {
+    details(comparison, printing).text
+}
+
+/// What `compare` prints.
+fn printed(comparison: &Comparison) -> String {
+    text(comparison, Printing::default()) + &answers(&[comparison])
+}
+
+/// A text without its line breaks.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Metrics of [`of_seeds`], beside the three losses that every run has.
+const METRICS: [&str; 7] = [
+    "fresh_mse",
+    "test_accuracy",
+    "test_loss",
+    "test_mse",
+    "val_accuracy",
+    "val_loss",
+    "val_mse",
+];
+
+/// A cell of `seeds` seeds before and after a change that lowers some metrics by 3 %.
+fn of_seeds(seeds: u64, lowered: &[&str]) -> Comparison {
+    const KEY: &str = "model=unet,device=cpu,batch-size=64,workers=0";
+    let with = |factor: f64| -> ResultSet {
+        let mut set = main().set;
+        for facts in set.runs.iter_mut().filter_map(|row| row.facts.as_mut()) {
+            facts.metrics = METRICS.map(|name| (name.to_owned(), Some(0.9))).into();
+        }
+        let place = set.runs.iter().position(|row| row.key == KEY);
+        let row = set.runs.remove(place.expect("a row"));
+        set.runs.extend((0..seeds).map(|seed| {
+            let mut row = row.clone();
+            row.seed = 42 + seed;
+            let facts = row.facts.as_mut().expect("facts");
+            let value = |name: &str| {
+                let changed = if lowered.contains(&name) { factor } else { 1.0 };
+                Some((0.9 + 0.001 * seed as f64) * changed)
+            };
+            facts.final_loss = value("final_loss");
+            facts.best_loss = value("best_loss");
+            facts.eval_loss_after = value("eval_loss_after");
+            let metrics = METRICS.map(|name| (name.to_owned(), value(name)));
+            facts.metrics = metrics.into();
+            row
+        }));
+        set
+    };
+    let (before, after) = (
+        side("main", "1111", with(1.0)),
+        side("deeper", "2222", with(0.97)),
+    );
+    Comparison::between(before, after, &Options::default()).expect("no cells are chosen")
+}
 
 #[test]
 fn a_branch_is_summed_up() {
-    insta::assert_snapshot!(text(&branches(), false));
+    insta::assert_snapshot!(printed(&branches()));
     assert!(!is_not_comparable(&branches()));
 }
 
 #[test]
 fn an_axis_is_summed_up() {
-    insta::assert_snapshot!(text(&batch_sizes(), false));
+    insta::assert_snapshot!(printed(&batch_sizes()));
 }
 
 #[test]
 fn other_machines_are_told_at_every_ratio() {
     let refused = across(false);
     assert!(is_not_comparable(&refused));
-    assert!(!text(&refused, false).contains('×'));
-    let text = text(&across(true), false);
+    assert!(!printed(&refused).contains('×'));
+    let text = printed(&across(true));
     insta::assert_snapshot!(text);
-    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = flat(&text);
     let ratios = flat.matches('×').count();
     assert!(ratios > 3);
     assert_eq!(flat.matches("across environments").count(), ratios + 1);
@@ -29,9 +96,13 @@ fn other_machines_are_told_at_every_ratio() {
 
 #[test]
 fn colours_are_for_terminals() {
-    let plain = text(&branches(), false);
+    let plain = text(&branches(), Printing::default());
     assert!(!plain.contains('\x1b'));
-    let coloured = text(&branches(), true);
+    let printing = Printing {
+        is_coloured: true,
+        ..Printing::default()
+    };
+    let coloured = text(&branches(), printing);
     assert!(coloured.contains("\x1b[31mslower"), "{coloured}");
     let without = coloured
         .replace("\x1b[31m", "")
@@ -42,13 +113,100 @@ fn colours_are_for_terminals() {
 }
 
 #[test]
+fn ten_metrics_of_a_cell_that_change_are_one_line_by_the_one_that_decides() {
+    let losses = ["final_loss", "best_loss", "eval_loss_after"];
+    let comparison = of_seeds(6, &[&METRICS[..], &losses].concat());
+    let short = flat(&printed(&comparison));
+    let cell = "batch-size 64, workers 0";
+    for line in [
+        format!(
+            "{cell}: val_accuracy 0.9 → 0.873 (−3.0 %), and 9 more columns; seed 42 is shown, 5 more seeds differ"
+        ),
+        format!(
+            "{cell}: val_accuracy 0.9025 → 0.8754, worse (median of 6 seeds, p = 0.031), and 9 more metrics (8 better, 1 worse)"
+        ),
+        // The answer decides by the same metric, and is the last of it.
+        "val_accuracy: 0.4 % lower (by cell: better in 0, worse in 1, equal in 6, open in 0)."
+            .to_owned(),
+    ] {
+        assert!(short.contains(&line), "{line}\n{short}");
+    }
+    for name in METRICS.iter().filter(|name| **name != "val_accuracy") {
+        assert!(!short.contains(name), "{name}: {short}");
+    }
+
+    let whole = flat(&text(&comparison, ALL));
+    for name in METRICS.iter().chain(&losses) {
+        let line = format!("{cell}: {name} 0.9025 → 0.8754, ");
+        assert!(whole.contains(&line), "{line}\n{whole}");
+        let facts = whole.matches(&format!("{name} 0.")).count();
+        assert_eq!(facts, 6 + 1, "{name}: every seed, and the median");
+    }
+    assert!(!whole.contains("more"), "{whole}");
+    assert!(details(&comparison, Printing::default()).is_cut && !details(&comparison, ALL).is_cut);
+}
+
+#[test]
+fn where_what_decides_is_as_before_the_first_metric_that_changed_is_shown() {
+    let short = flat(&printed(&of_seeds(6, &["val_mse", "test_mse"])));
+    for line in [
+        "workers 0: test_mse 0.9 → 0.873 (−3.0 %), val_mse 0.9 → 0.873 (−3.0 %); seed 42",
+        "workers 0: test_mse 0.9025 → 0.8754, better (median of 6 seeds, p = 0.031), and 9 more metrics (1 better)",
+    ] {
+        assert!(short.contains(line), "{line}\n{short}");
+    }
+    let short = flat(&printed(&of_seeds(3, &["val_mse"])));
+    let line = "workers 0: val_mse 0.9010 → 0.8740, too few seeds for a direction (median of 3 seeds; 6 are needed), and 9 more metrics (equal)";
+    assert!(short.contains(line), "{short}");
+}
+
+#[test]
+fn a_metric_that_the_manifest_names_decides() {
+    let mut comparison = of_seeds(6, &["val_accuracy", "test_mse", "test_loss"]);
+    comparison.after.set.plan.report["answer"] = serde_json::json!(["step_ms", "test_mse"]);
+    let short = flat(&printed(&comparison));
+    assert!(short.contains("workers 0: test_mse 0.9025 → "), "{short}");
+    assert!(short.contains("test_mse: 0.4 % lower"), "{short}");
+}
+
+#[test]
+fn of_many_cells_some_are_listed_and_with_all_every_one() {
+    let mut comparison = of_seeds(6, &["val_accuracy"]);
+    let changed = comparison.cells.iter().find(|cell| !cell.facts.is_empty());
+    comparison.cells = vec![changed.cloned().expect("a cell"); 40];
+    let lines = |printing: Printing| {
+        let text = text(&comparison, printing);
+        let all = text.matches("batch-size 64").count();
+        (
+            all,
+            text.contains("… 10 more cells"),
+            text.matches("… 30 more").count(),
+        )
+    };
+    assert_eq!(lines(Printing::default()), (30 + 10 + 10, true, 2));
+    assert_eq!(lines(ALL), (40 + 6 * 40 + 10 * 40, false, 0));
+}
+
+#[test]
 fn the_last_lines_are_the_answer_of_the_page() {
     for comparison in [branches(), batch_sizes(), across(true)] {
-        let text = text(&comparison, false);
+        let text = printed(&comparison);
         let (_, last) = text.split_once("\nAnswer\n").expect("an answer");
-        let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert_eq!(flat(last), flat(&comparison_answer(&comparison).join(" ")));
     }
+    let both = [branches(), batch_sizes()];
+    let text = answers(&both.each_ref());
+    let (heading, rest) = text.trim_start().split_once('\n').expect("lines");
+    let (first, second) = rest
+        .split_once("\n  ddpm: batch-size 8 → 16\n")
+        .expect("two");
+    let first = first.strip_prefix("  ddpm: main (11111111) → faster (22222222)\n");
+    assert_eq!(heading, "Answers");
+    assert_eq!(
+        flat(first.expect("a title")),
+        flat(&comparison_answer(&both[0]).join(" "))
+    );
+    assert_eq!(flat(second), flat(&comparison_answer(&both[1]).join(" ")));
 }
 
 #[test]

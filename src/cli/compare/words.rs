@@ -1,6 +1,6 @@
 //! Formats the figures of a comparison.
 
-use crate::base::text::{self, count};
+use crate::base::text;
 use crate::base::units::human;
 use crate::compare::{NotComparableReason, Ratio, Verdict};
 use crate::report::verdict_words;
@@ -91,12 +91,6 @@ pub(super) fn verdict(
 fn is_missing(verdict: &Verdict) -> bool {
     let missing = NotComparableReason::NotMeasured(true, true);
     matches!(verdict, Verdict::NotComparable(why) if why[..] == [missing])
-}
-
-/// `1 value differs`, `2 values differ`.
-pub(super) fn values_differ(values: usize) -> String {
-    let verb = if values == 1 { "differs" } else { "differ" };
-    format!("{} {verb}", count(values, "value"))
 }
 
 /// Longest line, in characters.

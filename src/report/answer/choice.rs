@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::base::pareto;
 use crate::base::statistics::mean;
-use crate::compare::{against_best, runs_to_choose};
+use crate::compare::{QualityChange, against_best, runs_to_choose};
 use crate::report::number::Number;
 use crate::report::sections::quality::{Untold, are_silent, column, told};
 use crate::report::sections::ranking::Pace;
@@ -257,6 +257,22 @@ fn decisive(view: &View<'_>, cells: &[&Cell<'_>]) -> (Measure, Why) {
         Ok(quality) => (quality, Why::CanChange),
         Err(untold) => (pace, Why::Untold(untold)),
     }
+}
+
+/// The metric of `compared` that decides between two cells as far as their quality does: one that `[report] answer` names,
+/// else an objective of a search, else [`quality`]; `None` where none does.
+pub(in crate::report) fn deciding_metric(
+    view: &View<'_>,
+    cells: [&Cell<'_>; 2],
+    compared: &[QualityChange],
+) -> Option<String> {
+    let plan = &view.set.plan;
+    let named: Vec<String> = plan.reported("answer");
+    let objectives = plan.search.iter().flat_map(|spec| &spec.objectives);
+    let objectives = objectives.map(|objective| objective.column.clone());
+    let quality = || Some(quality(view, &cells).ok()?.column);
+    let mut columns = named.into_iter().chain(objectives).chain(quality());
+    columns.find(|column| compared.iter().any(|metric| metric.column == *column))
 }
 
 /// The metric by which cells can be held against each other, or why there is none.

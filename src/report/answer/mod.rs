@@ -35,6 +35,7 @@ use crate::results::{Status, grouped};
 use choice::Choice;
 
 pub use best::BestCells;
+pub(super) use choice::deciding_metric;
 
 /// Tasks, cells and reasons that sentences name.
 const NAMED: usize = 3;

@@ -16,6 +16,7 @@ mod sections;
 mod tests;
 mod words;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use minijinja::value::Value;
@@ -50,6 +51,15 @@ pub fn render_comparison(
 /// The answer of a comparison in English, a sentence each, as its page has it.
 pub fn comparison_answer(comparison: &Comparison) -> Vec<String> {
     account::answer::sentences(&scene::Scene::of(comparison, Language::English))
+}
+
+/// The metric that decides between the cells of a pair, by the key after; pairs without one are left out.
+pub fn deciding_metrics(comparison: &Comparison) -> BTreeMap<&str, String> {
+    let scene = scene::Scene::of(comparison, Language::English);
+    let metrics = scene.duos().map(|duo| (&*duo.pair.after, duo.metric()));
+    metrics
+        .filter_map(|(key, metric)| Some((key, metric?)))
+        .collect()
 }
 
 /// Cells and axes that only one side has, in English, a sentence each, as the page has it.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Language, Words};
 use crate::compare::{CellPair, Comparison, FieldClass, Verdict};
+use crate::report::answer::deciding_metric;
 use crate::report::language::Timed;
 use crate::report::number::Provenance;
 use crate::report::view::{Cell, View};
@@ -34,6 +35,14 @@ pub(crate) struct Duo<'s, 'a> {
     pub(crate) pair: &'a CellPair,
     /// Before and after.
     pub(crate) both: [At<'s, 'a>; 2],
+}
+
+impl Duo<'_, '_> {
+    /// The metric that decides between its cells, as in the answer of a result; `None` where none does.
+    pub(crate) fn metric(&self) -> Option<String> {
+        let [before, after] = self.both;
+        deciding_metric(after.view, [before.cell, after.cell], &self.pair.quality)
+    }
 }
 
 /// A cell with the results that it is in.

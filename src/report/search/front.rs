@@ -145,9 +145,9 @@ fn rule(search: &Search<'_, '_>) -> String {
     };
     format!(
         "the study with more points that no other study’s front dominates; of equal numbers the one that \
-         leads in the best {} {lead}, else the one whose best trial of that objective took less wall time. One seed, no \
+         leads in {} {lead}, else the one whose best trial of that objective took less wall time. One seed, no \
          test: it says which side the rule names, and nothing of how another seed would decide.",
-        first.column
+        first.name
     )
 }
 

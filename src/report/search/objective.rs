@@ -5,7 +5,7 @@ use crate::base::units::{
 };
 use crate::plan::search::objective::METRIC_STARTS;
 use crate::plan::search::{ObjectiveDirection, SearchSpec};
-use crate::report::measure::{Measure, column_words};
+use crate::report::measure::{Measure, column_words, superlative};
 use crate::report::number::Provenance;
 use crate::report::plot::ScaleKind;
 use crate::report::table::{Column, Entry};
@@ -121,14 +121,8 @@ impl Objective {
 
     /// "Best loss", "Highest test accuracy".
     pub(crate) fn best_in_words(&self) -> String {
-        if self.name.starts_with("best ") {
-            return crate::base::text::capitalised(&self.name);
-        }
-        let word = match self.direction {
-            ObjectiveDirection::Minimize => "Lowest",
-            ObjectiveDirection::Maximize => "Highest",
-        };
-        format!("{word} {}", self.name)
+        let is_higher_better = self.direction == ObjectiveDirection::Maximize;
+        superlative(&self.name, is_higher_better)
     }
 
     /// `best_loss (minimized)`.

@@ -138,7 +138,7 @@ fn plot(search: &Search<'_, '_>, objective: &Objective, over: Over) -> Option<Pl
     let ys: Vec<f64> = drawn.map(|(_, y)| *y).collect();
     let (x_label, words, id, _) = over;
     let drawing = PointPlot {
-        about: format!("Best {} {words}", objective.name),
+        about: format!("{} {words}", objective.best_in_words()),
         x_label: x_label.to_owned(),
         y_label: objective.label(),
         y_scale: objective.scale(&ys),

@@ -55,3 +55,32 @@ fn every_committed_page_is_what_its_files_give() {
         "render them again, `fieldtrial report NAME`: {stale:#?}"
     );
 }
+
+/// The text files of a folder and of those in it.
+fn texts(folder: &Path, all: &mut Vec<(String, String)>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            texts(&path, all);
+        } else if let Some("md" | "html" | "svg") = path.extension().and_then(|end| end.to_str()) {
+            let text = fs::read_to_string(&path).expect("UTF-8");
+            all.push((path.display().to_string(), text.to_lowercase()));
+        }
+    }
+}
+
+#[test]
+fn no_best_value_has_a_second_superlative() {
+    let mut all = Vec::new();
+    texts(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("reports"),
+        &mut all,
+    );
+    for (path, text) in &all {
+        for phrase in ["best best", "highest best", "lowest best"] {
+            assert!(!text.contains(phrase), "{path}: {phrase}");
+        }
+    }
+    let said = |text: &str| all.iter().any(|(_, page)| page.contains(text));
+    assert!(said("best validation accuracy over trials"));
+}

@@ -1,7 +1,7 @@
 //! The answer of a comparison: the verdict on times, then memory and quality, and what the data do not show; with the plot of its factors.
 
 use crate::base::text::capitalised;
-use crate::compare::{QualityVerdict, Verdict};
+use crate::compare::{QualityChange, QualityVerdict, Verdict};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::comparison::sections::{cells, summary};
 use crate::report::language::messages;
@@ -135,12 +135,12 @@ fn memory(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
 /// What the seeds say of losses and metrics, by verdict.
 fn quality(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let words = scene.words;
+    let deciding = duo.metric();
+    let mut metrics: Vec<&QualityChange> = duo.pair.quality.iter().collect();
+    // Of more than can be named, what decides is the first.
+    metrics.sort_by_key(|metric| Some(&metric.column) != deciding.as_ref());
     let of = |is: &dyn Fn(&QualityVerdict) -> bool| -> Option<String> {
-        let found = duo
-            .pair
-            .quality
-            .iter()
-            .filter(|quality| is(&quality.verdict));
+        let found = metrics.iter().filter(|quality| is(&quality.verdict));
         let names: Vec<String> = found.map(|quality| quality.column.clone()).collect();
         (!names.is_empty()).then(|| words.listed(&names, NAMED))
     };

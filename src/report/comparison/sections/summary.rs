@@ -98,7 +98,7 @@ fn row(words: Words, name: String, direction: Direction, sides: [Entry; 2], chan
     Row::new("", head.chain(sides).chain([change]).collect())
 }
 
-/// The verdict over all cells, how the cells' own are distributed, and the best loss.
+/// The verdict over all cells, how the cells' own are distributed, and the metric that decides.
 pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     let words = scene.words;
     let matrix = scene.comparison.matrix.as_ref();
@@ -117,11 +117,23 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
         count(|verdict| !matches!(verdict, Verdict::Faster | Verdict::Slower | Verdict::Same)),
     ));
     sentences.extend(phases::sentence_of_cells(scene));
-    sentences.extend(quality(scene, BEST_LOSS).map(|row| {
-        let (name, change) = (capitalised(&row.fields[0].text), &row.fields[4]);
-        format!("{name}: {} ({}).", change.text, change.detail)
+    let mut metrics = deciding(scene).into_iter().chain([BEST_LOSS.to_owned()]);
+    sentences.extend(metrics.find_map(|metric| {
+        let change = quality(scene, &metric)?.fields.pop()?;
+        let name = match &*metric {
+            BEST_LOSS => capitalised(&words.best_loss_name()),
+            column => column.to_owned(),
+        };
+        Some(format!("{name}: {} ({}).", change.text, change.detail))
     }));
     sentences
+}
+
+/// The metric that decides in every cell in which one does; `None` where cells have different ones.
+fn deciding(scene: &Scene<'_>) -> Option<String> {
+    let mut all = scene.duos().filter_map(|duo| duo.metric());
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first)
 }
 
 fn of_matrix(scene: &Scene<'_>, matrix: &MatrixJudgement) -> String {

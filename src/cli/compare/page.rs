@@ -1,0 +1,64 @@
+//! [`Page`]: the printed text of a comparison, which leaves out what would make it long unless all of it is asked for.
+
+use std::fmt::Write;
+
+use super::words::wrapped;
+
+/// Most lines of a section.
+const LINES: usize = 10;
+
+/// How a comparison is printed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Printing {
+    pub(super) is_coloured: bool,
+    /// Whether nothing is left out.
+    pub(super) is_all: bool,
+}
+
+/// A text that grows from top to bottom.
+pub(super) struct Page {
+    pub(super) text: String,
+    pub(super) printing: Printing,
+    /// Whether something is counted that [`Printing::is_all`] would show.
+    pub(super) is_cut: bool,
+}
+
+impl Page {
+    pub(super) fn new(printing: Printing) -> Self {
+        Self {
+            text: String::new(),
+            printing,
+            is_cut: false,
+        }
+    }
+
+    /// Adds lines, broken where they are too long.
+    pub(super) fn add(&mut self, lines: &str) {
+        self.text.push_str(&wrapped(lines));
+    }
+
+    /// The first `most` entries, or all of them where all are asked for; and how many are left out.
+    pub(super) fn first<'l, T>(&mut self, entries: &'l [T], most: usize) -> (&'l [T], usize) {
+        if self.printing.is_all || entries.len() <= most {
+            return (entries, 0);
+        }
+        self.is_cut = true;
+        (&entries[..most], entries.len() - most)
+    }
+
+    /// Adds a heading with lines below it; nothing without a line.
+    pub(super) fn section(&mut self, heading: &str, lines: &[String]) {
+        if lines.is_empty() {
+            return;
+        }
+        let (lines, more) = self.first(lines, LINES);
+        let mut text = format!("\n{heading}\n");
+        for line in lines {
+            let _ = writeln!(text, "  {line}");
+        }
+        if more > 0 {
+            let _ = writeln!(text, "  … {more} more");
+        }
+        self.add(&text);
+    }
+}
