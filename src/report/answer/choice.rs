@@ -106,11 +106,7 @@ pub(super) enum Standing {
 impl<'v, 'a> Choice<'v, 'a> {
     /// The choices of a result, one for each task with several measured cells.
     pub(super) fn all(view: &'v View<'a>) -> Vec<Self> {
-        let named = asked(view).into_iter().filter_map(|part| match part {
-            AnswerPart::Metric(column) => Some(column),
-            _ => None,
-        });
-        let named: Vec<String> = named.collect();
+        let named = named(view);
         let of = |task: Task<'v, 'a>| Self::of(view, task, &named);
         tasks(view).into_iter().filter_map(of).collect()
     }
@@ -259,6 +255,16 @@ fn decisive(view: &View<'_>, cells: &[&Cell<'_>]) -> (Measure, Why) {
     }
 }
 
+/// The columns that `report.answer` names.
+fn named(view: &View<'_>) -> Vec<String> {
+    let parts = asked(view).into_iter();
+    let metrics = parts.filter_map(|part| match part {
+        AnswerPart::Metric(column) => Some(column),
+        _ => None,
+    });
+    metrics.collect()
+}
+
 /// The metric of `compared` that decides between two cells as far as their quality does: one that `[report] answer` names,
 /// else an objective of a search, else [`quality`]; `None` where none does.
 pub(in crate::report) fn deciding_metric(
@@ -267,7 +273,7 @@ pub(in crate::report) fn deciding_metric(
     compared: &[QualityChange],
 ) -> Option<String> {
     let plan = &view.set.plan;
-    let named: Vec<String> = plan.reported("answer");
+    let named = named(view);
     let objectives = plan.search.iter().flat_map(|spec| &spec.objectives);
     let objectives = objectives.map(|objective| objective.column.clone());
     let quality = || Some(quality(view, &cells).ok()?.column);
