@@ -1,6 +1,9 @@
 //! [`AnswerPart`]: a part of the answer at the head of a report (`report.answer`), and the check of what it names.
 
+use std::fmt::{self, Formatter};
+
 use schemars::JsonSchema;
+use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use crate::diag::{Diagnostic, Place, did_you_mean, list};
@@ -10,7 +13,7 @@ use super::references::axis_called;
 use super::{Plan, program, search};
 
 /// A part of the answer at the head of a report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AnswerPart {
     /// `"where"`: the largest phase of a step, its share, and what a step waits for.
@@ -32,6 +35,50 @@ pub enum AnswerPart {
     /// A column of the results or a metric: the best cell by it; by several, the Pareto front.
     #[serde(untagged)]
     Metric(String),
+}
+
+impl<'de> Deserialize<'de> for AnswerPart {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Part;
+        impl<'de> Visitor<'de> for Part {
+            type Value = AnswerPart;
+
+            fn expecting(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a column, a metric, or a table such as `{ along = \"AXIS\" }`")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<AnswerPart, E> {
+                Ok(match text {
+                    "where" => AnswerPart::Where,
+                    "memory" => AnswerPart::Memory,
+                    "cost" => AnswerPart::Cost,
+                    "learned" => AnswerPart::Learned,
+                    column => AnswerPart::Metric(column.to_owned()),
+                })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<AnswerPart, A::Error> {
+                let Some(key) = map.next_key::<String>()? else {
+                    return Err(A::Error::custom("an empty table asks for nothing"));
+                };
+                let part: fn(String) -> AnswerPart = match &*key {
+                    "fastest-at-equal" => AnswerPart::FastestAtEqual,
+                    "gain" => AnswerPart::Gain,
+                    "along" => AnswerPart::Along,
+                    "scaling" => AnswerPart::Scaling,
+                    other => return Err(A::Error::unknown_variant(other, &TABLES)),
+                };
+                let part = part(map.next_value()?);
+                match map.next_key::<String>()? {
+                    None => Ok(part),
+                    Some(_) => Err(A::Error::custom(
+                        "a part has one key: write one table for each",
+                    )),
+                }
+            }
+        }
+        deserializer.deserialize_any(Part)
+    }
 }
 
 /// Names of the parts that are tables.

@@ -131,7 +131,8 @@ pub struct ReportSpec {
     pub templates: Vec<String>,
     /// Parts of the answer at the head of the report, in their order. Columns of the results or metrics (`"samples_per_s"`,
     /// `"val_accuracy"`) decide which cell is best; of several, the Pareto front. Without any: quality where the axes can
-    /// change it and the runs learned, else speed.
+    /// change it and the runs learned, else speed. Others are `"where"` (the largest phase of a step), `"memory"`, `"cost"`,
+    /// `"learned"`, `{ fastest-at-equal = "best_loss" }`, `{ gain = AXIS }`, `{ along = AXIS }` and `{ scaling = AXIS }`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("default" = []))]
     pub answer: Vec<AnswerPart>,
