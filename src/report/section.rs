@@ -80,11 +80,7 @@ impl Section {
     /// A table with what `rule` says of it. Without rows there was nothing to judge, and the section is empty.
     ///
     /// Beyond [`VERDICTS`] sentences the rest is counted, and of the table the first [`ROWS`] rows stay.
-    pub(crate) fn judged(
-        mut table: Table,
-        rule: impl Into<String>,
-        verdicts: Vec<String>,
-    ) -> Self {
+    pub(crate) fn judged(mut table: Table, rule: impl Into<String>, verdicts: Vec<String>) -> Self {
         if table.rows.is_empty() {
             return Self::default();
         }

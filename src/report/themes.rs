@@ -131,7 +131,12 @@ fn of_phases(view: &View<'_>) -> Vec<Section> {
         phases::judged(view),
     ]
     .into_iter()
-    .chain([tree::table(view), loader::table(view)].into_iter().flatten().map(Section::table))
+    .chain(
+        [tree::table(view), loader::table(view)]
+            .into_iter()
+            .flatten()
+            .map(Section::table),
+    )
     .collect()
 }
 
@@ -148,7 +153,5 @@ fn of_method(view: &View<'_>) -> Vec<Section> {
         ..Section::titled("measured", "How it was measured")
     };
     let environments = environment::sections(view).into_iter();
-    std::iter::once(measured)
-        .chain(environments)
-        .collect()
+    std::iter::once(measured).chain(environments).collect()
 }

@@ -158,7 +158,10 @@ impl<'a> View<'a> {
         if self.shown_axes().is_empty() {
             return vec![Column::text("cell")];
         }
-        let axes = self.shown_axes().iter().map(|&place| &self.set.plan.axes[place]);
+        let axes = self
+            .shown_axes()
+            .iter()
+            .map(|&place| &self.set.plan.axes[place]);
         axes.map(|axis| Column::setting(&axis.name)).collect()
     }
 

@@ -78,7 +78,11 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
         .map(Entry::text)
         .collect();
     let of_all = prices.entries(&total).into_iter().enumerate();
-    sum.extend(of_all.filter(|(place, _)| places.contains(place)).map(|(_, entry)| entry));
+    sum.extend(
+        of_all
+            .filter(|(place, _)| places.contains(place))
+            .map(|(_, entry)| entry),
+    );
     sum.extend([Entry::text("–"), Entry::text("–")]);
     table.rows.push(Row::new("", sum));
     let unknown = count(total.unknown, "run");
@@ -89,7 +93,10 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
 
 /// Places of the columns that the prices need: runs, cores, GPUs, cost, and the cost of failed runs where there are such.
 fn columns_shown(view: &View<'_>, prices: &Prices) -> Vec<usize> {
-    let has_failed = view.cells.iter().any(|cell| hours(view, cell).lost_runs > 0);
+    let has_failed = view
+        .cells
+        .iter()
+        .any(|cell| hours(view, cell).lost_runs > 0);
     let shown = [
         true,
         false,
@@ -287,10 +294,7 @@ mod tests {
         // 24 runs of an hour on 2 cores at 0.5; the three of the cell that ran out of memory are a part of it.
         let last = found.tables[0].rows.last().expect("the sum");
         let texts: Vec<&str> = last.fields.iter().map(|field| &*field.text).collect();
-        assert_eq!(
-            texts[2..],
-            ["24", "48.0", "24.0", "3.00", "–", "–"]
-        );
+        assert_eq!(texts[2..], ["24", "48.0", "24.0", "3.00", "–", "–"]);
         assert!(found.points.is_empty(), "{:?}", found.points);
     }
 

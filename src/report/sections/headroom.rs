@@ -17,7 +17,10 @@ const BEYOND: f64 = 2.0;
 /// What a larger batch would need, a sentence for each curve of three batch sizes or more.
 pub(crate) fn fits(view: &View<'_>) -> Vec<String> {
     let curves = sweeps(view, batch_curve::AXIS, &[]);
-    curves.iter().filter_map(|sweep| fitted(view, sweep)).collect()
+    curves
+        .iter()
+        .filter_map(|sweep| fitted(view, sweep))
+        .collect()
 }
 
 /// How they come about.

@@ -70,11 +70,18 @@ fn shown_metrics<'n>(view: &View<'_>, names: &'n [String]) -> (Vec<&'n str>, usi
     let cells: Vec<&Cell<'_>> = view.measured().collect();
     let deciding = column(view, &cells);
     let is_of = |name: &str, split: &str| name.split_once('_').is_some_and(|(own, _)| own == split);
-    let on_test = deciding.split_once('_').map(|(_, metric)| format!("test_{metric}"));
+    let on_test = deciding
+        .split_once('_')
+        .map(|(_, metric)| format!("test_{metric}"));
     let rank = |name: &&str| match *name {
         name if name == deciding => 0,
         name if Some(name) == on_test.as_deref() => 1,
-        name if !["val", "test", "train", "fresh"].iter().any(|split| is_of(name, split)) => 2,
+        name if !["val", "test", "train", "fresh"]
+            .iter()
+            .any(|split| is_of(name, split)) =>
+        {
+            2
+        }
         name if is_of(name, "test") => 3,
         _ => 4,
     };

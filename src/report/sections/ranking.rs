@@ -1,5 +1,7 @@
 //! What cells are fast by, the cell that ratios are against, and between which cells there are ratios.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::report::number::times;
@@ -44,6 +46,15 @@ impl Pace {
             Self::Epoch => "epoch_s",
             Self::Throughput => "samples_per_s",
             Self::Run => "total_s",
+        }
+    }
+
+    /// How a speed-up comes about.
+    fn formula(self) -> &'static str {
+        match self {
+            Self::Epoch => "epoch time of the baseline ÷ own",
+            Self::Throughput => "throughput ÷ that of the baseline",
+            Self::Run => "time of the baseline's run ÷ own",
         }
     }
 }
@@ -116,43 +127,36 @@ pub(crate) fn measured_apart(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str>
     }
 }
 
-/// How many times as fast as the baseline of its task each cell is.
-pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> OfCell<'f, 'a> {
-    let tasks = tasks(view);
-    let bases: Vec<_> = tasks
-        .iter()
-        .map(|task| (Pace::of(&task.cells), baseline(view, &task.cells)))
-        .collect();
-    let of = move |cell: &Cell<'a>| {
-        let is_own = |own: &&Cell<'_>| own.info.key == cell.info.key;
-        let place = tasks.iter().position(|task| task.cells.iter().any(is_own))?;
-        let (pace, base) = bases[place];
-        Some(against(view, (pace, base?), cell))
-    };
-    let formula = "that of the baseline against the own: epoch time, else throughput, else time of a run";
-    OfCell::derived("speed-up", "", formula, move |cell| {
-        of(cell).unwrap_or_else(|| Entry::text("–"))
-    })
-}
-
-/// What speed-ups are against, as a sentence.
-pub(crate) fn about_baseline(view: &View<'_>) -> String {
-    let bases: Vec<String> = tasks(view)
-        .iter()
-        .filter_map(|task| {
-            let base = baseline(view, &task.cells)?;
-            let why = if is_baseline(view, base) {
-                "named by the manifest"
-            } else {
-                "the slowest"
-            };
-            Some(format!("{} ({why})", view.name(base, None)))
-        })
-        .collect();
-    match &bases[..] {
-        [base] => format!(" The speed-up is against {base}."),
-        _ => " The speed-up is against the baseline of a task, else its slowest cell.".to_owned(),
+/// How many times as fast as the baseline of its task each cell is, and what that is against, as a sentence; `None` where no
+/// task has two measured cells.
+pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> Option<(OfCell<'f, 'a>, String)> {
+    let mut tasks = tasks(view);
+    tasks.retain(|task| task.cells.iter().filter(|cell| cell.is_measured()).count() > 1);
+    let (mut bases, mut formulas) = (BTreeMap::new(), Vec::new());
+    let (mut names, mut is_every_one_told) = (Vec::new(), true);
+    for task in &tasks {
+        let (pace, Some(base)) = (Pace::of(&task.cells), baseline(view, &task.cells)) else {
+            continue;
+        };
+        let of_task = task.cells.iter();
+        bases.extend(of_task.map(|cell| (&*cell.info.key, (pace, base))));
+        if !formulas.contains(&pace.formula()) {
+            formulas.push(pace.formula());
+        }
+        is_every_one_told &= is_baseline(view, base);
+        names.push(view.name(base, None));
     }
+    let about = match (&names[..], is_every_one_told) {
+        ([], _) => return None,
+        ([name], true) => format!(" The speed-up is against {name} (named by the manifest)."),
+        ([name], false) => format!(" The speed-up is against {name} (the slowest)."),
+        _ => " The speed-up is against the baseline of a task, else its slowest cell.".to_owned(),
+    };
+    let column = OfCell::derived("speed-up", "", &*formulas.join(", else "), move |cell| {
+        let base = bases.get(&*cell.info.key);
+        base.map_or_else(|| Entry::text("–"), |base| against(view, *base, cell))
+    });
+    Some((column, about))
 }
 
 fn against(view: &View<'_>, (pace, base): (Pace, &Cell<'_>), cell: &Cell<'_>) -> Entry {

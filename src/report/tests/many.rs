@@ -114,7 +114,13 @@ fn folder_of(root: &Path, set: &ResultSet) -> PathBuf {
 
 #[test]
 fn many_cells_are_grouped_alike_in_every_table() {
-    let set = many(1000);
+    let mut set = many(1000);
+    // What has no table where no cell waits, and where all compute the same.
+    for times in set.blocks.iter_mut().filter_map(|run| run.times_mut()) {
+        times.loader.wait_s = 0.1 * times.train_s;
+    }
+    set.timings = results::timings(&set.blocks);
+    set.runs[0].facts.as_mut().expect("facts").parameters += 1;
     let report = Report::of(&set);
     let rows = |table: &crate::report::Table| -> Vec<String> {
         table.rows.iter().map(|row| row.key.clone()).collect()
@@ -151,11 +157,6 @@ fn many_cells_are_grouped_alike_in_every_table() {
     assert!(
         (counted - 990.0).abs() < 1e-9,
         "every measured cell is in one group: {counted}"
-    );
-    let cut = report.shown("ranking").cut.as_deref();
-    assert!(
-        cut.is_some_and(|cut| cut.starts_with("The first 50 of")),
-        "{cut:?}"
     );
 }
 
