@@ -224,6 +224,15 @@ fn r5_nothing_is_ranked_across_tasks_and_no_ratio_crosses_works() {
     // Each task has its own slowest cell.
     let is_base = |row: &&Row| ratio(row).text == "1.00×";
     assert_eq!(speed.rows.iter().filter(is_base).count(), 2);
+    // Where none of them is comparable, that is said once.
+    for (place, cell) in set.plan.cells.iter_mut().enumerate() {
+        cell.work_signature = format!("work {place}");
+    }
+    let speed = Report::of(&set).shown("speed").clone();
+    assert!(!speed.columns.iter().any(heading));
+    let why = "There is no speed-up, as no cell is comparable with batch-size 16, workers 0; batch-size 8, workers 0: other \
+               work per sample.";
+    assert!(speed.about.ends_with(why), "{}", speed.about);
 }
 
 #[test]

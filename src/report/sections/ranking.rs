@@ -127,36 +127,58 @@ pub(crate) fn measured_apart(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str>
     }
 }
 
-/// How many times as fast as the baseline of its task each cell is, and what that is against, as a sentence; `None` where no
-/// task has two measured cells.
-pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> Option<(OfCell<'f, 'a>, String)> {
-    let mut tasks = tasks(view);
-    tasks.retain(|task| task.cells.iter().filter(|cell| cell.is_measured()).count() > 1);
+/// How many times as fast as the baseline of its task each cell is, where cells are comparable; and what that is against, or
+/// why there is no such column, as a sentence.
+pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<OfCell<'f, 'a>>, String) {
     let (mut bases, mut formulas) = (BTreeMap::new(), Vec::new());
-    let (mut names, mut is_every_one_told) = (Vec::new(), true);
-    for task in &tasks {
+    let (mut names, mut why_none) = (Vec::new(), String::new());
+    for task in tasks(view) {
         let (pace, Some(base)) = (Pace::of(&task.cells), baseline(view, &task.cells)) else {
             continue;
         };
-        let of_task = task.cells.iter();
-        bases.extend(of_task.map(|cell| (&*cell.info.key, (pace, base))));
+        let others = task.cells.iter().filter(|cell| cell.is_measured());
+        let others: Vec<_> = others
+            .filter(|cell| cell.info.key != base.info.key)
+            .collect();
+        let why = |cell: &Cell<'_>| not_comparable(view, cell, base);
+        // A column of dashes would say nothing else in every row.
+        if others.iter().all(|cell| why(cell).is_some()) {
+            let first = others.first().filter(|_| why_none.is_empty());
+            why_none
+                .extend(first.and_then(|cell| Some(no_speed_up(view, (base, cell), &why(cell)?))));
+            continue;
+        }
+        bases.extend(
+            task.cells
+                .iter()
+                .map(|cell| (&*cell.info.key, (pace, base))),
+        );
         if !formulas.contains(&pace.formula()) {
             formulas.push(pace.formula());
         }
-        is_every_one_told &= is_baseline(view, base);
-        names.push(view.name(base, None));
+        let how = if is_baseline(view, base) {
+            "named by the manifest"
+        } else {
+            "the slowest"
+        };
+        names.push(format!("{} ({how})", view.name(base, None)));
     }
-    let about = match (&names[..], is_every_one_told) {
-        ([], _) => return None,
-        ([name], true) => format!(" The speed-up is against {name} (named by the manifest)."),
-        ([name], false) => format!(" The speed-up is against {name} (the slowest)."),
+    let about = match &names[..] {
+        [] => return (None, why_none),
+        [name] => format!(" The speed-up is against {name}."),
         _ => " The speed-up is against the baseline of a task, else its slowest cell.".to_owned(),
     };
     let column = OfCell::derived("speed-up", "", &*formulas.join(", else "), move |cell| {
         let base = bases.get(&*cell.info.key);
         base.map_or_else(|| Entry::text("–"), |base| against(view, *base, cell))
     });
-    Some((column, about))
+    (Some(column), about)
+}
+
+/// Why there is no speed-up against `base`, by the example of another cell.
+fn no_speed_up(view: &View<'_>, (base, other): (&Cell<'_>, &Cell<'_>), why: &str) -> String {
+    let names = [base, other].map(|cell| view.name(cell, None)).join("; ");
+    format!(" There is no speed-up, as no cell is comparable with {names}: {why}.")
 }
 
 fn against(view: &View<'_>, (pace, base): (Pace, &Cell<'_>), cell: &Cell<'_>) -> Entry {

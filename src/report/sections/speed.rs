@@ -34,10 +34,9 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             fields.remove(EPOCH);
         }
     }
-    if let Some((speed_up, against)) = ranking::speed_up(view) {
-        fields.push(speed_up);
-        about.push_str(&against);
-    }
+    let (speed_up, against) = ranking::speed_up(view);
+    fields.extend(speed_up);
+    about.push_str(&against);
     let head = ("speed", "Speed", about);
     field::of_cells(view, head, &fields, Cell::is_measured)
 }
