@@ -105,7 +105,11 @@ fn a_report_from_files_is_the_report_from_memory() {
     let (_root, folder) = results();
     let from_files = Report::of(&results::read(&folder).expect("reads"));
     let from_memory = Report::of(&ddpm());
-    for (one, other) in tables(&from_files).into_iter().zip(tables(&from_memory)) {
+    assert_eq!(tables(&from_files).len(), tables(&from_memory).len());
+    // What the named parts of a run leave is a small difference of large numbers, which files round.
+    let is_exact = |(table, _): &(&Table, &Table)| table.id != "tree";
+    let pairs = tables(&from_files).into_iter().zip(tables(&from_memory));
+    for (one, other) in pairs.filter(is_exact) {
         assert_eq!(shown(one), shown(other), "{}", one.id);
     }
     assert_eq!(from_files.answer.sentences, from_memory.answer.sentences);
@@ -120,16 +124,12 @@ fn shown(table: &Table) -> Table {
 }
 
 fn tables(report: &Report) -> Vec<&Table> {
-    let ids = [
-        "speed",
-        "phases",
-        "loader",
-        "memory",
-        "quality",
-        "complexity",
-        "ranking",
-    ];
-    ids.map(|id| report.shown(id)).into()
+    let sections = report.themes.iter().flat_map(|theme| &theme.sections);
+    let tables: Vec<&Table> = sections.flat_map(|section| &section.tables).collect();
+    for id in ["speed", "phases", "tree", "memory", "quality"] {
+        assert!(tables.iter().any(|table| table.id == id), "{id}");
+    }
+    tables
 }
 
 #[test]
@@ -208,18 +208,31 @@ fn r5_nothing_is_ranked_across_tasks_and_no_ratio_crosses_works() {
     }
     set.plan.cells[1].work_signature = "more".into();
     let report = Report::of(&set);
-    let ranking = report.shown("ranking-1");
-    assert!(report.table("ranking-2").is_some());
-    assert_eq!(ranking.rows.len(), 4);
-    let other = &ranking.rows;
-    let row = other.iter().find(|row| row.key == set.plan.cells[1].key);
+    let ranked = ["decision-1", "decision-2"].map(|id| report.shown(id).rows.len());
+    assert_eq!(ranked, [4, 3]);
+    let speed = report.shown("speed");
     let heading = |column: &Column| column.heading == "speed-up";
-    let place = ranking.columns.iter().position(heading);
-    let ratio = row
-        .and_then(|row| row.fields.get(place?))
-        .expect("a ratio's place");
-    assert_eq!(ratio.detail, "not comparable: other work per sample");
-    assert_eq!(ratio.text, "–");
+    let place = speed.columns.iter().position(heading).expect("a column");
+    let ratio = |row: &Row| row.fields[place].clone();
+    let row = speed
+        .rows
+        .iter()
+        .find(|row| row.key == set.plan.cells[1].key);
+    let other = ratio(row.expect("a row"));
+    assert_eq!(other.detail, "not comparable: other work per sample");
+    assert_eq!(other.text, "–");
+    // Each task has its own slowest cell.
+    let is_base = |row: &&Row| ratio(row).text == "1.00×";
+    assert_eq!(speed.rows.iter().filter(is_base).count(), 2);
+    // Where none of them is comparable, that is said once.
+    for (place, cell) in set.plan.cells.iter_mut().enumerate() {
+        cell.work_signature = format!("work {place}");
+    }
+    let speed = Report::of(&set).shown("speed").clone();
+    assert!(!speed.columns.iter().any(heading));
+    let why = "There is no speed-up, as no cell is comparable with batch-size 16, workers 0; batch-size 8, workers 0: other \
+               work per sample.";
+    assert!(speed.about.ends_with(why), "{}", speed.about);
 }
 
 #[test]
@@ -288,15 +301,9 @@ fn a_page_needs_nothing_from_anywhere() {
 }
 
 #[test]
-fn findings_name_rule_and_values_and_their_absence_names_the_checks() {
+fn findings_name_rule_and_values() {
     let mut set = ddpm();
     assert_eq!(Report::of(&set).findings, []);
-    let method = Report::of(&set)
-        .themes
-        .into_iter()
-        .find(|theme| theme.id == "method");
-    let checked = &method.expect("the method").sections[1];
-    assert!(checked.points.len() >= 7, "{checked:?}");
     let facts = set.runs[0].facts.as_mut().expect("facts");
     facts.eval_loss_after = Some(1.5);
     let found = Report::of(&set).findings;

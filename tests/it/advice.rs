@@ -205,7 +205,14 @@ fn what_is_refuted_is_not_recommended_again() {
     report(&project, NEXT);
     assert_eq!(of_32(&project, "growing-next"), pair("followed", "refuted"));
     let page = project.read("reports/growing-next/report.md");
-    assert!(page.contains("refuted by an earlier test"), "{page}");
+    let change = "train.batch-size = 32 instead of 2";
+    let outcome = format!("\n{change}: refuted: measured ");
+    assert!(page.contains(&outcome), "{page}");
+    assert!(!page.contains(&format!("**{change}**")), "{page}");
+    // Why it is not recommended is what templates see.
+    let context = project.run(&["report", "growing-next", "--context"]);
+    let why = "refuted by an earlier test";
+    assert!(context.stdout.contains(why), "{}", context.stdout);
 }
 
 #[test]

@@ -40,11 +40,7 @@ const RULES: [Rule; 18] = [
         "the answer is printed, and its figures are those of the tables",
         rendering::r6,
     ),
-    (
-        "R7",
-        "findings name rule and values, or what was checked",
-        rendering::r7,
-    ),
+    ("R7", "findings name rule and values", rendering::r7),
     ("R8", "no significance without a test", rendering::r8),
     ("R9", "dispersion, or n = 1", evidence::r9),
     (

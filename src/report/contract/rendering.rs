@@ -4,6 +4,7 @@ use crate::report::table::ColumnKind;
 use serde_json::Value;
 
 use super::subject::{Shown, ShownEntry, ShownRow, Subject, Text};
+use crate::report::sections::findings::RULES;
 use crate::report::view::View;
 
 /// Every measured cell has a row among the times, every other one stands in a list with its reason, and all rows are printed.
@@ -139,13 +140,16 @@ fn answers(subject: &Subject<'_>) -> Vec<String> {
         .collect()
 }
 
-/// A finding has values, and is printed.
+/// A finding has a known rule and values, and is printed.
 pub(super) fn r7(subject: &Subject<'_>) -> Vec<String> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut found = Vec::new();
     for finding in list(&subject.context["findings"]) {
         let word = |name: &str| finding[name].as_str().unwrap_or_default().to_owned();
         let (rule, text) = (word("rule"), word("text"));
+        if !RULES.iter().any(|(known, ..)| *known == rule) {
+            found.push(format!("{rule}: not among the rules that are checked"));
+        }
         if !text.contains(|c: char| c.is_ascii_digit()) {
             found.push(format!("{rule}: “{text}” has no values"));
         }
@@ -197,7 +201,7 @@ const DETECTABLE: [&str; 2] = ["smallest detectable", "nachweisbare"];
 pub(super) fn r8(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for text in &subject.texts {
-        let mut own = text.before_manifest().to_owned();
+        let mut own = text.whole.clone();
         for users in ["title", "question"] {
             let words = subject.context[users].as_str().unwrap_or_default();
             if !words.is_empty() {
@@ -234,7 +238,7 @@ pub(super) fn r12(subject: &Subject<'_>) -> Vec<String> {
         }
     }
     for text in &subject.texts {
-        let own = text.before_manifest();
+        let own = &text.whole;
         let words = own.split([' ', '\n', '|', '>', '<', '(', ')', '"']);
         let zeros = words.filter(|word| is_negative_zero(word));
         found.extend(zeros.map(|word| format!("{}: {word}", text.name)));
@@ -261,7 +265,7 @@ fn is_negative_zero(word: &str) -> bool {
 pub(super) fn r18(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for text in &subject.texts {
-        let own = text.before_manifest();
+        let own = &text.whole;
         for trace in [
             "/home/", "/tmp/", "/root/", "/Users/", "C:\\", "0x7f", "0x55",
         ] {

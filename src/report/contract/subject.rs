@@ -34,8 +34,6 @@ pub(super) struct Text {
     pub(super) is_page: bool,
     /// All of it.
     pub(super) whole: String,
-    /// Where the manifest begins; `None` for a page without one.
-    manifest: Option<String>,
 }
 
 /// A table, as the context has it.
@@ -100,7 +98,7 @@ impl<'a> Subject<'a> {
         let values = Context::from(minijinja::value::Serde(report));
         let texts = FORMATS.map(|format| {
             let name = format!("{COMPARISON}.{}.{format}", report.language);
-            Text::of(&engine, (COMPARISON, format), &values, name, None)
+            Text::of(&engine, (COMPARISON, format), &values, name)
         });
         Self::made(set, report, texts.into())
     }
@@ -143,13 +141,10 @@ pub(super) fn printed(report: &Report, own: Option<PathBuf>) -> Vec<Text> {
     let engine = template::engine(own);
     let context = Context::from(minijinja::value::Serde(report));
     let of_results = TEMPLATES.iter().filter(|(name, _)| *name != COMPARISON);
-    let manifest = report.themes.iter().find(|theme| theme.id == "manifest");
-    let title = manifest.map(|theme| template::markdown(&theme.title));
-    let mark = title.map(|title| format!("<summary>{title}</summary>"));
     let all = of_results.flat_map(|(name, _)| FORMATS.map(|format| (*name, format)));
     all.map(|from| {
         let name = format!("{}.{}.j2", from.0, from.1);
-        Text::of(&engine, from, &context, name, mark.clone())
+        Text::of(&engine, from, &context, name)
     })
     .collect()
 }
@@ -174,7 +169,6 @@ impl Text {
         (template, format): (&str, &str),
         context: &Context,
         name: String,
-        manifest: Option<String>,
     ) -> Self {
         let text = template::render(engine, &format!("{template}.{format}.j2"), context);
         let (text, is_page) = (text.expect("renders"), format == "html");
@@ -182,7 +176,6 @@ impl Text {
             name,
             is_page,
             whole: if is_page { text } else { tidy(&text) },
-            manifest,
         }
     }
 
@@ -198,14 +191,6 @@ impl Text {
     /// Whether it prints `text`.
     pub(super) fn says(&self, text: &str) -> bool {
         self.whole.contains(&self.escaped(text))
-    }
-
-    /// All before the manifest, whose words are the user's own.
-    pub(super) fn before_manifest(&self) -> &str {
-        let found = self.manifest.as_ref();
-        found
-            .and_then(|mark| self.whole.split(&**mark).next())
-            .unwrap_or(&self.whole)
     }
 
     /// The part that shows a table; `None` where this template does not.

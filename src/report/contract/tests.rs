@@ -64,15 +64,19 @@ fn caught_in(rule: &str, plant: impl Fn(&mut Report)) {
 
 /// A user's copy of one of the program's templates in which `from` became `to`: the rule must catch it.
 fn caught_in_template(rule: &str, file: &str, from: &str, to: &str) {
+    caught_in_template_of(&ddpm(), rule, file, (from, to));
+}
+
+/// The same in a report of other results.
+fn caught_in_template_of(set: &ResultSet, rule: &str, file: &str, (from, to): (&str, &str)) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("reports/templates");
     let honest = fs::read_to_string(folder.join(file)).expect("a template");
     let planted = honest.replace(from, to);
     assert_ne!(honest, planted, "{file} has no `{from}`");
     let own = tempfile::tempdir().expect("a temporary folder");
     fs::write(own.path().join(file), planted).expect("writes");
-    let set = ddpm();
-    let report = Report::of(&set);
-    let subject = Subject::with(&set, &report, Some(own.path().to_owned()));
+    let report = Report::of(set);
+    let subject = Subject::with(set, &report, Some(own.path().to_owned()));
     assert!(
         !broken(rule, &subject).is_empty(),
         "{rule} is not caught in {file}"
@@ -269,15 +273,30 @@ fn r7_findings() {
     let plant = |report: &mut Report| {
         report.findings.push(crate::report::Finding {
             rule: "instinct",
-            text: "It feels slow.".into(),
+            text: "It feels slow by 3 %.".into(),
         });
     };
     caught_in("R7", plant);
-    for (file, point) in [
-        ("macros.md.j2", "- {{ point }}"),
-        ("macros.html.j2", "<li>{{ point }}</li>"),
+    caught_in("R7", |report| {
+        report.findings.push(crate::report::Finding {
+            rule: "spread",
+            text: "It feels slow.".into(),
+        });
+    });
+    let mut set = ddpm();
+    set.runs[0].facts.as_mut().expect("facts").eval_loss_after = Some(1.5);
+    assert_eq!(broken("R7", &Subject::of(&set)), [""; 0]);
+    for (file, finding) in [
+        (
+            "macros.md.j2",
+            "- **{{ finding.rule }}**: {{ finding.text }}",
+        ),
+        (
+            "macros.html.j2",
+            "<li><b>{{ finding.rule }}</b>: {{ finding.text }}</li>",
+        ),
     ] {
-        caught_in_template("R7", file, point, "All is well.");
+        caught_in_template_of(&set, "R7", file, (finding, "All is well."));
     }
 }
 

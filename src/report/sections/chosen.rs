@@ -51,6 +51,7 @@ pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
         return None;
     }
     let mut lines: Vec<Vec<&Cell<'_>>> = Vec::new();
+    let mut has_baseline = false;
     let search = Search::of(view);
     let best = if let Some(search) = &search {
         let studies = search.studies.iter();
@@ -60,10 +61,15 @@ pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
     } else {
         for task in tasks(view) {
             let fastest = fastest_first(&task.cells).into_iter().map(|(cell, _)| cell);
-            let base = task.cells.iter().find(|cell| is_baseline(view, cell));
+            let is_base = |cell: &&&Cell<'_>| cell.is_measured() && is_baseline(view, cell);
+            let base = task.cells.iter().find(is_base);
+            has_baseline |= base.is_some();
             lines.push(base.copied().into_iter().chain(fastest).collect());
         }
-        "the fastest of each task, and the baseline"
+        match has_baseline {
+            true => "the fastest of each task, and the baseline",
+            false => "the fastest of each task",
+        }
     };
     let mut keys = BTreeSet::new();
     let longest = lines.iter().map(Vec::len).max().unwrap_or(0);

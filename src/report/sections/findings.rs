@@ -32,11 +32,11 @@ const SPREAD: f64 = 10.0;
 /// Cells that a finding names at most.
 const NAMED: usize = 2;
 
-/// Its name; what it says, with `{}` in the place of what it found; what it found, in words.
-type Rule = (&'static str, &'static str, fn(&View<'_>) -> Option<String>);
+/// The name of a rule; what it says, with `{}` in the place of what it found; what it found, in words.
+pub(crate) type Rule = (&'static str, &'static str, fn(&View<'_>) -> Option<String>);
 
 /// Every rule, in the order in which they are told; `docs/reports.md` says what each looks for.
-const RULES: [Rule; 12] = [
+pub(crate) const RULES: [Rule; 12] = [
     (
         "waiting-for-data",
         "Training waited for data (percent of the step): {}.",
@@ -174,4 +174,18 @@ fn several<'v, 'a>(view: &'v View<'a>, get: fn(&'v Cell<'a>) -> Option<&'v str>)
     let values: BTreeSet<&str> = view.cells.iter().filter_map(get).collect();
     let list = || values.iter().copied().collect::<Vec<_>>().join(", ");
     (values.len() > 1).then(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pages do not list the rules, so their documentation has to.
+    #[test]
+    fn every_rule_is_documented() {
+        let page = include_str!("../../../docs/reports.md");
+        for (rule, ..) in RULES {
+            assert!(page.contains(&format!("\n| `{rule}` | ")), "{rule}");
+        }
+    }
 }

@@ -6,7 +6,7 @@ use crate::event::RunFacts;
 use crate::report::view::{Cell, View};
 
 /// Standard errors by which a result must be better than the floor to be told.
-pub(crate) const ERRORS: f64 = 4.0;
+const ERRORS: f64 = 4.0;
 
 /// The floor of the data that the cells share, as a sentence; `None` where the noise is not known.
 pub(crate) fn floor_sentence(view: &View<'_>) -> Option<String> {

@@ -51,7 +51,7 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     });
     let left = match left {
         0 => String::new(),
-        left => format!(" {} are in runs.csv.", count(left, "more metric")),
+        left => format!(" In runs.csv: {}.", count(left, "more metric")),
     };
     let about = format!(
         "Best: {} over epochs, optimistic as the same data chose the epoch. Eval: one fixed batch with fixed noise, before and \

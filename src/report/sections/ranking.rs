@@ -1,5 +1,7 @@
 //! What cells are fast by, the cell that ratios are against, and between which cells there are ratios.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::report::number::times;
@@ -44,6 +46,15 @@ impl Pace {
             Self::Epoch => "epoch_s",
             Self::Throughput => "samples_per_s",
             Self::Run => "total_s",
+        }
+    }
+
+    /// How a speed-up comes about.
+    fn formula(self) -> &'static str {
+        match self {
+            Self::Epoch => "epoch time of the baseline ÷ own",
+            Self::Throughput => "throughput ÷ that of the baseline",
+            Self::Run => "time of the baseline's run ÷ own",
         }
     }
 }
@@ -116,46 +127,58 @@ pub(crate) fn measured_apart(a: &Cell<'_>, b: &Cell<'_>) -> Option<&'static str>
     }
 }
 
-/// How many times as fast as the baseline of its task each cell is.
-pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> OfCell<'f, 'a> {
-    let tasks = tasks(view);
-    let bases: Vec<_> = tasks
-        .iter()
-        .map(|task| (Pace::of(&task.cells), baseline(view, &task.cells)))
-        .collect();
-    let of = move |cell: &Cell<'a>| {
-        let is_own = |own: &&Cell<'_>| own.info.key == cell.info.key;
-        let place = tasks
-            .iter()
-            .position(|task| task.cells.iter().any(is_own))?;
-        let (pace, base) = bases[place];
-        Some(against(view, (pace, base?), cell))
+/// How many times as fast as the baseline of its task each cell is, where cells are comparable; and what that is against, or
+/// why there is no such column, as a sentence.
+pub(crate) fn speed_up<'f, 'a>(view: &'f View<'a>) -> (Option<OfCell<'f, 'a>>, String) {
+    let (mut bases, mut formulas) = (BTreeMap::new(), Vec::new());
+    let (mut names, mut why_none) = (Vec::new(), String::new());
+    for task in tasks(view) {
+        let (pace, Some(base)) = (Pace::of(&task.cells), baseline(view, &task.cells)) else {
+            continue;
+        };
+        let others = task.cells.iter().filter(|cell| cell.is_measured());
+        let others: Vec<_> = others
+            .filter(|cell| cell.info.key != base.info.key)
+            .collect();
+        let why = |cell: &Cell<'_>| not_comparable(view, cell, base);
+        // A column of dashes would say nothing else in every row.
+        if others.iter().all(|cell| why(cell).is_some()) {
+            let first = others.first().filter(|_| why_none.is_empty());
+            why_none
+                .extend(first.and_then(|cell| Some(no_speed_up(view, (base, cell), &why(cell)?))));
+            continue;
+        }
+        bases.extend(
+            task.cells
+                .iter()
+                .map(|cell| (&*cell.info.key, (pace, base))),
+        );
+        if !formulas.contains(&pace.formula()) {
+            formulas.push(pace.formula());
+        }
+        let how = if is_baseline(view, base) {
+            "named by the manifest"
+        } else {
+            "the slowest"
+        };
+        names.push(format!("{} ({how})", view.name(base, None)));
+    }
+    let about = match &names[..] {
+        [] => return (None, why_none),
+        [name] => format!(" The speed-up is against {name}."),
+        _ => " The speed-up is against the baseline of a task, else its slowest cell.".to_owned(),
     };
-    let formula =
-        "that of the baseline against the own: epoch time, else throughput, else time of a run";
-    OfCell::derived("speed-up", "", formula, move |cell| {
-        of(cell).unwrap_or_else(|| Entry::text("–"))
-    })
+    let column = OfCell::derived("speed-up", "", &*formulas.join(", else "), move |cell| {
+        let base = bases.get(&*cell.info.key);
+        base.map_or_else(|| Entry::text("–"), |base| against(view, *base, cell))
+    });
+    (Some(column), about)
 }
 
-/// What speed-ups are against, as a sentence.
-pub(crate) fn about_baseline(view: &View<'_>) -> String {
-    let bases: Vec<String> = tasks(view)
-        .iter()
-        .filter_map(|task| {
-            let base = baseline(view, &task.cells)?;
-            let why = if is_baseline(view, base) {
-                "named by the manifest"
-            } else {
-                "the slowest"
-            };
-            Some(format!("{} ({why})", view.name(base, None)))
-        })
-        .collect();
-    match &bases[..] {
-        [base] => format!(" The speed-up is against {base}."),
-        _ => " The speed-up is against the baseline of a task, else its slowest cell.".to_owned(),
-    }
+/// Why there is no speed-up against `base`, by the example of another cell.
+fn no_speed_up(view: &View<'_>, (base, other): (&Cell<'_>, &Cell<'_>), why: &str) -> String {
+    let names = [base, other].map(|cell| view.name(cell, None)).join("; ");
+    format!(" There is no speed-up, as no cell is comparable with {names}: {why}.")
 }
 
 fn against(view: &View<'_>, (pace, base): (Pace, &Cell<'_>), cell: &Cell<'_>) -> Entry {

@@ -8,7 +8,7 @@ use crate::results::{Interval, IntervalKind, fixed_unit};
 
 use super::field::{self, OfCell};
 use super::memory::MIB;
-use super::ranking::{self, Pace};
+use super::ranking;
 
 /// The table of times.
 pub(crate) fn table(view: &View<'_>) -> Table {
@@ -16,8 +16,11 @@ pub(crate) fn table(view: &View<'_>) -> Table {
     let mut fields = vec![OfCell::n()];
     let timed = TIMES.map(|(heading, column)| OfCell::timed(heading, column));
     fields.extend(timed);
-    let cells: Vec<&Cell<'_>> = view.measured().collect();
-    if Pace::of(&cells) == Pace::Run {
+    // Nothing smaller is known of commands.
+    if view
+        .measured()
+        .any(|cell| timing_value(cell, THROUGHPUT).is_none())
+    {
         fields.push(OfCell::timed("run", "total_s"));
     }
     let mut measured = view.measured();
@@ -31,10 +34,9 @@ pub(crate) fn table(view: &View<'_>) -> Table {
             fields.remove(EPOCH);
         }
     }
-    if view.measured().count() > 1 {
-        fields.push(ranking::speed_up(view));
-        about.push_str(&ranking::about_baseline(view));
-    }
+    let (speed_up, against) = ranking::speed_up(view);
+    fields.extend(speed_up);
+    about.push_str(&against);
     let head = ("speed", "Speed", about);
     field::of_cells(view, head, &fields, Cell::is_measured)
 }

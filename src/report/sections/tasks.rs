@@ -22,15 +22,7 @@ pub(crate) struct Task<'v, 'a> {
 
 /// The tasks of a plan, in plan order.
 pub(crate) fn tasks<'v, 'a>(view: &'v View<'a>) -> Vec<Task<'v, 'a>> {
-    named(view, |cell| cell.info.task_signature.clone())
-}
-
-/// The cells of a plan by what `key` says, in plan order, with a name for each group.
-pub(super) fn named<'v, 'a, K: Ord + Clone>(
-    view: &'v View<'a>,
-    key: impl Fn(&Cell<'a>) -> K,
-) -> Vec<Task<'v, 'a>> {
-    let groups = grouped(view.cells.iter(), |cell| key(cell));
+    let groups = grouped(view.cells.iter(), |cell| cell.info.task_signature.clone());
     let names = names(view, &groups);
     let named = groups.into_iter().zip(names);
     named.map(|(cells, name)| Task { name, cells }).collect()

@@ -34,24 +34,23 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     let trees = chosen(view).into_iter().take(CELLS);
     let trees = trees.filter_map(|cell| Some((cell, tree(cell)?)));
     let trees: Vec<(&Cell<'_>, Vec<Part>)> = trees.collect();
-    // Cells have the same parts but for costly evaluation: those of the cell with the most are the rows.
-    let (_, rows) = trees.iter().max_by_key(|(_, parts)| parts.len())?;
+    let rows = rows(trees.iter().map(|(_, parts)| &parts[..]));
+    if rows.is_empty() {
+        return None;
+    }
     // The phases of a step have a table of their own.
-    let shown = (0..rows.len()).filter(|place| rows[*place].depth < PHASE);
+    let shown = (0..rows.len()).filter(|place| rows[*place].0 < PHASE);
     let mut fields = vec![OfPart::text("part", |place| {
         // Spaces that stay: how deep a part lies.
-        format!(
-            "{}{}",
-            "\u{2003}".repeat(rows[*place].depth),
-            rows[*place].name
-        )
+        let (depth, name) = rows[*place];
+        format!("{}{name}", "\u{2003}".repeat(depth))
     })];
     fields.extend(trees.iter().map(|(cell, parts)| {
         let shares = shares(parts);
-        let name = view.name(cell, None);
+        let (name, rows) = (view.name(cell, None), &rows);
         let runs = count(timed(cell).count(), "run");
         OfPart::measured(&name, "", format!("mean of {runs}"), move |place| {
-            let is_same = |part: &Part| part.name == rows[*place].name;
+            let is_same = |part: &Part| part.name == rows[*place].1;
             let Some(own) = parts.iter().position(is_same) else {
                 return Entry::text("–");
             };
@@ -67,6 +66,24 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     let head = ("tree", "Where a run’s time went", about.to_owned());
     let places = shown.map(|place| (String::new(), place));
     Some(field::of_rows(head, &fields, places))
+}
+
+/// Depths and names of the parts that some tree has, each behind what it stands behind there: costly evaluation and phases
+/// are not in every one.
+fn rows<'p>(trees: impl Iterator<Item = &'p [Part]>) -> Vec<(usize, &'static str)> {
+    let mut rows: Vec<(usize, &str)> = Vec::new();
+    for parts in trees {
+        let mut next = 0;
+        for part in parts {
+            let known = rows.iter().position(|(_, name)| *name == part.name);
+            let place = known.unwrap_or(next);
+            if known.is_none() {
+                rows.insert(place, (part.depth, part.name));
+            }
+            next = place + 1;
+        }
+    }
+    rows
 }
 
 /// The runs that count, with their times.
@@ -166,6 +183,40 @@ fn shares(parts: &[Part]) -> Vec<f64> {
 mod tests {
     use super::*;
     use crate::results::golden::ddpm;
+
+    #[test]
+    fn a_part_that_only_one_cell_has_stands_in_its_place() {
+        let mut set = ddpm();
+        set.plan.cells.truncate(2);
+        let first = set.plan.cells[0].key.clone();
+        for run in &mut set.blocks {
+            let is_first = run.key == first;
+            let Some(times) = run.times_mut() else {
+                continue;
+            };
+            times.observer_ratio = is_first.then_some(1.0);
+            times.assessment_s = is_first.then_some(2.0);
+        }
+        let table = table(&View::of(&set)).expect("a table");
+        let fields = |place: usize| {
+            table
+                .rows
+                .iter()
+                .map(move |row| row.fields[place].text.trim())
+        };
+        let names: Vec<&str> = fields(0).collect();
+        let place = |name: &str| names.iter().position(|own| *own == name).expect(name);
+        let at = |column: usize, name: &str| fields(column).nth(place(name)).expect("a field");
+        assert!(place("measured steps") < place("forward") && place("forward") < place("other"));
+        assert_eq!(
+            place("costly evaluation (first block)"),
+            place("validation and evaluation") + 1
+        );
+        assert_eq!(at(1, "costly evaluation (first block)"), "2.00 s");
+        assert_eq!(at(2, "costly evaluation (first block)"), "–");
+        assert_eq!(at(1, "forward"), "–");
+        assert_ne!(at(2, "forward"), "–");
+    }
 
     #[test]
     fn leaves_sum_to_the_run_and_each_part_to_its_own() {

@@ -114,7 +114,13 @@ fn folder_of(root: &Path, set: &ResultSet) -> PathBuf {
 
 #[test]
 fn many_cells_are_grouped_alike_in_every_table() {
-    let set = many(1000);
+    let mut set = many(1000);
+    // What has no table where no cell waits, and where all compute the same.
+    for times in set.blocks.iter_mut().filter_map(|run| run.times_mut()) {
+        times.loader.wait_s = 0.1 * times.train_s;
+    }
+    set.timings = results::timings(&set.blocks);
+    set.runs[0].facts.as_mut().expect("facts").parameters += 1;
     let report = Report::of(&set);
     let rows = |table: &crate::report::Table| -> Vec<String> {
         table.rows.iter().map(|row| row.key.clone()).collect()
@@ -152,11 +158,44 @@ fn many_cells_are_grouped_alike_in_every_table() {
         (counted - 990.0).abs() < 1e-9,
         "every measured cell is in one group: {counted}"
     );
-    let cut = report.shown("ranking").cut.as_deref();
-    assert!(
-        cut.is_some_and(|cut| cut.starts_with("The first 50 of")),
-        "{cut:?}"
-    );
+}
+
+#[test]
+fn of_more_than_eight_cells_tables_show_the_fastest_and_the_baseline() {
+    let mut set = many(20);
+    let keys: Vec<String> = set.plan.cells.iter().map(|cell| cell.key.clone()).collect();
+    for run in &mut set.blocks {
+        let place = keys.iter().position(|key| *key == run.key);
+        let seconds = 1 + place.expect("a cell") * 7 % 20;
+        run.times_mut().expect("a measured run").epoch_s = Some(seconds as f64);
+    }
+    set.timings = results::timings(&set.blocks);
+    let shown = |set: &ResultSet| -> (Vec<String>, Option<String>) {
+        let report = Report::of(set);
+        let speed = report.shown("speed");
+        let keys = |table: &crate::report::Table| -> Vec<String> {
+            table.rows.iter().map(|row| row.key.clone()).collect()
+        };
+        for id in ["phases", "memory", "quality"] {
+            assert_eq!(keys(report.shown(id)), keys(speed), "{id}");
+        }
+        (keys(speed), speed.cut.clone())
+    };
+    // In plan order.
+    let fast = |most: usize, baseline: Option<usize>| -> Vec<String> {
+        let is_shown = |place: &usize| place * 7 % 20 < most || Some(*place) == baseline;
+        let places = (0..20).filter(is_shown);
+        places.map(|place| keys[place].clone()).collect()
+    };
+    let words =
+        "8 of 20 cells: the fastest of each task. All are in the CSV files beside this report.";
+    assert_eq!(shown(&set), (fast(8, None), Some(words.to_owned())));
+    // The slowest of all: 17 · 7 % 20 = 19.
+    let axes = set.plan.axes.iter().zip(&set.plan.cells[17].axes);
+    let axes = axes.map(|(axis, value)| (axis.name.clone(), json!(value)));
+    set.plan.report = json!({ "baseline": serde_json::Value::Object(axes.collect()) });
+    let words = words.replace("each task.", "each task, and the baseline.");
+    assert_eq!(shown(&set), (fast(7, Some(17)), Some(words)));
 }
 
 #[test]

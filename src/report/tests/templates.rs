@@ -64,7 +64,7 @@ fn a_misspelled_field_is_drawn_at_its_place_with_the_nearest_name() {
             "`headlines` of earlier versions is now `answer`",
         ),
         (
-            "{% for theme in report.themes %}{{ theme.sections[0].tables[0].columns[0].is_share }}{% endfor %}",
+            "{% for theme in report.themes %}{{ theme.sections[1].tables[0].columns[0].is_share }}{% endfor %}",
             "`is_share` of earlier versions is now `kind == \"share\"`",
         ),
     ] {

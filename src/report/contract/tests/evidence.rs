@@ -152,10 +152,7 @@ fn treatment(set: &mut ResultSet) {
 
 #[test]
 fn r13_factors_of_a_treatment() {
-    told(
-        treatment,
-        "cells along the treatment differ in more than what it sets",
-    );
+    told(treatment, "Variants and treatments");
     let further = |set: &mut ResultSet| {
         treatment(set);
         set.plan.cells[1].spec["train"] = serde_json::json!({ "batch-size": 8, "clip": 2.0 });
@@ -175,7 +172,7 @@ fn r13_factors_of_a_treatment() {
 #[test]
 fn r14_direction() {
     caught_in("R14", |report| {
-        let mut columns = report.shown_mut("ranking").columns.iter_mut();
+        let mut columns = report.shown_mut("speed").columns.iter_mut();
         let ratio = columns.find(|column| column.provenance.contains("baseline"));
         ratio.expect("a ratio").provenance = "derived (ratio)".into();
     });
