@@ -66,9 +66,10 @@ pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
             has_baseline |= base.is_some();
             lines.push(base.copied().into_iter().chain(fastest).collect());
         }
-        match has_baseline {
-            true => "the fastest of each task, and the baseline",
-            false => "the fastest of each task",
+        if has_baseline {
+            "the fastest of each task, and the baseline"
+        } else {
+            "the fastest of each task"
         }
     };
     let mut keys = BTreeSet::new();

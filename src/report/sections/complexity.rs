@@ -28,7 +28,7 @@ pub(crate) fn of_all(view: &View<'_>) -> Option<String> {
 /// Parameters and FLOPs of a sample.
 fn work(cell: &Cell<'_>) -> Option<(u64, f64)> {
     let facts = cell.facts().next()?;
-    Some((facts.parameters as u64, both(facts)))
+    Some((facts.parameters, both(facts)))
 }
 
 /// The table of parameters and FLOPs; `None` where all cells have the same.
