@@ -10,16 +10,15 @@ use super::section::{Section, Theme};
 use super::sections::plots::{curves, over_axis, phase_bars};
 use super::sections::quality::are_of_commands;
 use super::sections::{
-    batch_curve, cells, classes, complexity, configuration, cost, environment, gpu, loader, memory,
-    method, ops, phases, quality, ranking, reach, samples, scaling, sizes, speed, targets, tree,
-    worker_curve,
+    batch_curve, cells, classes, complexity, cost, environment, gpu, loader, memory, method, ops,
+    phases, quality, ranking, reach, samples, scaling, sizes, speed, targets, tree, worker_curve,
 };
 use super::view::{Cell, View};
 
 type Make = fn(&View<'_>) -> Vec<Section>;
 
 /// The themes with their headings, in the order of a page.
-const THEMES: [(&str, &str, Make); 12] = [
+const THEMES: [(&str, &str, Make); 11] = [
     ("search", "Search", search::sections),
     ("speed", "Speed", of_speed),
     ("quality", "Quality and curves", of_quality),
@@ -37,11 +36,6 @@ const THEMES: [(&str, &str, Make); 12] = [
         vec![cells::without_result(view), cells::failed(view)]
     }),
     ("method", "Method", of_method),
-    (
-        "configuration",
-        "Configuration of the cells",
-        configuration::sections,
-    ),
 ];
 
 /// The themes that have something to show.

@@ -3,8 +3,19 @@
 use serde_json::{Map, Value};
 
 use crate::plan::CellSpec;
-use crate::report::sections::configuration::SECTIONS;
 use crate::report::view::{Cell, View};
+
+/// Sections of a specification that recommendations may change.
+const SECTIONS: [&str; 8] = [
+    "model",
+    "dataset",
+    "loss",
+    "train",
+    "loader",
+    "validation",
+    "measure",
+    "limits",
+];
 
 /// The names of what a cell has, beside the sections.
 const NAMES: [&str; 2] = ["model_name", "dataset_name"];

@@ -254,7 +254,8 @@ fn table(follows: &str, outcomes: &[Outcome]) -> Table {
         }),
     ];
     let about = format!(
-        "Ratios of the median of the cell with the change to that of the one without, over runs of the same blocks. Confirmed: \
+        "Predicted and measured ratios of the median of the cell with the change to that of the one without, over runs of the same \
+         blocks. Confirmed: \
          the interval is not worse than what `{follows}` predicted and excludes the opposite; refuted: all of it is worse; \
          unclear: both, or fewer than three pairs."
     );

@@ -21,7 +21,7 @@ pub(super) const ALPHA: f64 = 0.05;
 const OF_SPEED: [&str; 3] = ["device", "threads", "save-to"];
 
 /// The cells of one task, the best first.
-pub(super) struct Choice<'v, 'a> {
+pub(in crate::report) struct Choice<'v, 'a> {
     /// What tells the task from the others; empty where it is the only one.
     pub(super) task: String,
     /// What decides; of several nothing counts more than another.
@@ -31,7 +31,7 @@ pub(super) struct Choice<'v, 'a> {
     /// What stands beside it.
     pub(super) beside: Vec<Measure>,
     /// The cells with a value, the best by the first measure first.
-    pub(super) cells: Vec<Ranked<'v, 'a>>,
+    pub(in crate::report) cells: Vec<Ranked<'v, 'a>>,
     /// Values per cell that the tests need, and the fewest that a cell has.
     pub(super) needed: usize,
     /// See `needed`.
@@ -76,8 +76,8 @@ impl Why {
 }
 
 /// A cell with its values of what decides.
-pub(super) struct Ranked<'v, 'a> {
-    pub(super) cell: &'v Cell<'a>,
+pub(in crate::report) struct Ranked<'v, 'a> {
+    pub(in crate::report) cell: &'v Cell<'a>,
     /// One per measure.
     pub(super) numbers: Vec<Number>,
     /// Of the first measure, one per run or seed.
@@ -105,7 +105,7 @@ pub(super) enum Standing {
 
 impl<'v, 'a> Choice<'v, 'a> {
     /// The choices of a result, one for each task with several measured cells.
-    pub(super) fn all(view: &'v View<'a>) -> Vec<Self> {
+    pub(in crate::report) fn all(view: &'v View<'a>) -> Vec<Self> {
         let named = named(view);
         let of = |task: Task<'v, 'a>| Self::of(view, task, &named);
         tasks(view).into_iter().filter_map(of).collect()
@@ -130,6 +130,14 @@ impl<'v, 'a> Choice<'v, 'a> {
         };
         let beside = beside(view, &cells, &measures);
         Some(Self::ranked(task.name, &cells, measures, why, beside))
+    }
+
+    /// Its cells as an answer has them: the best first, of several measures those on the front before the others.
+    pub(in crate::report) fn in_order(&self) -> Vec<&'v Cell<'a>> {
+        let is_behind = |one: &&Ranked<'_, '_>| one.standing == Standing::Dominated;
+        let (behind, front): (Vec<_>, Vec<_>) = self.cells.iter().partition(is_behind);
+        let all = front.into_iter().chain(behind);
+        all.map(|one| one.cell).collect()
     }
 
     fn ranked(

@@ -32,15 +32,17 @@ use super::view::{Cell, View};
 use crate::base::text::{capitalised, count};
 use crate::plan::AnswerPart;
 use crate::results::{Status, grouped};
-use choice::Choice;
 
 pub use best::BestCells;
+pub(super) use choice::Choice;
 pub(super) use choice::deciding_metric;
 
 /// Tasks, cells and reasons that sentences name.
 const NAMED: usize = 3;
-/// Tasks that have sentences, a figure and a table of their own.
+/// Tasks that have sentences and a table of their own.
 const TASKS: usize = 4;
+/// Tasks up to which each has a figure.
+const FIGURES: usize = 2;
 
 /// What a report answers, and what the answer rests on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -182,7 +184,9 @@ fn usual(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Answer {
         answer.sentences.extend(sentences::of(view, choice));
         let number = is_several.then_some(number);
         answer.tables.push(table::of(view, choice, number));
-        answer.figures.extend(figure::of(view, choice, number));
+        if choices.len() <= FIGURES {
+            answer.figures.extend(figure::of(view, choice, number));
+        }
         untold.extend(choice.why.untold());
         by.push(format!(
             "{}, {}",

@@ -1,5 +1,7 @@
 //! Answers by kind of question, and of results that tell nothing.
 
+mod parts;
+
 use serde_json::json;
 
 use super::Answer;
@@ -68,7 +70,7 @@ fn fastest_is_told_where_a_test_tells_it() {
     let apart = text(&timed(2, 6, |cell| [100.0, 200.0][cell]));
     assert!(apart.starts_with("Fastest: workers 0"), "{apart}");
     assert!(
-        apart.contains("workers 4 is behind it (n = 6, Mann–Whitney, p = 0.0022)"),
+        apart.contains("workers 4 is behind it, 39.90 samples/s (39.82–39.98) (n = 6, Mann–Whitney, p = 0.0022)"),
         "{apart}"
     );
     let alike = text(&timed(2, 6, |_| 100.0));
@@ -127,7 +129,10 @@ fn quality_decides_where_the_axes_can_change_it_and_the_runs_learned() {
         first.starts_with("Highest validation accuracy: workers 4, 0.92"),
         "{first}"
     );
-    assert!(first.contains("workers 0 is behind it (n = 5"), "{first}");
+    assert!(
+        first.contains("workers 0 is behind it, 0.8200 (0.8000–0.8400) (n = 5"),
+        "{first}"
+    );
     let mut idle = set.clone();
     let facts = idle.runs[3].facts.as_mut().expect("facts");
     // A fall of half a percent is none.
@@ -297,13 +302,13 @@ fn several_tasks_have_a_sentence_each_and_then_a_count() {
     }
     let found = answer(&set);
     assert_eq!(found.tables.len(), 3);
-    assert!(found.sentences[0].starts_with("loss-0: "), "{found:?}");
+    assert!(found.sentences[1].starts_with("loss-0: "), "{found:?}");
     let mut more = many(40);
     for (place, cell) in more.plan.cells.iter_mut().enumerate() {
         cell.task_signature = format!("task {}", place / 5);
     }
     assert!(
-        text(&more).ends_with("5 more tasks: see the tables below."),
+        text(&more).ends_with("4 more tasks: see the tables below."),
         "{}",
         text(&more)
     );
@@ -326,7 +331,7 @@ fn where_a_step_decides_its_largest_phase_is_told() {
     set.plan.report = json!({"answer": ["step_ms"]});
     let told = text(&set);
     assert!(
-        told.ends_with("The largest part of a step is backward in 2 cells (62 %)."),
+        told.ends_with("backward in 2 cells (62 %); waiting for data takes at most 2.6 %."),
         "{told}"
     );
 }

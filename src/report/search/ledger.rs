@@ -4,16 +4,12 @@
 use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
 use crate::plan::search::{HalvingSection, MedianSection, PrunerSpec};
-use crate::report::judged::some_of;
 use crate::report::section::Section;
 use crate::report::sections::field::{self, Field};
 use crate::report::table::Entry;
 
 use super::shown::{OfStudy, keyed, of_trials};
 use super::trials::{Ending, Search, Study, Trial};
-
-/// Numbers of trials that a field names.
-const NAMED: usize = 12;
 
 /// A column of a trial of a study.
 type OfPruned<'f, 's, 'v, 'a> = Field<'f, OfStudy<'s, 'v, 'a>>;
@@ -122,12 +118,6 @@ pub(super) fn judged(search: &Search<'_, '_>) -> Option<Section> {
         OfPruned::derived("threshold", "", threshold, move |(_, trial)| {
             figure(trial.info.pruned.as_ref().map(|pruned| pruned.threshold))
         }),
-        OfPruned::text("made of trials", |(_, trial)| {
-            let pruned = trial.info.pruned.as_ref();
-            let made_of = pruned.map(|pruned| numbers(&pruned.trials));
-            made_of.unwrap_or_else(|| "not recorded".to_owned())
-        }),
-        OfPruned::measured("epochs", "", facts, move |(_, trial)| whole(trial.epochs())),
         OfPruned::derived("epochs spared", "", left, move |(_, trial)| {
             whole(Spared::of(search, trial).map(|spared| spared.left))
         }),
@@ -168,15 +158,6 @@ fn rule(pruner: &PrunerSpec) -> Option<String> {
             "successive halving: at rungs of {min_resource} × {reduction}^({early_stopping_rate} + rung) steps a trial \
              goes on when it is among the best 1 / {reduction} of those that came there. A step is an epoch, from 0."
         )),
-    }
-}
-
-/// "0, 1, 2, 5 and 7": the first few, and how many others there are.
-fn numbers(trials: &[usize]) -> String {
-    let names: Vec<String> = trials.iter().map(usize::to_string).collect();
-    match &*some_of(&names, NAMED, ", ") {
-        "" => "none".to_owned(),
-        shown => shown.to_owned(),
     }
 }
 

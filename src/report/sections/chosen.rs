@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::report::answer::Choice;
 use crate::report::search::Search;
 use crate::report::view::{Cell, View};
 
@@ -59,17 +60,31 @@ pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
         lines.extend(best.map(|trials| trials.iter().map(|trial| trial.cell).collect()));
         "the best trials"
     } else {
+        let choices = Choice::all(view);
         for task in tasks(view) {
-            let fastest = fastest_first(&task.cells).into_iter().map(|(cell, _)| cell);
+            let is_of_task =
+                |cell: &Cell<'_>| task.cells.iter().any(|own| own.info.key == cell.info.key);
+            let choice = choices
+                .iter()
+                .find(|choice| choice.cells.iter().any(|one| is_of_task(one.cell)));
+            let best: Vec<&Cell<'_>> = match choice {
+                Some(choice) => choice.in_order(),
+                None => task
+                    .cells
+                    .iter()
+                    .copied()
+                    .filter(|cell| cell.is_measured())
+                    .collect(),
+            };
             let is_base = |cell: &&&Cell<'_>| cell.is_measured() && is_baseline(view, cell);
             let base = task.cells.iter().find(is_base);
             has_baseline |= base.is_some();
-            lines.push(base.copied().into_iter().chain(fastest).collect());
+            lines.push(base.copied().into_iter().chain(best).collect());
         }
         if has_baseline {
-            "the fastest of each task, and the baseline"
+            "the best of each task, as the answer has them, and the baseline"
         } else {
-            "the fastest of each task"
+            "the best of each task, as the answer has them"
         }
     };
     let mut keys = BTreeSet::new();

@@ -151,7 +151,7 @@ fn settings_of(values: &[&Value]) -> BTreeMap<String, Vec<String>> {
 }
 
 /// Every setting of a table that is set, by its dotted path; those of a table inside it too.
-pub(super) fn leaves(value: &Value) -> BTreeMap<String, &Value> {
+fn leaves(value: &Value) -> BTreeMap<String, &Value> {
     let mut found = BTreeMap::new();
     compare::leaves("", value, &mut found);
     found

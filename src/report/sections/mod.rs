@@ -7,7 +7,6 @@ pub(crate) mod chosen;
 pub(crate) mod classes;
 pub(crate) mod complexity;
 pub(crate) mod components;
-pub(crate) mod configuration;
 pub(crate) mod cost;
 pub(crate) mod difference;
 pub(crate) mod environment;

@@ -5,7 +5,7 @@ use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
 use crate::report::section::Section;
-use crate::report::sections::cost::wall_s;
+use crate::report::sections::cost::{prices, wall_s};
 use crate::report::table::{Column, Entry};
 use crate::report::view::View;
 use crate::results::IntervalKind;
@@ -73,8 +73,9 @@ impl Even {
     }
 }
 
-/// The section; `None` where no cell stands on both sides.
+/// The section; `None` without a price, and where no cell stands on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
+    prices(&scene.after)?;
     let words = scene.words;
     let spent = Provenance::Measured(words.payback_spent_how());
     let saved = Provenance::Derived(words.payback_saving_how());

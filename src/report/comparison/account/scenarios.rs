@@ -1,13 +1,10 @@
-//! Other machines: threads by a fit with its error, devices as measured, nodes not at all.
-
-use std::collections::BTreeSet;
+//! Other numbers of threads, by a fit with its error.
 
 use crate::base::statistics::{Line, fit_line};
 use crate::report::comparison::scene::{At, Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
 use crate::report::section::Section;
-use crate::report::sections::difference::part;
 use crate::report::table::{Column, Entry, Row, Table};
 
 use super::figure::{Figure, Kind};
@@ -17,14 +14,10 @@ use super::rows::{Measure, interval_or_dash};
 const LEAST: usize = 3;
 
 messages! {
-    scenarios_title() = "Scenarios: threads, devices, nodes" | "Szenarien: Threads, Geräte, Knoten";
+    scenarios_title() = "Scenarios: threads" | "Szenarien: Threads";
     scenarios_threads() = "Time per sample by threads" | "Zeit je Sample nach Threads";
     scenarios_about(fits) = "Fitted to the measured medians: time = serial + parallel ÷ threads (Amdahl). {fits} What is not measured is marked, and has twice the standard error of a single value." | "Angepasst an die gemessenen Mediane: Zeit = seriell + parallel ÷ Threads (Amdahl). {fits} Nicht Gemessenes ist gekennzeichnet und trägt den doppelten Standardfehler eines Einzelwerts.";
     scenarios_fit(side, serial, parallel, error) = "{side}: serial {serial}, parallel {parallel}, standard error {error}." | "{side}: seriell {serial}, parallel {parallel}, Standardfehler {error}.";
-    scenarios_too_few(count) = "Threads: not measured. A fit with an error needs three values of “train.threads” on both sides, and these results have {count}; “threads = [1, 2, 4]” in “[matrix]” measures them on a machine with four cores." | "Threads: nicht gemessen. Eine Anpassung mit Fehlerangabe braucht auf beiden Seiten drei Werte von „train.threads“, diese Ergebnisse haben {count}; „threads = [1, 2, 4]“ in „[matrix]“ misst sie auf einer Maschine mit vier Kernen.";
-    scenarios_devices(devices) = "Devices: measured on {devices} only. Another device is not measured: “device = [\"cpu\", \"cuda\"]” in “[matrix]” measures it where a build with CUDA and a GPU exist; no factor is assumed." | "Geräte: nur auf {devices} gemessen. Ein anderes Gerät ist nicht gemessen: „device = [\"cpu\", \"cuda\"]“ in „[matrix]“ misst es, wo ein Build mit CUDA und eine GPU vorhanden sind; ein Faktor wird nicht angenommen.";
-    scenarios_devices_many(devices) = "Devices: measured on {devices}; each has its cells in the tables above." | "Geräte: gemessen auf {devices}; jedes hat seine Zellen in den Tabellen oben.";
-    scenarios_nodes() = "Nodes: not measured. A run trains on one machine; runs of one experiment are not spread over several here, so that there is no figure to extrapolate from." | "Knoten: nicht gemessen. Ein Lauf trainiert auf einer Maschine; die Läufe eines Versuchs werden hier nicht auf mehrere verteilt, sodass es keine Zahl gibt, aus der sich hochrechnen ließe.";
     scenarios_threads_column() = "threads" | "Threads";
     scenarios_fitted(side) = "{side}, fit" | "{side}, Anpassung";
     scenarios_is() = "what it is" | "was es ist";
@@ -37,31 +30,18 @@ messages! {
 /// One side's measured cells by threads.
 type Points<'v, 'a> = Vec<(f64, At<'v, 'a>)>;
 
-/// The section.
+/// The section; `None` where fewer than three numbers of threads were measured on a side.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
-    let words = scene.words;
     let duo = scene.shown().next()?;
-    let mut section = Section::titled("scenarios", words.scenarios_title());
     let points = duo.both.map(by_threads);
-    if let [Some(before), Some(after)] = points.each_ref().map(|points| fit(points)) {
-        section
-            .tables
-            .push(threads_table(scene, &duo, &points, &[before, after]));
-    } else {
-        let least = points.iter().map(Vec::len).min().unwrap_or(0);
-        section
-            .points
-            .push(words.scenarios_too_few(words.count(least)));
-    }
-    let devices = devices(scene);
-    let listed = words.listed(&devices, 8);
-    section.points.push(if devices.len() > 1 {
-        words.scenarios_devices_many(listed)
-    } else {
-        words.scenarios_devices(listed)
-    });
-    section.points.push(words.scenarios_nodes());
-    Some(section)
+    let [Some(before), Some(after)] = points.each_ref().map(|points| fit(points)) else {
+        return None;
+    };
+    let table = threads_table(scene, &duo, &points, &[before, after]);
+    Some(Section {
+        tables: vec![table],
+        ..Section::titled("scenarios", scene.words.scenarios_title())
+    })
 }
 
 /// Measured cells that differ from `at` in threads only, by threads.
@@ -178,14 +158,4 @@ fn fitted(words: Words, fit: &Line, threads: f64) -> Entry {
         entry.interval = Some((value - error, value + error));
     }
     entry
-}
-
-/// Devices of all measured cells.
-fn devices(scene: &Scene<'_>) -> Vec<String> {
-    let views = [&scene.before, &scene.after].into_iter();
-    let cells = views.flat_map(|view| view.cells.iter().map(move |cell| (view, cell)));
-    let measured = cells.filter(|(_, cell)| cell.is_measured());
-    let names = measured.filter_map(|(view, cell)| part(view, cell, "train.device")?.as_str());
-    let names: BTreeSet<&str> = names.collect();
-    names.into_iter().map(str::to_owned).collect()
 }

@@ -10,7 +10,7 @@ use crate::report::section::Section;
 use crate::report::table::{Column, Entry, Row, Table};
 
 /// Rows of the table at most.
-const ROWS: usize = 80;
+const ROWS: usize = 12;
 /// Letters of a text value that a table shows.
 const LETTERS: usize = 24;
 

@@ -1,4 +1,4 @@
-//! The manifests of both sides: one, or what differs between the two, line by line.
+//! What differs between the manifests of both sides, line by line.
 
 use similar::TextDiff;
 
@@ -10,26 +10,21 @@ use crate::report::section::{Code, Section};
 const BESIDE: usize = 2;
 
 messages! {
-    one_manifest(path) = "Both sides are of one manifest, {path}, as run." | "Beide Seiten stammen aus einem Manifest, {path}, wie ausgeführt.";
     two_manifests(path) = "The manifests as run differ ({path}); lines with − are of the side before, lines with + of the side after." | "Die Manifeste, wie ausgeführt, unterscheiden sich ({path}); Zeilen mit − gehören zur Seite vorher, Zeilen mit + zur Seite nachher.";
 }
 
-/// The manifest, or the difference of two.
-pub(super) fn section(scene: &Scene<'_>) -> Section {
-    let words = scene.words;
+/// What differs between two manifests; `None` where both sides are of one.
+pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let (before, after) = (&scene.before.set.plan, &scene.after.set.plan);
-    let path = &after.manifest_path;
-    let (sentence, code) = if before.manifest == after.manifest {
-        (words.one_manifest(path), Code::of("toml", &after.manifest))
-    } else {
-        let text = difference(&before.manifest, &after.manifest);
-        (words.two_manifests(path), Code::of("diff", &text))
-    };
-    Section {
-        paragraphs: vec![sentence],
-        code: Some(code),
-        ..Section::titled("manifest", "Manifest")
+    if before.manifest == after.manifest {
+        return None;
     }
+    let text = difference(&before.manifest, &after.manifest);
+    Some(Section {
+        paragraphs: vec![scene.words.two_manifests(&after.manifest_path)],
+        code: Some(Code::of("diff", &text)),
+        ..Section::titled("manifest", "Manifest")
+    })
 }
 
 /// Lines of two texts: `-` before, `+` after, of equal ones those beside a difference.

@@ -37,7 +37,7 @@ const SECTIONS: &[Make] = &[
     matching::section,
     |scene| Some(environments::section(scene)),
     |scene| Some(method::section(scene)),
-    |scene| Some(manifest::section(scene)),
+    manifest::section,
 ];
 
 /// The sections that a comparison has.

@@ -14,74 +14,61 @@ use crate::report::table::{Entry, Table};
 use crate::report::view::View;
 
 use super::field::{self, Field};
-use super::ranking::{baseline, fastest_first, is_baseline};
+use super::ranking::fastest_first;
 use profiled::{Profiled, Total};
 
-/// Profiles whose operations and layers are shown.
-const SHOWN: usize = 2;
 /// Rows of a table; the others are summed up in one.
-const ROWS: usize = 12;
+const ROWS: usize = 9;
 
-/// Shares of the profiled step by category for every cell, then by operation and layer: all profiles of few, of many the
-/// baseline's and the fastest cell's. None where no cell has a profile.
+/// Shares of the profiled step by category for every cell, then by operation and layer of the fastest.
+/// None where no cell has a profile.
 pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
     let all = Profiled::all(view);
     if all.is_empty() {
         return Vec::new();
     }
-    let shown = shown(view, &all);
+    let fastest = fastest(&all);
     let categories = Section {
-        paragraphs: vec![note(view, &all, shown.len())],
+        paragraphs: vec![note(&all, fastest)],
         plots: categories::plots(view, &all),
         ..Section::table(categories::table(view, &all))
     };
-    let details = shown
-        .iter()
-        .zip(1..)
-        .flat_map(|(profiled, number)| detail(view, profiled, number));
+    let details = fastest
+        .into_iter()
+        .flat_map(|profiled| detail(view, profiled));
     [categories]
         .into_iter()
         .chain(details.map(Section::table))
         .collect()
 }
 
-fn note(view: &View<'_>, all: &[Profiled<'_, '_>], shown: usize) -> String {
-    let has_baseline = all.iter().any(|one| is_baseline(view, one.cell));
-    let first = all.first().and_then(|one| one.records.first());
+fn note(all: &[Profiled<'_, '_>], fastest: Option<&Profiled<'_, '_>>) -> String {
+    let first = fastest.and_then(|one| one.records.first());
     let steps = count(
         first.map_or(0, |record| record.profiled_steps),
         "extra step",
     );
-    let first_shown = if has_baseline { "baseline" } else { "slowest" };
-    let which = (shown < all.len()).then(|| {
-        let all = count(all.len(), "profiled cell");
-        format!(" In detail: the {first_shown} and the fastest of {all}; all are in ops.csv.")
-    });
-    let which = which.unwrap_or_default();
+    let which = if all.len() > 1 {
+        " In detail: the fastest; all are in ops.csv."
+    } else {
+        ""
+    };
     format!(
         "Profiled in {steps} after everything else of a first-block run (n = 1), each operation timed by itself. \
          Timing costs something: the ratio of a profiled to an ordinary step of the same run says how much.{which}"
     )
 }
 
-/// All of few; of many the baseline's and the fastest cell's, as far as they are profiled.
-fn shown<'p, 'v, 'a>(view: &'v View<'a>, all: &'p [Profiled<'v, 'a>]) -> Vec<&'p Profiled<'v, 'a>> {
-    if all.len() <= SHOWN {
-        return all.iter().collect();
-    }
+/// The profile of the fastest cell.
+fn fastest<'p, 'v, 'a>(all: &'p [Profiled<'v, 'a>]) -> Option<&'p Profiled<'v, 'a>> {
     let cells: Vec<_> = all.iter().map(|profiled| profiled.cell).collect();
-    let fastest = fastest_first(&cells).first().map(|(cell, _)| *cell);
-    let mut wanted: Vec<_> = baseline(view, &cells).into_iter().chain(fastest).collect();
-    wanted.dedup_by_key(|cell| cell.info.key.as_str());
-    let find = |key: &str| all.iter().find(|profiled| profiled.cell.info.key == key);
-    wanted
-        .iter()
-        .filter_map(|cell| find(&cell.info.key))
-        .collect()
+    let (fastest, _) = *fastest_first(&cells).first()?;
+    let is_it = |profiled: &&Profiled<'_, '_>| profiled.cell.info.key == fastest.info.key;
+    all.iter().find(is_it)
 }
 
 /// By operation over the layers, and by layer over its operations.
-fn detail(view: &View<'_>, profiled: &Profiled<'_, '_>, number: usize) -> [Table; 2] {
+fn detail(view: &View<'_>, profiled: &Profiled<'_, '_>) -> [Table; 2] {
     let cell = view.name(profiled.cell, None);
     let first = profiled.records.first();
     let samples = count(first.map_or(0, |record| record.samples_per_step), "sample");
@@ -93,7 +80,7 @@ fn detail(view: &View<'_>, profiled: &Profiled<'_, '_>, number: usize) -> [Table
             "{what} a step of {samples} of {cell}, which takes {step} ms; the longest first. The residual is what lies \
              between operations."
         );
-        (format!("{id}-{number}"), format!("{title}: {cell}"), about)
+        (id.to_owned(), format!("{title}: {cell}"), about)
     };
     let of_operations = head("operations", "Operations", "Operations over all layers in");
     let of_layers = head("layers", "Layers", "Layers with all their operations in");

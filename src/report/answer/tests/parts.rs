@@ -1,0 +1,217 @@
+//! What each part of `report.answer` says of planted results.
+
+use serde_json::{Value, json};
+
+use super::{answer, timed};
+use crate::results::{self, ResultSet, Status};
+
+/// What an answer says where `parts` is asked for.
+fn told(mut set: ResultSet, parts: &Value) -> Vec<String> {
+    set.plan.report = json!({ "answer": parts });
+    answer(&set).sentences
+}
+
+/// Four cells, two batch sizes with 0 and with 4 workers, of six runs each.
+fn four(ms: [f64; 4]) -> ResultSet {
+    timed(4, 6, |cell| ms[cell])
+}
+
+#[test]
+fn along_an_axis_each_value_stands_against_the_first_with_a_verdict() {
+    let parts = json!([{ "along": "workers" }]);
+    assert_eq!(
+        told(four([100.0, 50.0, 200.0, 100.0]), &parts),
+        ["workers 4 instead of 0: 2.00× the throughput, better (n = 6, Mann–Whitney, Holm)."]
+    );
+    assert_eq!(
+        told(four([100.0, 50.0, 200.0, 400.0]), &parts),
+        [
+            "workers 4 instead of 0: 0.500× to 2.00× the throughput, better in 1 and worse in 1 of 2 pairs of cells (n = 6, \
+             Mann–Whitney, Holm)."
+        ]
+    );
+    // The cells' own ten-thousandths are no effect.
+    let idle = told(four([100.0, 100.0, 200.0, 200.0]), &parts);
+    assert!(
+        idle[0].contains("in none of 2 pairs of cells shown to differ"),
+        "{idle:?}"
+    );
+    let few = timed(4, 2, |_| 100.0);
+    assert!(told(few, &parts)[0].ends_with("(n = 2; a test needs 5)."));
+    let alone = timed(1, 6, |_| 100.0);
+    assert_eq!(
+        told(alone, &parts),
+        ["No two measured cells differ in workers only."]
+    );
+}
+
+#[test]
+fn a_larger_batch_stops_paying_at_the_knee() {
+    // Throughput 80, 80, 79.9 and 79.9: the smallest batch is as fast as the others.
+    let knees = told(
+        four([100.0, 100.0, 100.1, 100.1]),
+        &json!([{ "along": "batch-size" }]),
+    );
+    assert_eq!(knees.len(), 2, "{knees:?}");
+    assert!(
+        knees[0].starts_with("workers 0: From batch size 8 on (79.80 samples/s"),
+        "{knees:?}"
+    );
+}
+
+#[test]
+fn a_treatment_that_gains_nothing_is_told_so() {
+    let parts = json!([{ "gain": "workers" }]);
+    let nothing = told(timed(2, 6, |_| 100.0), &parts);
+    assert!(
+        nothing[0].starts_with("No treatment is shown to differ from workers 0 ("),
+        "{nothing:?}"
+    );
+    let gains = told(timed(2, 6, |cell| [100.0, 50.0][cell]), &parts);
+    assert!(
+        gains[0].starts_with("Against workers 0 (")
+            && gains[0].contains("workers 4 has 2.00× the throughput"),
+        "{gains:?}"
+    );
+    // Where cells differ in more, pairs of them do not.
+    let pairs = told(four([100.0, 50.0, 200.0, 100.0]), &parts);
+    assert!(
+        pairs[0].starts_with("workers 4 instead of 0: 2.00×"),
+        "{pairs:?}"
+    );
+}
+
+#[test]
+fn equal_quality_is_a_loss_that_all_reach_or_there_is_none() {
+    let parts = json!([{ "fastest-at-equal": "best_loss" }]);
+    let mut set = timed(2, 6, |cell| [100.0, 200.0][cell]);
+    // The first reaches the 0.6 of the second in the second of its four epochs, the second in its third.
+    for (key, losses) in [(0, [0.9, 0.6, 0.5, 0.45]), (1, [0.95, 0.7, 0.6, 0.65])] {
+        let key = set.plan.cells[key].key.clone();
+        for row in set.epochs.iter_mut().filter(|row| row.key == key) {
+            let loss = Some(losses[row.epoch.epoch]);
+            row.epoch.validation.insert("val_loss".into(), loss);
+        }
+    }
+    for (place, run) in set.blocks.iter_mut().enumerate() {
+        let seconds = if place < 6 { 4.0 } else { 8.0 };
+        run.times_mut().expect("a run").train_s = seconds + 0.01 * (place % 6) as f64;
+    }
+    set.timings = results::timings(&set.blocks);
+    let reached = told(set.clone(), &parts);
+    assert_eq!(
+        reached,
+        [
+            "The validation loss that every cell reaches, 0.6000, is reached soonest by workers 0, in 2.01 s; every other cell \
+             needs longer (n = 6, Mann–Whitney, Holm)."
+        ]
+    );
+    // One that never falls below the loss before training reaches nothing.
+    let key = set.plan.cells[1].key.clone();
+    for row in set.epochs.iter_mut().filter(|row| row.key == key) {
+        row.epoch.validation.insert("val_loss".into(), Some(1.2));
+    }
+    for row in set.runs.iter_mut().filter(|row| row.key == key) {
+        row.facts.as_mut().expect("facts").best_loss = Some(1.2);
+    }
+    let not = told(set, &parts);
+    assert_eq!(not, ["No cell reaches a better loss than the fastest."]);
+}
+
+#[test]
+fn a_model_that_learned_nothing_is_told_so() {
+    let parts = json!(["learned"]);
+    let mut set = timed(4, 1, |_| 100.0);
+    assert_eq!(
+        told(set.clone(), &parts),
+        ["In each of 4 runs the loss on a fixed batch fell by more than 1 %."]
+    );
+    let facts = set.runs[2].facts.as_mut().expect("facts");
+    facts.eval_loss_after = facts.eval_loss_before;
+    let not = told(set.clone(), &parts);
+    assert!(
+        not[0].starts_with("In 1 of 4 runs the loss on a fixed batch did not fall by 1 %: nothing shows that they learned ("),
+        "{not:?}"
+    );
+    for row in &mut set.runs {
+        row.facts.as_mut().expect("facts").eval_loss_before = None;
+    }
+    assert!(told(set, &parts)[0].starts_with("Whether the model learned is not known"));
+}
+
+#[test]
+fn memory_cost_and_where_name_the_ends() {
+    let mut set = timed(2, 6, |_| 100.0);
+    for (place, run) in set.blocks.iter_mut().enumerate() {
+        let times = run.times_mut().expect("a run");
+        times.peak_train_bytes = Some(if place < 6 { 100 << 20 } else { 200 << 20 });
+        times.total_s = if place < 6 { 2.0 } else { 3.0 };
+    }
+    set.timings = results::timings(&set.blocks);
+    assert_eq!(
+        told(set.clone(), &json!(["memory", "cost", "where"])),
+        [
+            "Peak memory is 100 MiB with workers 0 and 200 MiB with workers 4.",
+            "A run takes 2 s with workers 0 and 3 s with workers 4.",
+            "workers 0 has 12,817,859 parameters and takes 15.3 GFLOP a sample.",
+            "The largest part of a step is backward in 2 cells (62 %); waiting for data takes at most 2.6 %.",
+        ]
+    );
+    for run in &mut set.blocks {
+        run.times_mut().expect("a run").peak_train_bytes = None;
+    }
+    assert_eq!(told(set, &json!(["memory"])), ["Memory was not measured."]);
+}
+
+#[test]
+fn parts_stand_in_their_order_and_a_metric_where_it_is_named() {
+    let found = told(
+        timed(2, 6, |cell| [100.0, 200.0][cell]),
+        &json!(["where", "samples_per_s", { "scaling": "workers" }]),
+    );
+    assert!(found[0].starts_with("The largest part"), "{found:?}");
+    assert!(found[1].starts_with("Fastest: workers 0"), "{found:?}");
+    assert!(found[2].starts_with("How times grow with the number of samples needs three sizes"));
+}
+
+#[test]
+fn of_one_cell_and_of_none_the_parts_are_told_too() {
+    let one = told(timed(1, 6, |_| 100.0), &json!(["learned", "where"]));
+    assert!(
+        one[0].starts_with("The loss on a fixed batch fell from"),
+        "{one:?}"
+    );
+    assert!(
+        one[1].starts_with("The largest part of a step is backward, 62 %"),
+        "{one:?}"
+    );
+    let mut none = timed(2, 6, |_| 100.0);
+    (none.blocks, none.timings) = (Vec::new(), Vec::new());
+    for row in &mut none.runs {
+        row.status = Status::Failed;
+    }
+    let none = told(none, &json!(["memory"]));
+    assert!(
+        none[0].starts_with("Nothing was measured: 2 failed"),
+        "{none:?}"
+    );
+}
+
+#[test]
+fn names_of_the_manifest_stand_for_axes_and_values() {
+    let mut set = timed(2, 6, |cell| [100.0, 200.0][cell]);
+    set.plan.report =
+        json!({ "answer": ["samples_per_s"], "names": { "workers": "loader processes" } });
+    let found = answer(&set);
+    assert!(
+        found.sentences[0].starts_with("Fastest: loader processes 0, "),
+        "{found:?}"
+    );
+    assert_eq!(found.tables[0].columns[0].heading, "loader processes");
+    set.plan.report = json!({ "answer": ["samples_per_s"], "names": { "4": "four workers" } });
+    let found = answer(&set);
+    assert!(
+        found.sentences[0].contains("; four workers is behind it"),
+        "{found:?}"
+    );
+}
