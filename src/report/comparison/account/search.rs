@@ -31,10 +31,7 @@ messages! {
     search_missing(names) = "Not measured: no results of {names} lie beside these." | "Nicht gemessen: neben diesen Ergebnissen liegen keine von {names}.";
     search_time_title() = "Time of the search" | "Dauer der Suche";
     search_title() = "Search and parallel runs" | "Suche und parallele Läufe";
-    search_absent(runs) = "Hyperparameter search: not measured. All {runs} of these results are planned cells; none is a trial that a search proposed, and none was pruned." | "Hyperparametersuche: nicht gemessen. Alle {runs} dieser Ergebnisse sind geplante Zellen; keiner ist ein Versuch, den eine Suche vorschlug, und keiner wurde vorzeitig verworfen.";
     search_pruned(pruned, runs, wall) = "{pruned} of {runs} were pruned; they took {wall} of wall time in all, which is counted in the cost." | "{pruned} von {runs} wurden vorzeitig verworfen; sie dauerten zusammen {wall}, die in den Kosten mitgezählt sind.";
-    search_alone() = "Parallel runs: not measured. Every run had the machine to itself, so that its times mean something; “fieldtrial run --jobs 2” makes runs side by side, and this section then has their makespan and efficiency." | "Parallele Läufe: nicht gemessen. Jeder Lauf hatte die Maschine für sich, damit seine Zeiten aussagekräftig sind; mit „fieldtrial run --jobs 2“ laufen sie nebeneinander, und dieser Abschnitt nennt dann ihre Gesamtdauer und Auslastung.";
-    search_no_start() = "Parallel runs: not measured. Runs shared the machine, but their starts are not in the results." | "Parallele Läufe: nicht gemessen. Läufe teilten sich die Maschine, aber ihre Anfänge stehen nicht in den Ergebnissen.";
     search_of_trials() = "The trials of each search: regret runs, ensemble and final training are not among them. One search is one run of chance and machine (n = 1), so that no interval can be given. Makespan is from the first start to the last end of a session, summed over sessions; core time is wall time × the cores that a run kept from others, of which runs side by side have parts while their threads are more than the cores; efficiency is core time ÷ (cores × makespan)." | "Die Versuche jeder Suche; vollständig wiederholte Versuche, Ensemble und Abschlusstraining zählen nicht dazu. Eine Suche ist ein Lauf von Zufall und Maschine (n = 1), daher lässt sich kein Intervall angeben. Die Gesamtdauer reicht vom ersten Start bis zum letzten Ende einer Sitzung, summiert über Sitzungen; die Kernzeit ist die Dauer × die Kerne, die ein Lauf anderen vorenthielt, von denen Läufe nebeneinander Teile haben, solange ihre Threads mehr sind als die Kerne; die Auslastung ist Kernzeit ÷ (Kerne × Gesamtdauer).";
     search_once() = "n = 1 on each side" | "n = 1 auf jeder Seite";
     search_about() = "Runs that shared the machine. Makespan is from the first start to the last end of a session, summed over sessions; core time is wall time × the cores that a run kept from others, of which runs side by side have parts while their threads are more than the cores; efficiency is core time ÷ (cores × makespan)." | "Läufe, die sich die Maschine teilten. Die Gesamtdauer reicht vom ersten Start bis zum letzten Ende einer Sitzung, summiert über Sitzungen; die Kernzeit ist die Dauer × die Kerne, die ein Lauf anderen vorenthielt, von denen Läufe nebeneinander Teile haben, solange ihre Threads mehr sind als die Kerne; die Auslastung ist Kernzeit ÷ (Kerne × Gesamtdauer).";
@@ -135,14 +132,14 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     told.collect()
 }
 
-/// The section.
-pub(crate) fn section(scene: &Scene<'_>) -> Section {
+/// The section; `None` where there is no search and no run that was pruned or shared its machine.
+pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let found = searches(scene);
     let mut section = Section::titled("search", words.search_title());
     if found.is_empty() {
         section.points.extend(missing(scene));
-        return without(scene, section);
+        return Some(without(scene, section)).filter(|section| !section.is_empty());
     }
     section.tables.push(trials::table(words, &found));
     let times = found
@@ -154,7 +151,7 @@ pub(crate) fn section(scene: &Scene<'_>) -> Section {
         .extend(parallel(words, &title, about, times.collect()));
     section.plots.extend(trials::plot(words, &found));
     section.points.extend(points(scene, &found));
-    section
+    Some(section)
 }
 
 /// What there is to say without a search: runs that were pruned, and runs that shared the machine.
@@ -165,11 +162,7 @@ fn without(scene: &Scene<'_>, mut section: Section) -> Section {
         .iter()
         .flat_map(|(_, view)| &view.set.blocks)
         .collect();
-    section.points.push(pruned(words, &runs));
-    if runs.iter().all(|run| run.exclusive) {
-        section.points.push(words.search_alone());
-        return section;
-    }
+    section.points.extend(pruned(words, &runs));
     let rows = sides.iter().filter_map(|(name, view)| {
         let shared = view.set.blocks.iter().filter(|run| !run.exclusive);
         let each = sessions(view, shared).into_iter();
@@ -177,9 +170,7 @@ fn without(scene: &Scene<'_>, mut section: Section) -> Section {
         Some(time_row(words, name, &all))
     });
     let rows: Vec<Row> = rows.collect();
-    if rows.is_empty() {
-        section.points.push(words.search_no_start());
-    } else {
+    if !rows.is_empty() {
         // The table has the heading then.
         let title = std::mem::take(&mut section.title);
         section
@@ -189,17 +180,15 @@ fn without(scene: &Scene<'_>, mut section: Section) -> Section {
     section
 }
 
-fn pruned(words: Words, runs: &[&BlockRow]) -> String {
+fn pruned(words: Words, runs: &[&BlockRow]) -> Option<String> {
     let pruned: Vec<_> = runs
         .iter()
         .filter(|run| run.status == Status::Pruned)
         .collect();
     let all = words.search_run_count(words.count(runs.len()));
-    if pruned.is_empty() {
-        return words.search_absent(all);
-    }
     let wall: f64 = pruned.iter().filter_map(|run| wall_s(run)).sum();
-    words.search_pruned(words.count(pruned.len()), all, words.seconds(wall))
+    let told = || words.search_pruned(words.count(pruned.len()), all, words.seconds(wall));
+    (!pruned.is_empty()).then(told)
 }
 
 fn parallel(words: Words, title: &str, about: String, rows: Vec<Row>) -> Option<Table> {

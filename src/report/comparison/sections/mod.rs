@@ -26,7 +26,7 @@ const SECTIONS: &[Make] = &[
     account::effects::section,
     account::validation::section,
     account::phases::section,
-    |scene| Some(account::search::section(scene)),
+    account::search::section,
     account::until::section,
     account::qualities::section,
     account::space::section,
