@@ -100,7 +100,7 @@ impl<'a> View<'a> {
         let measured = cells.iter().filter(|cell| cell.is_measured());
         let measured: Vec<&CellInfo> = measured.map(|cell| cell.info).collect();
         let varying_there = varying(set, &measured);
-        let telling = without_matrix(set, &varying_there, &[measured.clone()]);
+        let telling = without_matrix(set, &varying_there, std::slice::from_ref(&measured));
         let tasks = grouped(measured, |cell| &*cell.task_signature);
         let telling_in_task = without_matrix(set, &varying_there, &tasks);
         let varying = varying(set, &set.plan.cells.iter().collect::<Vec<_>>());

@@ -175,7 +175,7 @@ fn size(view: &View<'_>, cell: &Cell<'_>, of: usize) -> Option<String> {
     } else {
         view.name(cell, None)
     };
-    let parameters = human_integer(facts.parameters as u64);
+    let parameters = human_integer(facts.parameters);
     Some(format!(
         "{name} has {parameters} parameters{}.",
         flops.unwrap_or_default()
