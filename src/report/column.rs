@@ -42,13 +42,6 @@ pub enum ColumnKind {
     Utilisation,
 }
 
-impl ColumnKind {
-    /// Whether it is one of the shares of a whole, the residual too.
-    pub(super) fn is_share(self) -> bool {
-        matches!(self, Self::Share | Self::Residual)
-    }
-}
-
 impl Column {
     /// A column of texts.
     pub fn text(heading: &str) -> Self {

@@ -14,7 +14,6 @@ mod context;
 mod contract;
 mod data;
 mod error;
-mod groups;
 pub mod importance;
 mod judged;
 mod language;
@@ -27,7 +26,6 @@ mod plot;
 mod search;
 mod section;
 mod sections;
-mod summary;
 mod table;
 mod template;
 #[cfg(test)]

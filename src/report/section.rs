@@ -4,11 +4,12 @@ use serde::Serialize;
 
 use crate::base::units::human_integer;
 
-use super::groups::ROWS;
 use super::sections::plots::PlotContext;
 use super::sections::samples::SampleContext;
 use super::table::Table;
 
+/// Rows that a table of anything but cells has at most.
+pub(super) const ROWS: usize = 200;
 /// Sentences of a section at most.
 const VERDICTS: usize = 6;
 

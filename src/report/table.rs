@@ -6,9 +6,7 @@ use crate::base::statistics::{median, range};
 use crate::base::units::human_integer;
 
 pub(super) use super::column::{Column, ColumnKind};
-use super::groups::{Group, Grouping};
-use super::number::{Number, Provenance, between};
-use super::summary::summed;
+use super::number::{Number, between};
 use super::view::{Cell, View};
 use crate::results::grouped;
 
@@ -226,35 +224,23 @@ impl Table {
     /// One row per cell that has values here, in plan order: the axes that vary among the measured cells, then what `fields`
     /// gives. Which cells were not measured, and why, stands once on a page.
     ///
-    /// Where the cells are too many for a row each, the rows are groups of cells, the same in every table: of numbers the
-    /// middle one with smallest and largest below, of columns by [`Column::share`] the mean, of words their counts.
+    /// Of many cells those of [`View::shown`] have a row.
     pub fn of_cells<'a>(
         view: &View<'a>,
         naming: (&str, &str, String),
         columns: Vec<Column>,
         fields: impl Fn(&Cell<'a>) -> Option<Vec<Entry>>,
     ) -> Self {
-        let (mut all, rows): (Vec<Column>, Vec<Row>) = match &view.grouping {
-            None => {
-                let shown = view.shown.as_ref().map(|(keys, _)| keys);
-                let cells = view.cells.iter();
-                let cells =
-                    cells.filter(|cell| shown.is_none_or(|keys| keys.contains(&cell.info.key)));
-                let row = |cell| row_of_cell(view, cell, &fields);
-                (view.axis_columns(), cells.filter_map(row).collect())
-            }
-            Some(grouping) => {
-                let row = |group| row_of_group(view, group, &columns, &fields);
-                (
-                    group_columns(view, grouping),
-                    grouping.groups.iter().filter_map(row).collect(),
-                )
-            }
-        };
+        let shown = view.shown.as_ref();
+        let cells = view.cells.iter();
+        let cells =
+            cells.filter(|cell| shown.is_none_or(|(keys, _)| keys.contains(&cell.info.key)));
+        let rows = cells.filter_map(|cell| row_of_cell(view, cell, &fields));
+        let mut all = view.axis_columns();
         all.extend(columns);
         Self {
-            cut: cut(view),
-            ..Self::of_rows(naming, all, rows)
+            cut: shown.map(|(_, words)| words.clone()),
+            ..Self::of_rows(naming, all, rows.collect())
         }
     }
 }
@@ -268,37 +254,6 @@ fn row_of_cell<'a>(
     let mut all = view.labels(cell);
     all.extend(own);
     Some(Row::new(&*cell.info.key, all))
-}
-
-fn group_columns(view: &View<'_>, grouping: &Grouping) -> Vec<Column> {
-    let axes = grouping.axes.iter();
-    let names = axes.map(|&place| Column::setting(&view.set.plan.axes[place].name));
-    let counted = Provenance::Measured("cells with values".into());
-    names.chain([Column::count("cells", &counted)]).collect()
-}
-
-fn row_of_group<'a>(
-    view: &View<'a>,
-    group: &Group,
-    columns: &[Column],
-    fields: &impl Fn(&Cell<'a>) -> Option<Vec<Entry>>,
-) -> Option<Row> {
-    let cells = group.cells.iter().map(|&place| &view.cells[place]);
-    let found: Vec<Vec<Entry>> = cells.filter_map(fields).collect();
-    let count = human_integer(found.len() as u64);
-    let all = human_integer(group.cells.len() as u64);
-    let mut row: Vec<Entry> = group.labels.iter().map(Entry::text).collect();
-    let of = if count == all {
-        count
-    } else {
-        format!("{count} of {all}")
-    };
-    row.push(Entry::value(found.len() as f64, of));
-    if found.is_empty() {
-        return None;
-    }
-    row.extend(summed(columns, &found));
-    Some(Row::new(group.labels.join(","), row))
 }
 
 /// The median of runs with their range below it, where they differ as shown; a dash for no run.
@@ -320,16 +275,4 @@ pub(super) fn sources(columns: &[Column]) -> Vec<Source> {
             .collect(),
     };
     sources.map(source).collect()
-}
-
-/// The sentence for a table whose rows are groups, or some cells of many.
-fn cut(view: &View<'_>) -> Option<String> {
-    let Some(grouping) = &view.grouping else {
-        return view.shown.as_ref().map(|(_, words)| words.clone());
-    };
-    Some(format!(
-        "{}: of each the cell in the middle, with the smallest and the largest below it; of shares the mean. Single \
-         cells are in the CSV files beside this report.",
-        grouping.words(&view.set.plan)
-    ))
 }

@@ -11,7 +11,6 @@ use crate::results::{
     grouped,
 };
 
-use super::groups::Grouping;
 use super::sections::chosen;
 use super::sections::parallel::Busy;
 use super::table::{Column, Entry};
@@ -28,8 +27,6 @@ pub struct View<'a> {
     pub varying: Vec<usize>,
     /// The same among the measured cells: what names need to tell them apart.
     pub telling: Vec<usize>,
-    /// Groups of cells that share a row; `None` where each has its own.
-    pub(crate) grouping: Option<Grouping>,
     /// How many threads computed at one time in runs that shared a machine.
     pub(crate) busy: Busy<'a>,
     /// The cells that tables show, with what is said of that; `None` where every cell has its row.
@@ -107,7 +104,6 @@ impl<'a> View<'a> {
         let mut view = Self {
             set,
             folder,
-            grouping: Grouping::of(&set.plan, &varying),
             varying,
             telling,
             cells,

@@ -166,7 +166,7 @@ fn of_cells(view: &View<'_>) -> Answer {
 }
 
 fn usual(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Answer {
-    if choices.is_empty() || view.grouping.is_none() && scaling::is_all(view) {
+    if choices.is_empty() || scaling::is_all(view) {
         let grows = scaling::growths(view);
         if !grows.is_empty() {
             return growing(view, grows);

@@ -121,7 +121,7 @@ pub(super) fn r2(subject: &Subject<'_>) -> Vec<String> {
             .filter(|(_, c)| c.is_number)
         {
             let range = match &*column.unit {
-                "%" if column.kind.is_share() || column.provenance.contains("NVML") => 0.0..=100.0,
+                "%" if is_share(column.kind) || column.provenance.contains("NVML") => 0.0..=100.0,
                 // Chips switch themselves off long before.
                 "°C" => 0.0..=150.0,
                 "ms" | "s" | "h" | "MiB" | "bytes" | "samples/s" | "GHz" | "MHz" | "W" | "J" => {
@@ -147,7 +147,7 @@ pub(super) fn r3(subject: &Subject<'_>) -> Vec<String> {
     let mut found = Vec::new();
     for table in &subject.tables {
         let places: Vec<usize> = (0..table.columns.len())
-            .filter(|&place| table.columns[place].kind.is_share())
+            .filter(|&place| is_share(table.columns[place].kind))
             .collect();
         let Some(first) = places.first() else {
             continue;
@@ -263,6 +263,11 @@ pub(super) fn r5(subject: &Subject<'_>) -> Vec<String> {
         }
     }
     found
+}
+
+/// Whether it is one of the shares of a whole, the residual too.
+fn is_share(kind: ColumnKind) -> bool {
+    matches!(kind, ColumnKind::Share | ColumnKind::Residual)
 }
 
 fn differ<T: PartialEq>(mut values: impl Iterator<Item = T>) -> bool {

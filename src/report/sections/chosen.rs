@@ -48,7 +48,7 @@ const ROWS: usize = 6;
 /// cells of each task and the baselines; and what is said of that. `None` where every cell has its row.
 pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
     let measured = view.measured().count();
-    if view.grouping.is_some() || measured <= ALL {
+    if measured <= ALL {
         return None;
     }
     let mut lines: Vec<Vec<&Cell<'_>>> = Vec::new();

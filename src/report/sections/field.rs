@@ -1,8 +1,7 @@
 //! [`Field`]: a column of a table together with what stands in it.
 
-use crate::report::groups::ROWS;
 use crate::report::number::Provenance;
-use crate::report::section::cut;
+use crate::report::section::{ROWS, cut};
 use crate::report::table::{Column, ColumnKind, Entry, Row, Table};
 use crate::report::view::{Cell, View};
 use crate::results::fixed_unit;

@@ -113,54 +113,6 @@ fn folder_of(root: &Path, set: &ResultSet) -> PathBuf {
 }
 
 #[test]
-fn many_cells_are_grouped_alike_in_every_table() {
-    let mut set = many(1000);
-    // What has no table where no cell waits, and where all compute the same.
-    for times in set.blocks.iter_mut().filter_map(|run| run.times_mut()) {
-        times.loader.wait_s = 0.1 * times.train_s;
-    }
-    set.timings = results::timings(&set.blocks);
-    set.runs[0].facts.as_mut().expect("facts").parameters += 1;
-    let report = Report::of(&set);
-    let rows = |table: &crate::report::Table| -> Vec<String> {
-        table.rows.iter().map(|row| row.key.clone()).collect()
-    };
-    let expected = rows(report.shown("speed"));
-    assert!(
-        (2..=100).contains(&expected.len()),
-        "{} rows",
-        expected.len()
-    );
-    for table in [
-        report.shown("phases"),
-        report.shown("loader"),
-        report.shown("memory"),
-        report.shown("quality"),
-        report.shown("complexity"),
-    ] {
-        assert_eq!(rows(table), expected, "{}", table.id);
-        let cut = table.cut.as_deref().expect("groups are told");
-        assert!(cut.starts_with("1,000 cells in "), "{cut}");
-    }
-    let speed = report.shown("speed");
-    let place = speed
-        .columns
-        .iter()
-        .position(|c| c.heading == "cells")
-        .expect("a count");
-    let counted: f64 = speed
-        .rows
-        .iter()
-        .filter_map(|row| row.fields[place].value)
-        .sum();
-    // Every hundredth was out of memory.
-    assert!(
-        (counted - 990.0).abs() < 1e-9,
-        "every measured cell is in one group: {counted}"
-    );
-}
-
-#[test]
 fn of_more_than_eight_cells_tables_show_the_best_and_the_baseline() {
     let mut set = many(20);
     let keys: Vec<String> = set.plan.cells.iter().map(|cell| cell.key.clone()).collect();
