@@ -236,7 +236,7 @@ impl Table {
         let cells =
             cells.filter(|cell| shown.is_none_or(|(keys, _)| keys.contains(&cell.info.key)));
         let rows = cells.filter_map(|cell| row_of_cell(view, cell, &fields));
-        let mut all = view.axis_columns();
+        let mut all = view.axis_columns(false);
         all.extend(columns);
         Self {
             cut: shown.map(|(_, words)| words.clone()),
@@ -251,7 +251,7 @@ fn row_of_cell<'a>(
     fields: &impl Fn(&Cell<'a>) -> Option<Vec<Entry>>,
 ) -> Option<Row> {
     let own = fields(cell)?;
-    let mut all = view.labels(cell);
+    let mut all = view.labels(cell, false);
     all.extend(own);
     Some(Row::new(&*cell.info.key, all))
 }

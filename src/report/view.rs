@@ -152,21 +152,24 @@ impl<'a> View<'a> {
     }
 
     /// Places of the axes that a table shows: those that vary among the measured cells.
-    fn shown_axes(&self) -> &[usize] {
-        if self.telling.is_empty() {
+    fn shown_axes(&self, within_task: bool) -> &[usize] {
+        if within_task && !self.telling_in_task.is_empty() {
+            &self.telling_in_task
+        } else if self.telling.is_empty() {
             &self.varying
         } else {
             &self.telling
         }
     }
 
-    /// The axes that vary, as columns.
-    pub fn axis_columns(&self) -> Vec<Column> {
-        if self.shown_axes().is_empty() {
+    /// The axes that vary, as columns: of a table whose cells are of one task, or of all.
+    pub fn axis_columns(&self, within_task: bool) -> Vec<Column> {
+        let axes = self.shown_axes(within_task);
+        if axes.is_empty() {
             return vec![Column::text("cell")];
         }
-        let axes = self.shown_axes().iter();
-        axes.map(|&place| Column::setting(self.axis_name(place)))
+        axes.iter()
+            .map(|&place| Column::setting(self.axis_name(place)))
             .collect()
     }
 
@@ -177,11 +180,12 @@ impl<'a> View<'a> {
     }
 
     /// A cell's values on the axes that vary.
-    pub fn labels(&self, cell: &Cell<'_>) -> Vec<Entry> {
-        if self.shown_axes().is_empty() {
+    pub fn labels(&self, cell: &Cell<'_>, within_task: bool) -> Vec<Entry> {
+        let places = self.shown_axes(within_task);
+        if places.is_empty() {
             return vec![Entry::text(&cell.info.key)];
         }
-        let places = self.shown_axes().iter();
+        let places = places.iter();
         let text = |value: &str| Entry::text(if value.is_empty() { "–" } else { value });
         places
             .map(|&place| text(self.value(&cell.info.axes[place])))

@@ -128,7 +128,7 @@ pub(super) fn between(view: &View<'_>, measure: &Measure, cells: &[&Cell<'_>]) -
         format!("{}{to} {} in every cell", least.text, least.unit)
     } else {
         format!(
-            "{} with {} and {} with {}",
+            "from {} with {} to {} with {}",
             least.shown(),
             view.name(small, None),
             most.shown(),

@@ -39,7 +39,7 @@ fn interval(choice: &Choice<'_, '_>) -> String {
 /// The table of a choice; `number` tells it from those of other tasks.
 pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>) -> Table {
     let base = baseline(view, choice);
-    let mut columns = axis_columns(view);
+    let mut columns = axis_columns(view, true);
     columns.extend(choice.measures.iter().map(Measure::heading));
     columns.extend(choice.beside.iter().map(Measure::heading));
     columns.extend(has_phases(choice).then(|| Column::text("largest phase")));
@@ -93,10 +93,10 @@ pub(super) fn row_id(table: &str, place: usize) -> String {
 /// Cells side by side, in plan order, where nothing decides between them.
 pub(super) fn of_cells(view: &View<'_>, cells: &[&Cell<'_>]) -> Table {
     let measures = super::choice::usual(view, cells);
-    let mut columns = axis_columns(view);
+    let mut columns = axis_columns(view, false);
     columns.extend(measures.iter().map(Measure::heading));
     let rows = cells.iter().take(ROWS).map(|cell| {
-        let mut fields = labels(view, cell);
+        let mut fields = labels(view, cell, false);
         fields.extend(measures.iter().map(|measure| measure.entry(cell)));
         Row::new(&*cell.info.key, fields)
     });
@@ -110,9 +110,9 @@ pub(super) fn of_cells(view: &View<'_>, cells: &[&Cell<'_>]) -> Table {
     table
 }
 
-fn axis_columns(view: &View<'_>) -> Vec<Column> {
+fn axis_columns(view: &View<'_>, within_task: bool) -> Vec<Column> {
     if is_short(view) {
-        view.axis_columns()
+        view.axis_columns(within_task)
     } else {
         vec![Column::text("cell")]
     }
@@ -135,9 +135,9 @@ fn is_base(one: &Ranked<'_, '_>, base: Option<&str>) -> bool {
     base == Some(&*one.cell.info.key)
 }
 
-fn labels(view: &View<'_>, cell: &Cell<'_>) -> Vec<Entry> {
+fn labels(view: &View<'_>, cell: &Cell<'_>, within_task: bool) -> Vec<Entry> {
     if is_short(view) {
-        view.labels(cell)
+        view.labels(cell, within_task)
     } else {
         vec![Entry::text(view.name(cell, None))]
     }
@@ -149,7 +149,7 @@ fn row_of(
     one: &Ranked<'_, '_>,
     base: Option<&str>,
 ) -> Row {
-    let mut fields = labels(view, one.cell);
+    let mut fields = labels(view, one.cell, true);
     fields.extend(one.numbers.iter().map(|number| Entry::number(Some(number))));
     fields.extend(choice.beside.iter().map(|measure| measure.entry(one.cell)));
     fields.extend(has_phases(choice).then(|| {

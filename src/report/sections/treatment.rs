@@ -28,7 +28,9 @@ pub(crate) fn variants(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     };
     let names = distinct(cells.iter().map(|cell| &*cell.info.axes[place]));
     let [most, each] = EXPLAINED;
-    let told = names.into_iter().filter_map(|name| {
+    // What has a name of its own in the manifest explains itself.
+    let coded = names.into_iter().filter(|name| view.value(name) == *name);
+    let told = coded.filter_map(|name| {
         let sets = plan.variants.get(name)?.iter();
         let mut sets: Vec<_> = sets
             .filter(|(_, value)| value.as_str() != Some(name))

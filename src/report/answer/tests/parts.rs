@@ -151,8 +151,8 @@ fn memory_cost_and_where_name_the_ends() {
     assert_eq!(
         told(set.clone(), &json!(["memory", "cost", "where"])),
         [
-            "Peak memory is 100 MiB with workers 0 and 200 MiB with workers 4.",
-            "A run takes 2 s with workers 0 and 3 s with workers 4.",
+            "Peak memory is from 100 MiB with workers 0 to 200 MiB with workers 4.",
+            "A run takes from 2 s with workers 0 to 3 s with workers 4.",
             "workers 0 has 12,817,859 parameters and takes 15.3 GFLOP a sample.",
             "The largest part of a step is backward in 2 cells (62 %); waiting for data takes at most 2.6 %.",
         ]
