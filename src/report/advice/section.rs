@@ -167,7 +167,10 @@ fn told(follows: &str, outcomes: &[Outcome]) -> Vec<String> {
         let named = own.iter().take(NAMED).map(|outcome| {
             let ratio = outcome.measured.map_or_else(String::new, |found| {
                 let words = outcome.prediction.column.words();
-                format!(": {} the {words}", ratio_with_ends(found.ends()))
+                let predicted = outcome.prediction.predicted;
+                let predicted = predicted.map(|value| format!(", predicted {}", times(value)));
+                let measured = ratio_with_ends(found.ends());
+                format!(": {measured} the {words}{}", predicted.unwrap_or_default())
             });
             format!("{}{ratio}", change(&outcome.prediction))
         });

@@ -7,6 +7,7 @@ use crate::event::RunFacts;
 use crate::report::measure::Measure;
 use crate::report::search::Search;
 use crate::report::sections::bottleneck::largest;
+use crate::report::sections::cost::wall_s;
 use crate::report::sections::phases::breakdown;
 use crate::report::sections::quality::has_learned;
 use crate::report::view::{Cell, View};
@@ -134,7 +135,7 @@ pub(super) fn learned(cell: &Cell<'_>) -> Option<String> {
 
 /// How long a run takes, and the largest part of a step.
 fn time(cell: &Cell<'_>) -> Option<String> {
-    let runs: Vec<f64> = cell.times().map(|times| times.total_s).collect();
+    let runs: Vec<f64> = cell.counted.iter().filter_map(|run| wall_s(run)).collect();
     let whole = format!("A run takes {}", human_seconds(median(&runs)?));
     let parts = breakdown(cell).map(|found| largest(&found));
     Some(match parts {

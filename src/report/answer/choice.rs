@@ -54,7 +54,7 @@ impl Why {
     /// Behind the name of what decides.
     pub(super) fn words(self) -> &'static str {
         match self {
-            Self::Named => "as [report] answer says",
+            Self::Named => "as the manifest asks",
             Self::Treatments => "as treatments are compared by their times first",
             Self::OnlySpeed => "as the cells differ in speed only",
             Self::OnlyTimes => "as the runs report times only",
@@ -172,7 +172,7 @@ impl<'v, 'a> Choice<'v, 'a> {
             why,
             beside,
             n: n.unwrap_or(0),
-            needed: runs_to_choose(ranked.len().saturating_sub(1)),
+            needed: runs_to_choose(results(&ranked).len().saturating_sub(1)),
             measures,
             cells: ranked,
         };
@@ -224,16 +224,32 @@ impl<'v, 'a> Choice<'v, 'a> {
         self.cells.iter().enumerate().map(of).collect()
     }
 
+    /// Cells of one result, which differ only in what computes it, are one hypothesis and not several.
     fn tested(&self) -> Vec<Standing> {
-        let values: Vec<Vec<f64>> = self.cells.iter().map(|one| one.values.clone()).collect();
+        let results = results(&self.cells);
+        let values: Vec<Vec<f64>> = results.iter().map(|values| values.to_vec()).collect();
         let p = against_best(&values, 0);
-        let of = |(place, p): (usize, f64)| match place {
-            0 => Standing::Best,
-            _ if p <= ALPHA => Standing::Behind(p),
-            _ => Standing::Alike(p),
+        let of = |(place, one): (usize, &Ranked<'_, '_>)| {
+            let own = results.iter().position(|values| *values == one.values);
+            match own.map_or(1.0, |own| p[own]) {
+                _ if place == 0 => Standing::Best,
+                p if p <= ALPHA => Standing::Behind(p),
+                p => Standing::Alike(p),
+            }
         };
-        p.into_iter().enumerate().map(of).collect()
+        self.cells.iter().enumerate().map(of).collect()
     }
+}
+
+/// The different results of some cells, in their order.
+fn results<'r>(cells: &'r [Ranked<'_, '_>]) -> Vec<&'r [f64]> {
+    let mut results: Vec<&[f64]> = Vec::new();
+    for one in cells {
+        if !results.contains(&&*one.values) {
+            results.push(&one.values);
+        }
+    }
+    results
 }
 
 impl Ranked<'_, '_> {

@@ -76,10 +76,15 @@ fn contrast(view: &View<'_>, cells: &[&Cell<'_>], measure: &Measure) -> Option<S
         format!("No cell reaches a better {name} than the fastest.")
     } else {
         format!(
-            "Not of the same quality: {name} {} with {}, {} with the fastest.",
+            "Not of the same quality: {name} {} with {}, {} with the fastest{}.",
             best.1.shown(),
             view.name(best.0, None),
-            fastest.1.shown()
+            fastest.1.shown(),
+            if best.1.interval.is_none() {
+                " (one seed each: no test)"
+            } else {
+                ""
+            }
         )
     })
 }

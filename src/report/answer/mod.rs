@@ -211,7 +211,14 @@ fn usual(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Answer {
     }
     if choices.iter().any(table::has_phases) && !has_parts(view) {
         let cells: Vec<&Cell<'_>> = view.measured().collect();
-        answer.sentences.push(parts::place(&cells));
+        answer.sentences.push(parts::place(view, &cells));
+    }
+    let names_quality = choices.iter().any(|choice| {
+        choice.why == choice::Why::Named && choice.measures.iter().any(|own| !own.is_clock)
+    });
+    if names_quality && !has_parts(view) {
+        let cells: Vec<&Cell<'_>> = view.measured().collect();
+        answer.sentences.extend(parts::not_learned(view, &cells));
     }
     untold.dedup();
     let untold = untold.into_iter();

@@ -55,13 +55,7 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
         let verdict = front_verdict(&search).and_then(|section| section.points.last().cloned());
         sentences.splice(0..0, verdict);
     }
-    // What the speed-up says already.
-    let lasted = if is_sooner {
-        None
-    } else {
-        duration(&search, is_one)
-    };
-    sentences.extend(lasted);
+    sentences.extend(duration(&search, is_one));
     sentences.extend(told.map(|told| told.unwrap_or_else(|why| why)));
     sentences.extend(
         regret(&search)

@@ -3,7 +3,6 @@
 use crate::base::statistics::range;
 use crate::base::text::count;
 use crate::base::units::{human, human_integer, human_si};
-use crate::event::RunFacts;
 use crate::plan::AnswerPart;
 use crate::report::measure::Measure;
 use crate::report::number::Number;
@@ -32,7 +31,7 @@ pub(super) fn sentences(
         |told: Vec<String>, missing: String| if told.is_empty() { vec![missing] } else { told };
     match part {
         AnswerPart::Metric(_) => Vec::new(),
-        AnswerPart::Where => vec![place(cells)],
+        AnswerPart::Where => vec![place(view, cells)],
         AnswerPart::Memory => vec![memory(view, cells)],
         AnswerPart::Cost => costs(view, cells),
         AnswerPart::Learned => vec![learned(view, cells)],
@@ -60,7 +59,7 @@ pub(super) fn sentences(
             format!("No two measured cells differ in {axis} only."),
         ),
         AnswerPart::Scaling(_) => or(
-            scaling::growths(view).into_iter().take(NAMED).collect(),
+            scaling::all_growths(view).into_iter().take(NAMED).collect(),
             "How times grow with the number of samples needs three sizes, and fewer were measured."
                 .to_owned(),
         ),
@@ -68,19 +67,20 @@ pub(super) fn sentences(
 }
 
 /// Where the time of steps goes: the largest phase, by the number of cells in which it is that, and how long they wait.
-pub(super) fn place(cells: &[&Cell<'_>]) -> String {
-    let found: Vec<phases::Breakdown> = cells
-        .iter()
-        .filter_map(|cell| phases::breakdown(cell))
-        .collect();
-    let waits: Vec<f64> = found.iter().map(|found| found.shares[0]).collect();
+pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
+    let found = cells.iter();
+    let found = found.filter_map(|cell| Some((*cell, phases::breakdown(cell)?)));
+    let found: Vec<(&Cell<'_>, phases::Breakdown)> = found.collect();
+    let waits: Vec<f64> = found.iter().map(|(_, found)| found.shares[0]).collect();
     let Some((_, waits)) = range(&waits) else {
         return "Where the time of a step goes was not measured.".to_owned();
     };
-    let mut groups = grouped(found.iter().map(largest), |(phase, _)| *phase);
+    let phases = found.iter().map(|(cell, found)| (*cell, largest(found)));
+    let mut groups = grouped(phases, |(_, (phase, _))| *phase);
     groups.sort_by_key(|cells| std::cmp::Reverse(cells.len()));
     let told = groups.iter().filter_map(|own| {
-        let shares: Vec<f64> = own.iter().map(|(_, share)| *share).collect();
+        let shares: Vec<f64> = own.iter().map(|(_, (_, share))| *share).collect();
+        let phase = own[0].1.0;
         let ends = range(&shares)?;
         let (least, most) = (human(ends.0, 2), human(ends.1, 2));
         let shares = if least == most {
@@ -88,9 +88,16 @@ pub(super) fn place(cells: &[&Cell<'_>]) -> String {
         } else {
             format!("{least} % to {most} %")
         };
+        // Where not every cell does the same, which do is the answer.
+        let names = own.iter().map(|(cell, _)| view.name(cell, None));
+        let names: Vec<String> = names.collect();
+        let which = match groups.len() {
+            2.. if own.len() <= NAMED => format!(": {}", names.join("; ")),
+            _ => String::new(),
+        };
         Some(match found.len() {
-            1 => format!("{}, {shares}", own[0].0),
-            _ => format!("{} in {} ({shares})", own[0].0, count(own.len(), "cell")),
+            1 => format!("{phase}, {shares}"),
+            _ => format!("{phase} in {} ({shares}{which})", count(own.len(), "cell")),
         })
     });
     let told = told.collect::<Vec<_>>().join(", ");
@@ -147,7 +154,7 @@ fn memory(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
 
 /// The time of a run, the size of the first cell, and what all runs cost where there is a price.
 fn costs(view: &View<'_>, cells: &[&Cell<'_>]) -> Vec<String> {
-    let Some(time) = between(view, &Measure::of("total_s"), cells) else {
+    let Some(time) = between(view, &Measure::of("wall_s"), cells) else {
         return vec!["What a run costs was not measured.".to_owned()];
     };
     let price = cost::of_all(view).map(|price| format!("; all runs together cost {price}"));
@@ -188,38 +195,45 @@ fn learned(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
         let told = alone::learned(cell);
         return told.unwrap_or_else(|| NOT_EVALUATED.to_owned());
     }
-    let found = |cell: &Cell<'_>| -> Vec<bool> {
-        cell.facts()
-            .filter_map(|facts: &RunFacts| has_learned(facts))
-            .collect()
-    };
-    let runs: usize = cells.iter().map(|cell| found(cell).len()).sum();
-    let not: Vec<(&Cell<'_>, usize)> = cells
-        .iter()
-        .map(|cell| {
-            (
-                *cell,
-                found(cell).iter().filter(|learned| !**learned).count(),
-            )
-        })
-        .filter(|(_, not)| *not > 0)
-        .collect();
+    let runs = evaluated(cells);
     if runs == 0 {
         return NOT_EVALUATED.to_owned();
     }
-    if not.is_empty() {
-        return format!("In each of {runs} runs the loss on a fixed batch fell by more than 1 %.");
-    }
+    not_learned(view, cells).unwrap_or_else(|| {
+        format!("In each of {runs} runs the loss on a fixed batch fell by more than 1 %.")
+    })
+}
+
+/// Runs whose loss was evaluated before and after training.
+fn evaluated(cells: &[&Cell<'_>]) -> usize {
+    let facts = cells.iter().flat_map(|cell| cell.facts());
+    facts.filter_map(has_learned).count()
+}
+
+/// In how many runs the loss on a fixed batch did not fall; `None` where it fell in all.
+pub(super) fn not_learned(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
+    let count_in = |cell: &Cell<'_>| {
+        let learned = cell.facts().filter_map(has_learned);
+        learned.filter(|learned| !learned).count()
+    };
+    let not = cells.iter().map(|cell| (*cell, count_in(cell)));
+    let not: Vec<(&Cell<'_>, usize)> = not.filter(|(_, not)| *not > 0).collect();
     let failed: usize = not.iter().map(|(_, not)| not).sum();
-    let names: Vec<String> = not
+    let names = not
         .iter()
         .take(NAMED)
-        .map(|(cell, _)| view.name(cell, None))
-        .collect();
-    format!(
-        "In {failed} of {runs} runs the loss on a fixed batch did not fall by 1 %: nothing shows that they learned ({}).",
-        names.join("; ")
-    )
+        .map(|(cell, _)| view.name(cell, None));
+    let names = names.collect::<Vec<_>>().join("; ");
+    let more = match not.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!("; and {more} more cells"),
+    };
+    (failed > 0).then(|| {
+        format!(
+            "In {failed} of {} runs the loss on a fixed batch did not fall by 1 %: nothing shows that they learned ({names}{more}).",
+            evaluated(cells)
+        )
+    })
 }
 
 const NOT_EVALUATED: &str =

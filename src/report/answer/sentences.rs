@@ -143,8 +143,12 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     }
     let cells = count(alike.len(), "cell");
     let verb = if alike.len() == 1 { "is" } else { "are" };
+    let behind = match with(|standing| matches!(standing, Standing::Behind(_))).len() {
+        0 => String::new(),
+        n => format!(", {n} behind it"),
+    };
     vec![format!(
-        "{by}: {best_text}. {cells} {verb} not distinguishable from it (n = {n}, Mann–Whitney, Holm), {}.",
+        "{by}: {best_text}. {cells} {verb} not distinguishable from it{behind} (n = {n}, Mann–Whitney, Holm), {}.",
         others(view, choice, &alike)
     )]
 }

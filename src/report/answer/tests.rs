@@ -117,6 +117,34 @@ fn of_equal_medians_the_better_mean_comes_first() {
 }
 
 #[test]
+fn cells_of_one_result_are_one_hypothesis() {
+    let apart = |copies: usize| {
+        let mut set = timed(2 + copies, 2, |_| 100.0);
+        set.plan.report = json!({ "answer": ["val_accuracy"] });
+        let golden = set.runs[0].clone();
+        set.runs.clear();
+        for (place, cell) in set.plan.cells.iter().enumerate() {
+            for seed in 0..5_u64 {
+                let mut row = golden.clone();
+                (row.key, row.seed) = (cell.key.clone(), 42 + seed);
+                // All but the last are the same: what computes them differs only.
+                let value = if place == 1 + copies { 0.8 } else { 0.9 } + 0.01 * seed as f64;
+                let facts = row.facts.as_mut().expect("facts");
+                facts.metrics.insert("val_accuracy".into(), Some(value));
+                set.runs.push(row);
+            }
+        }
+        text(&set)
+    };
+    assert!(apart(0).contains("p = 0.0079"), "{}", apart(0));
+    let copied = apart(2);
+    assert!(
+        copied.contains("2 cells are not distinguishable from it, 1 behind it (n = 5"),
+        "{copied}"
+    );
+}
+
+#[test]
 fn quality_decides_where_the_axes_can_change_it_and_the_runs_learned() {
     let set = with_accuracy([
         [0.80, 0.81, 0.82, 0.83, 0.84],
@@ -248,7 +276,7 @@ fn where_speed_decides_quality_is_told_beside_it() {
     let told = text(&set);
     assert!(
         told.contains(
-            "Not of the same quality: best loss 0.04035 with workers 4, 0.08070 with the fastest."
+            "Not of the same quality: best loss 0.04035 with workers 4, 0.08070 with the fastest (one seed each: no test)."
         ),
         "{told}"
     );
@@ -276,7 +304,7 @@ fn one_cell_is_a_result_too_and_tasks_of_one_cell_are_not_ranked() {
     assert_eq!(
         text(&one),
         "Best loss 0.08070, 79.96 samples/s (79.92–80.00), 641 MiB. The loss on a fixed batch fell from 1.00 to \
-         0.0854 in 4 epochs (one run). A run takes 16.6 s; the largest part of a step is backward, 62 %."
+         0.0854 in 4 epochs (one run). A run takes 31.5 s; the largest part of a step is backward, 62 %."
     );
     let facts = one.runs[0].facts.as_mut().unwrap();
     facts.eval_loss_after = Some(0.995);

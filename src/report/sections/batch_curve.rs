@@ -98,6 +98,15 @@ pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
             0 => String::new(),
             _ => format!("; {} is not told from it", some_of(&also, 3, ", ")),
         };
+        let largest = sweep.cells.last().map(|(cell, _)| size(cell));
+        if largest == Some(size(found.cell)) {
+            return Some(format!(
+                "{which}Throughput still grows at batch size {}, the largest measured ({}, {}).",
+                size(found.cell),
+                in_words(found.cell),
+                sweep.n()
+            ));
+        }
         Some(format!(
             "{which}From batch size {} on ({}) a larger one brings at most {} % ({}){also}.",
             size(found.cell),

@@ -157,6 +157,22 @@ fn exponent(fit: &PowerLaw) -> String {
     human(fit.exponent, 3)
 }
 
+/// The same, and of training that ended by itself how its time grows with both.
+pub(crate) fn all_growths(view: &View<'_>) -> Vec<String> {
+    let groups = groups(view);
+    let others = fits(&groups).into_iter().filter(|fit| !fit.is_of_samples);
+    let other = |fit: Fit<'_, '_, '_>| {
+        let (fewest, most) = fit.group.epochs()?;
+        Some(format!(
+            "Training, which ended by itself after {fewest} to {most} epochs, grows to the power of {} (standard error {}).",
+            exponent(&fit.law),
+            human(fit.law.exponent_error?, 2)
+        ))
+    };
+    let others: Vec<String> = others.filter_map(other).collect();
+    growths(view).into_iter().chain(others).collect()
+}
+
 /// The growth of each time by the number of samples alone, in every group of three sizes or more, a sentence each.
 pub(crate) fn growths(view: &View<'_>) -> Vec<String> {
     let groups = groups(view);

@@ -219,7 +219,9 @@ fn entry(column: &str, figure: &Interval) -> Entry {
 
 /// A value of a column with its unit.
 fn show(column: &str, value: f64) -> String {
-    if column.ends_with("_share") {
+    if fixed_unit(column) == "%" {
+        format!("{} %", human(value, 3))
+    } else if column.ends_with("_share") {
         format!("{} %", human(value * 100.0, 3))
     } else if column.ends_with("_bytes") {
         human_bytes(value.max(0.0) as u64)

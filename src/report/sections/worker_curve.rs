@@ -87,9 +87,9 @@ fn break_even(view: &View<'_>, cell: &Cell<'_>, base: &Cell<'_>) -> Option<Strin
     let cost = start_and_stop_ms(cell)? * starts / epochs;
     let change = if after > before { "longer" } else { "less" };
     let pays = if before - after > cost {
-        "they pay"
+        "more was saved than spent"
     } else {
-        "they do not pay"
+        "less was saved than spent"
     };
     Some(format!(
         " An epoch waited {} {change} ({} → {}); starting and stopping the workers took {}: {pays}.",

@@ -145,7 +145,7 @@ fn memory_cost_and_where_name_the_ends() {
     for (place, run) in set.blocks.iter_mut().enumerate() {
         let times = run.times_mut().expect("a run");
         times.peak_train_bytes = Some(if place < 6 { 100 << 20 } else { 200 << 20 });
-        times.total_s = if place < 6 { 2.0 } else { 3.0 };
+        run.wall_s = Some(if place < 6 { 2.0 } else { 3.0 });
     }
     set.timings = results::timings(&set.blocks);
     assert_eq!(
