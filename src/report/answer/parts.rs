@@ -95,10 +95,9 @@ pub(super) fn place(cells: &[&Cell<'_>]) -> String {
     });
     let told = told.collect::<Vec<_>>().join(", ");
     let most = if found.len() > 1 { "at most " } else { "" };
-    format!(
-        "The largest part of a step is {told}; waiting for data takes {most}{} %.",
-        human(waits, 2)
-    )
+    // Shares are known to tenths.
+    let waits = human(waits, if waits < 1.0 { 1 } else { 2 });
+    format!("The largest part of a step is {told}; waiting for data takes {most}{waits} %.")
 }
 
 /// The ends of a measure over cells, with the cells that have them.
@@ -130,11 +129,22 @@ pub(super) fn between(view: &View<'_>, measure: &Measure, cells: &[&Cell<'_>]) -
         format!(
             "{} with {} and {} with {}",
             least.shown(),
-            view.name(small, None),
+            name(view, small, cells),
             most.shown(),
-            view.name(large, None)
+            name(view, large, cells)
         )
     })
+}
+
+/// The name of a cell; where a cell of another task has the same one, with all that tells them from each other.
+fn name(view: &View<'_>, cell: &Cell<'_>, cells: &[&Cell<'_>]) -> String {
+    let own = view.name(cell, None);
+    let mut others = cells.iter().filter(|other| other.info.key != cell.info.key);
+    if others.any(|other| view.name(other, None) == own) {
+        view.shared_name(&[cell])
+    } else {
+        own
+    }
 }
 
 fn memory(view: &View<'_>, cells: &[&Cell<'_>]) -> String {

@@ -123,13 +123,18 @@ impl Fit<'_, '_, '_> {
         Some(Entry::value(seconds, text).within(seconds / factor, seconds * factor))
     }
 
+    /// Why its growth is not told.
+    fn why_not(&self) -> String {
+        let (fewest, most) = self.group.epochs().unwrap_or_default();
+        format!(
+            "is that of {fewest} to {most} epochs, so that its growth is not that of the samples alone."
+        )
+    }
+
     fn verdict(&self, view: &View<'_>) -> String {
         let (name, time) = (self.group.name(view), self.time);
         if !self.is_of_samples {
-            let (fewest, most) = self.group.epochs().unwrap_or_default();
-            return format!(
-                "{name}: {time} time is that of {fewest} to {most} epochs, so that its growth is not that of the samples alone."
-            );
+            return format!("{name}: {time} time {}", self.why_not());
         }
         let grows = format!(
             "{name}: {time} time grows with samples^{}",
@@ -160,23 +165,33 @@ fn exponent(fit: &PowerLaw) -> String {
 /// The growth of each time by the number of samples alone, in every group of three sizes or more, a sentence each.
 pub(crate) fn growths(view: &View<'_>) -> Vec<String> {
     let groups = groups(view);
-    let fits = fits(&groups).into_iter().filter(|fit| fit.is_of_samples);
-    let growth = |fit: Fit<'_, '_, '_>| {
+    let (told, untold): (Vec<_>, Vec<_>) =
+        fits(&groups).into_iter().partition(|fit| fit.is_of_samples);
+    let head = |fit: &Fit<'_, '_, '_>| match fit.group.name(view) {
+        all if all == "all" => format!("{} time", capitalised(fit.time)),
+        cells => format!("{cells}: {} time", capitalised(fit.time)),
+    };
+    let growth = |fit: &Fit<'_, '_, '_>| {
         let error = human(fit.law.exponent_error?, 2);
-        let which = match fit.group.name(view) {
-            all if all == "all" => String::new(),
-            cells => format!("{cells}: "),
-        };
         Some(format!(
-            "{which}{} time grows with the number of samples to the power of {} (standard error {error}, n = {} sizes; 1 is \
+            "{} grows with the number of samples to the power of {} (standard error {error}, n = {} sizes; 1 is \
              proportional; {} samples).",
-            capitalised(fit.time),
+            head(fit),
             exponent(&fit.law),
             fit.n,
             fit.samples(" to ")
         ))
     };
-    fits.filter_map(growth).collect()
+    let mut sentences: Vec<String> = told.iter().filter_map(growth).collect();
+    if sentences.is_empty() {
+        return sentences;
+    }
+    sentences.extend(
+        untold
+            .iter()
+            .map(|fit| format!("{} {}", head(fit), fit.why_not())),
+    );
+    sentences
 }
 
 /// Whether all measured cells differ in their number of samples only.
