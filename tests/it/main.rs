@@ -3,6 +3,7 @@
 #[cfg(unix)]
 mod ab;
 mod advice;
+mod answers;
 mod architecture;
 #[cfg(target_os = "linux")]
 mod arrays;

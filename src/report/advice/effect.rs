@@ -9,6 +9,9 @@ use crate::results::{IntervalKind, value};
 /// Pairs of runs from which on a measurement decides.
 pub(super) const FEWEST_PAIRS: usize = 3;
 
+/// Why a prediction is confirmed of which the measured interval lies outside the predicted one.
+pub(super) const BETTER: &str = "better than predicted";
+
 /// A measured ratio of two cells.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Measured {
@@ -101,7 +104,7 @@ pub(super) fn verdict(
         let why = "all of the measured interval is worse than predicted";
         (Verdict::Refuted, why)
     } else if worst > floor && worst > high {
-        (Verdict::Confirmed, "better than predicted")
+        (Verdict::Confirmed, BETTER)
     } else if worst > floor {
         let why = "the measured interval meets the predicted one and excludes the opposite";
         (Verdict::Confirmed, why)

@@ -14,7 +14,7 @@ use crate::report::view::View;
 use crate::results::{IntervalKind, grouped};
 
 use super::Counsel;
-use super::effect::Measured;
+use super::effect::{BETTER, Measured};
 use super::outcome::Outcome;
 use super::recommendation::{Draft, Recommendation, ratio_with_ends};
 
@@ -179,7 +179,12 @@ fn told(follows: &str, outcomes: &[Outcome]) -> Vec<String> {
             0 => String::new(),
             more => format!("; and {more} more"),
         };
-        format!("{} {} ({named}{more})", own.len(), own[0].verdict.text())
+        let better = match own.iter().filter(|one| one.reason == BETTER).count() {
+            0 => String::new(),
+            better => format!(", {better} of them {BETTER}"),
+        };
+        let verdict = own[0].verdict.text();
+        format!("{} {verdict}{better} ({named}{more})", own.len())
     });
     let counts = counts.collect::<Vec<_>>().join(", ");
     let all = outcomes.len();
@@ -265,4 +270,37 @@ fn table(follows: &str, outcomes: &[Outcome]) -> Table {
     let naming = ("predictions", "Predictions and measurement", about);
     let rows = outcomes.iter().map(|one| (one.cell.clone(), one));
     field::of_rows(naming, &fields, rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Verdict;
+
+    #[test]
+    fn of_many_predictions_it_is_told_how_many_were_too_low() {
+        let prediction: PredictionSpec = serde_json::from_value(serde_json::json!({
+            "rule": "batch-size", "setting": "train.batch-size", "from": "8", "to": "16", "origin": "x", "against": {},
+            "cell": {}, "column": "samples_per_s", "claim": "gain", "low": 1.1, "high": 1.3, "reasoning": "It grows."
+        }))
+        .expect("a prediction");
+        let outcome = |reason: &str| Outcome {
+            prediction: prediction.clone(),
+            cell: String::new(),
+            against: String::new(),
+            measured: None,
+            verdict: Verdict::Confirmed,
+            reason: reason.to_owned(),
+        };
+        let change = "train.batch-size = 16 instead of 8";
+        let all = [outcome(BETTER), outcome(BETTER), outcome("met")];
+        assert_eq!(
+            told("before", &all),
+            [format!(
+                "Of 3 predictions of before: 3 confirmed, 2 of them better than predicted ({change}; {change}; {change})."
+            )]
+        );
+        let none = [outcome("met"), outcome("met"), outcome("met")];
+        assert!(told("before", &none)[0].contains("3 confirmed (train"));
+    }
 }

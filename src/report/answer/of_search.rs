@@ -55,8 +55,12 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
         let verdict = front_verdict(&search).and_then(|section| section.points.last().cloned());
         sentences.splice(0..0, verdict);
     }
-    sentences.extend(duration(&search, is_one));
+    // Beside a search of one trial after the other both are told with the speed-up.
+    let lasted = duration(&search, is_one).filter(|_| !is_sooner);
+    sentences.extend(lasted);
     sentences.extend(told.map(|told| told.unwrap_or_else(|why| why)));
+    let other_found = other.as_ref().filter(|_| is_sooner).and_then(found);
+    sentences.extend(other_found.and_then(|there| found_sooner(&search, &there)));
     sentences.extend(
         regret(&search)
             .into_iter()
@@ -83,22 +87,29 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
 /// How long all trials took, and of one study after how long the best was found.
 fn duration(search: &Search<'_, '_>, is_one: bool) -> Option<String> {
     let end = human_seconds(whole(search)?.makespan_s);
-    let found = match &search.studies[..] {
-        [study] if is_one => BestSoFar::over_time(search, study, search.first())
-            .steps
-            .last()
-            .copied(),
-        _ => None,
-    };
-    Some(match found {
-        Some((seconds, ..)) => {
-            format!(
-                "The search took {end}; the best was found after {}.",
-                human_seconds(seconds)
-            )
-        }
+    Some(match found(search).filter(|_| is_one) {
+        Some([_, after]) => format!("The search took {end}; the best was found after {after}."),
         None => format!("The search took {end}."),
     })
+}
+
+/// The best value of a search of one study, and after how long it was found.
+fn found(search: &Search<'_, '_>) -> Option<[String; 2]> {
+    let [study] = &search.studies[..] else {
+        return None;
+    };
+    let objective = search.first();
+    let best = BestSoFar::over_time(search, study, objective);
+    let &(seconds, value, _) = best.steps.last()?;
+    Some([objective.show(value), human_seconds(seconds)])
+}
+
+/// The same of two searches.
+fn found_sooner(search: &Search<'_, '_>, [there, before]: &[String; 2]) -> Option<String> {
+    let [here, after] = found(search)?;
+    Some(format!(
+        "The best here, {here}, was found after {after}; the best there, {there}, after {before}."
+    ))
 }
 
 /// The best value over time of two searches that differ in how many trials run at one time.
@@ -106,14 +117,8 @@ fn beside_each_other(searches: [Search<'_, '_>; 2]) -> Option<PlotContext> {
     let named = searches.map(|search| (search.view.set.plan.name.clone(), search));
     let plot = best_over_time(Words::default(), &named)?;
     let ends = named.iter().filter_map(|(name, search)| {
-        let [study] = &search.studies[..] else {
-            return None;
-        };
-        let objective = search.first();
-        let best = BestSoFar::over_time(search, study, objective);
-        let &(seconds, value, _) = best.steps.last()?;
+        let [best, after] = found(search)?;
         let end = human_seconds(whole(search)?.makespan_s);
-        let (best, after) = (objective.show(value), human_seconds(seconds));
         Some(format!(
             "{name}: best {best} after {after}, all trials after {end}"
         ))

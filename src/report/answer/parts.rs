@@ -59,7 +59,7 @@ pub(super) fn sentences(
             format!("No two measured cells differ in {axis} only."),
         ),
         AnswerPart::Scaling(_) => or(
-            scaling::all_growths(view).into_iter().take(NAMED).collect(),
+            scaling::growths(view).into_iter().take(NAMED).collect(),
             "How times grow with the number of samples needs three sizes, and fewer were measured."
                 .to_owned(),
         ),
@@ -102,10 +102,9 @@ pub(super) fn place(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     });
     let told = told.collect::<Vec<_>>().join(", ");
     let most = if found.len() > 1 { "at most " } else { "" };
-    format!(
-        "The largest part of a step is {told}; waiting for data takes {most}{} %.",
-        human(waits, 2)
-    )
+    // Shares are known to tenths.
+    let waits = human(waits, if waits < 1.0 { 1 } else { 2 });
+    format!("The largest part of a step is {told}; waiting for data takes {most}{waits} %.")
 }
 
 /// The ends of a measure over cells, with the cells that have them.
@@ -137,11 +136,22 @@ pub(super) fn between(view: &View<'_>, measure: &Measure, cells: &[&Cell<'_>]) -
         format!(
             "from {} with {} to {} with {}",
             least.shown(),
-            view.name(small, None),
+            name(view, small, cells),
             most.shown(),
-            view.name(large, None)
+            name(view, large, cells)
         )
     })
+}
+
+/// The name of a cell; where a cell of another task has the same one, with all that tells them from each other.
+fn name(view: &View<'_>, cell: &Cell<'_>, cells: &[&Cell<'_>]) -> String {
+    let own = view.name(cell, None);
+    let mut others = cells.iter().filter(|other| other.info.key != cell.info.key);
+    if others.any(|other| view.name(other, None) == own) {
+        view.shared_name(&[cell])
+    } else {
+        own
+    }
 }
 
 fn memory(view: &View<'_>, cells: &[&Cell<'_>]) -> String {

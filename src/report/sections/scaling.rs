@@ -157,42 +157,40 @@ fn exponent(fit: &PowerLaw) -> String {
     human(fit.exponent, 3)
 }
 
-/// The same, and of training that ended by itself how its time grows with both.
-pub(crate) fn all_growths(view: &View<'_>) -> Vec<String> {
-    let groups = groups(view);
-    let others = fits(&groups).into_iter().filter(|fit| !fit.is_of_samples);
-    let other = |fit: Fit<'_, '_, '_>| {
-        let (fewest, most) = fit.group.epochs()?;
-        Some(format!(
-            "Training, which ended by itself after {fewest} to {most} epochs, grows to the power of {} (standard error {}).",
-            exponent(&fit.law),
-            human(fit.law.exponent_error?, 2)
-        ))
-    };
-    let others: Vec<String> = others.filter_map(other).collect();
-    growths(view).into_iter().chain(others).collect()
-}
-
 /// The growth of each time by the number of samples alone, in every group of three sizes or more, a sentence each.
 pub(crate) fn growths(view: &View<'_>) -> Vec<String> {
     let groups = groups(view);
-    let fits = fits(&groups).into_iter().filter(|fit| fit.is_of_samples);
-    let growth = |fit: Fit<'_, '_, '_>| {
+    let (told, untold): (Vec<_>, Vec<_>) =
+        fits(&groups).into_iter().partition(|fit| fit.is_of_samples);
+    let head = |fit: &Fit<'_, '_, '_>| match fit.group.name(view) {
+        all if all == "all" => format!("{} time", capitalised(fit.time)),
+        cells => format!("{cells}: {} time", capitalised(fit.time)),
+    };
+    let growth = |fit: &Fit<'_, '_, '_>| {
         let error = human(fit.law.exponent_error?, 2);
-        let which = match fit.group.name(view) {
-            all if all == "all" => String::new(),
-            cells => format!("{cells}: "),
-        };
         Some(format!(
-            "{which}{} time grows with the number of samples to the power of {} (standard error {error}, n = {} sizes; 1 is \
+            "{} grows with the number of samples to the power of {} (standard error {error}, n = {} sizes; 1 is \
              proportional; {} samples).",
-            capitalised(fit.time),
+            head(fit),
             exponent(&fit.law),
             fit.n,
             fit.samples(" to ")
         ))
     };
-    fits.filter_map(growth).collect()
+    let with_epochs = |fit: &Fit<'_, '_, '_>| {
+        let (fewest, most) = fit.group.epochs()?;
+        Some(format!(
+            "{}, of training that ended by itself after {fewest} to {most} epochs, grows to the power of {} (standard error {}).",
+            head(fit),
+            exponent(&fit.law),
+            human(fit.law.exponent_error?, 2)
+        ))
+    };
+    let mut sentences: Vec<String> = told.iter().filter_map(growth).collect();
+    if !sentences.is_empty() {
+        sentences.extend(untold.iter().filter_map(with_epochs));
+    }
+    sentences
 }
 
 /// Whether all measured cells differ in their number of samples only.

@@ -1,164 +1,338 @@
-"""Recomputes the answers of the committed reports from their CSV files, with nothing but Python's own library.
+"""Recomputes every figure of the answers of the committed pages from the CSV files beside them, by pandas and SciPy.
 
-Usage: python3 tests/reference/report/answers.py [REPORTS]. Prints each figure beside the answer that has it, and ends with 1 where
-one is not in its page.
+pip install pandas==3.1.1 scipy==1.17.1; python tests/reference/report/answers.py > tests/reference/report/answers.md
+
+A figure is equal where the value from the files, rounded to the printed digits, is the printed one. Bootstrap intervals are those
+of timings.csv and recommendations.csv. A paragraph that no function knows is an error, and so is a number that none holds against the
+files.
 """
 
-import csv
-import itertools
 import math
-import pathlib
-import statistics
+import re
 import sys
+from pathlib import Path
 
-REPORTS = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "reports")
-missing = []
+import pandas
+import scipy
+import searches  # noqa: F401 (its functions add themselves to KINDS)
+from check import KINDS, Check, Folder, against_best, holm, kind, needed, test_of
+from scipy.stats import linregress
 
-
-def rows(name, file):
-    with open(REPORTS / name / file, newline="") as table:
-        return list(csv.DictReader(table))
-
-
-def answer(name, page="report.md"):
-    text = (REPORTS / name / page).read_text()
-    return text.split("## Answer")[1].split("![")[0].split("\n## ")[0]
+N = r"\(n = (\d+), Mann–Whitney(?:, Holm)?"
 
 
-def check(name, what, figure, page="report.md"):
-    is_there = figure in answer(name, page)
-    print(f"{'ok     ' if is_there else 'MISSING'} {name}: {what}: {figure}")
-    if not is_there:
-        missing.append((name, what, figure))
+@kind(r"No cell is best by (.+) at once; (\d+) of (\d+) are on the Pareto front: (.+)\.$")
+def front(c, names, on, of, told):
+    columns = c.columns(names)
+    points = {k: [c.cost(col, c.median(k, col)) for col in columns] for k in c.keys}
+    on_front = [k for k in c.keys if not any(c.dominates(points[o], points[k]) for o in c.keys)]
+    on_front.sort(key=lambda k: points[k])
+    c.count("cells on the front", on, len(on_front))
+    c.count("cells", of, len(c.keys))
+    told = told.split("; ")
+    for text, key in zip(told, on_front):
+        if more := re.match(r"and (\d+) more", text):
+            c.count("more", more[1], len(on_front) - len(told) + 1)
+            continue
+        name, values = text.split(" with ")
+        c.is_named(name, key)
+        for column, value in zip(columns, values.split(" at ")):
+            c.shown(value, key, column)
 
 
-def by(table, *keys, value):
-    groups = {}
-    for row in table:
-        if row.get("status", "done") == "done" and row[value] != "":
-            groups.setdefault(tuple(row[key] for key in keys), []).append(float(row[value]))
-    return groups
+@kind(r"The data do not show which cell (?:is fastest|has the best .+): (\d+) (?:runs?|seeds?) per cell, (\d+) are needed\.$")
+@kind(r"The front is that of medians over (\d+); telling each cell from all others needs (\d+)\.$")
+def few(c, n, enough):
+    c.count("n", n, min(len(c.values(k, c.decides[0])) for k in c.keys))
+    c.count("n that a test needs", enough, needed(len(c.keys) - 1))
 
 
-def mann_whitney(one, other):
-    """Exact two-sided p-value by enumeration, mid-ranks for ties."""
-    both = sorted(one + other)
-    rank = {v: statistics.mean(i + 1 for i, w in enumerate(both) if w == v) for v in set(both)}
-    ranks = [rank[v] for v in one + other]
-    middle = len(one) * (len(both) + 1) / 2
-    seen = abs(sum(ranks[: len(one)]) - middle)
-    sums = [abs(sum(c) - middle) for c in itertools.combinations(ranks, len(one))]
-    return sum(s >= seen - 1e-9 for s in sums) / len(sums)
+@kind(r"(?:Fastest|Best loss|(?:Highest|Lowest) .+?) seen: (.+?); (.+)\.$")
+def seen(c, best, beside):
+    column, order = c.decides[0], c.ranking(c.decides[0])
+    c.cell(best, order[0])
+    first = c.values(order[0], column)
+    if beside.startswith("a single value"):
+        return c.count("values of the best", "1", len(first))
+    overlap = [k for k in order[1:] if c.values(k, column).max() >= first.min() and c.values(k, column).min() <= first.max()]
+    number = {"no": 0, "one": 1}.get(beside.split()[0])
+    c.count("ranges that overlap", beside.split()[0] if number is None else str(number), len(overlap))
+    if len(overlap) == 1:
+        c.cell(beside.split(": ", 1)[1], overlap[0])
 
 
-def holm(ps):
-    order = sorted(range(len(ps)), key=lambda i: ps[i])
-    adjusted, worst = [0.0] * len(ps), 0.0
-    for place, index in enumerate(order):
-        worst = max(worst, min(1.0, (len(ps) - place) * ps[index]))
-        adjusted[index] = worst
-    return adjusted
+@kind(r"(?:Fastest|Highest .+?|Lowest .+?): (.+?)\. (\d+) cells? (?:is|are) not distinguishable from it " + N + r"\), (.+)\.$")
+def alike(c, best, number, n, other):
+    column, order = c.decides[0], c.ranking(c.decides[0])
+    c.cell(best, order[0])
+    p = against_best([c.values(k, column) for k in order], 0)
+    same = [k for k, p in zip(order, p) if p > 0.05 and k != order[0]]
+    c.count("not distinguishable", number, len(same))
+    c.count("n", n, min(len(c.values(k, column)) for k in order))
+    how = re.match(r"of these (\w+): |the next is ", other)
+    rest = other[how.end():] if how else other
+    c.cell(rest, c.ranking(c.pace(), same)[0] if how and how[1] else same[0])
 
 
-def needed(others):
-    n = 1
-    while 2 / math.comb(2 * n, n) > 0.05 / others:
-        n += 1
-    return n
+@kind(r"(?P<task>[^:]+): Fastest: (.+?); (.+) is behind it, (.+?) " + N + r", p = (.+)\)\.$")
+def of_task(c, task, best, other, value, n, p):
+    order = c.ranking(c.decides[0], c.task(task))
+    c.cell(best, order[0])
+    c.count("cells of the task", "2", len(order))
+    c.is_named(other, order[1])
+    c.shown(value, order[1], c.decides[0])
+    values = [c.values(k, c.decides[0]) for k in order]
+    c.count("n", n, min(map(len, values)))
+    c.number("p", p, test_of(*values))
 
 
-def dominates(one, other):
-    return one != other and all(a <= b for a, b in zip(one, other))
+@kind(r"(.+) is (.+?) with (.+?) and (.+?) with (.+)\.$")
+def between(c, name, least, small, most, large):
+    column = c.memory() if name == "Peak memory" else c.decides[0]
+    order = sorted(c.keys, key=lambda k: c.median(k, column))
+    for text, told, key in [(least, small, order[0]), (most, large, order[-1])]:
+        c.is_named(told, key)
+        c.shown(text, key, column)
 
 
-def exponent(points):
-    xs, ys = [math.log(x) for x, _ in points], [math.log(y) for _, y in points]
-    mx, my = statistics.mean(xs), statistics.mean(ys)
-    return sum((x - mx) * (y - my) for x, y in zip(xs, ys)) / sum((x - mx) ** 2 for x in xs)
+@kind(r"A run takes (.+?) with (.+?) and (.+?) with (.+)\.$")
+def runs(c, *told):
+    order = sorted(c.keys, key=lambda k: c.median(k, "total_s"))
+    for text, name, key in [(*told[:2], order[0]), (*told[2:], order[-1])]:
+        c.is_named(name, key)
+        c.shown(text, key, "total_s")
+
+
+@kind(r"A run(?: of the best)? takes (\d+ min \d+ s|\S+ m?s)(?:; the largest part of a step is (.+), (\S+) %)?\.$")
+def run(c, time, phase, share):
+    key = c.best_trials()[0] if c.is_search else c.keys[0]
+    c.seconds("time of a run", time, c.median(key, "total_s"))
+    if phase:
+        shares = c.shares(key)
+        c.same("largest phase", phase, shares.idxmax())
+        c.number("its share", share, shares.max())
+
+
+@kind(r"(.+) has (\S+) parameters and takes (.+) a sample\.$")
+def size(c, name, parameters, flops):
+    key = c.best_trials()[0] if c.is_search else c.keys[0] if name == "Its model" else c.ranking(c.decides[0])[0]
+    if name != "Its model":
+        c.is_named(name, key)
+    row = c.rows(key).iloc[0]
+    c.number("parameters", parameters, row.parameters, exact=True)
+    c.shown_value(flops, row.flops_forward_per_sample + row.flops_backward_per_sample)
+
+
+@kind(r"Optimistic: it is the best of (\d+) (cells|trials)(?: × (\d+) epochs)? on the (\w+) split, which chose it"
+      r"(?:; on the test split, which chose nothing, its (.+?) is (.+?))?\.(?: Each trial ran once: best\.toml trains the best anew\.)?$")
+def optimistic(c, number, what, epochs, split, name, value):
+    key = c.best_trials()[0] if c.is_search else c.ranking(c.decides[0])[0]
+    c.count(what, number, len(c.all_trials()) if what == "trials" else len(c.keys))
+    has_validation = any(column.startswith("val_") for column in c.epochs.columns)
+    c.same("split", split, "validation" if has_validation else "training")
+    if epochs:
+        c.count("epochs", epochs, c.rows(key).iloc[0].epochs)
+    if name:
+        c.shown(value, key, "test_" + name.replace("R²", "r2").replace(" ", "_"))
+
+
+@kind(r"The loss on a fixed batch fell from (.+) to (.+) in (\d+) epochs \(one run\)\.$")
+def learned(c, before, after, epochs):
+    for what, text in [("eval_loss_before", before), ("eval_loss_after", after)]:
+        c.number(what, text, c.runs[what].iloc[0])
+    c.count("epochs", epochs, c.runs.epochs.iloc[0])
+
+
+@kind(r"(?P<told>Best loss \S+, \S+ s an epoch, \S+ MiB)\.$")
+def alone(c, told):
+    c.items(told.split(", "), c.keys[0])
+
+
+@kind(r"Not of the same quality: (best loss) (.+?) with (.+), (\S+) with the fastest\.$")
+def quality(c, name, best, cell, fastest):
+    first = c.ranking(c.decides[0])[0]
+    order = c.ranking("best_loss")
+    least = [k for k in order if c.median(k, "best_loss") == c.median(order[0], "best_loss")]
+    c.is_named(cell, c.ranking(c.decides[0], least)[0])
+    c.shown(best, order[0], "best_loss")
+    c.shown(fastest, first, "best_loss")
+
+
+@kind(r"Quality cannot be compared: the runs saw different numbers of samples\.$")
+def samples(c):
+    c.same("numbers of samples differ", "yes", "yes" if c.runs.samples.nunique() > 1 else "no")
+
+
+@kind(r"(\S+) (\S+) instead of (\S+): (\S+)×(?: to (\S+)×)? the (.+?), (?:(better|worse) in|in none of) (?:(\d+) of )?(\d+) pairs of cells(?: shown to differ)? "
+      + N + r"\)\.$")
+def along(c, axis, to, base, least, most, name, how, told, number, n):
+    column = c.columns(name)[0]
+    pairs = c.pairs(axis, base)
+    ratios = [c.median(own, column) / c.median(before, column) for before, own in pairs]
+    c.number("least ratio", least, min(ratios))
+    c.number("largest ratio", most or least, max(ratios))
+    c.count("pairs", number, len(pairs))
+    c.same(axis, to, ", ".join({c.axes(own)[axis] for _, own in pairs}))
+    tests = holm([test_of(c.values(a, column), c.values(b, column)) for a, b in pairs])
+    shown = [c.cost(column, r) < c.cost(column, 1) for r, p in zip(ratios, tests) if p <= 0.05]
+    c.count("better", told if how == "better" else "0", sum(shown))
+    c.count("worse", told if how == "worse" else "0", len(shown) - sum(shown))
+    c.count("n", n, min(len(c.values(k, column)) for pair in pairs for k in pair))
+
+
+@kind(r"Against (\S+) \((.+?)\): (.+) " + N + r"\)\.$")
+def gains(c, name, start, told, n):
+    order, p = c.treatments(name)
+    base = order[0]
+    c.items(re.split(r", (?=best)", start), base)
+    differ = [k for k in order[1:] if min(p[0][k], p[1][k]) <= 0.05]
+    told = told.split("; ")
+    c.count("treatments that differ", str(len(told)), len(differ))
+    for text in told:
+        other, parts = text.split(" has ")
+        key = c.find(other)
+        c.same(f"{other} differs", "yes", "yes" if key in differ else "no")
+        for item in re.split(r", (?=best)", parts):
+            column = "epoch_s" if "×" in item else "best_loss"
+            c.same(f"{other}, {column} differs", "yes", "yes" if p[column == "best_loss"][key] <= 0.05 else "no")
+            if column == "epoch_s":
+                c.number("ratio", item.split("×")[0], c.median(key, column) / c.median(base, column))
+            else:
+                c.items([item], key)
+    c.count("n", n, min(len(c.values(k, "epoch_s")) for k in order))
+
+
+@kind(r"Not shown to differ from it: (.+)\.$")
+def not_shown(c, names):
+    order, p = c.treatments(c.plan["compare"]["baseline"])
+    left = {k for k in order[1:] if min(p[0][k], p[1][k]) > 0.05}
+    c.same("treatments", str(sorted(names.split(", "))), str(sorted(k.split("=")[1] for k in left)))
+
+
+@kind(r"The (validation|training) loss that every cell reaches, (.+?), is reached soonest by (.+), in (.+) s; (\d+) cells are not distinguishable from it " + N + r"\)\.$")
+def soonest(c, split, value, name, time, number, n):
+    loss = {"validation": "val_loss", "training": "train_loss"}[split]
+    target = c.epochs.groupby(["key", "seed"])[loss].min().max()
+    c.number("the worst of the best losses", value, target)
+    until = c.epochs[c.epochs[loss] <= target].groupby(["key", "seed"]).epoch.min() + 1
+    blocks = c.blocks.join(until.rename("until"), on=["key", "seed"]).merge(c.runs[["key", "seed", "epochs"]], on=["key", "seed"])
+    times = [(blocks.train_s * blocks.until / blocks.epochs)[blocks.key == k] for k in c.keys]
+    first = min(range(len(times)), key=lambda at: times[at].median())
+    c.is_named(name, c.keys[first])
+    c.number("its time", time, times[first].median())
+    p = against_best(times, first)
+    c.count("not distinguishable", number, sum(p > 0.05 for p in p) - 1)
+    c.count("n", n, min(map(len, times)))
+
+
+@kind(r"(\S+): Epoch time grows with the number of samples to the power of (\S+) \(standard error (\S+), n = (\d+) sizes; 1 is proportional; (\S+) to (\S+) samples\)\.$")
+def grows(c, dataset, power, error, n, least, most):
+    column = f"datasets_{dataset}_samples"
+    cells = c.runs[c.runs[column].notna()].drop_duplicates("key").set_index("key")[column].sort_values()
+    medians = [c.median(k, "epoch_s") for k in cells.index]
+    fit = linregress([math.log(s) for s in cells], [math.log(m) for m in medians])
+    c.number("exponent", power, fit.slope)
+    c.number("standard error", error, fit.stderr)
+    c.count("sizes", n, len(cells))
+    c.number("fewest samples", least, cells.min(), exact=True)
+    c.number("most samples", most, cells.max(), exact=True)
+
+
+@kind(r"(\S+): Training time is that of (\d+) to (\d+) epochs, so that its growth is not that of the samples alone\.$")
+def epochs(c, dataset, least, most):
+    own = c.runs[c.runs[f"datasets_{dataset}_samples"].notna()].epochs
+    c.count("fewest epochs", least, own.min())
+    c.count("most epochs", most, own.max())
+
+
+@kind(r"The largest part of a step is (.+); waiting for data takes at most (\S+) %\.$")
+def places(c, told, waits):
+    shares = pandas.DataFrame({k: c.shares(k) for k in c.keys})
+    largest = pandas.DataFrame({"phase": shares.idxmax(), "share": shares.max()}).groupby("phase").share
+    for phase, cells, least, most in re.findall(r"(?:^|, )(.+?) in (\d+) cells? \((\S+) %(?: to (\S+) %)?\)", told):
+        own = largest.get_group(phase)
+        c.count(f"cells with {phase}", cells, len(own))
+        c.number(f"{phase}, least", least, own.min())
+        c.number(f"{phase}, most", most or least, own.max())
+    c.number("waiting for data, most", waits, shares.loc["data wait"].max())
+
+
+@kind(r"Baselines on the same rows, test R²: (.+?)\. Better than all of them: (.+) " + N + r", p = (.+)\)\.$")
+def baselines(c, told, best, n, p):
+    files = pandas.read_csv(c.path / "baselines.csv")
+    own = {name: files[files.baseline == name.split()[0]].test_r2 for name in re.findall(r"(?:^|, )([a-z ]+?) (?=-?\d)", told)}
+    for text, (name, values) in zip(re.split(r", (?=[a-z])", told), own.items()):
+        c.spread(name, text[len(name) + 1:], values)
+    key = c.ranking("val_r2")[0]
+    name, value = best.split(", ")
+    c.is_named(name, key)
+    c.shown(value, key, "test_r2")
+    values = [c.values(key, "test_r2"), *own.values()]
+    c.same("better than all", "yes", "yes" if values[0].median() > max(v.median() for v in values[1:]) else "no")
+    c.count("n", n, len(values[0]))
+    c.number("p", p, max(against_best(values, 0)[1:]))
+
+
+@kind(r"(?:Of (\d+) predictions of (.+): (\d+) confirmed(?:, (\d+) of them better than predicted)? \((.+)\)|(.+): confirmed: measured (.+); the measured interval meets .+)\.$")
+def predictions(c, number, name, confirmed, better, told, one, measured):
+    all_of = [(p, *c.predicted(p)) for p in c.plan["report"]["predictions"]]
+    c.count("predictions", number or "1", len(all_of))
+    c.count("confirmed", confirmed or "1", sum(is_confirmed for *_, is_confirmed, _ in all_of))
+    c.count("better than predicted", better or "0", sum(is_better for *_, is_better in all_of))
+    told = told.split("; ") if told else [f"{one}: {measured.split(' (95')[0]}"]
+    enough = len(c.pair_ratios(all_of[0][0])) >= 6
+    if enough:
+        c.count("pairs", re.search(r"of (\d+) pairs", measured)[1], len(c.pair_ratios(all_of[0][0])))
+    for text, (spec, ratio, low, high, *_) in zip(told, all_of):
+        if more := re.match(r"and (\d+) more", text):
+            c.count("more", more[1], len(all_of) - len(told) + 1)
+            continue
+        head, figures = text.split(": ")
+        c.same("change", head, f"{spec['setting']} = {spec['to']} instead of {spec['from']}")
+        ends = ["low, as in recommendations.csv", "high, as in recommendations.csv"] if enough else ["low", "high"]
+        for what, figure, value in zip(["ratio", *ends], re.findall(r"\d+\.\d+", figures), [ratio, low, high]):
+            c.number(f"{spec['column']}, {what}", figure, value)
+
+
+@kind(r"(\S+): From batch size (\d+) on \((.+ samples/s) \((.+)\)\) a larger one brings at most 5 % \(n = (\d+)\)(?:; (\d+) is not told from it)?\.$")
+def knee(c, precision, size, value, ends, n, also):
+    cells = c.runs[(c.runs.precision == precision) & (c.runs.status == "done")].set_index("batch_size").key.sort_index()
+    speed = {size: c.values(key, "samples_per_s") for size, key in cells.items()}
+    best = max(speed, key=lambda size: speed[size].median())
+    found = min(size for size in speed if speed[size].median() >= 0.95 * speed[best].median())
+    c.count("batch size", size, found)
+    c.shown(f"{value} ({ends})", cells[found], "samples_per_s")
+    near = [size for size in speed if size < found and speed[size].max() >= 0.95 * speed[best].min()]
+    c.same("not told from it", also or "", ", ".join(map(str, near)))
+    c.count("n", n, min(map(len, speed.values())))
 
 
 def main():
-    # ddpm: throughput by batch size and workers.
-    found = by(rows("ddpm", "blocks.csv"), "batch_size", "workers", value="samples_per_s")
-    best = max(found, key=lambda cell: statistics.median(found[cell]))
-    check("ddpm", "fastest seen", f"batch-size {best[0]}, workers {best[1]}")
-    check("ddpm", "needed", f"{len(found[best])} runs per cell, {needed(len(found) - 1)} are needed")
-    overlap = [c for c in found if c != best and max(found[c]) >= min(found[best])]
-    check("ddpm", "overlapping", f"{len(overlap)} ranges overlap")
+    reports = Path(__file__).parents[3] / "reports"
+    print(HEAD.format(pandas=pandas.__version__, scipy=scipy.__version__))
+    unequal = 0
+    for page in sorted(reports.glob("*/report.md")):
+        folder = Folder(page.parent)
+        print(f"\n## {folder.name}\n\n{folder.question}\n\n| sentence | figures: printed = recomputed | equal |\n| --- | --- | --- |")
+        for sentence in folder.sentences:
+            check = Check(folder)
+            known = [(match, function) for pattern, function in KINDS if (match := pattern.match(sentence))]
+            if len(known) != 1:
+                sys.exit(f"{folder.name}: {len(known)} functions know this sentence, not one: {sentence}")
+            match, function = known[0]
+            function(check, *match.groups())
+            if left := check.unread(sentence):
+                sys.exit(f"{folder.name}: {left} are not recomputed: {sentence}")
+            unequal += not check.is_equal()
+            print(f"| {sentence.replace('|', chr(92) + '|')} | {check.told_all()} | {'yes' if check.is_equal() else 'NO'} |")
+    sys.exit(f"sentences with a figure that is not equal: {unequal}" if unequal else 0)
 
-    # digits: test accuracy over seeds, Mann-Whitney against the best, Holm.
-    found = by(rows("digits", "runs.csv"), "variant", "workers", "persistent", value="test_accuracy")
-    best = max(found, key=lambda cell: statistics.median(found[cell]))
-    others = [cell for cell in found if cell != best]
-    ps = holm([mann_whitney(found[best], found[cell]) for cell in others])
-    alike = sum(p > 0.05 for p in ps)
-    check("digits", "highest accuracy", f"{statistics.median(found[best]):.4f}")
-    check("digits", "not distinguishable", f"{alike} cells are not distinguishable" if alike != 1 else "1 cell is not")
 
-    # quickstart, mlp-scaling: exponents of the epoch time.
-    for name, keep in [("quickstart", lambda row: True), ("mlp-scaling", lambda row: row["matrix"] != "curved")]:
-        table = [row for row in rows(name, "timings.csv") if keep(row)]
-        column = "datasets_linear_samples"
-        points = [(float(r[column]), float(r["epoch_s"])) for r in table if r[column] and r["epoch_s"]]
-        check(name, "exponent of an epoch", f"power of {exponent(points):.2f} (")
+HEAD = """# The answers of the committed pages, recomputed
 
-    # architectures: the Pareto front of accuracy and FLOPs.
-    found = by(rows("architectures", "runs.csv"), "model", "variant", value="val_accuracy")
-    flops = by(rows("architectures", "runs.csv"), "model", "variant", value="flops_forward_per_sample")
-    points = {c: (statistics.median(found[c]), flops[c][0]) for c in found}
-    front = [
-        c
-        for c, (accuracy, cost) in points.items()
-        if not any(a >= accuracy and f <= cost and (a, f) != (accuracy, cost) for a, f in points.values())
-    ]
-    check("architectures", "front", f"{len(front)} of {len(points)} are on the Pareto front")
-
-    # detector: the ratio of times per sample, from the medians of the runs.
-    found = by(rows("detector", "blocks.csv"), "variant", value="step_ms")
-    ratio = statistics.median(found[("after",)]) / statistics.median(found[("before",)])
-    check("detector", "times", f"{ratio:.3g}×", "comparison.en.md")
-
-    # searches: the best value, and the size of each front.
-    done = [row for row in rows("detector-search", "runs.csv") if row["status"] == "done" and row["best_loss"]]
-    plain = [row for row in done if row["trial"].isdigit()]
-    check("detector-search", "lowest loss", f"{min(float(row['best_loss']) for row in plain):.5g}")
-    reached = {}
-    for row in rows("digits-search", "epochs.csv"):
-        if row["test_accuracy"] and float(row["test_accuracy"]) >= 0.9:
-            reached.setdefault((row["key"], row["seed"]), int(row["epoch"]))
-    fronts = {}
-    for row in rows("digits-search", "runs.csv"):
-        if row["trial"].isdigit() and row["status"] == "done":
-            share = (int(row["best_epoch"]) + 1) / int(row["epochs"]) * int(row["samples"])
-            flops = float(row["flops_forward_per_sample"]) + float(row["flops_backward_per_sample"])
-            losses = (
-                -float(row["best_test_accuracy"]),
-                flops * share,
-                int(row["parameters"]),
-                reached.get((row["key"], row["seed"]), int(row["epochs"])),
-            )
-            fronts.setdefault(row["variant"], set()).add(losses)
-    fronts = {study: [p for p in points if not any(dominates(q, p) for q in points)] for study, points in fronts.items()}
-    for study, front in fronts.items():
-        best = min(front)
-        check("digits-search", f"{study}, best", f"Highest best test accuracy {-best[0]:.5g}")
-        check("digits-search", f"{study}, front", f"{len(front)} of 40 trials are on the Pareto front")
-    free = {
-        study: sum(not any(dominates(q, p) for other in fronts if other != study for q in fronts[other]) for p in front)
-        for study, front in fronts.items()
-    }
-    most = max(free, key=free.get)
-    check("digits-search", "winner", f"{most}, with {free[most]} points of its Pareto front that no trial of another study dominates, against {min(free.values())}")
-
-    # paths: the fastest cell of each task that the answer names, and the runs that a verdict needs.
-    found = by(rows("paths", "blocks.csv"), "matrix", "variant", value="step_ms")
-    tasks = ([("speed-a", "a1"), ("speed-b", "b3")], [("speed-b-kernel", "b2"), ("speed-a", "a3")], [("phases-a", "a1"), ("phases-b", "b3")])
-    for task in tasks:
-        best = min(task, key=lambda cell: statistics.median(found[cell]))
-        value = statistics.median(found[best])
-        check("paths", f"fastest of {task}", f"Fastest seen: {', '.join(best)}, {value:.3g}")
-    if missing:
-        sys.exit(f"{len(missing)} figures are not in their pages")
+By `python tests/reference/report/answers.py > tests/reference/report/answers.md` with pandas {pandas} and SciPy {scipy}, from the CSV files
+beside each page and nothing of Fieldtrial's code. Equal: the recomputed value, rounded to the printed digits, is the printed one.
+Bootstrap intervals stand as timings.csv and recommendations.csv have them and are marked so."""
 
 
 main()

@@ -164,6 +164,38 @@ fn memory_cost_and_where_name_the_ends() {
 }
 
 #[test]
+fn a_share_below_one_percent_has_no_more_digits_than_are_known() {
+    let mut set = timed(2, 6, |_| 100.0);
+    for run in &mut set.blocks {
+        let times = run.times_mut().expect("a run");
+        let waits = 0.007_51 * times.phase_step_ms();
+        times.phases.other_ms += times.phases.data_wait_ms - waits;
+        times.phases.data_wait_ms = waits;
+    }
+    set.timings = results::timings(&set.blocks);
+    let told = told(set, &json!(["where"]));
+    assert!(
+        told[0].ends_with("waiting for data takes at most 0.8 %."),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn cells_of_two_tasks_with_one_name_are_told_apart() {
+    let mut set = timed(2, 6, |_| 100.0);
+    for (place, run) in set.blocks.iter_mut().enumerate() {
+        let bytes = if place < 6 { 100 << 20 } else { 200 << 20 };
+        run.times_mut().expect("a run").peak_train_bytes = Some(bytes);
+    }
+    set.timings = results::timings(&set.blocks);
+    set.plan.cells[1].task_signature = "another".into();
+    assert_eq!(
+        told(set, &json!(["memory"])),
+        ["Peak memory is 100 MiB with workers 0 and 200 MiB with workers 4."]
+    );
+}
+
+#[test]
 fn parts_stand_in_their_order_and_a_metric_where_it_is_named() {
     let found = told(
         timed(2, 6, |cell| [100.0, 200.0][cell]),

@@ -35,6 +35,15 @@ fn the_speed_up_is_against_the_sequential_search_that_was_measured() {
     let told = "Speed-up against scripted-search-sequential, the same search of one trial after the other: ";
     assert!(text().contains(told), "{}", text());
     assert!(!text().contains(lasts), "the speed-up says it");
+    let page = text();
+    let found = page
+        .lines()
+        .find(|line| line.starts_with("The best here, "));
+    let found = found.expect("when it was found");
+    assert!(
+        found.contains(" was found after ") && found.contains("; the best there, "),
+        "{found}"
+    );
     for cell in &mut alone.plan.cells {
         cell.code_hash = Some("another".into());
     }
