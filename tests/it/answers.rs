@@ -1,4 +1,4 @@
-//! The answers of the committed pages: each paragraph stands word for word in the table of those that pandas and SciPy recomputed,
+//! The answers of the committed pages: each paragraph stands word for word in the table of those that pandas and `SciPy` recomputed,
 //! with all of its figures equal.
 
 use std::fs;

@@ -1,6 +1,6 @@
 //! What an axis does: cells that differ in it only, each against the one at its first value, with a test.
 
-use crate::base::statistics::range;
+use crate::base::statistics::{median, range};
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::compare::{runs_to_choose, within_pairs};
@@ -123,14 +123,11 @@ impl Verdicts {
             .map(|pair| [measure.values(pair.base), measure.values(pair.cell)]);
         let values: Vec<[Vec<f64>; 2]> = values.collect();
         // Of values that may fall below 0 a ratio says nothing.
-        let middle = |cell: &Cell<'_>| {
-            let number = measure.number(cell)?;
-            Some(number.value).filter(|middle| *middle > 0.0)
-        };
-        let ratio = |pair: &Pair<'_, '_>| Some(middle(pair.cell)? / middle(pair.base)?);
+        let middle = |values: &[f64]| median(values).filter(|middle| *middle > 0.0);
+        let ratio = |[base, own]: &[Vec<f64>; 2]| Some(middle(own)? / middle(base)?);
         let n = values.iter().flatten().map(Vec::len).min().unwrap_or(0);
         Self {
-            ratios: pairs.iter().map(ratio).collect(),
+            ratios: values.iter().map(ratio).collect(),
             p: within_pairs(&values),
             n: (n, runs_to_choose(pairs.len())),
         }

@@ -9,7 +9,7 @@ use crate::report::section::Section;
 use crate::report::view::{Cell, View};
 
 use super::difference::part;
-use super::speed::{THROUGHPUT, timing_value};
+use super::speed::{THROUGHPUT, middle, timing_value};
 use super::sweep::{self, Sweep, interval, sweeps};
 
 /// A verdict for each number of workers against the fewest of its curve.
@@ -57,7 +57,7 @@ fn verdicts(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Vec<String> {
         return Vec::new();
     };
     let sentences = others.iter().filter_map(|(cell, _)| {
-        let ratio = timing_value(cell, THROUGHPUT)? / timing_value(base, THROUGHPUT)?;
+        let ratio = middle(cell, THROUGHPUT)? / middle(base, THROUGHPUT)?;
         Some(format!(
             "{}: {}× the throughput of {} ({} at {}).{}",
             view.name(cell, None),

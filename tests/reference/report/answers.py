@@ -7,7 +7,6 @@ of timings.csv and recommendations.csv. A paragraph that no function knows is an
 files.
 """
 
-import math
 import re
 import sys
 from pathlib import Path
@@ -16,7 +15,6 @@ import pandas
 import scipy
 import searches  # noqa: F401 (its functions add themselves to KINDS)
 from check import KINDS, Check, Folder, against_best, holm, kind, needed, test_of
-from scipy.stats import linregress
 
 N = r"\(n = (\d+), Mann–Whitney(?:, Holm)?"
 
@@ -44,7 +42,7 @@ def front(c, names, on, of, told):
 @kind(r"The front is that of medians over (\d+); telling each cell from all others needs (\d+)\.$")
 def few(c, n, enough):
     c.count("n", n, min(len(c.values(k, c.decides[0])) for k in c.keys))
-    c.count("n that a test needs", enough, needed(len(c.keys) - 1))
+    c.count("n that a test needs", enough, needed(len(c.results(c.keys, c.decides[0])) - 1))
 
 
 @kind(r"(?:Fastest|Best loss|(?:Highest|Lowest) .+?) seen: (.+?); (.+)\.$")
@@ -61,13 +59,17 @@ def seen(c, best, beside):
         c.cell(beside.split(": ", 1)[1], overlap[0])
 
 
-@kind(r"(?:Fastest|Highest .+?|Lowest .+?): (.+?)\. (\d+) cells? (?:is|are) not distinguishable from it " + N + r"\), (.+)\.$")
-def alike(c, best, number, n, other):
+@kind(r"(?:Fastest|Highest .+?|Lowest .+?): (.+?)\. (\d+) cells? (?:is|are) not distinguishable from it(?:, (\d+) behind it)? " + N + r"\), (.+)\.$")
+def alike(c, best, number, behind, n, other):
     column, order = c.decides[0], c.ranking(c.decides[0])
     c.cell(best, order[0])
-    p = against_best([c.values(k, column) for k in order], 0)
-    same = [k for k, p in zip(order, p) if p > 0.05 and k != order[0]]
+    # Cells of one result are one hypothesis.
+    results = c.results(order, column)
+    p = dict(zip(results, against_best([c.values(keys[0], column) for keys in results.values()], 0)))
+    p = {key: p[values] for values, keys in results.items() for key in keys}
+    same = [k for k in order[1:] if p[k] > 0.05]
     c.count("not distinguishable", number, len(same))
+    c.count("behind", behind or "0", len(order) - 1 - len(same))
     c.count("n", n, min(len(c.values(k, column)) for k in order))
     how = re.match(r"of these (\w+): |the next is ", other)
     rest = other[how.end():] if how else other
@@ -86,27 +88,27 @@ def of_task(c, task, best, other, value, n, p):
     c.number("p", p, test_of(*values))
 
 
-@kind(r"(.+) is (.+?) with (.+?) and (.+?) with (.+)\.$")
+@kind(r"(Peak .+?|Step time) is from (.+?) with (.+?) to (.+?) with (.+)\.$")
 def between(c, name, least, small, most, large):
-    column = c.memory() if name == "Peak memory" else c.decides[0]
+    column = c.memory() if name.startswith("Peak") else c.decides[0]
     order = sorted(c.keys, key=lambda k: c.median(k, column))
     for text, told, key in [(least, small, order[0]), (most, large, order[-1])]:
         c.is_named(told, key)
         c.shown(text, key, column)
 
 
-@kind(r"A run takes (.+?) with (.+?) and (.+?) with (.+)\.$")
+@kind(r"A run takes from (.+?) with (.+?) to (.+?) with (.+)\.$")
 def runs(c, *told):
-    order = sorted(c.keys, key=lambda k: c.median(k, "total_s"))
+    order = sorted(c.keys, key=lambda k: c.median(k, "wall_s"))
     for text, name, key in [(*told[:2], order[0]), (*told[2:], order[-1])]:
         c.is_named(name, key)
-        c.shown(text, key, "total_s")
+        c.spread("time of a run", text.replace(" s", ""), c.values(key, "wall_s"))
 
 
 @kind(r"A run(?: of the best)? takes (\d+ min \d+ s|\S+ m?s)(?:; the largest part of a step is (.+), (\S+) %)?\.$")
 def run(c, time, phase, share):
     key = c.best_trials()[0] if c.is_search else c.keys[0]
-    c.seconds("time of a run", time, c.median(key, "total_s"))
+    c.seconds("time of a run", time, c.median(key, "wall_s"))
     if phase:
         shares = c.shares(key)
         c.same("largest phase", phase, shares.idxmax())
@@ -148,7 +150,7 @@ def alone(c, told):
     c.items(told.split(", "), c.keys[0])
 
 
-@kind(r"Not of the same quality: (best loss) (.+?) with (.+), (\S+) with the fastest\.$")
+@kind(r"Not of the same quality: (best loss) (.+?) with (.+), (\S+) with the fastest(?: \(one seed each: no test\))?\.$")
 def quality(c, name, best, cell, fastest):
     first = c.ranking(c.decides[0])[0]
     order = c.ranking("best_loss")
@@ -227,10 +229,7 @@ def soonest(c, split, value, name, time, number, n):
 
 @kind(r"(\S+): Epoch time grows with the number of samples to the power of (\S+) \(standard error (\S+), n = (\d+) sizes; 1 is proportional; (\S+) to (\S+) samples\)\.$")
 def grows(c, dataset, power, error, n, least, most):
-    column = f"datasets_{dataset}_samples"
-    cells = c.runs[c.runs[column].notna()].drop_duplicates("key").set_index("key")[column].sort_values()
-    medians = [c.median(k, "epoch_s") for k in cells.index]
-    fit = linregress([math.log(s) for s in cells], [math.log(m) for m in medians])
+    cells, fit = c.sizes(dataset), c.growth(dataset, "epoch_s")
     c.number("exponent", power, fit.slope)
     c.number("standard error", error, fit.stderr)
     c.count("sizes", n, len(cells))
@@ -238,8 +237,11 @@ def grows(c, dataset, power, error, n, least, most):
     c.number("most samples", most, cells.max(), exact=True)
 
 
-@kind(r"(\S+): Training time is that of (\d+) to (\d+) epochs, so that its growth is not that of the samples alone\.$")
-def epochs(c, dataset, least, most):
+@kind(r"(\S+): Training time, of training that ended by itself after (\d+) to (\d+) epochs, grows to the power of (\S+) \(standard error (\S+)\)\.$")
+def epochs(c, dataset, least, most, power, error):
+    fit = c.growth(dataset, "train_s")
+    c.number("exponent", power, fit.slope)
+    c.number("standard error", error, fit.stderr)
     own = c.runs[c.runs[f"datasets_{dataset}_samples"].notna()].epochs
     c.count("fewest epochs", least, own.min())
     c.count("most epochs", most, own.max())
@@ -247,10 +249,12 @@ def epochs(c, dataset, least, most):
 
 @kind(r"The largest part of a step is (.+); waiting for data takes at most (\S+) %\.$")
 def places(c, told, waits):
-    shares = pandas.DataFrame({k: c.shares(k) for k in c.keys})
+    shares = pandas.DataFrame({k: c.shares(k) for k in c.ranking(c.decides[0]) or c.keys})
     largest = pandas.DataFrame({"phase": shares.idxmax(), "share": shares.max()}).groupby("phase").share
-    for phase, cells, least, most in re.findall(r"(?:^|, )(.+?) in (\d+) cells? \((\S+) %(?: to (\S+) %)?\)", told):
+    for phase, cells, least, most, names in re.findall(r"(?:^|, )([a-z ]+) in (\d+) cells? \((\S+) %(?: to (\S+) %)?(?:: ([^)]+))?\)", told):
         own = largest.get_group(phase)
+        for name, key in zip(names.split("; ") if names else [], own.index):
+            c.is_named(name, key)
         c.count(f"cells with {phase}", cells, len(own))
         c.number(f"{phase}, least", least, own.min())
         c.number(f"{phase}, most", most or least, own.max())
@@ -288,6 +292,9 @@ def predictions(c, number, name, confirmed, better, told, one, measured):
             c.count("more", more[1], len(all_of) - len(told) + 1)
             continue
         head, figures = text.split(": ")
+        figures, _, predicted = figures.partition(", predicted ")
+        if predicted:
+            c.number("predicted, as the manifest has it", predicted.rstrip("×"), spec["predicted"])
         c.same("change", head, f"{spec['setting']} = {spec['to']} instead of {spec['from']}")
         ends = ["low, as in recommendations.csv", "high, as in recommendations.csv"] if enough else ["low", "high"]
         for what, figure, value in zip(["ratio", *ends], re.findall(r"\d+\.\d+", figures), [ratio, low, high]):
@@ -305,6 +312,29 @@ def knee(c, precision, size, value, ends, n, also):
     near = [size for size in speed if size < found and speed[size].max() >= 0.95 * speed[best].min()]
     c.same("not told from it", also or "", ", ".join(map(str, near)))
     c.count("n", n, min(map(len, speed.values())))
+
+
+@kind(r"(\S+): Throughput still grows at batch size (\d+), the largest measured \((.+ samples/s) \((.+)\), n = (\d+)\)\.$")
+def open_knee(c, precision, size, value, ends, n):
+    cells = c.runs[(c.runs.precision == precision) & (c.runs.status == "done")].set_index("batch_size").key.sort_index()
+    speed = {size: c.values(key, "samples_per_s") for size, key in cells.items()}
+    best = max(own.median() for own in speed.values())
+    c.count("batch size of the knee, the largest", size, min(size for size in speed if speed[size].median() >= 0.95 * best))
+    c.count("largest batch size", size, max(speed))
+    c.shown(f"{value} ({ends})", cells[int(size)], "samples_per_s")
+    c.count("n", n, min(map(len, speed.values())))
+
+
+@kind(r"In (\d+) of (\d+) runs the loss on a fixed batch did not fall by 1 %: nothing shows that they learned \((.+?)(?:; and (\d+) more cells)?\)\.$")
+def not_learned(c, number, of, names, more):
+    done = c.runs[c.runs.eval_loss_before.notna()]
+    not_fallen = done[~(done.eval_loss_after < done.eval_loss_before - 0.01 * done.eval_loss_before.abs())]
+    c.count("runs", of, len(done))
+    c.count("whose loss did not fall", number, len(not_fallen))
+    keys = [key for key in c.keys if key in set(not_fallen.key)]
+    for name, key in zip(names.split("; "), keys):
+        c.is_named(name, key)
+    c.count("more cells", more or "0", len(keys) - len(names.split("; ")))
 
 
 def main():

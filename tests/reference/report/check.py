@@ -6,7 +6,7 @@ import math
 import re
 
 import pandas
-from scipy.stats import mannwhitneyu
+from scipy.stats import linregress, mannwhitneyu
 
 MIB = 2**20
 PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -106,6 +106,22 @@ class Folder:
     def ranking(self, column, keys=None):
         of = lambda key: tuple(self.cost(column, value) for value in (self.median(key, column), self.values(key, column).mean()))
         return sorted([key for key in keys or self.keys if len(self.values(key, column))], key=of)
+
+    def results(self, keys, column):
+        """The different results of cells, each with its cells; a clock never gives the same twice."""
+        found = {}
+        for key in keys:
+            found.setdefault(tuple(self.values(key, column)), []).append(key)
+        return found
+
+    def sizes(self, dataset):
+        column = f"datasets_{dataset}_samples"
+        return self.runs[self.runs[column].notna()].drop_duplicates("key").set_index("key")[column].sort_values()
+
+    def growth(self, dataset, column):
+        """The straight line through the logarithms of samples and of the medians of timings.csv."""
+        cells = self.sizes(dataset)
+        return linregress([math.log(samples) for samples in cells], [math.log(self.timings.set_index("key")[column][key]) for key in cells.index])
 
     def memory(self):
         on_gpu = all(len(self.values(key, "peak_device_bytes")) for key in self.keys)
@@ -305,7 +321,7 @@ class Check:
     def unread(self, sentence):
         """Numbers of a sentence that nothing was held against; not those which every such sentence has."""
         numbers = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-\d+)?")
-        sentence = re.sub(r"at most 5 %|95 % bootstrap|n = 1 on each side|1 is proportional|of report \d+", "", sentence)
+        sentence = re.sub(r"at most 5 %|fall by 1 %|95 % bootstrap|n = 1 on each side|1 is proportional|of report \d+", "", sentence)
         read = {number.rstrip(",") for what, printed, *_ in self.told for number in numbers.findall(f"{what} {printed}")}
         return [number for number in numbers.findall(sentence) if number.rstrip(",") not in read]
 
