@@ -10,6 +10,7 @@ use crate::report::sections::bottleneck::largest;
 use crate::report::sections::cost::wall_s;
 use crate::report::sections::phases::breakdown;
 use crate::report::sections::quality::has_learned;
+use crate::report::sections::samples::section;
 use crate::report::view::{Cell, View};
 use crate::results;
 
@@ -56,7 +57,14 @@ fn of_one(view: &View<'_>, cell: &Cell<'_>) -> Vec<String> {
         .chain(estimated(view, cell))
         .chain(learned(cell))
         .chain(time(cell))
+        .chain(samples(view))
         .collect()
+}
+
+/// Where what the model draws is to be seen.
+fn samples(view: &View<'_>) -> Option<String> {
+    let images = section(view).images.len();
+    (images > 0).then(|| "What it draws is under “Quality and curves”.".to_owned())
 }
 
 /// Where these results train the best of a search in full: what the search had seen of it.

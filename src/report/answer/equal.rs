@@ -49,7 +49,14 @@ pub(super) fn at(view: &View<'_>, choice: &Choice<'_, '_>, metric: &str) -> Vec<
     let soonest = target.and_then(|target| soonest(view, &cells, &target));
     let told =
         soonest.or_else(|| contrast(view, &cells, &Measure::of_plan(&view.set.plan, metric)));
+    let of_one_epoch = cells
+        .iter()
+        .flat_map(|cell| cell.facts())
+        .any(|facts| facts.epochs < 2);
+    let why = of_one_epoch
+        .then(|| "Runs of one epoch do not show when an equal loss is reached.".to_owned());
     told.into_iter()
+        .chain(why)
         .map(|told| match &*choice.task {
             "" => told,
             task => format!("{task}: {told}"),

@@ -121,8 +121,17 @@ impl Against {
         let ratio = ratio.filter(|_| self.p[0][place] <= ALPHA);
         let ratio = ratio.map(|(own, base)| format!("{}× the {}", human(own / base, 3), pace.name));
         let quality = self.quality.as_ref().filter(|_| self.p[1][place] <= ALPHA);
-        let quality = quality
-            .and_then(|measure| Some(measure.told(&measure.number(choice.cells[place].cell)?)));
+        let quality = quality.and_then(|measure| {
+            let [own, base] =
+                [place, self.baseline].map(|at| measure.number(choice.cells[at].cell));
+            let (own, base) = own.zip(base)?;
+            let how = if measure.cost(own.value) < measure.cost(base.value) {
+                "better"
+            } else {
+                "worse"
+            };
+            Some(format!("{}, {how}", measure.told(&own)))
+        });
         ratio
             .into_iter()
             .chain(quality)

@@ -12,6 +12,8 @@ use super::{equal, gains, has_parts};
 
 /// Share of the best cell's value by which another has to be better in what stands beside.
 const LESS: f64 = 0.05;
+/// Cells behind the best, or dominated, that a sentence names.
+const NAMED: usize = 3;
 /// Cells of a Pareto front that a sentence names.
 const FRONT: usize = 4;
 
@@ -143,8 +145,11 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     }
     let cells = count(alike.len(), "cell");
     let verb = if alike.len() == 1 { "is" } else { "are" };
-    let behind = match with(|standing| matches!(standing, Standing::Behind(_))).len() {
+    let behind = with(|standing| matches!(standing, Standing::Behind(_)));
+    let names = behind.iter().map(|one| view.name(one.cell, None));
+    let behind = match behind.len() {
         0 => String::new(),
+        n @ 1..=NAMED => format!(", {n} behind it ({})", names.collect::<Vec<_>>().join("; ")),
         n => format!(", {n} behind it"),
     };
     vec![format!(
@@ -184,11 +189,18 @@ fn of_front(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
+    let dominated = choice.cells.iter();
+    let dominated = dominated.filter(|one| one.standing == Standing::Dominated);
+    let dominated: Vec<String> = dominated.map(|one| view.name(one.cell, None)).collect();
+    let worse = match dominated.len() {
+        1..=NAMED => format!("; another is better by all than {}", dominated.join(", ")),
+        _ => String::new(),
+    };
     let (names, all) = (names(choice), choice.cells.len());
     let mut sentences = vec![match front.len() {
-        1 => format!("Best by {names} at once: {named}."),
+        1 => format!("Best by {names} at once: {named}{worse}."),
         n => format!(
-            "No cell is best by {names} at once; {n} of {all} are on the Pareto front: {named}{more}."
+            "No cell is best by {names} at once; {n} of {all} are on the Pareto front: {named}{more}{worse}."
         ),
     }];
     if choice.n < choice.needed {

@@ -19,14 +19,17 @@ from check import KINDS, Check, Folder, against_best, holm, kind, needed, test_o
 N = r"\(n = (\d+), Mann–Whitney(?:, Holm)?"
 
 
-@kind(r"No cell is best by (.+) at once; (\d+) of (\d+) are on the Pareto front: (.+)\.$")
-def front(c, names, on, of, told):
+@kind(r"No cell is best by (.+) at once; (\d+) of (\d+) are on the Pareto front: (.+?)(?:; another is better by all than (.+))?\.$")
+def front(c, names, on, of, told, dominated):
     columns = c.columns(names)
     points = {k: [c.cost(col, c.median(k, col)) for col in columns] for k in c.keys}
     on_front = [k for k in c.keys if not any(c.dominates(points[o], points[k]) for o in c.keys)]
     on_front.sort(key=lambda k: points[k])
     c.count("cells on the front", on, len(on_front))
     c.count("cells", of, len(c.keys))
+    left = sorted((k for k in c.keys if k not in on_front), key=lambda k: points[k])
+    for name, key in zip(dominated.split(", ") if dominated and len(left) == len(dominated.split(", ")) else [], left):
+        c.is_named(name, key)
     told = told.split("; ")
     for text, key in zip(told, on_front):
         if more := re.match(r"and (\d+) more", text):
@@ -59,8 +62,8 @@ def seen(c, best, beside):
         c.cell(beside.split(": ", 1)[1], overlap[0])
 
 
-@kind(r"(?:Fastest|Highest .+?|Lowest .+?): (.+?)\. (\d+) cells? (?:is|are) not distinguishable from it(?:, (\d+) behind it)? " + N + r"\), (.+)\.$")
-def alike(c, best, number, behind, n, other):
+@kind(r"(?:Fastest|Highest .+?|Lowest .+?): (.+?)\. (\d+) cells? (?:is|are) not distinguishable from it(?:, (\d+) behind it(?: \((.+?)\))?)? " + N + r"\), (.+)\.$")
+def alike(c, best, number, behind, names, n, other):
     column, order = c.decides[0], c.ranking(c.decides[0])
     c.cell(best, order[0])
     # Cells of one result are one hypothesis.
@@ -69,7 +72,10 @@ def alike(c, best, number, behind, n, other):
     p = {key: p[values] for values, keys in results.items() for key in keys}
     same = [k for k in order[1:] if p[k] > 0.05]
     c.count("not distinguishable", number, len(same))
-    c.count("behind", behind or "0", len(order) - 1 - len(same))
+    left = [k for k in order[1:] if k not in same]
+    c.count("behind", behind or "0", len(left))
+    for name, key in zip(names.split("; ") if names else [], left):
+        c.is_named(name, key)
     c.count("n", n, min(len(c.values(k, column)) for k in order))
     how = re.match(r"of these (\w+): |the next is ", other)
     rest = other[how.end():] if how else other
@@ -194,6 +200,11 @@ def gains(c, name, start, told, n):
         other, parts = text.split(" has ")
         key = c.find(other)
         c.same(f"{other} differs", "yes", "yes" if key in differ else "no")
+        how = re.search(r", (better|worse)$", parts)
+        parts = parts[:how.start()] if how else parts
+        if how:
+            is_better = c.median(key, "best_loss") < c.median(base, "best_loss")
+            c.same(f"{other} is", how[1], "better" if is_better else "worse")
         for item in re.split(r", (?=best)", parts):
             column = "epoch_s" if "×" in item else "best_loss"
             c.same(f"{other}, {column} differs", "yes", "yes" if p[column == "best_loss"][key] <= 0.05 else "no")
@@ -303,7 +314,7 @@ def predictions(c, number, name, confirmed, better, told, one, measured):
 
 @kind(r"(\S+): From batch size (\d+) on \((.+ samples/s) \((.+)\)\) a larger one brings at most 5 % \(n = (\d+)\)(?:; (\d+) is not told from it)?\.$")
 def knee(c, precision, size, value, ends, n, also):
-    cells = c.runs[(c.runs.precision == precision) & (c.runs.status == "done")].set_index("batch_size").key.sort_index()
+    cells = c.sizes_of_batch(precision)
     speed = {size: c.values(key, "samples_per_s") for size, key in cells.items()}
     best = max(speed, key=lambda size: speed[size].median())
     found = min(size for size in speed if speed[size].median() >= 0.95 * speed[best].median())
@@ -314,9 +325,19 @@ def knee(c, precision, size, value, ends, n, also):
     c.count("n", n, min(map(len, speed.values())))
 
 
-@kind(r"(\S+): Throughput still grows at batch size (\d+), the largest measured \((.+ samples/s) \((.+)\), n = (\d+)\)\.$")
+@kind(r"What it draws is under “Quality and curves”\.$")
+def drawn(c):
+    c.same("images of the cell", "yes", "yes" if any(cell["samples"] for cell in c.plan["cells"]) else "no")
+
+
+@kind(r"Runs of one epoch do not show when an equal loss is reached\.$")
+def of_one_epoch(c):
+    c.count("epochs of a run, least", "1", c.runs.epochs.min())
+
+
+@kind(r"(.+?): Throughput still grows at batch size (\d+), the largest measured \((.+ samples/s) \((.+)\), n = (\d+)\)\.$")
 def open_knee(c, precision, size, value, ends, n):
-    cells = c.runs[(c.runs.precision == precision) & (c.runs.status == "done")].set_index("batch_size").key.sort_index()
+    cells = c.sizes_of_batch(precision)
     speed = {size: c.values(key, "samples_per_s") for size, key in cells.items()}
     best = max(own.median() for own in speed.values())
     c.count("batch size of the knee, the largest", size, min(size for size in speed if speed[size].median() >= 0.95 * best))

@@ -114,6 +114,16 @@ class Folder:
             found.setdefault(tuple(self.values(key, column)), []).append(key)
         return found
 
+    def sizes_of_batch(self, line):
+        """The cells of a curve by their batch size: those that this is a name of besides."""
+        axis = next(axis["name"] for axis in self.plan["axes"] if axis["path"] == "train.batch-size")
+        measured = {key: self.axes(key) for key in self.keys}
+        # An axis that some cells lack tells the curve apart, too.
+        longest = min(sum(map(bool, axes.values())) for axes in measured.values())
+        own = {int(axes[axis]): key for key, axes in measured.items()
+               if line in self.names(key) and sum(map(bool, axes.values())) == longest}
+        return dict(sorted(own.items()))
+
     def sizes(self, dataset):
         column = f"datasets_{dataset}_samples"
         return self.runs[self.runs[column].notna()].drop_duplicates("key").set_index("key")[column].sort_values()
