@@ -139,7 +139,9 @@ fn cells_of_one_result_are_one_hypothesis() {
     assert!(apart(0).contains("p = 0.0079"), "{}", apart(0));
     let copied = apart(2);
     assert!(
-        copied.contains("2 cells are not distinguishable from it, 1 behind it (n = 5"),
+        copied.contains(
+            "2 cells are not distinguishable from it, 1 behind it (batch-size 16, workers 4) (n = 5"
+        ),
         "{copied}"
     );
 }

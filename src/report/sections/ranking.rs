@@ -10,7 +10,7 @@ use crate::report::view::{Cell, View};
 
 use super::difference;
 use super::field::OfCell;
-use super::speed::{middle, timing_value};
+use super::speed::timing_value;
 use super::tasks::tasks;
 
 /// What cells are ranked by.
@@ -182,7 +182,7 @@ fn no_speed_up(view: &View<'_>, (base, other): (&Cell<'_>, &Cell<'_>), why: &str
 }
 
 fn against(view: &View<'_>, (pace, base): (Pace, &Cell<'_>), cell: &Cell<'_>) -> Entry {
-    let value = |cell: &Cell<'_>| middle(cell, pace.column());
+    let value = |cell: &Cell<'_>| timing_value(cell, pace.column());
     let Some((own, base_speed)) = value(cell).zip(value(base)) else {
         return Entry::text("–");
     };

@@ -191,7 +191,7 @@ fn cells_of_two_tasks_with_one_name_are_told_apart() {
     set.plan.cells[1].task_signature = "another".into();
     assert_eq!(
         told(set, &json!(["memory"])),
-        ["Peak memory is 100 MiB with workers 0 and 200 MiB with workers 4."]
+        ["Peak memory is from 100 MiB with workers 0 to 200 MiB with workers 4."]
     );
 }
 
