@@ -224,7 +224,7 @@ impl Table {
     /// One row per cell that has values here, in plan order: the axes that vary among the measured cells, then what `fields`
     /// gives. Which cells were not measured, and why, stands once on a page.
     ///
-    /// Of many cells those of [`View::shown`] have a row.
+    /// Of many cells the best ones have a row.
     pub fn of_cells<'a>(
         view: &View<'a>,
         naming: (&str, &str, String),

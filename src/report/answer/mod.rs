@@ -209,16 +209,8 @@ fn usual(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Answer {
             .sentences
             .push(format!("{tasks}: see the tables below."));
     }
-    if choices.iter().any(table::has_phases) && !has_parts(view) {
-        let cells: Vec<&Cell<'_>> = view.measured().collect();
-        answer.sentences.push(parts::place(view, &cells));
-    }
-    let names_quality = choices.iter().any(|choice| {
-        choice.why == choice::Why::Named && choice.measures.iter().any(|own| !own.is_clock)
-    });
-    if names_quality && !has_parts(view) {
-        let cells: Vec<&Cell<'_>> = view.measured().collect();
-        answer.sentences.extend(parts::not_learned(view, &cells));
+    if !has_parts(view) {
+        answer.sentences.extend(beside(view, choices));
     }
     untold.dedup();
     let untold = untold.into_iter();
@@ -228,6 +220,18 @@ fn usual(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Answer {
     by.dedup();
     answer.by = by.join("; ");
     answer
+}
+
+/// What is told without being asked for: phases where the time of a step decides, and of a named quality what did not learn.
+fn beside(view: &View<'_>, choices: &[Choice<'_, '_>]) -> Vec<String> {
+    let cells: Vec<&Cell<'_>> = view.measured().collect();
+    let is_of_steps = choices.iter().any(table::has_phases);
+    let names_quality = choices.iter().any(|choice| {
+        choice.why == choice::Why::Named && choice.measures.iter().any(|own| !own.is_clock)
+    });
+    let phases = is_of_steps.then(|| parts::place(view, &cells));
+    let not_learned = parts::not_learned(view, &cells).filter(|_| names_quality);
+    phases.into_iter().chain(not_learned).collect()
 }
 
 /// The answer where no cell was measured.
