@@ -3,7 +3,7 @@
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::report::measure::Measure;
-use crate::report::number::Number;
+use crate::report::number::{Number, with_unit};
 use crate::report::sections::quality::optimistic;
 use crate::report::view::View;
 
@@ -13,7 +13,7 @@ use super::{equal, gains, has_parts};
 /// Share of the best cell's value by which another has to be better in what stands beside.
 const LESS: f64 = 0.05;
 /// Cells behind the best, or dominated, that a sentence names.
-const NAMED: usize = 3;
+const NAMED: usize = 4;
 /// Cells of a Pareto front that a sentence names.
 const FRONT: usize = 4;
 
@@ -146,14 +146,24 @@ fn of_best(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     let cells = count(alike.len(), "cell");
     let verb = if alike.len() == 1 { "is" } else { "are" };
     let behind = with(|standing| matches!(standing, Standing::Behind(_)));
-    let names = behind.iter().map(|one| view.name(one.cell, None));
+    let names = behind.iter().map(|one| {
+        let (name, number) = (view.name(one.cell, None), &one.numbers[0]);
+        format!("{name}, {}", with_unit(&number.text, &number.unit))
+    });
     let behind = match behind.len() {
         0 => String::new(),
-        n @ 1..=NAMED => format!(", {n} behind it ({})", names.collect::<Vec<_>>().join("; ")),
-        n => format!(", {n} behind it"),
+        1..=NAMED => format!("; behind it: {}", names.collect::<Vec<_>>().join("; ")),
+        n => format!("; {n} are behind it"),
     };
+    let test = format!("n = {n}, Mann–Whitney, Holm");
+    if alike.iter().all(|one| one.values == best.values) {
+        let verb = if alike.len() == 1 { "has" } else { "have" };
+        return vec![format!(
+            "{by}: {best_text}. {cells} {verb} the same result ({test}){behind}."
+        )];
+    }
     vec![format!(
-        "{by}: {best_text}. {cells} {verb} not distinguishable from it{behind} (n = {n}, Mann–Whitney, Holm), {}.",
+        "{by}: {best_text}. {cells} {verb} not distinguishable from it ({test}), {}{behind}.",
         others(view, choice, &alike)
     )]
 }

@@ -140,7 +140,7 @@ fn cells_of_one_result_are_one_hypothesis() {
     let copied = apart(2);
     assert!(
         copied.contains(
-            "2 cells are not distinguishable from it, 1 behind it (batch-size 16, workers 4) (n = 5"
+            "2 cells have the same result (n = 5, Mann–Whitney, Holm); behind it: batch-size 16, workers 4, 0.8200."
         ),
         "{copied}"
     );

@@ -99,6 +99,16 @@ pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
             _ => format!("; {} is not told from it", some_of(&also, 3, ", ")),
         };
         let largest = sweep.cells.last().map(|(cell, _)| size(cell));
+        let unsure: Vec<String> = found.also.iter().map(|cell| size(cell)).collect();
+        if largest == Some(size(found.cell)) && !unsure.is_empty() {
+            return Some(format!(
+                "{which}Batch size {}, the largest measured ({}), is not shown to be faster than {} ({}).",
+                size(found.cell),
+                in_words(found.cell),
+                some_of(&unsure, 3, ", "),
+                sweep.n()
+            ));
+        }
         if largest == Some(size(found.cell)) {
             return Some(format!(
                 "{which}Throughput still grows at batch size {}, the largest measured ({}, {}).",

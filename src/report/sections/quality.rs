@@ -169,7 +169,9 @@ pub(crate) fn optimistic(
     };
     let epochs = over_seeds(best, &|facts: &RunFacts| Some(facts.epochs as f64));
     let epochs = epochs.filter(|epochs| is_over_epochs && epochs.value > 1.0);
-    let epochs = epochs.map_or(String::new(), |epochs| format!(" × {} epochs", epochs.text));
+    let epochs = epochs.map_or(String::new(), |epochs| {
+        format!(" of up to {} epochs each", epochs.text)
+    });
     let fresh = format!("test_{name}");
     let get = |facts: &RunFacts| facts.metrics.get(&fresh).copied().flatten();
     let fresh = over_seeds(best, &get).filter(|_| split == "val");

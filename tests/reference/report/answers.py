@@ -11,9 +11,10 @@ import re
 import sys
 from pathlib import Path
 
+import knees  # noqa: F401 (their functions add themselves to KINDS)
 import pandas
 import scipy
-import searches  # noqa: F401 (its functions add themselves to KINDS)
+import searches  # noqa: F401
 from check import KINDS, Check, Folder, against_best, holm, kind, needed, test_of
 
 N = r"\(n = (\d+), Mann–Whitney(?:, Holm)?"
@@ -62,8 +63,8 @@ def seen(c, best, beside):
         c.cell(beside.split(": ", 1)[1], overlap[0])
 
 
-@kind(r"(?:Fastest|Highest .+?|Lowest .+?): (.+?)\. (\d+) cells? (?:is|are) not distinguishable from it(?:, (\d+) behind it(?: \((.+?)\))?)? " + N + r"\), (.+)\.$")
-def alike(c, best, number, behind, names, n, other):
+@kind(r"(?:Fastest|Highest .+?|Lowest .+?): (.+?)\. (\d+) cells? (?:is|are) not distinguishable from it " + N + r"\), (.+?)(?:; behind it: (.+)|; (\d+) are behind it)?\.$")
+def alike(c, best, number, n, other, names, behind):
     column, order = c.decides[0], c.ranking(c.decides[0])
     c.cell(best, order[0])
     # Cells of one result are one hypothesis.
@@ -73,9 +74,9 @@ def alike(c, best, number, behind, names, n, other):
     same = [k for k in order[1:] if p[k] > 0.05]
     c.count("not distinguishable", number, len(same))
     left = [k for k in order[1:] if k not in same]
-    c.count("behind", behind or "0", len(left))
-    for name, key in zip(names.split("; ") if names else [], left):
-        c.is_named(name, key)
+    c.count("behind", behind or str(len(names.split("; ")) if names else 0), len(left))
+    for told, key in zip(names.split("; ") if names else [], left):
+        c.cell(told, key)
     c.count("n", n, min(len(c.values(k, column)) for k in order))
     how = re.match(r"of these (\w+): |the next is ", other)
     rest = other[how.end():] if how else other
@@ -131,7 +132,7 @@ def size(c, name, parameters, flops):
     c.shown_value(flops, row.flops_forward_per_sample + row.flops_backward_per_sample)
 
 
-@kind(r"Optimistic: it is the best of (\d+) (cells|trials)(?: × (\d+) epochs)? on the (\w+) split, which chose it"
+@kind(r"Optimistic: it is the best of (\d+) (cells|trials)(?: of up to (\d+) epochs each)? on the (\w+) split, which chose it"
       r"(?:; on the test split, which chose nothing, its (.+?) is (.+?))?\.(?: Each trial ran once: best\.toml trains the best anew\.)?$")
 def optimistic(c, number, what, epochs, split, name, value):
     key = c.best_trials()[0] if c.is_search else c.ranking(c.decides[0])[0]
@@ -312,17 +313,20 @@ def predictions(c, number, name, confirmed, better, told, one, measured):
             c.number(f"{spec['column']}, {what}", figure, value)
 
 
-@kind(r"(\S+): From batch size (\d+) on \((.+ samples/s) \((.+)\)\) a larger one brings at most 5 % \(n = (\d+)\)(?:; (\d+) is not told from it)?\.$")
-def knee(c, precision, size, value, ends, n, also):
-    cells = c.sizes_of_batch(precision)
-    speed = {size: c.values(key, "samples_per_s") for size, key in cells.items()}
-    best = max(speed, key=lambda size: speed[size].median())
-    found = min(size for size in speed if speed[size].median() >= 0.95 * speed[best].median())
-    c.count("batch size", size, found)
-    c.shown(f"{value} ({ends})", cells[found], "samples_per_s")
-    near = [size for size in speed if size < found and speed[size].max() >= 0.95 * speed[best].min()]
-    c.same("not told from it", also or "", ", ".join(map(str, near)))
-    c.count("n", n, min(map(len, speed.values())))
+@kind(r"(?:Highest .+?): (.+?)\. (\d+) cells? ha(?:s|ve) the same result " + N + r"\)(?:; behind it: (.+)|; (\d+) are behind it)?\.$")
+def same_result(c, best, number, n, names, behind):
+    column, order = c.decides[0], c.ranking(c.decides[0])
+    c.cell(best, order[0])
+    results = c.results(order, column)
+    p = against_best([c.values(keys[0], column) for keys in results.values()], 0)
+    c.count("of the same result", number, len(next(iter(results.values()))) - 1)
+    left = [key for p, keys in zip(p, results.values()) for key in keys if p <= 0.05]
+    behind = behind or str(len(names.split("; ")) if names else 0)
+    c.count("behind", behind, len(left))
+    c.count("cells", str(1 + int(number) + int(behind)), len(order))
+    for told, key in zip(names.split("; ") if names else [], sorted(left, key=order.index)):
+        c.cell(told, key)
+    c.count("n", n, min(len(c.values(k, column)) for k in order))
 
 
 @kind(r"What it draws is under “Quality and curves”\.$")
@@ -333,17 +337,6 @@ def drawn(c):
 @kind(r"Runs of one epoch do not show when an equal loss is reached\.$")
 def of_one_epoch(c):
     c.count("epochs of a run, least", "1", c.runs.epochs.min())
-
-
-@kind(r"(.+?): Throughput still grows at batch size (\d+), the largest measured \((.+ samples/s) \((.+)\), n = (\d+)\)\.$")
-def open_knee(c, precision, size, value, ends, n):
-    cells = c.sizes_of_batch(precision)
-    speed = {size: c.values(key, "samples_per_s") for size, key in cells.items()}
-    best = max(own.median() for own in speed.values())
-    c.count("batch size of the knee, the largest", size, min(size for size in speed if speed[size].median() >= 0.95 * best))
-    c.count("largest batch size", size, max(speed))
-    c.shown(f"{value} ({ends})", cells[int(size)], "samples_per_s")
-    c.count("n", n, min(map(len, speed.values())))
 
 
 @kind(r"In (\d+) of (\d+) runs the loss on a fixed batch did not fall by 1 %: nothing shows that they learned \((.+?)(?:; and (\d+) more cells)?\)\.$")

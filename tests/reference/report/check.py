@@ -133,6 +133,10 @@ class Folder:
         cells = self.sizes(dataset)
         return linregress([math.log(samples) for samples in cells], [math.log(self.timings.set_index("key")[column][key]) for key in cells.index])
 
+    def interval(self, key, column):
+        row = self.timings[self.timings.key == key].iloc[0]
+        return row[f"{column}_low"], row[f"{column}_high"]
+
     def memory(self):
         on_gpu = all(len(self.values(key, "peak_device_bytes")) for key in self.keys)
         return "peak_device_bytes" if on_gpu else "peak_train_bytes"

@@ -36,7 +36,7 @@ messages! {
     answer_better(names) = "Better over seeds: {names}." | "Über die Seeds besser: {names}.";
     answer_worse(names) = "Worse over seeds: {names}." | "Über die Seeds schlechter: {names}.";
     answer_equal_quality(names) = "Equal in every seed: {names}." | "In jedem Seed gleich: {names}.";
-    answer_not_told(names) = "Of other values than before, but in no direction that the seeds show: {names}." | "Mit anderen Werten als vorher, aber ohne Richtung, die die Seeds belegen: {names}.";
+    answer_not_told(names) = "The seeds show no direction of {names}." | "Die Seeds belegen keine Richtung bei {names}.";
     answer_seeds(names, seeds, needed) = "Whether the model is better was not tested ({seeds} of {needed} seeds): {names} have other values." | "Ob das Modell besser ist, wurde nicht getestet ({seeds} von {needed} Seeds): andere Werte haben {names}.";
     answer_not_learned(sides) = "The data do not show whether the model is better: {sides}, training did not lower the evaluation loss by 1 %." | "Ob das Modell besser ist, ist nicht bestimmbar: {sides} senkte das Training den Loss der Evaluierung nicht um 1 %.";
     forest_title(time) = "{time}: each factor alone, their product, all together" | "{time}: jeder Faktor allein, ihr Produkt, alle gemeinsam";
@@ -139,25 +139,28 @@ fn quality(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let mut metrics: Vec<&QualityChange> = duo.pair.quality.iter().collect();
     // Of more than can be named, what decides is the first.
     metrics.sort_by_key(|metric| Some(&metric.column) != deciding.as_ref());
-    let of = |is: &dyn Fn(&QualityVerdict) -> bool| -> Option<String> {
+    let of = |is: &dyn Fn(&QualityVerdict) -> bool| -> Option<Vec<String>> {
         let found = metrics.iter().filter(|quality| is(&quality.verdict));
         let names: Vec<String> = found.map(|quality| quality.column.clone()).collect();
-        (!names.is_empty()).then(|| words.listed(&names, NAMED))
+        (!names.is_empty()).then_some(names)
     };
+    let told = |names: Vec<String>| words.listed(&names, NAMED);
     let is = |verdict: QualityVerdict| of(&|own| *own == verdict);
     let mut all = Vec::new();
-    all.extend(is(QualityVerdict::Better).map(|names| words.answer_better(names)));
-    all.extend(is(QualityVerdict::Worse).map(|names| words.answer_worse(names)));
-    all.extend(is(QualityVerdict::NotTold).map(|names| words.answer_not_told(names)));
+    all.extend(is(QualityVerdict::Better).map(|names| words.answer_better(told(names))));
+    all.extend(is(QualityVerdict::Worse).map(|names| words.answer_worse(told(names))));
+    all.extend(
+        is(QualityVerdict::NotTold).map(|names| words.answer_not_told(words.listed(&names, 1))),
+    );
     all.extend(duo.pair.quality.iter().find_map(|quality| {
         let QualityVerdict::TooFewSeeds(needed) = quality.verdict else {
             return None;
         };
         let names = of(&|own| matches!(own, QualityVerdict::TooFewSeeds(_)))?;
-        Some(words.answer_seeds(names, words.count(quality.pairs), words.count(needed)))
+        Some(words.answer_seeds(told(names), words.count(quality.pairs), words.count(needed)))
     }));
     if all.is_empty() {
-        all.extend(is(QualityVerdict::Equal).map(|names| words.answer_equal_quality(names)));
+        all.extend(is(QualityVerdict::Equal).map(|names| words.answer_equal_quality(told(names))));
     }
     all
 }
