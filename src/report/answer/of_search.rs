@@ -13,7 +13,7 @@ use crate::report::sections::field::{self, Field};
 use crate::report::sections::plots::PlotContext;
 use crate::report::sections::quality::optimistic;
 use crate::report::table::{Column, Entry, Table};
-use crate::report::view::View;
+use crate::report::view::{Cell, View};
 
 use super::{Answer, NAMED};
 
@@ -144,17 +144,25 @@ fn caution(search: &Search<'_, '_>) -> Option<String> {
     ))
 }
 
-/// How optimistic the best trial of all studies by the first objective is; `None` where that is no quality.
+/// How optimistic the best trial of all studies by the first objective is, and what the best of the others are on data that chose
+/// nothing; `None` where that is no quality.
 fn optimistic_best(search: &Search<'_, '_>) -> Option<String> {
     let objective = search.first();
     let studies = search.studies.iter();
-    let best = studies.filter_map(|study| study.best_first(objective).first().copied());
-    let best = best.min_by(|a, b| {
-        let loss = |trial: &Trial<'_, '_>| objective.loss(trial).unwrap_or(f64::INFINITY);
-        loss(a).total_cmp(&loss(b))
-    })?;
+    let best = studies.filter_map(|study| {
+        let trial = study.best_first(objective).first().copied()?;
+        Some((objective.loss(&trial)?, &*study.name, trial.cell))
+    });
+    let mut best: Vec<(f64, &str, &Cell<'_>)> = best.collect();
+    best.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (&(.., first), others) = best.split_first()?;
+    let others = others
+        .iter()
+        .take(NAMED)
+        .map(|(_, name, cell)| (*name, *cell));
+    let others: Vec<(&str, &Cell<'_>)> = others.collect();
     let trials = count(search.trials().count(), "trial");
-    optimistic(search.view, &trials, best.cell, &objective.column)
+    optimistic(search.view, &trials, (first, &others), &objective.column)
 }
 
 /// The best trial of a study, and the next one.

@@ -31,7 +31,7 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
     };
     if let ([best, _, ..], [measure]) = (&*choice.cells, &*choice.measures) {
         let cells = count(choice.cells.len(), "cell");
-        sentences.extend(optimistic(view, &cells, best.cell, &measure.column));
+        sentences.extend(optimistic(view, &cells, (best.cell, &[]), &measure.column));
     }
     if !has_parts(view) {
         sentences.extend(equal::sentences(view, choice));
@@ -201,8 +201,11 @@ fn of_front(view: &View<'_>, choice: &Choice<'_, '_>) -> Vec<String> {
         format!("{} with {}", view.name(one.cell, None), values.join(" at "))
     });
     let named = named.collect::<Vec<_>>().join("; ");
-    let more = match front.len().saturating_sub(FRONT) {
+    let others = front.iter().skip(FRONT);
+    let others: Vec<String> = others.map(|one| view.name(one.cell, None)).collect();
+    let more = match others.len() {
         0 => String::new(),
+        1..=NAMED => format!("; {}", others.join("; ")),
         more => format!("; and {more} more"),
     };
     let dominated = choice.cells.iter();

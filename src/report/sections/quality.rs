@@ -152,7 +152,7 @@ pub(crate) fn are_silent(cells: &[&Cell<'_>]) -> bool {
 pub(crate) fn optimistic(
     view: &View<'_>,
     choices: &str,
-    best: &Cell<'_>,
+    (best, others): (&Cell<'_>, &[(&str, &Cell<'_>)]),
     column: &str,
 ) -> Option<String> {
     let (metric, is_over_epochs) = match column.strip_prefix("best_") {
@@ -177,7 +177,14 @@ pub(crate) fn optimistic(
     let fresh = over_seeds(best, &get).filter(|_| split == "val");
     let fresh = fresh.map_or(String::new(), |value| {
         let (value, name) = (value.shown(), column_words(name));
-        format!("; on the test split, which chose nothing, its {name} is {value}")
+        let of_others = others.iter().filter_map(|(which, cell)| {
+            Some(format!(
+                ", that of {which} {}",
+                over_seeds(cell, &get)?.shown()
+            ))
+        });
+        let of_others: String = of_others.collect();
+        format!("; on the test split, which chose nothing, its {name} is {value}{of_others}")
     });
     Some(format!(
         "Optimistic: it is the best of {choices}{epochs} on the {words} split, which chose it{fresh}."

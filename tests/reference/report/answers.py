@@ -36,6 +36,9 @@ def front(c, names, on, of, told, dominated):
         if more := re.match(r"and (\d+) more", text):
             c.count("more", more[1], len(on_front) - len(told) + 1)
             continue
+        if " with " not in text:
+            c.is_named(text, key)
+            continue
         name, values = text.split(" with ")
         c.is_named(name, key)
         for column, value in zip(columns, values.split(" at ")):
@@ -133,8 +136,8 @@ def size(c, name, parameters, flops):
 
 
 @kind(r"Optimistic: it is the best of (\d+) (cells|trials)(?: of up to (\d+) epochs each)? on the (\w+) split, which chose it"
-      r"(?:; on the test split, which chose nothing, its (.+?) is (.+?))?\.(?: Each trial ran once: best\.toml trains the best anew\.)?$")
-def optimistic(c, number, what, epochs, split, name, value):
+      r"(?:; on the test split, which chose nothing, its (.+?) is ([^,]+?)((?:, that of \S+ [^,]+?)*))?\.(?: Each trial ran once: best\.toml trains the best anew\.)?$")
+def optimistic(c, number, what, epochs, split, name, value, others):
     key = c.best_trials()[0] if c.is_search else c.ranking(c.decides[0])[0]
     c.count(what, number, len(c.all_trials()) if what == "trials" else len(c.keys))
     has_validation = any(column.startswith("val_") for column in c.epochs.columns)
@@ -142,7 +145,10 @@ def optimistic(c, number, what, epochs, split, name, value):
     if epochs:
         c.count("epochs", epochs, c.rows(key).iloc[0].epochs)
     if name:
-        c.shown(value, key, "test_" + name.replace("R²", "r2").replace(" ", "_"))
+        column = "test_" + name.replace("R²", "r2").replace(" ", "_")
+        c.shown(value, key, column)
+        for study, value in re.findall(r", that of (\S+) (\S+)", others):
+            c.shown(value, c.best_trials(study)[0], column)
 
 
 @kind(r"The loss on a fixed batch fell from (.+) to (.+) in (\d+) epochs \(one run\)\.$")

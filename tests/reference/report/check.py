@@ -173,8 +173,10 @@ class Folder:
         curve = self.epochs[self.epochs.key == key][column.removeprefix("best_")]
         return curve.max() if column.endswith(HIGHER) else curve.min()
 
-    def best_trials(self):
+    def best_trials(self, study=None):
         trials = self.all_trials()
+        if study:
+            trials = trials[[study in self.axes(key).values() for key in trials.key]]
         keys = trials[trials.status == "done"].key
         column = self.plan["search"]["objectives"][0]["column"]
         return sorted(keys, key=lambda key: self.cost(column, self.objective(key)))
