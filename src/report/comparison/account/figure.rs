@@ -4,7 +4,7 @@ use crate::compare::{CellPair, Ratio};
 use crate::report::comparison::scene::At;
 use crate::report::language::{Words, messages};
 use crate::report::sections::cost;
-use crate::results::{BlockRow, Direction, Interval, interval_over_runs, value};
+use crate::results::{BlockRow, Interval, interval_over_runs, value};
 
 use super::passes;
 use super::rows::Measure;
@@ -14,9 +14,7 @@ use super::spread::{Runs, of_runs};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Figure {
     SampleTime,
-    Throughput,
     Startup,
-    Epoch,
     Training,
     Validation,
     Pass,
@@ -37,15 +35,12 @@ pub(crate) enum Figure {
 pub(crate) enum Kind {
     Milliseconds,
     Seconds,
-    Rate,
     Bytes,
     CoreSeconds,
 }
 
 messages! {
-    figure_throughput() = "training throughput" | "Durchsatz des Trainings";
     figure_startup() = "start-up" | "Start";
-    figure_epoch() = "time of an epoch" | "Zeit einer Epoche";
     figure_training() = "training" | "Training";
     figure_validation() = "validation, whole run" | "Validierung, ganzer Lauf";
     figure_pass() = "one validation" | "eine Validierung";
@@ -104,9 +99,7 @@ impl Figure {
     fn parts(self) -> (fn(Words) -> String, &'static str) {
         match self {
             Self::SampleTime => (Words::timed, ""),
-            Self::Throughput => (Words::figure_throughput, "samples_per_s"),
             Self::Startup => (Words::figure_startup, "startup_s"),
-            Self::Epoch => (Words::figure_epoch, "epoch_s"),
             Self::Training => (Words::figure_training, "train_s"),
             Self::Validation => (Words::figure_validation, ""),
             Self::Pass => (Words::figure_pass, ""),
@@ -140,7 +133,6 @@ impl Measure for Figure {
     fn kind(&self) -> Kind {
         match self {
             Self::SampleTime | Self::PassSample => Kind::Milliseconds,
-            Self::Throughput => Kind::Rate,
             Self::CoreSeconds => Kind::CoreSeconds,
             _ if self.column().ends_with("_bytes") => Kind::Bytes,
             _ => Kind::Seconds,
@@ -205,17 +197,8 @@ impl Kind {
         match self {
             Self::Milliseconds => words.seconds(value / 1e3),
             Self::Seconds => words.seconds(value),
-            Self::Rate => format!("{} samples/s", words.number(value, 3)),
             Self::Bytes => words.bytes(value),
             Self::CoreSeconds => words.core_seconds(words.number(value, 3)),
-        }
-    }
-
-    /// What is better of it.
-    pub(crate) fn better(self) -> Direction {
-        match self {
-            Self::Rate => Direction::Higher,
-            _ => Direction::Lower,
         }
     }
 }

@@ -20,15 +20,7 @@ use crate::report::table::{Column, Entry, Row, Table};
 use crate::results::Direction;
 
 /// Figures that the summary has beside the time per sample, where both sides have them.
-const FIGURES: [Figure; 7] = [
-    Figure::Throughput,
-    Figure::Epoch,
-    Figure::Training,
-    Figure::WholeRun,
-    Figure::PeakTraining,
-    Figure::PeakProcess,
-    Figure::Pass,
-];
+const FIGURES: [Figure; 3] = [Figure::WholeRun, Figure::PeakTraining, Figure::Pass];
 /// Metrics that it has beside the best loss.
 const METRICS: usize = 4;
 const BEST_LOSS: &str = "best_loss";
@@ -250,7 +242,7 @@ fn of_figure(scene: &Scene<'_>, measure: &dyn Measure, found: &[PairFigure]) -> 
     let change = if let ([only], true) = (found, is_one(scene)) {
         let ratio = only.ratio?;
         let better = match only.shown {
-            Shown::Less | Shown::More => kind.better(),
+            Shown::Less | Shown::More => Direction::Lower,
             _ => Direction::None,
         };
         let why = direction(words, kind, Some(&ratio), only.shown);
@@ -267,7 +259,7 @@ fn of_figure(scene: &Scene<'_>, measure: &dyn Measure, found: &[PairFigure]) -> 
         }
     };
     let name = measure.name(words);
-    Some(row(words, name, kind.better(), sides, change))
+    Some(row(words, name, Direction::Lower, sides, change))
 }
 
 /// A metric over cells.
