@@ -145,7 +145,7 @@ impl Live {
             is_told.then_some(format!("{name} {}", human((*value)?, 4)))
         });
         let new = Best {
-            of: format!("`{}`, `{}`", job.spec.dataset_name, job.spec.loss.kind()),
+            of: format!("{}, {}", job.spec.dataset_name, job.spec.loss.kind()),
             loss,
             split: if is_validated {
                 "validation"

@@ -23,7 +23,7 @@ fn the_last_page_says_how_the_runs_ended_and_leads_to_the_report() {
         "4 of 4 runs ended, 2 failed.",
         "<h2>Failed</h2>",
         ": diverged: loss",
-        "Lowest validation loss (`plane`, `mse`): ",
+        "Lowest validation loss (plane, mse): ",
         "<h2>Loss over epochs</h2>",
         "<a href=\"report.html\">The report</a>",
     ] {
