@@ -1,6 +1,6 @@
 //! [`Choice`]: the cells of one task in order of what decides between them, and which of them the data tell from the best.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::pareto;
 use crate::base::statistics::mean;
@@ -172,7 +172,7 @@ impl<'v, 'a> Choice<'v, 'a> {
             why,
             beside,
             n: n.unwrap_or(0),
-            needed: runs_to_choose(results(&ranked).len().saturating_sub(1)),
+            needed: runs_to_choose(results(&ranked).0.len().saturating_sub(1)),
             measures,
             cells: ranked,
         };
@@ -226,30 +226,29 @@ impl<'v, 'a> Choice<'v, 'a> {
 
     /// Cells of one result, which differ only in what computes it, are one hypothesis and not several.
     fn tested(&self) -> Vec<Standing> {
-        let results = results(&self.cells);
-        let values: Vec<Vec<f64>> = results.iter().map(|values| values.to_vec()).collect();
-        let p = against_best(&values, 0);
-        let of = |(place, one): (usize, &Ranked<'_, '_>)| {
-            let own = results.iter().position(|values| *values == one.values);
-            match own.map_or(1.0, |own| p[own]) {
-                _ if place == 0 => Standing::Best,
-                p if p <= ALPHA => Standing::Behind(p),
-                p => Standing::Alike(p),
-            }
+        let (results, places) = results(&self.cells);
+        let p = against_best(&results, 0);
+        let of = |(place, own): (usize, usize)| match p[own] {
+            _ if place == 0 => Standing::Best,
+            p if p <= ALPHA => Standing::Behind(p),
+            p => Standing::Alike(p),
         };
-        self.cells.iter().enumerate().map(of).collect()
+        places.into_iter().enumerate().map(of).collect()
     }
 }
 
-/// The different results of some cells, in their order.
-fn results<'r>(cells: &'r [Ranked<'_, '_>]) -> Vec<&'r [f64]> {
-    let mut results: Vec<&[f64]> = Vec::new();
-    for one in cells {
-        if !results.contains(&&*one.values) {
-            results.push(&one.values);
-        }
-    }
-    results
+/// The different results of some cells, in their order, and for each cell the place of its own among them.
+fn results(cells: &[Ranked<'_, '_>]) -> (Vec<Vec<f64>>, Vec<usize>) {
+    let (mut results, mut known) = (Vec::new(), BTreeMap::new());
+    let places = cells.iter().map(|one| {
+        let bits: Vec<u64> = one.values.iter().map(|value| value.to_bits()).collect();
+        *known.entry(bits).or_insert_with(|| {
+            results.push(one.values.clone());
+            results.len() - 1
+        })
+    });
+    let places = places.collect();
+    (results, places)
 }
 
 impl Ranked<'_, '_> {
