@@ -106,6 +106,13 @@ pub(super) enum Standing {
 impl<'v, 'a> Choice<'v, 'a> {
     /// The choices of a result, one for each task with several measured cells.
     pub(in crate::report) fn all(view: &'v View<'a>) -> Vec<Self> {
+        let mut all = Self::in_order_only(view);
+        all.iter_mut().for_each(Self::stand);
+        all
+    }
+
+    /// The same without tests, for the order of the cells: of ten thousand cells they take a while.
+    pub(in crate::report) fn in_order_only(view: &'v View<'a>) -> Vec<Self> {
         let named = named(view);
         let of = |task: Task<'v, 'a>| Self::of(view, task, &named);
         tasks(view).into_iter().filter_map(of).collect()
@@ -176,7 +183,9 @@ impl<'v, 'a> Choice<'v, 'a> {
             measures,
             cells: ranked,
         };
-        choice.stand();
+        if choice.measures.len() > 1 {
+            choice.stand();
+        }
         choice
     }
 

@@ -60,7 +60,7 @@ pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
         lines.extend(best.map(|trials| trials.iter().map(|trial| trial.cell).collect()));
         "the best trials"
     } else {
-        let choices = Choice::all(view);
+        let choices = Choice::in_order_only(view);
         for task in tasks(view) {
             let is_of_task =
                 |cell: &Cell<'_>| task.cells.iter().any(|own| own.info.key == cell.info.key);
