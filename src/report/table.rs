@@ -231,7 +231,7 @@ impl Table {
         columns: Vec<Column>,
         fields: impl Fn(&Cell<'a>) -> Option<Vec<Entry>>,
     ) -> Self {
-        let shown = view.shown.as_ref();
+        let shown = view.shown();
         let cells = view.cells.iter();
         let cells =
             cells.filter(|cell| shown.is_none_or(|(keys, _)| keys.contains(&cell.info.key)));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -29,8 +30,8 @@ pub struct View<'a> {
     pub telling: Vec<usize>,
     /// How many threads computed at one time in runs that shared a machine.
     pub(crate) busy: Busy<'a>,
-    /// The cells that tables show, with what is said of that; `None` where every cell has its row.
-    pub(crate) shown: Option<(BTreeSet<String>, String)>,
+    /// See [`View::shown`]; found when a table first asks, as answers and comparisons need none.
+    shown: OnceLock<Option<(BTreeSet<String>, String)>>,
     /// Words for axes and their values: `report.names`.
     names: BTreeMap<String, String>,
     /// Places of the axes that tell the measured cells of one task apart.
@@ -101,19 +102,22 @@ impl<'a> View<'a> {
         let tasks = grouped(measured, |cell| &*cell.task_signature);
         let telling_in_task = without_matrix(set, &varying_there, &tasks);
         let varying = varying(set, &set.plan.cells.iter().collect::<Vec<_>>());
-        let mut view = Self {
+        Self {
             set,
             folder,
             varying,
             telling,
             cells,
             busy: Busy::of(set),
-            shown: None,
+            shown: OnceLock::new(),
             names: set.plan.reported("names"),
             telling_in_task,
-        };
-        view.shown = chosen::rows(&view);
-        view
+        }
+    }
+
+    /// The keys of the cells that tables show, and the sentence that says which; `None` where every cell has its row.
+    pub(crate) fn shown(&self) -> Option<&(BTreeSet<String>, String)> {
+        self.shown.get_or_init(|| chosen::rows(self)).as_ref()
     }
 
     /// The cells whose times can be shown.

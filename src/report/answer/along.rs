@@ -6,6 +6,7 @@ use crate::base::units::human;
 use crate::compare::{runs_to_choose, within_pairs};
 use crate::report::measure::Measure;
 use crate::report::sections::ranking::Pace;
+use crate::report::sections::worker_curve::{AXIS, IDLE};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
@@ -13,8 +14,6 @@ use super::choice::{self, ALPHA};
 
 /// Values that are told at most.
 const NAMED: usize = 3;
-/// Axes that set nothing without loader workers: a cell without them stands beside all of these values.
-const IDLE: [&str; 2] = ["loader.persistent", "loader.prefetch"];
 
 /// A cell, and the one that differs in the axis only and has its first value.
 struct Pair<'v, 'a> {
@@ -89,7 +88,7 @@ fn pairs<'v, 'a>(view: &'v View<'a>, place: usize) -> Vec<Pair<'v, 'a>> {
         (None, Some(least)) => number(cell) == Some(least),
         (None, None) => Some(&*cell.info.axes[place]) == first,
     };
-    let is_of_workers = axes[place].path == "loader.workers" && smallest == Some(0.0);
+    let is_of_workers = axes[place].path == AXIS && smallest == Some(0.0);
     let is_beside = |a: &Cell<'_>, b: &Cell<'_>| {
         (0..axes.len()).all(|at| {
             let is_idle = is_of_workers && IDLE.contains(&&*axes[at].path);

@@ -23,7 +23,7 @@ const OF_SPEED: [&str; 3] = ["device", "threads", "save-to"];
 /// The cells of one task, the best first.
 pub(in crate::report) struct Choice<'v, 'a> {
     /// What tells the task from the others; empty where it is the only one.
-    pub(super) task: String,
+    pub(in crate::report) task: String,
     /// What decides; of several nothing counts more than another.
     pub(super) measures: Vec<Measure>,
     /// Why that decides.
@@ -233,7 +233,7 @@ impl<'v, 'a> Choice<'v, 'a> {
         self.cells.iter().enumerate().map(of).collect()
     }
 
-    /// Cells of one result, which differ only in what computes it, are one hypothesis and not several.
+    /// Cells with identical values, which differ in the number of workers for example, count as one hypothesis for Holm.
     fn tested(&self) -> Vec<Standing> {
         let (results, places) = results(&self.cells);
         let p = against_best(&results, 0);

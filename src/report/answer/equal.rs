@@ -49,11 +49,7 @@ pub(super) fn at(view: &View<'_>, choice: &Choice<'_, '_>, metric: &str) -> Vec<
     let soonest = target.and_then(|target| soonest(view, &cells, &target));
     let told =
         soonest.or_else(|| contrast(view, &cells, &Measure::of_plan(&view.set.plan, metric)));
-    let of_one_epoch = cells
-        .iter()
-        .flat_map(|cell| cell.facts())
-        .any(|facts| facts.epochs < 2);
-    let why = of_one_epoch
+    let why = has_one_epoch(&cells)
         .then(|| "Runs of one epoch do not show when an equal loss is reached.".to_owned());
     told.into_iter()
         .chain(why)
@@ -62,6 +58,12 @@ pub(super) fn at(view: &View<'_>, choice: &Choice<'_, '_>, metric: &str) -> Vec<
             task => format!("{task}: {told}"),
         })
         .collect()
+}
+
+/// Whether some run has one epoch only: when it reached a loss within that is not known.
+fn has_one_epoch(cells: &[&Cell<'_>]) -> bool {
+    let mut facts = cells.iter().flat_map(|cell| cell.facts());
+    facts.any(|facts| facts.epochs < 2)
 }
 
 /// The best quality beside that of the first cell, the fastest; `None` where all have the same.
@@ -98,9 +100,7 @@ fn contrast(view: &View<'_>, cells: &[&Cell<'_>], measure: &Measure) -> Option<S
 
 /// Which cell reaches the loss that all reach first, with the test of the others against it.
 fn soonest(view: &View<'_>, cells: &[&Cell<'_>], target: &Target) -> Option<String> {
-    // Within an epoch nothing is known of the loss.
-    let mut facts = cells.iter().flat_map(|cell| cell.facts());
-    if facts.any(|facts| facts.epochs < 2) {
+    if has_one_epoch(cells) {
         return None;
     }
     let times: Vec<Vec<f64>> = cells

@@ -47,7 +47,7 @@ const FIGURES: usize = 2;
 /// What a report answers, and what the answer rests on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Answer {
-    /// One to three sentences for each task, of at most three tasks.
+    /// One to three sentences for each task, of at most four tasks.
     pub sentences: Vec<String>,
     /// What decided and why that: `throughput, as the axes change only speed`.
     pub by: String,
@@ -145,13 +145,17 @@ impl Answer {
 /// What the search says, then the parts that are asked for, of the best trial.
 fn of_search(view: &View<'_>) -> Option<Answer> {
     let mut answer = of_search::answer(view)?;
+    let parts = asked(view);
+    if parts.is_empty() {
+        return Some(answer);
+    }
     let best: Vec<String> = BestCells::of(view).keys;
     let is_best = |cell: &&Cell<'_>| best.contains(&cell.info.key) && cell.is_measured();
     let cells: Vec<&Cell<'_>> = view.cells.iter().filter(is_best).take(1).collect();
-    for part in asked(view) {
+    for part in &parts {
         answer
             .sentences
-            .extend(parts::sentences(view, &part, &[], &cells));
+            .extend(parts::sentences(view, part, &[], &cells));
     }
     Some(answer)
 }

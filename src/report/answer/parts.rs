@@ -17,7 +17,7 @@ use super::{alone, along, equal, gains};
 
 /// Names that a sentence has at most.
 const NAMED: usize = 3;
-/// How many times the smallest value the largest is for both to be named.
+/// Ratio of the largest to the smallest value from which on both are named.
 const APART: f64 = 1.05;
 
 /// What a part says of measured cells, the best of them first where one is best; a metric is told elsewhere.
@@ -29,6 +29,7 @@ pub(super) fn sentences(
 ) -> Vec<String> {
     let or =
         |told: Vec<String>, missing: String| if told.is_empty() { vec![missing] } else { told };
+    let no_pair = |axis: &str| format!("No two measured cells differ in {axis} only.");
     match part {
         AnswerPart::Metric(_) => Vec::new(),
         AnswerPart::Where => vec![place(view, cells)],
@@ -45,19 +46,13 @@ pub(super) fn sentences(
         AnswerPart::Gain(axis) => {
             let told = gains::along(view, axis, choices);
             let told = told.unwrap_or_else(|| along::sentences(view, axis));
-            or(
-                told,
-                format!("No two measured cells differ in {axis} only."),
-            )
+            or(told, no_pair(axis))
         }
         AnswerPart::Along(axis) if batch_curve::is_axis(view, axis) => or(
             batch_curve::knees(view).into_iter().take(NAMED).collect(),
             "No two measured cells differ in the batch size only.".to_owned(),
         ),
-        AnswerPart::Along(axis) => or(
-            along::sentences(view, axis),
-            format!("No two measured cells differ in {axis} only."),
-        ),
+        AnswerPart::Along(axis) => or(along::sentences(view, axis), no_pair(axis)),
         AnswerPart::Scaling(_) => or(
             scaling::growths(view).into_iter().take(NAMED).collect(),
             "How times grow with the number of samples needs three sizes, and fewer were measured."
@@ -119,7 +114,7 @@ fn ends<'v, 'a>(measure: &Measure, cells: &[&'v Cell<'a>]) -> Option<[(&'v Cell<
     Some([least.clone(), most.clone()])
 }
 
-/// `0.52 s with small and 3.1 s with large`; of values that are alike their range.
+/// `from 0.52 s with small to 3.1 s with large`; of values that are alike their range.
 pub(super) fn between(view: &View<'_>, measure: &Measure, cells: &[&Cell<'_>]) -> Option<String> {
     let [(small, least), (large, most)] = ends(measure, cells)?;
     Some(if cells.len() == 1 {

@@ -94,36 +94,25 @@ pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
             cells => format!("{cells}: "),
         };
         let also: Vec<String> = found.also.iter().map(|cell| size(cell)).collect();
-        let also = match also.len() {
-            0 => String::new(),
-            _ => format!("; {} is not told from it", some_of(&also, 3, ", ")),
-        };
+        let also = (!also.is_empty()).then(|| some_of(&also, 3, ", "));
         let largest = sweep.cells.last().map(|(cell, _)| size(cell));
-        let unsure: Vec<String> = found.also.iter().map(|cell| size(cell)).collect();
-        if largest == Some(size(found.cell)) && !unsure.is_empty() {
-            return Some(format!(
-                "{which}Batch size {}, the largest measured ({}), is not shown to be faster than {} ({}).",
-                size(found.cell),
-                in_words(found.cell),
-                some_of(&unsure, 3, ", "),
-                sweep.n()
-            ));
-        }
-        if largest == Some(size(found.cell)) {
-            return Some(format!(
-                "{which}Throughput still grows at batch size {}, the largest measured ({}, {}).",
-                size(found.cell),
-                in_words(found.cell),
-                sweep.n()
-            ));
-        }
-        Some(format!(
-            "{which}From batch size {} on ({}) a larger one brings at most {} % ({}){also}.",
-            size(found.cell),
-            in_words(found.cell),
-            plain(tolerance(view) * 100.0),
-            sweep.n()
-        ))
+        let (knee, speed, n) = (size(found.cell), in_words(found.cell), sweep.n());
+        Some(match (largest.as_ref() == Some(&knee), also) {
+            (true, Some(also)) => format!(
+                "{which}Batch size {knee}, the largest measured ({speed}), is not shown to be faster than {also} ({n})."
+            ),
+            (true, None) => format!(
+                "{which}Throughput still grows at batch size {knee}, the largest measured ({speed}, {n})."
+            ),
+            (false, also) => {
+                let most = plain(tolerance(view) * 100.0);
+                let also = also.map(|also| format!("; {also} is not told from it"));
+                format!(
+                    "{which}From batch size {knee} on ({speed}) a larger one brings at most {most} % ({n}){}.",
+                    also.unwrap_or_default()
+                )
+            }
+        })
     });
     told.collect()
 }

@@ -44,8 +44,8 @@ const ALL: usize = 8;
 /// Rows where there are more cells.
 const ROWS: usize = 6;
 
-/// The keys of the cells that tables show, where they are too many to be read: the best trials of a search, else the fastest
-/// cells of each task and the baselines; and what is said of that. `None` where every cell has its row.
+/// Which cells have a row where they are too many: the best trials of a search, else the best cells of each task and the
+/// baselines; as their keys and a sentence. `None` where every cell has its row.
 pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
     let measured = view.measured().count();
     if measured <= ALL {
@@ -62,11 +62,7 @@ pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
     } else {
         let choices = Choice::in_order_only(view);
         for task in tasks(view) {
-            let is_of_task =
-                |cell: &Cell<'_>| task.cells.iter().any(|own| own.info.key == cell.info.key);
-            let choice = choices
-                .iter()
-                .find(|choice| choice.cells.iter().any(|one| is_of_task(one.cell)));
+            let choice = choices.iter().find(|choice| choice.task == task.name);
             let best: Vec<&Cell<'_>> = match choice {
                 Some(choice) => choice.in_order(),
                 None => task

@@ -41,7 +41,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     // The phases of a step have a table of their own.
     let shown = (0..rows.len()).filter(|place| rows[*place].0 < PHASE);
     let mut fields = vec![OfPart::text("part", |place| {
-        // Spaces that stay: how deep a part lies.
+        // Em spaces, which HTML and Markdown keep, show the depth of a part.
         let (depth, name) = rows[*place];
         format!("{}{name}", "\u{2003}".repeat(depth))
     })];

@@ -12,10 +12,14 @@ use super::difference::part;
 use super::speed::{THROUGHPUT, middle, timing_value};
 use super::sweep::{self, Sweep, interval, sweeps};
 
+/// Axis that is swept.
+pub(crate) const AXIS: &str = "loader.workers";
+/// Axes that set nothing without loader workers: a cell without them stands beside all of their values.
+pub(crate) const IDLE: [&str; 2] = ["loader.persistent", "loader.prefetch"];
+
 /// A verdict for each number of workers against the fewest of its curve.
 pub(crate) fn judged(view: &View<'_>) -> Section {
-    let idle = ["loader.persistent", "loader.prefetch"];
-    let found = sweeps(view, "loader.workers", &idle);
+    let found = sweeps(view, AXIS, &IDLE);
     let verdicts = found.iter().flat_map(|sweep| verdicts(view, sweep));
     let rule = "Workers pay where the waiting that they save an epoch is more than their start and stop take; throughput \
                 is called higher or lower only where the intervals of the medians do not overlap.";
