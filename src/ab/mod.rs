@@ -6,7 +6,8 @@
 //!  working tree ───▶ build ──▶ `fieldtrial side` ◀─┘                 two results folders of one session
 //! ```
 //! Each side plans its own manifest and stores its own results; this module pairs their runs by key, seed and block, decides
-//! whose turn it is, and manages both processes. It draws nothing and compares nothing: `compare` reads the two folders.
+//! whose turn it is, and manages both processes. It draws nothing: `compare` reads the two folders, and says whether a cell needs
+//! more pairs.
 
 mod builder;
 mod checkout;
@@ -17,6 +18,7 @@ mod run_pairs;
 mod sessions;
 mod side;
 mod turns;
+mod until_sure;
 
 pub use crate::progress::{Ended, RunName};
 pub use builder::{Build, build, has_package};
@@ -26,4 +28,5 @@ pub use protocol::{Hello, OfferedRun, SIDE_PROTOCOL, SideMessage, SideRequest};
 pub use run_pairs::{PairEvent, Score, run_pairs};
 pub use sessions::{Programs, Sessions};
 pub use side::{Side, SideOrder};
-pub use turns::{Pair, Turns, Which};
+pub use turns::{Order, Pair, Turns, Which};
+pub use until_sure::UntilSure;

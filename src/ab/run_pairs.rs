@@ -1,12 +1,12 @@
 //! [`run_pairs`]: runs the pairs of both sides in turns.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::protocol::SideMessage;
 use super::side::Side;
 use super::turns::{Pair, Which};
-use super::{AbError, Ended};
+use super::{AbError, Ended, UntilSure};
 
 /// An event for the caller.
 #[derive(Debug)]
@@ -20,6 +20,15 @@ pub enum PairEvent<'a> {
     },
     /// A message of the running side.
     SideMessage(SideMessage),
+    /// The verdict on a cell is sure after so many pairs: its others are left out.
+    Sure {
+        /// Key of the cell.
+        key: &'a str,
+        /// How many pairs it has.
+        pairs: usize,
+    },
+    /// A pair is left out.
+    LeftOut,
     /// Both runs of a pair have ended.
     Ended {
         /// The run of the side before.
@@ -38,13 +47,16 @@ pub struct Score {
     pub failed: usize,
     /// Pairs that did not run because the first pairs of their cell had failed.
     pub left_out: usize,
+    /// Pairs that did not run because the verdict on their cell was sure.
+    pub not_needed: usize,
 }
 
 /// A cell is given up when this many pairs have ended and all of them failed.
 const GIVEN_UP: usize = 2;
 
 /// Runs the pairs on the side before and the side after, and passes every event to `see`. `score` counts the ended pairs,
-/// also if an error is returned. A cell whose first two pairs fail is given up: its other pairs are left out.
+/// also if an error is returned. A cell whose first two pairs fail is given up: its other pairs are left out; so are
+/// those of a cell whose verdict is sure, where `until_sure` has the pairs so far.
 ///
 /// # Errors
 /// A side that ends too early; Ctrl-C, once the current run has ended.
@@ -52,15 +64,29 @@ pub fn run_pairs(
     sides: &mut [&mut Side; 2],
     pairs: &[Pair],
     score: &mut Score,
+    mut until_sure: Option<&mut UntilSure>,
     interrupted: &AtomicBool,
     see: &mut dyn FnMut(PairEvent<'_>),
 ) -> Result<(), AbError> {
     // Pairs of a cell that have ended, and those of them that failed.
     let mut of_cells: HashMap<&str, (usize, usize)> = HashMap::new();
+    // Cells whose verdict is sure.
+    let mut sure: HashSet<&str> = HashSet::new();
     for pair in pairs {
+        let key = &*pair.name.key;
+        let enough = until_sure.as_ref().and_then(|cells| cells.enough(key));
+        if let Some(pairs) = enough {
+            if sure.insert(key) {
+                see(PairEvent::Sure { key, pairs });
+            }
+            score.not_needed += 1;
+            see(PairEvent::LeftOut);
+            continue;
+        }
         let (ended_pairs, failed_pairs) = of_cells.entry(&pair.name.key).or_default();
         if (*ended_pairs, *failed_pairs) == (GIVEN_UP, GIVEN_UP) {
             score.left_out += 1;
+            see(PairEvent::LeftOut);
             continue;
         }
         let mut turn = |which: Which| {
@@ -79,6 +105,10 @@ pub fn run_pairs(
         score.ended += 1;
         let is_failed = before.status.is_failure() || after.status.is_failure();
         score.failed += usize::from(is_failed);
+        let times = before.sample_ms.zip(after.sample_ms);
+        if let (Some(cells), Some((old, new)), false) = (&mut until_sure, times, is_failed) {
+            cells.add(key, old, new);
+        }
         see(PairEvent::Ended { before, after });
         *ended_pairs += 1;
         *failed_pairs += usize::from(is_failed);

@@ -12,23 +12,27 @@ use crate::results::write_if_changed;
 
 use super::AbError;
 
-/// Digests of two programs' files.
+/// Digests of two programs' files, and whether the pairs of a cell ended as soon as its verdict was sure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Programs {
     before: String,
     after: String,
+    // `compare::until_sure_sessions` reads it.
+    #[serde(default)]
+    until_sure: bool,
 }
 
 impl Programs {
-    /// Computes the digests of two files.
+    /// Computes the digests of two files; `until_sure` as [`Self`] has it.
     ///
     /// # Errors
     /// A file cannot be read.
-    pub fn of(before: &Path, after: &Path) -> io::Result<Self> {
+    pub fn of(before: &Path, after: &Path, until_sure: bool) -> io::Result<Self> {
         let digest = |path: &Path| Ok::<_, io::Error>(Digest::new().with(fs::read(path)?).short());
         Ok(Self {
             before: digest(before)?,
             after: digest(after)?,
+            until_sure,
         })
     }
 }
@@ -73,6 +77,7 @@ impl Sessions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::until_sure_sessions;
 
     #[test]
     fn a_session_counts_for_the_programs_that_made_it() {
@@ -83,13 +88,21 @@ mod tests {
             path
         };
         let (old, new) = (file("old", "1"), file("new", "2"));
-        let both = Programs::of(&old, &new).unwrap();
+        let both = Programs::of(&old, &new, true).unwrap();
         let mut sessions = Sessions::of(folder.path());
         assert!(!sessions.counts("mon", &both));
         sessions.begin("mon", both.clone()).unwrap();
         let sessions = Sessions::of(folder.path());
         assert!(sessions.counts("mon", &both));
-        assert!(!sessions.counts("mon", &Programs::of(&old, &file("new", "3")).unwrap()));
+        let folder = folder.path().join("after");
+        fs::create_dir(&folder).unwrap();
+        let until_sure: Vec<String> = until_sure_sessions(&folder).into_iter().collect();
+        assert_eq!(until_sure, ["mon"]);
+        let fixed = Programs::of(&old, &new, false).unwrap();
+        let others = Programs::of(&old, &file("new", "3"), true).unwrap();
+        for programs in [&fixed, &others] {
+            assert!(!sessions.counts("mon", programs), "{programs:?}");
+        }
         assert!(!sessions.counts("tue", &both));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::base::hash::short_hash;
 use crate::event::RunId;
 use crate::execute::in_block_order;
 
@@ -56,12 +57,10 @@ pub struct Turns {
 impl Turns {
     /// Pairs the runs of both sides by key, seed and block.
     ///
-    /// The order is that of [`in_block_order`] over the common cells. The first side alternates over the blocks and over the
-    /// seeds of a cell, and neighbouring cells start with different sides: over two blocks a cell's order is A B B A or B A
-    /// A B, so that a linear drift within the session adds nothing to the mean difference.
+    /// The pairs come as [`in_block_order`] has them over the common cells; `order` says which side of a pair runs first.
     ///
     /// A pair is kept if both runs exist, in one session that `counts` accepts.
-    pub fn of(before: &Hello, after: &Hello, counts: impl Fn(&str) -> bool) -> Self {
+    pub fn of(before: &Hello, after: &Hello, order: Order, counts: impl Fn(&str) -> bool) -> Self {
         let keys = |hello: &Hello| {
             let mut keys: Vec<String> = hello.runs.iter().map(|run| run.name.key.clone()).collect();
             keys.dedup();
@@ -82,11 +81,11 @@ impl Turns {
             keys: both.cloned().collect(),
             ..Self::default()
         };
-        turns.pair(before, after, counts);
+        turns.pair(before, after, order, counts);
         turns
     }
 
-    fn pair(&mut self, before: &Hello, after: &Hello, counts: impl Fn(&str) -> bool) {
+    fn pair(&mut self, before: &Hello, after: &Hello, order: Order, counts: impl Fn(&str) -> bool) {
         let offered = before.runs.iter().map(|run| (&run.name, run));
         let offered: HashMap<&RunName, &OfferedRun> = offered.collect();
         let places: HashMap<&str, usize> =
@@ -113,7 +112,7 @@ impl Turns {
             let estimated = other.estimated_s.zip(run.estimated_s);
             let pair = Pair {
                 name: run.name.clone(),
-                first: first(cell, seed, block),
+                first: order.first(&run.name, cell + seed + block),
                 estimated_s: estimated.map(|(before, after)| before + after),
             };
             pairs.insert(id, pair);
@@ -130,11 +129,33 @@ impl Turns {
     }
 }
 
-fn first(cell: usize, seed: usize, block: usize) -> Which {
-    if (cell + seed + block).is_multiple_of(2) {
-        Which::Before
-    } else {
-        Which::After
+/// Which side of a pair runs first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// It alternates over the blocks and over the seeds of a cell, and neighbouring cells start with different sides: over two
+    /// blocks a cell's order is A B B A or B A A B, so that a linear drift within the session adds nothing to the mean
+    /// difference. For a number of pairs that is fixed before.
+    Alternates,
+    /// A coin decides, seeded by the name of the pair. Tests that may be looked at after every pair need it: nothing that has
+    /// been seen tells which side the next pair favours.
+    ByCoin,
+}
+
+impl Order {
+    fn first(self, name: &RunName, place: usize) -> Which {
+        let is_before = match self {
+            Self::Alternates => place.is_multiple_of(2),
+            Self::ByCoin => {
+                let RunName { key, seed, block } = name;
+                let digest = short_hash(&format!("{key} {seed} {block}"));
+                digest.bytes().fold(0, |sum, byte| sum ^ byte.count_ones()) % 2 == 0
+            }
+        };
+        if is_before {
+            Which::Before
+        } else {
+            Which::After
+        }
     }
 }
 
@@ -182,6 +203,7 @@ mod tests {
         let turns = Turns::of(
             &hello(&["a", "b"], 4, None),
             &hello(&["a", "b"], 4, None),
+            Order::Alternates,
             |_| true,
         );
         assert_eq!(letters(&turns, "a"), "ABBAABBA");
@@ -194,7 +216,7 @@ mod tests {
     #[test]
     fn cells_of_one_side_are_listed_and_not_run() {
         let (before, after) = (hello(&["a", "b"], 2, None), hello(&["c", "b"], 3, None));
-        let turns = Turns::of(&before, &after, |_| true);
+        let turns = Turns::of(&before, &after, Order::Alternates, |_| true);
         assert_eq!(
             (turns.only_before, turns.only_after),
             (vec!["a".to_owned()], vec!["c".to_owned()])
@@ -214,7 +236,7 @@ mod tests {
             (&tuesday, &tuesday, 0),
             (&none, &none, 0),
         ] {
-            let turns = Turns::of(before, after, |session| session == "mon");
+            let turns = Turns::of(before, after, Order::Alternates, |session| session == "mon");
             assert_eq!((turns.kept, turns.to_do.len()), (kept, 3 - kept));
         }
     }
@@ -222,13 +244,34 @@ mod tests {
     #[test]
     fn a_continued_block_keeps_its_order() {
         let whole = hello(&["a", "b", "c"], 2, None);
-        let all = Turns::of(&whole, &whole, |_| true).to_do;
+        let all = Turns::of(&whole, &whole, Order::Alternates, |_| true).to_do;
         let mut half = whole.clone();
         for run in &mut half.runs {
             let is_done = all[..2].iter().any(|pair| pair.name == run.name);
             run.kept_in = is_done.then(|| "mon".to_owned());
         }
-        let rest = Turns::of(&half, &half, |_| true);
+        let rest = Turns::of(&half, &half, Order::Alternates, |_| true);
         assert_eq!((rest.kept, &rest.to_do[..]), (2, &all[2..]));
+    }
+
+    #[test]
+    fn a_coin_prefers_neither_side_and_is_the_same_again() {
+        let many = hello(&["a", "b"], 200, None);
+        let turns = Turns::of(&many, &many, Order::ByCoin, |_| true);
+        let order = letters(&turns, "a");
+        let firsts: Vec<char> = order.chars().step_by(2).collect();
+        let count = |wanted: &[char]| {
+            firsts
+                .windows(wanted.len())
+                .filter(|w| *w == wanted)
+                .count()
+        };
+        assert!((80..=120).contains(&count(&['A'])), "{order}");
+        // Heads after heads is as frequent as after tails.
+        assert!((30..=70).contains(&count(&['A', 'A'])), "{order}");
+        assert!((30..=70).contains(&count(&['B', 'A'])), "{order}");
+        assert_ne!(order, letters(&turns, "b"));
+        let again = Turns::of(&many, &many, Order::ByCoin, |_| true);
+        assert_eq!(again, turns);
     }
 }

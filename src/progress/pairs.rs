@@ -62,6 +62,9 @@ pub struct Ended {
     pub wall_s: f64,
     /// Median time of a step in milliseconds, if steps were measured.
     pub step_ms: Option<f64>,
+    /// Time per sample in milliseconds, which verdicts are on; `None` also of a side that does not tell it.
+    #[serde(default)]
+    pub sample_ms: Option<f64>,
     /// The last lines of a failed run's standard error.
     pub last_words: Vec<String>,
 }
@@ -130,6 +133,18 @@ impl Pairs {
             Some((bars, _)) => bars.say(line),
             None => eprintln!("{line}"),
         }
+    }
+
+    /// A pair is left out.
+    pub fn skip(&mut self) {
+        self.eta.skip();
+        self.shape.pairs -= 1;
+        self.show_place();
+    }
+
+    /// The name of a cell in lines of progress.
+    pub fn cell(&self, key: &str) -> String {
+        self.names.of_run(key, (0, 1), (0, 1)).trim().to_owned()
     }
 
     /// Both runs of a pair have ended.
@@ -227,6 +242,7 @@ mod tests {
             status: Status::Done,
             reason: String::new(),
             step_ms: Some(step_ms),
+            sample_ms: None,
             wall_s: 1.5,
             last_words: Vec::new(),
         }

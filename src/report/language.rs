@@ -237,7 +237,7 @@ impl Words {
     /// What the ends of an interval are.
     pub(crate) fn interval_kind(self, kind: IntervalKind) -> String {
         match kind {
-            IntervalKind::Bootstrap95 => self.interval_95(),
+            IntervalKind::Bootstrap95 | IntervalKind::Anytime95 => self.interval_95(),
             IntervalKind::Range => self.range_of_runs(),
             IntervalKind::Single => self.single_run(),
         }

@@ -85,6 +85,7 @@ pub(super) fn between(low: &str, high: &str) -> String {
 pub(super) fn interval_name(kind: IntervalKind) -> &'static str {
     match kind {
         IntervalKind::Bootstrap95 => "95 % bootstrap interval of the median",
+        IntervalKind::Anytime95 => "95 % interval of pairs that ended when sure",
         IntervalKind::Range => "range of the runs",
         IntervalKind::Single => "n = 1, no interval",
     }

@@ -1,5 +1,6 @@
 //! [`Plant`]: a difference planted on a side after, and the check that the gate finds it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::compare::{Comparison, Options, Origin, Side};
@@ -50,6 +51,7 @@ fn side(folder: &Path) -> Result<Side, SelftestError> {
         set: results::read(folder)?,
         noise: Vec::new(),
         searches: Vec::new(),
+        until_sure: BTreeSet::new(),
     })
 }
 

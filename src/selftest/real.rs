@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use crate::ab::{Score, Side, SideOrder, Turns, run_pairs};
+use crate::ab::{Order, Score, Side, SideOrder, Turns, run_pairs};
 use crate::results::Session;
 
 use super::plant::{Plant, manifest};
@@ -140,7 +140,7 @@ impl RealCheck<'_> {
     ) -> Result<Vec<String>, SelftestError> {
         let mut start = |order| Side::start(order, self.interrupted, say);
         let (mut before, mut after) = (start(orders[0])?, start(orders[1])?);
-        let turns = Turns::of(&before.hello, &after.hello, |_| false);
+        let turns = Turns::of(&before.hello, &after.hello, Order::Alternates, |_| false);
         if turns.keys.len() != 2 || turns.to_do.len() != 2 * RUNS {
             let (cells, pairs) = (turns.keys.len(), turns.to_do.len());
             return Err(SelftestError::Bug(format!(
@@ -149,7 +149,14 @@ impl RealCheck<'_> {
         }
         say(&format!("{name}: {} pairs of runs", turns.to_do.len()));
         let (sides, score) = (&mut [&mut before, &mut after], &mut Score::default());
-        run_pairs(sides, &turns.to_do, score, self.interrupted, &mut |_| {})?;
+        run_pairs(
+            sides,
+            &turns.to_do,
+            score,
+            None,
+            self.interrupted,
+            &mut |_| {},
+        )?;
         before.finish()?;
         after.finish()?;
         Ok(turns.keys)

@@ -113,7 +113,8 @@ fn a_shallow_clone_says_how_to_get_the_commit() {
 #[test]
 fn both_sides_take_turns_in_one_session_and_nothing_finished_runs_again() {
     let project = repository();
-    let ended = project.run(&["ab", "HEAD~1", "experiments/tiny.toml"]);
+    let arguments = ["ab", "HEAD~1", "experiments/tiny.toml", "--all-pairs"];
+    let ended = project.run(&arguments);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let rows = rows(&project, SIDES);
     // Two cells need seven pairs, and an even number of them.
@@ -149,7 +150,7 @@ fn both_sides_take_turns_in_one_session_and_nothing_finished_runs_again() {
     assert!(hidden("before").contains("\"manifest_path\": \"experiments/tiny.toml\""));
     assert_nothing_temporary(&project.path("reports"));
 
-    let again = project.run(&["ab", "HEAD~1", "experiments/tiny.toml"]);
+    let again = project.run(&arguments);
     assert!(
         again.stderr.contains("0 pairs to do, 16 kept"),
         "{}",
@@ -498,7 +499,12 @@ fn compared(clone: &Clone, arguments: &[&str]) -> String {
     let output = fieldtrial()
         .arg("ab")
         .args(arguments)
-        .args(["experiments/acceptance.toml", "--repeats", "10"])
+        .args([
+            "experiments/acceptance.toml",
+            "--all-pairs",
+            "--repeats",
+            "10",
+        ])
         .current_dir(clone.path(""))
         .env("NO_COLOR", "1")
         .output()

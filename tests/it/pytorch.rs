@@ -191,6 +191,10 @@ fn planted_time_is_found_in_its_phase() {
     let update = "optimizer_step = torch.optim.SGD.step
     def slow(self, *arguments): time.sleep(0.005); return optimizer_step(self, *arguments)
     torch.optim.SGD.step = slow";
+    // What PyTorch does around the step of every optimizer.
+    let around = "record = torch.autograd.profiler.record_function
+    def slow(name, *arguments): time.sleep(0.005 if 'Optimizer.step' in name else 0); return record(name, *arguments)
+    torch.autograd.profiler.record_function = slow";
     for (phase, filled) in [
         ("data_wait", &[("data", "time.sleep(0.000625)")][..]),
         (
@@ -200,6 +204,7 @@ fn planted_time_is_found_in_its_phase() {
         ("forward", &[("forward", "time.sleep(0.005)")]),
         ("backward", &[("model", hook)]),
         ("optimizer", &[("model", update)]),
+        ("optimizer", &[("model", around)]),
     ] {
         let (row, _) = ran(&project_of(&python, &script(filled), OBSERVE));
         let own = number(&row, &format!("{phase}_ms"));
@@ -243,6 +248,43 @@ fn operations_have_layers_and_exact_flops() {
         facts["flops_forward_per_sample"],
         ((first + second) / 8.0).to_string()
     );
+}
+
+/// `with fieldtrial.phase(…)` names a part of a step; where nobody observes operations it does nothing.
+#[test]
+fn a_named_part_of_a_step_is_a_layer() {
+    let Some(python) = python() else { return };
+    let part = "import fieldtrial
+        with fieldtrial.phase('scaled'): time.sleep(0.002); batch = 2 * batch";
+    let named = script(&[("forward", part)]);
+    let helper = include_str!("../../src/cli/helper/fieldtrial.py");
+    let [observed, plain] = [OBSERVE, ""].map(|observe| {
+        project_of(&python, &named, observe).file("experiments/fieldtrial.py", helper)
+    });
+    let (_, result) = ran(&observed);
+    assert_eq!(result, ran(&plain).1);
+    let rows = observed.rows_of("mine", "ops.csv");
+    let row = |op: &str| {
+        let mut own = rows
+            .iter()
+            .filter(|row| row["layer"] == "scaled" && row["op"] == op);
+        own.next().unwrap_or_else(|| panic!("{op}: {rows:?}"))
+    };
+    assert_eq!(row("mul")["calls"], "3");
+    let rest = row("python");
+    assert_eq!((&*rest["calls"], &*rest["phase"]), ("3", "forward"));
+    assert!(number(rest, "forward_ms") >= 2.0, "{rest:?}");
+    let trace = std::fs::read_dir(observed.path("reports/mine/trace")).expect("traces");
+    let trace = trace.flatten().next().expect("a trace").path();
+    let trace = std::fs::read_to_string(trace).expect("text");
+    for name in [
+        "\"scaled\"",
+        "\"addmm backward\"",
+        "\"optimizer\"",
+        "\"step\"",
+    ] {
+        assert!(trace.contains(name), "{name}: {trace}");
+    }
 }
 
 #[test]
@@ -456,7 +498,7 @@ fn a_program_of_any_language_tells_its_steps() {
         r#"{"event": "steps", "ms": [90.0, 10.0, 12.0, 14.0], "samples": [4, 4, 4, 4], "startup": 1}"#,
         r#"{"event": "phases", "steps": 3, "step_ms": 12.0, "ms": {"data_wait": 6.0, "forward": 2.0}}"#,
         r#"{"event": "phases", "startup_s": 0.5, "train_s": 0.126}"#,
-        r#"{"event": "operations", "steps": 1, "samples": 4, "step_ms": 12.0, "rows": [{"layer": "a", "op": "linear", "phase": "forward", "calls": 1, "forward_ms": 2.0, "flops_forward": 80}]}"#,
+        r#"{"event": "operations", "steps": 1, "samples": 4, "step_ms": 12.0, "rows": [{"layer": "a", "op": "linear", "phase": "forward", "calls": 1, "forward_ms": 2.0, "flops_forward": 80}], "spans": [["ops", "linear", "a", 0, 2000]]}"#,
         r#"{"event": "memory", "peak_train_bytes": 1048576, "source": "mine"}"#,
     ];
     let lines = events.map(|event| format!("echo '{event}' >> $FIELDTRIAL_EVENTS\n"));
@@ -483,6 +525,9 @@ fn a_program_of_any_language_tells_its_steps() {
         (&*facts["steps"], &*facts["flops_forward_per_sample"]),
         ("4", "20")
     );
+    let trace = std::fs::read_dir(project.path("reports/mine/trace")).expect("traces");
+    let trace = std::fs::read_to_string(trace.flatten().next().expect("a trace").path());
+    assert!(trace.expect("text").contains("\"linear\""));
     let operations = project.rows_of("mine", "ops.csv");
     assert!(
         operations

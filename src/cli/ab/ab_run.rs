@@ -4,11 +4,15 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::ab::{
-    AbError, PairEvent, Programs, Score, Sessions, Side, SideMessage, SideOrder, Turns, run_pairs,
+    AbError, Order, PairEvent, Programs, Score, Sessions, Side, SideMessage, SideOrder, Turns,
+    UntilSure, run_pairs,
 };
+use crate::base::text::count;
+use crate::compare::{Floors, session_threshold};
 use crate::diag::Failure;
 use crate::progress::{Pairs, PairsShape};
-use crate::results::{Session, from_here};
+use crate::results::environment::env_id;
+use crate::results::{Session, from_here, read, read_noise};
 
 use super::arguments::AbArguments;
 use super::frame::Frame;
@@ -32,9 +36,14 @@ impl AbRun<'_> {
         let mut before = self.start(0, &session)?;
         let mut after = self.start(1, &session)?;
         check_alike(&before, &after)?;
-        let turns = self.turns(&before, &after, &session)?;
+        let (turns, mut until_sure) = self.turns(&before, &after, &session)?;
         let is_same = self.sides[0].program == self.sides[1].program;
-        let announced = announcement(self.frame, [&before, &after], &turns, is_same);
+        let announced = announcement(
+            self.frame,
+            [&before, &after],
+            &turns,
+            (is_same, until_sure.is_some()),
+        );
         eprint!("{announced}");
         if turns.keys.is_empty() {
             let title = "nothing to compare: no cell can run on both sides";
@@ -42,7 +51,8 @@ impl AbRun<'_> {
             return Ok(exit_code::NOTHING_TO_COMPARE);
         }
         let mut score = Score::default();
-        let ended = self.take_turns(&mut [&mut before, &mut after], &turns, &mut score);
+        let sides = &mut [&mut before, &mut after];
+        let ended = self.take_turns(sides, &turns, until_sure.as_mut(), &mut score);
         let ended = ended.and_then(|()| before.finish());
         let ended = ended.and_then(|()| after.finish());
         self.interrupt.stop_waiting();
@@ -83,22 +93,55 @@ impl AbRun<'_> {
         Side::start(&order, self.interrupt.is_asked(), say)
     }
 
-    fn turns(&self, before: &Side, after: &Side, session: &Session) -> Result<Turns, AbError> {
+    fn turns(
+        &self,
+        before: &Side,
+        after: &Side,
+        session: &Session,
+    ) -> Result<(Turns, Option<UntilSure>), AbError> {
         let [old, new] = &self.sides;
-        let programs = Programs::of(&old.program, &new.program)?;
+        let is_until_sure = self.arguments.is_until_sure();
+        let programs = Programs::of(&old.program, &new.program, is_until_sure)?;
         let mut sessions = Sessions::of(&self.frame.folder());
         let counts = |id: &str| sessions.counts(id, &programs);
-        let turns = Turns::of(&before.hello, &after.hello, counts);
+        let order = if is_until_sure {
+            Order::ByCoin
+        } else {
+            Order::Alternates
+        };
+        let turns = Turns::of(&before.hello, &after.hello, order, counts);
         if !turns.to_do.is_empty() {
-            sessions.begin(session.id(), programs)?;
+            sessions.begin(session.id(), programs.clone())?;
         }
-        Ok(turns)
+        let counts = |id: &str| sessions.counts(id, &programs);
+        let until_sure = is_until_sure.then(|| self.until_sure(after, &turns, counts));
+        Ok((turns, until_sure.transpose()?))
+    }
+
+    /// The pairs that are kept, of cells with their thresholds.
+    fn until_sure(
+        &self,
+        after: &Side,
+        turns: &Turns,
+        counts: impl Fn(&str) -> bool,
+    ) -> Result<UntilSure, AbError> {
+        let noise = read_noise(&self.frame.results)?;
+        // `check_alike` has seen that the environments are one.
+        let floors = Floors::new(&noise, &env_id(&after.hello.environment));
+        let threshold = |key: &str| session_threshold(self.frame.threshold, floors.of(key, ""));
+        let mut cells = UntilSure::new(&turns.keys, threshold);
+        if turns.kept > 0 {
+            let (old, new) = (read(&self.results(0))?, read(&self.results(1))?);
+            cells.add_kept([&old, &new], counts);
+        }
+        Ok(cells)
     }
 
     fn take_turns(
         &self,
         sides: &mut [&mut Side; 2],
         turns: &Turns,
+        until_sure: Option<&mut UntilSure>,
         score: &mut Score,
     ) -> Result<(), AbError> {
         if turns.to_do.is_empty() {
@@ -119,9 +162,21 @@ impl AbRun<'_> {
             PairEvent::SideMessage(SideMessage::Warning { message }) => pairs.say(&message),
             PairEvent::SideMessage(_) => {}
             PairEvent::Ended { before, after } => pairs.end(before, after),
+            PairEvent::Sure { key, pairs: number } => {
+                let number = count(number, "pair");
+                pairs.say(&format!("{}: sure after {number}", pairs.cell(key)));
+            }
+            PairEvent::LeftOut => pairs.skip(),
         };
         let interrupted = self.interrupt.is_asked();
-        let ended = run_pairs(sides, &turns.to_do, score, interrupted, &mut see);
+        let ended = run_pairs(
+            sides,
+            &turns.to_do,
+            score,
+            until_sure,
+            interrupted,
+            &mut see,
+        );
         pairs.finish();
         ended
     }

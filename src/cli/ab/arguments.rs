@@ -13,7 +13,8 @@ use crate::report::Language;
 ///
 /// Builds REF in the user's cache folder and the working tree in place, and runs the cells of the manifest on
 /// both, pair by pair: A B, then B A. What drifts on the machine hits both alike. Each build plans its own manifest; cells
-/// are paired by key. Where the repository is not fieldtrial's own, both sides are this program, and the manifests of the
+/// are paired by key. The pairs of a cell end as soon as it is surely faster, slower or the same, by tests that may be looked at
+/// after every pair. Where the repository is not fieldtrial's own, both sides are this program, and the manifests of the
 /// two commits are compared. Finished pairs are kept.
 ///
 /// Example: `fieldtrial ab main experiments/ddpm.toml`
@@ -32,9 +33,16 @@ pub(in crate::cli) struct AbArguments {
     /// Compare this commit instead of the working tree
     #[arg(long, value_name = "REF", conflicts_with = "aa")]
     pub(super) after: Option<String>,
-    /// Pairs of runs a cell and seed; without it, as many as one cell needs to be called faster or slower
+    /// Most pairs of runs a cell and seed, 20 without it; with `--all-pairs` how many, without it as many as one cell needs
+    /// to be called faster or slower
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) repeats: Option<u16>,
+    /// End the pairs of a cell as soon as it is surely faster, slower or the same: the default
+    #[arg(long, conflicts_with_all = ["aa", "all_pairs"])]
+    pub(super) until_sure: bool,
+    /// Run all pairs of every cell
+    #[arg(long, conflicts_with = "aa")]
+    pub(super) all_pairs: bool,
     /// Compare the working tree's build with itself, and keep what it shows as the noise of this machine
     #[arg(long)]
     pub(super) aa: bool,
@@ -71,7 +79,7 @@ const EXAMPLES: &str = "\
 Examples:
   fieldtrial ab HEAD~1 experiments/ddpm.toml              the working tree with the last commit but one
   fieldtrial ab main experiments/ddpm.toml --after HEAD   two commits
-  fieldtrial ab main experiments/ddpm.toml --only batch-size=8 --repeats 12
+  fieldtrial ab main experiments/ddpm.toml --only batch-size=8 --repeats 40
   fieldtrial ab main experiments/ddpm.toml --fail-on regression
   fieldtrial ab --aa experiments/ddpm.toml                how much this machine differs from itself
 
@@ -86,6 +94,11 @@ Exit codes:
   4 no cell that both sides have    130 interrupted; the same command goes on";
 
 impl AbArguments {
+    /// Whether the pairs of a cell end as soon as its verdict is sure.
+    pub(super) fn is_until_sure(&self) -> bool {
+        !self.aa && !self.all_pairs
+    }
+
     /// The command that runs what is left.
     pub(super) fn again(&self) -> String {
         let programs = (self.before_program.as_ref(), self.after_program.as_ref());
@@ -94,6 +107,7 @@ impl AbArguments {
             .words(&self.reference)
             .words([self.manifest.display()])
             .flag("--aa", self.aa)
+            .flag("--all-pairs", self.all_pairs)
             .option("--after", &self.after)
             .option("--repeats", self.repeats)
             .option("--only", &self.only)

@@ -15,6 +15,9 @@ use crate::cli::setup::mistake;
 /// Fewest pairs with which the paired test can give a verdict on a single cell.
 const FEWEST_PAIRS: usize = 6;
 
+/// Most pairs of a cell that is not sure, unless the user or the manifest wants more.
+const MOST_PAIRS: usize = 20;
+
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) name: String,
@@ -24,6 +27,8 @@ pub(super) struct Frame {
     pub(super) results: PathBuf,
     pub(super) seeds: usize,
     pub(super) repeats: usize,
+    /// The effect that matters, where the manifest says so (0.02 is 2 %).
+    pub(super) threshold: Option<f64>,
     /// Overrides, including the number of blocks.
     pub(super) set: Vec<String>,
 }
@@ -54,6 +59,7 @@ impl Frame {
             results: plan.results_folder.clone(),
             seeds,
             repeats,
+            threshold: plan.compare.threshold,
             set,
         })
     }
@@ -63,13 +69,14 @@ impl Frame {
     }
 }
 
-/// Number of blocks: the user's; else enough pairs for a verdict on one cell, an even number so that each side runs first
-/// equally often; or the manifest's, if it is larger.
+/// Number of blocks: the user's; else [`MOST_PAIRS`] where pairs end when their cell is sure; else enough pairs for a verdict on
+/// one cell, an even number so that each side runs first equally often; or the manifest's, if it is larger.
 fn repeats(arguments: &AbArguments, plan: &Plan, cells: usize, seeds: usize) -> usize {
     let says_so = |set: &String| set.trim_start().starts_with("measure.repeats");
     match arguments.repeats {
         Some(repeats) => repeats.into(),
         None if arguments.set.iter().any(says_so) => plan.measure.repeats,
+        None if arguments.is_until_sure() => MOST_PAIRS.div_ceil(seeds).max(plan.measure.repeats),
         None => {
             let needed = needed_pairs(cells).max(needed_runs(cells));
             let needed = needed.max(FEWEST_PAIRS).div_ceil(seeds);

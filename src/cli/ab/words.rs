@@ -20,7 +20,7 @@ pub(super) fn announcement(
     frame: &Frame,
     [before, after]: [&Side; 2],
     turns: &Turns,
-    is_same_program: bool,
+    (is_same_program, is_until_sure): (bool, bool),
 ) -> String {
     let (new, old) = (after.label.as_str(), before.label.as_str());
     let what = match old {
@@ -29,7 +29,11 @@ pub(super) fn announcement(
     };
     let cells = count(turns.keys.len(), "cell");
     let pairs = count(frame.repeats * frame.seeds, "pair");
-    let mut lines = vec![format!("{}: {what}, {cells}, {pairs} a cell", frame.name)];
+    let most = if is_until_sure { "at most " } else { "" };
+    let mut lines = vec![format!(
+        "{}: {what}, {cells}, {most}{pairs} a cell",
+        frame.name
+    )];
     let is_same_code = before.hello.code_hash == after.hello.code_hash;
     if is_same_code && !is_same_program {
         lines.push(
@@ -94,7 +98,7 @@ pub(super) fn ending(
     folder: &Path,
     again: &str,
 ) -> String {
-    let left = turns.to_do.len() - score.ended - score.left_out;
+    let left = turns.to_do.len() - score.ended - score.left_out - score.not_needed;
     let done = score.ended + turns.kept;
     let all = count(done + left, "pair");
     let time = human_seconds(seconds);
@@ -116,6 +120,10 @@ pub(super) fn ending(
         lines.push(format!(
             "left out {left_out} of cells whose first pairs failed"
         ));
+    }
+    if score.not_needed > 0 {
+        let not_needed = count(score.not_needed, "pair");
+        lines.push(format!("not run  {not_needed}, as their cells were sure"));
     }
     lines.push(format!("results  {}", folder.display()));
     if left > 0 {

@@ -213,6 +213,8 @@ fn needed(comparison: &Comparison) -> Option<String> {
     let all = |design| compared.iter().all(|cell| cell.judgement.design == design);
     let how = if all(Design::Interleaved) {
         "Runs of both sides were made in one session and are compared in pairs"
+    } else if all(Design::UntilSure) {
+        "Runs of both sides were made in one session, in pairs, until each cell's verdict was sure"
     } else if all(Design::Sessions) {
         "Runs of the two sides were made in different sessions"
     } else {

@@ -9,6 +9,7 @@
     fieldtrial.finished(test_accuracy=...)
 """
 
+import contextlib
 import json
 import os
 import sys
@@ -93,3 +94,12 @@ def epoch(epoch, **metrics):
 def finished(**metrics):
     """At the end: the declared metrics, and `parameters`, `steps`, `samples` if you know them."""
     _tell({"event": "finished", **metrics})
+
+
+@contextlib.contextmanager
+def phase(name):
+    """Names a part of a step, `with fieldtrial.phase("augment"):`, as a layer of `ops.csv` and in the trace. It does nothing
+    but where `observe = "pytorch"` and `measure.ops` observe operations."""
+    profile = getattr(sys.modules.get("fieldtrial_operations"), "current", None)
+    with contextlib.nullcontext() if profile is None else profile.part(str(name)):
+        yield

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::base::statistics::{mean, median};
-use crate::event::{DeviceMemoryTimes, OpRow, PhaseTimes, Profile, RunFacts, RunTimes};
+use crate::event::{DeviceMemoryTimes, OpRow, PhaseTimes, Profile, RunFacts, RunTimes, Span};
 
 /// The observer of PyTorch: Python that an observed program finds first on its path.
 const OBSERVER: [(&str, &str); 4] = [
@@ -148,6 +148,9 @@ pub(super) struct OperationsEvent {
     #[serde(default)]
     step_ms: f64,
     rows: Vec<OperationRow>,
+    /// For the trace: lane (`steps`, `phases`, `ops`), name, detail, start and duration in microseconds.
+    #[serde(default)]
+    spans: Vec<(String, String, String, f64, f64)>,
 }
 
 /// An operation of one layer; times and FLOPs are those of a step.
@@ -237,6 +240,10 @@ impl Observed {
         if told.steps == 0 {
             return Err("`operations` of no step".to_owned());
         }
+        let mut spans = told.spans.iter();
+        if let Some(wrong) = spans.find(|span| !span.3.is_finite() || !is_time(span.4)) {
+            return Err(format!("a span from {} µs for {} µs", wrong.3, wrong.4));
+        }
         self.operations = Some(told);
         Ok(())
     }
@@ -260,13 +267,20 @@ impl Observed {
             flops_backward: row.flops_backward,
             ..OpRow::default()
         };
+        let span = |(lane, name, detail, start_us, duration_us): &(_, _, _, f64, f64)| Span {
+            lane: String::clone(lane),
+            name: String::clone(name),
+            detail: String::clone(detail),
+            start_us: *start_us,
+            duration_us: *duration_us,
+        };
         Some(Profile {
             steps: told.steps,
             samples: told.samples.round() as usize,
             step_ms,
             phases: of_step(told.ms.values(), step_ms),
             ops: told.rows.iter().map(row).collect(),
-            spans: Vec::new(),
+            spans: told.spans.iter().map(span).collect(),
         })
     }
 

@@ -153,6 +153,7 @@ fn compared(
         across_env,
         is_along: along.is_some(),
         is_treatment,
+        until_sure: &after.until_sure,
     };
     let draft = |pair: &Pair| question.draft(pair.by, &old[pair.before], &new[pair.after]);
     let drafts: Vec<Draft<'_>> = pairs.iter().map(draft).collect();

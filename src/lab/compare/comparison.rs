@@ -1,6 +1,6 @@
 //! [`Comparison`]: matched cells of two sides, their differences, and the verdicts.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde::Serialize;
 
@@ -71,6 +71,8 @@ pub struct Side {
     /// Results of the searches that `[report] searches` of its manifest names, in that order; those without results are
     /// left out.
     pub searches: Vec<ResultSet>,
+    /// Its sessions whose pairs ended as soon as their cell's verdict was sure: those that `sessions.json` beside the folder says so of.
+    pub until_sure: BTreeSet<String>,
 }
 
 /// Where a side's results come from.

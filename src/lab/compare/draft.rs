@@ -65,16 +65,18 @@ impl Draft<'_> {
 }
 
 /// What decides, besides the cells, whether their times can be compared.
-pub(super) struct Question {
+pub(super) struct Question<'a> {
     /// Whether environments may differ in must-match fields.
     pub(super) across_env: bool,
     /// Whether cells are compared along an axis.
     pub(super) is_along: bool,
     /// Whether that axis is declared as the treatment.
     pub(super) is_treatment: bool,
+    /// Sessions whose pairs ended as soon as they were sure.
+    pub(super) until_sure: &'a BTreeSet<String>,
 }
 
-impl Question {
+impl Question<'_> {
     pub(super) fn draft<'a>(
         &self,
         by: MatchedBy,
@@ -94,7 +96,7 @@ impl Question {
         }
         Draft {
             reasons: not_comparable_reasons(before, after, fields, &work, allows_threads),
-            runs: Runs::of(before, after, is_one_machine),
+            runs: Runs::of(before, after, is_one_machine, self.until_sure),
             by,
             before,
             after,

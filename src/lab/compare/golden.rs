@@ -1,6 +1,8 @@
 //! A scripted comparison for tests: the results of `results::golden` on two branches, measured in one session.
 #![expect(clippy::missing_panics_doc, reason = "a test that fails panics")]
 
+use std::collections::BTreeSet;
+
 use std::sync::LazyLock;
 
 use serde_json::json;
@@ -100,6 +102,7 @@ pub fn side(name: &str, commit: &str, set: ResultSet) -> Side {
         set,
         noise: Vec::new(),
         searches: Vec::new(),
+        until_sure: BTreeSet::new(),
     }
 }
 

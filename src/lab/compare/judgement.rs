@@ -32,6 +32,8 @@ impl Ratio {
 pub enum Design {
     /// In one session, in pairs of equal seed and block: drift affects both sides.
     Interleaved,
+    /// In such pairs, in an order that a coin decided, and only as many as each cell needed for its verdict to be sure.
+    UntilSure,
     /// In different sessions: differences between sessions look like an effect.
     Sessions,
 }
@@ -67,6 +69,8 @@ pub enum Test {
     MannWhitney,
     /// Signed ranks of the pairs' differences, over all sign patterns.
     SignFlip,
+    /// Bets on the signs of the pairs' differences, which may be looked at after every pair.
+    SignBets,
 }
 
 /// Effect size that must be exceeded to matter.

@@ -46,9 +46,9 @@ pub use judgement::{
     Design, Judgement, MatrixJudgement, NotComparableReason, Ratio, Test, Threshold,
     ThresholdSource, Verdict,
 };
-pub use side::{Common, Experiment, Source, searches_beside};
+pub use side::{Common, Experiment, Source, searches_beside, until_sure_sessions};
 #[cfg(test)]
 pub(crate) use statistics::mann_whitney;
 pub use statistics::student_quantile;
 pub use unclear_reason::UnclearReason;
-pub use verdict::{needed_pairs, needed_runs};
+pub use verdict::{is_sure, needed_pairs, needed_runs, session_threshold};

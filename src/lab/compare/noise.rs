@@ -1,5 +1,7 @@
 //! Results of comparing a build with itself (A/A), as rows of `noise.csv`.
 
+use std::collections::BTreeSet;
+
 use crate::base::statistics::median;
 use crate::results::NoiseRow;
 
@@ -25,7 +27,7 @@ impl Comparison {
 }
 
 fn row(pair: &CellPair, old: &Cell<'_>, new: &Cell<'_>, session: &str) -> Option<NoiseRow> {
-    let runs = Runs::of(old, new, old.env_id() == new.env_id());
+    let runs = Runs::of(old, new, old.env_id() == new.env_id(), &BTreeSet::new());
     let both = || runs.before.iter().chain(&runs.after);
     let is_whole = runs.design == Design::Interleaved
         && runs.before.len() >= FEWEST_PAIRS

@@ -1,6 +1,8 @@
 //! A small comparison for tests: one slower cell, one equal, one unclear, one added, one removed.
 #![expect(clippy::missing_panics_doc, reason = "a test that fails panics")]
 
+use std::collections::BTreeSet;
+
 use crate::results::{CellInfo, Direction, IntervalKind, ResultSet, RunRow, Status, golden};
 
 use super::{
@@ -71,6 +73,7 @@ fn side(name: &str, origin: Origin, set: ResultSet) -> Side {
         set,
         noise: Vec::new(),
         searches: Vec::new(),
+        until_sure: BTreeSet::new(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Times of two cells: which runs are compared, and the ratio of every timing.
 
+use std::collections::BTreeSet;
+
 use crate::base::statistics::median;
 use crate::results::{BlockRow, Direction, fixed_column, timed_columns, value};
 
@@ -18,8 +20,13 @@ pub(super) struct Runs<'a> {
 impl<'a> Runs<'a> {
     /// Pairs the counted runs of equal seed, block and session on one machine. If pairs make up at least half of the runs of
     /// the larger side, the design is interleaved and runs without a partner are left out. Otherwise all runs count, as in
-    /// separate sessions.
-    pub(super) fn of(before: &Cell<'a>, after: &Cell<'a>, is_one_machine: bool) -> Self {
+    /// separate sessions. Pairs of sessions in `until_sure` are in the order in which they ran.
+    pub(super) fn of(
+        before: &Cell<'a>,
+        after: &Cell<'a>,
+        is_one_machine: bool,
+        until_sure: &BTreeSet<String>,
+    ) -> Self {
         let (old, new) = (&before.counted, &after.counted);
         let is_pair = |one: &BlockRow, other: &BlockRow| {
             is_one_machine
@@ -31,10 +38,19 @@ impl<'a> Runs<'a> {
             let found = new.iter().find(|other| is_pair(run, other))?;
             Some((*run, *found))
         };
-        let pairs: Vec<(&BlockRow, &BlockRow)> = old.iter().filter_map(partner).collect();
+        let mut pairs: Vec<(&BlockRow, &BlockRow)> = old.iter().filter_map(partner).collect();
         let is_apart = pairs.is_empty() || pairs.len() * 2 < old.len().max(new.len());
+        let ends_early =
+            |run: &BlockRow| (run.session.as_ref()).is_some_and(|id| until_sure.contains(&**id));
         let (design, (before, after)) = if is_apart {
             (Design::Sessions, (old.clone(), new.clone()))
+        } else if pairs.iter().all(|(_, run)| ends_early(run)) {
+            let start = |run: &BlockRow| (run.session.clone(), run.start_s.unwrap_or_default());
+            pairs.sort_by(|(_, one), (_, other)| {
+                let ((session, start), (later, other)) = (start(one), start(other));
+                session.cmp(&later).then(start.total_cmp(&other))
+            });
+            (Design::UntilSure, pairs.into_iter().unzip())
         } else {
             (Design::Interleaved, pairs.into_iter().unzip())
         };

@@ -9,6 +9,9 @@ pub enum UnclearReason {
     /// No significant effect, and the interval is too wide for "same".
     #[error("no effect is shown, and the interval is too wide for “same”")]
     WideInterval,
+    /// Pairs that would have ended at a verdict reached their largest number.
+    #[error("the pairs ended before an effect or its absence was sure")]
+    NotSure,
     /// No significant effect, and fewer runs than an interval needs, so "same" is not shown either.
     #[error("no effect is shown, and the runs are too few for “same”")]
     FewRuns,

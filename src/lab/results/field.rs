@@ -100,9 +100,14 @@ impl Field for IntervalKind {
     }
 
     fn read(text: &str) -> Result<Self, Expected> {
-        let mut kinds = [Self::Bootstrap95, Self::Range, Self::Single].into_iter();
-        let found = kinds.find(|kind| kind.text() == text);
-        found.ok_or("`bootstrap95`, `range` or `single`")
+        let kinds = [
+            Self::Bootstrap95,
+            Self::Anytime95,
+            Self::Range,
+            Self::Single,
+        ];
+        let found = kinds.into_iter().find(|kind| kind.text() == text);
+        found.ok_or("`bootstrap95`, `anytime95`, `range` or `single`")
     }
 }
 

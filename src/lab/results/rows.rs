@@ -315,6 +315,8 @@ pub fn grouped<T, K: Ord + Clone>(
 pub enum IntervalKind {
     /// 95 % bootstrap interval of the median (6 runs or more).
     Bootstrap95,
+    /// 95 % interval of pairs of runs that may be looked at after every pair.
+    Anytime95,
     /// Smallest and largest of the runs (2 to 5 runs).
     Range,
     /// A single run.
@@ -326,6 +328,7 @@ impl IntervalKind {
     pub fn text(self) -> &'static str {
         match self {
             Self::Bootstrap95 => "bootstrap95",
+            Self::Anytime95 => "anytime95",
             Self::Range => "range",
             Self::Single => "single",
         }

@@ -215,8 +215,10 @@ fn pairs(found: &Measured) -> String {
     match found.ratio.kind {
         IntervalKind::Single => "one pair of runs, no interval".to_owned(),
         IntervalKind::Range => format!("range of {} pairs of runs", found.pairs),
-        IntervalKind::Bootstrap95 => {
-            format!("95 % bootstrap interval of {} pairs of runs", found.pairs)
+        kind @ (IntervalKind::Bootstrap95 | IntervalKind::Anytime95) => {
+            let is_bootstrap = kind == IntervalKind::Bootstrap95;
+            let method = if is_bootstrap { "bootstrap " } else { "" };
+            format!("95 % {method}interval of {} pairs of runs", found.pairs)
         }
     }
 }

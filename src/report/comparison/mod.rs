@@ -16,7 +16,7 @@ mod sections;
 mod tests;
 mod words;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use minijinja::value::Value;
@@ -133,6 +133,7 @@ pub(super) fn along_treatment(
         set: set.clone(),
         noise: read_noise(folder)?,
         searches: searches_beside(folder, set),
+        until_sure: BTreeSet::new(),
     };
     let others = axis.values.iter().filter(|value| ***value != *baseline);
     let compared = others.map(|value| {

@@ -104,6 +104,7 @@ impl Words {
     fn unclear_reason(self, reason: UnclearReason) -> String {
         match reason {
             UnclearReason::WideInterval => self.wide_interval(),
+            UnclearReason::NotSure => self.not_sure(),
             UnclearReason::FewRuns => self.few_runs(),
             UnclearReason::AtThreshold(share) => self.at_threshold(self.percent(share)),
             UnclearReason::NoSessionFloor => self.no_session_floor(),
@@ -143,6 +144,7 @@ impl Words {
     pub(crate) fn design(self, design: Design) -> String {
         match design {
             Design::Interleaved => self.interleaved(),
+            Design::UntilSure => self.until_sure(),
             Design::Sessions => self.sessions(),
         }
     }

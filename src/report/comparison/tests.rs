@@ -138,6 +138,7 @@ fn templates_say_nothing_of_their_own() {
 fn the_english_reasons_of_pages_are_those_of_comparison_csv() {
     let reasons = [
         UnclearReason::WideInterval,
+        UnclearReason::NotSure,
         UnclearReason::FewRuns,
         UnclearReason::AtThreshold(0.02),
         UnclearReason::NoSessionFloor,

@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import scipy.optimize
 import scipy.stats
 from statsmodels.stats.multitest import multipletests
 
@@ -76,9 +77,45 @@ def student():
     return [{"share": q, "freedom": v, "t": float(scipy.stats.t.ppf(q, v))} for q, v in grid]
 
 
+def capital(x, shift, multiples, most):
+    """Largest capital over all pairs of bets on `x > shift`, on `x < shift`, and of half of each: the definition, pair by pair."""
+    y, best = np.asarray(x) - shift, np.ones(3)
+    for n in range(1, len(y) + 1):
+        now = np.zeros(2)
+        for multiple in multiples:
+            product = np.ones(2)
+            for i in range(n):
+                scale = 0.02 if i == 0 else max(np.median(abs(y[:i])), 1e-9)
+                bet = most * np.tanh(multiple * y[i] / scale)
+                product *= [1 + bet, 1 - bet]
+            now += product / len(multiples)
+        best = np.maximum(best, [*now, now.mean()])
+    return best
+
+
+def sign_bets():
+    """Evidence against a threshold of 2 %, and the 95 % interval by a root finder."""
+    any_effect, near, threshold = ([0.5, 1, 2, 4], 0.9), ([0.75, 1.5], 0.8), np.log(1.02)
+    cases = []
+    for n, shift in itertools.product([1, 2, 5, 8, 12, 20], [0.0, 0.03, -0.1]):
+        x = rng.normal(shift, 0.03, n)
+        x[n // 2] += np.log(2) * (n > 8)
+        low, high = capital(x, -threshold, *any_effect), capital(x, threshold, *any_effect)
+        in_low, in_high = capital(x, -threshold, *near), capital(x, threshold, *near)
+        case = {"log_ratios": numbers(x), "threshold": float(threshold), "effect": float(capital(x, 0, *any_effect)[2]),
+                "beyond": numbers([low[1], high[0]]), "within": numbers([in_low[0], in_high[1]]), "interval": None}
+        is_out = lambda theta: capital(x, theta, *any_effect)[2] - 20
+        reach, centre = 64 * max(0.02, abs(x - np.median(x)).max()), np.median(x)
+        if is_out(centre - reach) >= 0 and is_out(centre + reach) >= 0:
+            case["interval"] = numbers([scipy.optimize.bisect(is_out, *ends, xtol=1e-11)
+                                        for ends in [(centre - reach, centre), (centre, centre + reach)]])
+        cases.append(case)
+    return cases
+
+
 if __name__ == "__main__":
     cases = {"mann_whitney": mann_whitney(), "sign_flip": sign_flip(), "holm": holm(),
-             "quantiles": quantiles(), "student": student()}
+             "quantiles": quantiles(), "student": student(), "sign_bets": sign_bets()}
     # One case per line, for small diffs.
     parts = [f' "{name}": [\n  ' + ",\n  ".join(json.dumps(case) for case in rows) + "\n ]" for name, rows in cases.items()]
     Path(__file__).with_name("expected.json").write_text("{\n" + ",\n".join(parts) + "\n}\n")

@@ -251,18 +251,31 @@ class Observer:
     def hook_optimizers(self, torch):
         from torch.optim import optimizer
 
-        def before(one, arguments, named):
-            if self.trains_here():
-                self.safe(self.update_begins, one)
-
-        def after(one, arguments, named):
-            if self.trains_here():
-                self.safe(self.steps.update_ends, one)
-
+        Optimizer, is_compiling = optimizer.Optimizer, self.is_compiling
         if not hasattr(optimizer, "register_optimizer_step_post_hook"):
             raise AttributeError("this PyTorch has no `register_optimizer_step_post_hook` (2.1 or newer has)")
-        handles = optimizer.register_optimizer_step_pre_hook(before), optimizer.register_optimizer_step_post_hook(after)
-        self.undo.extend(handle.remove for handle in handles)
+        original = Optimizer.profile_hook_step
+
+        @staticmethod
+        @functools.wraps(original)
+        def profile_hook_step(function):
+            """What PyTorch makes of the `step` of an optimizer's class, with all that it does around it."""
+            hooked = original(function)
+
+            @functools.wraps(hooked)
+            def step(one, *arguments, **named):
+                if is_compiling() or not self.trains_here():
+                    return hooked(one, *arguments, **named)
+                self.safe(self.update_begins, one)
+                try:
+                    return hooked(one, *arguments, **named)
+                finally:
+                    self.safe(self.steps.update_ends, one)
+
+            return step
+
+        Optimizer.profile_hook_step = profile_hook_step
+        self.undo.append(lambda: setattr(Optimizer, "profile_hook_step", staticmethod(original)))
 
     def hook_scaler(self, torch):
         """A scaler that finds gradients beyond 16 bits leaves the optimizer's step out; it is a step all the same."""

@@ -1,16 +1,23 @@
 """Operations of a few steps, by module: calls, time in both directions, FLOPs. What PyTorch dispatches below autograd is seen by a
 dispatch mode; an operation of the backward pass belongs to the one of the forward pass whose sequence number its node has."""
 
+from contextlib import contextmanager
+from threading import get_ident
 from time import perf_counter
 
 from torch._C._autograd import _get_sequence_nr
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from fieldtrial_steps import DATA, EVALUATION, FORWARD, LOSS, PHASES
+from fieldtrial_steps import DATA, EVALUATION, FORWARD, LOSS, PHASES, STEP
 
 # Below it an operation is no work: views and allocations are left out of the events, their time stays in the residual.
 LEAST_MS = 0.001
+# Spans of the trace, from the first step on; the rows are complete.
+MOST_SPANS = 5000
+
+# The profile that runs, for `fieldtrial.phase`.
+current = None
 
 
 class Profile(TorchDispatchMode):
@@ -28,28 +35,68 @@ class Profile(TorchDispatchMode):
         self.of_node = {}  # sequence number: the key of a row
         self.begin = steps.mark
         self.first = steps.count
+        self.covered = 0.0  # seconds in operations
+        self.spans = []  # operations: (name, layer, begin, seconds)
+        self.thread = get_ident()
 
     def __enter__(self):
         register = self.torch.nn.modules.module
         before = register.register_module_forward_pre_hook(lambda module, _: self.stack.append(module))
         after = register.register_module_forward_hook(lambda module, *_: self.leave(module), always_call=True)
         self.handles = [before, after]
+        self.log = self.steps.log = []
+        global current
+        current = self
         return super().__enter__()
 
     def __exit__(self, *raised):
         for handle in self.handles:
             handle.remove()
+        global current
+        current = self.steps.log = None
         return super().__exit__(*raised)
 
     def leave(self, module):
         if module in self.stack:
             del self.stack[self.stack.index(module) :]
 
+    def phase(self):
+        """The phase that runs, as rows have it; None in an evaluation."""
+        active = self.steps.active
+        if active is None and self.steps.in_evaluation is not None or active is not None and active[0] == EVALUATION:
+            return None
+        rest = "optimizer" if self.steps.update_depth else "other"
+        return {DATA: "data_wait", FORWARD: "forward", LOSS: "loss"}.get(active and active[0], rest)
+
+    def layer(self):
+        return self.names.get(self.stack[-1], type(self.stack[-1]).__name__) if self.stack else ""
+
+    @contextmanager
+    def part(self, name):
+        """`fieldtrial.phase`: what runs in it is of the layer `name`; the time between its operations is a row of its own."""
+        phase = self.phase()
+        if phase is None or get_ident() != self.thread:
+            yield
+            return
+        self.names.setdefault(name, name)
+        depth, begin, covered = len(self.stack), perf_counter(), self.covered
+        self.stack.append(name)
+        try:
+            yield
+        finally:
+            del self.stack[depth:]
+            seconds = perf_counter() - begin
+            row = self.rows.setdefault((name, "python", phase), [0, 0.0, 0.0, 0, 0])
+            row[0] += 1
+            row[1] += seconds - (self.covered - covered)
+            self.spans.append((name, "", begin, seconds))
+
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
         named = named or {}
-        active = self.steps.active
-        is_apart = active[0] in (DATA, EVALUATION) if active is not None else self.steps.in_evaluation is not None
-        if is_apart:
+        is_backward = self.torch._C._current_graph_task_id() != -1
+        phase = None if is_backward else self.phase()
+        # Of fetches only what the program names: most of what a dataset does is no operation of PyTorch.
+        if not is_backward and (phase is None or phase == "data_wait" and not self.stack):
             return function(*arguments, **named)
         is_on_gpu = self.steps.gpu is not None
         if is_on_gpu:
@@ -63,24 +110,31 @@ class Profile(TorchDispatchMode):
         flops = 0
         if packet in flop_registry:
             flops = flop_registry[packet](*arguments, **named, out_val=result)
-        is_backward = self.torch._C._current_graph_task_id() != -1
+        self.covered += seconds
         if is_backward:
             node = self.torch._C._current_autograd_node()
             key = self.of_node.get(node._sequence_nr()) if node is not None else None
             key = key or ("", packet.__name__, "backward")
         else:
-            phase = "optimizer" if self.steps.update_depth else "other"
-            if active is not None:
-                phase = {FORWARD: "forward", LOSS: "loss"}.get(active[0], phase)
-            layer = self.names.get(self.stack[-1], type(self.stack[-1]).__name__) if self.stack else ""
-            key = (layer, packet.__name__, phase)
+            key = (self.layer(), packet.__name__, phase)
             # The first operation below a node is the one that it differentiates.
             self.of_node.setdefault(_get_sequence_nr() - 1, key)
         row = self.rows.setdefault(key, [0, 0.0, 0.0, 0, 0])
         row[0] += not is_backward
         row[1 + is_backward] += seconds
         row[3 + is_backward] += flops
+        self.spans.append((packet.__name__ + " backward" * is_backward, key[0], begin, seconds))
         return result
+
+    def trace(self):
+        """Spans for the trace, as `[lane, name, detail, start, duration]` in microseconds since the first of these steps."""
+        spans = []
+        for phase, begin, end in self.log:
+            lane, name = ("steps", "step") if phase == STEP else ("phases", PHASES[phase])
+            spans.append((lane, name, "", begin, end - begin))
+        spans += [("ops", name, layer, begin, seconds) for name, layer, begin, seconds in self.spans]
+        spans.sort(key=lambda span: span[3])
+        return [[*span[:3], *(round(1e6 * value, 3) for value in (span[3] - self.begin, span[4]))] for span in spans[:MOST_SPANS]]
 
     def event(self):
         steps = self.steps.count - self.first
@@ -110,4 +164,5 @@ class Profile(TorchDispatchMode):
             "step_ms": round(1e3 * (self.steps.mark - self.begin - sum(row[4] for row in done)) / steps, 6),
             "ms": {name: round(1e3 * value, 6) for name, value in zip(PHASES, phases)},
             "rows": rows,
+            "spans": self.trace(),
         }

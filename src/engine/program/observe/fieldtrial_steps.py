@@ -8,7 +8,7 @@ from time import perf_counter
 
 PHASES = ("data_wait", "forward", "loss", "backward", "optimizer")
 DATA, FORWARD, LOSS, BACKWARD, OPTIMIZER = range(5)
-EVALUATION = -1
+EVALUATION, STEP = -1, -2
 # Steps at the beginning that take more than SLOW × the median of the FOLLOWING ones are start-up.
 SLOW, FOLLOWING = 3.0, 50
 # Steps that are told at a time, or after so many seconds.
@@ -51,6 +51,7 @@ class Steps:
         self.began = clock()  # the program
         self.first = None  # the beginning of its first step
         self.on_step = None  # called with the number of the step that begins
+        self.log = None  # a list gets (phase, begin, end) of what runs; the phase of a step is STEP
 
     # The hooks. `time` is the clock's, after waiting for the GPU where phases of it are measured.
 
@@ -58,6 +59,11 @@ class Steps:
         if self.is_phase_step:
             self.gpu.synchronize()
         return self.now()
+
+    def _spend(self, phase, begin, end):
+        self.spent[phase] += end - begin
+        if self.log is not None:
+            self.log.append((phase, begin, end))
 
     def loader_starts_epoch(self, seconds):
         """A loader has made its iterator, in `seconds`: its workers have been started."""
@@ -113,7 +119,7 @@ class Steps:
                     if self.loader_starts:
                         self.loader_starts[-1] += seconds
                 else:
-                    self.spent[DATA] += seconds
+                    self._spend(DATA, begin, begin + seconds)
             self.fetched.clear()
         if self.mark is None:
             self.mark = time
@@ -132,7 +138,7 @@ class Steps:
             self.spent[FORWARD] += self.unsure
             self.unsure = 0.0
         if self.update_depth:
-            self.spent[OPTIMIZER] += time - self.update_from
+            self._spend(OPTIMIZER, self.update_from, time)
         self.active = (phase, time)
         return True
 
@@ -141,7 +147,7 @@ class Steps:
         time = self.time()
         phase, begin = self.active
         self.active = None
-        self.spent[phase] += time - begin
+        self._spend(phase, begin, time)
         if self.update_depth:
             self.update_from = time
 
@@ -199,7 +205,7 @@ class Steps:
         if self.update_depth:
             return
         time = self.time()
-        self.spent[OPTIMIZER] += time - self.update_from
+        self._spend(OPTIMIZER, self.update_from, time)
         self.candidate = time
         number = self.updates[optimizer] = self.updates.get(optimizer, 0) + 1
         if number > WITHOUT_FETCH:
@@ -216,6 +222,8 @@ class Steps:
         samples = sum(self.queue[:used])
         del self.queue[:used]
         seconds = self.candidate - self.mark - self.without
+        if self.log is not None:
+            self.log.append((STEP, self.mark, self.candidate))
         self.evaluation_between += self.without
         self.spent[FORWARD] += self.unsure
         row = (seconds if self.is_timed else None, samples, used, tuple(self.spent), self.without)

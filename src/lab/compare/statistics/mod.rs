@@ -13,6 +13,7 @@ mod power;
 mod ranks;
 #[cfg(test)]
 mod reference;
+mod sign_bets;
 mod sign_flip;
 mod student;
 
@@ -23,5 +24,6 @@ pub(crate) use mann_whitney::mann_whitney;
 pub(super) use mann_whitney::smallest_mann_whitney;
 pub(super) use permutation::{Draws, Permuted, Stratum, permute};
 pub(super) use power::{detectable, detectable_mean};
+pub(super) use sign_bets::{Evidence, anytime_interval};
 pub(super) use sign_flip::{sign_flip, smallest_sign_flip};
 pub use student::student_quantile;

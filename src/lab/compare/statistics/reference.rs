@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::base::statistics::{median, quantile};
 
-use super::{holm, mann_whitney, sign_flip, student_quantile};
+use super::{Evidence, anytime_interval, holm, mann_whitney, sign_flip, student_quantile};
 
 #[derive(Deserialize)]
 struct Expected {
@@ -13,6 +13,7 @@ struct Expected {
     holm: Vec<Family>,
     quantiles: Vec<Sample>,
     student: Vec<Student>,
+    sign_bets: Vec<Bets>,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +49,16 @@ struct Student {
     share: f64,
     freedom: usize,
     t: f64,
+}
+
+#[derive(Deserialize)]
+struct Bets {
+    log_ratios: Vec<f64>,
+    threshold: f64,
+    effect: f64,
+    beyond: [f64; 2],
+    within: [f64; 2],
+    interval: Option<[f64; 2]>,
 }
 
 fn expected() -> Expected {
@@ -113,5 +124,32 @@ fn quantiles_of_students_t_are_scipys() {
         let found = student_quantile(case.share, case.freedom);
         let what = format!("t({}; {})", case.share, case.freedom);
         assert_close(found, case.t, 1e-9 * case.t.abs().max(1.0), &what);
+    }
+}
+
+#[test]
+fn bets_on_signs_follow_their_definition() {
+    let cases = expected().sign_bets;
+    assert!(cases.iter().any(|case| case.effect > 1000.0));
+    for case in cases {
+        let found = Evidence::of(&case.log_ratios, case.threshold);
+        let n = case.log_ratios.len();
+        let pairs = [
+            (found.effect, case.effect),
+            (found.beyond.0, case.beyond[0]),
+            (found.beyond.1, case.beyond[1]),
+            (found.within.0, case.within[0]),
+            (found.within.1, case.within[1]),
+        ];
+        for (found, expected) in pairs {
+            assert_close(found, expected, 1e-9 * expected, &format!("{n} pairs"));
+        }
+        let interval = anytime_interval(&case.log_ratios, 0.05);
+        assert_eq!(interval.is_some(), case.interval.is_some(), "{n} pairs");
+        let Some(((low, high), expected)) = interval.zip(case.interval) else {
+            continue;
+        };
+        assert_close(low, expected[0], 1e-9, "lower end");
+        assert_close(high, expected[1], 1e-9, "upper end");
     }
 }

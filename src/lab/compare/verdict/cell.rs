@@ -65,7 +65,7 @@ impl Finding {
     /// The verdict; sessions differ by up to `between`.
     pub(super) fn verdict(&self, design: Design, between: Option<f64>) -> Verdict {
         match design {
-            Design::Interleaved => self.within_a_session(),
+            Design::Interleaved | Design::UntilSure => self.within_a_session(),
             Design::Sessions => self.between_sessions(between),
         }
     }

@@ -11,6 +11,9 @@ mod matrix;
 #[cfg(test)]
 mod properties;
 mod quality;
+mod sequential;
+#[cfg(test)]
+mod sequential_tests;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
@@ -29,6 +32,7 @@ use super::{
 use choice::CellTest;
 
 pub(super) use quality::judge_quality;
+pub use sequential::is_sure;
 
 /// Family-wise probability of a false alarm over all cells and the matrix.
 pub(super) const ALPHA: f64 = 0.05;
@@ -85,7 +89,7 @@ pub(super) struct Verdicts {
 
 impl Samples {
     fn is_paired(&self) -> bool {
-        self.design == Design::Interleaved && self.before.len() == self.after.len()
+        self.design != Design::Sessions && self.before.len() == self.after.len()
     }
 
     fn design(&self) -> Design {
@@ -118,6 +122,11 @@ impl Samples {
 
 /// Returns the verdicts on all cells and on the matrix; `threshold` is that of the manifest (0.02 is 2 %).
 pub(super) fn judge(samples: &[Samples], threshold: Option<f64>) -> Verdicts {
+    let is_counted = |cell: &&Samples| cell.comparable.is_ok();
+    let mut designs = samples.iter().filter(is_counted).map(|cell| cell.design);
+    if designs.clone().count() > 0 && designs.all(|design| design == Design::UntilSure) {
+        return sequential::judge(samples, threshold);
+    }
     judge_with(samples, threshold, EFFORT)
 }
 
@@ -133,7 +142,7 @@ pub(super) fn ratio(
     let sides = Sides {
         before,
         after,
-        is_paired: design == Design::Interleaved && before.len() == after.len(),
+        is_paired: design != Design::Sessions && before.len() == after.len(),
     };
     ratio_of_runs(sides, &log_ratios(sides, key, column, EFFORT.resamples))
 }
@@ -226,13 +235,18 @@ impl Family {
     }
 }
 
+/// The effect that matters within a session: as [`threshold`].
+pub fn session_threshold(manifest: Option<f64>, floor: Floor) -> f64 {
+    threshold(Design::Interleaved, manifest, floor).value
+}
+
 /// The manifest's threshold, else the A/A floor, else 2 %; between sessions at least the A/A floor between sessions.
 fn threshold(design: Design, manifest: Option<f64>, floor: Floor) -> Threshold {
     let (floor, measured) = match design {
-        Design::Interleaved => (floor.within, ThresholdSource::MeasuredWithin),
+        Design::Interleaved | Design::UntilSure => (floor.within, ThresholdSource::MeasuredWithin),
         Design::Sessions => (floor.between, ThresholdSource::MeasuredBetween),
     };
-    let is_enough = |value: f64| design == Design::Interleaved || floor.is_none_or(|f| value >= f);
+    let is_enough = |value: f64| design != Design::Sessions || floor.is_none_or(|f| value >= f);
     let (value, source) = match (manifest.filter(|value| is_enough(*value)), floor) {
         (Some(value), _) => (value, ThresholdSource::Manifest),
         (None, Some(value)) => (value, measured),

@@ -58,7 +58,7 @@ impl Scenario {
     }
 
     /// Time of a run at position `place` (0 to 1) of its session.
-    fn time(&self, place: f64, rng: &mut ChaCha8Rng) -> f64 {
+    pub(super) fn time(&self, place: f64, rng: &mut ChaCha8Rng) -> f64 {
         let sigma = (self.cv * self.cv).ln_1p().sqrt();
         let factor = if rng.r#gen::<f64>() < self.outliers {
             2.0

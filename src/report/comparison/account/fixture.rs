@@ -246,6 +246,7 @@ pub(super) fn compared(set: &ResultSet, before: &str, after: &str) -> Comparison
         set: set.clone(),
         noise: Vec::new(),
         searches: Vec::new(),
+        until_sure: BTreeSet::new(),
     };
     let changes = differing(at(before), at(after));
     let pair = pair((before, after), changes);

@@ -25,6 +25,7 @@ messages! {
     test_of(count, test) = "Test: {test} (cells: {count}); two-sided, with Holm’s correction over all cells and the matrix." | "Test: {test} (Zellen: {count}); zweiseitig, mit Holms Korrektur über alle Zellen und die Matrix.";
     mann_whitney() = "Mann–Whitney over runs" | "Mann-Whitney über Läufe";
     sign_flip() = "paired sign-flip over runs of equal seed and block" | "gepaarter Vorzeichentest über Läufe mit gleichem Seed und Block";
+    sign_bets() = "Test: bets on the signs of the pairs’ log ratios, which may be looked at after every pair; a cell’s pairs end where its verdict is sure. Over all cells together a false alarm has a probability of at most 5 % (Ville’s inequality); the intervals hold at every look, and effects outside of them are excluded." | "Test: Wetten auf die Vorzeichen der logarithmierten Verhältnisse der Paare, die nach jedem Paar betrachtet werden dürfen; die Paare einer Zelle enden, sobald ihr Urteil sicher ist. Über alle Zellen zusammen hat ein Fehlalarm eine Wahrscheinlichkeit von höchstens 5 % (Ungleichung von Ville); die Intervalle gelten bei jeder Betrachtung, Effekte außerhalb sind ausgeschlossen.";
     intervals() = "Intervals are 95 % bootstrap intervals over runs from six runs a side on; below they are the range of the runs, and are called so." | "Intervalle sind ab sechs Läufen je Seite 95-%-Bootstrap-Intervalle über Läufe; darunter sind sie die Spannweite der Läufe und heißen so.";
     detectable_means() = "The smallest detectable effect is the one that as many runs of this spread would have shown with 80 % power." | "Der kleinste nachweisbare Effekt ist der, den ebenso viele Läufe dieser Streuung mit 80 % Teststärke gezeigt hätten.";
 }
@@ -38,7 +39,7 @@ pub(super) fn section(scene: &Scene<'_>) -> Section {
         Timed::Run => words.figure_of_runs(),
     };
     let mut points = vec![format!("{} {figure}", words.run_is_unit())];
-    for design in [Design::Interleaved, Design::Sessions] {
+    for design in [Design::Interleaved, Design::UntilSure, Design::Sessions] {
         let count = judged().filter(|own| own.design == design).count();
         let told = (count > 0).then(|| words.design_of(words.count(count), words.design(design)));
         points.extend(told);
@@ -69,7 +70,11 @@ pub(super) fn section(scene: &Scene<'_>) -> Section {
         let count = judged().filter(|own| own.test == Some(test)).count();
         points.extend((count > 0).then(|| words.test_of(words.count(count), name)));
     }
-    points.extend([words.intervals(), words.detectable_means()]);
+    if judged().any(|own| own.test == Some(Test::SignBets)) {
+        points.push(words.sign_bets());
+    } else {
+        points.extend([words.intervals(), words.detectable_means()]);
+    }
     Section {
         points,
         ..Section::titled("method", words.method_title())

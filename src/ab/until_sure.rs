@@ -1,0 +1,95 @@
+//! [`UntilSure`]: the times of each cell's pairs so far, and whether its verdict is sure without more of them.
+
+use std::collections::HashMap;
+
+use crate::compare::is_sure;
+use crate::results::{BlockRow, ResultSet};
+
+use super::RunName;
+
+/// Times of one cell's pairs in the order in which they ran, and the effect that matters for it.
+#[derive(Debug, Clone, Default)]
+struct Cell {
+    before: Vec<f64>,
+    after: Vec<f64>,
+    threshold: f64,
+}
+
+/// The pairs of all cells that are compared.
+#[derive(Debug, Clone, Default)]
+pub struct UntilSure {
+    cells: HashMap<String, Cell>,
+}
+
+impl UntilSure {
+    /// No pairs yet, of cells with these keys; `threshold` is the effect that matters for a cell (0.02 is 2 %).
+    pub fn new(keys: &[String], threshold: impl Fn(&str) -> f64) -> Self {
+        let cell = |key: &String| Cell {
+            threshold: threshold(key),
+            ..Cell::default()
+        };
+        Self {
+            cells: keys.iter().map(|key| (key.clone(), cell(key))).collect(),
+        }
+    }
+
+    /// Adds the pairs that both results have from a session that counts.
+    pub fn add_kept(&mut self, sides: [&ResultSet; 2], counts: impl Fn(&str) -> bool) {
+        let [before, after] = sides.map(|set| finished(set, &counts));
+        let mut pairs: Vec<(&Run<'_>, &Run<'_>)> = (after.iter())
+            .filter_map(|(name, run)| Some((before.get(name)?, run)))
+            .filter(|(old, new)| old.session == new.session)
+            .collect();
+        pairs.sort_by(|(_, one), (_, other)| {
+            let sessions = one.session.cmp(other.session);
+            sessions.then(one.start_s.total_cmp(&other.start_s))
+        });
+        for (old, new) in pairs {
+            self.add(new.key, old.sample_ms, new.sample_ms);
+        }
+    }
+
+    /// Adds a pair: the times per sample before and after.
+    pub fn add(&mut self, key: &str, before: f64, after: f64) {
+        if let Some(cell) = self.cells.get_mut(key) {
+            cell.before.push(before);
+            cell.after.push(after);
+        }
+    }
+
+    /// The number of a cell's pairs, if they are enough.
+    pub fn enough(&self, key: &str) -> Option<usize> {
+        let cell = self.cells.get(key)?;
+        let is_enough = is_sure(&cell.before, &cell.after, self.cells.len(), cell.threshold);
+        is_enough.then_some(cell.after.len())
+    }
+}
+
+struct Run<'a> {
+    key: &'a str,
+    session: &'a str,
+    start_s: f64,
+    sample_ms: f64,
+}
+
+fn finished<'a>(set: &'a ResultSet, counts: &impl Fn(&str) -> bool) -> HashMap<RunName, Run<'a>> {
+    let cells = set.plan.cells.iter().map(|cell| (&*cell.key, cell));
+    let cells: HashMap<&str, _> = cells.collect();
+    let run = |row: &'a BlockRow| {
+        let cell = cells.get(&*row.key)?;
+        let session = row.session.as_deref().filter(|id| counts(id))?;
+        let name = RunName {
+            key: row.key.clone(),
+            seed: row.seed,
+            block: row.block,
+        };
+        let run = Run {
+            key: &cell.key,
+            session,
+            start_s: row.start_s.unwrap_or_default(),
+            sample_ms: set.plan.sample_ms(cell, row)?,
+        };
+        Some((name, run))
+    };
+    set.blocks.iter().filter_map(run).collect()
+}

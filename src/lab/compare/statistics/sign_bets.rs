@@ -1,0 +1,124 @@
+//! [`Evidence`]: what pairs show that may be looked at after each of them, as `ab` does.
+//!
+//! # Method
+//! A coin decides which run of a pair comes first. Where the change does nothing, the logarithm `x` of a pair's ratio is therefore
+//! as often positive as negative, whatever the pairs before it were. Somebody who bets on its sign at even odds multiplies
+//! their capital by `1 ± b · tanh(λᵢ xᵢ)` at pair i: large for a large effect that is always in one direction, and at most by `1 + b`,
+//! so that one outlier decides nothing. The scale `λᵢ = c / median(|x₁| … |xᵢ₋₁|)` comes from earlier pairs only (for the first
+//! pair 0.02), and the capital `E` is the mean over several `c`, and over both signs for a two-sided test. Without an effect its expectation
+//! stays 1, so that by Ville's inequality it ever reaches `1 / α` with a probability of at most `α`, whenever one stops: that is the
+//! test, and `1 / max E` its p-value. To test "the effect is at most θ" the bets are on `x − θ` being positive. The interval has all
+//! θ whose two-sided E never reached `1 / α`.
+//!
+//! # Source
+//! A. Ramdas, P. Grünwald, V. Vovk, G. Shafer: "Game-Theoretic Statistics and Safe Anytime-Valid Inference", Statistical Science
+//! 38 (2023), arXiv 2210.01948, §§ 2–4; J. Ville: "Étude critique de la notion de collectif" (1939).
+
+use crate::base::statistics::median;
+
+/// Multiples of the inverse scale that are bet with, and the largest share of the capital that a bet risks.
+struct Strategy {
+    multiples: &'static [f64],
+    most: f64,
+}
+
+/// For an effect of any size.
+const ANY: Strategy = Strategy {
+    multiples: &[0.5, 1.0, 2.0, 4.0],
+    most: 0.9,
+};
+/// For the distance between no effect and the threshold, which is often about as large as the noise.
+const NEAR: Strategy = Strategy {
+    multiples: &[0.75, 1.5],
+    most: 0.8,
+};
+/// Scale of the first pair's log ratio.
+const FIRST: f64 = 0.02;
+/// Smallest scale, for runs of equal times.
+const LEAST: f64 = 1e-9;
+/// Steps of bisection for an end of the interval: to 2⁻⁴⁰ of its search range.
+const HALVINGS: usize = 40;
+
+/// Largest capital of bets in a direction, over all pairs: 1 / p.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::compare) struct Evidence {
+    /// That there is an effect, in any direction.
+    pub effect: f64,
+    /// That it is beyond the threshold: below −θ, above θ.
+    pub beyond: (f64, f64),
+    /// That it is within the threshold: above −θ, below θ. "Same" needs both.
+    pub within: (f64, f64),
+}
+
+impl Evidence {
+    /// Of pairs with these log ratios, in the order in which they ran, against a threshold on the same scale.
+    pub(in crate::compare) fn of(log_ratios: &[f64], threshold: f64) -> Self {
+        let far = |strategy: &Strategy, shift: f64| strategy.capital(log_ratios, shift);
+        Self {
+            effect: far(&ANY, 0.0).either,
+            beyond: (far(&ANY, -threshold).below, far(&ANY, threshold).above),
+            within: (far(&NEAR, -threshold).above, far(&NEAR, threshold).below),
+        }
+    }
+}
+
+/// The interval of the effect that may be looked at after every pair: with probability `1 − alpha` it contains the effect
+/// at every look. `None` where the pairs are too few to bound it on both sides.
+pub(in crate::compare) fn anytime_interval(log_ratios: &[f64], alpha: f64) -> Option<(f64, f64)> {
+    let centre = median(log_ratios)?;
+    let distances = log_ratios.iter().map(|x| (x - centre).abs());
+    let reach = 64.0 * distances.fold(FIRST, f64::max);
+    let is_out = |shift: f64| ANY.capital(log_ratios, shift).either >= 1.0 / alpha;
+    let end = |direction: f64| -> Option<f64> {
+        let (mut inside, mut outside) = (centre, centre + direction * reach);
+        if !is_out(outside) {
+            return None;
+        }
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(inside, outside);
+            if is_out(middle) {
+                outside = middle;
+            } else {
+                inside = middle;
+            }
+        }
+        Some(outside)
+    };
+    Some((end(-1.0)?, end(1.0)?))
+}
+
+/// Largest capital of bets on one side, and of bets on both.
+struct Capital {
+    above: f64,
+    below: f64,
+    either: f64,
+}
+
+impl Strategy {
+    fn capital(&self, log_ratios: &[f64], shift: f64) -> Capital {
+        let share = 1.0 / self.multiples.len() as f64;
+        let mut stakes = vec![(share, share); self.multiples.len()];
+        let mut most = Capital {
+            above: 1.0,
+            below: 1.0,
+            either: 1.0,
+        };
+        let mut sizes = Vec::with_capacity(log_ratios.len());
+        for x in log_ratios.iter().map(|x| x - shift) {
+            let scale = median(&sizes).unwrap_or(FIRST).max(LEAST);
+            let mut now = (0.0, 0.0);
+            for (stake, multiple) in stakes.iter_mut().zip(self.multiples) {
+                let bet = self.most * (multiple * x / scale).tanh();
+                stake.0 *= 1.0 + bet;
+                stake.1 *= 1.0 - bet;
+                now.0 += stake.0;
+                now.1 += stake.1;
+            }
+            most.above = most.above.max(now.0);
+            most.below = most.below.max(now.1);
+            most.either = most.either.max(f64::midpoint(now.0, now.1));
+            sizes.push(x.abs());
+        }
+        most
+    }
+}
