@@ -127,7 +127,7 @@ fn calls(project: &Project) -> Vec<Vec<String>> {
         .collect()
 }
 
-fn on_path(program: &str) -> Option<PathBuf> {
+pub(crate) fn on_path(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
         .map(|folder| folder.join(program))

@@ -2,6 +2,8 @@
 
 #[cfg(unix)]
 mod ab;
+#[cfg(target_os = "linux")]
+mod action;
 mod advice;
 mod answers;
 mod architecture;
@@ -32,6 +34,8 @@ mod exported;
 mod fine_tuning;
 mod gate;
 mod git_diff;
+#[cfg(target_os = "linux")]
+mod github;
 #[cfg(target_os = "linux")]
 mod going_on;
 mod gpu_check;
