@@ -108,7 +108,7 @@ pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
                 let most = plain(tolerance(view) * 100.0);
                 let also = also.map(|also| format!("; {also} is not told from it"));
                 format!(
-                    "{which}From batch size {knee} on ({speed}) a larger one brings at most {most} % ({n}){}.",
+                    "{which}From batch size {knee} on ({speed}) larger ones that were measured bring at most {most} % ({n}){}.",
                     also.unwrap_or_default()
                 )
             }

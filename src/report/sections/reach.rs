@@ -187,17 +187,18 @@ impl Target {
     }
 
     /// Epochs until a seed reached it.
-    fn epochs(&self, cell: &Cell<'_>, seed: u64) -> Option<usize> {
+    pub(crate) fn epochs(&self, cell: &Cell<'_>, seed: u64) -> Option<usize> {
         let mut curve = self.curve(cell, seed);
         let found = curve.find(|(_, value)| self.order(*value, self.value).is_le());
         found.map(|(epoch, _)| epoch + 1)
     }
 
-    /// Seconds of training of a run until its seed reached it.
+    /// Seconds of training of a run until its seed reached it; `None` also where its training was not timed.
     pub(crate) fn seconds(&self, cell: &Cell<'_>, run: &BlockRow) -> Option<f64> {
         let until = self.epochs(cell, run.seed)? as f64;
         let epochs = facts_of(cell, run.seed)?.epochs as f64;
-        Some(run.times.as_deref()?.train_s * until / epochs)
+        let training = Some(run.times.as_deref()?.train_s).filter(|seconds| *seconds > 0.0)?;
+        Some(training * until / epochs)
     }
 
     /// Of two values the better one is less.

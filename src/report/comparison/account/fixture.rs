@@ -1,7 +1,7 @@
 //! A scripted experiment in the shape of `experiments/detector.toml`, for tests: a treatment of three factors, two of
 //! which are measured alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -21,6 +21,7 @@ messages! {
     goal_target(target) = "training until {target}" | "Training bis {target}";
     goal_not_reached(best) = "not reached: best {best}" | "nicht erreicht: bester Wert {best}";
     goal_no_curve() = "not measured: no epoch has this metric" | "nicht gemessen: keine Epoche hat diese Metrik";
+    goal_no_times() = "not measured: no run has the time of its training" | "nicht gemessen: kein Lauf hat die Zeit seines Trainings";
     goal_source() = "derived (training × epochs until then ÷ epochs, per run; median)" | "abgeleitet (Training × Epochen bis dahin ÷ Epochen, je Lauf; Median)";
 }
 
@@ -95,9 +96,15 @@ impl Measure for Goal {
     }
 
     fn why_missing(&self, words: Words, at: At<'_, '_>) -> String {
-        self.target.of_all(at.cell).map_or_else(
-            || words.goal_no_curve(),
-            |best| words.goal_not_reached(words.number(best, 4)),
-        )
+        let is_reached = at
+            .cell
+            .blocks
+            .iter()
+            .any(|run| self.target.epochs(at.cell, run.seed).is_some());
+        match self.target.of_all(at.cell) {
+            None => words.goal_no_curve(),
+            Some(_) if is_reached => words.goal_no_times(),
+            Some(best) => words.goal_not_reached(words.number(best, 4)),
+        }
     }
 }

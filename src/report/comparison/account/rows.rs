@@ -1,6 +1,6 @@
 //! Tables of figures: before, after, their ratio, and the direction that its test shows.
 
-use crate::compare::{CellPair, Design, Ratio, Verdict};
+use crate::compare::{CellPair, Design, Ratio, Verdict, needed_pairs};
 use crate::report::comparison::scene::{At, Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
@@ -26,6 +26,7 @@ messages! {
     shown_more(times) = "{times}× more" | "{times}× mehr";
     shown_equal() = "equal" | "gleich";
     shown_open(p) = "no direction shown (sign-flip {p})" | "keine Richtung nachgewiesen (Vorzeichentest {p})";
+    shown_few(needed) = "no test: fewer than {needed} pairs of runs" | "kein Test: weniger als {needed} Paare von Läufen";
     shown_sessions() = "no direction shown (two sessions)" | "keine Richtung nachgewiesen (zwei Sitzungen)";
     shown_untested() = "no test: n = 1" | "kein Test: n = 1";
     rows_cut(shown, all) = "The first {shown} rows of {all} cells, those with a verdict first; the others are in the CSV files." | "Die ersten {shown} Zeilen von {all} Zellen, solche mit Urteil zuerst; die übrigen stehen in den CSV-Dateien.";
@@ -65,6 +66,8 @@ pub(crate) enum Shown {
     Equal,
     /// No direction, with the p-value.
     Open(f64),
+    /// So few pairs of runs that no outcome of the test could show a direction.
+    Few,
     /// Times of two sessions: how far sessions differ is not in the test.
     Sessions,
     Untested,
@@ -96,7 +99,10 @@ impl PairFigure {
         let shown = match &ratio {
             None => Shown::Untested,
             Some(_) if is_time && pair.judgement.design == Design::Sessions => Shown::Sessions,
-            Some(ratio) => shown(ratio, p_value(&runs[0], &runs[1])),
+            Some(ratio) => match shown(ratio, p_value(&runs[0], &runs[1])) {
+                Shown::Open(_) if runs[0].len().min(runs[1].len()) < needed_pairs(1) => Shown::Few,
+                shown => shown,
+            },
         };
         Self {
             medians: duo.both.map(|at| measure.over_runs(at)),
@@ -271,6 +277,7 @@ pub(crate) fn direction(words: Words, kind: Kind, ratio: Option<&Ratio>, shown: 
         Shown::Less => words.shown_less(words.number(1.0 / ratio, 3)),
         Shown::More => words.shown_more(words.number(ratio, 3)),
         Shown::Equal => words.shown_equal(),
+        Shown::Few => words.shown_few(words.count(needed_pairs(1))),
         Shown::Open(p) => words.shown_open(words.p_value(p)),
         Shown::Sessions => words.shown_sessions(),
         Shown::Untested => words.shown_untested(),
