@@ -110,8 +110,9 @@ impl Checkout {
     }
 
     fn refuse_changes(&self) -> Result<(), AbError> {
-        let paths = ["status", "--porcelain", "--", ":/", ":(top,exclude)target"];
-        if git(&self.folder, paths)?.is_empty() {
+        // What a build leaves there is no change of the commit.
+        let changed = ["status", "--porcelain", "--untracked-files=no"];
+        if git(&self.folder, changed)?.is_empty() {
             return Ok(());
         }
         let folder = self.folder.display();
