@@ -86,3 +86,4 @@ mod tiny;
 mod trained;
 #[cfg(unix)]
 mod unet;
+mod work;
