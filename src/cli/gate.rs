@@ -11,6 +11,7 @@ use crate::compare::{
 use crate::report::verdict_words;
 
 use super::exit_code;
+use super::work::first_text;
 
 /// What `--fail-on` accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -19,6 +20,8 @@ pub(super) enum FailOnArgument {
     Regression,
     /// A fact changed beyond its tolerance, for better or worse, a cell was added or removed, or ends differently
     Change,
+    /// A training step does other work: an operation of a layer has other counts in work.csv, more or fewer
+    Work,
     /// Something could not be told: too few runs, an unclear or incomparable time, a metric without a direction
     Unclear,
 }
@@ -33,6 +36,7 @@ impl FailOnArgument {
         match self {
             Self::Regression => FailOn::Regression,
             Self::Change => FailOn::Change,
+            Self::Work => FailOn::Work,
             Self::Unclear => FailOn::Unclear,
         }
     }
@@ -80,6 +84,7 @@ fn word(what: FailOn) -> &'static str {
     match what {
         FailOn::Regression => "regression",
         FailOn::Change => "change",
+        FailOn::Work => "work",
         FailOn::Unclear => "unclear",
     }
 }
@@ -106,6 +111,7 @@ fn finding_text(finding: &Finding) -> String {
             format!("worse: {} over {seeds}{p}", medians_text(quality))
         }
         Finding::FactsChanged(facts) => format!("changed: {}", facts_text(facts)),
+        Finding::WorkChanged(changes) => format!("a step does other work: {}", first_text(changes)),
         Finding::StatusChanged {
             seed,
             before,
@@ -206,7 +212,12 @@ mod tests {
     #[test]
     fn every_violation_is_one_line_with_its_values() {
         let comparison = comparison();
-        let kinds = [FailOn::Regression, FailOn::Change, FailOn::Unclear];
+        let kinds = [
+            FailOn::Regression,
+            FailOn::Change,
+            FailOn::Work,
+            FailOn::Unclear,
+        ];
         let found = violations(&comparison, &kinds);
         let lines: Vec<String> = found.iter().map(|v| line("ddpm", v)).collect();
         assert!(lines.iter().all(|line| !line.contains('\n')));

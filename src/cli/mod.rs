@@ -56,6 +56,7 @@ mod trained;
 mod trials;
 mod verify;
 mod words;
+mod work;
 mod worker;
 
 use std::io;

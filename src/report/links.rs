@@ -67,6 +67,7 @@ pub(super) fn links(folder: &Path, set: &ResultSet, advice: &Advice) -> Vec<Link
     let csv = [
         "runs.csv",
         "epochs.csv",
+        "work.csv",
         "blocks.csv",
         "timings.csv",
         "ops.csv",

@@ -2,8 +2,8 @@
 
 use crate::compare::{Comparison, FailOn, Finding, Verdict, Violation, violations};
 
-/// The findings at which the gate fails: regressions and changed facts.
-const KINDS: [FailOn; 2] = [FailOn::Regression, FailOn::Change];
+/// The findings at which the gate fails: regressions, changed facts and other work.
+const KINDS: [FailOn; 3] = [FailOn::Regression, FailOn::Change, FailOn::Work];
 
 /// The kind of planted difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub enum Kind {
     Slowdown,
     /// Losses are larger; steps take the same time.
     Loss,
+    /// A step does more work in the same time.
+    Work,
 }
 
 /// A difference planted in one cell of the side after.
@@ -78,13 +80,13 @@ fn false_alarm(found: &[Violation]) -> Option<String> {
 }
 
 /// The failure if the planted difference was not found in its cell, or anything else was. All cells together may be slower
-/// too; a larger loss changes other facts of the same cell.
+/// too; a larger loss changes other facts of the same cell, and more work may be what makes it slower.
 fn missed(planted: &Planted, found: &[Violation]) -> Option<String> {
     let is_here = |violation: &Violation| violation.cell.as_ref() == Some(&planted.cell);
     let is_it = |violation: &Violation| match (&violation.finding, planted.kind) {
-        (Finding::Slower { .. }, Kind::Slowdown) | (Finding::WorseQuality(_), Kind::Loss) => {
-            is_here(violation)
-        }
+        (Finding::Slower { .. }, Kind::Slowdown)
+        | (Finding::WorseQuality(_), Kind::Loss)
+        | (Finding::WorkChanged(_), Kind::Work) => is_here(violation),
         _ => false,
     };
     if !found.iter().any(is_it) {
@@ -92,7 +94,9 @@ fn missed(planted: &Planted, found: &[Violation]) -> Option<String> {
     }
     let belongs = |violation: &&Violation| match (&violation.finding, planted.kind) {
         (Finding::Slower { .. }, Kind::Slowdown) if violation.cell.is_none() => true,
-        (Finding::FactsChanged(_), Kind::Loss) => is_here(violation),
+        (Finding::FactsChanged(_), Kind::Loss) | (Finding::WorkChanged(_), Kind::Slowdown) => {
+            is_here(violation)
+        }
         _ => is_it(violation),
     };
     let other = found.iter().find(|violation| !belongs(violation))?;

@@ -7,7 +7,7 @@ use rand_distr::StandardNormal;
 
 use crate::base::{Purpose, Seed};
 use crate::event::{
-    EpochRow, LoaderTimes, PhaseTimes, RunFacts, RunId, RunOutcome, RunTimes, Status,
+    EpochRow, LoaderTimes, OpWork, PhaseTimes, RunFacts, RunId, RunOutcome, RunTimes, Status,
 };
 use crate::plan::CellSpec;
 
@@ -28,10 +28,24 @@ const STEP_MS: f64 = 20.0;
 const PHASES: [f64; 5] = [0.04, 0.34, 0.01, 0.50, 0.10];
 
 /// How a run of a cell ends. `side` is the number of the side, whose times have their own noise; the factors on times and
-/// losses are 1 if nothing is planted.
-pub(super) fn outcome(spec: &CellSpec, id: RunId, side: u64, [time, loss]: [f64; 2]) -> RunOutcome {
+/// losses and the work of a step are 1 if nothing is planted.
+pub(super) fn outcome(
+    spec: &CellSpec,
+    id: RunId,
+    side: u64,
+    [time, loss, work]: [f64; 3],
+) -> RunOutcome {
     let step_ms = step_ms(spec) * time * noise(id, side);
-    let facts = facts(spec, id, loss);
+    let mut facts = facts(spec, id, loss);
+    let calls = work as u64;
+    facts.work = vec![OpWork {
+        layer: "0".to_owned(),
+        op: "linear".to_owned(),
+        calls,
+        flops_forward: 256 * calls,
+        ..OpWork::default()
+    }]
+    .into();
     RunOutcome {
         epochs: (0..EPOCHS).map(|epoch| epoch_row(&facts, epoch)).collect(),
         facts: Some(facts),
@@ -85,6 +99,7 @@ fn facts(spec: &CellSpec, id: RunId, factor: f64) -> RunFacts {
         weight_checksum: format!("{:016x}", (loss * id.seed as f64).to_bits()),
         diverged: None,
         nondeterministic: String::new(),
+        work: Vec::new().into(),
     }
 }
 

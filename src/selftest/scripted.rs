@@ -49,22 +49,27 @@ repeats = {repeats}
 /// Time stamp of the scripted session of both sides, whose runs alternate; an arbitrary value.
 const SESSION: Duration = Duration::from_secs(1_795_287_933);
 
-/// Factors on the times and on the losses of the planted cell.
-const PLANTS: [Plant<[f64; 2]>; 3] = [
-    Plant::new("alike", None, [1.0, 1.0]),
+/// Factors on the times, the losses and the work of the planted cell.
+const PLANTS: [Plant<[f64; 3]>; 4] = [
+    Plant::new("alike", None, [1.0; 3]),
     Plant::new(
         "slower",
         Some((2, Kind::Slowdown, "steps take 10 % longer")),
-        [1.10, 1.0],
+        [1.10, 1.0, 1.0],
     ),
     Plant::new(
         "worse",
         Some((1, Kind::Loss, "losses are 1 % larger")),
-        [1.0, 1.01],
+        [1.0, 1.01, 1.0],
+    ),
+    Plant::new(
+        "busier",
+        Some((3, Kind::Work, "a product is computed twice")),
+        [1.0, 1.0, 2.0],
     ),
 ];
 
-/// Writes results of scripted runs into folders below `folder`, one side before and three sides after, and runs the gate on
+/// Writes results of scripted runs into folders below `folder`, one side before and four sides after, and runs the gate on
 /// each pair.
 ///
 /// # Errors
@@ -78,11 +83,11 @@ pub fn scripted(folder: &Path) -> Result<Vec<Check>, SelftestError> {
         folder,
     };
     let keys: Vec<String> = cells.iter().map(|cell| cell.spec.key.clone()).collect();
-    let before = script.play("before", 0, |_| [1.0, 1.0])?;
-    let check = |(number, plant): (u64, &Plant<[f64; 2]>)| {
+    let before = script.play("before", 0, |_| [1.0; 3])?;
+    let check = |(number, plant): (u64, &Plant<[f64; 3]>)| {
         let factors = |cell| match plant.what {
             Some((planted, ..)) if planted == cell => plant.change,
-            _ => [1.0, 1.0],
+            _ => [1.0; 3],
         };
         let after = script.play(plant.name, number, factors)?;
         plant.check(&keys, &before, &after)
@@ -108,7 +113,7 @@ impl Script<'_> {
         &self,
         name: &str,
         side: u64,
-        factors: impl Fn(usize) -> [f64; 2],
+        factors: impl Fn(usize) -> [f64; 3],
     ) -> Result<PathBuf, SelftestError> {
         let folder = self.folder.join(name).join(&self.plan.name);
         let environment = environment::collect(self.folder);

@@ -65,6 +65,8 @@ fn two_shards_and_a_merge_give_what_one_machine_gives_byte_for_byte() {
         merged.stderr
     );
     assert_eq!(facts(&project), facts(&whole));
+    let work = |project: &Project| project.read("reports/tiny/work.csv");
+    assert_eq!(work(&project), work(&whole));
     assert!(project.path("reports/tiny/report.md").exists());
     let again = merge(&project);
     assert!(

@@ -25,7 +25,7 @@ fn project(epochs: usize) -> Project {
 
 /// The files that hang on no clock.
 fn result_files(project: &Project) -> BTreeMap<&'static str, Vec<u8>> {
-    let files = ["runs.csv", "epochs.csv"];
+    let files = ["runs.csv", "epochs.csv", "work.csv"];
     let mut read: BTreeMap<&str, Vec<u8>> = files
         .map(|name| {
             (

@@ -90,3 +90,4 @@ mod tiny;
 mod trained;
 #[cfg(unix)]
 mod unet;
+mod work;

@@ -15,7 +15,13 @@ fn completed(project: &Project) {
 fn a_new_value_of_an_axis_adds_lines_and_changes_none() {
     let project = project();
     completed(&project);
-    let files = ["runs.csv", "epochs.csv", "blocks.csv", "timings.csv"];
+    let files = [
+        "runs.csv",
+        "epochs.csv",
+        "work.csv",
+        "blocks.csv",
+        "timings.csv",
+    ];
     let read = |name: &str| project.read(&format!("reports/tiny/{name}"));
     let before = files.map(read);
     project.write("experiments/tiny.toml", &with("[8, 16]", "[8, 12, 16]"));

@@ -14,6 +14,7 @@ fn a_run_leaves_results_and_a_report_and_a_second_one_changes_nothing() {
     assert!(project.statuses().values().all(|status| status == "done"));
     for name in [
         "epochs.csv",
+        "work.csv",
         "blocks.csv",
         "timings.csv",
         "steps.csv",
@@ -58,11 +59,11 @@ fn facts_are_the_same_bytes_when_everything_runs_again_two_at_a_time() {
     let project = project();
     assert_eq!(project.run(&RUN).code, 0);
     let facts = |name: &str| project.read(&format!("reports/tiny/{name}"));
-    let before = ["runs.csv", "epochs.csv"].map(facts);
+    let before = ["runs.csv", "epochs.csv", "work.csv"].map(facts);
     let again = project.run(&[&RUN[..], &["--fresh", "--jobs", "2"]].concat());
     assert_eq!(again.code, 0, "{}", again.stderr);
     assert!(again.stderr.contains("--fresh: 4 runs"), "{}", again.stderr);
-    assert_eq!(before, ["runs.csv", "epochs.csv"].map(facts));
+    assert_eq!(before, ["runs.csv", "epochs.csv", "work.csv"].map(facts));
 }
 
 #[test]
@@ -71,14 +72,14 @@ fn facts_are_the_same_bytes_with_and_without_a_profile_of_operations() {
     let facts = |name: &str| project.read(&format!("reports/tiny/{name}"));
     let profiled = project.run(&[&RUN[..], &["--set", "measure.ops=true"]].concat());
     assert_eq!(profiled.code, 0, "{}", profiled.stderr);
-    let with = ["runs.csv", "epochs.csv"].map(facts);
+    let with = ["runs.csv", "epochs.csv", "work.csv"].map(facts);
     let operations = facts("ops.csv");
     for op in ["linear", "mse", "adam"] {
         assert!(operations.contains(&format!(",{op},")), "{operations}");
     }
     let plain = project.run(&[&RUN[..], &["--fresh"]].concat());
     assert_eq!(plain.code, 0, "{}", plain.stderr);
-    assert_eq!(with, ["runs.csv", "epochs.csv"].map(facts));
+    assert_eq!(with, ["runs.csv", "epochs.csv", "work.csv"].map(facts));
 }
 
 #[test]

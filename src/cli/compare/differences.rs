@@ -1,21 +1,72 @@
 //! All differences besides times: facts, quality, cells, axes, settings.
 
 use crate::base::text::count;
-use crate::compare::{CellPair, Comparison};
+use crate::compare::{CellPair, Comparison, Counts};
 use crate::report::{comparison_matching, deciding_metrics};
 use crate::results::grouped;
 
 use super::metrics::{add_facts, add_quality};
 use super::page::Page;
+use crate::cli::work::{first_text, text};
 
 /// Adds every part; one without differences is a sentence or nothing.
 pub(super) fn add(page: &mut Page, comparison: &Comparison) {
     let deciding = deciding_metrics(comparison);
     add_facts(page, comparison, &deciding);
+    add_work(page, comparison);
     add_quality(page, comparison, &deciding);
     let unmatched = comparison_matching(comparison);
     page.section("Cells and axes of one side only", &unmatched);
     page.section("Settings", &settings(&comparison.cells));
+}
+
+/// "Work: 8 cells equal, 1 cell changed", and the operation of each changed cell whose counts changed most; where all is asked
+/// for, each. Results without any counts need no line.
+fn add_work(page: &mut Page, comparison: &Comparison) {
+    let cells = &comparison.cells;
+    let are = |counts| cells.iter().filter(|cell| cell.counts == counts).count();
+    let compared = are(Counts::Compared);
+    if compared == 0 {
+        let why = if are(Counts::Missing(true, false)) > 0 {
+            "not counted before"
+        } else if are(Counts::Missing(false, true)) > 0 {
+            "not counted after"
+        } else if are(Counts::Elsewhere) > 0 {
+            "not compared: numeric class or code of the sides differ"
+        } else {
+            return;
+        };
+        page.add(&format!("\nWork: {why}.\n"));
+        return;
+    }
+    let changed: Vec<&CellPair> = cells
+        .iter()
+        .filter(|cell| !cell.operations.is_empty())
+        .collect();
+    let equal = compared - changed.len();
+    let equal_cells = count(equal, "cell");
+    if changed.is_empty() {
+        page.add(&format!("\nWork: {equal_cells} equal.\n"));
+        return;
+    }
+    let is_all = page.printing.is_all;
+    let lines = changed.iter().flat_map(|cell| {
+        let texts = match &*cell.operations {
+            all if is_all => all.iter().map(text).collect(),
+            all => vec![first_text(all)],
+        };
+        texts
+            .into_iter()
+            .map(|text| format!("{}: {text}", cell.label))
+    });
+    let lines: Vec<String> = lines.collect();
+    page.is_cut |= !is_all && changed.iter().any(|cell| cell.operations.len() > 1);
+    let changed = count(changed.len(), "cell");
+    let heading = match equal {
+        0 => format!("Work of a step: {changed} changed:"),
+        _ => format!("Work of a step: {equal_cells} equal, {changed} changed:"),
+    };
+    page.section(&heading, &lines);
 }
 
 /// Each changed setting once, with the number of cells that have the change.

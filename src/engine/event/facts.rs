@@ -80,6 +80,42 @@ pub struct RunFacts {
     /// algorithm for them; empty where everything repeats.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub nondeterministic: String,
+    /// What one training step asks for, operation by operation, and the samples of an epoch; empty for a command.
+    #[serde(default, skip_serializing_if = "has_no_rows")]
+    pub work: Shared<Vec<OpWork>>,
+}
+
+fn has_no_rows(work: &Shared<Vec<OpWork>>) -> bool {
+    work.is_empty()
+}
+
+/// The name of the row whose calls are the samples that training got in its first epoch.
+pub const SAMPLES: &str = "samples";
+
+/// What one operation of one layer asks for in one training step: counted, without a clock. It does not depend on the number
+/// of threads.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct OpWork {
+    /// Layer; empty if there is none.
+    pub layer: String,
+    /// Operation; the name of a phase for what no operation of that phase asked for; [`SAMPLES`].
+    pub op: String,
+    /// Calls.
+    pub calls: u64,
+    /// Calls of its backward pass.
+    pub backward_calls: u64,
+    /// FLOPs of the forward pass, by the operation's rule.
+    pub flops_forward: u64,
+    /// FLOPs of the backward pass.
+    pub flops_backward: u64,
+    /// Tensors whose memory was requested, in both passes.
+    pub tensors: u64,
+    /// Their bytes.
+    pub tensor_bytes: u64,
+    /// Kernels queued on the GPU; `None` on the CPU.
+    pub launches: Option<u64>,
+    /// Copies between host and GPU, and on it; `None` on the CPU.
+    pub copies: Option<u64>,
 }
 
 /// Milliseconds of a step by phase; phases do not overlap and with `other` sum to the step. The worker averages over the

@@ -10,6 +10,7 @@ use super::learner::{Learner, StepLoss, divergence};
 use super::log::Log;
 use super::resuming::Pauses;
 use super::steps::Steps;
+use super::work::work;
 use crate::event::{Event, Reply, StepRow};
 use crate::loader::Loader;
 use crate::measure::{Pace, StepTimes, Stopwatch};
@@ -55,6 +56,8 @@ pub(super) struct EpochPlan<'a> {
     pub(super) epoch: usize,
     pub(super) rate: &'a Rate,
     pub(super) steps: Steps,
+    /// The step whose operations are counted; `None` in other epochs.
+    pub(super) counted: Option<usize>,
     /// The steps of the epoch that an interrupted run has done already.
     pub(super) begun: BegunEpoch,
 }
@@ -74,10 +77,15 @@ pub(super) fn train_epoch<D: Kernels>(
     let mut running = Running::begin(learner, plan.begun, steps.count(), start, pauses.log)?;
     for (index, step) in steps.iter().enumerate().skip(first) {
         let samples = step.samples;
-        let mut watch = Stopwatch::start();
+        let counter = (plan.counted == Some(index)).then(|| learner.counter());
+        let start = Stopwatch::start_profiled;
+        let mut watch = counter.as_ref().map_or_else(Stopwatch::start, start);
         let lr = plan.rate.at(epoch, index);
         let loss = learner.step(step, epoch, lr, &mut batches, &mut watch)?;
         let loss = running.end_step(learner, (loss, samples), watch, pauses.log)?;
+        if let Some(counter) = counter {
+            learner.work = work::<D>(&counter.profile());
+        }
         let done = index + 1;
         if done < steps.count() && pauses.is_due(running.seconds(), done) {
             running.pause(learner, pauses, emit)?;

@@ -6,9 +6,10 @@ use super::error::TrainError;
 use super::steps::Step;
 use crate::base::units::human;
 use crate::device::Buffer;
+use crate::event::OpWork;
 use crate::loader::Epoch;
-use crate::measure::{Phase, Stopwatch};
-use crate::ops::{Grads, Kernels, Result, StepControl, Var, Work};
+use crate::measure::{Phase, Profiler, Stopwatch};
+use crate::ops::{Grads, Kernels, Result, StepControl, Var, Work, layers_by_key};
 use crate::optim::{ClipBy, Ema, Optimizer, clip_factors};
 use crate::tasks::{Micro, Place, Task};
 
@@ -27,6 +28,8 @@ pub(super) struct Learner<D: Kernels> {
     pub(super) steps: u64,
     /// Cost of the first micro-step.
     pub(super) cost: Option<Cost>,
+    /// Operations of the step that is counted; empty before it.
+    pub(super) work: Vec<OpWork>,
 }
 
 /// Cost of one micro-step, apart from time.
@@ -113,6 +116,11 @@ impl<D: Kernels> Learner<D> {
         }
         watch.mark(Phase::Optimizer);
         Ok(loss)
+    }
+
+    /// A profiler that counts operations and does not wait for the device.
+    pub(super) fn counter(&mut self) -> Profiler {
+        Profiler::new(layers_by_key(self.task.module()), None)
     }
 
     /// The gradient of a loss that is `share` of a step's.

@@ -8,8 +8,8 @@ use super::state::SoFar;
 use super::stopping::Best;
 use crate::base::statistics::median;
 use crate::event::{
-    DeviceMemoryTimes, FIRST_STEPS, GpuUsage, LoaderTimes, MemoryParts, Metric, PhaseTimes,
-    RunFacts, RunTimes,
+    DeviceMemoryTimes, FIRST_STEPS, GpuUsage, LoaderTimes, MemoryParts, Metric, OpWork, PhaseTimes,
+    RunFacts, RunTimes, SAMPLES,
 };
 use crate::loader;
 use crate::measure::gpu::GpuMeter;
@@ -38,6 +38,8 @@ pub(super) struct Log {
     /// Seconds of the processes of this run that were interrupted, where it went on from their state.
     earlier_s: Option<f64>,
     first_losses: Vec<Option<f64>>,
+    /// Samples of the first epoch.
+    first_samples: u64,
     full_epochs_s: Vec<f64>,
     /// Seconds of training at the end of each epoch.
     ends_s: Vec<f64>,
@@ -64,6 +66,7 @@ impl Log {
             left_out_s: 0.0,
             earlier_s: None,
             first_losses: Vec::new(),
+            first_samples: 0,
             full_epochs_s: Vec::new(),
             ends_s: Vec::new(),
         }
@@ -116,6 +119,9 @@ impl Log {
             Some(step) if facts.epochs == 1 => step.loss,
             _ => facts.first_loss,
         };
+        if facts.epochs == 1 {
+            self.first_samples = outcome.samples;
+        }
         facts.final_loss = outcome.train_loss;
         let wanted = FIRST_STEPS as usize - self.first_losses.len();
         let first = outcome.steps.iter().take(wanted).map(|step| step.loss);
@@ -168,6 +174,19 @@ impl Log {
         self.facts.flops_forward_per_sample = per_sample(cost.work.forward);
         self.facts.flops_backward_per_sample = per_sample(cost.work.backward);
         self.parts.activation_bytes = cost.activation_bytes;
+    }
+
+    /// Sets the work of a step and of an epoch; none where the run ended before the step that is counted.
+    pub(super) fn add_work(&mut self, mut step: Vec<OpWork>) {
+        if !step.is_empty() {
+            let samples = OpWork {
+                op: SAMPLES.to_owned(),
+                calls: self.first_samples,
+                ..OpWork::default()
+            };
+            step.insert(0, samples);
+            self.facts.work = step.into();
+        }
     }
 
     /// Stops sampling the GPU.

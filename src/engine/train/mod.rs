@@ -5,7 +5,7 @@
 //! finds their best accuracy, `assessment.rs` does the costly evaluation. `stopping.rs` decides when to stop,
 //! `cut_off.rs` ends a run at its parent's request, `state.rs` and `resuming.rs` keep what an interrupted run goes on from, `threads.rs` sets the number of threads, `log.rs` collects facts and
 //! times. At the very end, `extra.rs` takes steps whose phases are timed where the device runs asynchronously,
-//! `profile.rs` steps whose operations are timed. An order with members trains nothing: `members.rs` evaluates the mean
+//! `profile.rs` steps whose operations are timed; `work.rs` counts those of one step. An order with members trains nothing: `members.rs` evaluates the mean
 //! of their predictions. Only the cell's checkpoint, the run's state and the order's images are written; the caller of [`run`] receives
 //! everything else as events.
 
@@ -34,6 +34,7 @@ mod tests;
 mod threads;
 mod trained_run;
 mod weights;
+mod work;
 
 use std::time::Instant;
 

@@ -76,7 +76,7 @@ fn told(profile: &measure::Profile, samples: usize, made: &[MadeBatch]) -> Profi
     }
 }
 
-fn phase_name(phase: Option<Phase>) -> &'static str {
+pub(super) fn phase_name(phase: Option<Phase>) -> &'static str {
     match phase {
         Some(Phase::DataWait) => "data-wait",
         Some(Phase::Transfer) => "transfer",

@@ -205,6 +205,7 @@ impl<D: Kernels> Session<'_, D> {
         }
         let learner = &mut self.learner;
         (learner.steps, learner.cost) = (progress.steps, progress.cost);
+        learner.work.clone_from(&progress.work);
         let (device, module) = (learner.device.clone(), learner.task.module());
         learner
             .optimizer

@@ -17,6 +17,7 @@ use super::state::{Judgement, PastEpoch};
 use super::steps::Steps;
 use super::stopping::{Stopping, Verdict};
 use super::weights::Weights;
+use super::work::counted_step;
 use crate::event::{Event, Metric, Reply, RunFacts, RunTimes, numeric_class_of};
 use crate::layers::checkpoint;
 use crate::loader::Loader;
@@ -121,12 +122,14 @@ impl<D: Kernels> Session<'_, D> {
         emit: &mut Emit<'_>,
     ) -> Result<EpochOutcome, TrainError> {
         self.log.gpu.begin();
-        let steps = self.steps;
+        let (steps, epochs) = (self.steps, self.cell.train.epochs);
         let (mut pauses, learner, loader, rate) = self.pauses(epoch);
+        let (counted_epoch, counted) = counted_step(steps, epochs);
         let plan = EpochPlan {
             epoch,
             rate,
             steps,
+            counted: (epoch == counted_epoch).then_some(counted),
             begun,
         };
         let outcome = train_epoch(learner, loader, plan, &mut pauses, emit)?;
@@ -311,6 +314,7 @@ impl<D: Kernels> Session<'_, D> {
         let weights = checkpoint::snapshot(&learner.device, learner.task.module())?;
         self.log.facts.weight_checksum = checkpoint::checksum(&weights);
         self.log.facts.steps = learner.steps;
+        self.log.add_work(std::mem::take(&mut learner.work));
         if let Some(skipped) = learner.skipped_steps()? {
             let metrics = &mut self.log.facts.metrics;
             metrics.insert("skipped_steps".into(), Some(skipped as f64));

@@ -184,6 +184,7 @@ fn learner<D: Kernels>(
         control,
         steps: 0,
         cost: None,
+        work: Vec::new(),
     })
 }
 

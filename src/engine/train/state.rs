@@ -13,7 +13,7 @@ use super::epoch::{BegunEpoch, EpochOutcome};
 use super::learner::{Cost, Learner};
 use super::weights::Weights;
 use crate::device::Buffer;
-use crate::event::{EpochRow, Event, Metric};
+use crate::event::{EpochRow, Event, Metric, OpWork};
 use crate::layers::checkpoint::{self, CheckpointError, Entry, Metadata};
 use crate::ops::{Kernels, OpError, Path, Result, StepControl, for_each_trained};
 
@@ -35,6 +35,7 @@ pub(super) struct Progress {
     /// What the device has counted, where it decides about steps.
     pub(super) control: Vec<f64>,
     pub(super) cost: Option<Cost>,
+    pub(super) work: Vec<OpWork>,
     pub(super) so_far: SoFar,
     /// Finished epochs.
     pub(super) epochs: Vec<PastEpoch>,
@@ -153,6 +154,7 @@ impl<D: Kernels> State<'_, D> {
         let learner = &*self.learner;
         progress.steps = learner.steps;
         progress.cost = learner.cost;
+        progress.work.clone_from(&learner.work);
         if let Some(control) = &learner.control {
             progress.control = control.state()?;
         }

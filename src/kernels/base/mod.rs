@@ -13,6 +13,7 @@ pub mod png;
 mod seed;
 pub mod shell;
 pub mod statistics;
+pub mod tally;
 pub mod temporary;
 pub mod text;
 pub mod units;

@@ -5,6 +5,7 @@ use std::time::Instant;
 use dfdx::tensor::{Cpu, Storage};
 
 use super::{Backend, Buffer, DeviceError, pool};
+use crate::base::tally;
 
 impl Backend for Cpu {
     type Mark = Instant;
@@ -20,6 +21,7 @@ impl Backend for Cpu {
     }
 
     fn upload(&self, values: Vec<f32>) -> Result<Buffer<Self>, DeviceError> {
+        tally::tensor::<f32>(values.len());
         // A zero-length allocation costs nothing; the vector is moved into it, not copied.
         let mut buffer = <Self as Storage<f32>>::try_alloc_len(self, 0)
             .map_err(DeviceError::from_dfdx::<Self>)?;

@@ -21,6 +21,8 @@ use std::path::PathBuf;
 use dfdx::tensor::{HasErr, Storage, Synchronize, TensorFromVec, ZerosTensor};
 use dfdx::tensor_ops::Device;
 
+use crate::base::tally;
+
 /// Device memory of `f32` values: a `Vec` on the CPU, a device slice on CUDA.
 pub type Buffer<D> = <D as Storage<f32>>::Vec;
 
@@ -131,6 +133,7 @@ pub trait Backend:
     /// Allocates `len` zeros.
     fn zeros_buffer(&self, len: usize) -> Result<Buffer<Self>, DeviceError> {
         let free = || self.memory().ok().flatten().map(|(free, _)| free);
+        tally::tensor::<f32>(len);
         <Self as Storage<f32>>::try_alloc_len(self, len).map_err(|error| {
             DeviceError::from_dfdx::<Self>(error).asking((len * size_of::<f32>()) as u64, free)
         })

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::phase::Phase;
+use crate::base::tally::Tally;
 
 /// Steps whose time line is kept.
 const SPAN_STEPS: usize = 3;
@@ -18,6 +19,8 @@ pub struct Profile {
     /// By [`Phase`], in order. A phase minus the forward times of its rows (the backward phase minus all backward times) is
     /// the time between its operations; it is never negative, because one clock gives all times.
     pub phases: [Duration; Phase::COUNT],
+    /// Requests outside of operations: by [`Phase`], in order, then outside of all phases.
+    pub requests: [Tally; Phase::COUNT + 1],
     /// Operations in order of their first call.
     pub rows: Vec<OpRow>,
     /// The time line of the first three steps.
@@ -46,6 +49,10 @@ pub struct OpRow {
     pub phase: Option<Phase>,
     /// Calls.
     pub calls: u64,
+    /// Calls of its backward pass.
+    pub backward_calls: u64,
+    /// What it requested of the device, forward and backward.
+    pub requests: Tally,
     /// Time of the forward passes.
     pub forward: Duration,
     /// Time of the backward passes.
@@ -98,6 +105,7 @@ pub(super) struct Operation {
     pub(super) forward: (Instant, Instant),
     pub(super) backward: Option<(Instant, Instant)>,
     pub(super) cost: OpCost,
+    pub(super) requests: Tally,
     pub(super) retained_bytes: u64,
 }
 
@@ -106,6 +114,8 @@ pub(super) struct PhaseLap {
     pub(super) phase: Option<Phase>,
     pub(super) start: Instant,
     pub(super) end: Instant,
+    /// Requests of no operation.
+    pub(super) requests: Tally,
 }
 
 impl StepRecord {
@@ -135,6 +145,8 @@ impl Totals {
             if let Some(phase) = lap.phase {
                 self.sums.phases[phase as usize] += lap.end - lap.start;
             }
+            let place = lap.phase.map_or(Phase::COUNT, |phase| phase as usize);
+            self.sums.requests[place] += lap.requests;
         }
         for operation in &step.operations {
             self.row(operation).add(operation);
@@ -186,6 +198,8 @@ impl Totals {
 impl OpRow {
     fn add(&mut self, operation: &Operation) {
         self.calls += 1;
+        self.backward_calls += u64::from(operation.backward.is_some());
+        self.requests += operation.requests;
         self.forward += length(operation.forward);
         self.backward += operation.backward.map_or(Duration::ZERO, length);
         self.cost.flops_forward += operation.cost.flops_forward;

@@ -8,13 +8,15 @@ use std::time::Instant;
 
 use super::phase::Phase;
 use super::profile::{OpCost, Operation, PhaseLap, Profile, StepRecord, Totals};
+use crate::base::tally::{self, Tally};
 
 /// Records every operation and every phase of the steps that it is used in, all with one clock.
 ///
 /// A cheap handle: clones share one record, so that a stopwatch (for phases), forward passes (for operations) and the
 /// closures of a backward pass write into the same step. The forward time of an operation starts when the profiler has
 /// finished recording the previous one; the profiler's own work, and what follows a phase's last operation, belong to no
-/// operation. On an asynchronous device every mark waits for the device.
+/// operation. On an asynchronous device every mark waits for the device. What the thread has requested of the device since the
+/// last mark is counted with the operation that ends, else with the phase.
 #[derive(Clone)]
 pub struct Profiler(Rc<Shared>);
 
@@ -32,6 +34,8 @@ struct State {
     phase: Instant,
     /// Index of the first operation of the current phase.
     open: usize,
+    /// Requests since the phase began that belong to no operation.
+    rest: Tally,
     /// Dotted path of the module of the model that is running.
     scope: String,
     step: StepRecord,
@@ -50,6 +54,7 @@ impl Profiler {
             free: now,
             phase: now,
             open: 0,
+            rest: Tally::default(),
             scope: String::new(),
             step: StepRecord::starting(now),
             totals: Totals::default(),
@@ -99,6 +104,7 @@ impl Profiler {
             forward: (start, end),
             backward: None,
             cost,
+            requests: tally::take(),
             retained_bytes: 0,
         });
         state.free = Instant::now();
@@ -107,6 +113,7 @@ impl Profiler {
 
     /// Starts the clock for the backward pass of an operation.
     pub fn begin_backward(&self) -> Instant {
+        self.state().rest += tally::take();
         self.now()
     }
 
@@ -116,6 +123,7 @@ impl Profiler {
         let mut state = self.state();
         if let Some(operation) = state.step.operations.get_mut(id.0) {
             operation.backward = Some((start, end));
+            operation.requests += tally::take();
         }
         state.free = end;
     }
@@ -132,6 +140,7 @@ impl Profiler {
         let mut state = self.state();
         (state.free, state.phase, state.open) = (now, now, 0);
         state.scope.clear();
+        tally::take();
         state.step = StepRecord::starting(now);
         now
     }
@@ -145,7 +154,14 @@ impl Profiler {
             operation.phase = phase;
         }
         state.open = state.step.operations.len();
-        state.step.laps.push(PhaseLap { phase, start, end });
+        let mut requests = std::mem::take(&mut state.rest);
+        requests += tally::take();
+        state.step.laps.push(PhaseLap {
+            phase,
+            start,
+            end,
+            requests,
+        });
         (state.free, state.phase) = (end, end);
         end
     }
@@ -215,6 +231,7 @@ mod tests {
     fn step(profiler: &Profiler) {
         let mut watch = Stopwatch::start_profiled(profiler);
         wait();
+        tally::tensor::<f32>(10);
         let first = profiler.operation("linear", [7].into_iter(), COST);
         let outer = profiler.enter("head");
         profiler.operation("silu", [99].into_iter(), COST);
@@ -222,7 +239,9 @@ mod tests {
         wait();
         watch.mark(Phase::Forward);
         profiler.retain(first, 8);
+        tally::tensor::<f32>(1);
         let start = profiler.begin_backward();
+        tally::tensor::<f32>(10);
         wait();
         profiler.end_backward(first, start);
         wait();
@@ -288,6 +307,8 @@ mod tests {
             (linear.cost.allocated_bytes, linear.retained_bytes),
             (80, 16)
         );
+        assert_eq!((linear.backward_calls, linear.requests.tensors), (2, 4));
+        assert_eq!(profile.requests[Phase::Backward as usize].tensors, 2);
         assert_eq!(row(&profile, "silu", Phase::Forward).layer, "head");
         assert_eq!(row(&profile, "sgd", Phase::Optimizer).layer, "");
     }

@@ -11,6 +11,7 @@ use super::gemm::Accumulate;
 use super::squares::Squares;
 use super::var::Token;
 use super::{AddKernel, Parameter, Result, UpdateKernel, Var};
+use crate::base::tally;
 #[cfg(feature = "cuda")]
 use crate::device::cuda::{Argument, Value};
 use crate::device::{Backend, Buffer, DeviceError};
@@ -138,6 +139,7 @@ pub(super) fn slot<'a, D: Backend>(
     // The key is a tensor without elements, so dfdx allocates nothing under it; the slot gets its length here.
     let slot = gradients.get_or_alloc_mut(token.key())?;
     if <D as Storage<f32>>::len(device, slot) != len {
+        tally::tensor::<f32>(len);
         *slot = <D as Storage<f32>>::try_alloc_len(device, len)?;
     }
     Ok(slot)

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use crate::base::statistics::median;
 use crate::results::{
-    BlockRow, CellInfo, PlanFile, ResultSet, RunRow, by_key, counted_runs, grouped, value,
+    BlockRow, CellInfo, PlanFile, ResultSet, RunRow, WorkRecord, by_key, counted_runs, grouped,
+    value,
 };
 
 pub(super) struct Cell<'a> {
     pub(super) info: &'a CellInfo,
     /// Its rows of `runs.csv` by seed.
     pub(super) runs: BTreeMap<u64, &'a RunRow>,
+    /// Its rows of `work.csv`.
+    pub(super) work: Vec<&'a WorkRecord>,
     /// The runs that its times are computed from, sorted by seed and block.
     pub(super) counted: Vec<&'a BlockRow>,
     /// Whether it was measured with other code than most cells of its side.
@@ -22,6 +25,7 @@ pub(super) struct Cell<'a> {
 pub(super) fn cells(set: &ResultSet) -> Vec<Cell<'_>> {
     let runs = by_key(&set.runs, |row| &row.key);
     let blocks = by_key(&set.blocks, |row| &row.key);
+    let mut work = by_key(&set.work, |row| &row.key);
     // Every command is code of its own.
     let own = |info: &&CellInfo| !set.plan.is_of_command(info);
     let usual = usual_code(set.plan.cells.iter().filter(own));
@@ -35,6 +39,7 @@ pub(super) fn cells(set: &ResultSet) -> Vec<Cell<'_>> {
         Cell {
             info,
             runs: runs.map(|row| (row.seed, *row)).collect(),
+            work: work.remove(&*info.key).unwrap_or_default(),
             counted,
             is_other_code: code.is_some() && code != usual.get(class(info)).copied(),
             set,

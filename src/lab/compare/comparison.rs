@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use serde::Serialize;
 
+use crate::event::OpWork;
 use crate::results::{CellInfo, Direction, NoiseRow, ResultSet};
 
 use super::judgement::{Judgement, MatrixJudgement, NotComparableReason, Ratio, Verdict};
@@ -176,6 +177,10 @@ pub struct CellPair {
     pub facts: Vec<FactChange>,
     /// Number of compared rows of facts (seeds that finished on both sides).
     pub compared_rows: usize,
+    /// Whether what a step asks for was compared.
+    pub counts: Counts,
+    /// Operations whose counts differ, the largest change first.
+    pub operations: Vec<WorkChange>,
     /// Whether the cell's row was measured with other code than most cells of its side, before and after. Such a cell gets
     /// no verdict, and its facts are not compared.
     pub other_code: (bool, bool),
@@ -195,6 +200,7 @@ impl CellPair {
         self.needs_no_verdict()
             && self.matched == MatchedBy::Key
             && self.facts.is_empty()
+            && self.operations.is_empty()
             && self.changes.is_empty()
     }
 
@@ -278,6 +284,27 @@ pub struct FactChange {
     pub tolerance: f64,
     /// Whether it lies within the tolerance.
     pub is_within: bool,
+}
+
+/// Whether the counts of `work.csv` of two cells were compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counts {
+    /// They were.
+    Compared,
+    /// A side has none: before, after.
+    Missing(bool, bool),
+    /// They are of two numeric classes, or a side's cells were measured by different code.
+    Elsewhere,
+}
+
+/// An operation of a layer whose counts in one step differ; all are 0 where a side does not call it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WorkChange {
+    /// The counts before.
+    pub before: OpWork,
+    /// The counts after.
+    pub after: OpWork,
 }
 
 /// A metric over the seeds of both sides.

@@ -8,12 +8,15 @@ use crate::results::BlockRow;
 
 use super::cells::Cell;
 use super::changes::{changes, work};
+use super::counts::counts;
 use super::environment;
 use super::facts::Facts;
 use super::floor::Floors;
 use super::timings::{Runs, timings};
 use super::verdict::{Samples, Verdicts, judge};
-use super::{CellPair, Judgement, MatchedBy, NotComparableReason, Side, SpecChange, Work};
+use super::{
+    CellPair, Judgement, MatchedBy, NotComparableReason, Side, SpecChange, Work, WorkChange,
+};
 
 pub(super) struct Draft<'a> {
     pub(super) before: &'a Cell<'a>,
@@ -42,6 +45,8 @@ impl Draft<'_> {
             (false, false) => Facts::between(before, after),
             _ => Facts::default(),
         };
+        let (counts, mut operations) = counts(before, after);
+        operations.sort_by_key(WorkChange::rank);
         let timings = match &*self.reasons {
             [] => timings(before, after, &self.runs),
             _ => Vec::new(),
@@ -55,6 +60,8 @@ impl Draft<'_> {
             work: self.work,
             facts: facts.changes,
             compared_rows: facts.rows,
+            counts,
+            operations,
             other_code,
             sample_ms: (before.median_sample_ms(), after.median_sample_ms()),
             quality: facts.quality,

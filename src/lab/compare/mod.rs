@@ -9,6 +9,7 @@ mod cells;
 mod changes;
 mod commit;
 mod comparison;
+mod counts;
 mod draft;
 mod environment;
 mod facts;
@@ -35,9 +36,9 @@ pub use best::{against_best, paired_p, runs_to_choose, within_pairs};
 pub use build::{Options, axis_place};
 pub use changes::{is_within, leaves, setting_changes, setting_text};
 pub use comparison::{
-    Ambiguity, AxisChange, CellPair, Comparison, EnvironmentChange, FactChange, FieldChange,
-    FieldClass, MatchedBy, Origin, QualityChange, QualityVerdict, Side, SpecChange, TimingChange,
-    Work,
+    Ambiguity, AxisChange, CellPair, Comparison, Counts, EnvironmentChange, FactChange,
+    FieldChange, FieldClass, MatchedBy, Origin, QualityChange, QualityVerdict, Side, SpecChange,
+    TimingChange, Work, WorkChange,
 };
 pub use files::write_files;
 pub use floor::{Floor, Floors, SESSIONS};

@@ -7,13 +7,13 @@ use crate::results::{ComparisonRow, Direction, comparison_number};
 
 use super::{
     CellPair, Comparison, FactChange, MatrixJudgement, QualityChange, QualityVerdict, Ratio,
-    SpecChange, Test, Threshold, TimingChange, Verdict,
+    SpecChange, Test, Threshold, TimingChange, Verdict, WorkChange,
 };
 
 /// The column that verdicts on times use.
 const TIME: &str = "ms_per_sample";
 
-/// The rows: the matrix, then cell by cell (time per sample, timings, quality, facts and settings that differ), then cells
+/// The rows: the matrix, then cell by cell (time per sample, timings, quality; facts, work and settings that differ), then cells
 /// of one side.
 pub(super) fn rows(comparison: &Comparison) -> Vec<ComparisonRow> {
     let mut rows: Vec<ComparisonRow> = comparison.matrix.iter().map(of_matrix).collect();
@@ -22,6 +22,11 @@ pub(super) fn rows(comparison: &Comparison) -> Vec<ComparisonRow> {
         rows.extend(pair.timings.iter().map(|timing| of_timing(pair, timing)));
         rows.extend(pair.quality.iter().map(|quality| of_quality(pair, quality)));
         rows.extend(pair.facts.iter().map(|fact| of_fact(pair, fact)));
+        rows.extend(
+            pair.operations
+                .iter()
+                .flat_map(|change| of_work(pair, change)),
+        );
         rows.extend(pair.changes.iter().map(|change| of_setting(pair, change)));
     }
     let (added, removed) = (comparison.added.iter(), comparison.removed.iter());
@@ -121,6 +126,22 @@ fn of_fact(pair: &CellPair, fact: &FactChange) -> ComparisonRow {
         verdict: verdict.to_owned(),
         ..of_pair(pair, "fact", &fact.column)
     }
+}
+
+/// A row for each count that differs.
+fn of_work<'a>(
+    pair: &'a CellPair,
+    change: &'a WorkChange,
+) -> impl Iterator<Item = ComparisonRow> + 'a {
+    change
+        .counts()
+        .map(move |(column, before, after)| ComparisonRow {
+            before: before.to_string(),
+            after: after.to_string(),
+            ratio: comparison_number((before > 0).then(|| after as f64 / before as f64)),
+            verdict: "changed".to_owned(),
+            ..of_pair(pair, "work", &format!("{column} of {}", change.name()))
+        })
 }
 
 fn of_setting(pair: &CellPair, change: &SpecChange) -> ComparisonRow {

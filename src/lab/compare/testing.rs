@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::event::OpWork;
 use crate::results::{CellInfo, Direction, IntervalKind, ResultSet, RunRow, Status, golden};
 
 use super::{
-    CellPair, Comparison, Design, EnvironmentChange, FactChange, Judgement, MatchedBy,
+    CellPair, Comparison, Counts, Design, EnvironmentChange, FactChange, Judgement, MatchedBy,
     MatrixJudgement, Origin, QualityChange, QualityVerdict, Ratio, Side, SpecChange, Test,
-    Threshold, ThresholdSource, TimingChange, UnclearReason, Verdict, Work,
+    Threshold, ThresholdSource, TimingChange, UnclearReason, Verdict, Work, WorkChange,
 };
 
 const THRESHOLD: Threshold = Threshold {
@@ -46,7 +47,10 @@ pub fn comparison() -> Comparison {
                 changes: vec![setting("train.optimizer.lr", "0.001", "0.01")],
                 ..pair(0, Verdict::Slower, 1.1)
             },
-            pair(1, Verdict::Same, 1.0),
+            CellPair {
+                operations: vec![product()],
+                ..pair(1, Verdict::Same, 1.0)
+            },
             pair(2, Verdict::Unclear(UnclearReason::NoSessionFloor), 1.03),
         ],
         added,
@@ -88,6 +92,8 @@ pub fn pair(n: usize, verdict: Verdict, value: f64) -> CellPair {
         work: Work::Same,
         facts: Vec::new(),
         compared_rows: 1,
+        counts: Counts::Compared,
+        operations: Vec::new(),
         other_code: (false, false),
         sample_ms: (Some(12.5), Some(12.5 * value)),
         quality: Vec::new(),
@@ -110,6 +116,31 @@ pub fn pair(n: usize, verdict: Verdict, value: f64) -> CellPair {
             threshold: THRESHOLD,
         },
     }
+}
+
+/// A second product in a layer.
+fn product() -> WorkChange {
+    let before = OpWork {
+        layer: "layers.3".into(),
+        op: "linear".into(),
+        calls: 1,
+        backward_calls: 1,
+        flops_forward: 4_194_304,
+        flops_backward: 8_388_608,
+        tensors: 4,
+        tensor_bytes: 65_536,
+        ..OpWork::default()
+    };
+    let after = OpWork {
+        calls: 2,
+        backward_calls: 2,
+        flops_forward: 8_388_608,
+        flops_backward: 16_777_216,
+        tensors: 7,
+        tensor_bytes: 98_304,
+        ..before.clone()
+    };
+    WorkChange { before, after }
 }
 
 /// A ratio with an interval of ±1 %.

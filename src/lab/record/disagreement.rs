@@ -106,6 +106,14 @@ fn fact_values(facts: &RunFacts) -> Vec<(String, String)> {
                 let metrics = metrics.into_iter();
                 list.extend(metrics.map(|(name, value)| (name, value.to_string())));
             }
+            // Work, by layer and operation.
+            serde_json::Value::Array(rows) => list.extend(rows.into_iter().map(|row| {
+                let text = |field: &str| row[field].as_str().unwrap_or_default().to_owned();
+                (
+                    format!("{name} of {} {}", text("layer"), text("op")),
+                    row.to_string(),
+                )
+            })),
             value => list.push((name, value.to_string())),
         }
     }

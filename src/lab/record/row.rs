@@ -1,10 +1,10 @@
 //! One row of `runs.csv` from the runs of its blocks.
 
 use crate::base::text::one_line;
-use crate::event::{EpochRow, Status};
+use crate::event::{EpochRow, OpWork, Status};
 use crate::plan::{CellSpec, PlannedCell};
 use crate::results::store::StoredRun;
-use crate::results::{EpochRecord, RunRow};
+use crate::results::{EpochRecord, RunRow, WorkRecord};
 
 /// The run whose facts the row shows: the first one that is done, else the first with facts, else the first.
 pub(super) fn leading<'a>(blocks: &[&'a StoredRun]) -> Option<&'a StoredRun> {
@@ -45,6 +45,16 @@ pub(super) fn epoch_rows(cell: &PlannedCell, run: &StoredRun) -> Vec<EpochRecord
         epoch: row.clone(),
     };
     run.epochs.iter().map(record).collect()
+}
+
+/// The rows of `work.csv`.
+pub(super) fn work_rows(cell: &PlannedCell, run: &StoredRun) -> Vec<WorkRecord> {
+    let rows = run.facts.iter().flat_map(|facts| facts.work.iter());
+    let record = |row: &OpWork| WorkRecord {
+        key: cell.spec.key.clone(),
+        row: row.clone(),
+    };
+    rows.map(record).collect()
 }
 
 /// Metrics in which runs of one cell of a command differ by more than their tolerance, separated by blanks.

@@ -10,13 +10,13 @@ use crate::plan::{Feasibility, PlannedCell};
 use crate::results::store::{RunConditions, RunKeys, Store, StoredRun};
 use crate::results::{
     BlockRow, CellInfo, ColumnInfo, EpochRecord, PlanFile, ResultSet, RunRow, RunSteps, SampleInfo,
-    by_key, declared_column, metric_column, timings,
+    WorkRecord, by_key, declared_column, metric_column, timings,
 };
 
 use super::TrialRow;
 use super::disagreement::{Disagreement, check_agreement};
 use super::plan_file::{cell_info, spec_difference};
-use super::row::{differing, empty_row, epoch_rows, leading, run_row};
+use super::row::{differing, empty_row, epoch_rows, leading, run_row, work_rows};
 use super::trials::Shown;
 
 /// Everything that the files are generated from.
@@ -44,6 +44,8 @@ pub struct View<'a> {
 struct CellRows {
     runs: Vec<RunRow>,
     epochs: Vec<EpochRecord>,
+    /// Of the first seed that has any.
+    work: Vec<WorkRecord>,
     blocks: Vec<BlockRow>,
     samples: Vec<SampleInfo>,
     /// Code hash and numeric class.
@@ -73,6 +75,7 @@ impl View<'_> {
             all.plan.cells.push(info);
             all.runs.extend(rows.runs);
             all.epochs.extend(rows.epochs);
+            all.work.extend(rows.work);
             all.blocks.extend(rows.blocks);
         }
         let metrics = metric_names(&all);
@@ -184,6 +187,9 @@ impl View<'_> {
             }
             rows.runs.push(row);
             rows.epochs.extend(epoch_rows(cell, run));
+            if rows.work.is_empty() && shown.trial.is_none() {
+                rows.work = work_rows(cell, run);
+            }
             rows.samples.extend(run.sample_infos(&cell.spec.key));
             let of_blocks = blocks.iter().map(|run| run.block_row(&cell.spec.key));
             rows.blocks.extend(of_blocks);
@@ -269,6 +275,7 @@ struct Previous<'a> {
     cells: BTreeMap<&'a str, Vec<&'a CellInfo>>,
     runs: BTreeMap<&'a str, Vec<&'a RunRow>>,
     epochs: BTreeMap<&'a str, Vec<&'a EpochRecord>>,
+    work: BTreeMap<&'a str, Vec<&'a WorkRecord>>,
     blocks: BTreeMap<&'a str, Vec<&'a BlockRow>>,
 }
 
@@ -278,6 +285,7 @@ impl<'a> Previous<'a> {
             cells: by_key(&results.plan.cells, |cell| &cell.key),
             runs: by_key(&results.runs, |row| &row.key),
             epochs: by_key(&results.epochs, |row| &row.key),
+            work: by_key(&results.work, |row| &row.key),
             blocks: by_key(&results.blocks, |row| &row.key),
         }
     }
@@ -299,6 +307,7 @@ impl<'a> Previous<'a> {
         (!runs.is_empty()).then(|| CellRows {
             runs,
             epochs: kept(self.epochs.get(key), |row| has(row.seed)),
+            work: kept(self.work.get(key), |_| true),
             blocks: kept(self.blocks.get(key), is_planned),
             samples: kept(Some(&info.samples.iter().collect()), |one| has(one.seed)),
             measured: code.map(Arc::from).zip(class.map(Arc::from)),
@@ -334,6 +343,9 @@ fn merge(now: CellRows, before: CellRows) -> CellRows {
         merged.samples.retain(|other| other.seed != seed);
         let samples = before.samples.iter().filter(|other| other.seed == seed);
         merged.samples.extend(samples.cloned());
+    }
+    if merged.work.is_empty() {
+        merged.work = before.work;
     }
     for block in before.blocks {
         let same = |other: &BlockRow| (other.seed, other.block) == (block.seed, block.block);

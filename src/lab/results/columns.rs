@@ -9,9 +9,8 @@ use crate::base::text::snake_case;
 use crate::event::{EpochRow, RunFacts, RunTimes};
 use crate::plan::AxisInfo;
 
-use super::command_columns::show_fact;
 use super::field::{Expected, Field};
-use super::{BlockRow, ColumnInfo, Direction, OpRecord, PlanFile};
+use super::{BlockRow, ColumnInfo, Direction, OpRecord, PlanFile, WorkRecord};
 
 /// A fixed column over values of `R`.
 pub(crate) struct Column<R: 'static> {
@@ -166,6 +165,20 @@ pub(crate) const OPS: &[Column<OpRecord>] = columns![show;
     "retained_bytes" "bytes" Lower "Of these, what is still kept at the end of the forward pass" => row.retained_bytes;
 ];
 
+/// `work.csv`, after key and axes.
+pub(crate) const WORK: &[Column<WorkRecord>] = columns![show;
+    "layer" "" None "Path of the layer that called the operation; empty for none" => row.layer;
+    "op" "" None "Operation; a phase for what none of its operations asked for; `samples` for the samples of an epoch" => row.op;
+    "calls" "1" None "Number of calls per step; of `samples`, their number in the first epoch" => row.calls;
+    "backward_calls" "1" None "Number of calls of the operation's backward pass per step" => row.backward_calls;
+    "flops_forward" "FLOP" None "FLOPs in the forward pass per step, by the operation's formula" => row.flops_forward;
+    "flops_backward" "FLOP" None "FLOPs in the backward pass per step, by the operation's formula" => row.flops_backward;
+    "tensors" "1" None "Number of tensors whose memory was requested per step: results, gradients, what the operation keeps or needs meanwhile" => row.tensors;
+    "tensor_bytes" "bytes" None "Size of these tensors" => row.tensor_bytes;
+    "launches" "1" None "Number of kernels queued on the GPU per step, those of its libraries by call" => row.launches;
+    "copies" "1" None "Number of copies between host and GPU, and on it, per step" => row.copies;
+];
+
 /// Files of earlier versions lack the fixed columns from these on, each in its own table; they are read as missing values.
 const ADDED_FROM: [&str; 4] = ["first_steps_loss", "assessment_s", "wall_s", "session"];
 
@@ -208,7 +221,7 @@ pub fn is_added_column(name: &str) -> bool {
 }
 
 /// The fixed columns of all CSV files, table by table.
-static FIXED: LazyLock<[Vec<ColumnInfo>; 7]> = LazyLock::new(|| {
+static FIXED: LazyLock<[Vec<ColumnInfo>; 8]> = LazyLock::new(|| {
     [
         infos(FACTS),
         infos(EPOCHS),
@@ -217,6 +230,7 @@ static FIXED: LazyLock<[Vec<ColumnInfo>; 7]> = LazyLock::new(|| {
         infos(RUN_COSTS),
         infos(SESSIONS),
         infos(OPS),
+        infos(WORK),
     ]
 });
 
@@ -229,15 +243,6 @@ fn infos<R>(table: &[Column<R>]) -> Vec<ColumnInfo> {
         is_time: false,
     };
     table.iter().map(info).collect()
-}
-
-/// The facts of a run by column, as `runs.csv` shows them: first the fixed columns, then the metrics by name.
-pub fn fact_texts(facts: &RunFacts) -> Vec<(String, String)> {
-    let fixed = FACTS.iter();
-    let fixed = fixed.map(|column| (column.name.to_owned(), show_fact(column, facts)));
-    let metrics = facts.metrics.iter();
-    let metrics = metrics.map(|(name, value)| (name.clone(), value.show_fact()));
-    fixed.chain(metrics).collect()
 }
 
 /// Returns the description of a fixed column of any CSV file.

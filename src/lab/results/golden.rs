@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::event::{
-    EpochRow, LoaderTimes, MemoryParts, OpRow, PhaseTimes, Profile, RunFacts, RunTimes, Span,
-    StepRow,
+    EpochRow, LoaderTimes, MemoryParts, OpRow, OpWork, PhaseTimes, Profile, RunFacts, RunTimes,
+    SAMPLES, Span, StepRow,
 };
 use crate::plan::{AxisInfo, AxisKind};
 
 use super::{
     BlockRow, CellInfo, Environment, EpochRecord, FORMAT_VERSION, PlanFile, ResultSet, RunRow,
-    Status, metric_column, timings,
+    Status, WorkRecord, metric_column, timings,
 };
 
 const SEED: u64 = 42;
@@ -168,6 +168,7 @@ fn add_cell(set: &mut ResultSet, cell: &Cell) {
             seed: SEED,
             epoch: epoch_row(cell, epoch),
         }));
+        set.work.extend(work(cell));
     }
     let runs = if status == Status::Skipped {
         0
@@ -226,7 +227,35 @@ fn facts(cell: &Cell) -> RunFacts {
         first_steps_loss: Some(1.1),
         diverged: None,
         nondeterministic: String::new(),
+        work: Vec::new().into(),
     }
+}
+
+/// What a step asks for: a convolution and the optimizer.
+fn work(cell: &Cell) -> [WorkRecord; 3] {
+    let samples = u64::from(cell.batch);
+    let record = |row| WorkRecord {
+        key: cell.key(),
+        row,
+    };
+    let convolution = OpWork {
+        layer: "down.conv1".into(),
+        op: "conv2d".into(),
+        calls: 1,
+        backward_calls: 1,
+        flops_forward: 3_000_000 * samples,
+        flops_backward: 6_000_000 * samples,
+        tensors: 3,
+        tensor_bytes: 12_288 * samples,
+        ..OpWork::default()
+    };
+    let called = |op: &str, calls| OpWork {
+        op: op.into(),
+        calls,
+        ..OpWork::default()
+    };
+    let rows = [called(SAMPLES, 6 * samples), convolution, called("adam", 1)];
+    rows.map(record)
 }
 
 fn times(cell: &Cell, block: usize) -> RunTimes {

@@ -9,16 +9,16 @@ use crate::base::text::{one_line, visible};
 use crate::event::{EpochRow, Metric, RunFacts, RunTimes};
 
 use super::baselines::read_baselines;
-use super::columns::{EPOCHS, FACTS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMES};
+use super::columns::{EPOCHS, FACTS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMES, WORK};
 use super::command_columns::{own_times, timed_columns};
 use super::files::read_text;
 use super::ops::read_ops;
 use super::plan_file::read_plan;
 use super::table::{Cursor, Table};
-use super::write::{blocks_header, epochs_header, runs_header, timings_header};
+use super::write::{blocks_header, epochs_header, runs_header, timings_header, work_header};
 use super::{
     BlockRow, Environment, EpochRecord, Interval, IntervalKind, PlanFile, ResultSet, ResultsError,
-    RunRow, Status, TimingRow,
+    RunRow, Status, TimingRow, WorkRecord,
 };
 
 /// Size of `blocks.csv` in bytes from which threads are used: after their work, pool threads spin for some milliseconds and
@@ -49,6 +49,7 @@ pub fn read(folder: &Path) -> Result<ResultSet, ResultsError> {
         (facts(), times())
     };
     let (runs, epochs, blocks, timings) = (runs?, epochs?, blocks?, timings?);
+    let work = read_work(&file("work.csv"), &plan)?;
     let ops = read_ops(folder, &plan)?;
     let baselines = read_baselines(folder)?;
     let environments = read_environments(&folder.join("env.toml"))?;
@@ -56,6 +57,7 @@ pub fn read(folder: &Path) -> Result<ResultSet, ResultsError> {
         plan,
         runs,
         epochs,
+        work,
         blocks,
         timings,
         ops,
@@ -126,6 +128,24 @@ fn read_epochs(path: &Path, plan: &PlanFile) -> Result<Vec<EpochRecord>, Results
         let mut epoch = cursor.next_group(EPOCHS, EpochRow::default(), false)?;
         epoch.validation = metrics(&mut cursor, &table)?;
         Ok(EpochRecord { key, seed, epoch })
+    });
+    rows.collect()
+}
+
+/// Results of earlier versions, and those of commands, have no such file.
+fn read_work(path: &Path, plan: &PlanFile) -> Result<Vec<WorkRecord>, ResultsError> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let table = Table::read(path, &work_header(plan), false)?;
+    let rows = table.rows().map(|mut cursor| {
+        let key = cursor.next_text()?;
+        cursor.skip(plan.axes.len());
+        let row = WorkRecord {
+            key,
+            ..WorkRecord::default()
+        };
+        cursor.next_group(WORK, row, false)
     });
     rows.collect()
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::BaselineRow;
 pub use crate::event::Status;
-use crate::event::{EpochRow, OpRow, RunFacts, RunTimes};
+use crate::event::{EpochRow, OpRow, OpWork, RunFacts, RunTimes};
 use crate::plan::search::{SearchSpec, TrialInfo};
 use crate::plan::{AxisInfo, Translated};
 
@@ -20,6 +20,8 @@ pub struct ResultSet {
     pub runs: Vec<RunRow>,
     /// `epochs.csv`.
     pub epochs: Vec<EpochRecord>,
+    /// `work.csv`: one row per cell, layer and operation; empty if it does not exist.
+    pub work: Vec<WorkRecord>,
     /// `blocks.csv`: one row per run.
     pub blocks: Vec<BlockRow>,
     /// `timings.csv`: one row per cell.
@@ -222,6 +224,15 @@ impl BlockRow {
     pub fn times_mut(&mut self) -> Option<&mut RunTimes> {
         self.times.as_mut().map(Arc::make_mut)
     }
+}
+
+/// A row of `work.csv`: what an operation of a layer asks for in one step, with the cell's first seed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WorkRecord {
+    /// Readable key of the cell.
+    pub key: String,
+    /// The counts.
+    pub row: OpWork,
 }
 
 /// A row of `ops.csv`: an operation of a layer in the profiled steps of a run, or the rest of a phase.

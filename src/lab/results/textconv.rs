@@ -11,7 +11,7 @@ use super::field::Field;
 const FIRST: [&str; 2] = ["key", "env_id"];
 
 /// Columns that distinguish rows of one key and seed; they are printed before every value.
-const WITHIN: [&str; 4] = ["block", "epoch", "kind", "figure"];
+const WITHIN: [&str; 6] = ["block", "epoch", "kind", "figure", "layer", "op"];
 
 /// Returns a CSV file of results as lines: `# KEY seed SEED`, then `column = value` for every non-empty field, preceded by
 /// block, epoch or column where a key has several rows. Axes that are part of the key are left out. Fractions are rounded as
@@ -149,6 +149,12 @@ mod tests {
     fn rows_of_one_key_say_which_they_are() {
         let text = golden_text("epochs.csv");
         assert!(text.contains("\nepoch 3: train_loss = "));
+        assert_eq!(text.matches("# ").count(), 7);
+        let text = golden_text("work.csv");
+        assert!(
+            text.contains("\nlayer down.conv1: op conv2d: tensor_bytes = 98304\n"),
+            "{text}"
+        );
         assert_eq!(text.matches("# ").count(), 7);
         let text = golden_text("blocks.csv");
         assert!(text.contains("\nblock 2: step_ms = "));

@@ -8,18 +8,19 @@ use serde::Serialize;
 
 use crate::base::temporary::remove_left;
 use crate::base::text::one_line;
-use crate::event::Metric;
+use crate::event::{Metric, RunFacts};
 
 use super::columns::{
-    Column, EPOCHS, FACTS, OPS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMES, axis_columns,
+    Column, EPOCHS, FACTS, OPS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMES, WORK, axis_columns,
 };
 use super::command_columns::{own_times, show_fact, show_time, timed_columns};
 use super::field::Field;
-use super::files::{create_folder, write_if_changed};
+use super::files::{create_folder, remove, write_if_changed};
 use super::plan_file::plan_json;
 use super::{EpochRecord, PlanFile, ResultSet, ResultsError};
 
-/// Writes every results file of `folder` whose content would change, and returns the written files.
+/// Writes every results file of `folder` whose content would change, and returns the written files. Without counted work there
+/// is no `work.csv`.
 ///
 /// Rows are in plan order. The caller holds the folder's lock; temporary files of a killed program are removed.
 ///
@@ -33,6 +34,7 @@ pub fn write(folder: &Path, results: &ResultSet) -> Result<Vec<PathBuf>, Results
         ("plan.json", plan_json(&results.plan).into_bytes()),
         ("runs.csv", runs_csv(results, &order)),
         ("epochs.csv", epochs_csv(results, &order)),
+        ("work.csv", work_csv(results, &order)),
         ("blocks.csv", blocks_csv(results, &order)),
         ("timings.csv", timings_csv(results, &order)),
         ("env.toml", env_toml(results)),
@@ -40,7 +42,9 @@ pub fn write(folder: &Path, results: &ResultSet) -> Result<Vec<PathBuf>, Results
     let mut written = Vec::new();
     for (name, bytes) in files {
         let path = folder.join(name);
-        if write_if_changed(&path, &bytes)? {
+        if name == "work.csv" && results.work.is_empty() {
+            remove(&path)?;
+        } else if write_if_changed(&path, &bytes)? {
             written.push(path);
         }
     }
@@ -107,6 +111,14 @@ pub(crate) fn ops_header(plan: &PlanFile) -> Vec<String> {
     header(plan, names(OPS))
 }
 
+/// The header of `work.csv`: a row is of the cell, not of a seed.
+pub(crate) fn work_header(plan: &PlanFile) -> Vec<String> {
+    let mut header = vec!["key".to_owned()];
+    header.extend(axis_columns(plan));
+    header.extend(names(WORK).map(str::to_owned));
+    header
+}
+
 pub(crate) fn timings_header(plan: &PlanFile) -> Vec<String> {
     let ends = |name: &str| ["", "_low", "_high"].map(|end| format!("{name}{end}"));
     let mut header = vec!["key".to_owned()];
@@ -146,6 +158,15 @@ fn runs_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
     csv_text([&*runs_header(&results.plan), &metrics].concat(), fields)
 }
 
+/// The facts of a run by column, as `runs.csv` shows them: first the fixed columns, then the metrics by name.
+pub fn fact_texts(facts: &RunFacts) -> Vec<(String, String)> {
+    let fixed = FACTS.iter();
+    let fixed = fixed.map(|column| (column.name.to_owned(), show_fact(column, facts)));
+    let metrics = facts.metrics.iter();
+    let metrics = metrics.map(|(name, value)| (name.clone(), value.show_fact()));
+    fixed.chain(metrics).collect()
+}
+
 fn epochs_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
     let metrics = metric_names(results.epochs.iter().map(|row| &row.epoch.validation));
     let place = |row: &EpochRecord| (row.seed, row.epoch.epoch);
@@ -157,6 +178,18 @@ fn epochs_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
         fields
     });
     csv_text([&*epochs_header(&results.plan), &metrics].concat(), fields)
+}
+
+fn work_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
+    // The rows of a cell stay in the order of their first call.
+    let rows = order.sort(&results.work, |row| &row.key, |_| ());
+    let fields = rows.into_iter().map(|row| {
+        let mut fields = vec![row.key.clone()];
+        fields.extend(order.axes(&row.key));
+        fields.extend(group(WORK, row));
+        fields
+    });
+    csv_text(work_header(&results.plan), fields)
 }
 
 fn blocks_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {

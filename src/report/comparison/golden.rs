@@ -2,7 +2,7 @@
 
 use crate::compare::golden::side;
 use crate::compare::{
-    AxisChange, CellPair, Comparison, Design, EnvironmentChange, FactChange, FieldChange,
+    AxisChange, CellPair, Comparison, Counts, Design, EnvironmentChange, FactChange, FieldChange,
     FieldClass, Judgement, MatchedBy, MatrixJudgement, NotComparableReason, QualityChange,
     QualityVerdict, Ratio, SpecChange, Test, Threshold, ThresholdSource, TimingChange,
     UnclearReason, Verdict, Work,
@@ -172,6 +172,8 @@ fn pair(before: &ResultSet, after: &ResultSet, place: usize, verdict: Verdict) -
         work: Work::Same,
         facts: facts(place),
         compared_rows: 1,
+        counts: Counts::Compared,
+        operations: Vec::new(),
         other_code: (false, place == 5),
         sample_ms: (Some(sample(before)), Some(sample(after))),
         quality: vec![quality("best_loss", place), quality("val_loss", place)],

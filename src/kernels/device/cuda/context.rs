@@ -15,6 +15,7 @@ use super::call::{self, Pointer};
 use super::convolutions::Convolutions;
 use super::error::{self, check};
 use super::staging::Staging;
+use crate::base::tally;
 use crate::device::{Arithmetic, DeviceError};
 
 /// Environment variable: wait after every launch, so that an error is reported with the work that caused it.
@@ -201,7 +202,8 @@ impl Context {
         if let Some((_, known)) = tables.iter().find(|(content, _)| *content == table) {
             return Ok(Rc::clone(known));
         }
-        let uploaded = Rc::new(super::uploaded(&table)?);
+        // Whether a table is there already depends on the steps before.
+        let uploaded = Rc::new(tally::uncounted(|| super::uploaded(&table))?);
         if tables.len() == MOST_TABLES {
             // Memory moves with the sizes of batches; older tables are not used again.
             tables.clear();
@@ -212,6 +214,7 @@ impl Context {
 
     /// Uninitialised scratch memory for one operation, which must write it before it reads it.
     pub(super) fn scratch<T: DeviceRepr>(&self, len: usize) -> Result<CudaSlice<T>, DeviceError> {
+        tally::tensor::<T>(len);
         // SAFETY: the caller writes before it reads; the type is plain numbers.
         unsafe { self.device.alloc(len.max(1)) }.map_err(|error| {
             let free = || super::memory().ok().map(|(free, _)| free);

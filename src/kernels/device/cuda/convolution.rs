@@ -18,6 +18,7 @@ use super::convolutions::ConvolutionAlgorithm;
 use super::dnn::{NONE_FITS, Stage};
 use super::libraries::{Part, find};
 use super::sizes::{Convolution, Direction, Key};
+use crate::base::tally;
 use crate::device::DeviceError;
 
 /// An engine of cuDNN for one direction of one convolution.
@@ -121,6 +122,7 @@ impl ConvolutionPlan {
             None => NONE_FITS,
         };
         if code == 0 {
+            tally::launch();
             context.settle("a convolution by cuDNN")?;
             return Ok(true);
         }

@@ -12,6 +12,7 @@ use cudarc::driver::{DevicePtr, DevicePtrMut, DeviceSlice};
 use super::call::{self, Pointer};
 use super::context::Context;
 use super::error::check;
+use crate::base::tally;
 use crate::device::{Arithmetic, DeviceError};
 
 /// Default number of threads of a block.
@@ -303,6 +304,7 @@ impl Launch {
             )
         };
         check(self.name, code)?;
+        tally::launch();
         context.settle(self.name)
     }
 }

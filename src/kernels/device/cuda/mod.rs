@@ -52,6 +52,7 @@ use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError
 use dfdx::tensor::{Cuda, Synchronize};
 
 use super::{Arithmetic, Backend, Buffer, CounterAddress, DeviceError, DeviceFacts};
+use crate::base::tally;
 use crate::base::text::count;
 use context::Context;
 
@@ -118,6 +119,7 @@ impl Backend for Cuda {
             .map_err(DeviceError::from_dfdx::<Self>)?;
         let mut host = vec![0.0_f32; self.buffer_len(values)];
         if !host.is_empty() {
+            tally::copy();
             // SAFETY: `host` has as many values as the buffer, whose pending work is done.
             unsafe { memcpy_dtoh_sync(&mut host, *values.device_ptr()) }.map_err(driver_error)?;
         }
@@ -225,6 +227,7 @@ pub fn uploaded<T: DeviceRepr + Copy>(values: &[T]) -> Result<CudaSlice<T>, Devi
 pub fn downloaded<T: DeviceRepr + Copy + Default>(
     values: &CudaSlice<T>,
 ) -> Result<Vec<T>, DeviceError> {
+    tally::copy();
     Context::current()?
         .device
         .dtoh_sync_copy(values)

@@ -9,6 +9,7 @@ use super::blas;
 use super::context::Context;
 use super::error;
 use super::rounded::Factor;
+use crate::base::tally;
 use crate::device::{Arithmetic, DeviceError};
 
 /// The action that error messages name.
@@ -224,6 +225,7 @@ impl Product {
             )
         };
         error::blas(PRODUCT, code)?;
+        tally::launch();
         context.settle(PRODUCT)
     }
 }

@@ -14,6 +14,7 @@ use std::ffi::c_uint;
 
 use super::call::{self, Pointer};
 use super::error::check;
+use crate::base::tally;
 use crate::device::DeviceError;
 
 /// `CU_EVENT_DISABLE_TIMING`.
@@ -158,6 +159,7 @@ impl Place {
         bytes: usize,
         queue: Pointer,
     ) -> Result<(), DeviceError> {
+        tally::copy();
         // SAFETY: the buffer holds the bytes; the caller ensures the rest.
         unsafe {
             check(
@@ -186,6 +188,7 @@ impl Place {
             let code = unsafe { call::allocate(&raw mut self.landing, self.bytes) };
             check("memory for copies", code)?;
         }
+        tally::copy();
         // SAFETY: the landing is as long as the buffer. It is written after the last copy from it (`read`; an event that was
         // never recorded counts as reached), and read after this copy to it (`copied`).
         unsafe {

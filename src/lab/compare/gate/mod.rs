@@ -4,7 +4,7 @@ use crate::results::{RunRow, Status, by_key, grouped};
 
 use super::{
     CellPair, Comparison, FactChange, MatrixJudgement, QualityChange, QualityVerdict, Ratio,
-    Threshold, Verdict,
+    Threshold, Verdict, WorkChange,
 };
 
 /// Kinds of findings that a gate can fail on. The gate adds no judgement: a regression is a verdict "slower" or "worse" of
@@ -17,6 +17,8 @@ pub enum FailOn {
     Change,
     /// A verdict is unclear.
     Unclear,
+    /// A training step asks for something else: other counts of an operation.
+    Work,
 }
 
 /// A finding that a gate fails on.
@@ -46,6 +48,8 @@ pub enum Finding {
     WorseQuality(QualityChange),
     /// Facts differ: columns, with the seeds in which they differ.
     FactsChanged(Vec<FactChange>),
+    /// Counts of operations differ, the largest change first.
+    WorkChanged(Vec<WorkChange>),
     /// A row ends with another status.
     StatusChanged {
         /// Seed.
@@ -82,6 +86,7 @@ pub fn violations(comparison: &Comparison, kinds: &[FailOn]) -> Vec<Violation> {
         found.extend(of_status(pair, (old, new), kinds));
         found.extend(pair.quality.iter().filter_map(|q| of_quality(pair, q)));
         found.extend(of_facts(pair, kinds));
+        found.extend(of_work(pair));
     }
     let one_sided = |cell: &str, finding| violation(FailOn::Change, Some(cell), finding);
     let added = comparison.added.iter();
@@ -160,6 +165,11 @@ fn of_facts(pair: &CellPair, kinds: &[FailOn]) -> Vec<Violation> {
         )
     };
     columns.map(of_column).collect()
+}
+
+fn of_work(pair: &CellPair) -> Option<Violation> {
+    let finding = Finding::WorkChanged(pair.operations.clone());
+    (!pair.operations.is_empty()).then(|| violation(FailOn::Work, Some(&pair.after), finding))
 }
 
 /// Rows of a cell whose status changed: a regression if they were done before, otherwise a change.

@@ -5,7 +5,7 @@ use crate::compare::NotComparableReason;
 use crate::compare::testing::{comparison, fact, key, pair, quality, row};
 use crate::results::Direction;
 
-use FailOn::{Change, Regression, Unclear};
+use FailOn::{Change, Regression, Unclear, Work};
 
 /// The findings in a comparison of one pair.
 fn found(pair: CellPair, kinds: &[FailOn]) -> Vec<(FailOn, &'static str)> {
@@ -24,6 +24,7 @@ fn words(violations: &[Violation]) -> Vec<(FailOn, &'static str)> {
         Finding::Slower { .. } => "slower",
         Finding::WorseQuality(_) => "worse quality",
         Finding::FactsChanged(_) => "other fact",
+        Finding::WorkChanged(_) => "other work",
         Finding::StatusChanged { .. } => "other status",
         Finding::Added => "added",
         Finding::Removed => "removed",
@@ -49,6 +50,7 @@ fn each_kind_names_its_own_and_in_plan_order() {
     assert_eq!(of(&[Change]), changes);
     let unclear = [(Unclear, "quality not told"), (Unclear, "time not told")];
     assert_eq!(of(&[Unclear]), unclear);
+    assert_eq!(of(&[Work]), [(Work, "other work")]);
     let all = [
         (Regression, "slower"),
         (Regression, "slower"),

@@ -109,6 +109,12 @@ impl StoredRun {
         share(&mut self.limits, &other.limits);
         share(&mut self.epochs, &other.epochs);
         share(&mut self.facts, &other.facts);
+        if let (Some(own), Some(other)) = (&mut self.facts, &other.facts)
+            && !Arc::ptr_eq(own, other)
+        {
+            // Another seed asks for the same.
+            share(&mut Arc::make_mut(own).work, &other.work);
+        }
         share(&mut self.session, &other.session);
         if let (Some(own), Some(other)) = (&mut self.times, &other.times) {
             let own = Arc::make_mut(own);

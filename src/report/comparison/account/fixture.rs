@@ -7,8 +7,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::compare::{
-    CellPair, Comparison, Design, EnvironmentChange, Judgement, MatchedBy, Origin, QualityChange,
-    QualityVerdict, Ratio, Side, SpecChange, Test, Threshold, ThresholdSource, Verdict, Work,
+    CellPair, Comparison, Counts, Design, EnvironmentChange, Judgement, MatchedBy, Origin,
+    QualityChange, QualityVerdict, Ratio, Side, SpecChange, Test, Threshold, ThresholdSource,
+    Verdict, Work,
 };
 use crate::event::{EpochRow, PhaseTimes, RunFacts, RunTimes};
 use crate::plan::{AxisInfo, AxisKind};
@@ -283,6 +284,8 @@ fn pair((before, after): (&str, &str), changes: Vec<SpecChange>) -> CellPair {
         work: Work::Treatments(vec!["model shape".into()]),
         facts: Vec::new(),
         compared_rows: 1,
+        counts: Counts::Compared,
+        operations: Vec::new(),
         other_code: (false, false),
         sample_ms: (sample_ms(before), sample_ms(after)),
         quality: vec![QualityChange {

@@ -11,6 +11,7 @@ pub(crate) mod manifest;
 pub(crate) mod matching;
 pub(crate) mod method;
 pub(crate) mod summary;
+pub(crate) mod work;
 
 use super::account;
 use super::scene::Scene;
@@ -34,6 +35,7 @@ const SECTIONS: &[Make] = &[
     account::payback::section,
     account::scenarios::section,
     |scene| Some(facts::section(scene)),
+    work::section,
     matching::section,
     |scene| Some(environments::section(scene)),
     |scene| Some(method::section(scene)),
@@ -63,6 +65,7 @@ pub(super) const CATALOGUES: &[&[(&str, &str, &str)]] = &[
     cells::MESSAGES,
     factors::MESSAGES,
     facts::MESSAGES,
+    work::MESSAGES,
     matching::MESSAGES,
     environments::MESSAGES,
     method::MESSAGES,

@@ -1,0 +1,75 @@
+//! [`Tally`]: what a thread has requested of its device: memory of tensors, kernels, copies.
+
+use std::cell::Cell;
+use std::ops::AddAssign;
+
+/// Requests to a device, counted where they are made. The counts depend on shapes alone: neither on the number of threads nor
+/// on whether memory was reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Tensors whose memory was requested: results, gradients, what operations keep or need meanwhile.
+    pub tensors: u64,
+    /// Their bytes.
+    pub tensor_bytes: u64,
+    /// Kernels queued on a GPU, those of cuBLAS and cuDNN by call.
+    pub launches: u64,
+    /// Copies between host and GPU, and on the GPU.
+    pub copies: u64,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.tensors += other.tensors;
+        self.tensor_bytes += other.tensor_bytes;
+        self.launches += other.launches;
+        self.copies += other.copies;
+    }
+}
+
+thread_local! {
+    static CURRENT: Cell<Tally> = const { Cell::new(Tally { tensors: 0, tensor_bytes: 0, launches: 0, copies: 0 }) };
+}
+
+/// Counts memory of `len` values of `T`; none for no values.
+pub fn tensor<T>(len: usize) {
+    add(Tally {
+        tensors: u64::from(len > 0),
+        tensor_bytes: (len * size_of::<T>()) as u64,
+        ..Tally::default()
+    });
+}
+
+/// Counts a kernel.
+pub fn launch() {
+    add(Tally {
+        launches: 1,
+        ..Tally::default()
+    });
+}
+
+/// Counts a copy.
+pub fn copy() {
+    add(Tally {
+        copies: 1,
+        ..Tally::default()
+    });
+}
+
+/// The requests of this thread since the last call.
+pub fn take() -> Tally {
+    CURRENT.take()
+}
+
+/// Does `work` without counting its requests: it depends on what was done before.
+pub fn uncounted<T>(work: impl FnOnce() -> T) -> T {
+    let before = CURRENT.get();
+    let result = work();
+    CURRENT.set(before);
+    result
+}
+
+fn add(more: Tally) {
+    let mut sum = CURRENT.get();
+    sum += more;
+    CURRENT.set(sum);
+}

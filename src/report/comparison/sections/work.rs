@@ -1,0 +1,97 @@
+//! Operations that a training step calls more or less often, or with more or less work, than before.
+
+use crate::base::units::{human_bytes, human_si};
+use crate::compare::{CellPair, Counts, WorkChange};
+use crate::event::OpWork;
+use crate::report::comparison::scene::Scene;
+use crate::report::language::messages;
+use crate::report::number::Provenance;
+use crate::report::section::Section;
+use crate::report::table::{Column, Entry, Row, Table};
+
+/// Rows of the table at most.
+const ROWS: usize = 12;
+
+messages! {
+    work_title() = "Work of a step" | "Arbeit eines Schritts";
+    work_table() = "Operations with other counts" | "Operationen mit anderen Zahlen";
+    work_about() = "work.csv of both sides: what one training step asks for, counted without a clock. Of each cell the operation whose FLOPs changed most comes first; `samples` are those of an epoch." | "work.csv beider Seiten: was ein Trainingsschritt verlangt, ohne Uhr gezählt. Von jeder Zelle steht die Operation zuerst, deren FLOPs sich am meisten änderten; `samples` sind die Beispiele einer Epoche.";
+    work_equal(equal, all) = "In {equal} of {all} cells a step does the same work." | "In {equal} von {all} Zellen leistet ein Schritt dieselbe Arbeit.";
+    operation() = "operation" | "Operation";
+    calls() = "calls" | "Aufrufe";
+    tensors() = "tensors" | "Tensoren";
+    launches() = "kernels" | "Kernel";
+    row_of_work() = "rows of work.csv, before → after" | "Zeilen von work.csv, vorher → nachher";
+    work_cut(count) = "And {count} more operations; all of them are in comparison.csv." | "Und {count} weitere Operationen; alle stehen in comparison.csv.";
+}
+
+/// How many cells do the same work, and the operations that differ; `None` where no cell has counts on both sides.
+pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
+    let words = scene.words;
+    let cells = scene.comparison.cells.iter();
+    let counted: Vec<&CellPair> = cells
+        .filter(|pair| pair.counts == Counts::Compared)
+        .collect();
+    let changed = counted.iter().filter(|pair| !pair.operations.is_empty());
+    let equal = counted.len() - changed.count();
+    let table = (equal < counted.len()).then(|| table(scene, &counted));
+    let sentence = words.work_equal(words.count(equal), words.count(counted.len()));
+    (!counted.is_empty()).then(|| Section {
+        paragraphs: vec![sentence],
+        tables: table.into_iter().collect(),
+        ..Section::titled("work", words.work_title())
+    })
+}
+
+fn table(scene: &Scene<'_>, counted: &[&CellPair]) -> Table {
+    let words = scene.words;
+    let changes = counted
+        .iter()
+        .flat_map(|pair| pair.operations.iter().map(move |change| (*pair, change)));
+    let changes: Vec<(&CellPair, &WorkChange)> = changes.collect();
+    let measured = Provenance::Measured(words.row_of_work());
+    let column = |heading: String| words.column(heading, "", &measured);
+    let columns = vec![
+        Column::text(&words.cell()),
+        Column::text(&words.operation()),
+        column(words.calls()),
+        column("FLOPs".to_owned()),
+        column(words.tensors()),
+        column("bytes".to_owned()),
+        column(words.launches()),
+    ];
+    let rows = changes.iter().take(ROWS).map(|(pair, change)| {
+        let mut fields = vec![Entry::text(scene.label(pair)), Entry::text(change.name())];
+        fields.extend(fields_of(change));
+        Row::new(&*pair.after, fields)
+    });
+    let head = ("changed-work", &*words.work_table(), words.work_about());
+    let mut table = Table::of_rows(head, columns, rows.collect());
+    let more = changes.len().saturating_sub(ROWS);
+    table.cut = (more > 0).then(|| words.work_cut(words.count(more)));
+    table
+}
+
+/// Calls, FLOPs, tensors, bytes and kernels: one value where it did not change, `before → after` where it did.
+fn fields_of(change: &WorkChange) -> [Entry; 5] {
+    let entry = |before: u64, after: u64, show: fn(u64) -> String| {
+        let text = if before == after {
+            show(after)
+        } else {
+            format!("{} → {}", show(before), show(after))
+        };
+        Entry::value(after as f64, text)
+    };
+    let of = |get: fn(&OpWork) -> u64, show| entry(get(&change.before), get(&change.after), show);
+    let (old, new) = change.flops();
+    [
+        of(|row| row.calls, |calls| calls.to_string()),
+        entry(old, new, |flops| human_si(flops as f64, "FLOP")),
+        of(|row| row.tensors, |tensors| tensors.to_string()),
+        of(|row| row.tensor_bytes, human_bytes),
+        of(
+            |row| row.launches.unwrap_or(0),
+            |kernels| kernels.to_string(),
+        ),
+    ]
+}
