@@ -36,6 +36,7 @@ mod git_diff;
 mod going_on;
 mod gpu_check;
 #[cfg(unix)]
+mod history;
 mod hostile;
 mod images;
 mod inputs;
