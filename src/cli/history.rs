@@ -12,8 +12,8 @@ use crate::compare::{
 };
 use crate::plan::Only;
 use crate::report::{
-    HistoryEvent, ReportError, duration, history_summary, history_title, most_sessions,
-    render_history, short,
+    ReportError, duration, history_commit, history_sentences, history_summary, history_title,
+    most_sessions, render_history,
 };
 use crate::results::grouped;
 
@@ -96,18 +96,11 @@ pub(super) fn history(arguments: &HistoryArguments) -> Outcome {
 fn told_of(history: &History) -> String {
     let sessions = count(history.sessions.len(), "session");
     let mut text = wrapped(&format!("{}: {sessions}", history_title(history)), LINE, 2) + "\n";
-    for events in grouped(HistoryEvent::all(history), |event| event.shift.session) {
-        let commit = &history.sessions[events[0].shift.session].commit;
-        let line = format!(
-            "  {} {} {}",
-            commit.day,
-            short(&commit.hash),
-            commit.subject
-        );
-        let _ = writeln!(text, "\n{}", wrapped(&line, LINE, 4));
-        for event in events {
-            let line = format!("    {}", event.sentence());
-            let _ = writeln!(text, "{}", wrapped(&line, LINE, 6));
+    for sentences in grouped(history_sentences(history), |(session, _)| *session) {
+        let commit = format!("  {}", history_commit(history, sentences[0].0));
+        let _ = writeln!(text, "\n{}", wrapped(&commit, LINE, 4));
+        for (_, sentence) in sentences {
+            let _ = writeln!(text, "{}", wrapped(&format!("    {sentence}"), LINE, 6));
         }
     }
     let summary = wrapped(&history_summary(history), LINE, 0);

@@ -1,5 +1,6 @@
 //! `fieldtrial history`, end to end: a repository of 60 commits with a lasting change and a blip.
 
+use std::fmt::Write;
 use std::process::Command;
 
 use crate::compare::{expect, repository};
@@ -39,7 +40,7 @@ fn blocks(original: &str, session: usize) -> String {
         let ms = factor * (1.0 + 0.06 * noise(session, cell));
         fields[step] = format!("{ms:.6}");
         fields[name] = format!("2026-01-01T00:{session:02}:00Z");
-        text += &format!("\"{key}\"{}\n", fields.join(","));
+        let _ = writeln!(text, "\"{key}\"{}", fields.join(","));
     }
     text
 }

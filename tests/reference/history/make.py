@@ -102,11 +102,13 @@ def changes():
 
 def residuals():
     cases = []
-    for n in [5, 12, 60]:
-        values = normal(n)
+    for n, places in [(6, []), (12, [5]), (60, [20, 43]), (60, [])]:
+        segment = np.searchsorted(places, np.arange(n), side="right")
+        values = normal(n) + 2 * segment
         values[n // 2] += 5
-        p = sm.OLS(values, np.ones(n)).fit().outlier_test()[:, 1]
-        cases.append({"values": values.tolist(), "p": p.tolist()})
+        constants = np.eye(len(places) + 1)[segment]
+        p = sm.OLS(values, constants).fit().outlier_test()[:, 1]
+        cases.append({"values": values.tolist(), "places": places, "p": p.tolist()})
     return cases
 
 

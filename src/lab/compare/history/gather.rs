@@ -53,7 +53,7 @@ impl Gathered {
     pub(super) fn add(
         &mut self,
         repository: &Repository,
-        commit: LoggedCommit,
+        commit: &LoggedCommit,
         folder: &str,
     ) -> Result<(), String> {
         let short: String = commit.hash.chars().take(8).collect();
@@ -85,7 +85,7 @@ impl Gathered {
         let mut runs: Vec<(&Cell<'_>, Vec<&BlockRow>)> = runs.collect();
         runs.sort_by(|(_, a), (_, b)| a[0].session.cmp(&b[0].session));
         for (cell, runs) in runs {
-            self.add_point(cell, &runs, &commit);
+            self.add_point(cell, &runs, commit);
         }
         self.newest = Some((set.plan.clone(), noise));
         Ok(())
@@ -105,21 +105,19 @@ impl Gathered {
             info: cell.info.clone(),
             points: Vec::new(),
         });
-        let id = runs[0].session.clone().unwrap_or_default();
+        // Versions that recorded no session: the same time is the same session.
+        let session = &runs[0].session;
+        let id = session.as_ref().unwrap_or(&commit.hash);
         let is_known = |point: &HistoryPoint| {
-            let session = &machine.sessions[point.session];
-            // Versions without sessions: the same times are the same session.
-            session.id == id && (!id.is_empty() || point.ms.total_cmp(&ms).is_eq())
+            let is_equal = session.is_none() && point.ms.total_cmp(&ms).is_eq();
+            is_equal || machine.sessions[point.session].id == *id
         };
         if series.points.iter().any(is_known) {
             return;
         }
-        let is_same = |session: &MeasuredSession| {
-            session.id == id && (!id.is_empty() || session.commit == *commit)
-        };
-        let session = machine.sessions.iter().position(is_same);
-        let session = session.unwrap_or_else(|| {
-            let commit = commit.clone();
+        let place = machine.sessions.iter().position(|known| known.id == *id);
+        let session = place.unwrap_or_else(|| {
+            let (id, commit) = (id.clone(), commit.clone());
             machine.sessions.push(MeasuredSession { id, commit });
             machine.sessions.len() - 1
         });
@@ -153,13 +151,28 @@ impl Gathered {
             History {
                 name: name.to_owned(),
                 environment: machine.environment,
+                differing: Vec::new(),
                 sessions: machine.sessions,
                 cells,
             }
         });
         let mut histories: Vec<History> = histories.filter(|one| !one.cells.is_empty()).collect();
-        histories.sort_by_cached_key(|one| one.sessions.last().map(|last| last.id.clone()));
+        histories.sort_by_cached_key(|one| {
+            let last = one.sessions.last();
+            last.map(|last| (last.commit.day.clone(), last.id.clone()))
+        });
         histories.reverse();
+        let newest = histories
+            .first()
+            .map(|one| one.environment.must_match.clone());
+        let newest = newest.unwrap_or_default();
+        for history in &mut histories {
+            let fields = history.environment.must_match.iter();
+            let differing = fields.filter(|(name, value)| newest.get(*name) != Some(value));
+            history.differing = differing
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect();
+        }
         Ok(histories)
     }
 }

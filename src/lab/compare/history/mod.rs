@@ -48,6 +48,8 @@ pub struct History {
     pub name: String,
     /// The machine and build.
     pub environment: Environment,
+    /// Must-match fields in which it differs from the machine and build of the newest times, with its values.
+    pub differing: Vec<(String, String)>,
     /// Its sessions, from the first to the last.
     pub sessions: Vec<MeasuredSession>,
     /// Its cells, in plan order.
@@ -57,7 +59,7 @@ pub struct History {
 /// A session, and the first commit that has its times.
 #[derive(Debug, Clone)]
 pub struct MeasuredSession {
-    /// Name of the session; empty in results of versions that recorded none.
+    /// Name of the session; in results of versions that recorded none, the hash of the commit.
     pub id: String,
     /// The commit.
     pub commit: LoggedCommit,
@@ -137,7 +139,7 @@ impl Histories {
             let commits = commits(repository, commit, folder, question.since.as_deref())?;
             let mut gathered = Gathered::default();
             for commit in commits {
-                if let Err(why) = gathered.add(repository, commit, folder) {
+                if let Err(why) = gathered.add(repository, &commit, folder) {
                     found.unreadable.push(why);
                 }
             }

@@ -17,8 +17,6 @@ const ALPHA: f64 = 0.001;
 const WEAK: f64 = 10.0;
 /// Probability of any blip in series without one, of all series together.
 const BLIP_ALPHA: f64 = 0.01;
-/// Fewest values of a segment that a blip is judged by.
-const BLIP_SEGMENT: usize = 5;
 /// At most one value in so many is a blip; more of them are the spread of the series.
 const VALUES_PER_BLIP: usize = 10;
 
@@ -59,9 +57,9 @@ pub(in crate::compare) fn changes_and_blips(values: &[f64], series: usize, least
     let mut kept: Vec<usize> = (0..values.len()).collect();
     let mut blips = Vec::new();
     loop {
-        let series: Vec<f64> = kept.iter().map(|&at| values[at]).collect();
-        let changes = change_points(&series, alpha, least);
-        let blip = farthest(&series, &changes, least).filter(|blip| blip.p * tests < BLIP_ALPHA);
+        let rest: Vec<f64> = kept.iter().map(|&at| values[at]).collect();
+        let changes = change_points(&rest, alpha, least);
+        let blip = farthest(&rest, &changes, least).filter(|blip| blip.p * tests < BLIP_ALPHA);
         let Some(blip) = blip.filter(|_| (blips.len() + 1) * VALUES_PER_BLIP <= values.len())
         else {
             let place = |change: Step| Step {
@@ -117,42 +115,43 @@ fn change_points(values: &[f64], alpha: f64, least: f64) -> Vec<Step> {
     }
 }
 
-/// The steps between the segments that `places` bound.
-fn steps(values: &[f64], places: &[usize]) -> Vec<Step> {
-    let ends = places.iter().skip(1).copied().chain([values.len()]);
+/// The segments of a series that begin at 0 and at `places`, with their begin.
+fn segments<'a>(values: &'a [f64], places: &[usize]) -> Vec<(usize, &'a [f64])> {
     let starts = [0].into_iter().chain(places.iter().copied());
-    let around = starts.zip(places).zip(ends);
-    let step = |((start, &at), end): ((usize, &usize), usize)| {
-        let (before, after) = (&values[start..at], &values[at..end]);
-        Step {
-            at,
-            before: mean(before).unwrap_or_default(),
-            after: mean(after).unwrap_or_default(),
-            p: t_test(before, after),
-        }
+    let ends = places.iter().copied().chain([values.len()]);
+    let segments = starts
+        .zip(ends)
+        .map(|(start, end)| (start, &values[start..end]));
+    segments.collect()
+}
+
+/// The steps between the segments that begin at `places`.
+fn steps(values: &[f64], places: &[usize]) -> Vec<Step> {
+    let segments = segments(values, places);
+    let step = |pair: &[(usize, &[f64])]| Step {
+        at: pair[1].0,
+        before: mean(pair[0].1).unwrap_or_default(),
+        after: mean(pair[1].1).unwrap_or_default(),
+        p: t_test(pair[0].1, pair[1].1),
     };
-    around.map(step).collect()
+    segments.windows(2).map(step).collect()
 }
 
 /// Places where a series splits, in order: the best split of any segment, again and again while the parts of that segment
 /// differ significantly.
 fn divided(values: &[f64], alpha: f64) -> Vec<usize> {
-    let mut places: Vec<usize> = Vec::new();
+    let mut places = Vec::new();
     loop {
-        let starts = [0].into_iter().chain(places.iter().copied());
-        let ends = places.iter().copied().chain([values.len()]);
-        let splits = starts.zip(ends).filter_map(|(start, end)| {
-            let (energy, at) = best_split(&values[start..end])?;
-            Some((energy, start, start + at, end))
-        });
-        let best = splits.max_by(|a, b| a.0.total_cmp(&b.0));
-        let Some((_, start, at, end)) = best else {
-            return places;
-        };
-        if t_test(&values[start..at], &values[at..end]) > alpha {
-            return places;
+        let splits = segments(values, &places)
+            .into_iter()
+            .filter_map(|(start, segment)| {
+                let (energy, at) = best_split(segment)?;
+                Some((energy, start + at, t_test(&segment[..at], &segment[at..])))
+            });
+        match splits.max_by(|a, b| a.0.total_cmp(&b.0)) {
+            Some((_, at, p)) if p <= alpha => places.push(at),
+            _ => return places,
         }
-        places.push(at);
         places.sort_unstable();
     }
 }
@@ -222,178 +221,59 @@ fn squares(values: &[f64], centre: f64) -> f64 {
     values.iter().map(|value| (value - centre).powi(2)).sum()
 }
 
-/// The value with the smallest p-value of its deleted residual that is away and back, not corrected for the number of
-/// values; `before` is the mean of the other values of its segment.
+/// The value with the smallest p-value of its deleted residual that is away and back, not corrected for the number of values.
 fn farthest(values: &[f64], changes: &[Step], least: f64) -> Option<Step> {
-    let places = || changes.iter().map(|change| change.at);
-    let starts = [0].into_iter().chain(places());
-    let segments = starts.zip(places().chain([values.len()]));
-    let blips = segments.filter(|(start, end)| end - start >= BLIP_SEGMENT);
-    let blips = blips.flat_map(|(start, end)| {
-        let segment = &values[start..end];
-        let sum: f64 = segment.iter().sum();
-        let last = values.len() - 1;
-        let inner = (start.max(1)..end.min(last)).map(move |at| {
-            let others = (sum - values[at]) / (segment.len() - 1) as f64;
-            let p = deleted_residual(segment, at - start);
-            (at, others, p)
-        });
-        inner.filter(move |&(at, others, _)| {
-            let size = (values[at] - others).abs();
-            let is_back = |near: usize| (values[near] - others).abs() < size / 2.0;
-            size > least && is_back(at - 1) && is_back(at + 1)
-        })
-    });
-    let (at, before, p) = blips.min_by(|a, b| a.2.total_cmp(&b.2))?;
-    let after = values[at];
-    Some(Step {
-        at,
-        before,
-        after,
-        p,
-    })
+    let places: Vec<usize> = changes.iter().map(|change| change.at).collect();
+    let is_blip = |step: &Step| {
+        let size = (step.after - step.before).abs();
+        let is_back =
+            |near: Option<&f64>| near.is_some_and(|value| (value - step.before).abs() < size / 2.0);
+        let before = step.at.checked_sub(1).and_then(|near| values.get(near));
+        size > least && is_back(before) && is_back(values.get(step.at + 1))
+    };
+    let blips = deleted_residuals(values, &places)
+        .into_iter()
+        .filter(is_blip);
+    blips.min_by(|a, b| a.p.total_cmp(&b.p))
 }
 
-/// Two-sided p-value of a value's residual from the mean of the others, by Student's t with n − 2 degrees of freedom.
+/// Each value beside the mean of the others of its segment, `before`, with the two-sided p-value of the difference by
+/// Student's t; the spread is that of all segments without the value.
 ///
 /// # Source
-/// `statsmodels` `OLS(values, 1).fit().outlier_test()`.
-fn deleted_residual(values: &[f64], at: usize) -> f64 {
-    let mut others = values.to_vec();
-    let value = others.remove(at);
-    t_test(&others, &[value])
+/// `statsmodels` `OLS(values, segment).fit().outlier_test()`, with a constant for each segment.
+fn deleted_residuals(values: &[f64], places: &[usize]) -> Vec<Step> {
+    let segments = segments(values, places).into_iter();
+    let segments = segments.filter_map(|(start, segment)| Some((start, segment, mean(segment)?)));
+    let segments: Vec<(usize, &[f64], f64)> = segments.collect();
+    let freedom = values.len().saturating_sub(segments.len() + 1);
+    let total = segments
+        .iter()
+        .map(|(_, segment, mean)| squares(segment, *mean));
+    let total: f64 = total.sum();
+    let steps = segments.into_iter().flat_map(|(start, segment, mean)| {
+        let count = segment.len() as f64;
+        (start..).zip(segment).map(move |(at, &after)| {
+            let before = (mean * count - after) / (count - 1.0);
+            let difference = (after - before).abs();
+            let of_others = total - difference.powi(2) * (count - 1.0) / count;
+            let spread = of_others.max(0.0) / freedom as f64;
+            let error = (spread * count / (count - 1.0)).sqrt();
+            let p = if freedom == 0 || difference == 0.0 {
+                1.0
+            } else {
+                student_tails(difference / error, freedom)
+            };
+            Step {
+                at,
+                before,
+                after,
+                p,
+            }
+        })
+    });
+    steps.collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use serde::Deserialize;
-
-    use super::*;
-
-    /// Values of Apache Otava, SciPy and statsmodels, written by `tests/reference/history/make.py`.
-    #[derive(Deserialize)]
-    struct Expected {
-        splits: Vec<Split>,
-        changes: Vec<Series>,
-        residuals: Vec<Residuals>,
-    }
-
-    #[derive(Deserialize)]
-    struct Split {
-        values: Vec<f64>,
-        at: usize,
-        energy: f64,
-    }
-
-    #[derive(Deserialize)]
-    struct Series {
-        values: Vec<f64>,
-        alpha: f64,
-        least: f64,
-        changes: Vec<Change>,
-    }
-
-    #[derive(Deserialize)]
-    struct Change {
-        at: usize,
-        before: f64,
-        after: f64,
-        p: f64,
-    }
-
-    #[derive(Deserialize)]
-    struct Residuals {
-        values: Vec<f64>,
-        p: Vec<f64>,
-    }
-
-    fn expected() -> Expected {
-        let text = include_str!("../../../../tests/reference/history/expected.json");
-        serde_json::from_str(text).expect("the reference file")
-    }
-
-    #[track_caller]
-    fn assert_close(found: f64, expected: f64) {
-        assert!(
-            (found - expected).abs() <= 1e-9,
-            "{found}, expected {expected}"
-        );
-    }
-
-    #[test]
-    fn splits_are_those_of_the_authors() {
-        for case in expected().splits {
-            let (energy, at) = best_split(&case.values).expect("a split");
-            assert_eq!(at, case.at);
-            assert_close(energy, case.energy);
-        }
-    }
-
-    #[test]
-    fn changes_are_those_of_the_authors_with_the_t_test_of_scipy() {
-        let mut count = 0;
-        for case in expected().changes {
-            let found = change_points(&case.values, case.alpha, case.least);
-            assert_eq!(found.len(), case.changes.len());
-            for (found, expected) in found.iter().zip(&case.changes) {
-                assert_eq!(found.at, expected.at);
-                assert_close(found.before, expected.before);
-                assert_close(found.after, expected.after);
-                assert_close(found.p, expected.p);
-            }
-            count += found.len();
-        }
-        assert!(count >= 20, "the cases have changes");
-    }
-
-    #[test]
-    fn deleted_residuals_are_those_of_statsmodels() {
-        for case in expected().residuals {
-            for (at, p) in case.p.iter().enumerate() {
-                assert_close(deleted_residual(&case.values, at), *p);
-            }
-        }
-    }
-
-    /// `count` values between 0 and 1 that repeat after eleven.
-    fn values(count: usize) -> Vec<f64> {
-        (0..count).map(|n| (n * 7 % 11) as f64 / 10.0).collect()
-    }
-
-    #[test]
-    fn a_blip_is_away_and_back_and_hides_no_change() {
-        let mut series = values(40);
-        series[25..].iter_mut().for_each(|value| *value += 3.0);
-        series[10] += 8.0;
-        let found = changes_and_blips(&series, 1, 0.1);
-        let places = |steps: &[Step]| steps.iter().map(|step| step.at).collect::<Vec<_>>();
-        assert_eq!(places(&found.changes), [25]);
-        assert_eq!(places(&found.blips), [10]);
-        // What does not matter is neither.
-        assert_eq!(changes_and_blips(&series, 1, 20.0), Found::default());
-    }
-
-    #[test]
-    fn the_last_values_are_no_blip_as_nothing_says_that_they_went_back() {
-        for away in 1..SEGMENT {
-            let mut series = values(30);
-            series[30 - away..]
-                .iter_mut()
-                .for_each(|value| *value += 8.0);
-            assert_eq!(changes_and_blips(&series, 1, 0.1).blips, []);
-        }
-    }
-
-    #[test]
-    fn series_without_spread_or_with_few_values_have_an_answer() {
-        for count in [0, 1, 5, 60] {
-            assert_eq!(
-                changes_and_blips(&vec![1.0; count], 1, 0.0),
-                Found::default()
-            );
-        }
-        let step = [vec![1.0; 10], vec![2.0; 10]].concat();
-        let found = changes_and_blips(&step, 1, 0.0);
-        assert_eq!((found.changes[0].at, found.changes[0].p), (10, 0.0));
-    }
-}
+mod tests;
