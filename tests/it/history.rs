@@ -108,6 +108,16 @@ fn changes_and_blips_of_a_repository_are_told_with_their_commits() {
         &["Too few sessions of a cell", "6 are needed", "tiny 3."],
     );
 
+    // What matters is what the newest commit says, with times or without.
+    let plan = project.read("reports/tiny/plan.json");
+    let stricter = plan.replace("\"threshold\": null", "\"threshold\": 0.2");
+    assert_ne!(plan, stricter);
+    project.write("reports/tiny/plan.json", &stricter);
+    project.commit("a fifth matters");
+    let ended = project.run(&["history", "tiny"]);
+    let summary = "Of 2 cells, 0 changed lastingly, and 1 had a session apart from the others.";
+    expect(&ended, 0, &[summary]);
+
     for (arguments, help) in [
         (["history", "tin"], "did you mean `tiny`?"),
         (["history", "--since=mian"], "did you mean `main`?"),

@@ -211,7 +211,7 @@ fn changes(id: &str, history: &History) -> Section {
 }
 
 fn cells_of(id: &str, history: &History) -> Section {
-    let about = "Times are medians over the runs of a session (measured). A difference matters beyond `[compare] threshold`, \
+    let about = "Times are medians over the runs of a session (measured). A difference matters beyond [compare] threshold of the manifest, \
         noise.csv, else 2 %.";
     let rows = history.cells.iter().map(|cell| {
         let time = |point: Option<&HistoryPoint>| {
@@ -259,7 +259,7 @@ fn method() -> Section {
          2301.03034).",
         "Blips: sessions whose deleted residual has p < 0.01 divided by the number of cells, and whose neighbours lie less than \
          half as far away; p is multiplied by the number of sessions.",
-        "Sessions of one machine differ by more than runs of one session: `fieldtrial ab --aa` measures by how much.",
+        "Sessions of one machine differ by more than runs of one session: “fieldtrial ab --aa” measures by how much.",
     ];
     Section::titled("method", "How changes are found").saying(points.map(str::to_owned).into())
 }

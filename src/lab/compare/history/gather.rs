@@ -6,27 +6,25 @@ use serde_json::Value;
 
 use crate::base::statistics::median;
 use crate::compare::cells::{Cell, cells};
-use crate::compare::commit::copied;
+use crate::compare::commit::{copied, joined};
 use crate::compare::floor::Floors;
 use crate::compare::verdict::threshold;
-use crate::compare::{Design, Threshold};
+use crate::compare::{Design, Side, Threshold};
 use crate::diag::Failure;
 use crate::results::git::{LoggedCommit, Repository};
 use crate::results::{
-    BlockRow, CellInfo, Environment, NoiseRow, PlanFile, grouped, read_noise, read_times,
+    BlockRow, CellInfo, Environment, PlanFile, ResultSet, ResultsError, grouped, read_times,
 };
 
 use super::judge::judge;
 use super::{CellHistory, History, HistoryPoint, HistoryQuestion, MeasuredSession};
 
 /// The files that a point comes from.
-const FILES: [&str; 4] = ["plan.json", "blocks.csv", "env.toml", "noise.csv"];
+const FILES: [&str; 3] = ["plan.json", "blocks.csv", "env.toml"];
 
 #[derive(Default)]
 pub(super) struct Gathered {
     machines: BTreeMap<String, Machine>,
-    /// Plan and noise of the newest commit.
-    newest: Option<(PlanFile, Vec<NoiseRow>)>,
 }
 
 #[derive(Default)]
@@ -45,6 +43,30 @@ struct Series {
     points: Vec<HistoryPoint>,
 }
 
+/// The times in the files of a commit; `None` if it has no results there.
+fn times_of(
+    repository: &Repository,
+    commit: &str,
+    folder: &str,
+) -> Result<Option<ResultSet>, String> {
+    let files = repository.files(commit, folder);
+    let mut files = files.map_err(|error| error.to_string())?;
+    let is_needed = |path: &str| FILES.iter().any(|name| path == joined(folder, name));
+    files.retain(|file| is_needed(&file.path));
+    if !files.iter().any(|file| file.path.ends_with("plan.json")) {
+        return Ok(None);
+    }
+    let copy = copied(repository, &files).map_err(|failure| failure.render(false))?;
+    let shown = |error: ResultsError| {
+        let path = copy.path().to_string_lossy();
+        let short: String = commit.chars().take(8).collect();
+        error
+            .to_string()
+            .replace(&*path, &format!("{short}:{folder}"))
+    };
+    read_times(copy.path()).map(Some).map_err(shown)
+}
+
 impl Gathered {
     /// Adds the points of a commit that no earlier commit has.
     ///
@@ -56,27 +78,9 @@ impl Gathered {
         commit: &LoggedCommit,
         folder: &str,
     ) -> Result<(), String> {
-        let short: String = commit.hash.chars().take(8).collect();
-        let files = repository.files(&commit.hash, folder);
-        let mut files = files.map_err(|error| error.to_string())?;
-        files.retain(|file| {
-            FILES
-                .iter()
-                .any(|name| file.path == format!("{folder}/{name}"))
-        });
-        // The commit removed the results.
-        if files.len() < 3 {
+        let Some(set) = times_of(repository, &commit.hash, folder)? else {
             return Ok(());
-        }
-        let copy = copied(repository, &files).map_err(|failure| failure.render(false))?;
-        let shown = |error: crate::results::ResultsError| {
-            let path = copy.path().to_string_lossy();
-            error
-                .to_string()
-                .replace(&*path, &format!("{short}:{folder}"))
         };
-        let set = read_times(copy.path()).map_err(shown)?;
-        let noise = read_noise(copy.path()).map_err(shown)?;
         let all = cells(&set);
         let runs = all.iter().flat_map(|cell| {
             let sessions = grouped(cell.counted.iter().copied(), |run| run.session.clone());
@@ -87,7 +91,6 @@ impl Gathered {
         for (cell, runs) in runs {
             self.add_point(cell, &runs, commit);
         }
-        self.newest = Some((set.plan.clone(), noise));
         Ok(())
     }
 
@@ -125,28 +128,28 @@ impl Gathered {
         series.points.push(HistoryPoint { session, ms, runs });
     }
 
-    /// The histories, judged; the machine of the newest times first.
+    /// The histories, judged; the machine of the newest times first. `newest` are the results of the newest commit, which say
+    /// what cells there are and which differences matter.
     ///
     /// # Errors
     /// The chosen cells name an axis or a value that the newest results lack.
     pub(super) fn finish(
         self,
         name: &str,
+        newest: &Side,
         question: &HistoryQuestion,
     ) -> Result<Vec<History>, Failure> {
-        let Some((plan, noise)) = self.newest else {
-            return Ok(Vec::new());
-        };
+        let plan = &newest.set.plan;
         let chosen = question.only.as_ref().map(|only| only.select(&plan.axes));
         let chosen = chosen.transpose()?;
         let histories = self.machines.into_iter().map(|(env_id, mut machine)| {
-            let floors = Floors::new(&noise, &env_id);
+            let floors = Floors::new(&newest.noise, &env_id);
             machine.series.retain(|_, series| {
                 let axes = &series.info.axes;
                 let is_held = chosen.as_ref().is_none_or(|one| one.holds(axes));
                 is_held && axes.len() == plan.axes.len()
             });
-            let mut cells = machine.cells(&plan, &floors);
+            let mut cells = machine.cells(plan, &floors);
             judge(&mut cells);
             History {
                 name: name.to_owned(),

@@ -143,9 +143,16 @@ impl Histories {
                     found.unreadable.push(why);
                 }
             }
-            found
-                .all
-                .extend(gathered.finish(&experiment.name, question)?);
+            match experiment.read("HEAD") {
+                Ok(newest) => {
+                    let histories = gathered.finish(&experiment.name, &newest, question)?;
+                    found.all.extend(histories);
+                }
+                Err(failure) => {
+                    let titles = failure.diagnostics.into_iter().map(|one| one.title);
+                    found.unreadable.extend(titles);
+                }
+            }
         }
         Ok(found)
     }
