@@ -31,6 +31,11 @@ ab *ARGS:
 compare BEFORE *ARGS:
     cargo run --release -- compare "$@"
 
+# Show at which commits times changed: `just history ddpm`
+[group('lab')]
+history *ARGS:
+    cargo run --release -- history "$@"
+
 # Measure everything that is shipped, on an idle machine, in twenty minutes to an hour, and say what changed
 [group('lab')]
 results:

@@ -21,6 +21,7 @@ mod fingerprints;
 mod gate;
 mod gate_selftest;
 mod helper;
+mod history;
 mod interrupt;
 mod language;
 mod layers;
@@ -87,6 +88,7 @@ Examples:
   fieldtrial compare main
   fieldtrial verify experiments/ddpm.toml --model unet --reference ref/unet
   fieldtrial ab HEAD~1 experiments/ddpm.toml
+  fieldtrial history quickstart
   fieldtrial list models
 
 Exit codes:
@@ -109,6 +111,7 @@ enum Command {
     Export(export::ExportArguments),
     Compare(compare::CompareArguments),
     Ab(ab::AbArguments),
+    History(history::HistoryArguments),
     List(list::ListArguments),
     Schema(schema::SchemaArguments),
     Verify(verify::VerifyArguments),
@@ -201,6 +204,7 @@ pub fn run() -> ExitCode {
         Command::Export(arguments) => export::run(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Ab(arguments) => ab::ab(&arguments),
+        Command::History(arguments) => history::history(&arguments),
         Command::List(arguments) => list::list(&arguments),
         Command::Schema(arguments) => schema::schema(&arguments),
         Command::Verify(arguments) => verify::verify(&arguments),

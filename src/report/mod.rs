@@ -14,6 +14,7 @@ mod context;
 mod contract;
 mod data;
 mod error;
+mod history;
 pub mod importance;
 mod judged;
 mod language;
@@ -45,6 +46,10 @@ pub use comparison::{
 };
 pub use context::Report;
 pub use error::ReportError;
+pub use history::{
+    duration, history_commit, history_sentences, history_summary, history_title, machine,
+    most_sessions, render_history,
+};
 pub(crate) use judged::distinct;
 pub use links::Link;
 pub use live::{LiveCurve, LivePage, LiveRun};
@@ -273,7 +278,7 @@ fn tidy(text: &str) -> String {
     out
 }
 
-/// Writes files, and removes plots that their kind of report, over a result or a comparison, no longer has: one would be
+/// Writes files, and removes plots that their kind of report, over a result, a comparison or a history, no longer has: one would be
 /// mistaken for a plot of it.
 fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError> {
     let plots = folder.join("plots");
@@ -299,16 +304,20 @@ fn write_all(folder: &Path, files: &[File]) -> Result<(), ReportError> {
     for entry in fs::read_dir(&plots).into_iter().flatten().flatten() {
         let plot = entry.path();
         let is_plot = plot.extension().is_some_and(|extension| extension == "svg");
-        let is_of_comparison = comparison::is_own(&plot);
         let mut written = files.iter().map(|(path, _)| path);
-        let is_ours = written
-            .clone()
-            .any(|path| comparison::is_own(path) == is_of_comparison);
+        let is_ours = written.clone().any(|path| kind(path) == kind(&plot));
         if is_plot && is_ours && !written.any(|path| *path == plot) {
             let _ = fs::remove_file(plot);
         }
     }
     Ok(())
+}
+
+/// What a page or a plot is about, as its name begins: a comparison, a history, else one result.
+fn kind(path: &Path) -> Option<&'static str> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut kinds = [COMPARISON, history::HISTORY].into_iter();
+    kinds.find(|kind| name.starts_with(kind))
 }
 
 /// Beside a first template of one format the page of another template in the other format would be taken for its own.

@@ -40,6 +40,7 @@ mod github;
 mod going_on;
 mod gpu_check;
 #[cfg(unix)]
+mod history;
 mod hostile;
 mod images;
 mod inputs;

@@ -8,7 +8,7 @@ use crate::compare::{
     Verdict, Work,
 };
 use crate::diag::list;
-use crate::report::{comparison_answer, distinct};
+use crate::report::{self, comparison_answer, distinct};
 
 use super::cells;
 use super::differences;
@@ -122,19 +122,7 @@ fn machine(side: &Side) -> String {
     let set = &side.set;
     let ids = set.timings.iter().map(|row| &row.env_id);
     let known = ids.filter_map(|id| set.environments.get(id));
-    let names = distinct(known.map(|environment| {
-        let field = |name: &str| environment.must_match.get(name).cloned();
-        let unknown = || "an unknown processor".to_owned();
-        let cpu = field("cpu_model").unwrap_or_else(unknown);
-        let cores = field("logical_cores").and_then(|text| text.parse().ok());
-        let cores = cores.map(|cores: usize| format!(", {}", count(cores, "core")));
-        let build = field("build_profile").map(|profile| format!(", {profile} build"));
-        format!(
-            "{cpu}{}{}",
-            cores.unwrap_or_default(),
-            build.unwrap_or_default()
-        )
-    }));
+    let names = distinct(known.map(report::machine));
     if names.is_empty() {
         "nothing yet".to_owned()
     } else {

@@ -3,6 +3,7 @@
 use crate::base::text;
 use crate::base::units::human;
 use crate::compare::{NotComparableReason, Ratio, Verdict};
+pub(super) use crate::report::duration;
 use crate::report::verdict_words;
 use crate::results::IntervalKind;
 
@@ -12,18 +13,6 @@ const TIE: char = '\u{a0}';
 /// Replaces non-breaking spaces, after lines have been broken.
 pub(super) fn untied(text: &str) -> String {
     text.replace(TIE, " ")
-}
-
-/// Milliseconds in a suitable unit: `58.1 ms`, `1.24 µs`.
-pub(super) fn duration(milliseconds: f64) -> String {
-    let (value, unit) = if milliseconds >= 1e3 {
-        (milliseconds / 1e3, "s")
-    } else if milliseconds >= 0.1 {
-        (milliseconds, "ms")
-    } else {
-        (milliseconds * 1e3, "µs")
-    };
-    format!("{} {unit}", human(value, 3))
 }
 
 /// `1.12× (1.09–1.14)`; without interval for one run.

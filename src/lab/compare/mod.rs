@@ -1,7 +1,7 @@
 //! Compares two sets of measurements: matched cells and verdicts, as values without text.
 //!
-//! The result is a [`Comparison`]: matched cells, their differences, and verdicts. The module only reads results files;
-//! texts, tables and plots are made by `report`, exit codes by `cli`.
+//! The result is a [`Comparison`]: matched cells, their differences, and verdicts. [`Histories`] are the times of all commits
+//! with their changes. The module only reads results files; texts, tables and plots are made by `report`, exit codes by `cli`.
 
 mod best;
 mod build;
@@ -18,6 +18,7 @@ mod floor;
 mod gate;
 #[cfg(any(test, feature = "testing"))]
 pub mod golden;
+mod history;
 mod judgement;
 mod matching;
 mod noise;
@@ -43,6 +44,10 @@ pub use comparison::{
 pub use files::write_files;
 pub use floor::{Floor, Floors, SESSIONS};
 pub use gate::{FailOn, Finding, Violation, violations};
+pub use history::{
+    CellHistory, Histories, History, HistoryPoint, HistoryQuestion, MeasuredSession,
+    SESSIONS_FOR_A_CHANGE, Shift,
+};
 pub use judgement::{
     Design, Judgement, MatrixJudgement, NotComparableReason, Ratio, Test, Threshold,
     ThresholdSource, Verdict,

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::base::os;
+use crate::base::text::visible;
 
 use super::folder::nearest_or_all;
 
@@ -28,6 +29,17 @@ pub struct CommitFile {
     pub path: String,
     /// Object name (hash) of its content.
     pub object: String,
+}
+
+/// A commit in a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedCommit {
+    /// Full hash.
+    pub hash: String,
+    /// Day of the commit, `2026-11-28`.
+    pub day: String,
+    /// First line of its message.
+    pub subject: String,
 }
 
 /// Errors of git, worded for the user.
@@ -157,15 +169,29 @@ impl Repository {
         Background::begin(&self.root, ["cat-file", "blob", &file.object])?.bytes()
     }
 
-    /// Whether older commits are missing (`git clone --depth`), as in most jobs of continuous integration.
-    fn is_shallow(&self) -> bool {
+    /// The commits that changed a file, from the oldest to the newest; `of` are arguments of `git log` that name commits.
+    ///
+    /// # Errors
+    /// [`GitError::Failed`].
+    pub fn log(&self, of: &[&str], file: &str) -> Result<Vec<LoggedCommit>, GitError> {
+        let path = format!(":(top,literal){file}");
+        let format = ["--no-show-signature", "--format=%H%x09%cs%x09%s"];
+        let order = ["log", "--topo-order", "--reverse"];
+        let text = self.run([&order[..], &format, of, &["--", &path]].concat())?;
+        Ok(text.lines().filter_map(logged).collect())
+    }
+
+    /// How to get older commits, if they are missing (`git clone --depth`), as in most jobs of continuous integration.
+    pub fn shallow_advice(&self) -> Option<&'static str> {
         let answer = self.run(["rev-parse", "--is-shallow-repository"]);
-        answer.is_ok_and(|answer| answer == "true")
+        answer
+            .is_ok_and(|answer| answer == "true")
+            .then_some(SHALLOW)
     }
 
     fn advice(&self, reference: &str) -> Option<String> {
-        if self.is_shallow() {
-            return Some(SHALLOW.to_owned());
+        if let Some(advice) = self.shallow_advice() {
+            return Some(advice.to_owned());
         }
         let advice = nearest_or_all(reference, &self.references(), "there are");
         advice.or_else(|| Some("the repository has no commit on a branch yet".to_owned()))
@@ -180,6 +206,16 @@ fn listed(line: &str) -> Option<CommitFile> {
     (kind == "blob" && mode.starts_with("100")).then(|| CommitFile {
         path: path.to_owned(),
         object: object.to_owned(),
+    })
+}
+
+/// A line of `log`: hash, day and subject, separated by tabs.
+fn logged(line: &str) -> Option<LoggedCommit> {
+    let mut parts = line.splitn(3, '\t').map(|part| visible(part).into_owned());
+    Some(LoggedCommit {
+        hash: parts.next()?,
+        day: parts.next()?,
+        subject: parts.next().unwrap_or_default(),
     })
 }
 

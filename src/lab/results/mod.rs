@@ -57,7 +57,7 @@ pub use noise::{NoiseRow, noise_csv, read_noise};
 pub use ops::{ProfiledRun, RESIDUAL, op_records, read_ops, write_ops};
 pub use plan_file::{last_plan, plan_header, with_cells};
 pub use predictions::PredictionFile;
-pub use read::read;
+pub use read::{read, read_times};
 pub use recommendations::{RecommendationRow, read_recommendations, recommendations_csv};
 pub use samples::{sample_file, write_samples};
 pub use session::Session;

@@ -66,6 +66,20 @@ pub fn read(folder: &Path) -> Result<ResultSet, ResultsError> {
     })
 }
 
+/// Reads what the times of a results folder come from, `plan.json`, `blocks.csv` and `env.toml`; the rest stays empty.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_times(folder: &Path) -> Result<ResultSet, ResultsError> {
+    let plan = read_plan(&folder.join("plan.json"))?;
+    Ok(ResultSet {
+        blocks: read_blocks(&folder.join("blocks.csv"), &plan)?,
+        environments: read_environments(&folder.join("env.toml"))?,
+        plan,
+        ..ResultSet::default()
+    })
+}
+
 fn read_runs(path: &Path, plan: &PlanFile) -> Result<Vec<RunRow>, ResultsError> {
     let table = Table::read(path, &runs_header(plan), true)?;
     let mut seen = BTreeSet::new();

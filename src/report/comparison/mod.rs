@@ -101,12 +101,6 @@ pub(super) fn files(
     Ok(pages)
 }
 
-/// Whether a file is a page or a plot of a comparison.
-pub(super) fn is_own(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    name.starts_with(COMPARISON)
-}
-
 /// One result along its treatment: from the baseline, or else the first value, to each other value that is no part of
 /// another.
 ///

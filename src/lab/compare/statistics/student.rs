@@ -15,6 +15,11 @@ pub fn student_quantile(share: f64, freedom: usize) -> f64 {
     bisect(|t| 0.5 * (1.0 + between(t, freedom.max(1))), share)
 }
 
+/// `P(|T| ≥ t)` of Student's t with `freedom` degrees of freedom, for `t ≥ 0`.
+pub(super) fn student_tails(t: f64, freedom: usize) -> f64 {
+    (1.0 - between(t, freedom)).max(0.0)
+}
+
 /// `P(−t ≤ T ≤ t)`, negative for negative `t`, by the finite sums for integer degrees of freedom.
 fn between(t: f64, freedom: usize) -> f64 {
     let angle = (t / (freedom as f64).sqrt()).atan();

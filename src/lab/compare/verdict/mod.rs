@@ -241,7 +241,7 @@ pub fn session_threshold(manifest: Option<f64>, floor: Floor) -> f64 {
 }
 
 /// The manifest's threshold, else the A/A floor, else 2 %; between sessions at least the A/A floor between sessions.
-fn threshold(design: Design, manifest: Option<f64>, floor: Floor) -> Threshold {
+pub(super) fn threshold(design: Design, manifest: Option<f64>, floor: Floor) -> Threshold {
     let (floor, measured) = match design {
         Design::Interleaved | Design::UntilSure => (floor.within, ThresholdSource::MeasuredWithin),
         Design::Sessions => (floor.between, ThresholdSource::MeasuredBetween),

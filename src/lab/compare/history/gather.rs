@@ -1,0 +1,251 @@
+//! [`Gathered`]: points of cells, collected commit by commit.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::base::statistics::median;
+use crate::compare::cells::{Cell, cells};
+use crate::compare::commit::{copied, joined};
+use crate::compare::floor::Floors;
+use crate::compare::verdict::threshold;
+use crate::compare::{Design, Side, Threshold};
+use crate::diag::Failure;
+use crate::results::git::{LoggedCommit, Repository};
+use crate::results::{
+    BlockRow, CellInfo, Environment, PlanFile, ResultSet, ResultsError, grouped, read_times,
+};
+
+use super::judge::judge;
+use super::{CellHistory, History, HistoryPoint, HistoryQuestion, MeasuredSession};
+
+/// The files that a point comes from.
+const FILES: [&str; 3] = ["plan.json", "blocks.csv", "env.toml"];
+
+#[derive(Default)]
+pub(super) struct Gathered {
+    machines: BTreeMap<String, Machine>,
+}
+
+#[derive(Default)]
+struct Machine {
+    environment: Environment,
+    sessions: Vec<MeasuredSession>,
+    series: BTreeMap<Class, Series>,
+}
+
+/// What two points of a series have in common, besides the machine: key, work signature, precision, threads, whether runs
+/// were alone on the machine and whether they tell steps. Comparisons refuse cells that differ in it.
+type Class = (String, String, String, Vec<usize>, bool, bool);
+
+struct Series {
+    info: CellInfo,
+    points: Vec<HistoryPoint>,
+}
+
+/// The times in the files of a commit; `None` if it has no results there.
+fn times_of(
+    repository: &Repository,
+    commit: &str,
+    folder: &str,
+) -> Result<Option<ResultSet>, String> {
+    let files = repository.files(commit, folder);
+    let mut files = files.map_err(|error| error.to_string())?;
+    let is_needed = |path: &str| FILES.iter().any(|name| path == joined(folder, name));
+    files.retain(|file| is_needed(&file.path));
+    if !files.iter().any(|file| file.path.ends_with("plan.json")) {
+        return Ok(None);
+    }
+    let copy = copied(repository, &files).map_err(|failure| failure.render(false))?;
+    let shown = |error: ResultsError| {
+        let path = copy.path().to_string_lossy();
+        let short: String = commit.chars().take(8).collect();
+        error
+            .to_string()
+            .replace(&*path, &format!("{short}:{folder}"))
+    };
+    read_times(copy.path()).map(Some).map_err(shown)
+}
+
+impl Gathered {
+    /// Adds the points of a commit that no earlier commit has.
+    ///
+    /// # Errors
+    /// Results that cannot be read, in a sentence.
+    pub(super) fn add(
+        &mut self,
+        repository: &Repository,
+        commit: &LoggedCommit,
+        folder: &str,
+    ) -> Result<(), String> {
+        let Some(set) = times_of(repository, &commit.hash, folder)? else {
+            return Ok(());
+        };
+        let all = cells(&set);
+        let runs = all.iter().flat_map(|cell| {
+            let sessions = grouped(cell.counted.iter().copied(), |run| run.session.clone());
+            sessions.into_iter().map(move |runs| (cell, runs))
+        });
+        let mut runs: Vec<(&Cell<'_>, Vec<&BlockRow>)> = runs.collect();
+        runs.sort_by(|(_, a), (_, b)| a[0].session.cmp(&b[0].session));
+        for (cell, runs) in runs {
+            self.add_point(cell, &runs, commit);
+        }
+        Ok(())
+    }
+
+    fn add_point(&mut self, cell: &Cell<'_>, runs: &[&BlockRow], commit: &LoggedCommit) {
+        let times: Option<Vec<f64>> = runs.iter().map(|run| cell.sample_ms(run)).collect();
+        let (Some(ms), env_id) = (times.and_then(|times| median(&times)), &runs[0].env_id) else {
+            return;
+        };
+        let machine = self.machines.entry(env_id.clone()).or_default();
+        if let Some(environment) = cell.set.environments.get(env_id) {
+            machine.environment = environment.clone();
+        }
+        let series = machine.series.entry(class(cell, runs));
+        let series = series.or_insert_with(|| Series {
+            info: cell.info.clone(),
+            points: Vec::new(),
+        });
+        // Versions that recorded no session: the same time is the same session.
+        let session = &runs[0].session;
+        let id = session.as_ref().unwrap_or(&commit.hash);
+        let is_known = |point: &HistoryPoint| {
+            let is_equal = session.is_none() && point.ms.total_cmp(&ms).is_eq();
+            is_equal || machine.sessions[point.session].id == *id
+        };
+        if series.points.iter().any(is_known) {
+            return;
+        }
+        let place = machine.sessions.iter().position(|known| known.id == *id);
+        let session = place.unwrap_or_else(|| {
+            let (id, commit) = (id.clone(), commit.clone());
+            machine.sessions.push(MeasuredSession { id, commit });
+            machine.sessions.len() - 1
+        });
+        let runs = runs.len();
+        series.points.push(HistoryPoint { session, ms, runs });
+    }
+
+    /// The histories, judged; the machine of the newest times first. `newest` are the results of the newest commit, which say
+    /// what cells there are and which differences matter.
+    ///
+    /// # Errors
+    /// The chosen cells name an axis or a value that the newest results lack.
+    pub(super) fn finish(
+        self,
+        name: &str,
+        newest: &Side,
+        question: &HistoryQuestion,
+    ) -> Result<Vec<History>, Failure> {
+        let plan = &newest.set.plan;
+        let chosen = question.only.as_ref().map(|only| only.select(&plan.axes));
+        let chosen = chosen.transpose()?;
+        let histories = self.machines.into_iter().map(|(env_id, mut machine)| {
+            let floors = Floors::new(&newest.noise, &env_id);
+            machine.series.retain(|_, series| {
+                let axes = &series.info.axes;
+                let is_held = chosen.as_ref().is_none_or(|one| one.holds(axes));
+                is_held && axes.len() == plan.axes.len()
+            });
+            let mut cells = machine.cells(plan, &floors);
+            judge(&mut cells);
+            History {
+                name: name.to_owned(),
+                environment: machine.environment,
+                differing: Vec::new(),
+                sessions: machine.sessions,
+                cells,
+            }
+        });
+        let mut histories: Vec<History> = histories.filter(|one| !one.cells.is_empty()).collect();
+        histories.sort_by_cached_key(|one| {
+            let last = one.sessions.last();
+            last.map(|last| (last.commit.day.clone(), last.id.clone()))
+        });
+        histories.reverse();
+        let newest = histories
+            .first()
+            .map(|one| one.environment.must_match.clone());
+        let newest = newest.unwrap_or_default();
+        for history in &mut histories {
+            let fields = history.environment.must_match.iter();
+            let differing = fields.filter(|(name, value)| newest.get(*name) != Some(value));
+            history.differing = differing
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect();
+        }
+        Ok(histories)
+    }
+}
+
+fn class(cell: &Cell<'_>, runs: &[&BlockRow]) -> Class {
+    let train = cell.set.plan.section(cell.info, "train");
+    let precision = train.and_then(|train| train.get("precision"));
+    let threads = runs.iter().filter_map(|run| run.times.as_deref());
+    let mut threads: Vec<usize> = threads.map(|times| times.threads).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    (
+        cell.info.key.clone(),
+        cell.info.work_signature.clone(),
+        precision.map_or_else(String::new, ToString::to_string),
+        threads,
+        runs.iter().all(|run| run.exclusive),
+        cell.tells_steps(),
+    )
+}
+
+impl Machine {
+    /// Its cells in plan order, with their newest conditions last.
+    fn cells(&mut self, plan: &PlanFile, floors: &Floors) -> Vec<CellHistory> {
+        let places = plan.cells.iter().map(|cell| &*cell.key).zip(0..);
+        let places: BTreeMap<&str, usize> = places.collect();
+        let last = |series: &Series| series.points.last().map_or(0, |point| point.session);
+        let mut all: Vec<(Class, Series)> = std::mem::take(&mut self.series).into_iter().collect();
+        all.sort_by_key(|(class, series)| {
+            let place = places.get(&*class.0).copied();
+            (place.unwrap_or(usize::MAX), class.0.clone(), last(series))
+        });
+        let mut found = Vec::new();
+        for (place, ((key, .., tells_steps), series)) in all.iter().enumerate() {
+            let is_replaced = all.get(place + 1).is_some_and(|(next, _)| next.0 == *key);
+            let is_current = places.contains_key(&**key) && !is_replaced;
+            let day = &self.sessions[last(series)].commit.day;
+            let until = (!is_current).then(|| format!(", until {day}"));
+            found.push(CellHistory {
+                label: label(plan, &series.info) + &until.unwrap_or_default(),
+                is_current,
+                is_whole_run: !tells_steps,
+                points: series.points.clone(),
+                threshold: least(plan, &series.info, floors),
+                changes: Vec::new(),
+                blips: Vec::new(),
+            });
+        }
+        found
+    }
+}
+
+/// The threshold of comparisons between sessions.
+fn least(plan: &PlanFile, cell: &CellInfo, floors: &Floors) -> Threshold {
+    let manifest = plan.compare.get("threshold").and_then(Value::as_f64);
+    threshold(
+        Design::Sessions,
+        manifest,
+        floors.of(&cell.key, &cell.cell_hash),
+    )
+}
+
+/// The values of the axes that have several, in words; the key if there are none.
+fn label(plan: &PlanFile, cell: &CellInfo) -> String {
+    let axes = plan.axes.iter().zip(&cell.axes);
+    let told = axes.filter(|(axis, value)| axis.values.len() > 1 && !value.is_empty());
+    let words: Vec<String> = told.map(|(axis, value)| axis.words(value)).collect();
+    if words.is_empty() {
+        cell.key.clone()
+    } else {
+        words.join(", ")
+    }
+}

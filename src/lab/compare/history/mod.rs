@@ -1,0 +1,184 @@
+//! [`Histories`]: the times of the committed results of every commit, with lasting changes and blips.
+
+mod gather;
+mod judge;
+#[cfg(test)]
+mod simulation;
+
+use crate::diag::Failure;
+use crate::plan::Only;
+use crate::results::Environment;
+use crate::results::git::{GitError, LoggedCommit, Repository};
+
+use super::Threshold;
+use super::commit::{joined, of_ref};
+use super::side::Place;
+use super::statistics::SEGMENT;
+use gather::Gathered;
+
+/// Fewest sessions of a cell in which a change can be found.
+pub const SESSIONS_FOR_A_CHANGE: usize = 2 * SEGMENT;
+
+/// Whose history is wanted.
+#[derive(Debug, Clone, Default)]
+pub struct HistoryQuestion {
+    /// Name or folder of one result; all results of the newest commit if missing.
+    pub name: Option<String>,
+    /// The commit at which the history begins; the first one if missing.
+    pub since: Option<String>,
+    /// Cells; all if missing.
+    pub only: Option<Only>,
+}
+
+/// The histories of results.
+#[derive(Debug, Clone, Default)]
+pub struct Histories {
+    /// One for each experiment and machine class with times, in order of names; the machine of the newest times first.
+    pub all: Vec<History>,
+    /// Commits whose results could not be read, a sentence each.
+    pub unreadable: Vec<String>,
+    /// How to get older commits, if the clone is shallow.
+    pub advice: Option<&'static str>,
+}
+
+/// The times of an experiment on one machine class (the must-match fields of its environment).
+#[derive(Debug, Clone)]
+pub struct History {
+    /// Name of the results folder.
+    pub name: String,
+    /// The machine and build.
+    pub environment: Environment,
+    /// Must-match fields in which it differs from the machine and build of the newest times, with its values.
+    pub differing: Vec<(String, String)>,
+    /// Its sessions, from the first to the last.
+    pub sessions: Vec<MeasuredSession>,
+    /// Its cells, in plan order.
+    pub cells: Vec<CellHistory>,
+}
+
+/// A session, and the first commit that has its times.
+#[derive(Debug, Clone)]
+pub struct MeasuredSession {
+    /// Name of the session; in results of versions that recorded none, the hash of the commit.
+    pub id: String,
+    /// The commit.
+    pub commit: LoggedCommit,
+}
+
+/// The times of a cell, one point per session; cells of another work per sample, number of threads or precision are others.
+#[derive(Debug, Clone)]
+pub struct CellHistory {
+    /// The axis values that distinguish it, or its key.
+    pub label: String,
+    /// Whether the newest results have it; else it is one of earlier work, conditions or axes.
+    pub is_current: bool,
+    /// Whether times are of whole runs, as of programs that tell no steps, and not per sample.
+    pub is_whole_run: bool,
+    /// Its points, in the order of sessions.
+    pub points: Vec<HistoryPoint>,
+    /// Smallest relative difference that matters.
+    pub threshold: Threshold,
+    /// Lasting changes, in order.
+    pub changes: Vec<Shift>,
+    /// Sessions whose time is apart from those before and after, in order.
+    pub blips: Vec<Shift>,
+}
+
+/// The time of a cell in a session.
+#[derive(Debug, Clone, Copy)]
+pub struct HistoryPoint {
+    /// Place of its session in [`History::sessions`].
+    pub session: usize,
+    /// Median over the runs, in ms per sample (or per run).
+    pub ms: f64,
+    /// Number of runs.
+    pub runs: usize,
+}
+
+/// A change or a blip.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shift {
+    /// Place in [`History::sessions`] of the first session after the change, or of the blip.
+    pub session: usize,
+    /// Geometric mean of the times before the change, or around the blip, in ms.
+    pub before_ms: f64,
+    /// The same from the change on, or the blip, in ms.
+    pub after_ms: f64,
+    /// Two-sided p-value before the correction for the number of cells.
+    pub p: f64,
+}
+
+impl Shift {
+    /// `after / before`.
+    pub fn ratio(&self) -> f64 {
+        self.after_ms / self.before_ms
+    }
+}
+
+impl Histories {
+    /// Reads the committed results of every commit; nothing is checked out.
+    ///
+    /// # Errors
+    /// No repository, no such result or ref, a cell choice that names no axis or value of the newest results.
+    pub fn read(question: &HistoryQuestion) -> Result<Self, Failure> {
+        let given = question.name.as_deref().unwrap_or("HEAD");
+        let name = question.name.as_ref().map(|name| format!("HEAD:{name}"));
+        let source = of_ref(given, name.as_deref().unwrap_or("HEAD"))?;
+        let mut found = Self::default();
+        for experiment in &source.experiments {
+            let Place::Commit {
+                repository,
+                commit,
+                folder,
+                ..
+            } = &experiment.place
+            else {
+                continue;
+            };
+            found.advice = repository.shallow_advice();
+            let commits = commits(repository, commit, folder, question.since.as_deref())?;
+            let mut gathered = Gathered::default();
+            for commit in commits {
+                if let Err(why) = gathered.add(repository, &commit, folder) {
+                    found.unreadable.push(why);
+                }
+            }
+            match experiment.read("HEAD") {
+                Ok(newest) => {
+                    let histories = gathered.finish(&experiment.name, &newest, question)?;
+                    found.all.extend(histories);
+                }
+                Err(failure) => {
+                    let titles = failure.diagnostics.into_iter().map(|one| one.title);
+                    found.unreadable.extend(titles);
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The commits that changed the times in a folder, from the oldest on. With `since`, the first one is that whose times were
+/// there at this commit.
+fn commits(
+    repository: &Repository,
+    head: &str,
+    folder: &str,
+    since: Option<&str>,
+) -> Result<Vec<LoggedCommit>, Failure> {
+    let failure = |error: GitError| {
+        let title = error.to_string();
+        match error {
+            GitError::UnknownReference { advice, .. } => Failure::plain(title, advice),
+            _ => Failure::plain(title, None),
+        }
+    };
+    let file = joined(folder, "blocks.csv");
+    let Some(since) = since else {
+        return repository.log(&[head], &file).map_err(failure);
+    };
+    let since = repository.commit(since).map_err(failure)?;
+    let first = repository.log(&["--max-count=1", &since], &file);
+    let others = repository.log(&[&format!("{since}..{head}")], &file);
+    Ok([first.map_err(failure)?, others.map_err(failure)?].concat())
+}
