@@ -7,17 +7,17 @@ use serde_json::Value;
 use crate::base::statistics::median;
 use crate::compare::cells::{Cell, cells};
 use crate::compare::commit::{copied, joined};
-use crate::compare::floor::Floors;
+use crate::compare::floor::{Floor, Floors};
 use crate::compare::verdict::threshold;
 use crate::compare::{Design, Side, Threshold};
-use crate::diag::Failure;
+use crate::plan::Only;
 use crate::results::git::{LoggedCommit, Repository};
 use crate::results::{
     BlockRow, CellInfo, Environment, PlanFile, ResultSet, ResultsError, grouped, read_times,
 };
 
 use super::judge::judge;
-use super::{CellHistory, History, HistoryPoint, HistoryQuestion, MeasuredSession};
+use super::{CellHistory, History, HistoryPoint, MeasuredSession};
 
 /// The files that a point comes from.
 const FILES: [&str; 3] = ["plan.json", "blocks.csv", "env.toml"];
@@ -39,7 +39,8 @@ struct Machine {
 type Class = (String, String, String, Vec<usize>, bool, bool);
 
 struct Series {
-    info: CellInfo,
+    label: String,
+    cell_hash: String,
     points: Vec<HistoryPoint>,
 }
 
@@ -68,20 +69,29 @@ fn times_of(
 }
 
 impl Gathered {
-    /// Adds the points of a commit that no earlier commit has.
+    /// Adds the points of a commit that no earlier commit has, of all cells or those of `only`.
     ///
     /// # Errors
     /// Results that cannot be read, in a sentence.
     pub(super) fn add(
         &mut self,
-        repository: &Repository,
+        (repository, folder): (&Repository, &str),
         commit: &LoggedCommit,
-        folder: &str,
+        only: Option<&Only>,
     ) -> Result<(), String> {
         let Some(set) = times_of(repository, &commit.hash, folder)? else {
             return Ok(());
         };
-        let all = cells(&set);
+        // Earlier results may lack an axis or a value of the choice.
+        let chosen = only.map(|only| only.select(&set.plan.axes).ok());
+        let is_chosen = |cell: &Cell<'_>| match &chosen {
+            None => true,
+            Some(chosen) => chosen
+                .as_ref()
+                .is_some_and(|one| one.holds(&cell.info.axes)),
+        };
+        let mut all = cells(&set);
+        all.retain(is_chosen);
         let runs = all.iter().flat_map(|cell| {
             let sessions = grouped(cell.counted.iter().copied(), |run| run.session.clone());
             sessions.into_iter().map(move |runs| (cell, runs))
@@ -105,7 +115,8 @@ impl Gathered {
         }
         let series = machine.series.entry(class(cell, runs));
         let series = series.or_insert_with(|| Series {
-            info: cell.info.clone(),
+            label: label(&cell.set.plan, cell.info),
+            cell_hash: cell.info.cell_hash.clone(),
             points: Vec::new(),
         });
         // Versions that recorded no session: the same time is the same session.
@@ -124,32 +135,15 @@ impl Gathered {
             machine.sessions.push(MeasuredSession { id, commit });
             machine.sessions.len() - 1
         });
-        let runs = runs.len();
-        series.points.push(HistoryPoint { session, ms, runs });
+        series.points.push(HistoryPoint { session, ms });
     }
 
     /// The histories, judged; the machine of the newest times first. `newest` are the results of the newest commit, which say
     /// what cells there are and which differences matter.
-    ///
-    /// # Errors
-    /// The chosen cells name an axis or a value that the newest results lack.
-    pub(super) fn finish(
-        self,
-        name: &str,
-        newest: &Side,
-        question: &HistoryQuestion,
-    ) -> Result<Vec<History>, Failure> {
-        let plan = &newest.set.plan;
-        let chosen = question.only.as_ref().map(|only| only.select(&plan.axes));
-        let chosen = chosen.transpose()?;
+    pub(super) fn finish(self, name: &str, newest: &Side) -> Vec<History> {
         let histories = self.machines.into_iter().map(|(env_id, mut machine)| {
             let floors = Floors::new(&newest.noise, &env_id);
-            machine.series.retain(|_, series| {
-                let axes = &series.info.axes;
-                let is_held = chosen.as_ref().is_none_or(|one| one.holds(axes));
-                is_held && axes.len() == plan.axes.len()
-            });
-            let mut cells = machine.cells(plan, &floors);
+            let mut cells = machine.cells(&newest.set.plan, &floors);
             judge(&mut cells);
             History {
                 name: name.to_owned(),
@@ -176,7 +170,7 @@ impl Gathered {
                 .map(|(name, value)| (name.clone(), value.clone()))
                 .collect();
         }
-        Ok(histories)
+        histories
     }
 }
 
@@ -215,11 +209,11 @@ impl Machine {
             let day = &self.sessions[last(series)].commit.day;
             let until = (!is_current).then(|| format!(", until {day}"));
             found.push(CellHistory {
-                label: label(plan, &series.info) + &until.unwrap_or_default(),
+                label: series.label.clone() + &until.unwrap_or_default(),
                 is_current,
                 is_whole_run: !tells_steps,
                 points: series.points.clone(),
-                threshold: least(plan, &series.info, floors),
+                threshold: least(plan, floors.of(key, &series.cell_hash)),
                 changes: Vec::new(),
                 blips: Vec::new(),
             });
@@ -229,13 +223,9 @@ impl Machine {
 }
 
 /// The threshold of comparisons between sessions.
-fn least(plan: &PlanFile, cell: &CellInfo, floors: &Floors) -> Threshold {
+fn least(plan: &PlanFile, floor: Floor) -> Threshold {
     let manifest = plan.compare.get("threshold").and_then(Value::as_f64);
-    threshold(
-        Design::Sessions,
-        manifest,
-        floors.of(&cell.key, &cell.cell_hash),
-    )
+    threshold(Design::Sessions, manifest, floor)
 }
 
 /// The values of the axes that have several, in words; the key if there are none.

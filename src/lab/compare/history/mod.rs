@@ -10,10 +10,10 @@ use crate::plan::Only;
 use crate::results::Environment;
 use crate::results::git::{GitError, LoggedCommit, Repository};
 
-use super::Threshold;
 use super::commit::{joined, of_ref};
-use super::side::Place;
+use super::side::{Experiment, Place};
 use super::statistics::SEGMENT;
+use super::{Side, Threshold};
 use gather::Gathered;
 
 /// Fewest sessions of a cell in which a change can be found.
@@ -35,7 +35,7 @@ pub struct HistoryQuestion {
 pub struct Histories {
     /// One for each experiment and machine class with times, in order of names; the machine of the newest times first.
     pub all: Vec<History>,
-    /// Commits whose results could not be read, a sentence each.
+    /// Commits whose results could not be read, and results without the chosen cells, a sentence each.
     pub unreadable: Vec<String>,
     /// How to get older commits, if the clone is shallow.
     pub advice: Option<&'static str>,
@@ -91,8 +91,6 @@ pub struct HistoryPoint {
     pub session: usize,
     /// Median over the runs, in ms per sample (or per run).
     pub ms: f64,
-    /// Number of runs.
-    pub runs: usize,
 }
 
 /// A change or a blip.
@@ -119,42 +117,58 @@ impl Histories {
     /// Reads the committed results of every commit; nothing is checked out.
     ///
     /// # Errors
-    /// No repository, no such result or ref, a cell choice that names no axis or value of the newest results.
+    /// No repository, no such result or ref, no result with the chosen cells.
     pub fn read(question: &HistoryQuestion) -> Result<Self, Failure> {
         let given = question.name.as_deref().unwrap_or("HEAD");
         let name = question.name.as_ref().map(|name| format!("HEAD:{name}"));
         let source = of_ref(given, name.as_deref().unwrap_or("HEAD"))?;
         let mut found = Self::default();
+        let mut refused = None;
         for experiment in &source.experiments {
-            let Place::Commit {
-                repository,
-                commit,
-                folder,
-                ..
-            } = &experiment.place
-            else {
-                continue;
-            };
-            found.advice = repository.shallow_advice();
-            let commits = commits(repository, commit, folder, question.since.as_deref())?;
-            let mut gathered = Gathered::default();
-            for commit in commits {
-                if let Err(why) = gathered.add(repository, &commit, folder) {
-                    found.unreadable.push(why);
-                }
-            }
-            match experiment.read("HEAD") {
-                Ok(newest) => {
-                    let histories = gathered.finish(&experiment.name, &newest, question)?;
-                    found.all.extend(histories);
-                }
+            let newest = experiment.read("HEAD").and_then(|newest| {
+                let chosen = question.only.as_ref();
+                let chosen = chosen.map(|only| only.select(&newest.set.plan.axes));
+                chosen.transpose().map(|_| newest)
+            });
+            match newest {
+                Ok(newest) => found.add(experiment, &newest, question)?,
                 Err(failure) => {
-                    let titles = failure.diagnostics.into_iter().map(|one| one.title);
+                    let titles = failure.diagnostics.iter();
+                    let titles = titles.map(|one| format!("{}: {}", experiment.name, one.title));
                     found.unreadable.extend(titles);
+                    refused.get_or_insert(failure);
                 }
             }
         }
-        Ok(found)
+        match refused {
+            Some(failure) if found.all.is_empty() => Err(failure),
+            _ => Ok(found),
+        }
+    }
+
+    fn add(
+        &mut self,
+        experiment: &Experiment,
+        newest: &Side,
+        question: &HistoryQuestion,
+    ) -> Result<(), Failure> {
+        let Place::Commit {
+            repository,
+            commit,
+            folder,
+            ..
+        } = &experiment.place
+        else {
+            return Ok(());
+        };
+        self.advice = repository.shallow_advice();
+        let mut gathered = Gathered::default();
+        for commit in commits(repository, commit, folder, question.since.as_deref())? {
+            let added = gathered.add((repository, folder), &commit, question.only.as_ref());
+            self.unreadable.extend(added.err());
+        }
+        self.all.extend(gathered.finish(&experiment.name, newest));
+        Ok(())
     }
 }
 

@@ -22,7 +22,6 @@ fn repository(seed: u64, cells: usize) -> Vec<CellHistory> {
         let points = (0..SESSIONS).map(|session| HistoryPoint {
             session,
             ms: (1.0 + cell as f64) * f64::exp(noise.sample(&mut rng)),
-            runs: 1,
         });
         CellHistory {
             label: format!("cell {cell}"),
