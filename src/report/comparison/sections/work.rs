@@ -89,9 +89,13 @@ fn fields_of(change: &WorkChange) -> [Entry; 5] {
         entry(old, new, |flops| human_si(flops as f64, "FLOP")),
         of(|row| row.tensors, |tensors| tensors.to_string()),
         of(|row| row.tensor_bytes, human_bytes),
-        of(
-            |row| row.launches.unwrap_or(0),
-            |kernels| kernels.to_string(),
-        ),
+        match change.after.launches {
+            // Only a GPU has kernels.
+            None => Entry::text("–"),
+            Some(_) => of(
+                |row| row.launches.unwrap_or(0),
+                |kernels| kernels.to_string(),
+            ),
+        },
     ]
 }
