@@ -20,6 +20,10 @@ use crate::report::Language;
 /// Example: `fieldtrial ab main experiments/ddpm.toml`
 #[derive(Debug, Args)]
 #[command(allow_missing_positional = true, after_help = EXAMPLES)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(in crate::cli) struct AbArguments {
     /// The commit to compare with: a branch, a tag, `HEAD~1`
     #[arg(
