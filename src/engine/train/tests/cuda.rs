@@ -166,7 +166,9 @@ fn step_of_the_unet(precision: Precision) -> ([u64; 6], u64) {
     let step: [u64; 6] = std::array::from_fn(|kind| least(kind).unwrap_or_default());
     let [kernels, _, copies, products, convolutions, _] = step;
     let launches = kernels + products + convolutions;
-    assert_eq!(told[0][1..], [launches, copies], "what `work.csv` has");
+    assert_eq!(told[0][1], launches, "what `work.csv` has");
+    // Tables and what cudarc copies by itself are not counted.
+    assert!((1..=copies).contains(&told[0][2]), "{copies}: {told:?}");
     (step, told[0][0])
 }
 
