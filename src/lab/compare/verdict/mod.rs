@@ -235,7 +235,7 @@ impl Family {
     }
 }
 
-/// The effect that matters within a session: as [`threshold`].
+/// The effect that matters within a session: that of the manifest, else the A/A floor, else 2 %.
 pub fn session_threshold(manifest: Option<f64>, floor: Floor) -> f64 {
     threshold(Design::Interleaved, manifest, floor).value
 }
