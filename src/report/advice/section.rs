@@ -167,8 +167,11 @@ fn told(follows: &str, outcomes: &[Outcome]) -> Vec<String> {
         let named = own.iter().take(NAMED).map(|outcome| {
             let ratio = outcome.measured.map_or_else(String::new, |found| {
                 let words = outcome.prediction.column.words();
-                let predicted = outcome.prediction.predicted;
-                let predicted = predicted.map(|value| format!(", predicted {}", times(value)));
+                let spec = &outcome.prediction;
+                let predicted = spec.predicted.map(|value| {
+                    let ends = ratio_with_ends([value, spec.low, spec.high]);
+                    format!(", predicted {ends}")
+                });
                 let measured = ratio_with_ends(found.ends());
                 format!(": {measured} the {words}{}", predicted.unwrap_or_default())
             });

@@ -315,7 +315,8 @@ def predictions(c, number, name, confirmed, better, told, one, measured):
         head, figures = text.split(": ")
         figures, _, predicted = figures.partition(", predicted ")
         if predicted:
-            c.number("predicted, as the manifest has it", predicted.rstrip("×"), spec["predicted"])
+            for what, figure in zip(["predicted", "low", "high"], re.findall(r"\d+\.?\d*", predicted)):
+                c.number(f"{what}, as the manifest has it", figure, spec[what])
         c.same("change", head, f"{spec['setting']} = {spec['to']} instead of {spec['from']}")
         ends = ["low, as in recommendations.csv", "high, as in recommendations.csv"] if enough else ["low", "high"]
         for what, figure, value in zip(["ratio", *ends], re.findall(r"\d+\.\d+", figures), [ratio, low, high]):

@@ -1,7 +1,7 @@
 //! The answer of a comparison: the verdict on times, then memory and quality, and what the data do not show; with the plot of its factors.
 
 use crate::base::text::capitalised;
-use crate::compare::{QualityChange, QualityVerdict, Verdict};
+use crate::compare::{QualityChange, QualityVerdict, Test, Verdict};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::comparison::sections::{cells, summary};
 use crate::report::language::messages;
@@ -27,6 +27,7 @@ messages! {
     answer_unclear(ends, why) = "The data do not show which side is faster ({ends}): {why}." | "Welche Seite schneller ist, ist nicht bestimmbar ({ends}): {why}.";
     answer_not_comparable(why) = "Times are not compared: {why}." | "Zeiten werden nicht verglichen: {why}.";
     answer_p(ends, p) = "{ends}, p = {p} after Holm" | "{ends}, p = {p} nach Holm";
+    answer_bets(ends, p) = "{ends}, p = {p} at any look" | "{ends}, p = {p} bei jeder Betrachtung";
     answer_runs(ends, runs) = "{ends}, {runs} runs a side" | "{ends}, {runs} Läufe je Seite";
     answer_nothing() = "No cell stands on both sides." | "Keine Zelle steht auf beiden Seiten.";
     answer_less(figure, before, after, ends) = "{figure}: less, {before} → {after} ({ends})." | "{figure}: weniger, {before} → {after} ({ends}).";
@@ -94,6 +95,9 @@ fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
     let direction = ratio.map(|ratio| scene.across(words.direction(ratio)));
     let direction = direction.unwrap_or_else(|| "–".to_owned());
     let ends = match (ratio, judgement.p_holm) {
+        (Some(ratio), Some(p)) if judgement.test == Some(Test::SignBets) => {
+            words.answer_bets(scene.across(words.ends(ratio)), words.p(p))
+        }
         (Some(ratio), Some(p)) => words.answer_p(scene.across(words.ends(ratio)), words.p(p)),
         (Some(ratio), None) => scene.across(words.ends(ratio)),
         (None, _) => direction.clone(),
@@ -147,8 +151,18 @@ fn quality(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let told = |names: Vec<String>| words.listed(&names, NAMED);
     let is = |verdict: QualityVerdict| of(&|own| *own == verdict);
     let mut all = Vec::new();
-    all.extend(is(QualityVerdict::Better).map(|names| words.answer_better(told(names))));
-    all.extend(is(QualityVerdict::Worse).map(|names| words.answer_worse(told(names))));
+    let valued = |verdict: QualityVerdict| {
+        let found = metrics.iter().filter(|quality| quality.verdict == verdict);
+        let value = |quality: &&QualityChange| {
+            let (before, after) = quality.medians;
+            let [before, after] = [before, after].map(|value| words.number(value, 4));
+            format!("{} {before} → {after}", quality.column)
+        };
+        let names: Vec<String> = found.map(value).collect();
+        (!names.is_empty()).then(|| told(names))
+    };
+    all.extend(valued(QualityVerdict::Better).map(|names| words.answer_better(names)));
+    all.extend(valued(QualityVerdict::Worse).map(|names| words.answer_worse(names)));
     all.extend(
         is(QualityVerdict::NotTold).map(|names| words.answer_not_told(words.listed(&names, 1))),
     );
