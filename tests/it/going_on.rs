@@ -91,11 +91,19 @@ fn killed(project: &Project, writes: usize) {
 }
 
 fn kill(parent: &mut Child) {
-    let mut processes = children(parent.id());
-    processes.push(parent.id());
-    signal_all(&processes, "-KILL");
+    let workers = children(parent.id());
+    // What has ended meanwhile gets no signal, which `kill` calls a failure.
+    let ids = workers
+        .iter()
+        .chain([&parent.id()])
+        .map(ToString::to_string);
+    let mut kill = Command::new("kill");
+    kill.arg("-KILL").args(ids.collect::<Vec<String>>());
+    kill.stderr(Stdio::null()).status().expect("kill");
     parent.wait().unwrap();
-    wait_until("the worker ends", || !is_alive(processes[0]));
+    wait_until("the worker ends", || {
+        !workers.iter().any(|&worker| is_alive(worker))
+    });
 }
 
 /// The number of states of trainings in the results.
