@@ -93,12 +93,9 @@ fn killed(project: &Project, writes: usize) {
 fn kill(parent: &mut Child) {
     let workers = children(parent.id());
     // What has ended meanwhile gets no signal, which `kill` calls a failure.
-    let ids = workers
-        .iter()
-        .chain([&parent.id()])
-        .map(ToString::to_string);
     let mut kill = Command::new("kill");
-    kill.arg("-KILL").args(ids.collect::<Vec<String>>());
+    kill.arg("-KILL").arg(parent.id().to_string());
+    kill.args(workers.iter().map(ToString::to_string));
     kill.stderr(Stdio::null()).status().expect("kill");
     parent.wait().unwrap();
     wait_until("the worker ends", || {
