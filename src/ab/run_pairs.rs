@@ -74,11 +74,14 @@ pub fn run_pairs(
     let mut sure: HashSet<&str> = HashSet::new();
     for pair in pairs {
         let key = &*pair.name.key;
-        let enough = until_sure.as_ref().and_then(|cells| cells.enough(key));
-        if let Some(pairs) = enough {
-            if sure.insert(key) {
-                see(PairEvent::Sure { key, pairs });
-            }
+        let enough = || until_sure.as_ref().and_then(|cells| cells.enough(key));
+        if !sure.contains(key)
+            && let Some(pairs) = enough()
+        {
+            sure.insert(key);
+            see(PairEvent::Sure { key, pairs });
+        }
+        if sure.contains(key) {
             score.not_needed += 1;
             see(PairEvent::LeftOut);
             continue;

@@ -7,13 +7,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::base::text::{count, wrapped};
-use crate::compare::{
-    CellHistory, Histories, History, HistoryPoint, HistoryQuestion, SESSIONS_FOR_A_CHANGE,
-};
+use crate::compare::{CellHistory, Histories, History, HistoryQuestion, SESSIONS_FOR_A_CHANGE};
 use crate::plan::Only;
 use crate::report::{
-    ReportError, duration, history_commit, history_sentences, history_summary, history_title,
-    most_sessions, render_history,
+    ReportError, first_and_newest, history_commit, history_sentences, history_summary,
+    history_title, most_sessions, render_history,
 };
 use crate::results::grouped;
 
@@ -110,24 +108,14 @@ fn told_of(history: &History) -> String {
 
 fn cells(history: &History) -> String {
     let row = |cell: &CellHistory| {
-        let time = |point: Option<&HistoryPoint>| {
-            point.map_or_else(String::new, |point| duration(point.ms))
-        };
-        let (first, last) = (cell.points.first(), cell.points.last());
+        let [first, newest] = first_and_newest(cell);
         let shown = |number: usize| match number {
             0 => "–".to_owned(),
             number => number.to_string(),
         };
         let [changes, blips] = [cell.changes.len(), cell.blips.len()].map(shown);
         let sessions = cell.points.len().to_string();
-        [
-            cell.label.clone(),
-            sessions,
-            time(first),
-            time(last),
-            changes,
-            blips,
-        ]
+        [cell.label.clone(), sessions, first, newest, changes, blips]
     };
     let (current, earlier): (Vec<_>, Vec<_>) =
         history.cells.iter().partition(|cell| cell.is_current);

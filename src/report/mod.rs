@@ -47,8 +47,8 @@ pub use comparison::{
 pub use context::Report;
 pub use error::ReportError;
 pub use history::{
-    duration, history_commit, history_sentences, history_summary, history_title, machine,
-    most_sessions, render_history,
+    duration, first_and_newest, history_commit, history_sentences, history_summary, history_title,
+    machine, most_sessions, render_history,
 };
 pub(crate) use judged::distinct;
 pub use links::Link;

@@ -128,8 +128,8 @@ fn has_tools() -> bool {
     missing.is_none()
 }
 
-/// `main` with results of the gate's self-test, `work` with worse ones and a changed manifest; `clone` is what
-/// actions/checkout leaves of `work`, one commit.
+/// `main` with results of the gate's self-test, `work` with worse ones and a changed manifest; `clone` is a
+/// checkout of `work` with its newest commit only, as the action `actions/checkout` makes by default.
 fn repository() -> Project {
     let project = Project::new()
         .file(".gitignore", "/kept/\n/clone/\n/temp/\n")

@@ -4,8 +4,9 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use crate::ab::{Ended, RunName, SideMessage};
-use crate::event::{Event, Job, RunEvent, RunOutcome, RunTimes};
+use crate::event::{Event, Job, RunEvent, RunOutcome};
 use crate::progress::{RunState, last_words, write_line};
+use crate::results::sample_ms;
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
@@ -59,20 +60,6 @@ impl<W: Write> EventSender<W> {
     }
 }
 
-/// As [`crate::results::PlanFile::sample_ms`] computes it from the results.
-fn sample_ms(job: &Job, times: &RunTimes) -> Option<f64> {
-    let samples = (job.spec.train.batch_size * job.spec.train.accumulate) as f64;
-    let is_of_command = times.is_of_command();
-    let time = if times.are_told() && times.samples_per_s > 0.0 {
-        1e3 / times.samples_per_s
-    } else if times.step_ms > 0.0 {
-        times.step_ms / samples
-    } else {
-        Some(1e3 * times.total_s).filter(|_| is_of_command)?
-    };
-    (time > 0.0).then_some(time)
-}
-
 fn ended(job: &Job, outcome: &RunOutcome) -> Ended {
     Ended {
         name: RunName::of(&job.spec.key, job.id),
@@ -84,10 +71,11 @@ fn ended(job: &Job, outcome: &RunOutcome) -> Ended {
             .as_ref()
             .map(|times| times.step_ms)
             .filter(|ms| *ms > 0.0),
-        sample_ms: outcome
-            .times
-            .as_ref()
-            .and_then(|times| sample_ms(job, times)),
+        sample_ms: outcome.times.as_ref().and_then(|times| {
+            let train = &job.spec.train;
+            let samples = (train.batch_size * train.accumulate) as u64;
+            sample_ms(times, times.are_told(), Some(samples))
+        }),
         last_words: last_words(outcome).into_iter().map(str::to_owned).collect(),
     }
 }

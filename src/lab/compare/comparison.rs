@@ -177,7 +177,7 @@ pub struct CellPair {
     pub facts: Vec<FactChange>,
     /// Number of compared rows of facts (seeds that finished on both sides).
     pub compared_rows: usize,
-    /// Whether what a step asks for was compared.
+    /// Whether the counts of `work.csv` were compared: calls, FLOPs and tensors of one training step.
     pub counts: Counts,
     /// Operations whose counts differ, the largest change first.
     pub operations: Vec<WorkChange>,

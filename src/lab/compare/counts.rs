@@ -1,13 +1,14 @@
 //! Compares what a training step of two cells asks for, operation by operation.
 
+use std::collections::HashMap;
+
 use crate::event::OpWork;
-use crate::results::WorkRecord;
 
 use super::cells::Cell;
 use super::{Counts, WorkChange};
 
-/// Whether the counts of two cells can be compared, and the operations whose counts differ: those of the cell after in its
-/// order, then those that only the cell before has. They are whole numbers, so there is no tolerance.
+/// Whether the counts of two cells can be compared, and the operations whose counts differ, the largest change first; of equal
+/// changes those of the cell after in its order, then those that only the cell before has. They are whole numbers, so there is no tolerance.
 pub(super) fn counts(before: &Cell<'_>, after: &Cell<'_>) -> (Counts, Vec<WorkChange>) {
     let missing = (before.work.is_empty(), after.work.is_empty());
     if missing != (false, false) {
@@ -18,26 +19,32 @@ pub(super) fn counts(before: &Cell<'_>, after: &Cell<'_>) -> (Counts, Vec<WorkCh
         // Another device or vector level may compute the same operation by another algorithm.
         return (Counts::Elsewhere, Vec::new());
     }
-    let of = |cell: &Cell<'_>, row: &OpWork| {
-        let is_same =
-            |other: &&&WorkRecord| (&other.row.layer, &other.row.op) == (&row.layer, &row.op);
-        let found = cell.work.iter().find(is_same);
-        found.map_or_else(|| none_of(row), |record| record.row.clone())
+    let (old, new) = (rows(before), rows(after));
+    let change = |row: &OpWork| {
+        let of = |rows: &Rows<'_>| {
+            let found = rows.get(&(&*row.layer, &*row.op)).copied();
+            found.cloned().unwrap_or_else(|| none_of(row))
+        };
+        WorkChange {
+            before: of(&old),
+            after: of(&new),
+        }
     };
-    let ours = after.work.iter().map(|record| WorkChange {
-        before: of(before, &record.row),
-        after: record.row.clone(),
-    });
-    let gone = before.work.iter().map(|record| WorkChange {
-        before: record.row.clone(),
-        after: of(after, &record.row),
-    });
-    let gone = gone.filter(|change| change.after == none_of(&change.after));
-    let all = ours.chain(gone);
-    (
-        Counts::Compared,
-        all.filter(|change| change.before != change.after).collect(),
-    )
+    let is_gone = |row: &&OpWork| !new.contains_key(&(&*row.layer, &*row.op));
+    let gone = before.work.iter().map(|record| &record.row).filter(is_gone);
+    let all = after.work.iter().map(|record| &record.row).chain(gone);
+    let mut changed: Vec<WorkChange> = all.map(change).collect();
+    changed.retain(|change| change.before != change.after);
+    changed.sort_by_key(WorkChange::rank);
+    (Counts::Compared, changed)
+}
+
+/// The rows of a cell by layer and operation.
+type Rows<'a> = HashMap<(&'a str, &'a str), &'a OpWork>;
+
+fn rows<'a>(cell: &Cell<'a>) -> Rows<'a> {
+    let rows = cell.work.iter().map(|record| &record.row);
+    rows.map(|row| ((&*row.layer, &*row.op), row)).collect()
 }
 
 /// The operation where it is not called.
@@ -87,7 +94,7 @@ impl WorkChange {
     }
 
     /// Sort key: the largest change of FLOPs comes first, then that of bytes.
-    pub fn rank(&self) -> std::cmp::Reverse<(u64, u64)> {
+    fn rank(&self) -> std::cmp::Reverse<(u64, u64)> {
         let ((old, new), bytes) = (
             self.flops(),
             [&self.before, &self.after].map(|row| row.tensor_bytes),
@@ -101,6 +108,7 @@ mod tests {
     use super::*;
     use crate::compare::golden::{branch, main};
     use crate::compare::{Comparison, Options, Side};
+    use crate::results::WorkRecord;
 
     #[test]
     fn counts_are_compared_exactly_and_within_one_numeric_class() {

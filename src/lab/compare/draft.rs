@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
 use crate::results::BlockRow;
 
 use super::cells::Cell;
@@ -14,9 +12,7 @@ use super::facts::Facts;
 use super::floor::Floors;
 use super::timings::{Runs, timings};
 use super::verdict::{Samples, Verdicts, judge};
-use super::{
-    CellPair, Judgement, MatchedBy, NotComparableReason, Side, SpecChange, Work, WorkChange,
-};
+use super::{CellPair, Judgement, MatchedBy, NotComparableReason, Side, SpecChange, Work};
 
 pub(super) struct Draft<'a> {
     pub(super) before: &'a Cell<'a>,
@@ -45,8 +41,7 @@ impl Draft<'_> {
             (false, false) => Facts::between(before, after),
             _ => Facts::default(),
         };
-        let (counts, mut operations) = counts(before, after);
-        operations.sort_by_key(WorkChange::rank);
+        let (counts, operations) = counts(before, after);
         let timings = match &*self.reasons {
             [] => timings(before, after, &self.runs),
             _ => Vec::new(),
@@ -205,6 +200,5 @@ pub(super) fn judged(sides: (&Side, &Side), drafts: &[Draft<'_>]) -> Verdicts {
         }
     });
     let samples: Vec<Samples> = samples.collect();
-    let threshold = sides.1.set.plan.compare.get("threshold");
-    judge(&samples, threshold.and_then(Value::as_f64))
+    judge(&samples, sides.1.set.plan.threshold())
 }

@@ -42,6 +42,13 @@ pub struct LoggedCommit {
     pub subject: String,
 }
 
+impl LoggedCommit {
+    /// The first eight digits of its hash.
+    pub fn short(&self) -> &str {
+        self.hash.get(..8).unwrap_or(&self.hash)
+    }
+}
+
 /// Errors of git, worded for the user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GitError {

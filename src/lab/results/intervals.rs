@@ -83,7 +83,11 @@ pub fn value(block: &BlockRow, column: &str) -> Option<f64> {
     if let Some(found) = of_parent.find(|known| known.name == column) {
         return (found.show)(block).parse().ok();
     }
-    let times = block.times.as_deref()?;
+    timed_value(block.times.as_deref()?, column)
+}
+
+/// The same of a column that the run measured itself.
+pub(super) fn timed_value(times: &RunTimes, column: &str) -> Option<f64> {
     match TIMES.iter().find(|known| known.name == column) {
         Some(found) => show_time(found, times).parse().ok(),
         None => times.own.get(column)?.show_measured().parse().ok(),

@@ -8,13 +8,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::base::text::{into_visible, visible};
+use crate::event::RunTimes;
 use crate::plan::{AxisInfo, Plan, absolute, project_folder};
 
 use super::files::read_text;
 use super::git::git;
+use super::intervals::timed_value;
 use super::json::{json_line, pretty_json};
 use super::samples::is_image_file;
-use super::{BlockRow, CellInfo, FORMAT_VERSION, PlanFile, ResultsError, value};
+use super::{BlockRow, CellInfo, FORMAT_VERSION, PlanFile, ResultsError};
 
 /// Returns `plan.json` of a plan without cells and columns, which are added from the runs.
 pub fn plan_header(plan: &Plan) -> PlanFile {
@@ -60,6 +62,11 @@ impl PlanFile {
         kind.is_some_and(|kind| kind == "command")
     }
 
+    /// The effect that matters, where the manifest says so (`[compare] threshold`; 0.02 is 2 %).
+    pub fn threshold(&self) -> Option<f64> {
+        self.compare.get("threshold").and_then(Value::as_f64)
+    }
+
     /// A setting of `[report]`; its default where it is not set, or where this version cannot read it.
     pub fn reported<T: DeserializeOwned + Default>(&self, name: &str) -> T {
         let value = self.report.get(name).cloned();
@@ -78,17 +85,27 @@ impl PlanFile {
     /// Milliseconds per sample in a run of a cell: the median step time divided by its samples; of a command by its throughput
     /// where it tells samples, and of its whole run where it tells no steps. Verdicts use it, so that cells with different batch sizes can be compared.
     pub fn sample_ms(&self, cell: &CellInfo, run: &BlockRow) -> Option<f64> {
-        let throughput = value(run, "samples_per_s").filter(|_| self.is_of_command(cell));
-        let time = if let Some(throughput) = throughput {
-            1e3 / throughput
-        } else if let Some(step) = value(run, "step_ms") {
-            step / self.samples_per_step(cell)? as f64
-        } else {
-            run.times.as_deref().filter(|times| times.is_of_command())?;
-            1e3 * value(run, "total_s")?
-        };
-        (time > 0.0).then_some(time)
+        let samples = self.samples_per_step(cell);
+        sample_ms(run.times.as_deref()?, self.is_of_command(cell), samples)
     }
+}
+
+/// As [`PlanFile::sample_ms`], of a run that is in no results yet.
+pub fn sample_ms(
+    times: &RunTimes,
+    is_of_command: bool,
+    samples_per_step: Option<u64>,
+) -> Option<f64> {
+    let throughput = timed_value(times, "samples_per_s").filter(|_| is_of_command);
+    let time = if let Some(throughput) = throughput {
+        1e3 / throughput
+    } else if let Some(step) = timed_value(times, "step_ms") {
+        step / samples_per_step? as f64
+    } else {
+        Some(times).filter(|times| times.is_of_command())?;
+        1e3 * timed_value(times, "total_s")?
+    };
+    (time > 0.0).then_some(time)
 }
 
 /// Returns the file's text.

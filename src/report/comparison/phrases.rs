@@ -1,6 +1,6 @@
 //! How ratios, verdicts and their reasons are written, in every language.
 
-use crate::compare::{Design, Judgement, NotComparableReason, Ratio, UnclearReason, Verdict};
+use crate::compare::{Design, Judgement, NotComparableReason, Ratio, Test, UnclearReason, Verdict};
 use crate::report::number::Provenance;
 use crate::report::table::{Column, Entry};
 use crate::results::IntervalKind;
@@ -138,6 +138,15 @@ impl Words {
             }
             NotComparableReason::Steps(before, after) => self.steps_on(side((*before, *after))),
         }
+    }
+
+    /// The p-value of a cell's time, corrected for all cells, and how; `None` where no test was possible.
+    pub(crate) fn family_p(self, judgement: &Judgement) -> Option<String> {
+        let p = self.p_value(judgement.p_holm?);
+        Some(match judgement.test {
+            Some(Test::SignBets) => self.any_look_p(p),
+            _ => self.holm_p(p),
+        })
     }
 
     /// How the runs of a cell lie to one another in time.

@@ -32,6 +32,8 @@ messages! {
     until_sure() = "interleaved, in pairs, until each cell’s verdict was sure" | "verzahnt, paarweise, bis das Urteil jeder Zelle sicher war";
     sessions() = "separate sessions" | "getrennte Sitzungen";
     wide_interval() = "no effect is shown, and the interval is too wide for “same”" | "kein Effekt nachgewiesen, und das Intervall ist für „gleich“ zu breit";
+    holm_p(p) = "{p} after Holm" | "{p} nach Holm";
+    any_look_p(p) = "{p} at any look" | "{p} bei jeder Betrachtung";
     not_sure() = "the pairs ended before an effect or its absence was sure" | "die Paare endeten, bevor ein Effekt oder sein Fehlen sicher war";
     few_runs() = "no effect is shown, and the runs are too few for “same”" | "kein Effekt nachgewiesen, und die Läufe sind für „gleich“ zu wenige";
     at_threshold(share) = "an effect is shown, but not whether it exceeds the threshold of {share}" | "ein Effekt ist nachgewiesen, nicht aber, dass er die Schwelle von {share} übersteigt";

@@ -171,9 +171,14 @@ pub fn duration(milliseconds: f64) -> String {
     format!("{} {unit}", human(value, 3))
 }
 
+/// The times of a cell in its first and in its newest session; empty without one.
+pub fn first_and_newest(cell: &CellHistory) -> [String; 2] {
+    let ends = [cell.points.first(), cell.points.last()];
+    ends.map(|point| point.map_or_else(String::new, |point| duration(point.ms)))
+}
+
 /// The commit of a session: `2026-11-28 1a2b3c4d One pass over the rows`.
 pub fn history_commit(history: &History, session: usize) -> String {
     let commit = &history.sessions[session].commit;
-    let hash = commit.hash.get(..8).unwrap_or(&commit.hash);
-    format!("{} {hash} {}", commit.day, commit.subject)
+    format!("{} {} {}", commit.day, commit.short(), commit.subject)
 }

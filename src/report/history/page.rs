@@ -17,8 +17,8 @@ use crate::report::table::Table;
 use crate::report::{ReportError, template, tidy, write_all};
 
 use super::{
-    HISTORY, MOST, duration, events, history_commit, history_sentences, history_summary,
-    history_title,
+    HISTORY, MOST, duration, events, first_and_newest, history_commit, history_sentences,
+    history_summary, history_title,
 };
 
 /// Sessions that each have a tick at most.
@@ -143,11 +143,8 @@ fn figure(id: &str, history: &History) -> Option<PlotContext> {
     sessions.sort_unstable();
     sessions.dedup();
     let guide = |session: &usize| {
-        let hash = &history.sessions[*session].commit.hash;
-        (
-            *session as f64 + 1.0,
-            hash.get(..8).unwrap_or(hash).to_owned(),
-        )
+        let commit = &history.sessions[*session].commit;
+        (*session as f64 + 1.0, commit.short().to_owned())
     };
     let drawing = PointPlot {
         is_joined: true,
@@ -214,14 +211,12 @@ fn cells_of(id: &str, history: &History) -> Section {
     let about = "Times are medians over the runs of a session (measured). A difference matters beyond [compare] threshold of the manifest, \
         noise.csv, else 2 %.";
     let rows = history.cells.iter().map(|cell| {
-        let time = |point: Option<&HistoryPoint>| {
-            point.map_or_else(String::new, |point| duration(point.ms))
-        };
+        let [first, newest] = first_and_newest(cell);
         vec![
             cell.label.clone(),
             cell.points.len().to_string(),
-            time(cell.points.first()),
-            time(cell.points.last()),
+            first,
+            newest,
             Words::default().percent(cell.threshold.value),
             cell.changes.len().to_string(),
             cell.blips.len().to_string(),

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use crate::base::statistics::median;
 use crate::compare::cells::{Cell, cells};
 use crate::compare::commit::{copied, joined};
@@ -47,10 +45,10 @@ struct Series {
 /// The times in the files of a commit; `None` if it has no results there.
 fn times_of(
     repository: &Repository,
-    commit: &str,
+    commit: &LoggedCommit,
     folder: &str,
 ) -> Result<Option<ResultSet>, String> {
-    let files = repository.files(commit, folder);
+    let files = repository.files(&commit.hash, folder);
     let mut files = files.map_err(|error| error.to_string())?;
     let is_needed = |path: &str| FILES.iter().any(|name| path == joined(folder, name));
     files.retain(|file| is_needed(&file.path));
@@ -60,10 +58,8 @@ fn times_of(
     let copy = copied(repository, &files).map_err(|failure| failure.render(false))?;
     let shown = |error: ResultsError| {
         let path = copy.path().to_string_lossy();
-        let short: String = commit.chars().take(8).collect();
-        error
-            .to_string()
-            .replace(&*path, &format!("{short}:{folder}"))
+        let shown = format!("{}:{folder}", commit.short());
+        error.to_string().replace(&*path, &shown)
     };
     read_times(copy.path()).map(Some).map_err(shown)
 }
@@ -79,7 +75,7 @@ impl Gathered {
         commit: &LoggedCommit,
         only: Option<&Only>,
     ) -> Result<(), String> {
-        let Some(set) = times_of(repository, &commit.hash, folder)? else {
+        let Some(set) = times_of(repository, commit, folder)? else {
             return Ok(());
         };
         // Earlier results may lack an axis or a value of the choice.
@@ -224,8 +220,7 @@ impl Machine {
 
 /// The threshold of comparisons between sessions.
 fn least(plan: &PlanFile, floor: Floor) -> Threshold {
-    let manifest = plan.compare.get("threshold").and_then(Value::as_f64);
-    threshold(Design::Sessions, manifest, floor)
+    threshold(Design::Sessions, plan.threshold(), floor)
 }
 
 /// The values of the axes that have several, in words; the key if there are none.

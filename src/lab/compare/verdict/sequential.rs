@@ -66,11 +66,13 @@ pub fn is_sure(before: &[f64], after: &[f64], cells: usize, threshold: f64) -> b
 /// chosen before.
 pub(super) fn judge(samples: &[Samples], manifest: Option<f64>) -> Verdicts {
     let cells = samples.iter().filter(|cell| cell.counts()).count();
-    let judged = samples.iter().map(|cell| cell.judged(cells, manifest));
+    let needed_runs = fewest_pairs(cells);
+    let judged = samples.iter();
+    let judged = judged.map(|cell| cell.judged(cells, needed_runs, manifest));
     Verdicts {
         cells: judged.collect(),
         matrix: None,
-        needed_runs: fewest_pairs(cells),
+        needed_runs,
     }
 }
 
@@ -102,11 +104,10 @@ impl Samples {
         }
     }
 
-    fn judged(&self, cells: usize, manifest: Option<f64>) -> Judgement {
+    fn judged(&self, cells: usize, needed: usize, manifest: Option<f64>) -> Judgement {
         let threshold = threshold(Design::Interleaved, manifest, self.floor);
         let found = Some(self).filter(|cell| cell.counts());
         let found = found.and_then(|cell| Finding::of(cell.sides(), cells, threshold.value));
-        let needed = fewest_pairs(cells);
         let verdict = match (&self.comparable, found) {
             (Err(reasons), _) => Verdict::NotComparable(reasons.clone()),
             (Ok(()), None) => Verdict::TooFewRuns(needed),

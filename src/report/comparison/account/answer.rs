@@ -1,7 +1,7 @@
 //! The answer of a comparison: the verdict on times, then memory and quality, and what the data do not show; with the plot of its factors.
 
 use crate::base::text::capitalised;
-use crate::compare::{QualityChange, QualityVerdict, Test, Verdict};
+use crate::compare::{QualityChange, QualityVerdict, Verdict};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::comparison::sections::{cells, summary};
 use crate::report::language::messages;
@@ -26,8 +26,6 @@ messages! {
     answer_too_few(ends, runs) = "The data do not show which side is faster ({ends}): {runs} runs a side are needed." | "Welche Seite schneller ist, ist nicht bestimmbar ({ends}): nötig sind {runs} Läufe je Seite.";
     answer_unclear(ends, why) = "The data do not show which side is faster ({ends}): {why}." | "Welche Seite schneller ist, ist nicht bestimmbar ({ends}): {why}.";
     answer_not_comparable(why) = "Times are not compared: {why}." | "Zeiten werden nicht verglichen: {why}.";
-    answer_p(ends, p) = "{ends}, p = {p} after Holm" | "{ends}, p = {p} nach Holm";
-    answer_bets(ends, p) = "{ends}, p = {p} at any look" | "{ends}, p = {p} bei jeder Betrachtung";
     answer_runs(ends, runs) = "{ends}, {runs} runs a side" | "{ends}, {runs} Läufe je Seite";
     answer_nothing() = "No cell stands on both sides." | "Keine Zelle steht auf beiden Seiten.";
     answer_less(figure, before, after, ends) = "{figure}: less, {before} → {after} ({ends})." | "{figure}: weniger, {before} → {after} ({ends}).";
@@ -94,11 +92,8 @@ fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
     let ratio = judgement.ratio.as_ref();
     let direction = ratio.map(|ratio| scene.across(words.direction(ratio)));
     let direction = direction.unwrap_or_else(|| "–".to_owned());
-    let ends = match (ratio, judgement.p_holm) {
-        (Some(ratio), Some(p)) if judgement.test == Some(Test::SignBets) => {
-            words.answer_bets(scene.across(words.ends(ratio)), words.p(p))
-        }
-        (Some(ratio), Some(p)) => words.answer_p(scene.across(words.ends(ratio)), words.p(p)),
+    let ends = match (ratio, words.family_p(judgement)) {
+        (Some(ratio), Some(p)) => format!("{}, {p}", scene.across(words.ends(ratio))),
         (Some(ratio), None) => scene.across(words.ends(ratio)),
         (None, _) => direction.clone(),
     };
@@ -136,6 +131,9 @@ fn memory(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     })
 }
 
+/// What a sentence says of a metric: its name, or its medians too.
+type MetricText<'s> = &'s dyn Fn(&QualityChange) -> String;
+
 /// What the seeds say of losses and metrics, by verdict.
 fn quality(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let words = scene.words;
@@ -143,38 +141,39 @@ fn quality(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let mut metrics: Vec<&QualityChange> = duo.pair.quality.iter().collect();
     // Of more than can be named, what decides is the first.
     metrics.sort_by_key(|metric| Some(&metric.column) != deciding.as_ref());
-    let of = |is: &dyn Fn(&QualityVerdict) -> bool| -> Option<Vec<String>> {
+    let name = |quality: &QualityChange| quality.column.clone();
+    let value = |quality: &QualityChange| {
+        let (before, after) = quality.medians;
+        let [before, after] = [before, after].map(|value| words.number(value, 4));
+        format!("{} {before} → {after}", quality.column)
+    };
+    let of = |is: &dyn Fn(&QualityVerdict) -> bool, shown: MetricText<'_>| -> Option<Vec<String>> {
         let found = metrics.iter().filter(|quality| is(&quality.verdict));
-        let names: Vec<String> = found.map(|quality| quality.column.clone()).collect();
+        let names: Vec<String> = found.map(|quality| shown(quality)).collect();
         (!names.is_empty()).then_some(names)
     };
     let told = |names: Vec<String>| words.listed(&names, NAMED);
-    let is = |verdict: QualityVerdict| of(&|own| *own == verdict);
+    let is = |verdict: QualityVerdict, shown: MetricText<'_>| of(&|own| *own == verdict, shown);
     let mut all = Vec::new();
-    let valued = |verdict: QualityVerdict| {
-        let found = metrics.iter().filter(|quality| quality.verdict == verdict);
-        let value = |quality: &&QualityChange| {
-            let (before, after) = quality.medians;
-            let [before, after] = [before, after].map(|value| words.number(value, 4));
-            format!("{} {before} → {after}", quality.column)
-        };
-        let names: Vec<String> = found.map(value).collect();
-        (!names.is_empty()).then(|| told(names))
-    };
-    all.extend(valued(QualityVerdict::Better).map(|names| words.answer_better(names)));
-    all.extend(valued(QualityVerdict::Worse).map(|names| words.answer_worse(names)));
+    let better = is(QualityVerdict::Better, &value);
+    all.extend(better.map(|names| words.answer_better(told(names))));
+    let worse = is(QualityVerdict::Worse, &value);
+    all.extend(worse.map(|names| words.answer_worse(told(names))));
     all.extend(
-        is(QualityVerdict::NotTold).map(|names| words.answer_not_told(words.listed(&names, 1))),
+        is(QualityVerdict::NotTold, &name)
+            .map(|names| words.answer_not_told(words.listed(&names, 1))),
     );
     all.extend(duo.pair.quality.iter().find_map(|quality| {
         let QualityVerdict::TooFewSeeds(needed) = quality.verdict else {
             return None;
         };
-        let names = of(&|own| matches!(own, QualityVerdict::TooFewSeeds(_)))?;
+        let names = of(&|own| matches!(own, QualityVerdict::TooFewSeeds(_)), &name)?;
         Some(words.answer_seeds(told(names), words.count(quality.pairs), words.count(needed)))
     }));
     if all.is_empty() {
-        all.extend(is(QualityVerdict::Equal).map(|names| words.answer_equal_quality(told(names))));
+        all.extend(
+            is(QualityVerdict::Equal, &name).map(|names| words.answer_equal_quality(told(names))),
+        );
     }
     all
 }

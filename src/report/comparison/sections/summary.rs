@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::base::statistics::geometric_mean;
 use crate::base::text::capitalised;
-use crate::compare::{MatrixJudgement, QualityChange, QualityVerdict, Ratio, Test, Verdict};
+use crate::compare::{MatrixJudgement, QualityChange, QualityVerdict, Ratio, Verdict};
 use crate::report::comparison::Words;
 use crate::report::comparison::account::figure::{Figure, Kind};
 use crate::report::comparison::account::goal::Goal;
@@ -46,8 +46,6 @@ messages! {
     matrix_sentence(cells, mean, time, ends, test, verdict) = "Over {cells} cells after takes {mean}× the {time} (geometric mean; {ends}; {test}): {verdict}." | "Über {cells} Zellen braucht nachher das {mean}-Fache der {time} (geometrisches Mittel; {ends}; {test}): {verdict}.";
     by_cell(faster, slower, same, open) = "By cell: {faster} faster, {slower} slower, {same} same, {open} without a verdict." | "Je Zelle: {faster} schneller, {slower} langsamer, {same} gleich, {open} ohne Urteil.";
     permutation_p(p) = "permutation test {p}" | "Permutationstest {p}";
-    holm_p(p) = "{p} after Holm" | "{p} nach Holm";
-    any_look_p(p) = "{p} at any look" | "{p} bei jeder Betrachtung";
     best_loss_name() = "best loss" | "bester Loss";
 }
 
@@ -187,11 +185,7 @@ fn time(scene: &Scene<'_>) -> Option<Row> {
     let change = match (&scene.comparison.matrix, duos.as_slice()) {
         (_, [only]) => {
             let judgement = &only.pair.judgement;
-            let is_sequential = judgement.test == Some(Test::SignBets);
-            let p = judgement.p_holm.map(|p| match words.p_value(p) {
-                p if is_sequential => words.any_look_p(p),
-                p => words.holm_p(p),
-            });
+            let p = words.family_p(judgement);
             let (verdict, ratio) = (words.judgement(judgement), judgement.ratio.as_ref());
             with_direction(words, verdict, ratio, p)
         }
