@@ -1,5 +1,6 @@
 //! [`Checkout`]: the files of another commit, in the user's cache folder.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -58,6 +59,18 @@ impl Checkout {
         fs::write(found.folder.join(".git").join(LAST_USE), "")?;
         remove_unused(cache);
         Ok(found)
+    }
+
+    /// Whether the commit has a file at this path.
+    pub fn has(&self, path: &Path) -> bool {
+        let listed = git(
+            &self.folder,
+            ["ls-files", "--"]
+                .map(OsStr::new)
+                .into_iter()
+                .chain([path.as_os_str()]),
+        );
+        listed.is_ok_and(|listed| !listed.is_empty())
     }
 
     /// The first digits of the commit.

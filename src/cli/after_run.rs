@@ -7,7 +7,7 @@ use crate::base::text::count;
 use crate::plan::Plan;
 use crate::progress::Detail;
 use crate::report::{self, ReportError, ReportOptions};
-use crate::results::{self, ResultSet, from_here};
+use crate::results::{self, from_here};
 
 use super::run_arguments::RunArguments;
 use super::setup::mistake;
@@ -23,12 +23,14 @@ pub(super) fn render(no_report: bool, plan: &Plan) -> Result<Option<PathBuf>, Pr
     Ok(files.first().map(|path| from_here(path)))
 }
 
-/// What the results say about their question, as the report does; nothing of a share, and where no report is wanted.
-pub(super) fn answer(arguments: &RunArguments, results: &ResultSet, folder: &Path) -> Vec<String> {
+/// What the results say about their question, as the report does: from the files, whose values are rounded, since a test of unrounded
+/// ones finds no ties. Nothing of a share, and where no report is wanted.
+pub(super) fn answer(arguments: &RunArguments, folder: &Path) -> Result<Vec<String>, Problem> {
     if arguments.shard.is_some() || arguments.no_report {
-        return Vec::new();
+        return Ok(Vec::new());
     }
-    report::answer(results, folder)
+    let results = results::read(folder).map_err(mistake)?;
+    Ok(report::answer(&results, folder))
 }
 
 /// What one could do next: test a recommendation, let git show values. Nothing of a share, and nothing where quiet is wanted.

@@ -99,7 +99,7 @@ fn runs(
     let run = |(id, decision): &(RunId, Decision)| {
         let status = match decision {
             Decision::Keep(status) => Some(*status),
-            Decision::Run(_) => None,
+            Decision::Run(_) | Decision::NotNeeded => None,
         };
         Some((deal.index(shards, *id)?, status))
     };

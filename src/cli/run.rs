@@ -9,7 +9,8 @@ use crate::base::shell;
 use crate::diag::Failure;
 use crate::event::{Job, RunEvent, RunId, StopReason};
 use crate::execute::{
-    self, Decision, Estimator, Listed, ResumeOptions, Source, Summary, Why, WorkerProgram,
+    self, Decision, Estimator, Listed, ResumeOptions, Source, Summary, UntilPrecise, Why,
+    WorkerProgram,
 };
 use crate::manifest;
 use crate::plan::{CellSpec, Feasibility, Plan, PlannedCell};
@@ -112,15 +113,16 @@ impl Invocation<'_> {
     fn show(&self) -> Outcome {
         let (setup, cells) = (&self.setup, self.setup.cells);
         let store = shard::read(setup.plan, self.arguments.shard)?;
-        let decisions = self.decisions(&store);
+        let (decisions, _) = self.decisions(&store);
         let estimator = Estimator::new(&store, setup.conditions);
         announce(setup.plan, cells, &decisions, &estimator);
         io::stdout().write_all(each_run(cells, &decisions).as_bytes())?;
         Ok(exit_code::GOOD)
     }
 
-    /// Every run of the selected cells, with the decision whether it runs.
-    fn decisions(&self, store: &Store) -> Vec<(RunId, Decision)> {
+    /// Every run of the selected cells, with the decision whether it runs; and what is known of cells that repeat until they are
+    /// precise. A shard has only a part of a cell's runs, and does `measure.repeats`.
+    fn decisions(&self, store: &Store) -> (Vec<(RunId, Decision)>, UntilPrecise) {
         let (arguments, setup) = (self.arguments, &self.setup);
         let options = ResumeOptions {
             fresh: arguments.fresh,
@@ -129,8 +131,10 @@ impl Invocation<'_> {
             without_checkpoints: false,
         };
         let selected = selected(setup.plan, setup.cells);
-        let decisions = execute::decide(selected, store, setup.conditions, options);
-        shard::own(arguments.shard, setup.cells, decisions)
+        let mut until = UntilPrecise::of(setup.plan, selected.clone());
+        let repeats = arguments.shard.is_none().then_some(&mut until);
+        let decisions = execute::decide(selected, store, setup.conditions, options, repeats);
+        (shard::own(arguments.shard, setup.cells, decisions), until)
     }
 
     /// Does the runs. `tree` is git's scan of the working tree, if it is still running.
@@ -142,7 +146,7 @@ impl Invocation<'_> {
             eprintln!("note: load, clocks and energy of GPUs are not measured: {reason}");
         }
         let (store, previous) = shard::open(setup, arguments.shard)?;
-        let decisions = self.decisions(&store);
+        let (decisions, until) = self.decisions(&store);
         let estimator = Estimator::new(&store, setup.conditions);
         if says_more {
             announce(setup.plan, cells, &decisions, &estimator);
@@ -151,7 +155,8 @@ impl Invocation<'_> {
             eprint!("{}", each_run(cells, &decisions));
         }
         let jobs = jobs(cells, &decisions, &estimator);
-        let kept = decisions.len() - jobs.len();
+        let is_kept = |(_, decision): &&(RunId, Decision)| matches!(decision, Decision::Keep(_));
+        let kept = decisions.iter().filter(is_kept).count();
         let mut progress = Progress::new(&jobs, arguments.show());
         let launcher = setup.launcher(&store)?;
         let mut recorder = setup.recorder(store, previous, session);
@@ -160,7 +165,7 @@ impl Invocation<'_> {
             progress.see_nothing_to_do(setup.conditions.jobs);
             Summary::default()
         } else {
-            let source = &mut Listed::new(jobs);
+            let source = &mut Listed::new(jobs).until(until);
             self.execute(source, &launcher, &mut recorder, &mut progress)?
                 .0
         };
@@ -240,11 +245,12 @@ impl Invocation<'_> {
             command: &arguments.again(),
             ended: summary.ended,
             left: summary.left,
+            not_needed: summary.not_needed,
             kept,
             stopped: summary.stopped,
             wall_s: self.began.elapsed().as_secs_f64(),
             report: report.as_deref(),
-            answer: &answer(arguments, &results, &plan.results_folder),
+            answer: &answer(arguments, &plan.results_folder)?,
         };
         progress.end(&ending, arguments.detail());
         advise(arguments, plan)?;
@@ -278,7 +284,7 @@ fn jobs(
         .iter()
         .filter_map(|(id, decision)| match decision {
             Decision::Run(why) => Some((*id, why)),
-            Decision::Keep(_) => None,
+            Decision::Keep(_) | Decision::NotNeeded => None,
         });
     let whys: HashMap<RunId, &Why> = whys.collect();
     let wanted: Vec<RunId> = whys.keys().copied().collect();

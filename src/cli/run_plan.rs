@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
+use std::iter;
 use std::path::Path;
 
 use crate::base::text::count;
 use crate::base::units::human_seconds;
 use crate::diag::Failure;
 use crate::event::RunId;
-use crate::execute::{self, Decision, Estimate, Estimator, ResumeOptions};
+use crate::execute::{self, Decision, Estimate, Estimator, ResumeOptions, UntilPrecise};
 use crate::manifest::Manifest;
 use crate::plan::{Feasibility, Only, Plan, PlanInputs, PlanOptions, PlannedCell, namesakes};
 use crate::progress::{Detail, counts, fitted};
@@ -52,7 +53,7 @@ pub(super) fn with_data(
 pub(super) fn selected<'a>(
     plan: &'a Plan,
     cells: &'a [PlannedCell],
-) -> impl Iterator<Item = (usize, &'a PlannedCell)> {
+) -> impl Iterator<Item = (usize, &'a PlannedCell)> + Clone {
     let cells = cells.iter().enumerate();
     cells.filter(|(_, cell)| plan.is_selected(cell))
 }
@@ -156,20 +157,23 @@ impl StoredRuns {
 
     fn decisions<'a>(
         &self,
-        cells: impl IntoIterator<Item = (usize, &'a PlannedCell)>,
+        plan: &Plan,
+        cells: impl Iterator<Item = (usize, &'a PlannedCell)> + Clone,
     ) -> Vec<(RunId, Decision)> {
         let (store, conditions) = (&self.store, &self.conditions);
-        execute::decide(cells, store, conditions, ResumeOptions::default())
+        let mut until = UntilPrecise::of(plan, cells.clone());
+        let options = ResumeOptions::default();
+        execute::decide(cells, store, conditions, options, Some(&mut until))
     }
 
     pub(super) fn text(&self, plan: &Plan, cells: &[PlannedCell]) -> String {
-        let decisions = self.decisions(selected(plan, cells));
+        let decisions = self.decisions(plan, selected(plan, cells));
         summary(plan, cells, &decisions, &self.estimator())
     }
 
-    pub(super) fn runs_of(&self, cell: &PlannedCell) -> Vec<String> {
+    pub(super) fn runs_of(&self, plan: &Plan, cell: &PlannedCell) -> Vec<String> {
         let earlier = Earlier::of(std::slice::from_ref(cell));
-        let decisions = self.decisions([(0, cell)]).into_iter();
+        let decisions = self.decisions(plan, iter::once((0, cell))).into_iter();
         decisions.map(|run| decided(cell, &run, &earlier)).collect()
     }
 }
@@ -178,6 +182,7 @@ impl StoredRuns {
 fn decided(cell: &PlannedCell, (id, decision): &(RunId, Decision), earlier: &Earlier) -> String {
     let what = match decision {
         Decision::Keep(status) => format!("keep ({status})"),
+        Decision::NotNeeded => "not needed (its times are precise)".to_owned(),
         Decision::Run(why) => {
             let epochs = earlier.epochs(cell, *id, why);
             let goes_on =
@@ -217,16 +222,30 @@ fn summary(
     decisions: &[(RunId, Decision)],
     estimator: &Estimator<'_>,
 ) -> String {
-    let is_run = |(_, decision): &&(RunId, Decision)| matches!(decision, Decision::Run(_));
-    let to_run = decisions.iter().filter(is_run).count();
+    let number = |is_it: fn(&Decision) -> bool| {
+        let decisions = decisions.iter();
+        decisions.filter(|(_, decision)| is_it(decision)).count()
+    };
+    let to_run = number(|decision| matches!(decision, Decision::Run(_)));
+    let kept = number(|decision| matches!(decision, Decision::Keep(_)));
+    let not_needed = number(|decision| *decision == Decision::NotNeeded);
+    let rest = counts(&[(kept, "kept"), (not_needed, "not needed")]);
     let others = other_cells(plan, cells);
-    let kept = counts(&[(decisions.len() - to_run, "kept")]);
+    let repeats = |(id, decision): &(RunId, Decision)| {
+        matches!(decision, Decision::Run(_)) && id.block >= cells[id.cell].spec.measure.repeats
+    };
+    let at_most = if decisions.iter().any(repeats) {
+        "at most "
+    } else {
+        ""
+    };
     let (all, runs) = (count(cells.len(), "cell"), count(to_run, "run"));
-    let mut lines = vec![format!("{all}{others}, {runs} to do{kept}")];
+    let mut lines = vec![format!("{all}{others}, {at_most}{runs} to do{rest}")];
     for (why, n) in reasons(decisions) {
         lines.push(format!("  {why}: {}", count(n, "run")));
     }
-    let estimate = estimator.total(cells, decisions);
+    let mut estimate = estimator.total(cells, decisions);
+    estimate.is_upper_bound |= !at_most.is_empty();
     lines.extend(time_text(&estimate, to_run, estimator.jobs()));
     lines.join("\n") + "\n"
 }
@@ -277,7 +296,10 @@ fn time_text(estimate: &Estimate, to_run: usize, jobs: usize) -> Vec<String> {
     };
     let time = human_seconds(estimate.seconds / jobs.max(1) as f64);
     let (most, why) = if estimate.is_upper_bound {
-        ("at most ", " (early stopping may end runs sooner)")
+        (
+            "at most ",
+            " (early stopping and `measure.until` may end sooner)",
+        )
     } else {
         ("", "")
     };

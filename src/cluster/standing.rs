@@ -86,7 +86,7 @@ pub fn decisions(
         without_checkpoints: true,
         ..ResumeOptions::default()
     };
-    decide(chosen, store, conditions, options)
+    decide(chosen, store, conditions, options, None)
 }
 
 /// Progress of each of `of` shards, from the shard index of every run and its status; `None` for a run that remains.

@@ -77,10 +77,7 @@ impl Eta {
     }
 
     pub(super) fn begin(&mut self, id: RunId, now: Instant) {
-        self.left = self.left.saturating_sub(1);
-        if let Some(waiting) = self.waiting.get_mut(&id.cell) {
-            *waiting = waiting.saturating_sub(1);
-        }
+        self.skip(id.cell);
         let running = Running {
             began: now,
             share: 0.0,
@@ -89,9 +86,12 @@ impl Eta {
         self.running.insert(id, running);
     }
 
-    /// A remaining run is not needed any more.
-    pub(super) fn skip(&mut self) {
+    /// A remaining run of this cell is not waited for any more.
+    pub(super) fn skip(&mut self, cell: usize) {
         self.left = self.left.saturating_sub(1);
+        if let Some(waiting) = self.waiting.get_mut(&cell) {
+            *waiting = waiting.saturating_sub(1);
+        }
     }
 
     /// There is one more run than was known.

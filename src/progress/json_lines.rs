@@ -51,6 +51,9 @@ pub(super) enum Line<'a> {
         status: Status,
         reason: &'a str,
     },
+    NotNeeded {
+        run: RunName,
+    },
     Stopping {
         reason: &'static str,
         running: usize,
@@ -145,6 +148,9 @@ impl<W: Write> JsonLines<W> {
                 run: RunName::of(&job.spec.key, job.id),
                 status: *status,
                 reason,
+            }),
+            RunEvent::NotNeeded { job } => self.write(&Line::NotNeeded {
+                run: RunName::of(&job.spec.key, job.id),
             }),
             RunEvent::Stopping { reason, running } => self.write(&Line::Stopping {
                 reason: match reason {

@@ -35,7 +35,7 @@ impl Names {
     /// [`Self::of_run`] for a run of a plan.
     pub(super) fn name(&self, job: &Job) -> String {
         let (id, measure) = (job.id, &job.spec.measure);
-        let (seeds, blocks) = (measure.seeds.len(), measure.repeats);
+        let (seeds, blocks) = (measure.seeds.len(), measure.most_repeats());
         self.of_run(&job.spec.key, (id.seed, seeds), (id.block, blocks))
     }
 

@@ -137,7 +137,7 @@ impl Pairs {
 
     /// A pair is left out.
     pub fn skip(&mut self) {
-        self.eta.skip();
+        self.eta.skip(self.id().cell);
         self.shape.pairs -= 1;
         self.show_place();
     }

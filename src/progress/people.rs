@@ -61,7 +61,12 @@ impl People {
             } => {
                 let tally = self.search.iter_mut();
                 tally.for_each(|tally| tally.keep(job, *status, info));
-                self.eta.skip();
+                self.eta.skip(job.id.cell);
+                self.show_place();
+            }
+            RunEvent::NotNeeded { job } => {
+                self.runs -= 1;
+                self.eta.skip(job.id.cell);
                 self.show_place();
             }
             RunEvent::End { .. } => self.finish(),

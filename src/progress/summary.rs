@@ -30,6 +30,8 @@ pub struct Ending<'a> {
     pub ended: usize,
     /// Runs that should have been done and were not.
     pub left: usize,
+    /// Further repeats that were not needed, since times were precise.
+    pub not_needed: usize,
     /// Runs that were finished earlier and count.
     pub kept: usize,
     /// Why it stopped early, if it did.
@@ -104,7 +106,11 @@ impl Ending<'_> {
             None => "finished",
         };
         let ended = count(self.ended, self.noun());
-        let others = counts(&[(self.kept, "kept from before"), (self.left, "not run")]);
+        let others = counts(&[
+            (self.kept, "kept from before"),
+            (self.not_needed, "not needed"),
+            (self.left, "not run"),
+        ]);
         format!("{verb} {ended} in {time}{others}")
     }
 

@@ -532,6 +532,35 @@ fn ab_of_an_own_repository_runs_each_commit_s_own_script_and_finds_a_planted_slo
     assert!(ended.stdout.contains("The same"), "{}", ended.stdout);
 }
 
+/// The ordinary order of things: the script is committed, then it is changed and a manifest is written.
+#[test]
+fn ab_runs_the_files_of_a_commit_that_has_no_manifest_yet() {
+    let Some(project) = project("") else { return };
+    let path = "experiments/work.py";
+    std::fs::remove_file(project.path(MANIFEST)).expect("the manifest");
+    let project = project.file(path, TELLS_STEPS);
+    project.commit("a script");
+    let slower = TELLS_STEPS.replace("wait = 2.0", "wait = 2.4");
+    let project = project.file(path, &slower).file(MANIFEST, TIMED);
+    project.commit("another script, and a manifest");
+    // Again: the manifest that was put beside the commit's files is replaced by the present one.
+    for _ in 0..2 {
+        let ended = project.run(&["ab", "HEAD~1", MANIFEST]);
+        assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+        assert!(
+            ended.stderr.contains("is not in HEAD~1"),
+            "{}",
+            ended.stderr
+        );
+        let printed: Vec<&str> = ended.stdout.split_whitespace().collect();
+        assert!(
+            printed.join(" ").contains("data wait 2.00 ms → 2.40 ms"),
+            "{}",
+            ended.stdout
+        );
+    }
+}
+
 /// Pairs end when their cell is sure; what is kept counts when the command goes on, and `compare` says the same later.
 #[test]
 fn the_pairs_of_a_cell_end_when_it_is_sure() {

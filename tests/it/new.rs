@@ -154,6 +154,22 @@ fn a_table_of_ones_own_gets_a_manifest_that_fits_it() {
 }
 
 #[test]
+fn a_rare_class_is_told_and_balanced_accuracy_decides() {
+    let rows: String = (0..60)
+        .map(|i| format!("{},{}\n", i * i, if i % 12 == 0 { "yes" } else { "no" }))
+        .collect();
+    let project = Project::new().file("rare.csv", &format!("a,left\n{rows}"));
+    let ended = project.run(&["new", "rare", "--data", "rare.csv"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("the rarest class has 5 of 60 rows"),
+        "{}",
+        ended.stderr
+    );
+    assert!(read(&project, "rare.toml").contains("answer = [\"val_balanced_accuracy\"]"));
+}
+
+#[test]
 fn in_an_empty_folder_a_manifest_for_data_elsewhere_plans() {
     let project = Project::new().file("data/a.csv", "a,b\n1,2.5\n3,4\n7,1\n9,2\n");
     let empty = project.path("empty");
@@ -184,6 +200,11 @@ fn a_folder_of_images_of_ones_own_gets_a_manifest_that_fits_it() {
         let pixels = vec![path.to_string_lossy().len() as u8; 8 * 8 * 3];
         std::fs::write(path, png::encode(8, 8, &pixels).expect("a PNG")).expect("a file");
     }
+    std::fs::write(project.path("photos/dog/4.png"), b"no image").expect("a file");
+    let ended = project.run(&["new", "some", "--data", "photos"]);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    assert!(read(&project, "some.toml").contains("damaged = \"leave-out\""));
+    std::fs::remove_file(project.path("photos/dog/4.png")).expect("the file");
     let ended = project.run(&["new", "pets", "--data", "photos"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let text = read(&project, "pets.toml");
@@ -256,6 +277,20 @@ fn a_script_gets_a_manifest_with_its_arguments_and_what_it_prints() {
         let rows = project.rows_of("mine", "runs.csv");
         assert!(rows.iter().all(|row| row["epochs"] == "3"), "{rows:?}");
         assert_eq!(rows.len(), 8);
+    }
+}
+
+/// A module of that name in the folder stands for PyTorch.
+#[test]
+fn a_script_of_pytorch_is_observed_and_its_manifest_plans() {
+    let script = "import argparse\nimport torch\nparser = argparse.ArgumentParser()\n\
+        parser.add_argument('--batch-size', type=int, default=64)\nargs = parser.parse_args()\nprint(f'val_loss={1}')\n";
+    let project = Project::new().file("train.py", script).file("torch.py", "");
+    let ended = project.run(&["new", "mine", "--script", "train.py"]);
+    if Command::new("python3").arg("--version").output().is_ok() {
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+        assert!(read(&project, "mine.toml").contains("observe = \"pytorch\""));
+        assert_eq!(planned(&project, "mine.toml").len(), 2);
     }
 }
 

@@ -55,10 +55,11 @@ impl Lab {
             &store,
             &self.conditions,
             ResumeOptions::default(),
+            None,
         );
         let runs = all.into_iter().filter_map(|(id, decision)| match decision {
             Decision::Run(why) => Some((id, why.to_string())),
-            Decision::Keep(_) => None,
+            Decision::Keep(_) | Decision::NotNeeded => None,
         });
         runs.collect()
     }
@@ -73,6 +74,7 @@ impl Lab {
             &store,
             &self.conditions,
             ResumeOptions::default(),
+            None,
         );
         let mut jobs = Vec::new();
         let mut launcher = Scripted::new();

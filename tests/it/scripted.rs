@@ -54,6 +54,7 @@ pub(crate) fn keep_seeing(
         &store,
         &conditions,
         ResumeOptions::default(),
+        None,
     );
     let to_do = all
         .into_iter()

@@ -95,7 +95,7 @@ impl Builder<'_> {
             folder: &commit.folder,
             is_checkout: true,
         };
-        let manifest = self.manifest_of(commit, &label);
+        let manifest = self.manifest_of(commit, &label)?;
         build_commands(&manifest, &label)?;
         Ok(SideSource {
             program: self.program(what, program)?,
@@ -134,18 +134,27 @@ impl Builder<'_> {
         built
     }
 
-    /// The commit's own manifest; the working tree's if the commit has none.
-    fn manifest_of(&self, commit: &Checkout, label: &str) -> PathBuf {
+    /// The commit's own manifest. If it has none, the working tree's, put into its checkout: so its paths are those of the commit's
+    /// files.
+    fn manifest_of(&self, commit: &Checkout, label: &str) -> Result<PathBuf, AbError> {
         let real = fs::canonicalize(self.manifest).unwrap_or_else(|_| self.manifest.to_owned());
-        if let Ok(path) = real.strip_prefix(self.root)
-            && commit.folder.join(path).is_file()
-        {
-            return commit.folder.join(path);
-        }
         let shown = self.manifest.file_name().unwrap_or_default();
         let shown = shown.display();
-        eprintln!("`{shown}` is not in {label}: that side plans the working tree's");
-        self.manifest.to_owned()
+        let Ok(path) = real.strip_prefix(self.root) else {
+            eprintln!("`{shown}` is in no commit: both sides plan it where it is");
+            return Ok(self.manifest.to_owned());
+        };
+        let own = commit.folder.join(path);
+        if !commit.has(path) {
+            eprintln!(
+                "`{shown}` is not in {label}: its files run with the manifest of the working tree"
+            );
+            if let Some(folder) = own.parent() {
+                fs::create_dir_all(folder)?;
+            }
+            fs::copy(&real, &own)?;
+        }
+        Ok(own)
     }
 }
 

@@ -4,7 +4,10 @@ use std::path::Path;
 
 use crate::base::Seed;
 use crate::base::text::count;
-use crate::datasets::{ColumnGuess, CsvGuess, DatasetSpec, Decimal, ImageFolderSpec, Size};
+use crate::datasets::{
+    ColumnGuess, CsvGuess, Damaged, DatasetError, DatasetSpec, Decimal, FingerprintCache,
+    ImageFolderSpec, Size,
+};
 use crate::plan::toml_text;
 
 use super::super::Problem;
@@ -127,8 +130,14 @@ fn table(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
     let mut guesses = vec![
         format!("`{}` is the target ({})", guess.target, guess.why_target),
         format!("its values are {kind} ({})", guess.why_classes),
-        format!("{columns} as features: {}", named(&guess.features)),
     ];
+    if guess.is_uneven() {
+        let (rarest, of) = (guess.rarest, count(guess.rows, "row"));
+        guesses.push(format!(
+            "the rarest class has {rarest} of {of}: balanced accuracy decides; `weights = \"balanced\"` of the loss trains for it"
+        ));
+    }
+    guesses.extend([format!("{columns} as features: {}", named(&guess.features))]);
     let entries = guess.columns.iter().take(NAMED);
     guesses.extend(entries.map(|one| format!("`{}`: {}", one.name, one.why)));
     let more = guess.columns.len().saturating_sub(NAMED);
@@ -160,8 +169,25 @@ fn table_text(spot: &Spot, path: &Path, guess: &CsvGuess, about: &str) -> String
         ("reading", reading(guess)),
         ("columns", columns(guess)),
         ("batch-size", batch_size(train_rows)),
+        ("answer", quoted(answer(guess).0)),
+        ("why-answer", answer(guess).1),
     ];
     filled(spot, include_str!("csv.toml"), about, &fillings)
+}
+
+/// The metric that decides, and why.
+fn answer(guess: &CsvGuess) -> (&'static str, String) {
+    if !guess.classes {
+        return (
+            "val_r2",
+            "what decides; `val_mae` for the mean error".to_owned(),
+        );
+    }
+    if guess.is_uneven() {
+        let why = "what decides: always the most frequent class would have a high accuracy";
+        return ("val_balanced_accuracy", why.to_owned());
+    }
+    ("val_accuracy", "what decides".to_owned())
 }
 
 /// Lines of a table that say how it is read, each after a line break; none where it is read as usual.
@@ -231,6 +257,8 @@ fn example_table(spot: &Spot) -> Draft {
         why_target: "which fruit it is".to_owned(),
         classes: true,
         why_classes: "`false` for amounts".to_owned(),
+        kinds: 3,
+        rarest: 80,
     };
     let about = "a table of fruit, made up as an example";
     Draft {
@@ -247,25 +275,42 @@ fn images(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
             "images stand in a folder for each class: `photos/cat/1.png`",
         ));
     }
-    let spec = DatasetSpec::ImageFolder(ImageFolderSpec {
-        size: Size::square(32),
-        ..ImageFolderSpec::new(path.to_owned())
-    });
+    let spec = |damaged: Damaged| {
+        DatasetSpec::ImageFolder(ImageFolderSpec {
+            size: Size::square(32),
+            damaged,
+            ..ImageFolderSpec::new(path.to_owned())
+        })
+    };
+    let checked = spec(Damaged::Error).facts(0.2, &mut FingerprintCache::default());
+    let (damaged, line) = match checked {
+        Err(DatasetError::Damaged { .. }) => (
+            Damaged::LeaveOut,
+            "damaged = \"leave-out\"               # some images cannot be read: `plan` names them",
+        ),
+        checked => {
+            checked.map_err(mistake)?;
+            (Damaged::Error, "")
+        }
+    };
+    let spec = spec(damaged);
     let open = spec.open(Seed(0), 0.2).map_err(mistake)?;
     let (names, labels) = (open.dataset.class_names(), open.dataset.labels());
     let (all, classes) = (count(labels.len(), "image"), count(names.len(), "class"));
     let classes = format!("{all} of {classes}: {}", named(names));
     let about = format!("the images of {}", path.display());
+    let left_out = (damaged == Damaged::LeaveOut)
+        .then(|| "images that cannot be read are left out (`damaged`)".to_owned());
     let train = open.splits.train.len();
     Ok(Draft {
         text: images_text(
             spot,
             path,
             &about,
-            ["", &classes],
+            [line, &classes],
             (train, spec.splits_itself()),
         ),
-        guesses: vec![classes],
+        guesses: vec![classes].into_iter().chain(left_out).collect(),
         example: None,
     })
 }
@@ -274,7 +319,7 @@ fn images_text(
     spot: &Spot,
     path: &Path,
     about: &str,
-    [generate, classes]: [&str; 2],
+    [more, classes]: [&str; 2],
     (train_rows, has_validation): (usize, bool),
 ) -> String {
     let (fraction, why_fraction) = if has_validation {
@@ -285,7 +330,7 @@ fn images_text(
     };
     let fillings = [
         ("path", quoted(&spot.seen_from_manifest(path))),
-        ("generate", generate.to_owned()),
+        ("more", more.to_owned()),
         ("classes", classes.to_owned()),
         ("batch-size", batch_size(train_rows)),
         ("fraction", fraction.to_owned()),

@@ -111,7 +111,7 @@ fn data(cell: &PlannedCell, out: &mut impl Write) -> io::Result<()> {
 /// Every run of the cell: whether it is kept, or runs and why, and the estimated time.
 fn runs(plan: &Plan, cell: &PlannedCell, out: &mut impl Write) -> Result<(), Problem> {
     let stored = StoredRuns::of(plan)?;
-    let lines = stored.runs_of(cell);
+    let lines = stored.runs_of(plan, cell);
     if lines.is_empty() {
         return Ok(());
     }

@@ -14,9 +14,11 @@ pub(super) struct Summary {
     skipped: usize,
     /// Cells × seeds × repeats, of cells that can run.
     runs: usize,
-    /// Seeds and repeats, if they are the same for all these cells.
-    each: Option<(usize, usize)>,
+    /// Seeds, repeats and most repeats, if they are the same for all these cells.
+    each: Option<(usize, usize, usize)>,
     is_mixed: bool,
+    /// Whether cells repeat until they are precise.
+    repeats_more: bool,
     to_generate: bool,
 }
 
@@ -30,9 +32,11 @@ impl Summary {
     }
 
     fn add_runs(&mut self, cell: &CellOutline) {
-        let each = (cell.measure.seeds.len(), cell.measure.repeats);
+        let measure = &cell.measure;
+        let each = (measure.seeds.len(), measure.repeats, measure.most_repeats());
         self.runnable += 1;
         self.runs += each.0 * each.1;
+        self.repeats_more |= each.2 > each.1;
         self.is_mixed |= self.each.is_some_and(|known| known != each);
         self.each = Some(each);
         self.to_generate |= cell.generates_data;
@@ -45,6 +49,7 @@ impl Summary {
         self.runs += other.runs;
         let differ = self.each.is_some() && other.each.is_some() && self.each != other.each;
         self.is_mixed |= other.is_mixed || differ;
+        self.repeats_more |= other.repeats_more;
         self.each = other.each.or(self.each);
         self.to_generate |= other.to_generate;
     }
@@ -92,10 +97,16 @@ impl Summary {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let runs = count(self.runs, "run");
-        write!(f, "{}\n{runs}", self.first_line("cell"))?;
-        if let Some((seeds, repeats)) = self.each.filter(|_| !self.is_mixed) {
+        let at_least = if self.repeats_more { "at least " } else { "" };
+        write!(f, "{}\n{at_least}{runs}", self.first_line("cell"))?;
+        if let Some((seeds, repeats, most)) = self.each.filter(|_| !self.is_mixed) {
             let cells = count(self.runnable, "cell");
-            let times = (count(seeds, "seed"), count(repeats, "repeat"));
+            let repeated = if most > repeats {
+                format!("{repeats} to {most} repeats")
+            } else {
+                count(repeats, "repeat")
+            };
+            let times = (count(seeds, "seed"), repeated);
             write!(f, ": {cells} × {} × {}", times.0, times.1)?;
             if seeds * repeats > 1 {
                 self.write_comparing(seeds * repeats, f)?;

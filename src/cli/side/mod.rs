@@ -130,7 +130,7 @@ fn offered(arguments: &SideArguments, setup: Setup<'_>, store: &Store) -> Vec<Of
         }
     };
     let selected = selected(setup.plan, cells);
-    let decisions = execute::decide(selected, store, conditions, options);
+    let decisions = execute::decide(selected, store, conditions, options, None);
     decisions.into_iter().map(offer).collect()
 }
 

@@ -53,6 +53,11 @@ pub enum RunEvent<'a> {
         /// One line for its row; empty for `done`.
         reason: &'a str,
     },
+    /// A run is not needed, since the times of its cell are precise (`measure.until`).
+    NotNeeded {
+        /// The run.
+        job: &'a Job,
+    },
     /// No further run will start; running ones end soon (each with its `RunEnded`).
     Stopping {
         /// Why.

@@ -86,6 +86,20 @@ const TABLES: [&str; 4] = ["fastest-at-equal", "gain", "along", "scaling"];
 /// Names of the parts that are words.
 const WORDS: [&str; 4] = ["where", "memory", "cost", "learned"];
 
+/// Metrics that a name may be meant for; models and programs have others too.
+const METRICS: [&str; 10] = [
+    "accuracy",
+    "balanced_accuracy",
+    "macro_f1",
+    "roc_auc",
+    "average_precision",
+    "r2",
+    "mse",
+    "rmse",
+    "mae",
+    "loss",
+];
+
 /// What is wrong with the parts of `report.answer`: metrics of which it is not known what is better, and axes that are none.
 pub(super) fn check(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
     let declared = program::metrics(&plan.written.root);
@@ -121,11 +135,18 @@ fn undecided(place: Place, name: &str) -> Option<Diagnostic> {
     }
     let title = format!("`report.answer` names `{name}`, by which nothing is better or worse");
     let known = || search::objective::known_columns().into_iter().chain(WORDS);
+    let metrics = METRICS
+        .iter()
+        .flat_map(|metric| ["val_", "test_", "train_"].map(|split| format!("{split}{metric}")));
+    let metrics: Vec<String> = metrics.collect();
     let parts = TABLES.map(|part| format!("{{ {part} = … }}"));
     Some(
         Diagnostic::error(title)
             .at(place, "neither a measured column nor a metric")
-            .maybe_help(did_you_mean(name, known()))
+            .maybe_help(did_you_mean(
+                name,
+                known().chain(metrics.iter().map(String::as_str)),
+            ))
             .help(format!(
                 "there are {}, metrics such as `val_accuracy`, and {}",
                 list(known()),

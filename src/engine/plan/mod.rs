@@ -78,6 +78,7 @@ pub use resume::{Resume, STATE};
 pub use schema::manifest_schema;
 pub use settings::{
     CompareSpec, CostSpec, Language, LimitsSpec, MeasureSpec, ReachSpec, ReportSpec, TargetSpec,
+    UntilSpec,
 };
 pub use slurm::SlurmSpec;
 pub use targets::{METRIC_SPLITS, TARGET_COLUMNS};
@@ -227,7 +228,7 @@ impl Plan {
         let choices = validate::tries(matrix, &axes, Axis::all);
         let runs = choices.iter().map(|choice| {
             let measure = reader.at(choice).plain::<MeasureSpec>().unwrap_or_default();
-            measure.seeds.len() as f64 * measure.repeats as f64
+            measure.seeds.len() as f64 * measure.most_repeats() as f64
         });
         let mean = runs.sum::<f64>() / choices.len().max(1) as f64;
         let trials = self.search.as_ref().map_or(1, |search| search.trials);

@@ -22,6 +22,9 @@ pub struct MeasureSpec {
     /// times are compared over repeats and seeds together.
     #[schemars(range(min = 1, max = 100_000))]
     pub repeats: usize,
+    /// Further repeats of each cell until its time is precise: `{ relative-width = 0.02, most = 30 }`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<UntilSpec>,
     /// Seeds of weights, splits, order of samples and augmentation. Every cell is trained once with each.
     pub seeds: Vec<u64>,
     /// First steps of a run that are left out of its times.
@@ -56,6 +59,7 @@ impl Default for MeasureSpec {
     fn default() -> Self {
         Self {
             repeats: 1,
+            until: None,
             seeds: vec![42],
             warmup_steps: 3,
             phase_steps: 5,
@@ -72,6 +76,35 @@ impl MeasureSpec {
     /// Whether the runs of a block profile their operations: only in the first block, and if `ops` is set.
     pub fn profiles(&self, block: usize) -> bool {
         self.ops && block == 0
+    }
+
+    /// Most repeats: with `until`, cells end with fewer when they are precise.
+    pub fn most_repeats(&self) -> usize {
+        let most = self.until.map_or(0, |until| until.most);
+        most.max(self.repeats)
+    }
+}
+
+/// Repeats beyond `measure.repeats` until a cell's time is precise. A cell goes on while the 95 % interval of its median time per
+/// sample is wider than wanted, or that of the cell with which it is compared (`report.baseline`, `compare.treatment`); an
+/// interval needs six runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct UntilSpec {
+    /// Width of the interval divided by the median, at which a cell ends (0.02 is 2 %).
+    #[schemars(extend("exclusiveMinimum" = 0))]
+    pub relative_width: f64,
+    /// Most repeats of a cell, however wide its interval is.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub most: usize,
+}
+
+impl Default for UntilSpec {
+    fn default() -> Self {
+        Self {
+            relative_width: 0.02,
+            most: 30,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod line;
 mod order;
 mod outcome;
 mod pipes;
+mod precise;
 mod resume;
 mod schedule;
 mod scripted;
@@ -17,6 +18,7 @@ mod worker;
 
 pub use estimate::{Basis, Estimate, Estimator, Expected};
 pub use order::in_block_order;
+pub use precise::UntilPrecise;
 pub use resume::{Decision, ResumeOptions, Why, decide};
 pub use schedule::{Options, Sink, Summary, run};
 pub use scripted::Scripted;

@@ -8,6 +8,8 @@ use crate::plan::{Feasibility, PlannedCell};
 use crate::results::by_key;
 use crate::results::store::{RunConditions, RunKeys, Store, StoredRun, code_parts};
 
+use super::UntilPrecise;
+
 /// The user's options beside the plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[expect(
@@ -33,6 +35,8 @@ pub enum Decision {
     Keep(Status),
     /// It is needed.
     Run(Why),
+    /// It is not needed: the times of its cell are precise without it (`measure.until`).
+    NotNeeded,
 }
 
 /// Why a run is needed.
@@ -79,12 +83,14 @@ impl fmt::Display for Why {
 
 /// Decides about every run of the cells that can run: blocks × cells × seeds, in plan order.
 ///
-/// `cells` are the selected ones, each with its row in the whole plan.
+/// `cells` are the selected ones, each with its row in the whole plan. With `until`, which learns the times of kept runs, cells
+/// may have more repeats than `measure.repeats`.
 pub fn decide<'a>(
     cells: impl IntoIterator<Item = (usize, &'a PlannedCell)>,
     store: &Store,
     conditions: &RunConditions,
     options: ResumeOptions,
+    mut until: Option<&mut UntilPrecise>,
 ) -> Vec<(RunId, Decision)> {
     let by_key = by_key(store.runs(), |run| &run.key);
     let mut decisions = Vec::new();
@@ -93,7 +99,8 @@ pub fn decide<'a>(
             continue;
         }
         let measure = &cell.spec.measure;
-        for block in 0..measure.repeats {
+        let (least, most) = (measure.repeats, measure.most_repeats());
+        for block in 0..until.as_ref().map_or(least, |_| most) {
             for &seed in &measure.seeds {
                 let keys = conditions.keys(cell, seed, block);
                 let id = RunId {
@@ -101,11 +108,35 @@ pub fn decide<'a>(
                     seed,
                     block,
                 };
-                decisions.push((id, decision(cell, &keys, store, &by_key, options)));
+                let decided = decision(cell, &keys, store, &by_key, options);
+                if let (Some(until), Decision::Keep(status)) = (&mut until, &decided) {
+                    let run = serving(store, &keys, options).next();
+                    let times = run.and_then(|run| run.times.as_deref());
+                    until.add(id, &cell.spec, *status, times);
+                }
+                decisions.push((id, decided));
+            }
+        }
+    }
+    if let Some(until) = until {
+        for (id, decision) in &mut decisions {
+            if matches!(decision, Decision::Run(_)) && !until.needs(*id) {
+                *decision = Decision::NotNeeded;
             }
         }
     }
     decisions
+}
+
+/// The stored runs that count as the one with these keys.
+fn serving<'a>(
+    store: &'a Store,
+    keys: &'a RunKeys,
+    options: ResumeOptions,
+) -> impl Iterator<Item = &'a StoredRun> + Clone {
+    let facts = store.runs_of(&keys.cell_hash).iter();
+    let facts = facts.filter(|run| run.keys.share_facts(keys));
+    facts.filter(move |run| options.any_conditions || run.keys.conditions.satisfy(&keys.conditions))
 }
 
 fn decision(
@@ -119,13 +150,11 @@ fn decision(
         return Decision::Run(Why::Fresh);
     }
     let same_cell = store.runs_of(&keys.cell_hash);
-    let facts = same_cell.iter().filter(|run| run.keys.share_facts(keys));
-    let serves =
-        |run: &&StoredRun| options.any_conditions || run.keys.conditions.satisfy(&keys.conditions);
+    let mut facts = same_cell.iter().filter(|run| run.keys.share_facts(keys));
     let is_wanted = cell.spec.measure.profiles(keys.block);
     let lacks_profile =
         |run: &StoredRun| is_wanted && run.status == Status::Done && !run.is_profiled;
-    let mut serving = facts.clone().filter(serves);
+    let mut serving = serving(store, keys, options);
     let profiled = serving.clone().find(|run| !lacks_profile(run));
     if let Some(run) = profiled.or_else(|| serving.next()) {
         return if options.retry && run.status.is_failure() {
@@ -140,7 +169,7 @@ fn decision(
             Decision::Keep(run.status)
         };
     }
-    if let Some(run) = facts.clone().next() {
+    if let Some(run) = facts.next() {
         let differences = run.keys.conditions.differences(&keys.conditions);
         return Decision::Run(Why::Times(differences));
     }

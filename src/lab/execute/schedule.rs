@@ -44,6 +44,8 @@ pub struct Summary {
     pub failed: usize,
     /// Runs that were not started, or were interrupted.
     pub left: usize,
+    /// Runs that were not needed, because the times of their cells are precise.
+    pub not_needed: usize,
     /// Why no further run started, if something stopped the schedule.
     pub stopped: Option<StopReason>,
 }
@@ -187,7 +189,7 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
     }
 
     /// Starts runs until nothing more can start before one ends. Returns early with true for a trial that was already
-    /// finished: the next one may follow at once.
+    /// finished, or a run that is not needed: the next one may follow at once.
     fn fill_slots<E>(&mut self, sink: Sink<'_, E>) -> Result<bool, E> {
         let free = |running: &[Option<Job>]| running.iter().position(Option::is_none);
         while let (Some(slot), None) = (free(&self.running), self.summary.stopped) {
@@ -209,6 +211,11 @@ impl<'scope, 'env: 'scope> Schedule<'scope, 'env> {
                         info: &info,
                         reason: &reason,
                     })?;
+                    return Ok(true);
+                }
+                Some(Next::NotNeeded(job)) => {
+                    sink(RunEvent::NotNeeded { job: &job })?;
+                    self.summary.not_needed += 1;
                     return Ok(true);
                 }
             }

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use crate::event::{EpochRow, Job, RunId, RunOutcome, Status, Verdict};
 use crate::plan::search::TrialInfo;
 
+use super::UntilPrecise;
+
 /// Supplies runs.
 pub trait Source {
     /// Number of remaining runs, as far as known.
@@ -40,12 +42,16 @@ pub enum Next {
         /// One-line reason for its row.
         reason: String,
     },
+    /// A run that is not needed: the times of its cell are precise.
+    NotNeeded(Job),
 }
 
-/// A fixed list of runs, whose expected times follow what runs of the list took.
+/// A list of runs, whose expected times follow what runs of the list took. Those that repeat until times are precise are left
+/// out once these are.
 #[derive(Debug)]
 pub struct Listed {
     jobs: std::vec::IntoIter<Job>,
+    until: UntilPrecise,
     measured: MeasuredTimes,
 }
 
@@ -54,8 +60,16 @@ impl Listed {
     pub fn new(jobs: Vec<Job>) -> Self {
         Self {
             jobs: jobs.into_iter(),
+            until: UntilPrecise::default(),
             measured: MeasuredTimes::default(),
         }
+    }
+
+    /// The same, with what earlier runs have measured.
+    #[must_use]
+    pub fn until(mut self, until: UntilPrecise) -> Self {
+        self.until = until;
+        self
     }
 }
 
@@ -66,6 +80,9 @@ impl Source for Listed {
 
     fn next(&mut self) -> Option<Next> {
         let mut job = self.jobs.next()?;
+        if !self.until.needs(job.id) {
+            return Some(Next::NotNeeded(job));
+        }
         let before_s = job.estimated_s.map(|seconds| (job.id, seconds));
         self.measured.before_s.extend(before_s);
         job.estimated_s = self.measured.expected_s(&job);
@@ -73,6 +90,8 @@ impl Source for Listed {
     }
 
     fn ended(&mut self, job: &mut Job, outcome: &RunOutcome) {
+        let times = outcome.times.as_ref();
+        self.until.add(job.id, &job.spec, outcome.status, times);
         self.measured.add(job.id, outcome);
     }
 }

@@ -271,6 +271,7 @@ fn seen(
             }
             RunEvent::Stopping { reason, running } => format!("stop {reason:?} {running}"),
             RunEvent::End { left } => format!("end, {left} left"),
+            RunEvent::NotNeeded { job } => format!("not needed {} {}", job.id.cell, job.id.block),
             RunEvent::Worker { .. } | RunEvent::Kept { .. } | RunEvent::Tick => return Ok(()),
         });
         Ok::<(), ()>(())
@@ -387,4 +388,5 @@ fn a_panic_of_a_slot_ends_the_schedule_where_it_would_wait_forever() {
 }
 
 mod blocking;
+mod precise;
 mod verdicts;

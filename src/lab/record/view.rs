@@ -173,7 +173,7 @@ impl View<'_> {
         let cell = shown.cell;
         for &seed in &cell.spec.measure.seeds {
             let stored = |block| best(self.store, &self.keys(shown, seed, block), |_| true);
-            let blocks = (0..cell.spec.measure.repeats).filter_map(stored);
+            let blocks = (0..cell.spec.measure.most_repeats()).filter_map(stored);
             let blocks: Vec<&StoredRun> = blocks.collect();
             if cell.spec.program.is_none() && cell.spec.train.device == DeviceKind::Cpu {
                 check_agreement(cell, &blocks, self.store)?;
@@ -303,7 +303,7 @@ impl<'a> Previous<'a> {
             has(row.seed) && was_run(row.status)
         });
         let (code, class) = (info.code_hash.as_deref(), info.numeric_class.as_deref());
-        let is_planned = |row: &BlockRow| has(row.seed) && row.block < measure.repeats;
+        let is_planned = |row: &BlockRow| has(row.seed) && row.block < measure.most_repeats();
         (!runs.is_empty()).then(|| CellRows {
             runs,
             epochs: kept(self.epochs.get(key), |row| has(row.seed)),

@@ -148,6 +148,7 @@ fn drive(search: &mut Search<'_>, slots: usize, dice: u64) -> Ends {
                 }) => {
                     ends.insert(job.id.cell, (job.spec.key.clone(), status, reason));
                 }
+                Some(Next::NotNeeded(_)) => panic!("every trial is needed"),
                 None => break,
             }
         }

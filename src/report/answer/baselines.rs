@@ -12,7 +12,7 @@ use crate::report::view::{Cell, View};
 use crate::results::BaselineRow;
 
 use super::NAMED;
-use super::choice::ALPHA;
+use super::choice::{ALPHA, named};
 
 /// Name of a cell that is alone.
 const ONLY: &str = "the model";
@@ -49,9 +49,12 @@ fn of_task(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String> {
         row.dataset == dataset && row.task_signature == first.info.task_signature
     };
     let rows: Vec<&BaselineRow> = view.set.baselines.iter().filter(is_own).collect();
-    let chosen_by = match &*column(view, cells) {
-        "best_loss" => loss_column(view).to_owned(),
-        other => other.to_owned(),
+    let asked = named(view)
+        .into_iter()
+        .find(|name| !of_cell(first, name).is_empty());
+    let chosen_by = match asked.unwrap_or_else(|| column(view, cells)) {
+        loss if loss == "best_loss" => loss_column(view).to_owned(),
+        other => other,
     };
     let cost = |cell: &&&Cell<'_>| {
         let measure = Measure::of(&chosen_by);

@@ -288,7 +288,7 @@ fn decisive(view: &View<'_>, cells: &[&Cell<'_>]) -> (Measure, Why) {
 }
 
 /// The columns that `report.answer` names.
-fn named(view: &View<'_>) -> Vec<String> {
+pub(super) fn named(view: &View<'_>) -> Vec<String> {
     let parts = asked(view).into_iter();
     let metrics = parts.filter_map(|part| match part {
         AnswerPart::Metric(column) => Some(column),

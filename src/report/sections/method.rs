@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use crate::base::text::count;
-use crate::base::units::human_seconds;
+use crate::base::units::{human, human_seconds};
 use crate::event::RunTimes;
 use crate::report::judged::span;
+use crate::report::number;
 use crate::report::view::View;
 use crate::results::BlockRow;
 
@@ -25,6 +26,14 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
         "Figures are medians over the runs of a cell; {}. Outliers are counted, never dropped.",
         speed::below(view)
     ));
+    sentences.extend(speed::until(view).map(|until| {
+        format!(
+            "A cell was repeated until its interval was at most {} wide, {} times at most: such an interval holds the true median \
+             somewhat less often than 95 % (docs/comparing.md, Repeats until precise).",
+            number::with_unit(&human(100.0 * until.relative_width, 2), "%"),
+            until.most
+        )
+    }));
     sentences.extend(phases(view));
     let runs: Vec<&BlockRow> = executions(view).into_iter().map(|(_, run)| run).collect();
     let exclusive = runs.iter().filter(|run| run.exclusive).count();
@@ -47,8 +56,9 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
 fn replication(view: &View<'_>) -> String {
     let blocks: BTreeSet<usize> = view.set.blocks.iter().map(|run| run.block).collect();
     let seeds: BTreeSet<u64> = view.set.runs.iter().map(|row| row.seed).collect();
+    let up_to = speed::until(view).map_or("", |_| "up to ");
     format!(
-        "A run is one execution of one cell with one seed in a process of its own: {} × {}, each block over all cells in a \
+        "A run is one execution of one cell with one seed in a process of its own: {up_to}{} × {}, each block over all cells in a \
          random order of its own.",
         count(blocks.len(), "block"),
         count(seeds.len(), "seed")

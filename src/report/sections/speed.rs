@@ -2,6 +2,7 @@
 
 use crate::base::statistics::median;
 use crate::base::units::human;
+use crate::plan::UntilSpec;
 use crate::report::measure::Measure;
 use crate::report::number::{Number, interval_name};
 use crate::report::table::{Column, Entry, Table};
@@ -91,7 +92,10 @@ pub(crate) fn below(view: &View<'_>) -> String {
     let (single, intervals): (Vec<&str>, Vec<&str>) = kinds(view)
         .into_iter()
         .partition(|kind| *kind == interval_name(IntervalKind::Single));
-    let intervals = intervals.join(" or, below six runs, the ");
+    let mut intervals = intervals.join(" or, below six runs, the ");
+    if until(view).is_some() {
+        intervals += ", stopped by width";
+    }
     if intervals.is_empty() {
         return "each cell ran once (n = 1), so that nothing is known of their dispersion"
             .to_owned();
@@ -101,6 +105,13 @@ pub(crate) fn below(view: &View<'_>) -> String {
         _ => "; nothing stands below those of a single run (n = 1)",
     };
     format!("below each the {intervals}{alone}")
+}
+
+/// Until when cells were repeated, where that depended on their intervals.
+pub(super) fn until(view: &View<'_>) -> Option<UntilSpec> {
+    let plan = &view.set.plan;
+    let measure = plan.section(plan.cells.first()?, "measure")?;
+    serde_json::from_value(measure.get("until")?.clone()).ok()
 }
 
 /// What the intervals of this report are.

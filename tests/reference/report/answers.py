@@ -352,7 +352,8 @@ def of_one_epoch(c):
 @kind(r"In (\d+) of (\d+) runs the loss on a fixed batch did not fall by 1 %: nothing shows that they learned \((.+?)(?:; and (\d+) more cells)?\)\.$")
 def not_learned(c, number, of, names, more):
     done = c.runs[c.runs.eval_loss_before.notna()]
-    not_fallen = done[~(done.eval_loss_after < done.eval_loss_before - 0.01 * done.eval_loss_before.abs())]
+    fits = (done.first_loss > 0) & (done.final_loss < 0.5 * done.first_loss)
+    not_fallen = done[~(fits | (done.eval_loss_after < done.eval_loss_before - 0.01 * done.eval_loss_before.abs()))]
     c.count("runs", of, len(done))
     c.count("whose loss did not fall", number, len(not_fallen))
     keys = [key for key in c.keys if key in set(not_fallen.key)]

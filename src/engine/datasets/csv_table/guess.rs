@@ -1,6 +1,6 @@
 //! [`CsvGuess`]: the likely target, and what the columns of a CSV file likely are, to write a new manifest.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use csv::{Position, Reader, StringRecord};
@@ -21,26 +21,11 @@ const MOST_CLASSES: usize = 20;
 const ROWS_OF_A_CLASS: usize = 5;
 /// Maximum number of texts that are taken for kinds.
 const MOST_KINDS: usize = 50;
-const TARGETS: [&str; 18] = [
-    "target",
-    "label",
-    "class",
-    "y",
-    "outcome",
-    "output",
-    "species",
-    "category",
-    "price",
-    "saleprice",
-    "sale_price",
-    "churn",
-    "churned",
-    "survived",
-    "sales",
-    "demand",
-    "quality",
-    "rating",
-];
+/// Names of targets, in lower case and without `_`.
+const TARGETS: &str = "target label class y outcome output species category price saleprice churn churned survived sales demand quality rating";
+/// A class is rare below this share of what it would have if all had as many rows.
+const UNEVEN: f64 = 0.4;
+
 /// What a CSV file likely is, from its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsvGuess {
@@ -66,6 +51,10 @@ pub struct CsvGuess {
     pub classes: bool,
     /// Why the target is or is not a class, as a phrase.
     pub why_classes: String,
+    /// Different values of the target that were seen.
+    pub kinds: usize,
+    /// Rows of the rarest class; 0 where the target is none.
+    pub rarest: usize,
 }
 
 /// What a column likely is.
@@ -83,8 +72,8 @@ pub struct ColumnGuess {
 #[derive(Default)]
 struct Column {
     name: String,
-    /// Up to [`MOST_VALUES`] different values.
-    values: HashSet<String>,
+    /// Rows by value, of up to [`MOST_VALUES`] different ones.
+    values: HashMap<String, usize>,
     /// Rows with a text.
     count: usize,
     /// Rows without one.
@@ -109,8 +98,10 @@ impl Column {
             return;
         }
         self.count += 1;
-        if self.values.len() < MOST_VALUES && !self.values.contains(text) {
-            self.values.insert(text.to_owned());
+        if let Some(rows) = self.values.get_mut(text) {
+            *rows += 1;
+        } else if self.values.len() < MOST_VALUES {
+            self.values.insert(text.to_owned(), 1);
         }
         if let Some(nothing) = NOTHING.iter().find(|one| **one == text) {
             *self.nothing.entry(nothing).or_default() += 1;
@@ -223,7 +214,10 @@ impl CsvGuess {
         missing.dedup();
         let (target, why_target) = target(&columns, decimal);
         let (classes, why_classes) = columns[target].classes(rows, decimal);
+        let of_classes = columns[target].values.values().filter(|_| classes);
         let mut guess = Self {
+            kinds: columns[target].values.len(),
+            rarest: of_classes.min().copied().unwrap_or_default(),
             rows,
             separator,
             decimal,
@@ -247,6 +241,11 @@ impl CsvGuess {
             )));
         }
         Ok(guess)
+    }
+
+    /// Whether the rarest class has far fewer rows than the others.
+    pub fn is_uneven(&self) -> bool {
+        self.classes && (self.rarest as f64) < UNEVEN * self.rows as f64 / self.kinds as f64
     }
 
     /// Says what a column is.
@@ -382,7 +381,10 @@ fn look(
 
 /// One with a common target name; else the only text column; else the last.
 fn target(columns: &[Column], decimal: Decimal) -> (usize, &'static str) {
-    let is_named = |column: &Column| TARGETS.contains(&column.name.to_lowercase().as_str());
+    let is_named = |column: &Column| {
+        let name = column.name.to_lowercase().replace('_', "");
+        TARGETS.split(' ').any(|target| target == name)
+    };
     if let Some(index) = columns.iter().position(is_named) {
         return (index, "by its name");
     }

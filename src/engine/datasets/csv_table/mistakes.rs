@@ -130,7 +130,11 @@ impl Mistakes {
                     Mistake::NoSplit => "nothing there, so that the row is in no split".to_owned(),
                     Mistake::Missing => format!("`{}` is a missing value", seen.text),
                     Mistake::NoNumber => format!("`{}` is not a number", seen.text),
-                    Mistake::NoDate => format!("`{}` is not a date of this form", seen.text),
+                    Mistake::NoDate => {
+                        let form = spec.columns.get(name).and_then(|one| one.date.as_deref());
+                        let form = form.unwrap_or_default();
+                        format!("`{}` is not a date of the form `{form}`", seen.text)
+                    }
                     Mistake::NoLabel => {
                         format!(
                             "`{}` is neither 0 nor 1, as each of several labels is",

@@ -220,7 +220,7 @@ fn dates_are_days_and_separators_are_as_they_are_said_to_be() {
             .contains("line 2, column 1 (`day`): `31.12.1999` is not a number, in 3 of 3 rows")
     );
     spec.columns = columns("day = { date = \"%Y-%m-%d\" }\narea = { fill = 0.25 }");
-    assert!(message(&spec).contains("`31.12.1999` is not a date of this form"));
+    assert!(message(&spec).contains("`31.12.1999` is not a date of the form `%Y-%m-%d`"));
 }
 
 #[test]

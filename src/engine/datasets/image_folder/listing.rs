@@ -183,7 +183,7 @@ impl Listing {
         if faults.is_empty() {
             return Ok(());
         }
-        faults.help = Some("replace such a file, or move it out of the folder".to_owned());
+        faults.help = Some("replace such a file, or move it out of the folder; `damaged = \"leave-out\"` leaves it out".to_owned());
         Err(DatasetError::faulty(root, "is damaged", faults))
     }
 

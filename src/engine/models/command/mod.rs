@@ -222,7 +222,7 @@ impl CommandSpec {
             if !self.metrics.contains_key(name) && name != "train_loss" {
                 let message = format!("`scrape` finds `{name}`, which is not in `metrics`");
                 mistakes.push(Mistake::new(&place, message).of_key().help(format!(
-                    "declare it: `metrics.{name} = {{ better = \"lower\" }}`"
+                    "declare it: `metrics.{name} = {{ better = \"lower\" }}`, or `\"higher\"`"
                 )));
             }
         }

@@ -47,7 +47,7 @@ fn one_seed(plan: &Plan, search: Place, mistakes: &mut Vec<Diagnostic>) {
     for (key, node) in written.chain(assigned) {
         let what = match (key, &node.value) {
             ("seeds", Toml::Array(seeds)) if seeds.len() > 1 => "seed",
-            ("repeats", Toml::Integer(2..)) => "repeat",
+            ("repeats", Toml::Integer(2..)) | ("until", _) => "repeat",
             _ => continue,
         };
         mistakes.push(

@@ -1,6 +1,6 @@
 //! The verdict of every cell, with what it rests on.
 
-use crate::compare::{Ratio, Verdict, Work};
+use crate::compare::{CellPair, Ratio, Verdict, Work};
 use crate::report::comparison::Words;
 use crate::report::comparison::account::figure::{Figure, Kind};
 use crate::report::comparison::account::rows::{Line, PairFigure, interval_or_dash, over_pairs};
@@ -39,9 +39,14 @@ messages! {
     no_ratio(why) = "no ratio: {why}" | "kein Verhältnis: {why}";
 }
 
-/// The table of verdicts.
+/// The table of verdicts; none for a single cell that became faster or slower, of which the summary has all that counts.
 pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
+    let is_told =
+        |pair: &CellPair| matches!(pair.judgement.verdict, Verdict::Faster | Verdict::Slower);
+    if matches!(&scene.comparison.cells[..], [pair] if is_told(pair)) {
+        return None;
+    }
     let measured = Provenance::Measured(words.median_of_runs());
     let ratio = scene.ratio_formula(words.after_by_before());
     let p = Provenance::Derived(words.p_formula());

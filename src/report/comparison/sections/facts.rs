@@ -52,7 +52,9 @@ pub(super) fn section(scene: &Scene<'_>) -> Section {
             words.rows_equal(words.count(equal), words.count(all))
         }
     };
-    let table = (!facts.is_empty()).then(|| table(scene, &facts));
+    // Two treatments are two things: what they reach is under quality.
+    let lists = !facts.is_empty() && scene.comparison.along.is_none();
+    let table = lists.then(|| table(scene, &facts));
     Section {
         paragraphs: vec![sentence],
         tables: table.into_iter().collect(),

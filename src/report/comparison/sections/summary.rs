@@ -41,10 +41,18 @@ messages! {
     is_better(change) = "{change} (better)" | "{change} (besser)";
     is_worse(change) = "{change} (worse)" | "{change} (schlechter)";
     equal() = "equal" | "identisch";
-    counted(better, worse, equal, open) = "by cell: better in {better}, worse in {worse}, equal in {equal}, open in {open}" | "je Zelle: besser in {better}, schlechter in {worse}, identisch in {equal}, offen in {open}";
+    counted(verdicts) = "by cell: {verdicts}" | "je Zelle: {verdicts}";
+    better_in(cells) = "better in {cells}" | "besser in {cells}";
+    worse_in(cells) = "worse in {cells}" | "schlechter in {cells}";
+    equal_in(cells) = "equal in {cells}" | "identisch in {cells}";
+    undirected_in(cells) = "no direction shown in {cells}" | "keine Richtung gezeigt in {cells}";
     matrix_test(p, count) = "{p} over {count} permutations" | "{p} über {count} Permutationen";
     matrix_sentence(cells, mean, time, ends, test, verdict) = "Over {cells} cells after takes {mean}× the {time} (geometric mean; {ends}; {test}): {verdict}." | "Über {cells} Zellen braucht nachher das {mean}-Fache der {time} (geometrisches Mittel; {ends}; {test}): {verdict}.";
-    by_cell(faster, slower, same, open) = "By cell: {faster} faster, {slower} slower, {same} same, {open} without a verdict." | "Je Zelle: {faster} schneller, {slower} langsamer, {same} gleich, {open} ohne Urteil.";
+    by_cell(verdicts) = "By cell: {verdicts}." | "Je Zelle: {verdicts}.";
+    cells_faster(cells) = "{cells} faster" | "{cells} schneller";
+    cells_slower(cells) = "{cells} slower" | "{cells} langsamer";
+    cells_same(cells) = "{cells} same" | "{cells} gleich";
+    cells_unclear(cells) = "{cells} without a verdict" | "{cells} ohne Urteil";
     permutation_p(p) = "permutation test {p}" | "Permutationstest {p}";
     best_loss_name() = "best loss" | "bester Loss";
 }
@@ -99,14 +107,23 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
         .collect();
     let count = |is: fn(&Verdict) -> bool| {
         let cells = scene.comparison.cells.iter();
-        words.count(cells.filter(|pair| is(&pair.judgement.verdict)).count())
+        cells.filter(|pair| is(&pair.judgement.verdict)).count()
     };
-    sentences.push(words.by_cell(
+    let (faster, slower, same) = (
         count(|verdict| matches!(verdict, Verdict::Faster)),
         count(|verdict| matches!(verdict, Verdict::Slower)),
         count(|verdict| matches!(verdict, Verdict::Same)),
-        count(|verdict| !matches!(verdict, Verdict::Faster | Verdict::Slower | Verdict::Same)),
-    ));
+    );
+    let verdicts: [(usize, fn(Words, String) -> String); 4] = [
+        (faster, Words::cells_faster),
+        (slower, Words::cells_slower),
+        (same, Words::cells_same),
+        (
+            scene.comparison.cells.len() - faster - slower - same,
+            Words::cells_unclear,
+        ),
+    ];
+    sentences.push(words.by_cell(occurring(words, verdicts)));
     sentences.extend(phases::sentence_of_cells(scene));
     let mut metrics = deciding(scene).into_iter().chain([BEST_LOSS.to_owned()]);
     sentences.extend(metrics.find_map(|metric| {
@@ -303,19 +320,41 @@ fn quality(scene: &Scene<'_>, column: &str) -> Option<Row> {
 
 fn counted(words: Words, found: &[&QualityChange]) -> String {
     let count = |is: fn(&QualityVerdict) -> bool| {
-        words.count(found.iter().filter(|quality| is(&quality.verdict)).count())
+        let found = found.iter();
+        found.filter(|quality| is(&quality.verdict)).count()
     };
-    words.counted(
-        count(|verdict| *verdict == QualityVerdict::Better),
-        count(|verdict| *verdict == QualityVerdict::Worse),
-        count(|verdict| *verdict == QualityVerdict::Equal),
-        count(|verdict| {
-            matches!(
-                verdict,
-                QualityVerdict::NotTold | QualityVerdict::TooFewSeeds(_)
-            )
-        }),
-    )
+    let undirected = count(|verdict| {
+        matches!(
+            verdict,
+            QualityVerdict::NotTold | QualityVerdict::TooFewSeeds(_)
+        )
+    });
+    let verdicts: [(usize, fn(Words, String) -> String); 4] = [
+        (
+            count(|verdict| *verdict == QualityVerdict::Better),
+            Words::better_in,
+        ),
+        (
+            count(|verdict| *verdict == QualityVerdict::Worse),
+            Words::worse_in,
+        ),
+        (
+            count(|verdict| *verdict == QualityVerdict::Equal),
+            Words::equal_in,
+        ),
+        (undirected, Words::undirected_in),
+    ];
+    words.counted(occurring(words, verdicts))
+}
+
+/// The verdicts that some cells have, with their numbers.
+fn occurring<const N: usize>(
+    words: Words,
+    verdicts: [(usize, fn(Words, String) -> String); N],
+) -> String {
+    let occurring = verdicts.into_iter().filter(|(cells, _)| *cells > 0);
+    let told = occurring.map(|(cells, tell)| tell(words, words.count(cells)));
+    told.collect::<Vec<_>>().join(", ")
 }
 
 /// The geometric means of both sides; `None` for no values, or where one is not positive.
