@@ -5,10 +5,10 @@ use clap::ValueEnum;
 use crate::base::text::count;
 use crate::base::units::human;
 use crate::compare::{
-    Comparison, FactChange, FailOn, Finding, QualityChange, QualityVerdict, Ratio, Violation,
-    violations,
+    Comparison, FactChange, FailOn, Finding, QualityChange, QualityVerdict, Ratio, Threshold,
+    Violation, violations,
 };
-use crate::report::verdict_words;
+use crate::report::{cost_name, verdict_words};
 
 use super::exit_code;
 use super::work::first_text;
@@ -22,6 +22,12 @@ pub(super) enum FailOnArgument {
     Change,
     /// A training step does other work: an operation of a layer has other counts in work.csv, more or fewer
     Work,
+    /// A run takes more CPU time, by its own verdict
+    CpuTime,
+    /// A run takes more memory, of the machine or of a GPU
+    Memory,
+    /// A run takes more energy, where a GPU's counter measured it
+    Energy,
     /// Something could not be told: too few runs, an unclear or incomparable time, a metric without a direction
     Unclear,
 }
@@ -37,6 +43,9 @@ impl FailOnArgument {
             Self::Regression => FailOn::Regression,
             Self::Change => FailOn::Change,
             Self::Work => FailOn::Work,
+            Self::CpuTime => FailOn::CpuTime,
+            Self::Memory => FailOn::Memory,
+            Self::Energy => FailOn::Energy,
             Self::Unclear => FailOn::Unclear,
         }
     }
@@ -85,6 +94,9 @@ fn word(what: FailOn) -> &'static str {
         FailOn::Regression => "regression",
         FailOn::Change => "change",
         FailOn::Work => "work",
+        FailOn::CpuTime => "cpu-time",
+        FailOn::Memory => "memory",
+        FailOn::Energy => "energy",
         FailOn::Unclear => "unclear",
     }
 }
@@ -102,10 +114,20 @@ fn finding_text(finding: &Finding) -> String {
             ratio,
             p,
             threshold,
-        } => {
-            let (ratio, p, threshold) = (ratio_text(ratio), p_text(*p), percent(threshold.value));
-            format!("slower: time per sample {ratio}{p}; threshold {threshold}")
-        }
+        } => format!(
+            "slower: time per sample {}",
+            effect_text(ratio, *p, threshold)
+        ),
+        Finding::CostsMore {
+            cost,
+            ratio,
+            p,
+            threshold,
+        } => format!(
+            "more: {} {}",
+            cost_name(*cost),
+            effect_text(ratio, *p, threshold)
+        ),
         Finding::WorseQuality(quality) => {
             let (seeds, p) = (count(quality.pairs, "seed"), p_text(quality.p));
             format!("worse: {} over {seeds}{p}", medians_text(quality))
@@ -146,6 +168,12 @@ fn finding_text(finding: &Finding) -> String {
 fn p_text(p: Option<f64>) -> String {
     let text = p.map(|p| format!(", p = {}", human(p, 2)));
     text.unwrap_or_default()
+}
+
+/// `1.104× (1.082× to 1.127×) of before, p = 0.0036; threshold 2.0 %`.
+fn effect_text(ratio: &Ratio, p: Option<f64>, threshold: &Threshold) -> String {
+    let (ratio, p, threshold) = (ratio_text(ratio), p_text(p), percent(threshold.value));
+    format!("{ratio}{p}; threshold {threshold}")
 }
 
 /// `1.104× (1.082× to 1.127×) of before`.
@@ -216,6 +244,9 @@ mod tests {
             FailOn::Regression,
             FailOn::Change,
             FailOn::Work,
+            FailOn::CpuTime,
+            FailOn::Memory,
+            FailOn::Energy,
             FailOn::Unclear,
         ];
         let found = violations(&comparison, &kinds);

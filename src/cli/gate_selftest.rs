@@ -14,12 +14,13 @@ use super::interrupt::Interrupt;
 use super::output::Stdout;
 use super::{Outcome, Problem, exit_code};
 
-/// Check that the gate of `compare` finds a slow-down and larger losses, and nothing between equal sides
+/// Check that the gate of `compare` finds what is planted, and nothing between equal sides
 ///
-/// Three comparisons: of two equal sides, with a slow-down in one cell, and with larger losses in one cell, over as many
-/// seeds as a verdict takes. The runs come from a script, with the noise of a shared machine, are recorded into results
-/// folders, and compared as by `compare --fail-on regression,change`. Exit code 1 if the gate misses one of the two, or finds
-/// anything else. With `--real` the same is done by real runs of a small network on this machine, in turns.
+/// Five comparisons: of two equal sides, and with a slow-down, larger losses, one more product or more memory in one cell,
+/// over as many seeds as a verdict takes. The runs come from a script, with the noise of a shared machine, are recorded into
+/// results folders, and compared as by `compare --fail-on regression,change,work`, the last with `memory`. Exit code 1 if the
+/// gate misses what is planted, or finds anything else. With `--real` the first three are made of real runs of a small network
+/// on this machine, in turns.
 ///
 /// Example: `fieldtrial gate-selftest`
 #[derive(Debug, Args)]

@@ -41,8 +41,8 @@ pub use answer::{Answer, BestCells};
 pub use apart::{PAGE_MEMORY, answer_parent, render_apart_by};
 pub use column::{Column, ColumnKind};
 pub use comparison::{
-    ComparisonReport, Labels, Part, comparison_answer, comparison_matching, deciding_metrics,
-    render_comparison, verdict_words,
+    ComparisonReport, Labels, Part, comparison_answer, comparison_costs, comparison_matching,
+    comparison_waiting, cost_name, cost_value, deciding_metrics, render_comparison, verdict_words,
 };
 pub use context::Report;
 pub use error::ReportError;

@@ -2,8 +2,13 @@
 
 use crate::compare::{Comparison, FailOn, Finding, Verdict, Violation, violations};
 
-/// The findings at which the gate fails: regressions, changed facts and other work.
-const KINDS: [FailOn; 3] = [FailOn::Regression, FailOn::Change, FailOn::Work];
+/// The findings at which the gate fails: regressions, changed facts and other work; memory only where it is planted.
+const KINDS: [FailOn; 4] = [
+    FailOn::Regression,
+    FailOn::Change,
+    FailOn::Work,
+    FailOn::Memory,
+];
 
 /// The kind of planted difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +19,8 @@ pub enum Kind {
     Loss,
     /// A step does more work in the same time.
     Work,
+    /// A run takes more memory in the same time.
+    Memory,
 }
 
 /// A difference planted in one cell of the side after.
@@ -43,7 +50,11 @@ pub struct Check {
 impl Check {
     /// Runs the gate and compares its violations with the planted difference.
     pub fn new(planted: Option<Planted>, comparison: &Comparison) -> Self {
-        let found = violations(comparison, &KINDS);
+        let kinds = match &planted {
+            Some(planted) if planted.kind == Kind::Memory => &KINDS[..],
+            _ => &KINDS[..3],
+        };
+        let found = violations(comparison, kinds);
         let failure = mute(comparison).or_else(|| match &planted {
             None => false_alarm(&found),
             Some(planted) => missed(planted, &found),
@@ -86,14 +97,19 @@ fn missed(planted: &Planted, found: &[Violation]) -> Option<String> {
     let is_it = |violation: &Violation| match (&violation.finding, planted.kind) {
         (Finding::Slower { .. }, Kind::Slowdown)
         | (Finding::WorseQuality(_), Kind::Loss)
-        | (Finding::WorkChanged(_), Kind::Work) => is_here(violation),
+        | (Finding::WorkChanged(_), Kind::Work)
+        | (Finding::CostsMore { .. }, Kind::Memory) => is_here(violation),
         _ => false,
     };
     if !found.iter().any(is_it) {
         return Some("the gate missed it".to_owned());
     }
     let belongs = |violation: &&Violation| match (&violation.finding, planted.kind) {
-        (Finding::Slower { .. }, Kind::Slowdown) if violation.cell.is_none() => true,
+        (Finding::Slower { .. }, Kind::Slowdown) | (Finding::CostsMore { .. }, Kind::Memory)
+            if violation.cell.is_none() =>
+        {
+            true
+        }
         (Finding::FactsChanged(_), Kind::Loss) | (Finding::WorkChanged(_), Kind::Slowdown) => {
             is_here(violation)
         }

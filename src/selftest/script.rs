@@ -22,18 +22,20 @@ pub const OUTLIERS: f64 = 0.02;
 
 const STEPS: u64 = 40;
 const EPOCHS: usize = 4;
+/// Bytes of memory of a run; they differ from run to run by half as much as its times.
+const MEMORY: f64 = 1e8;
 /// Median milliseconds of a step of the first cell.
 const STEP_MS: f64 = 20.0;
 /// Fractions of a step's phases: waiting for data, forward, loss, backward, optimizer; the rest is the residual.
 const PHASES: [f64; 5] = [0.04, 0.34, 0.01, 0.50, 0.10];
 
-/// How a run of a cell ends. `side` is the number of the side, whose times have their own noise; the factors on times and
-/// losses and the work of a step are 1 if nothing is planted.
+/// How a run of a cell ends. `side` is the number of the side, whose times have their own noise; the factors on times,
+/// losses, work of a step and memory are 1 if nothing is planted.
 pub(super) fn outcome(
     spec: &CellSpec,
     id: RunId,
     side: u64,
-    [time, loss, work]: [f64; 3],
+    [time, loss, work, memory]: [f64; 4],
 ) -> RunOutcome {
     let step_ms = step_ms(spec) * time * noise(id, side);
     let mut facts = facts(spec, id, loss);
@@ -49,7 +51,10 @@ pub(super) fn outcome(
     RunOutcome {
         epochs: (0..EPOCHS).map(|epoch| epoch_row(&facts, epoch)).collect(),
         facts: Some(facts),
-        times: Some(times(spec, step_ms)),
+        times: Some(RunTimes {
+            peak_train_bytes: Some((MEMORY * memory * noise(id, side).sqrt()) as u64),
+            ..times(spec, step_ms)
+        }),
         wall_s: step_ms * 1e-3 * (STEPS + 4) as f64,
         ..RunOutcome::empty(Status::Done, String::new())
     }

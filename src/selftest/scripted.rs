@@ -49,27 +49,32 @@ repeats = {repeats}
 /// Time stamp of the scripted session of both sides, whose runs alternate; an arbitrary value.
 const SESSION: Duration = Duration::from_secs(1_795_287_933);
 
-/// Factors on the times, the losses and the work of the planted cell.
-const PLANTS: [Plant<[f64; 3]>; 4] = [
-    Plant::new("alike", None, [1.0; 3]),
+/// Factors on the times, the losses, the work and the memory of the planted cell.
+const PLANTS: [Plant<[f64; 4]>; 5] = [
+    Plant::new("alike", None, [1.0; 4]),
     Plant::new(
         "slower",
         Some((2, Kind::Slowdown, "steps take 10 % longer")),
-        [1.10, 1.0, 1.0],
+        [1.10, 1.0, 1.0, 1.0],
     ),
     Plant::new(
         "worse",
         Some((1, Kind::Loss, "losses are 1 % larger")),
-        [1.0, 1.01, 1.0],
+        [1.0, 1.01, 1.0, 1.0],
     ),
     Plant::new(
         "busier",
         Some((3, Kind::Work, "a product is computed twice")),
-        [1.0, 1.0, 2.0],
+        [1.0, 1.0, 2.0, 1.0],
+    ),
+    Plant::new(
+        "larger",
+        Some((2, Kind::Memory, "runs take 10 % more memory")),
+        [1.0, 1.0, 1.0, 1.10],
     ),
 ];
 
-/// Writes results of scripted runs into folders below `folder`, one side before and four sides after, and runs the gate on
+/// Writes results of scripted runs into folders below `folder`, one side before and five sides after, and runs the gate on
 /// each pair.
 ///
 /// # Errors
@@ -83,11 +88,11 @@ pub fn scripted(folder: &Path) -> Result<Vec<Check>, SelftestError> {
         folder,
     };
     let keys: Vec<String> = cells.iter().map(|cell| cell.spec.key.clone()).collect();
-    let before = script.play("before", 0, |_| [1.0; 3])?;
-    let check = |(number, plant): (u64, &Plant<[f64; 3]>)| {
+    let before = script.play("before", 0, |_| [1.0; 4])?;
+    let check = |(number, plant): (u64, &Plant<[f64; 4]>)| {
         let factors = |cell| match plant.what {
             Some((planted, ..)) if planted == cell => plant.change,
-            _ => [1.0; 3],
+            _ => [1.0; 4],
         };
         let after = script.play(plant.name, number, factors)?;
         plant.check(&keys, &before, &after)
@@ -113,7 +118,7 @@ impl Script<'_> {
         &self,
         name: &str,
         side: u64,
-        factors: impl Fn(usize) -> [f64; 3],
+        factors: impl Fn(usize) -> [f64; 4],
     ) -> Result<PathBuf, SelftestError> {
         let folder = self.folder.join(name).join(&self.plan.name);
         let environment = environment::collect(self.folder);

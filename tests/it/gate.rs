@@ -42,6 +42,10 @@ fn the_gate_catches_what_is_planted_and_is_silent_where_nothing_is() {
     let (code, found) = compare("busier", "work");
     let line = "workers=2: a step does other work: linear of 0: 1 → 2 calls, +256 FLOP (+100 %)\n";
     assert!(code == 1 && found.ends_with(line), "{found}");
+    assert_eq!(compare("larger", "regression,cpu-time"), (0, String::new()));
+    let (code, found) = compare("larger", "memory");
+    let line = "memory: gate-selftest: model=mlp,dataset=plane,batch-size=16,workers=0: more: peak memory 1.";
+    assert!(code == 1 && found.contains(line), "{found}");
     let (code, found) = compare("worse", "change");
     assert_eq!((code, found.lines().count()), (1, 5), "{found}");
     let csv = std::fs::read_to_string(project.path("out/comparison.csv")).expect("a file");
@@ -57,7 +61,9 @@ fn a_gate_of_an_unknown_word_names_those_that_there_are() {
     let ended = Project::new().run(&["compare", "a", "b", "--fail-on", "regressions"]);
     assert_eq!(ended.code, 2);
     assert!(
-        ended.stderr.contains("regression, change, work, unclear"),
+        ended
+            .stderr
+            .contains("regression, change, work, cpu-time, memory, energy, unclear"),
         "{}",
         ended.stderr
     );

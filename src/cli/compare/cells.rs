@@ -111,8 +111,8 @@ const PLAIN: &str = "\x1b[0m";
 
 fn colour(verdict: &Verdict) -> Option<&'static str> {
     match verdict {
-        Verdict::Slower => Some("\x1b[31m"),
-        Verdict::Faster => Some("\x1b[32m"),
+        Verdict::Slower | Verdict::More => Some("\x1b[31m"),
+        Verdict::Faster | Verdict::Less => Some("\x1b[32m"),
         Verdict::Same => None,
         Verdict::TooFewRuns(_) | Verdict::Unclear(_) | Verdict::NotComparable(_) => {
             Some("\x1b[33m")

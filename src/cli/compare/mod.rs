@@ -2,6 +2,7 @@
 
 mod arguments;
 mod cells;
+mod costs;
 mod differences;
 mod metrics;
 mod page;

@@ -11,6 +11,7 @@ use crate::diag::list;
 use crate::report::{self, comparison_answer, distinct};
 
 use super::cells;
+use super::costs;
 use super::differences;
 use super::page::{Page, Printing};
 use super::words::{duration, percent, untied, wrapped};
@@ -30,6 +31,7 @@ pub(super) fn details(comparison: &Comparison, printing: Printing) -> Page {
     if let Some(sentence) = needed(comparison) {
         page.add(&format!("\n{sentence}"));
     }
+    costs::add(&mut page, comparison);
     differences::add(&mut page, comparison);
     page.text = untied(&page.text);
     page

@@ -2,7 +2,7 @@ use super::page::Printing;
 use super::summary::{answers, details};
 use super::{baseline, is_not_comparable};
 use crate::compare::golden::{across, batch_sizes, branches, main, side};
-use crate::compare::{Comparison, Options};
+use crate::compare::{Comparison, Options, Waiting};
 use crate::report::comparison_answer;
 use crate::results::ResultSet;
 
@@ -184,6 +184,28 @@ fn of_many_cells_some_are_listed_and_with_all_every_one() {
     };
     assert_eq!(lines(Printing::default()), (30 + 10 + 10, true, 2));
     assert_eq!(lines(ALL), (40 + 6 * 40 + 10 * 40, false, 0));
+}
+
+#[test]
+fn with_all_every_cost_is_listed_with_its_reason_and_waiting_is_told_in_any_case() {
+    let mut comparison = across(true);
+    comparison.cells[0].waiting = Some(Waiting {
+        wall_per_cpu: (0.55, 1.9),
+        is_far: (false, true),
+    });
+    let waiting = format!(
+        "Wall time is far above CPU time after in 1 of {} cells (in batch-size 8, workers 0 a run takes 0.55 s before and 1.9 s after",
+        comparison.cells.len()
+    );
+    let (short, whole) = (flat(&printed(&comparison)), flat(&text(&comparison, ALL)));
+    assert!(
+        short.contains(&waiting) && whole.contains(&waiting),
+        "{short}"
+    );
+    assert!(!short.contains("CPU time 61.2 s"), "{short}");
+    let line = "CPU time 61.2 s → 61.2 s, 1.000× (1.000–1.000) across environments, unclear, measured in two sessions, which can differ";
+    assert_eq!(whole.matches(line).count(), 6, "{whole}");
+    assert_eq!(whole.matches(": peak memory ").count(), 6, "{whole}");
 }
 
 #[test]

@@ -67,10 +67,13 @@ pub(super) fn verdict(
     // Cells share footnotes: these leave out what differs between them.
     let detectable = detectable.filter(|_| *verdict == Verdict::Same);
     let (word, why) = verdict_words(verdict, detectable);
-    let p = p.filter(|_| matches!(verdict, Verdict::Faster | Verdict::Slower));
+    let effect = |p: &f64| [word.clone(), p_value(*p)].join(", ");
     match verdict {
-        Verdict::Faster | Verdict::Slower | Verdict::Same | Verdict::TooFewRuns(_) => {
-            let parts = [word].into_iter().chain(p.map(p_value)).chain(why);
+        Verdict::Faster | Verdict::Slower | Verdict::Less | Verdict::More => {
+            (p.as_ref().map_or(word.clone(), effect), None)
+        }
+        Verdict::Same | Verdict::TooFewRuns(_) => {
+            let parts = [word].into_iter().chain(why);
             (parts.collect::<Vec<_>>().join(", "), None)
         }
         Verdict::Unclear(_) | Verdict::NotComparable(_) => (word, Some(why.join("; "))),

@@ -9,6 +9,7 @@ use crate::plan::{AxisInfo, Only, Selection};
 use crate::results::{CellInfo, PlanFile, nearest_or_all};
 
 use super::cells::{Cell, cells};
+use super::costs::Costs;
 use super::draft::{Draft, Question, judged};
 use super::environment::differences;
 use super::matching::{Matching, Pair, axis_changes};
@@ -163,9 +164,12 @@ fn compared(
     let differ = fields.iter().any(|f| f.class == FieldClass::MustMatch);
     let verdicts = judged((&before, &after), &drafts);
     let labels = labels(&plan.axes, &drafts, along);
-    let all = drafts.into_iter().zip(verdicts.cells).zip(labels);
-    let finished =
-        |((draft, judgement), label): ((Draft<'_>, _), _)| draft.finished(judgement, label);
+    let costs = Costs::of(&drafts, plan.threshold());
+    let verdicts_and_costs = verdicts.cells.into_iter().zip(costs.of_cells);
+    let all = drafts.into_iter().zip(verdicts_and_costs).zip(labels);
+    let finished = |((draft, (judgement, costs)), label): ((Draft<'_>, _), _)| {
+        draft.finished(judgement, costs, label)
+    };
     Comparison {
         name: plan.name.clone(),
         along: along.map(|place| plan.axes[place].name.clone()),
@@ -179,6 +183,7 @@ fn compared(
         removed: Vec::new(),
         ambiguous: Vec::new(),
         matrix: verdicts.matrix,
+        costs: costs.over_cells,
         needed_runs: verdicts.needed_runs,
         before,
         after,

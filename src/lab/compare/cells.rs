@@ -70,6 +70,13 @@ impl Cell<'_> {
         facts.any(|facts| !facts.nondeterministic.is_empty())
     }
 
+    /// Whether a GPU trains it.
+    pub(super) fn is_on_gpu(&self) -> bool {
+        let train = self.set.plan.section(self.info, "train");
+        let device = train.and_then(|train| train.get("device")?.as_str());
+        device.is_some_and(|device| device.starts_with("cuda"))
+    }
+
     /// The cell together with its plan.
     pub(super) fn place(&self) -> (&PlanFile, &CellInfo) {
         (&self.set.plan, self.info)

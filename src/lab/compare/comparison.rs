@@ -7,7 +7,9 @@ use serde::Serialize;
 use crate::event::OpWork;
 use crate::results::{CellInfo, Direction, NoiseRow, ResultSet};
 
+use super::costs::{CostChange, CostOverCells};
 use super::judgement::{Judgement, MatrixJudgement, NotComparableReason, Ratio, Verdict};
+use super::waiting::Waiting;
 
 /// Two sides, compared cell by cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +36,8 @@ pub struct Comparison {
     pub ambiguous: Vec<Ambiguity>,
     /// One test over all cells with comparable times; `None` if there are too few of them.
     pub matrix: Option<MatrixJudgement>,
+    /// The costs that some cell has, with one test over all cells each.
+    pub costs: Vec<CostOverCells>,
     /// Runs per side that a matrix of this size and design needs before the verdict on a single cell can be an effect.
     pub needed_runs: usize,
 }
@@ -192,6 +196,11 @@ pub struct CellPair {
     pub timings: Vec<TimingChange>,
     /// Verdict on the time per sample.
     pub judgement: Judgement,
+    /// Verdicts on what the runs cost beside it, of each cost that a side has measured; none where the times cannot be
+    /// compared.
+    pub costs: Vec<CostChange>,
+    /// Wall time of the runs that CPU time does not explain.
+    pub waiting: Option<Waiting>,
 }
 
 impl CellPair {

@@ -6,12 +6,14 @@ use crate::results::BlockRow;
 
 use super::cells::Cell;
 use super::changes::{changes, work};
+use super::costs::CostChange;
 use super::counts::counts;
 use super::environment;
 use super::facts::Facts;
-use super::floor::Floors;
+use super::floor::{Floor, Floors};
 use super::timings::{Runs, timings};
 use super::verdict::{Samples, Verdicts, judge};
+use super::waiting::waiting;
 use super::{CellPair, Judgement, MatchedBy, NotComparableReason, Side, SpecChange, Work};
 
 pub(super) struct Draft<'a> {
@@ -25,7 +27,7 @@ pub(super) struct Draft<'a> {
     pub(super) runs: Runs<'a>,
 }
 
-impl Draft<'_> {
+impl<'a> Draft<'a> {
     /// Whether both cells have times, comparable or not.
     pub(super) fn is_measured(&self) -> bool {
         let is_missing =
@@ -33,8 +35,32 @@ impl Draft<'_> {
         !self.reasons.iter().any(is_missing)
     }
 
-    /// The pair with its verdict.
-    pub(super) fn finished(self, judgement: Judgement, label: String) -> CellPair {
+    /// A figure of its runs; runs without it are left out.
+    pub(super) fn samples(&self, of: impl Fn(&Cell<'a>, &BlockRow) -> Option<f64>) -> Samples {
+        let values = |cell: &Cell<'a>, runs: &[&BlockRow]| -> Vec<f64> {
+            runs.iter().filter_map(|run| of(cell, run)).collect()
+        };
+        Samples {
+            key: self.after.info.key.clone(),
+            before: values(self.before, &self.runs.before),
+            after: values(self.after, &self.runs.after),
+            design: self.runs.design,
+            floor: Floor::default(),
+            drifts: true,
+            comparable: match &*self.reasons {
+                [] => Ok(()),
+                reasons => Err(reasons.to_vec()),
+            },
+        }
+    }
+
+    /// The pair with its verdicts.
+    pub(super) fn finished(
+        self,
+        judgement: Judgement,
+        costs: Vec<CostChange>,
+        label: String,
+    ) -> CellPair {
         let (before, after) = (self.before, self.after);
         let other_code = (before.is_other_code, after.is_other_code);
         let facts = match other_code {
@@ -42,9 +68,12 @@ impl Draft<'_> {
             _ => Facts::default(),
         };
         let (counts, operations) = counts(before, after);
-        let timings = match &*self.reasons {
-            [] => timings(before, after, &self.runs),
-            _ => Vec::new(),
+        let (timings, waiting) = match &*self.reasons {
+            [] => (
+                timings(before, after, &self.runs),
+                waiting(before, after, &self.runs),
+            ),
+            _ => (Vec::new(), None),
         };
         CellPair {
             before: before.info.key.clone(),
@@ -62,6 +91,8 @@ impl Draft<'_> {
             quality: facts.quality,
             timings,
             judgement,
+            costs,
+            waiting,
         }
     }
 }
@@ -169,7 +200,7 @@ fn threads(runs: &[&BlockRow]) -> String {
     texts.join(", ")
 }
 
-/// Computes the verdicts on all pairs and on the whole matrix.
+/// Computes the verdicts on the times of all pairs and of the whole matrix.
 ///
 /// Noise floors are used only for cells with equal environments before and after, since A/A runs never span two
 /// environments.
@@ -184,19 +215,9 @@ pub(super) fn judged(sides: (&Side, &Side), drafts: &[Draft<'_>]) -> Verdicts {
             let known = floors.entry(id).or_insert_with(|| Floors::new(&noise, id));
             known.of(&draft.after.info.key, &draft.after.info.cell_hash)
         });
-        let times = |cell: &Cell<'_>, runs: &[&BlockRow]| -> Vec<f64> {
-            runs.iter().filter_map(|run| cell.sample_ms(run)).collect()
-        };
         Samples {
-            key: draft.after.info.key.clone(),
-            before: times(draft.before, &draft.runs.before),
-            after: times(draft.after, &draft.runs.after),
-            design: draft.runs.design,
             floor: floor.unwrap_or_default(),
-            comparable: match &*draft.reasons {
-                [] => Ok(()),
-                reasons => Err(reasons.to_vec()),
-            },
+            ..draft.samples(Cell::sample_ms)
         }
     });
     let samples: Vec<Samples> = samples.collect();

@@ -9,7 +9,10 @@ use crate::results::{
 };
 
 use super::rows::rows;
-use super::{Ambiguity, AxisChange, Comparison, EnvironmentChange, MatrixJudgement, Origin, Side};
+use super::{
+    Ambiguity, AxisChange, Comparison, CostOverCells, EnvironmentChange, MatrixJudgement, Origin,
+    Side,
+};
 
 /// Version of `comparison.json`.
 const COMPARISON_FORMAT: u32 = 1;
@@ -37,6 +40,7 @@ fn comparison_json(comparison: &Comparison) -> String {
         environment: &comparison.environment,
         axes: &comparison.axes,
         matrix: comparison.matrix.as_ref(),
+        costs: &comparison.costs,
         needed_runs: comparison.needed_runs,
         added: comparison.added.iter().map(cell).collect(),
         removed: comparison.removed.iter().map(cell).collect(),
@@ -57,6 +61,7 @@ struct Frame<'a> {
     environment: &'a EnvironmentChange,
     axes: &'a [AxisChange],
     matrix: Option<&'a MatrixJudgement>,
+    costs: &'a [CostOverCells],
     needed_runs: usize,
     added: Vec<CellFrame<'a>>,
     removed: Vec<CellFrame<'a>>,
@@ -112,7 +117,9 @@ mod tests {
         assert_eq!(cells.len(), comparison.cells.len());
         assert_eq!(cells[0]["judgement"]["verdict"], "slower");
         assert_eq!(cells[0]["judgement"]["ratio"]["value"], 1.1);
-        assert_eq!(text.matches("\"judgement\"").count(), 3);
+        // One of the cells has a cost.
+        assert_eq!(cells[0]["costs"][0]["judgement"]["verdict"], "more");
+        assert_eq!(text.matches("\"judgement\"").count(), 4);
         assert_eq!(
             text.lines()
                 .filter(|line| line.contains("\"judgement\""))

@@ -38,12 +38,12 @@ pub enum Design {
     Sessions,
 }
 
-/// Verdict on a cell's time per sample.
+/// Verdict on a cell's time per sample, or on a cost of its runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// Ratio of times per sample, `after / before`; `None` if it may not be computed.
+    /// Ratio of medians, `after / before`; `None` if it may not be computed.
     pub ratio: Option<Ratio>,
     /// Design of the measurement.
     pub design: Design,
@@ -61,7 +61,7 @@ pub struct Judgement {
     pub threshold: Threshold,
 }
 
-/// A test of a cell's times.
+/// A test of a cell's runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Test {
@@ -96,7 +96,7 @@ pub enum ThresholdSource {
     Default,
 }
 
-/// Verdict on a time.
+/// Verdict on a time or a cost.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -104,6 +104,10 @@ pub enum Verdict {
     Faster,
     /// After is slower.
     Slower,
+    /// After costs less; a time is faster.
+    Less,
+    /// After costs more; a time is slower.
+    More,
     /// No effect as large as `detectable`: the interval lies within the threshold, or within the detectable effect if that
     /// is at most 10 %.
     Same,

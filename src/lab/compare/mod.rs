@@ -9,6 +9,7 @@ mod cells;
 mod changes;
 mod commit;
 mod comparison;
+mod costs;
 mod counts;
 mod draft;
 mod environment;
@@ -32,6 +33,7 @@ mod tests;
 mod timings;
 mod unclear_reason;
 mod verdict;
+mod waiting;
 
 pub use best::{against_best, paired_p, runs_to_choose, within_pairs};
 pub use build::{Options, axis_place};
@@ -41,6 +43,7 @@ pub use comparison::{
     FieldChange, FieldClass, MatchedBy, Origin, QualityChange, QualityVerdict, Side, SpecChange,
     TimingChange, Work, WorkChange,
 };
+pub use costs::{Cost, CostChange, CostOverCells};
 pub use files::write_files;
 pub use floor::{Floor, Floors, SESSIONS};
 pub use gate::{FailOn, Finding, Violation, violations};
@@ -58,3 +61,4 @@ pub(crate) use statistics::mann_whitney;
 pub use statistics::student_quantile;
 pub use unclear_reason::UnclearReason;
 pub use verdict::{is_sure, needed_pairs, needed_runs, session_threshold};
+pub use waiting::Waiting;

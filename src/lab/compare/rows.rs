@@ -6,19 +6,29 @@ use serde_json::Value;
 use crate::results::{ComparisonRow, Direction, comparison_number};
 
 use super::{
-    CellPair, Comparison, FactChange, MatrixJudgement, QualityChange, QualityVerdict, Ratio,
-    SpecChange, Test, Threshold, TimingChange, Verdict, WorkChange,
+    CellPair, Comparison, FactChange, Judgement, MatrixJudgement, QualityChange, QualityVerdict,
+    Ratio, SpecChange, Test, Threshold, TimingChange, Verdict, WorkChange,
 };
 
 /// The column that verdicts on times use.
 const TIME: &str = "ms_per_sample";
 
-/// The rows: the matrix, then cell by cell (time per sample, timings, quality; facts, work and settings that differ), then cells
-/// of one side.
+/// The rows: the matrix, costs over all cells, then cell by cell (time per sample, costs, timings, quality; facts, work and settings
+/// that differ), then cells of one side.
 pub(super) fn rows(comparison: &Comparison) -> Vec<ComparisonRow> {
-    let mut rows: Vec<ComparisonRow> = comparison.matrix.iter().map(of_matrix).collect();
+    let matrix = comparison.matrix.iter();
+    let matrix = matrix.map(|matrix| of_matrix(matrix, "matrix", TIME));
+    let costs = comparison.costs.iter();
+    let costs = costs.filter_map(|own| Some((own.matrix.as_ref()?, own.cost)));
+    let costs = costs.map(|(matrix, cost)| of_matrix(matrix, "cost", cost.figure()));
+    let mut rows: Vec<ComparisonRow> = matrix.chain(costs).collect();
     for pair in &comparison.cells {
-        rows.push(of_time(pair));
+        let time = of_pair(pair, "time", TIME);
+        rows.push(of_judgement(time, pair.sample_ms, &pair.judgement));
+        rows.extend(pair.costs.iter().map(|own| {
+            let row = of_pair(pair, "cost", own.cost.figure());
+            of_judgement(row, own.medians, &own.judgement)
+        }));
         rows.extend(pair.timings.iter().map(|timing| of_timing(pair, timing)));
         rows.extend(pair.quality.iter().map(|quality| of_quality(pair, quality)));
         rows.extend(pair.facts.iter().map(|fact| of_fact(pair, fact)));
@@ -49,24 +59,28 @@ fn of_pair(pair: &CellPair, kind: &str, figure: &str) -> ComparisonRow {
     row(&pair.after, &pair.before, kind, figure)
 }
 
-fn of_matrix(matrix: &MatrixJudgement) -> ComparisonRow {
+fn of_matrix(matrix: &MatrixJudgement, kind: &str, figure: &str) -> ComparisonRow {
     let row = ComparisonRow {
         direction: direction_text(Direction::Lower),
         p: comparison_number(matrix.p),
         p_holm: comparison_number(matrix.p_holm),
         detectable: comparison_number(matrix.detectable),
-        ..row("", "", "matrix", TIME)
+        ..row("", "", kind, figure)
     };
     let row = with_ratio(row, Some(matrix.ratio));
     with_verdict(row, matrix.threshold, &matrix.verdict)
 }
 
-fn of_time(pair: &CellPair) -> ComparisonRow {
-    let judgement = &pair.judgement;
+/// A time or a cost with its verdict.
+fn of_judgement(
+    row: ComparisonRow,
+    medians: (Option<f64>, Option<f64>),
+    judgement: &Judgement,
+) -> ComparisonRow {
     let row = ComparisonRow {
         direction: direction_text(Direction::Lower),
-        before: comparison_number(pair.sample_ms.0),
-        after: comparison_number(pair.sample_ms.1),
+        before: comparison_number(medians.0),
+        after: comparison_number(medians.1),
         n_before: Some(judgement.runs.0),
         n_after: Some(judgement.runs.1),
         design: word(judgement.design),
@@ -74,7 +88,7 @@ fn of_time(pair: &CellPair) -> ComparisonRow {
         p: comparison_number(judgement.p),
         p_holm: comparison_number(judgement.p_holm),
         detectable: comparison_number(judgement.detectable),
-        ..of_pair(pair, "time", TIME)
+        ..row
     };
     let row = with_ratio(row, judgement.ratio);
     with_verdict(row, judgement.threshold, &judgement.verdict)
@@ -171,7 +185,9 @@ fn with_verdict(row: ComparisonRow, threshold: Threshold, verdict: &Verdict) -> 
             let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
             (None, reasons.join("; "))
         }
-        Verdict::Faster | Verdict::Slower | Verdict::Same => (None, String::new()),
+        Verdict::Faster | Verdict::Slower | Verdict::Less | Verdict::More | Verdict::Same => {
+            (None, String::new())
+        }
     };
     ComparisonRow {
         threshold: comparison_number(threshold.value),

@@ -7,9 +7,10 @@ use crate::event::OpWork;
 use crate::results::{CellInfo, Direction, IntervalKind, ResultSet, RunRow, Status, golden};
 
 use super::{
-    CellPair, Comparison, Counts, Design, EnvironmentChange, FactChange, Judgement, MatchedBy,
-    MatrixJudgement, Origin, QualityChange, QualityVerdict, Ratio, Side, SpecChange, Test,
-    Threshold, ThresholdSource, TimingChange, UnclearReason, Verdict, Work, WorkChange,
+    CellPair, Comparison, Cost, CostChange, CostOverCells, Counts, Design, EnvironmentChange,
+    FactChange, Judgement, MatchedBy, MatrixJudgement, Origin, QualityChange, QualityVerdict,
+    Ratio, Side, SpecChange, Test, Threshold, ThresholdSource, TimingChange, UnclearReason,
+    Verdict, Work, WorkChange,
 };
 
 const THRESHOLD: Threshold = Threshold {
@@ -45,6 +46,7 @@ pub fn comparison() -> Comparison {
                 facts: vec![fact("final_loss", Direction::Lower, "0.25", "0.5")],
                 quality: vec![quality("val_loss", QualityVerdict::TooFewSeeds(6))],
                 changes: vec![setting("train.optimizer.lr", "0.001", "0.01")],
+                costs: vec![memory(Verdict::More, 1.2)],
                 ..pair(0, Verdict::Slower, 1.1)
             },
             CellPair {
@@ -66,6 +68,7 @@ pub fn comparison() -> Comparison {
             verdict: Verdict::Slower,
             threshold: THRESHOLD,
         }),
+        costs: vec![over_cells()],
         needed_runs: 6,
     }
 }
@@ -115,6 +118,29 @@ pub fn pair(n: usize, verdict: Verdict, value: f64) -> CellPair {
             detectable: Some(0.015),
             threshold: THRESHOLD,
         },
+        costs: Vec::new(),
+        waiting: None,
+    }
+}
+
+/// Memory of a pair of cells.
+pub fn memory(verdict: Verdict, value: f64) -> CostChange {
+    CostChange {
+        cost: Cost::Memory,
+        medians: (Some(1e8), Some(1e8 * value)),
+        judgement: Judgement {
+            ratio: Some(ratio(value)),
+            verdict,
+            ..pair(0, Verdict::Same, 1.0).judgement
+        },
+    }
+}
+
+fn over_cells() -> CostOverCells {
+    CostOverCells {
+        cost: Cost::Memory,
+        matrix: None,
+        needed_runs: 4,
     }
 }
 

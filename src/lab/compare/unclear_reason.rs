@@ -21,6 +21,11 @@ pub enum UnclearReason {
     /// Two sessions, and the variation between sessions of this machine was not measured.
     #[error("measured in two sessions; how far sessions of this machine differ was not measured")]
     NoSessionFloor,
+    /// Two sessions, in which a cost can differ without a change; the variation between sessions is measured of times only.
+    #[error(
+        "measured in two sessions, which can differ without a change; runs in one session (`ab`) would tell"
+    )]
+    OtherSession,
     /// Two sessions that differ no more than sessions of this machine usually do; contains that bound (0.02 is 2 %).
     #[error("measured in two sessions, and sessions of this machine differ by {}", percent(*.0))]
     WithinSessionFloor(f64),

@@ -13,11 +13,11 @@ const DIGITS: usize = 6;
 /// fractions of 1 (0.02 is 2 %). Numbers are the texts of [`comparison_number`]; the fields are named as the columns.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ComparisonRow {
-    /// Key on the side after; empty for the whole matrix and for a cell that exists only before.
+    /// Key on the side after; empty for all cells together and for a cell that exists only before.
     pub key: String,
-    /// Key on the side before; empty for the whole matrix and for a cell that exists only after.
+    /// Key on the side before; empty for all cells together and for a cell that exists only after.
     pub key_before: String,
-    /// Kind of row: `matrix`, `time`, `timing`, `quality`, `fact`, `setting`, `added`, `removed`.
+    /// Kind of row: `matrix`, `time`, `cost`, `timing`, `quality`, `fact`, `work`, `setting`, `added`, `removed`.
     pub kind: String,
     /// Column or setting that the row is about; the name includes the unit.
     pub figure: String,

@@ -53,6 +53,7 @@ pub(crate) fn comparison() -> Comparison {
         removed: Vec::new(),
         ambiguous: Vec::new(),
         matrix: Some(matrix()),
+        costs: Vec::new(),
         needed_runs: 8,
         along: None,
         before: side("main", "1111111111111111111111111111111111111111", before),
@@ -189,6 +190,8 @@ fn pair(before: &ResultSet, after: &ResultSet, place: usize, verdict: Verdict) -
             detectable: is_open.then_some(0.031),
             threshold: threshold(),
         },
+        costs: Vec::new(),
+        waiting: None,
     }
 }
 

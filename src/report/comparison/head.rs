@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::compare::{Origin, Side, Verdict, Work};
+use crate::compare::{CellPair, Origin, Side, Verdict, Waiting, Work};
 use crate::report::language::messages;
 
 use super::scene::Scene;
@@ -20,6 +20,7 @@ messages! {
     refused() = "no time is compared" | "keine Zeit wird verglichen";
     other_work(count) = "cells that do other work on both sides: {count}; both values stand without a ratio" | "Zellen, die auf beiden Seiten verschiedene Arbeit verrichten: {count}; beide Werte stehen ohne Verhältnis";
     other_treatment() = "the sides are declared as different treatments: a ratio of their times is a ratio of treatments, beside the list of everything that differs" | "das Manifest erklärt beide Seiten zu verschiedenen Behandlungen: Ein Verhältnis ihrer Zeiten vergleicht Behandlungen; alle Unterschiede sind aufgelistet";
+    waits(side, count, cells, cell, old, new) = "wall time is far above CPU time {side} in {count} of {cells} cells (in {cell} a run takes {old} s before and {new} s after for a second of CPU time): it waited for data, the disk or swapped memory, or other programs had the processor, so look at its data wait, or measure again on an idle machine" | "die Dauer liegt {side} in {count} von {cells} Zellen weit über der CPU-Zeit (in {cell} braucht ein Lauf vorher {old} s und nachher {new} s für eine Sekunde CPU-Zeit): er wartete auf Daten, die Festplatte oder ausgelagerten Speicher, oder andere Programme hatten den Prozessor, also sein Warten auf Daten ansehen oder auf einer ruhigen Maschine neu messen";
     not_comparable_cells(count, why) = "cells that cannot be compared: {count} ({why})" | "nicht vergleichbare Zellen: {count} ({why})";
 }
 
@@ -86,7 +87,26 @@ pub(super) fn warnings(scene: &Scene<'_>) -> Vec<String> {
     if must.is_empty() || scene.is_across() {
         found.extend(not_comparable(scene));
     }
+    found.extend(waiting(scene));
     found
+}
+
+/// Wall time that CPU time does not explain, with the cell whose wall time is furthest above it.
+pub(super) fn waiting(scene: &Scene<'_>) -> Option<String> {
+    let words = scene.words;
+    let cells = scene.comparison.cells.iter();
+    let found = cells.filter_map(|pair| Some((pair, pair.waiting?)));
+    let found: Vec<(&CellPair, Waiting)> = found.collect();
+    let most = |waiting: &Waiting| waiting.wall_per_cpu.0.max(waiting.wall_per_cpu.1);
+    let (pair, worst) = found
+        .iter()
+        .max_by(|(_, one), (_, other)| most(one).total_cmp(&most(other)))?;
+    let on = |of: fn(&Waiting) -> bool| found.iter().any(|(_, waiting)| of(waiting));
+    let side = words.sides((on(|own| own.is_far.0), on(|own| own.is_far.1)));
+    let [old, new] = [worst.wall_per_cpu.0, worst.wall_per_cpu.1];
+    let [old, new] = [old, new].map(|seconds| words.number(seconds, 2));
+    let [count, cells] = [found.len(), scene.comparison.cells.len()].map(|n| words.count(n));
+    Some(words.waits(side, count, cells, scene.label(pair), old, new))
 }
 
 /// Cells of which no verdict can be drawn although the environments agree: rows of other code, and the like.

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use minijinja::value::Value;
 
-use crate::compare::{Comparison, Options, Origin, Side, Verdict, searches_beside};
+use crate::compare::{Comparison, Cost, Options, Origin, Side, Verdict, searches_beside};
 use crate::plan::COMPARISON;
 use crate::results::{ResultSet, read_noise};
 
@@ -65,6 +65,26 @@ pub fn deciding_metrics(comparison: &Comparison) -> BTreeMap<&str, String> {
 /// Cells and axes that only one side has, in English, a sentence each, as the page has it.
 pub fn comparison_matching(comparison: &Comparison) -> Vec<String> {
     sections::matching::points(&scene::Scene::of(comparison, Language::English))
+}
+
+/// What runs cost beside their time, in English, a sentence each, as the page has it.
+pub fn comparison_costs(comparison: &Comparison) -> Vec<String> {
+    sections::costs::summary(&scene::Scene::of(comparison, Language::English))
+}
+
+/// Wall time that CPU time does not explain, in English, without a full stop; `None` where there is none.
+pub fn comparison_waiting(comparison: &Comparison) -> Option<String> {
+    head::waiting(&scene::Scene::of(comparison, Language::English))
+}
+
+/// What a cost is called in English.
+pub fn cost_name(cost: Cost) -> String {
+    Words::in_language(Language::English).cost(cost)
+}
+
+/// A value of a cost in English, with its unit.
+pub fn cost_value(cost: Cost, value: f64) -> String {
+    Words::in_language(Language::English).cost_value(cost, value)
 }
 
 /// A verdict in English, as pages have it: a word or two, then why it is none and what would have been seen.

@@ -59,12 +59,14 @@ impl Words {
         }
     }
 
-    /// What may be said of a time, with the smallest detectable effect where nothing was found (R8).
+    /// What may be said of a time or a cost, with the smallest detectable effect where nothing was found (R8).
     pub(crate) fn verdict(self, verdict: &Verdict, ratio: Option<&Ratio>) -> String {
         match (verdict, ratio) {
             (Verdict::Faster | Verdict::Slower, Some(ratio)) => self.times_faster(ratio.value),
             (Verdict::Faster, None) => self.faster(),
             (Verdict::Slower, None) => self.slower(),
+            (Verdict::Less, _) => self.takes_less(),
+            (Verdict::More, _) => self.takes_more(),
             (Verdict::Same, _) => self.same(),
             (Verdict::TooFewRuns(_), _) => self.too_few_runs(),
             (Verdict::Unclear(_), _) => self.unclear(),
@@ -86,7 +88,7 @@ impl Words {
     pub(crate) fn why(self, verdict: &Verdict, detectable: Option<f64>) -> Vec<String> {
         let detectable = detectable.map(|effect| self.detectable(self.percent(effect)));
         match verdict {
-            Verdict::Faster | Verdict::Slower => Vec::new(),
+            Verdict::Faster | Verdict::Slower | Verdict::Less | Verdict::More => Vec::new(),
             Verdict::Same => detectable.into_iter().collect(),
             Verdict::TooFewRuns(least) => vec![self.at_least_runs(self.count(*least))],
             Verdict::Unclear(reason) => [self.unclear_reason(*reason)]
@@ -108,6 +110,7 @@ impl Words {
             UnclearReason::FewRuns => self.few_runs(),
             UnclearReason::AtThreshold(share) => self.at_threshold(self.percent(share)),
             UnclearReason::NoSessionFloor => self.no_session_floor(),
+            UnclearReason::OtherSession => self.other_session(),
             UnclearReason::WithinSessionFloor(share) => {
                 self.within_session_floor(self.percent(share))
             }
@@ -115,13 +118,18 @@ impl Words {
         }
     }
 
-    /// Why times of two cells cannot be compared.
-    pub(crate) fn not_comparable_reason(self, reason: &NotComparableReason) -> String {
-        let side = |(before, after): (bool, bool)| match (before, after) {
+    /// "before", "after", or both.
+    pub(crate) fn sides(self, (before, after): (bool, bool)) -> String {
+        match (before, after) {
             (true, true) => self.on_both(),
             (true, false) => self.before(),
             _ => self.after(),
-        };
+        }
+    }
+
+    /// Why times of two cells cannot be compared.
+    pub(crate) fn not_comparable_reason(self, reason: &NotComparableReason) -> String {
+        let side = |sides| self.sides(sides);
         match reason {
             NotComparableReason::NotMeasured(before, after) => {
                 self.not_measured(side((*before, *after)))

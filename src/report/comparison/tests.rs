@@ -6,10 +6,12 @@ use std::fs;
 use super::golden::{across, comparison, one_cell};
 use super::{Language, render_comparison, verdict_words};
 use super::{account, sections};
-use crate::compare::{NotComparableReason, UnclearReason, Verdict};
+use crate::compare::golden::branches;
+use crate::compare::testing::memory;
+use crate::compare::{Comparison, NotComparableReason, UnclearReason, Verdict, Waiting};
 
 /// Every file that a comparison writes, by name.
-fn rendered(of: &crate::compare::Comparison) -> Vec<(String, String)> {
+fn rendered(of: &Comparison) -> Vec<(String, String)> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let files = render_comparison(of, folder.path(), &Language::ALL).expect("renders");
     let read = files.iter().map(|path| {
@@ -82,7 +84,7 @@ fn no_english_sentence_is_left_in_german_and_no_german_one_in_english() {
         .map(|(name, ..)| *name)
         .collect();
     assert!(known.len() > 60, "{} messages", known.len());
-    for of in [comparison(), across(), one_cell()] {
+    for of in [comparison(), across(), one_cell(), of_costs()] {
         for (name, text) in rendered(&of) {
             let is_german = name.contains("de.");
             for (message, english, german) in catalogues().flat_map(|messages| *messages) {
@@ -101,6 +103,66 @@ fn no_english_sentence_is_left_in_german_and_no_german_one_in_english() {
                 }
             }
         }
+    }
+}
+
+/// One cell that takes more memory, and waits.
+fn of_costs() -> Comparison {
+    let mut comparison = one_cell();
+    comparison.cells[0].costs = vec![memory(Verdict::More, 1.2)];
+    comparison.cells[0].waiting = Some(Waiting {
+        wall_per_cpu: (0.55, 1.9),
+        is_far: (false, true),
+    });
+    comparison
+}
+
+fn page(of: &Comparison, name: &str) -> String {
+    let pages = rendered(of);
+    let page = pages.into_iter().find(|(known, _)| known == name);
+    page.expect("a page").1
+}
+
+#[test]
+fn what_takes_more_is_in_the_answer_and_a_table_and_waiting_is_a_warning() {
+    let english = page(&of_costs(), "comparison.en.md");
+    let german = page(&of_costs(), "comparison.de.md");
+    for (page, texts) in [
+        (
+            english,
+            [
+                "Peak memory: more, 95.4 MiB → 114 MiB (after ÷ before = 1.200, 95 % interval 1.190–1.210, p = 0.094 after Holm).",
+                "wall time is far above CPU time after in 1 of 1 cells (in batch-size 8, workers 0 a run takes 0.55 s before and 1.9 s after for a second of CPU time)",
+                "| batch-size 8, workers 0 | peak memory | 95.4 MiB | 114 MiB | 1.200× (95 % interval 1.190–1.210) | more (p = 0.094 after Holm) |",
+            ],
+        ),
+        (
+            german,
+            [
+                "Spitzenspeicher: mehr, 95,4 MiB → 114 MiB (nachher ÷ vorher = 1,200, ",
+                "die Dauer liegt nachher in 1 von 1 Zellen weit über der CPU-Zeit",
+                "| Spitzenspeicher | 95,4 MiB | 114 MiB | 1,200× ",
+            ],
+        ),
+    ] {
+        for text in texts {
+            assert!(page.contains(text), "{text}\n{page}");
+        }
+    }
+}
+
+#[test]
+fn costs_of_which_nothing_takes_more_add_few_words() {
+    let with = branches();
+    let mut without = with.clone();
+    without.costs.clear();
+    for pair in &mut without.cells {
+        pair.costs.clear();
+    }
+    for name in ["comparison.en.md", "comparison.de.md"] {
+        let words = |of: &Comparison| page(of, name).split_whitespace().count();
+        let added = words(&with) - words(&without);
+        assert!((5..=25).contains(&added), "{name}: {added}");
     }
 }
 
@@ -142,6 +204,7 @@ fn the_english_reasons_of_pages_are_those_of_comparison_csv() {
         UnclearReason::FewRuns,
         UnclearReason::AtThreshold(0.02),
         UnclearReason::NoSessionFloor,
+        UnclearReason::OtherSession,
         UnclearReason::WithinSessionFloor(0.0614),
         UnclearReason::SessionNoise,
     ];

@@ -6,7 +6,7 @@ import math
 import re
 
 import pandas
-from scipy.stats import linregress, mannwhitneyu
+from scipy.stats import linregress, mannwhitneyu, permutation_test, rankdata
 
 MIB = 2**20
 PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -40,12 +40,16 @@ def is_same(printed, value, unit):
 
 
 def test_of(one, other):
-    """Mann–Whitney, two-sided: exact without ties, else the normal approximation."""
+    """Mann–Whitney, two-sided, over all arrangements of the ranks, with ties too."""
     both = pandas.concat([pandas.Series(one), pandas.Series(other)])
     ties = both.duplicated().any()
     if both.nunique() == 1:
         return 1.0
-    return mannwhitneyu(one, other, method="asymptotic" if ties else "exact").pvalue
+    if not ties:
+        return mannwhitneyu(one, other, method="exact").pvalue
+    ranks = rankdata(both)
+    sides = (ranks[: len(one)], ranks[len(one) :])
+    return permutation_test(sides, lambda own, _, axis: own.sum(axis=axis), vectorized=True, n_resamples=float("inf")).pvalue
 
 
 def holm(ps):

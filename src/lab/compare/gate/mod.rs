@@ -3,8 +3,8 @@
 use crate::results::{RunRow, Status, by_key, grouped};
 
 use super::{
-    CellPair, Comparison, FactChange, MatrixJudgement, QualityChange, QualityVerdict, Ratio,
-    Threshold, Verdict, WorkChange,
+    CellPair, Comparison, Cost, CostChange, CostOverCells, FactChange, MatrixJudgement,
+    QualityChange, QualityVerdict, Ratio, Threshold, Verdict, WorkChange,
 };
 
 /// Kinds of findings that a gate can fail on. The gate adds no judgement: a regression is a verdict "slower" or "worse" of
@@ -19,6 +19,12 @@ pub enum FailOn {
     Unclear,
     /// A training step asks for something else: other counts of an operation.
     Work,
+    /// A run takes more CPU time.
+    CpuTime,
+    /// A run takes more memory, of the machine or of a GPU.
+    Memory,
+    /// A run takes more energy.
+    Energy,
 }
 
 /// A finding that a gate fails on.
@@ -37,6 +43,17 @@ pub struct Violation {
 pub enum Finding {
     /// The time per sample is longer.
     Slower {
+        /// `after / before`.
+        ratio: Ratio,
+        /// Two-sided p-value after Holm's correction.
+        p: Option<f64>,
+        /// The threshold that it exceeds.
+        threshold: Threshold,
+    },
+    /// A cost of a run is higher.
+    CostsMore {
+        /// The cost.
+        cost: Cost,
         /// `after / before`.
         ratio: Ratio,
         /// Two-sided p-value after Holm's correction.
@@ -76,11 +93,13 @@ pub enum Finding {
 pub fn violations(comparison: &Comparison, kinds: &[FailOn]) -> Vec<Violation> {
     let matrix = comparison.matrix.as_ref();
     let mut found: Vec<Violation> = matrix.and_then(of_matrix).into_iter().collect();
+    found.extend(comparison.costs.iter().filter_map(of_costs));
     let sides = [&comparison.before, &comparison.after];
     let [before, after] = sides.map(|side| by_key(&side.set.runs, |row| &row.key));
     let no_rows = Vec::new();
     for pair in &comparison.cells {
         found.extend(of_time(pair));
+        found.extend(pair.costs.iter().filter_map(|cost| of_cost(pair, cost)));
         let old = before.get(&*pair.before).unwrap_or(&no_rows);
         let new = after.get(&*pair.after).unwrap_or(&no_rows);
         found.extend(of_status(pair, (old, new), kinds));
@@ -124,10 +143,44 @@ fn of_time(pair: &CellPair) -> Option<Violation> {
     of_verdict(&judgement.verdict, Some(&pair.after), slower).filter(|_| !pair.needs_no_verdict())
 }
 
+fn of_costs(over_cells: &CostOverCells) -> Option<Violation> {
+    let matrix = over_cells.matrix.as_ref()?;
+    let finding = Finding::CostsMore {
+        cost: over_cells.cost,
+        ratio: matrix.ratio,
+        p: Some(matrix.p_holm),
+        threshold: matrix.threshold,
+    };
+    let is_more = matrix.verdict == Verdict::More;
+    is_more.then(|| violation(over_cells.cost.into(), None, finding))
+}
+
+fn of_cost(pair: &CellPair, own: &CostChange) -> Option<Violation> {
+    let judgement = &own.judgement;
+    let finding = Finding::CostsMore {
+        cost: own.cost,
+        ratio: judgement.ratio?,
+        p: judgement.p_holm.or(judgement.p),
+        threshold: judgement.threshold,
+    };
+    let is_more = judgement.verdict == Verdict::More;
+    is_more.then(|| violation(own.cost.into(), Some(&pair.after), finding))
+}
+
+impl From<Cost> for FailOn {
+    fn from(cost: Cost) -> Self {
+        match cost {
+            Cost::CpuTime => Self::CpuTime,
+            Cost::Memory | Cost::GpuMemory => Self::Memory,
+            Cost::Energy => Self::Energy,
+        }
+    }
+}
+
 fn of_verdict(verdict: &Verdict, cell: Option<&str>, slower: Option<Finding>) -> Option<Violation> {
     let (what, finding) = match verdict {
         Verdict::Slower => (FailOn::Regression, slower?),
-        Verdict::Faster | Verdict::Same => return None,
+        Verdict::Faster | Verdict::Same | Verdict::Less | Verdict::More => return None,
         Verdict::TooFewRuns(_) | Verdict::Unclear(_) | Verdict::NotComparable(_) => {
             (FailOn::Unclear, Finding::TimeUndecided(verdict.clone()))
         }

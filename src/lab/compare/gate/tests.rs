@@ -5,7 +5,7 @@ use crate::compare::NotComparableReason;
 use crate::compare::testing::{comparison, fact, key, pair, quality, row};
 use crate::results::Direction;
 
-use FailOn::{Change, Regression, Unclear, Work};
+use FailOn::{Change, CpuTime, Energy, Memory, Regression, Unclear, Work};
 
 /// The findings in a comparison of one pair.
 fn found(pair: CellPair, kinds: &[FailOn]) -> Vec<(FailOn, &'static str)> {
@@ -22,6 +22,7 @@ fn found(pair: CellPair, kinds: &[FailOn]) -> Vec<(FailOn, &'static str)> {
 fn words(violations: &[Violation]) -> Vec<(FailOn, &'static str)> {
     let word = |finding: &Finding| match finding {
         Finding::Slower { .. } => "slower",
+        Finding::CostsMore { .. } => "costs more",
         Finding::WorseQuality(_) => "worse quality",
         Finding::FactsChanged(_) => "other fact",
         Finding::WorkChanged(_) => "other work",
@@ -51,6 +52,8 @@ fn each_kind_names_its_own_and_in_plan_order() {
     let unclear = [(Unclear, "quality not told"), (Unclear, "time not told")];
     assert_eq!(of(&[Unclear]), unclear);
     assert_eq!(of(&[Work]), [(Work, "other work")]);
+    assert_eq!(of(&[Memory]), [(Memory, "costs more")]);
+    assert_eq!(of(&[CpuTime, Energy]), []);
     let all = [
         (Regression, "slower"),
         (Regression, "slower"),

@@ -38,7 +38,7 @@ impl Family {
             verdict: match (&cell.comparable, finding) {
                 (Err(reasons), _) => Verdict::NotComparable(reasons.clone()),
                 (Ok(()), None) => Verdict::TooFewRuns(self.needed_runs),
-                (Ok(()), Some(finding)) => finding.verdict(cell.design(), cell.floor.between),
+                (Ok(()), Some(finding)) => finding.verdict(cell.ruled_as(), cell.floor.between),
             },
             ratio,
             design: cell.design(),

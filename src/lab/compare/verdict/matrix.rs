@@ -124,9 +124,9 @@ impl Family {
     }
 }
 
-/// Interleaved if every cell is.
+/// Interleaved if every cell is ruled so.
 fn design(cells: &[&Samples]) -> Design {
-    let mut designs = cells.iter().map(|cell| cell.design());
+    let mut designs = cells.iter().map(|cell| cell.ruled_as());
     let apart = designs.find(|design| *design == Design::Sessions);
     apart.unwrap_or(Design::Interleaved)
 }

@@ -1,4 +1,4 @@
-//! [`judge`]: verdicts on the times of all cells and of the matrix.
+//! [`judge`]: verdicts on the times, or on a cost, of all cells and of the matrix.
 //!
 //! First the tests, then Holm's correction over all of them, then the verdicts: any verdict except "unclear" needs a test,
 //! an interval *and* an effect size. `docs/adr/0010-tests-and-verdicts.md` has the reasons.
@@ -64,14 +64,16 @@ struct Effort {
 pub(super) struct Samples {
     /// Key of the cell; seeds the random streams.
     pub key: String,
-    /// Time per sample of each run before. In an interleaved design pairs have equal indices.
+    /// Time per sample, or cost, of each run before. In an interleaved design pairs have equal indices.
     pub before: Vec<f64>,
-    /// Time per sample of each run after.
+    /// The same of each run after.
     pub after: Vec<f64>,
     /// Design of the measurement. Interleaved is used only if both sides have the same number of runs.
     pub design: Design,
     /// Noise floor of this cell on this machine.
     pub floor: Floor,
+    /// Whether sessions of a machine differ in it although nothing was changed: times do, the memory of a run does not.
+    pub drifts: bool,
     /// Whether the times can be compared, or why not.
     pub comparable: Result<(), Vec<NotComparableReason>>,
 }
@@ -98,6 +100,21 @@ impl Samples {
         } else {
             Design::Sessions
         }
+    }
+
+    /// The design that decides what a difference may be called: what does not drift is compared as in one session.
+    fn ruled_as(&self) -> Design {
+        match self.design() {
+            Design::Sessions if self.drifts => Design::Sessions,
+            _ => Design::Interleaved,
+        }
+    }
+
+    /// Whether all runs of both sides have one value.
+    pub(super) fn are_equal(&self) -> bool {
+        let mut all = self.before.iter().chain(&self.after);
+        let first = all.next();
+        self.counts() && all.all(|value| Some(value) == first)
     }
 
     fn sides(&self) -> Sides<'_> {

@@ -31,6 +31,7 @@ fn matrices() -> impl Strategy<Value = Vec<Samples>> {
                     between: floor,
                     sessions: 3,
                 },
+                drifts: true,
                 comparable: Ok(()),
             });
             prop::collection::vec(cell, cells).prop_map(|mut cells| {

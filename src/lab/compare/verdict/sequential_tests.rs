@@ -29,23 +29,37 @@ fn pairs(scenario: Scenario, effect: f64, rng: &mut ChaCha8Rng) -> [Vec<f64>; 2]
 /// Its verdict, and after how many pairs, where the pairs end as soon as they are sure.
 fn ended(sides: &[Vec<f64>; 2], cells: usize) -> (Verdict, usize) {
     let [before, after] = sides;
-    let is_enough = |n: &usize| is_sure(&before[..*n], &after[..*n], cells, DEFAULT_THRESHOLD);
-    let n = (1..PAIRS).find(is_enough).unwrap_or(PAIRS);
+    let n = length(sides, cells);
     // The others of the family count, whatever their runs are.
     let cell = |key: usize| {
         let n = if key == 0 { n } else { 1 };
-        Samples {
-            key: key.to_string(),
-            before: before[..n].to_vec(),
-            after: after[..n].to_vec(),
-            design: Design::UntilSure,
-            floor: Floor::default(),
-            comparable: Ok(()),
-        }
+        samples(&key.to_string(), &before[..n], &after[..n])
     };
     let family: Vec<Samples> = (0..cells).map(cell).collect();
     let mut judged = judge(&family, None);
     (judged.cells.remove(0).verdict, n)
+}
+
+/// After how many pairs their cell ends.
+fn length([before, after]: &[Vec<f64>; 2], cells: usize) -> usize {
+    let is_enough = |n: &usize| is_sure(&before[..*n], &after[..*n], cells, DEFAULT_THRESHOLD);
+    (1..PAIRS).find(is_enough).unwrap_or(PAIRS)
+}
+
+fn samples(key: &str, before: &[f64], after: &[f64]) -> Samples {
+    Samples {
+        key: key.to_owned(),
+        before: before.to_vec(),
+        after: after.to_vec(),
+        design: Design::UntilSure,
+        floor: Floor::default(),
+        drifts: true,
+        comparable: Ok(()),
+    }
+}
+
+fn is_alarm(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Faster | Verdict::Slower)
 }
 
 /// Run times that differ by 3 % within a side, so that the log ratios of pairs have a deviation of 4.2 %.
@@ -59,11 +73,30 @@ const USUAL: Scenario = Scenario {
 fn without_an_effect_a_false_alarm_is_rare_whenever_one_looks() {
     for cells in [1, 8] {
         let alarms = rate(1500, 1, |rng| {
-            let is_alarm = |verdict: &Verdict| matches!(verdict, Verdict::Faster | Verdict::Slower);
             (0..cells).any(|_| is_alarm(&ended(&pairs(USUAL, 1.0, rng), cells).0))
         });
         assert!((0.001..=0.05).contains(&alarms), "{cells} cells: {alarms}");
     }
+}
+
+/// A cost is judged after as many pairs as its cell's time needed. The times here are the costs, and a tenth more after, so that pairs
+/// end when chance was on the side of an effect.
+#[test]
+fn a_cost_without_an_effect_raises_few_alarms_where_the_time_ended_the_pairs() {
+    let alarms = rate(1500, 6, |rng| {
+        let times = pairs(USUAL, 1.1, rng);
+        let n = length(&times, 1);
+        let [before, after] = times.map(|side| side[..n].to_vec());
+        let costs: Vec<f64> = after.iter().map(|time| time / 1.1).collect();
+        is_alarm(&judge(&[samples("a", &before, &costs)], None).cells[0].verdict)
+    });
+    assert!(alarms <= 0.05, "{alarms}");
+}
+
+#[test]
+fn values_that_never_differ_are_the_same_after_a_few_pairs() {
+    let (verdict, n) = ended(&[vec![5e8; PAIRS], vec![5e8; PAIRS]], 1);
+    assert_eq!((verdict, n), (Verdict::Same, 7));
 }
 
 #[test]
@@ -140,15 +173,7 @@ fn pairs_that_cannot_show_an_effect_yet_are_too_few() {
     assert_eq!(needed, [6, 9]);
     let few = [vec![1.0; 5], vec![1.3; 5]];
     assert!(!is_sure(&few[0], &few[1], 1, 0.02));
-    let cell = Samples {
-        key: "a".to_owned(),
-        before: few[0].clone(),
-        after: few[1].clone(),
-        design: Design::UntilSure,
-        floor: Floor::default(),
-        comparable: Ok(()),
-    };
-    let judged = judge(&[cell], None);
+    let judged = judge(&[samples("a", &few[0], &few[1])], None);
     assert_eq!(judged.cells[0].verdict, Verdict::TooFewRuns(6));
     assert_eq!(judged.matrix, None);
 }

@@ -150,6 +150,7 @@ fn samples(cell: usize, before: Vec<f64>, after: Vec<f64>, design: Design) -> Sa
         after,
         design,
         floor: Floor::default(),
+        drifts: true,
         comparable: Ok(()),
     }
 }
@@ -221,6 +222,37 @@ fn in_one_session_that_drifts_no_more_than_one_of_twenty_comparisons_raises_an_a
     };
     let found = rate(1000, 1, |rng| alarms(&scenario.interleaved(rng)));
     assert!(found <= 0.05, "{found}");
+}
+
+/// The same runs in steps of 3 %, so that many are equal, as the memory of runs often is.
+fn in_steps(mut cells: Vec<Samples>) -> Vec<Samples> {
+    for cell in &mut cells {
+        for value in cell.before.iter_mut().chain(&mut cell.after) {
+            *value = (*value / 0.03).round() * 0.03;
+        }
+        cell.drifts = false;
+    }
+    cells
+}
+
+#[test]
+fn runs_of_few_different_values_raise_no_more_alarms_in_one_session_or_two() {
+    for (cells, runs, trials) in [(20, 10, 300), (1, 4, 1000), (1, 6, 1000)] {
+        let scenario = Scenario {
+            cells,
+            runs,
+            cv: 0.03,
+            ..CALM
+        };
+        let paired = rate(trials, 13, |rng| {
+            alarms(&in_steps(scenario.interleaved(rng)))
+        });
+        let apart = rate(trials, 14, |rng| alarms(&in_steps(scenario.sessions(rng))));
+        assert!(
+            paired <= 0.05 && apart <= 0.05,
+            "{cells} cells: {paired}, {apart}"
+        );
+    }
 }
 
 #[test]

@@ -16,6 +16,7 @@ fn cell(runs: usize, effect: f64, design: Design) -> Samples {
         after: (0..runs).map(|run| 10.0 * effect * other(run)).collect(),
         design,
         floor: Floor::default(),
+        drifts: true,
         comparable: Ok(()),
     }
 }

@@ -1,8 +1,9 @@
 //! The answer of a comparison: the verdict on times, then memory and quality, and what the data do not show; with the plot of its factors.
 
 use crate::base::text::capitalised;
-use crate::compare::{QualityChange, QualityVerdict, Verdict};
+use crate::compare::{Cost, CostChange, QualityChange, QualityVerdict, Verdict};
 use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::comparison::sections::costs::{is_effect, summary_of_effects};
 use crate::report::comparison::sections::{cells, summary};
 use crate::report::language::messages;
 use crate::report::plot::DotRow;
@@ -31,6 +32,7 @@ messages! {
     answer_less(figure, before, after, ends) = "{figure}: less, {before} → {after} ({ends})." | "{figure}: weniger, {before} → {after} ({ends}).";
     answer_more(figure, before, after, ends) = "{figure}: more, {before} → {after} ({ends})." | "{figure}: mehr, {before} → {after} ({ends}).";
     answer_open(figure, before, after, ends) = "{figure}: no direction shown, {before} → {after} ({ends})." | "{figure}: nicht bestimmbar, {before} → {after} ({ends}).";
+    answer_same_cost(figure, before, after, ends) = "{figure}: same, {before} → {after} ({ends})." | "{figure}: unverändert, {before} → {after} ({ends}).";
     answer_equal(figure, value) = "{figure}: equal, {value}." | "{figure}: gleich, {value}.";
     answer_better(names) = "Better over seeds: {names}." | "Über die Seeds besser: {names}.";
     answer_worse(names) = "Worse over seeds: {names}." | "Über die Seeds schlechter: {names}.";
@@ -53,7 +55,10 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
     match (duos.next(), duos.next()) {
         (None, _) => all.push(scene.words.answer_nothing()),
         (Some(duo), None) => all.extend(of_one(scene, &duo)),
-        _ => all.extend(summary::sentences(scene)),
+        _ => {
+            all.extend(summary::sentences(scene));
+            all.extend(summary_of_effects(scene));
+        }
     }
     // Searches that are compared come first, those beside the comparison last.
     let place = if scene.searches.is_empty() {
@@ -70,7 +75,7 @@ fn of_one(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let words = scene.words;
     let mut all = vec![time(scene, duo)];
     all.extend(phases::sentence(scene, duo));
-    all.extend(memory(scene, duo));
+    all.extend(costs(scene, duo));
     // Sides of which some run is known not to have learned.
     let idle = duo.both.into_iter().zip([words.before(), words.after()]);
     let idle: Vec<String> = idle
@@ -102,8 +107,8 @@ fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
     let times = ratio.map_or_else(|| "–".to_owned(), |ratio| words.number(ratio.value, 3));
     let why = |verdict: &Verdict| words.why(verdict, judgement.detectable).join("; ");
     match &judgement.verdict {
-        Verdict::Faster => words.answer_faster(times, words.timed(), ends),
-        Verdict::Slower => words.answer_slower(times, words.timed(), ends),
+        Verdict::Faster | Verdict::Less => words.answer_faster(times, words.timed(), ends),
+        Verdict::Slower | Verdict::More => words.answer_slower(times, words.timed(), ends),
         Verdict::Same => {
             let effect = judgement.detectable.unwrap_or(judgement.threshold.value);
             words.answer_same(words.timed(), direction, words.percent(effect))
@@ -114,7 +119,39 @@ fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
     }
 }
 
-/// The peak memory with its values and the interval of its ratio; `None` where it was not measured.
+/// Costs that are more or less, and the peak memory in any case.
+fn costs(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
+    let told = duo.pair.costs.iter();
+    let told = told.filter(|own| is_effect(own) || own.cost == Cost::Memory);
+    let mut all: Vec<String> = told.filter_map(|own| cost(scene, own)).collect();
+    let is_memory = |own: &CostChange| own.cost == Cost::Memory;
+    if !duo.pair.costs.iter().any(is_memory) {
+        all.extend(memory(scene, duo));
+    }
+    all
+}
+
+/// A cost with its medians, the interval of its ratio and its verdict; `None` where it has no ratio.
+fn cost(scene: &Scene<'_>, own: &CostChange) -> Option<String> {
+    let (words, judgement) = (scene.words, &own.judgement);
+    let direction = scene.across(words.direction(judgement.ratio.as_ref()?));
+    let p = words.family_p(judgement).filter(|_| is_effect(own));
+    let ends = [Some(direction), p].into_iter().flatten();
+    let ends = ends.collect::<Vec<String>>().join(", ");
+    let (before, after) = own.medians;
+    let [before, after] = [before?, after?].map(|value| words.cost_value(own.cost, value));
+    let name = capitalised(&words.cost(own.cost));
+    Some(match judgement.verdict {
+        Verdict::Less => words.answer_less(name, before, after, ends),
+        Verdict::More => words.answer_more(name, before, after, ends),
+        Verdict::Same if before == after => words.answer_equal(name, before),
+        Verdict::Same => words.answer_same_cost(name, before, after, ends),
+        _ => words.answer_open(name, before, after, ends),
+    })
+}
+
+/// The peak memory of results whose costs have no verdicts, with its values and the interval of its ratio; `None` where it was
+/// not measured.
 fn memory(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     let words = scene.words;
     let figure = Figure::PeakTraining;

@@ -263,6 +263,7 @@ pub(super) fn compared(set: &ResultSet, before: &str, after: &str) -> Comparison
         removed: Vec::new(),
         ambiguous: Vec::new(),
         matrix: None,
+        costs: Vec::new(),
         needed_runs: 6,
     }
 }
@@ -316,5 +317,7 @@ fn pair((before, after): (&str, &str), changes: Vec<SpecChange>) -> CellPair {
                 source: ThresholdSource::Default,
             },
         },
+        costs: Vec::new(),
+        waiting: None,
     }
 }

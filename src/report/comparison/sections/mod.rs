@@ -4,6 +4,7 @@
 //! stand beside it in every language.
 
 pub(crate) mod cells;
+pub(crate) mod costs;
 pub(crate) mod environments;
 pub(crate) mod factors;
 pub(crate) mod facts;
@@ -23,6 +24,7 @@ type Make = fn(&Scene<'_>) -> Option<Section>;
 /// From top to bottom.
 const SECTIONS: &[Make] = &[
     cells::section,
+    costs::section,
     factors::section,
     account::effects::section,
     account::validation::section,
@@ -63,6 +65,7 @@ pub(super) const CATALOGUES: &[&[(&str, &str, &str)]] = &[
     super::head::MESSAGES,
     summary::MESSAGES,
     cells::MESSAGES,
+    costs::MESSAGES,
     factors::MESSAGES,
     facts::MESSAGES,
     work::MESSAGES,

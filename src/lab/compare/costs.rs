@@ -1,0 +1,184 @@
+//! [`CostChange`]: what runs cost beside their time, with verdicts by the rules of times.
+//!
+//! Each cost is a family of its own: the tests of its cells, and of all of them together, share Holm's correction.
+//! `docs/adr/0034-costs-beside-time.md` has the reasons.
+
+use serde::Serialize;
+
+use crate::base::statistics::median;
+use crate::results::{BlockRow, value};
+
+use super::draft::Draft;
+use super::verdict::{Samples, judge};
+use super::{Judgement, MatrixJudgement, NotComparableReason, UnclearReason, Verdict};
+
+/// What a run costs beside its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cost {
+    /// CPU seconds of its processes, user and system.
+    CpuTime,
+    /// Highest resident memory in training or validation, in bytes.
+    Memory,
+    /// Highest GPU memory in training or validation, by our allocator, in bytes.
+    GpuMemory,
+    /// Energy of the GPU's board in training, in joules.
+    Energy,
+}
+
+impl Cost {
+    /// All of them, in the order in which they are told.
+    pub const ALL: [Self; 4] = [Self::CpuTime, Self::Memory, Self::GpuMemory, Self::Energy];
+
+    /// Its name in `comparison.csv`, with its unit.
+    pub fn figure(self) -> &'static str {
+        match self {
+            Self::CpuTime => "cpu_s",
+            Self::Memory => "peak_bytes",
+            Self::GpuMemory => "peak_device_bytes",
+            Self::Energy => "energy_j",
+        }
+    }
+
+    /// Whether it is a number of bytes.
+    pub fn is_memory(self) -> bool {
+        matches!(self, Self::Memory | Self::GpuMemory)
+    }
+
+    /// Its value in a run; `None` if it was not measured, or is 0, which has no ratio.
+    ///
+    /// Memory is not `peak_rss_bytes`: the system begins to count that of a process before it becomes the worker, so that it is
+    /// never less than the memory of the program that started it.
+    fn of_run(self, run: &BlockRow) -> Option<f64> {
+        let larger_of = |columns: [&str; 2]| {
+            let values = columns.into_iter().filter_map(|name| value(run, name));
+            values.reduce(f64::max)
+        };
+        let found = match self {
+            Self::CpuTime => value(run, "cpu_s"),
+            Self::Memory => larger_of(["peak_train_bytes", "peak_validation_bytes"]),
+            Self::GpuMemory => larger_of(["peak_device_bytes", "peak_device_validation_bytes"]),
+            Self::Energy => value(run, "energy_j"),
+        };
+        found.filter(|found| *found > 0.0)
+    }
+
+    /// The runs of a pair of cells; `None` if neither side has measured it, or its time has no verdict for a reason that holds for
+    /// costs too.
+    fn samples(self, draft: &Draft<'_>) -> Option<Samples> {
+        // How many samples a step has is nothing to the cost of a run.
+        let is_of_time =
+            |reason: &NotComparableReason| matches!(reason, NotComparableReason::Steps(..));
+        if !draft.reasons.iter().all(is_of_time) {
+            return None;
+        }
+        let found = draft.samples(|_, run| self.of_run(run));
+        let missing = (
+            found.before.len() < draft.runs.before.len(),
+            found.after.len() < draft.runs.after.len(),
+        );
+        let comparable = match missing {
+            (true, true) => return None,
+            (false, false) => Ok(()),
+            (before, after) => Err(vec![NotComparableReason::NotMeasured(before, after)]),
+        };
+        Some(Samples {
+            comparable,
+            drifts: !self.is_memory(),
+            ..found
+        })
+    }
+}
+
+/// The verdict of a time in the words of a cost.
+fn worded(verdict: Verdict) -> Verdict {
+    match verdict {
+        Verdict::Faster => Verdict::Less,
+        Verdict::Slower => Verdict::More,
+        Verdict::Unclear(UnclearReason::NoSessionFloor) => {
+            Verdict::Unclear(UnclearReason::OtherSession)
+        }
+        verdict => verdict,
+    }
+}
+
+/// A cost of a pair of cells.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CostChange {
+    /// The cost.
+    pub cost: Cost,
+    /// Medians over the counted runs, before and after; `None` if it was not measured.
+    pub medians: (Option<f64>, Option<f64>),
+    /// The verdict; `p_holm` is over the cells with this cost and their joint test.
+    pub judgement: Judgement,
+}
+
+/// A cost over all cells that have it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CostOverCells {
+    /// The cost.
+    pub cost: Cost,
+    /// The test of all cells together; `None` with fewer than two, or where pairs ended as soon as a time was sure.
+    pub matrix: Option<MatrixJudgement>,
+    /// Runs per side needed before the verdict on a single cell can be an effect.
+    pub needed_runs: usize,
+}
+
+/// The costs of all pairs of cells.
+pub(super) struct Costs {
+    /// Of each pair of cells those that a side has measured.
+    pub(super) of_cells: Vec<Vec<CostChange>>,
+    pub(super) over_cells: Vec<CostOverCells>,
+}
+
+impl Costs {
+    /// Judges each cost of all pairs of cells; `threshold` is that of the manifest (0.02 is 2 %).
+    pub(super) fn of(drafts: &[Draft<'_>], threshold: Option<f64>) -> Self {
+        let mut costs = Self {
+            of_cells: drafts.iter().map(|_| Vec::new()).collect(),
+            over_cells: Vec::new(),
+        };
+        for cost in Cost::ALL {
+            let found = drafts.iter().enumerate();
+            let found = found.filter_map(|(place, draft)| Some((place, cost.samples(draft)?)));
+            let (places, samples): (Vec<usize>, Vec<Samples>) = found.unzip();
+            if !samples.is_empty() {
+                costs.add(cost, &places, &samples, threshold);
+            }
+        }
+        costs
+    }
+
+    fn add(&mut self, cost: Cost, places: &[usize], samples: &[Samples], threshold: Option<f64>) {
+        let verdicts = judge(samples, threshold);
+        let cells = verdicts.cells.into_iter().zip(samples).zip(places);
+        for ((judgement, runs), place) in cells {
+            let are_equal = cost.is_memory() && runs.are_equal();
+            let verdict = if are_equal {
+                Verdict::Same
+            } else {
+                worded(judgement.verdict)
+            };
+            self.of_cells[*place].push(CostChange {
+                cost,
+                medians: (median(&runs.before), median(&runs.after)),
+                judgement: Judgement {
+                    verdict,
+                    ..judgement
+                },
+            });
+        }
+        let matrix = verdicts.matrix.map(|matrix| MatrixJudgement {
+            verdict: worded(matrix.verdict),
+            ..matrix
+        });
+        self.over_cells.push(CostOverCells {
+            cost,
+            matrix,
+            needed_runs: verdicts.needed_runs,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! What runs cost beside their time: a sentence for costs of equal verdicts, a table of what takes more or less.
+
+use std::cmp::Reverse;
+
+use crate::base::text::capitalised;
+use crate::compare::{Cost, CostChange, CostOverCells, UnclearReason, Verdict};
+use crate::report::comparison::Words;
+use crate::report::comparison::scene::{Duo, Scene};
+use crate::report::language::messages;
+use crate::report::number::Provenance;
+use crate::report::section::Section;
+use crate::report::table::{Column, Entry, Row, Table};
+
+/// Rows of the table at most.
+const ROWS: usize = 40;
+
+messages! {
+    costs_title() = "CPU time, memory, energy" | "CPU-Zeit, Speicher, Energie";
+    costs_table() = "What takes more or less" | "Was mehr oder weniger braucht";
+    costs_about() = "Of a run, by the rules for times; Holm’s correction is over the cells with the same figure." | "Je Lauf, nach den Regeln für Zeiten; Holms Korrektur gilt über die Zellen mit derselben Größe.";
+    costs_cut(count) = "And {count} more; all of them are in comparison.csv." | "Und {count} weitere; alle stehen in comparison.csv.";
+    cost_cpu_time() = "CPU time" | "CPU-Zeit";
+    cost_memory() = "peak memory" | "Spitzenspeicher";
+    cost_gpu_memory() = "peak GPU memory" | "GPU-Spitzenspeicher";
+    cost_energy() = "energy" | "Energie";
+    takes_less() = "less" | "weniger";
+    takes_more() = "more" | "mehr";
+    unclear_between() = "unclear between two sessions" | "zwischen zwei Sitzungen unklar";
+    costs_say(costs, verdicts) = "{costs}: {verdicts}." | "{costs}: {verdicts}.";
+    verdict_in(verdict, count) = "{verdict} in {count}" | "{verdict} in {count}";
+    of_cells(verdicts, cells) = "{verdicts} of {cells} cells" | "{verdicts} von {cells} Zellen";
+    costs_together(verdict, costs) = "All cells together take {verdict}: {costs}." | "Alle Zellen zusammen brauchen {verdict}: {costs}.";
+}
+
+impl Words {
+    /// What a cost is called.
+    pub(crate) fn cost(self, cost: Cost) -> String {
+        match cost {
+            Cost::CpuTime => self.cost_cpu_time(),
+            Cost::Memory => self.cost_memory(),
+            Cost::GpuMemory => self.cost_gpu_memory(),
+            Cost::Energy => self.cost_energy(),
+        }
+    }
+
+    /// A value of a cost, with its unit.
+    pub(crate) fn cost_value(self, cost: Cost, value: f64) -> String {
+        match cost {
+            Cost::CpuTime => self.seconds(value),
+            Cost::Memory | Cost::GpuMemory => self.bytes(value),
+            Cost::Energy => format!("{} J", self.number(value, 3)),
+        }
+    }
+}
+
+/// The section; `None` where no cost is compared.
+pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
+    let paragraphs = summary(scene);
+    (!paragraphs.is_empty()).then(|| Section {
+        paragraphs,
+        tables: table(scene).into_iter().collect(),
+        ..Section::titled("costs", scene.words.costs_title())
+    })
+}
+
+/// How many cells have which verdict, a sentence for costs of equal numbers; then of what all cells together take more or less.
+pub(crate) fn summary(scene: &Scene<'_>) -> Vec<String> {
+    let sentences = sentences(scene, &Cost::ALL);
+    let together = [Verdict::More, Verdict::Less];
+    let together = together
+        .iter()
+        .filter_map(|verdict| together_take(scene, verdict));
+    sentences.into_iter().chain(together).collect()
+}
+
+/// The sentences of costs of which some cell takes more or less.
+pub(crate) fn summary_of_effects(scene: &Scene<'_>) -> Vec<String> {
+    let cells = scene.comparison.cells.iter();
+    let changed: Vec<&CostChange> = cells
+        .flat_map(|pair| &pair.costs)
+        .filter(|own| is_effect(own))
+        .collect();
+    let is_changed = |cost: &Cost| changed.iter().any(|own| own.cost == *cost);
+    let costs: Vec<Cost> = Cost::ALL.into_iter().filter(is_changed).collect();
+    sentences(scene, &costs)
+}
+
+fn sentences(scene: &Scene<'_>, costs: &[Cost]) -> Vec<String> {
+    let words = scene.words;
+    let mut told: Vec<(Vec<String>, String)> = Vec::new();
+    for &cost in costs {
+        let Some(verdicts) = verdicts(scene, cost) else {
+            continue;
+        };
+        match told.iter_mut().find(|(_, known)| *known == verdicts) {
+            Some((names, _)) => names.push(words.cost(cost)),
+            None => told.push((vec![words.cost(cost)], verdicts)),
+        }
+    }
+    let sentences = told.into_iter().map(|(names, verdicts)| {
+        let names = words.listed(&names, Cost::ALL.len());
+        words.costs_say(capitalised(&names), verdicts)
+    });
+    sentences.collect()
+}
+
+/// `same in 5, unclear in 1 of 6 cells`, the most frequent verdict first; of one cell `same`. `None` for a cost that no cell has.
+fn verdicts(scene: &Scene<'_>, cost: Cost) -> Option<String> {
+    let words = scene.words;
+    let costs = scene.comparison.cells.iter().flat_map(|pair| &pair.costs);
+    let mut found: Vec<(String, usize)> = Vec::new();
+    for own in costs.filter(|own| own.cost == cost) {
+        let word = match &own.judgement.verdict {
+            Verdict::Unclear(UnclearReason::OtherSession) => words.unclear_between(),
+            verdict => words.verdict(verdict, None),
+        };
+        match found.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, count)) => *count += 1,
+            None => found.push((word, 1)),
+        }
+    }
+    if scene.comparison.cells.len() == 1 {
+        return found.pop().map(|(word, _)| word);
+    }
+    found.sort_by_key(|(_, count)| Reverse(*count));
+    let cells: usize = found.iter().map(|(_, count)| count).sum();
+    let parts = found.into_iter();
+    let parts = parts.map(|(word, count)| words.verdict_in(word, words.count(count)));
+    let parts = parts.collect::<Vec<String>>().join(", ");
+    (cells > 0).then(|| words.of_cells(parts, words.count(cells)))
+}
+
+/// The costs of which all cells together take more, or less, with their ratios; not those of which every cell does.
+fn together_take(scene: &Scene<'_>, verdict: &Verdict) -> Option<String> {
+    let words = scene.words;
+    let name = |own: &CostOverCells| {
+        let matrix = own.matrix.as_ref().filter(|of| of.verdict == *verdict)?;
+        let cells = scene.comparison.cells.iter().flat_map(|pair| &pair.costs);
+        let mut cells = cells.filter(|cell| cell.cost == own.cost);
+        if cells.all(|cell| cell.judgement.verdict == *verdict) {
+            return None;
+        }
+        let ratio = format!("{}×", words.ratio(matrix.ratio.value));
+        let ends = scene.across(words.ends(&matrix.ratio));
+        Some(format!("{} {ratio} ({ends})", words.cost(own.cost)))
+    };
+    let names: Vec<String> = scene.comparison.costs.iter().filter_map(name).collect();
+    let names = (!names.is_empty()).then(|| words.listed(&names, Cost::ALL.len()))?;
+    Some(words.costs_together(words.verdict(verdict, None), names))
+}
+
+/// Whether runs of a pair of cells take more or less of it.
+pub(crate) fn is_effect(own: &CostChange) -> bool {
+    matches!(own.judgement.verdict, Verdict::Less | Verdict::More)
+}
+
+/// What takes more or less, cell by cell; `None` where nothing does.
+fn table(scene: &Scene<'_>) -> Option<Table> {
+    let words = scene.words;
+    let mut rows: Vec<Row> = Vec::new();
+    for duo in scene.duos() {
+        let found = duo.pair.costs.iter().filter(|own| is_effect(own));
+        rows.extend(found.map(|own| row(scene, &duo, own)));
+    }
+    let more = rows.len().saturating_sub(ROWS);
+    rows.truncate(ROWS);
+    let measured = Provenance::Measured(words.median_of_runs());
+    let columns = vec![
+        Column::text(&words.cell()),
+        Column::text(&words.heading_figure()),
+        words.column(words.before(), "", &measured),
+        words.column(words.after(), "", &measured),
+        words.column(
+            words.after_by_before(),
+            "",
+            &scene.ratio_formula(words.after_by_before()),
+        ),
+        Column::text(&words.verdict_heading()),
+    ];
+    let head = ("changed-costs", &*words.costs_table(), words.costs_about());
+    (!rows.is_empty()).then(|| Table {
+        cut: (more > 0).then(|| words.costs_cut(words.count(more))),
+        ..Table::of_rows(head, columns, rows)
+    })
+}
+
+fn row(scene: &Scene<'_>, duo: &Duo<'_, '_>, own: &CostChange) -> Row {
+    let words = scene.words;
+    let shown = |value| Entry::shown(value, |value| words.cost_value(own.cost, value));
+    let verdict = words.verdict(&own.judgement.verdict, None);
+    let p = words.family_p(&own.judgement).unwrap_or_default();
+    let fields = vec![
+        Entry::text(scene.label(duo.pair)),
+        Entry::text(words.cost(own.cost)),
+        shown(own.medians.0),
+        shown(own.medians.1),
+        words.ratio_entry(own.judgement.ratio.as_ref()),
+        Entry::detailed(verdict, p),
+    ];
+    Row::new(&*duo.pair.after, fields)
+}
