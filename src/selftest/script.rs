@@ -23,7 +23,7 @@ pub const OUTLIERS: f64 = 0.02;
 const STEPS: u64 = 40;
 const EPOCHS: usize = 4;
 /// Bytes of memory of a run; they differ from run to run by half as much as its times.
-const MEMORY: f64 = 1e8;
+const MEMORY: f64 = 1e9;
 /// Median milliseconds of a step of the first cell.
 const STEP_MS: f64 = 20.0;
 /// Fractions of a step's phases: waiting for data, forward, loss, backward, optimizer; the rest is the residual.

@@ -25,7 +25,8 @@ Examples:
   fieldtrial compare main HEAD --fail-on regression --out comparison --lang en,de
   fieldtrial compare ddpm --along batch-size --before 8 --after 32 --only workers=0
 
-Ratios are those of the time per sample, after divided by before: 1.10× is slower, 0.90× faster.
+Ratios are those of the time per sample, after divided by before: 1.10× is slower, 0.90× faster. CPU time, peak memory
+and energy of a run have verdicts of their own: more, less, same, unclear.
 The metric of a cell is the one that decides in the Answer of its report: the first of `[report] answer`, else the
 objective of a search, else an accuracy, R² or the best loss; where that is as before, the first that changed.
 The Answer comes last.

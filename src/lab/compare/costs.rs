@@ -5,12 +5,18 @@
 
 use serde::Serialize;
 
-use crate::base::statistics::median;
+use crate::base::statistics::{mean, median};
 use crate::results::{BlockRow, value};
 
+use super::cells::Cell;
 use super::draft::Draft;
 use super::verdict::{Samples, judge};
-use super::{Judgement, MatrixJudgement, NotComparableReason, UnclearReason, Verdict};
+use super::{Judgement, MatrixJudgement, NotComparableReason, Ratio, UnclearReason, Verdict};
+
+/// Bytes by which the memory of equal runs can differ for good: pages of the program's files count, and how many of them are
+/// in memory depends on what the system has read and written since. Measured are 2 MiB for a release build, after it was copied and
+/// half an hour later, and 7 MiB for a debug build.
+const FILE_PAGES: f64 = (8 << 20) as f64;
 
 /// What a run costs beside its time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -60,7 +66,7 @@ impl Cost {
             Self::GpuMemory => larger_of(["peak_device_bytes", "peak_device_validation_bytes"]),
             Self::Energy => value(run, "energy_j"),
         };
-        found.filter(|found| *found > 0.0)
+        found.filter(|found| *found > 0.0 && found.is_finite())
     }
 
     /// The runs of a pair of cells; `None` if neither side has measured it, or its time has no verdict for a reason that holds for
@@ -82,11 +88,34 @@ impl Cost {
             (false, false) => Ok(()),
             (before, after) => Err(vec![NotComparableReason::NotMeasured(before, after)]),
         };
+        let is_program = |cell: &Cell<'_>| cell.set.plan.is_of_command(cell.info);
         Some(Samples {
             comparable,
-            drifts: !self.is_memory(),
+            drifts: match self {
+                Self::CpuTime | Self::Energy => true,
+                // Nobody knows how large the files of a program are.
+                Self::Memory => is_program(draft.before) || is_program(draft.after),
+                Self::GpuMemory => false,
+            },
             ..found
         })
+    }
+
+    /// The logarithm of the largest ratio of medians that equal runs can have for good.
+    fn offset(self, runs: &Samples) -> f64 {
+        let smaller = [&runs.before, &runs.after].map(|side| median(side));
+        let smaller = smaller.into_iter().flatten().reduce(f64::min);
+        let smaller = smaller.filter(|_| self == Self::Memory);
+        smaller.map_or(0.0, |bytes| (FILE_PAGES / bytes).ln_1p())
+    }
+}
+
+/// An effect that is no larger than an offset of equal runs (the logarithm of a ratio) is none.
+fn beyond(offset: f64, verdict: Verdict, ratio: Option<Ratio>) -> Verdict {
+    let is_within = ratio.is_some_and(|ratio| ratio.value.ln().abs() <= offset);
+    match verdict {
+        Verdict::Less | Verdict::More if is_within => Verdict::Unclear(UnclearReason::FilePages),
+        verdict => verdict,
     }
 }
 
@@ -157,7 +186,8 @@ impl Costs {
             let verdict = if are_equal {
                 Verdict::Same
             } else {
-                worded(judgement.verdict)
+                let verdict = worded(judgement.verdict);
+                beyond(cost.offset(runs), verdict, judgement.ratio)
             };
             self.of_cells[*place].push(CostChange {
                 cost,
@@ -168,8 +198,11 @@ impl Costs {
                 },
             });
         }
+        let compared = samples.iter().filter(|runs| runs.comparable.is_ok());
+        let offsets: Vec<f64> = compared.map(|runs| cost.offset(runs)).collect();
+        let offset = mean(&offsets).unwrap_or_default();
         let matrix = verdicts.matrix.map(|matrix| MatrixJudgement {
-            verdict: worded(matrix.verdict),
+            verdict: beyond(offset, worded(matrix.verdict), Some(matrix.ratio)),
             ..matrix
         });
         self.over_cells.push(CostOverCells {

@@ -26,6 +26,11 @@ pub enum UnclearReason {
         "measured in two sessions, which can differ without a change; runs in one session (`ab`) would tell"
     )]
     OtherSession,
+    /// Memory that differs by no more than 8 MiB.
+    #[error(
+        "the difference is within 8 MiB, by which equal runs can differ: pages of the program’s files count"
+    )]
+    FilePages,
     /// Two sessions that differ no more than sessions of this machine usually do; contains that bound (0.02 is 2 %).
     #[error("measured in two sessions, and sessions of this machine differ by {}", percent(*.0))]
     WithinSessionFloor(f64),

@@ -111,6 +111,7 @@ impl Words {
             UnclearReason::AtThreshold(share) => self.at_threshold(self.percent(share)),
             UnclearReason::NoSessionFloor => self.no_session_floor(),
             UnclearReason::OtherSession => self.other_session(),
+            UnclearReason::FilePages => self.file_pages(),
             UnclearReason::WithinSessionFloor(share) => {
                 self.within_session_floor(self.percent(share))
             }

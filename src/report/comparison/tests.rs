@@ -152,6 +152,38 @@ fn what_takes_more_is_in_the_answer_and_a_table_and_waiting_is_a_warning() {
 }
 
 #[test]
+fn tables_say_of_a_peak_what_its_verdict_says() {
+    let mut comparison = one_cell();
+    let mut timings = comparison.cells[0].timings.iter();
+    let peak = timings.find(|timing| timing.column == "peak_train_bytes");
+    let (before, after) = peak.expect("a peak").medians;
+    let row = |comparison: &Comparison| {
+        let page = page(comparison, "comparison.en.md");
+        let mut rows = page
+            .lines()
+            .filter(|row| row.starts_with("| peak memory, training"));
+        rows.next_back().expect("a row").to_owned()
+    };
+    assert!(row(&comparison).contains("| no test: fewer than 6 pairs of runs |"));
+    for (verdict, said) in [
+        (Verdict::Same, "| same |"),
+        (Verdict::Less, "× less |"),
+        (
+            Verdict::TooFewRuns(6),
+            "| no test: fewer than 6 pairs of runs |",
+        ),
+    ] {
+        let mut own = memory(verdict, 1.0);
+        own.medians = (Some(before), Some(after));
+        comparison.cells[0].costs = vec![own];
+        assert!(row(&comparison).contains(said), "{}", row(&comparison));
+    }
+    // The verdict is on another peak, that of validation.
+    comparison.cells[0].costs = vec![memory(Verdict::Same, 1.0)];
+    assert!(!row(&comparison).contains("| same |"));
+}
+
+#[test]
 fn costs_of_which_nothing_takes_more_add_few_words() {
     let with = branches();
     let mut without = with.clone();
@@ -205,6 +237,7 @@ fn the_english_reasons_of_pages_are_those_of_comparison_csv() {
         UnclearReason::AtThreshold(0.02),
         UnclearReason::NoSessionFloor,
         UnclearReason::OtherSession,
+        UnclearReason::FilePages,
         UnclearReason::WithinSessionFloor(0.0614),
         UnclearReason::SessionNoise,
     ];

@@ -39,6 +39,7 @@ messages! {
     at_threshold(share) = "an effect is shown, but not whether it exceeds the threshold of {share}" | "ein Effekt ist nachgewiesen, nicht aber, dass er die Schwelle von {share} übersteigt";
     no_session_floor() = "measured in two sessions; how far sessions of this machine differ was not measured" | "in zwei Sitzungen gemessen; wie weit Sitzungen dieser Maschine auseinanderliegen, wurde nicht gemessen";
     other_session() = "measured in two sessions, which can differ without a change; runs in one session (`ab`) would tell" | "in zwei Sitzungen gemessen, die sich auch ohne Änderung unterscheiden können; Läufe in einer Sitzung (`ab`) würden es zeigen";
+    file_pages() = "the difference is within 8 MiB, by which equal runs can differ: pages of the program’s files count" | "der Unterschied liegt innerhalb von 8 MiB, um die sich gleiche Läufe unterscheiden können: Seiten der Programmdateien zählen mit";
     within_session_floor(share) = "measured in two sessions, and sessions of this machine differ by {share}" | "in zwei Sitzungen gemessen, und Sitzungen dieser Maschine unterscheiden sich um {share}";
     session_noise() = "the sessions differ by more than usual, but not by more than their own noise" | "die Sitzungen unterscheiden sich mehr als üblich, aber nicht mehr als ihr eigenes Rauschen";
     on_both() = "before and after" | "vorher und nachher";

@@ -215,6 +215,36 @@ fn between_sessions_memory_is_compared_and_cpu_time_is_not() {
 }
 
 #[test]
+fn a_few_mebibytes_are_no_effect_and_between_sessions_the_memory_of_programs_is_none() {
+    let of = |bytes: f64| move |row: &mut BlockRow| set_memory(row, bytes);
+    let few = between(side(0, of(26e6)), side(1, of(30e6)));
+    let pages = Verdict::Unclear(UnclearReason::FilePages);
+    assert_eq!(cost(&few, FIRST, Cost::Memory).judgement.verdict, pages);
+    let over_cells = few.costs.iter().find(|own| own.cost == Cost::Memory);
+    let matrix = over_cells.and_then(|own| own.matrix.as_ref());
+    assert_eq!(matrix.expect("seven cells").verdict, pages);
+    let more = between(side(0, of(26e6)), side(1, of(36e6)));
+    assert_eq!(
+        cost(&more, FIRST, Cost::Memory).judgement.verdict,
+        Verdict::More
+    );
+
+    let program = |after: usize, bytes: f64| {
+        let mut side = side(after, of(bytes));
+        for cell in &mut side.set.plan.cells {
+            cell.spec["model"] = serde_json::json!({"kind": "command"});
+        }
+        for row in side.set.blocks.iter_mut().filter(|_| after == 1) {
+            row.session = Some("2026-11-22T09:30:00Z".into());
+        }
+        side
+    };
+    let apart = between(program(0, 5e8), program(1, 9e8));
+    let unclear = Verdict::Unclear(UnclearReason::OtherSession);
+    assert_eq!(cost(&apart, FIRST, Cost::Memory).judgement.verdict, unclear);
+}
+
+#[test]
 fn pairs_that_ended_when_a_time_was_sure_are_tested_by_bets() {
     let mut after = side(1, costly);
     after.until_sure.extend(

@@ -32,7 +32,7 @@ messages! {
     answer_less(figure, before, after, ends) = "{figure}: less, {before} → {after} ({ends})." | "{figure}: weniger, {before} → {after} ({ends}).";
     answer_more(figure, before, after, ends) = "{figure}: more, {before} → {after} ({ends})." | "{figure}: mehr, {before} → {after} ({ends}).";
     answer_open(figure, before, after, ends) = "{figure}: no direction shown, {before} → {after} ({ends})." | "{figure}: nicht bestimmbar, {before} → {after} ({ends}).";
-    answer_same_cost(figure, before, after, ends) = "{figure}: same, {before} → {after} ({ends})." | "{figure}: unverändert, {before} → {after} ({ends}).";
+    answer_cost(figure, verdict, before, after, ends) = "{figure}: {verdict}, {before} → {after} ({ends})." | "{figure}: {verdict}, {before} → {after} ({ends}).";
     answer_equal(figure, value) = "{figure}: equal, {value}." | "{figure}: gleich, {value}.";
     answer_better(names) = "Better over seeds: {names}." | "Über die Seeds besser: {names}.";
     answer_worse(names) = "Worse over seeds: {names}." | "Über die Seeds schlechter: {names}.";
@@ -141,13 +141,11 @@ fn cost(scene: &Scene<'_>, own: &CostChange) -> Option<String> {
     let (before, after) = own.medians;
     let [before, after] = [before?, after?].map(|value| words.cost_value(own.cost, value));
     let name = capitalised(&words.cost(own.cost));
-    Some(match judgement.verdict {
-        Verdict::Less => words.answer_less(name, before, after, ends),
-        Verdict::More => words.answer_more(name, before, after, ends),
-        Verdict::Same if before == after => words.answer_equal(name, before),
-        Verdict::Same => words.answer_same_cost(name, before, after, ends),
-        _ => words.answer_open(name, before, after, ends),
-    })
+    if judgement.verdict == Verdict::Same && before == after {
+        return Some(words.answer_equal(name, before));
+    }
+    let verdict = words.verdict(&judgement.verdict, None);
+    Some(words.answer_cost(name, verdict, before, after, ends))
 }
 
 /// The peak memory of results whose costs have no verdicts, with its values and the interval of its ratio; `None` where it was

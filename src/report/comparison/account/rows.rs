@@ -1,6 +1,6 @@
 //! Tables of figures: before, after, their ratio, and the direction that its test shows.
 
-use crate::compare::{CellPair, Design, Ratio, Verdict, needed_pairs};
+use crate::compare::{CellPair, Cost, CostChange, Design, Ratio, Verdict, needed_pairs};
 use crate::report::comparison::scene::{At, Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
@@ -68,6 +68,10 @@ pub(crate) enum Shown {
     Open(f64),
     /// So few pairs of runs that no outcome of the test could show a direction.
     Few,
+    /// The comparison's own verdict on these values: no effect beyond the threshold.
+    Same,
+    /// It is none, although a direction is shown.
+    Unclear,
     /// Times of two sessions: how far sessions differ is not in the test.
     Sessions,
     Untested,
@@ -104,11 +108,35 @@ impl PairFigure {
                 shown => shown,
             },
         };
+        let medians = duo.both.map(|at| measure.over_runs(at));
         Self {
-            medians: duo.both.map(|at| measure.over_runs(at)),
+            shown: as_judged(pair, &medians, shown),
+            medians,
             ratio,
-            shown,
         }
+    }
+}
+
+/// What is shown of values on which the comparison has a verdict, which also needs a threshold and a correction: the peak memory
+/// of a run, where that is what the figure is.
+fn as_judged(pair: &CellPair, medians: &[Option<Interval>; 2], shown: Shown) -> Shown {
+    let is_near = |own: &Option<Interval>, cost: Option<f64>| {
+        let both = own.as_ref().zip(cost);
+        both.is_some_and(|(own, cost)| (own.median / cost - 1.0).abs() < 1e-4)
+    };
+    let is_it = |own: &&CostChange| {
+        let (before, after) = own.medians;
+        own.cost == Cost::Memory && is_near(&medians[0], before) && is_near(&medians[1], after)
+    };
+    let Some(own) = pair.costs.iter().find(is_it) else {
+        return shown;
+    };
+    match (&own.judgement.verdict, shown) {
+        (Verdict::Less, _) => Shown::Less,
+        (Verdict::More, _) => Shown::More,
+        (Verdict::Same, Shown::Less | Shown::More | Shown::Open(_) | Shown::Few) => Shown::Same,
+        (_, Shown::Less | Shown::More) => Shown::Unclear,
+        _ => shown,
     }
 }
 
@@ -277,6 +305,8 @@ pub(crate) fn direction(words: Words, kind: Kind, ratio: Option<&Ratio>, shown: 
         Shown::Less => words.shown_less(words.number(1.0 / ratio, 3)),
         Shown::More => words.shown_more(words.number(ratio, 3)),
         Shown::Equal => words.shown_equal(),
+        Shown::Same => words.same(),
+        Shown::Unclear => words.unclear(),
         Shown::Few => words.shown_few(words.count(needed_pairs(1))),
         Shown::Open(p) => words.shown_open(words.p_value(p)),
         Shown::Sessions => words.shown_sessions(),

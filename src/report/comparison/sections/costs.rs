@@ -104,28 +104,29 @@ fn sentences(scene: &Scene<'_>, costs: &[Cost]) -> Vec<String> {
     sentences.collect()
 }
 
-/// `same in 5, unclear in 1 of 6 cells`, the most frequent verdict first; of one cell `same`. `None` for a cost that no cell has.
+/// `more in 1, same in 5 of 6 cells`: effects first, then the most frequent verdict; of one cell `more`. `None` for a cost that no
+/// cell has.
 fn verdicts(scene: &Scene<'_>, cost: Cost) -> Option<String> {
     let words = scene.words;
     let costs = scene.comparison.cells.iter().flat_map(|pair| &pair.costs);
-    let mut found: Vec<(String, usize)> = Vec::new();
+    let mut found: Vec<(String, usize, bool)> = Vec::new();
     for own in costs.filter(|own| own.cost == cost) {
         let word = match &own.judgement.verdict {
             Verdict::Unclear(UnclearReason::OtherSession) => words.unclear_between(),
             verdict => words.verdict(verdict, None),
         };
-        match found.iter_mut().find(|(known, _)| *known == word) {
-            Some((_, count)) => *count += 1,
-            None => found.push((word, 1)),
+        match found.iter_mut().find(|(known, ..)| *known == word) {
+            Some((_, count, _)) => *count += 1,
+            None => found.push((word, 1, is_effect(own))),
         }
     }
     if scene.comparison.cells.len() == 1 {
-        return found.pop().map(|(word, _)| word);
+        return found.pop().map(|(word, ..)| word);
     }
-    found.sort_by_key(|(_, count)| Reverse(*count));
-    let cells: usize = found.iter().map(|(_, count)| count).sum();
+    found.sort_by_key(|(_, count, is_effect)| Reverse((*is_effect, *count)));
+    let cells: usize = found.iter().map(|(_, count, _)| count).sum();
     let parts = found.into_iter();
-    let parts = parts.map(|(word, count)| words.verdict_in(word, words.count(count)));
+    let parts = parts.map(|(word, count, _)| words.verdict_in(word, words.count(count)));
     let parts = parts.collect::<Vec<String>>().join(", ");
     (cells > 0).then(|| words.of_cells(parts, words.count(cells)))
 }
