@@ -167,7 +167,11 @@ impl Pairs {
             self.say(&fitted(&format!("{place} {text}"), place.len() + 1));
         }
         for line in before.last_words.iter().chain(&after.last_words) {
-            self.say(&format!("    {}", console_dim(line)));
+            let line = self
+                .bars
+                .as_ref()
+                .map_or_else(|| line.clone(), |_| console_dim(line));
+            self.say(&format!("    {line}"));
         }
         self.show_place();
     }
