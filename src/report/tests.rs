@@ -305,7 +305,7 @@ fn findings_name_rule_and_values() {
     let mut set = ddpm();
     assert_eq!(Report::of(&set).findings, []);
     let facts = set.runs[0].facts.as_mut().expect("facts");
-    facts.eval_loss_after = Some(1.5);
+    (facts.eval_loss_after, facts.final_loss) = (Some(1.5), facts.first_loss);
     let found = Report::of(&set).findings;
     assert_eq!(found[0].rule, "no-learning");
     assert!(found[0].text.contains("1.002 → 1.500"), "{}", found[0].text);

@@ -29,7 +29,7 @@ pub(super) enum Keys {
 }
 
 /// Every section, in the order of the document.
-pub(super) const SECTIONS: [Section; 37] = [
+pub(super) const SECTIONS: [Section; 38] = [
     ("the top level", Top),
     ("[models.NAME]", Listed("ModelSpec", "models")),
     ("[models.NAME.blocks.BLOCK]", Of("BlockSpec")),
@@ -53,6 +53,7 @@ pub(super) const SECTIONS: [Section; 37] = [
     ("[validation.verification]", Of("VerificationSpec")),
     ("[validation.selection]", Of("SelectionSpec")),
     ("[measure]", Of("MeasureSpec")),
+    ("measure.until", Of("UntilSpec")),
     ("[limits]", Of("LimitsSpec")),
     ("[search]", Of("SearchSection")),
     ("search.objective", Of("ObjectiveSection")),

@@ -166,7 +166,7 @@ fn quality_decides_where_the_axes_can_change_it_and_the_runs_learned() {
     let mut idle = set.clone();
     let facts = idle.runs[3].facts.as_mut().expect("facts");
     // A fall of half a percent is none.
-    facts.eval_loss_after = Some(0.995);
+    (facts.eval_loss_after, facts.final_loss) = (Some(0.995), facts.first_loss);
     let found = answer(&idle);
     assert_eq!(found.by, "throughput, as quality cannot be compared");
     assert!(
@@ -309,7 +309,7 @@ fn one_cell_is_a_result_too_and_tasks_of_one_cell_are_not_ranked() {
          0.0854 in 4 epochs (one run). A run takes 31.5 s; the largest part of a step is backward, 62 %."
     );
     let facts = one.runs[0].facts.as_mut().unwrap();
-    facts.eval_loss_after = Some(0.995);
+    (facts.eval_loss_after, facts.final_loss) = (Some(0.995), facts.first_loss);
     let told = text(&one);
     assert!(
         told.starts_with("79.96 samples/s")

@@ -284,7 +284,8 @@ fn r7_findings() {
         });
     });
     let mut set = ddpm();
-    set.runs[0].facts.as_mut().expect("facts").eval_loss_after = Some(1.5);
+    let facts = set.runs[0].facts.as_mut().expect("facts");
+    (facts.eval_loss_after, facts.final_loss) = (Some(1.5), facts.first_loss);
     assert_eq!(broken("R7", &Subject::of(&set)), [""; 0]);
     for (file, finding) in [
         (

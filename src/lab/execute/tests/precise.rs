@@ -118,8 +118,9 @@ fn what_is_compared_with_a_cell_that_goes_on_goes_on_too() {
     );
     let compared = |cell: usize, other: usize| {
         let mut until = until(&treated);
-        // `cell` is precise, and `other` is not.
-        for (row, is_quiet) in [(cell, true), (other, false)] {
+        assert_ne!(cell, other);
+        // All are precise, and `other` is not.
+        for (row, is_quiet) in (0..6).map(|row| (row, row != other)) {
             let spec = &treated.1[row].spec;
             for block in 0..8 {
                 let outcome = outcome(step_ms(is_quiet, block));

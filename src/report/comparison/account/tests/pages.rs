@@ -152,16 +152,13 @@ fn rows(sections: &[Section]) -> impl Iterator<Item = (&Table, &Row)> {
 fn a_quantity_has_one_value_and_one_interval_on_a_page() {
     let all = whole();
     let mut known: BTreeMap<&str, Vec<(&str, [&Entry; 2])>> = BTreeMap::new();
-    let figures = ["summary", "cells", "validation", "until", "space", "price"];
+    let figures = ["summary", "validation", "until", "space", "price"];
     let is_of_figures = |table: &Table| figures.contains(&&*table.id);
     let told = rows(all).filter(|(table, row)| is_of_figures(table) && row.missing.is_none());
     for (table, row) in told {
         let place = |heading: &str| table.columns.iter().position(|c| c.heading == heading);
         if let (Some(before), Some(after)) = (place("before"), place("after")) {
-            let name = match &*table.id {
-                "cells" => "time per sample",
-                _ => &*row.fields[0].text,
-            };
+            let name = &*row.fields[0].text;
             let values = [&row.fields[before], &row.fields[after]];
             known.entry(name).or_default().push((&table.id, values));
         }
@@ -176,7 +173,7 @@ fn a_quantity_has_one_value_and_one_interval_on_a_page() {
         }
         names.push(*name);
     }
-    for name in ["time per sample", "whole run", "one validation"] {
+    for name in ["whole run", "one validation"] {
         assert!(names.contains(&name), "{names:?}");
     }
 }
