@@ -155,9 +155,14 @@ fn a_table_of_ones_own_gets_a_manifest_that_fits_it() {
 
 #[test]
 fn a_rare_class_is_told_and_balanced_accuracy_decides() {
-    let rows: String = (0..60)
-        .map(|i| format!("{},{}\n", i * i, if i % 12 == 0 { "yes" } else { "no" }))
-        .collect();
+    let row = |i: usize| {
+        format!(
+            "{},{}\n",
+            i * i,
+            if i.is_multiple_of(12) { "yes" } else { "no" }
+        )
+    };
+    let rows = (0..60).map(row).collect::<Vec<_>>().concat();
     let project = Project::new().file("rare.csv", &format!("a,left\n{rows}"));
     let ended = project.run(&["new", "rare", "--data", "rare.csv"]);
     assert_eq!(ended.code, 0, "{}", ended.stderr);

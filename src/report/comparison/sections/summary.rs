@@ -109,21 +109,17 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
         let cells = scene.comparison.cells.iter();
         cells.filter(|pair| is(&pair.judgement.verdict)).count()
     };
-    let (faster, slower, same) = (
-        count(|verdict| matches!(verdict, Verdict::Faster)),
-        count(|verdict| matches!(verdict, Verdict::Slower)),
-        count(|verdict| matches!(verdict, Verdict::Same)),
-    );
-    let verdicts: [(usize, fn(Words, String) -> String); 4] = [
-        (faster, Words::cells_faster),
-        (slower, Words::cells_slower),
-        (same, Words::cells_same),
-        (
-            scene.comparison.cells.len() - faster - slower - same,
-            Words::cells_unclear,
-        ),
+    let faster = count(|verdict| matches!(verdict, Verdict::Faster));
+    let slower = count(|verdict| matches!(verdict, Verdict::Slower));
+    let same = count(|verdict| matches!(verdict, Verdict::Same));
+    let unclear = scene.comparison.cells.len() - faster - slower - same;
+    let verdicts = [
+        (faster, words.cells_faster(words.count(faster))),
+        (slower, words.cells_slower(words.count(slower))),
+        (same, words.cells_same(words.count(same))),
+        (unclear, words.cells_unclear(words.count(unclear))),
     ];
-    sentences.push(words.by_cell(occurring(words, verdicts)));
+    sentences.push(words.by_cell(occurring(verdicts)));
     sentences.extend(phases::sentence_of_cells(scene));
     let mut metrics = deciding(scene).into_iter().chain([BEST_LOSS.to_owned()]);
     sentences.extend(metrics.find_map(|metric| {
@@ -323,38 +319,29 @@ fn counted(words: Words, found: &[&QualityChange]) -> String {
         let found = found.iter();
         found.filter(|quality| is(&quality.verdict)).count()
     };
+    let better = count(|verdict| *verdict == QualityVerdict::Better);
+    let worse = count(|verdict| *verdict == QualityVerdict::Worse);
+    let equal = count(|verdict| *verdict == QualityVerdict::Equal);
     let undirected = count(|verdict| {
         matches!(
             verdict,
             QualityVerdict::NotTold | QualityVerdict::TooFewSeeds(_)
         )
     });
-    let verdicts: [(usize, fn(Words, String) -> String); 4] = [
-        (
-            count(|verdict| *verdict == QualityVerdict::Better),
-            Words::better_in,
-        ),
-        (
-            count(|verdict| *verdict == QualityVerdict::Worse),
-            Words::worse_in,
-        ),
-        (
-            count(|verdict| *verdict == QualityVerdict::Equal),
-            Words::equal_in,
-        ),
-        (undirected, Words::undirected_in),
+    let verdicts = [
+        (better, words.better_in(words.count(better))),
+        (worse, words.worse_in(words.count(worse))),
+        (equal, words.equal_in(words.count(equal))),
+        (undirected, words.undirected_in(words.count(undirected))),
     ];
-    words.counted(occurring(words, verdicts))
+    words.counted(occurring(verdicts))
 }
 
-/// The verdicts that some cells have, with their numbers.
-fn occurring<const N: usize>(
-    words: Words,
-    verdicts: [(usize, fn(Words, String) -> String); N],
-) -> String {
+/// The verdicts that some cells have, of all with the numbers of their cells.
+fn occurring<const N: usize>(verdicts: [(usize, String); N]) -> String {
     let occurring = verdicts.into_iter().filter(|(cells, _)| *cells > 0);
-    let told = occurring.map(|(cells, tell)| tell(words, words.count(cells)));
-    told.collect::<Vec<_>>().join(", ")
+    let told: Vec<String> = occurring.map(|(_, told)| told).collect();
+    told.join(", ")
 }
 
 /// The geometric means of both sides; `None` for no values, or where one is not positive.
