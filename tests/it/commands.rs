@@ -532,6 +532,61 @@ fn ab_of_an_own_repository_runs_each_commit_s_own_script_and_finds_a_planted_slo
     assert!(ended.stdout.contains("The same"), "{}", ended.stdout);
 }
 
+/// A cell whose times are equal ends after `repeats`; one whose times differ goes on to the most.
+#[test]
+fn cells_repeat_until_their_times_are_precise() {
+    let script = "import json, os, sys
+spread, path = float(sys.argv[1]), 'runs' + sys.argv[1]
+with open(path, 'a') as file:
+    file.write('.')
+step = 10 + spread * (os.path.getsize(path) % 3)
+with open(os.environ['FIELDTRIAL_EVENTS'], 'a') as file:
+    print(json.dumps({'event': 'steps', 'ms': [step] * 6}), file=file)
+";
+    let manifest = r#"
+name = "mine"
+[models.mine]
+kind = "command"
+run = ["python3", "work.py", "{spread}"]
+code = ["work.py"]
+parameters = { spread = { float = [0.0, 9.0], default = 0.0 } }
+[matrix]
+"models.mine.spread" = [0.0, 5.0]
+[measure]
+repeats = 6
+until = { relative-width = 0.05, most = 9 }
+"#;
+    let Some(project) = project("") else { return };
+    let project = project
+        .file(MANIFEST, manifest)
+        .file("experiments/work.py", script);
+    let planned = project.run(&["plan", MANIFEST]).stdout;
+    assert!(planned.contains("at least 12 runs"), "{planned}");
+    let ended = run(&project, &[]);
+    assert!(
+        ended.stderr.contains("finished 15 runs"),
+        "{}",
+        ended.stderr
+    );
+    assert!(ended.stderr.contains("3 not needed"), "{}", ended.stderr);
+    let blocks = project.rows_of("mine", "blocks.csv");
+    let of = |spread: &str| {
+        let own = blocks
+            .iter()
+            .filter(|row| row["models_mine_spread"] == *spread);
+        own.count()
+    };
+    assert_eq!((of("0"), of("5")), (6, 9));
+    let page = project.read("reports/mine/report.md");
+    assert!(page.contains("stopped by width"), "{page}");
+    let again = run(&project, &[]);
+    assert!(again.stderr.contains("nothing to run"), "{}", again.stderr);
+    // A wider interval is enough: nothing is thrown away.
+    let wide = run(&project, &["--set", "measure.until.relative-width=9"]);
+    assert!(wide.stderr.contains("nothing to run"), "{}", wide.stderr);
+    assert_eq!(project.rows_of("mine", "blocks.csv").len(), 15);
+}
+
 /// The ordinary order of things: the script is committed, then it is changed and a manifest is written.
 #[test]
 fn ab_runs_the_files_of_a_commit_that_has_no_manifest_yet() {

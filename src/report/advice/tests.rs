@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::event::RunTimes;
+use crate::event::{PhaseTimes, RunTimes};
 use crate::results::golden::ddpm;
 use crate::results::{BlockRow, ResultSet, timings};
 
@@ -130,6 +130,19 @@ fn waiting_calls_for_workers_up_to_its_share() {
     let found = one.draft.predicted;
     assert!((found.high - 1.0 / 0.7).abs() < 0.01, "{one:?}");
     assert_eq!(found.estimate, None, "a bound is no estimate");
+    let tiny = self::set(&small(), |times, _, _| {
+        times.step_mean_ms = 0.02;
+        times.phases = PhaseTimes {
+            data_wait_ms: 0.006,
+            forward_ms: 0.014,
+            ..PhaseTimes::default()
+        };
+    });
+    let (found, checked) = of(&tiny, "workers");
+    assert!(
+        found.is_empty() && checked.contains("a worker takes longer to hand a batch over"),
+        "{checked}"
+    );
     let (_, checked) = of(&self::set(&small(), |_, _, _| {}), "workers");
     assert!(
         checked.contains("workers: training waits for data in 2.6 % of a step"),

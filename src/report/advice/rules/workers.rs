@@ -11,14 +11,17 @@ use crate::report::view::Cell;
 use super::Said;
 use super::values::{amdahl, best_measured, percent, share};
 
-pub(super) const ABOUT: &str = "Recommends more workers where training waits for data in 5 % of a step or more: as many \
-    as make batches as fast as training takes them (work ÷ (training − waiting)), at least one more, at most one per \
+pub(super) const ABOUT: &str = "Recommends more workers where training waits for data in 5 % of a step or more, and longer \
+    than a worker takes to hand a batch over (0.02 ms): as many as make batches as fast as training takes them (work ÷ (training − waiting)), at least one more, at most one per \
     core. Prediction: Amdahl's bound of the waiting. Recommends fewer where fewer were measured to train in less time; \
     prediction: that measurement";
 
 pub(super) const SETTING: &str = "loader.workers";
 /// Share of a step from which on waiting is worth a worker.
 const WAITING: f64 = 0.05;
+/// Milliseconds of a step below which waiting is worth none: twice what handing a batch over took with two workers of a loader
+/// that had nothing to do (0.01 ms, `experiments/digits.toml`).
+const HANDING_OVER_MS: f64 = 0.02;
 
 pub(super) fn find(study: &Study<'_, '_>) -> Said {
     let anchor = study.anchor;
@@ -34,6 +37,13 @@ pub(super) fn find(study: &Study<'_, '_>) -> Said {
         let why = "These workers cost more than the waiting that they save.";
         return best_measured(study, SETTING, PredictedColumn::TrainS, &fewer, why)
             .ok_or_else(|| format!("{waits} with {with}, below {}", percent(WAITING)));
+    }
+    let each_ms = timing_value(anchor, "data_wait_ms");
+    if let Some(each_ms) = each_ms.filter(|ms| *ms < HANDING_OVER_MS) {
+        let each = human(1e3 * each_ms, 2);
+        return Err(format!(
+            "{waits}, {each} µs: a worker takes longer to hand a batch over"
+        ));
     }
     more(study, workers, waiting).map_or_else(
         || {
