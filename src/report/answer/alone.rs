@@ -9,11 +9,12 @@ use crate::report::search::Search;
 use crate::report::sections::bottleneck::largest;
 use crate::report::sections::cost::wall_s;
 use crate::report::sections::phases::breakdown;
-use crate::report::sections::quality::has_learned;
+use crate::report::sections::quality::{has_learned, overfits};
 use crate::report::sections::samples::section;
 use crate::report::view::{Cell, View};
 use crate::results;
 
+use super::parts::OVERFITS;
 use super::{Answer, NAMED, choice, not_run, table};
 use crate::report::sections::tasks::{Task, tasks};
 
@@ -126,6 +127,13 @@ pub(super) fn learned(cell: &Cell<'_>) -> Option<String> {
     let not = found.iter().filter(|learned| !**learned).count();
     let epochs = median(&|facts| Some(facts.epochs as f64))?;
     let epochs = count(epochs as usize, "epoch");
+    let over = facts.iter().filter(|facts| overfits(facts)).count();
+    if not == 0 && over > 0 {
+        let runs = count(found.len(), "run");
+        return Some(format!(
+            "In {over} of {runs} {OVERFITS} ({before} before, {after} after {epochs})."
+        ));
+    }
     Some(match (not, found.len()) {
         (0, 1) => format!(
             "The loss on a fixed batch fell from {before} to {after} in {epochs} (one run)."

@@ -7,7 +7,7 @@ use crate::plan::AnswerPart;
 use crate::report::measure::Measure;
 use crate::report::number::Number;
 use crate::report::sections::bottleneck::largest;
-use crate::report::sections::quality::has_learned;
+use crate::report::sections::quality::{has_learned, overfits};
 use crate::report::sections::{batch_curve, cost, phases, scaling};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
@@ -204,8 +204,11 @@ fn learned(view: &View<'_>, cells: &[&Cell<'_>]) -> String {
     if runs == 0 {
         return NOT_EVALUATED.to_owned();
     }
-    not_learned(view, cells).unwrap_or_else(|| {
-        format!("In each of {runs} runs the loss on a fixed batch fell by more than 1 %.")
+    let facts = cells.iter().flat_map(|cell| cell.facts());
+    let over = facts.filter(|facts| overfits(facts)).count();
+    not_learned(view, cells).unwrap_or_else(|| match over {
+        0 => format!("In each of {runs} runs the loss on a fixed batch fell by more than 1 %."),
+        _ => format!("In {over} of {runs} runs {OVERFITS}."),
     })
 }
 
@@ -241,5 +244,8 @@ pub(super) fn not_learned(view: &View<'_>, cells: &[&Cell<'_>]) -> Option<String
     })
 }
 
+/// What is said of runs that learned their training data.
+pub(super) const OVERFITS: &str = "the loss on a fixed batch did not fall by 1 %, while the training loss fell to less than half: the training data are fitted, \
+    and nothing shows that others are";
 const NOT_EVALUATED: &str =
     "Whether the model learned is not known: it was not evaluated before and after training.";

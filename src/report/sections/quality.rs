@@ -193,18 +193,26 @@ pub(crate) fn optimistic(
 
 /// Share of the loss before training by which it must fall for a run to have learned.
 const LEARNED: f64 = 0.01;
-/// Share of its first training loss below which a run has learned whatever the evaluation says.
+/// Share of its first training loss below which a run fits its training data.
 const FITS: f64 = 0.5;
 
-/// Whether a run learned: its loss on the evaluation batch fell by more than 1 %; or, as of a model that fits its training data too
-/// well, its training loss to less than half. `None` where the former was not evaluated.
+/// Whether a run learned: its loss on the evaluation batch fell by more than 1 %, or it [`overfits`]. `None` where the former was not
+/// evaluated.
 pub(crate) fn has_learned(facts: &RunFacts) -> Option<bool> {
+    Some(has_fallen(facts)? || overfits(facts))
+}
+
+/// Whether a run fits its training data, and nothing shows that it fits others: its training loss fell to less than half, and its loss
+/// on the evaluation batch did not fall.
+pub(crate) fn overfits(facts: &RunFacts) -> bool {
+    let losses = facts.first_loss.zip(facts.final_loss);
+    let fits = losses.is_some_and(|(first, last)| first > 0.0 && last < FITS * first);
+    fits && has_fallen(facts) == Some(false)
+}
+
+fn has_fallen(facts: &RunFacts) -> Option<bool> {
     let (before, after) = (facts.eval_loss_before?, facts.eval_loss_after?);
-    let fits = match (facts.first_loss, facts.final_loss) {
-        (Some(first), Some(last)) => first > 0.0 && last < FITS * first,
-        _ => false,
-    };
-    Some(after < before - LEARNED * before.abs() || fits)
+    Some(after < before - LEARNED * before.abs())
 }
 
 /// Why the quality of cells says nothing about which is better.

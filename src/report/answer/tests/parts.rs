@@ -128,6 +128,12 @@ fn a_model_that_learned_nothing_is_told_so() {
     );
     let facts = set.runs[2].facts.as_mut().expect("facts");
     facts.eval_loss_after = facts.eval_loss_before;
+    let over = told(set.clone(), &parts);
+    assert!(
+        over[0].starts_with("In 1 of 4 runs the loss on a fixed batch did not fall by 1 %, while the training loss fell to less than half"),
+        "{over:?}"
+    );
+    let facts = set.runs[2].facts.as_mut().expect("facts");
     facts.final_loss = facts.first_loss;
     let not = told(set.clone(), &parts);
     assert!(
