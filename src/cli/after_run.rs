@@ -23,8 +23,8 @@ pub(super) fn render(no_report: bool, plan: &Plan) -> Result<Option<PathBuf>, Pr
     Ok(files.first().map(|path| from_here(path)))
 }
 
-/// What the results say about their question, as the report does: from the files, whose values are rounded, since a test of unrounded
-/// ones finds no ties. Nothing of a share, and where no report is wanted.
+/// The sentences of the report's Answer; empty for a shard and without a report. They are computed from the files, like those of the
+/// page: their values are rounded, and equal ones stay equal in a rank test.
 pub(super) fn answer(arguments: &RunArguments, folder: &Path) -> Result<Vec<String>, Problem> {
     if arguments.shard.is_some() || arguments.no_report {
         return Ok(Vec::new());

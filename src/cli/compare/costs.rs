@@ -1,7 +1,7 @@
 //! What runs cost beside their time, and wall time that CPU time does not explain.
 
 use crate::base::text::capitalised;
-use crate::compare::{CellPair, Comparison, CostChange, Verdict};
+use crate::compare::{CellPair, Comparison, CostChange};
 use crate::report::{comparison_costs, comparison_waiting, cost_name, cost_value};
 
 use super::page::Page;
@@ -13,9 +13,7 @@ use super::words::{ratio, verdict};
 pub(super) fn add(page: &mut Page, comparison: &Comparison) {
     let told = comparison_costs(comparison).join(" ");
     let is_all = page.printing.is_all;
-    let is_shown = |own: &&CostChange| {
-        is_all || matches!(own.judgement.verdict, Verdict::Less | Verdict::More)
-    };
+    let is_shown = |own: &&CostChange| is_all || own.is_effect();
     let cells = comparison.cells.iter();
     let lines = cells.flat_map(|cell| {
         let shown = cell.costs.iter().filter(is_shown);

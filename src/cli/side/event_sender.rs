@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::ab::{Ended, RunName, SideMessage};
 use crate::event::{Event, Job, RunEvent, RunOutcome};
 use crate::progress::{RunState, last_words, write_line};
-use crate::results::sample_ms;
+use crate::results::run_sample_ms;
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(200);
 
@@ -71,11 +71,10 @@ fn ended(job: &Job, outcome: &RunOutcome) -> Ended {
             .as_ref()
             .map(|times| times.step_ms)
             .filter(|ms| *ms > 0.0),
-        sample_ms: outcome.times.as_ref().and_then(|times| {
-            let train = &job.spec.train;
-            let samples = (train.batch_size * train.accumulate) as u64;
-            sample_ms(times, times.are_told(), Some(samples))
-        }),
+        sample_ms: outcome
+            .times
+            .as_ref()
+            .and_then(|times| run_sample_ms(&job.spec, times)),
         last_words: last_words(outcome).into_iter().map(str::to_owned).collect(),
     }
 }

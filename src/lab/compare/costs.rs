@@ -1,4 +1,4 @@
-//! [`CostChange`]: what runs cost beside their time, with verdicts by the rules of times.
+//! [`CostChange`]: CPU time, memory and energy of runs, with verdicts by the rules for times.
 //!
 //! Each cost is a family of its own: the tests of its cells, and of all of them together, share Holm's correction.
 //! `docs/adr/0034-costs-beside-time.md` has the reasons.
@@ -138,8 +138,15 @@ pub struct CostChange {
     pub cost: Cost,
     /// Medians over the counted runs, before and after; `None` if it was not measured.
     pub medians: (Option<f64>, Option<f64>),
-    /// The verdict; `p_holm` is over the cells with this cost and their joint test.
+    /// The verdict. Its `p_holm` is corrected over the cells in which this cost was measured and the test of all of them together.
     pub judgement: Judgement,
+}
+
+impl CostChange {
+    /// Whether runs take more or less of it.
+    pub fn is_effect(&self) -> bool {
+        matches!(self.judgement.verdict, Verdict::Less | Verdict::More)
+    }
 }
 
 /// A cost over all cells that have it.

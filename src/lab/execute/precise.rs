@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::event::{RunId, RunTimes, Status};
 use crate::plan::{CellSpec, Plan, PlannedCell, UntilSpec, axis_value};
-use crate::results::{BOOTSTRAP_FROM, interval_over_runs, sample_ms};
+use crate::results::{BOOTSTRAP_FROM, interval_over_runs, run_sample_ms};
 
 /// The times so far of all cells that repeat until they are precise, by their rows in the plan.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ struct Repeated {
 }
 
 impl UntilPrecise {
-    /// Before any run, of those of `cells` whose manifest says `measure.until`; each with its row in the plan.
+    /// No times yet, for the cells that have `measure.until`. Each of `cells` has its row in the plan.
     pub fn of<'a>(plan: &Plan, cells: impl IntoIterator<Item = (usize, &'a PlannedCell)>) -> Self {
         let repeated = |(row, cell): (usize, &'a PlannedCell)| {
             let until = cell.spec.measure.until?;
@@ -68,9 +68,9 @@ impl UntilPrecise {
     /// Adds a run that has ended.
     pub fn add(&mut self, id: RunId, spec: &CellSpec, status: Status, times: Option<&RunTimes>) {
         if let Some(cell) = self.cells.get_mut(&id.cell) {
-            let samples = (spec.train.batch_size * spec.train.accumulate) as u64;
-            let times = times.filter(|_| status == Status::Done);
-            let time = times.and_then(|times| sample_ms(times, times.are_told(), Some(samples)));
+            // The runs that intervals of results are computed from, too.
+            let times = times.filter(|times| status == Status::Done && times.are_measured());
+            let time = times.and_then(|times| run_sample_ms(spec, times));
             cell.runs.push((id.block, time));
         }
     }

@@ -55,7 +55,7 @@ pub use intervals::{BOOTSTRAP_FROM, counted_runs, interval, interval_over_runs, 
 pub use json::{json_line, pretty_json};
 pub use noise::{NoiseRow, noise_csv, read_noise};
 pub use ops::{ProfiledRun, RESIDUAL, op_records, read_ops, write_ops};
-pub use plan_file::{last_plan, plan_header, sample_ms, with_cells};
+pub use plan_file::{last_plan, plan_header, run_sample_ms, with_cells};
 pub use predictions::PredictionFile;
 pub use read::{read, read_times};
 pub use recommendations::{RecommendationRow, read_recommendations, recommendations_csv};

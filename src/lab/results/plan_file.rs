@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::base::text::{into_visible, visible};
 use crate::event::RunTimes;
-use crate::plan::{AxisInfo, Plan, absolute, project_folder};
+use crate::plan::{AxisInfo, CellSpec, Plan, absolute, project_folder};
 
 use super::files::read_text;
 use super::git::git;
@@ -91,11 +91,12 @@ impl PlanFile {
 }
 
 /// As [`PlanFile::sample_ms`], of a run that is in no results yet.
-pub fn sample_ms(
-    times: &RunTimes,
-    is_of_command: bool,
-    samples_per_step: Option<u64>,
-) -> Option<f64> {
+pub fn run_sample_ms(spec: &CellSpec, times: &RunTimes) -> Option<f64> {
+    let samples = (spec.train.batch_size * spec.train.accumulate) as u64;
+    sample_ms(times, times.are_told(), Some(samples))
+}
+
+fn sample_ms(times: &RunTimes, is_of_command: bool, samples_per_step: Option<u64>) -> Option<f64> {
     let throughput = timed_value(times, "samples_per_s").filter(|_| is_of_command);
     let time = if let Some(throughput) = throughput {
         1e3 / throughput

@@ -72,7 +72,7 @@ pub fn comparison_costs(comparison: &Comparison) -> Vec<String> {
     sections::costs::summary(&scene::Scene::of(comparison, Language::English))
 }
 
-/// Wall time that CPU time does not explain, in English, without a full stop; `None` where there is none.
+/// A warning in English, without a full stop, that runs took much more wall time than CPU time; `None` if they did not.
 pub fn comparison_waiting(comparison: &Comparison) -> Option<String> {
     head::waiting(&scene::Scene::of(comparison, Language::English))
 }

@@ -163,6 +163,11 @@ fn an_interval_needs_six_runs_and_a_cell_that_always_fails_is_not_waited_for() {
         few.add(id(0, block), spec, outcome.status, outcome.times.as_ref());
     }
     assert!(few.needs(id(0, 8)));
+    // Times of a run that was interrupted count for nothing.
+    let mut resumed = outcome(10.0).times.expect("times");
+    resumed.resumed_after_s = Some(1.0);
+    few.add(id(0, 8), spec, Status::Done, Some(&resumed));
+    assert!(few.needs(id(0, 9)));
     few.add(id(0, 8), spec, Status::Done, outcome(10.0).times.as_ref());
     assert!(!few.needs(id(0, 9)));
     let mut failing = until(&planned);

@@ -3,7 +3,7 @@
 use crate::base::text::capitalised;
 use crate::compare::{Cost, CostChange, QualityChange, QualityVerdict, Verdict};
 use crate::report::comparison::scene::{Duo, Scene};
-use crate::report::comparison::sections::costs::{is_effect, summary_of_effects};
+use crate::report::comparison::sections::costs::summary_of_effects;
 use crate::report::comparison::sections::{cells, summary};
 use crate::report::language::messages;
 use crate::report::plot::DotRow;
@@ -122,7 +122,7 @@ fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
 /// Costs that are more or less, and the peak memory in any case.
 fn costs(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let told = duo.pair.costs.iter();
-    let told = told.filter(|own| is_effect(own) || own.cost == Cost::Memory);
+    let told = told.filter(|own| own.is_effect() || own.cost == Cost::Memory);
     let mut all: Vec<String> = told.filter_map(|own| cost(scene, own)).collect();
     let is_memory = |own: &CostChange| own.cost == Cost::Memory;
     if !duo.pair.costs.iter().any(is_memory) {
@@ -135,7 +135,7 @@ fn costs(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
 fn cost(scene: &Scene<'_>, own: &CostChange) -> Option<String> {
     let (words, judgement) = (scene.words, &own.judgement);
     let direction = scene.across(words.direction(judgement.ratio.as_ref()?));
-    let p = words.family_p(judgement).filter(|_| is_effect(own));
+    let p = words.family_p(judgement).filter(|_| own.is_effect());
     let ends = [Some(direction), p].into_iter().flatten();
     let ends = ends.collect::<Vec<String>>().join(", ");
     let (before, after) = own.medians;
@@ -148,8 +148,8 @@ fn cost(scene: &Scene<'_>, own: &CostChange) -> Option<String> {
     Some(words.answer_cost(name, verdict, before, after, ends))
 }
 
-/// The peak memory of results whose costs have no verdicts, with its values and the interval of its ratio; `None` where it was
-/// not measured.
+/// Peak memory before and after with the interval of its ratio, for results in which memory has no verdict; `None` if it was not
+/// measured.
 fn memory(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
     let words = scene.words;
     let figure = Figure::PeakTraining;

@@ -78,7 +78,7 @@ pub(crate) fn summary_of_effects(scene: &Scene<'_>) -> Vec<String> {
     let cells = scene.comparison.cells.iter();
     let changed: Vec<&CostChange> = cells
         .flat_map(|pair| &pair.costs)
-        .filter(|own| is_effect(own))
+        .filter(|own| own.is_effect())
         .collect();
     let is_changed = |cost: &Cost| changed.iter().any(|own| own.cost == *cost);
     let costs: Vec<Cost> = Cost::ALL.into_iter().filter(is_changed).collect();
@@ -117,7 +117,7 @@ fn verdicts(scene: &Scene<'_>, cost: Cost) -> Option<String> {
         };
         match found.iter_mut().find(|(known, ..)| *known == word) {
             Some((_, count, _)) => *count += 1,
-            None => found.push((word, 1, is_effect(own))),
+            None => found.push((word, 1, own.is_effect())),
         }
     }
     if scene.comparison.cells.len() == 1 {
@@ -150,17 +150,12 @@ fn together_take(scene: &Scene<'_>, verdict: &Verdict) -> Option<String> {
     Some(words.costs_together(words.verdict(verdict, None), names))
 }
 
-/// Whether runs of a pair of cells take more or less of it.
-pub(crate) fn is_effect(own: &CostChange) -> bool {
-    matches!(own.judgement.verdict, Verdict::Less | Verdict::More)
-}
-
 /// What takes more or less, cell by cell; `None` where nothing does.
 fn table(scene: &Scene<'_>) -> Option<Table> {
     let words = scene.words;
     let mut rows: Vec<Row> = Vec::new();
     for duo in scene.duos() {
-        let found = duo.pair.costs.iter().filter(|own| is_effect(own));
+        let found = duo.pair.costs.iter().filter(|own| own.is_effect());
         rows.extend(found.map(|own| row(scene, &duo, own)));
     }
     let more = rows.len().saturating_sub(ROWS);
