@@ -68,6 +68,7 @@ pub(super) fn links(folder: &Path, set: &ResultSet, advice: &Advice) -> Vec<Link
         "runs.csv",
         "epochs.csv",
         "work.csv",
+        "confusion.csv",
         "blocks.csv",
         "timings.csv",
         "ops.csv",

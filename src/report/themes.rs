@@ -10,8 +10,9 @@ use super::section::{Section, Theme};
 use super::sections::plots::{curves, over_axis, phase_bars};
 use super::sections::quality::are_of_commands;
 use super::sections::{
-    batch_curve, cells, classes, complexity, cost, environment, gpu, loader, memory, method, ops,
-    phases, quality, ranking, reach, samples, scaling, sizes, speed, targets, tree, worker_curve,
+    batch_curve, cells, classes, complexity, confusion, cost, environment, gpu, loader, memory,
+    method, ops, phases, quality, ranking, reach, samples, scaling, sizes, speed, targets, tree,
+    worker_curve,
 };
 use super::view::{Cell, View};
 
@@ -96,6 +97,7 @@ fn of_quality(view: &View<'_>) -> Vec<Section> {
         Section::plots("curves", plots),
         Section::table(quality::table(view)),
     ];
+    sections.extend(confusion::table(view).map(Section::table));
     sections.extend(targets::judged(view));
     sections.extend(reach::tables(view).into_iter().map(Section::table));
     sections.extend(classes::table(view).map(Section::table));

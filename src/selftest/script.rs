@@ -105,6 +105,7 @@ fn facts(spec: &CellSpec, id: RunId, factor: f64) -> RunFacts {
         diverged: None,
         nondeterministic: String::new(),
         work: Vec::new().into(),
+        confusion: Vec::new().into(),
     }
 }
 

@@ -83,10 +83,24 @@ pub struct RunFacts {
     /// What one training step asks for, operation by operation, and the samples of an epoch; empty for a command.
     #[serde(default, skip_serializing_if = "has_no_rows")]
     pub work: Shared<Vec<OpWork>>,
+    /// What was predicted of the test split's samples, class by class; empty where nothing was classified.
+    #[serde(default, skip_serializing_if = "has_no_rows")]
+    pub confusion: Shared<Vec<Confusion>>,
 }
 
-fn has_no_rows(work: &Shared<Vec<OpWork>>) -> bool {
-    work.is_empty()
+fn has_no_rows<R>(rows: &Shared<Vec<R>>) -> bool {
+    rows.is_empty()
+}
+
+/// An entry of a confusion matrix: how many samples of a class the trained model predicts to be of another, or of the same.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Confusion {
+    /// Class.
+    pub class: String,
+    /// Predicted class.
+    pub predicted: String,
+    /// Samples.
+    pub samples: u64,
 }
 
 /// The name of the row whose calls are the samples that training got in its first epoch.

@@ -22,8 +22,8 @@ mod sample;
 mod status;
 
 pub use facts::{
-    DeviceMemoryTimes, EpochRow, FIRST_STEPS, GpuUsage, LoaderTimes, MemoryParts, Metric, OpWork,
-    PhaseTimes, RunFacts, RunTimes, SAMPLES, StepRow,
+    Confusion, DeviceMemoryTimes, EpochRow, FIRST_STEPS, GpuUsage, LoaderTimes, MemoryParts,
+    Metric, OpWork, PhaseTimes, RunFacts, RunTimes, SAMPLES, StepRow,
 };
 
 pub use job::{Job, Pruned, RunId, Trial, Verdict};

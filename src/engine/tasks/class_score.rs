@@ -1,7 +1,13 @@
 //! [`ClassScore`]: metrics of predicted classes.
 
+use std::collections::BTreeMap;
+
 /// Classes from which on the share of samples whose class is among the five likeliest is a metric.
 const MANY_CLASSES: usize = 11;
+/// Classes beyond which confusions are not counted: a vocabulary has tens of thousands.
+const MOST_CONFUSED: usize = 1000;
+/// Bins of equal width of [`ClassScore::calibration_error`], as many as torchmetrics has.
+const BINS: usize = 15;
 
 /// What metrics of classes are computed from, over the samples of a split.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -10,6 +16,10 @@ pub(super) struct ClassScore {
     in_top5: u64,
     /// Of two classes, by sample: the logit of the second less that of the first, and whether the second is right.
     margins: Vec<(f32, bool)>,
+    /// Samples by class and predicted class.
+    confusion: BTreeMap<(usize, usize), u64>,
+    /// By bin of the predicted class' probability: its sum, and samples that are right.
+    bins: [(f64, u64); BINS],
 }
 
 /// Samples of one class.
@@ -48,9 +58,28 @@ impl ClassScore {
         if let [first, second] = logits {
             self.margins.push((second - first, label == 1));
         }
+        if logits.len() <= MOST_CONFUSED {
+            *self.confusion.entry((label, predicted)).or_default() += 1;
+        }
+        let highest = logits[predicted];
+        let others = logits
+            .iter()
+            .map(|logit| libm::exp(f64::from(logit - highest)));
+        let probability = 1.0 / others.sum::<f64>();
+        let bin = (probability * BINS as f64).ceil() as usize;
+        let bin = &mut self.bins[bin.clamp(1, BINS) - 1];
+        bin.0 += probability;
+        bin.1 += u64::from(predicted == label);
     }
 
-    /// `balanced_accuracy`, `macro_f1`; of more than ten classes `top5_accuracy`; of two `roc_auc` and `average_precision`.
+    /// Samples by class and predicted class, where there are any.
+    pub(super) fn confusion(&self) -> impl Iterator<Item = (usize, usize, u64)> {
+        let counts = self.confusion.iter();
+        counts.map(|(&(label, predicted), &samples)| (label, predicted, samples))
+    }
+
+    /// `balanced_accuracy`, `macro_f1`; of more than ten classes `top5_accuracy`; of two `roc_auc` and `average_precision`;
+    /// `calibration_error`.
     pub(super) fn metrics(&self) -> Vec<(&'static str, Option<f64>)> {
         let mut metrics = vec![
             ("balanced_accuracy", self.balanced_accuracy()),
@@ -65,7 +94,17 @@ impl ClassScore {
             metrics.push(("roc_auc", roc_auc(&curve)));
             metrics.push(("average_precision", average_precision(&curve)));
         }
+        metrics.push(("calibration_error", self.calibration_error()));
         metrics
+    }
+
+    /// `Σ |samples that are right - Σ p| / n` over 15 bins of equal width of the predicted class' probability `p`: the expected
+    /// calibration error, torchmetrics' `multiclass_calibration_error(norm="l1")`.
+    fn calibration_error(&self) -> Option<f64> {
+        let samples: u64 = self.classes.iter().map(|class| class.actual).sum();
+        let bins = self.bins.iter();
+        let sum: f64 = bins.map(|(p, right)| (*right as f64 - p).abs()).sum();
+        Some(sum / samples as f64).filter(|error| error.is_finite())
     }
 
     /// The mean over classes that have samples of `right / actual` (recall), as scikit-learn's `balanced_accuracy_score`.
@@ -168,7 +207,8 @@ mod tests {
 
     #[test]
     fn two_classes_are_judged_as_scikit_learn_does() {
-        // balanced_accuracy_score, f1_score(average="macro"), roc_auc_score, average_precision_score.
+        // balanced_accuracy_score, f1_score(average="macro"), roc_auc_score, average_precision_score; the last by its
+        // formula in f64 (torchmetrics, whose bins are f32: 0.23360875).
         let margins = [2.0, -1.0, 0.5, 0.5, -0.25, 3.0, -1.0, 1.5, -2.0, 0.5];
         let score = of_two(&margins, &[1, 0, 1, 0, 1, 1, 0, 0, 0, 1]);
         let expected = [
@@ -176,6 +216,7 @@ mod tests {
             ("macro_f1", Some(0.696_969_696_969_697)),
             ("roc_auc", Some(0.8)),
             ("average_precision", Some(0.809_523_809_523_809_5)),
+            ("calibration_error", Some(0.233_608_754_343_567_04)),
         ];
         assert_metrics(&score, &expected);
     }
@@ -190,17 +231,32 @@ mod tests {
         let expected = [
             ("balanced_accuracy", Some(5.0 / 9.0)),
             ("macro_f1", Some(0.45)),
+            // Four of seven are right, each with a probability of 0.2.
+            ("calibration_error", Some(2.6 / 7.0)),
         ];
         assert_metrics(&score, &expected);
+        let confused: Vec<_> = score.confusion().collect();
+        assert_eq!(
+            confused,
+            [
+                (0, 0, 1),
+                (0, 1, 1),
+                (1, 1, 1),
+                (1, 3, 1),
+                (2, 0, 1),
+                (2, 2, 2)
+            ]
+        );
     }
 
     #[test]
     fn a_class_that_no_sample_has_gives_no_curve() {
         let score = of_two(&[1.0, -1.0], &[0, 0]);
-        let names: Vec<_> = score.metrics().into_iter().skip(2).collect();
+        let names: Vec<_> = score.metrics().into_iter().skip(2).take(2).collect();
         assert_eq!(names, [("roc_auc", None), ("average_precision", None)]);
         let diverged = of_two(&[f32::NAN, -1.0], &[0, 1]);
-        assert_eq!(diverged.metrics()[2..], names);
+        assert_eq!(diverged.metrics()[2..4], names);
+        assert_eq!(diverged.metrics()[4], ("calibration_error", None));
     }
 
     #[test]

@@ -104,6 +104,14 @@ impl Score {
         metrics
     }
 
+    /// Samples by class and predicted class; none of tokens.
+    pub fn confusion(&self) -> Vec<(usize, usize, u64)> {
+        if self.tokens.is_some() {
+            return Vec::new();
+        }
+        self.classes.confusion().collect()
+    }
+
     /// `mse` and `r2` in original units; of a target whose logarithm is learned, in those of the logarithm.
     pub fn in_own_units(&self) -> Vec<(&'static str, Option<f64>)> {
         self.errors(self.unit())

@@ -21,7 +21,7 @@ impl<D: Kernels> Session<'_, D> {
             .log
             .validation(|| with_average(learner, |learner| evaluation.test(&mut *learner.task)))?;
         self.log.facts.metrics = self.validated.take().unwrap_or_default();
-        self.log.facts.metrics.extend(tested);
+        tested.note(&mut self.log.facts);
         self.log.facts.metrics.extend(self.accuracies.metrics());
         self.evaluate_ensemble()
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::error::TrainError;
 use crate::datasets::{Dataset, DatasetError, OpenDataset, Scale};
-use crate::event::Metric;
+use crate::event::{Confusion, Metric, RunFacts};
 use crate::loader::{Batch, Loader, LoaderOptions, LoaderSpec};
 use crate::ops::Kernels;
 use crate::plan::{CellSpec, ValidationSpec, WatchedSplit};
@@ -104,16 +104,20 @@ impl Evaluation {
         Ok((score.loss(), named(name, score.metrics())))
     }
 
-    /// Metrics of the end: `test_…` on data that influenced no decision, and `fresh_…` in original units.
-    pub(super) fn test(&self, task: &mut (impl Evaluate + ?Sized)) -> Result<Metric, TrainError> {
-        let mut metrics = Metric::new();
+    /// What is known at the end: metrics `test_…` on data that influenced no decision, with what is confused there, and
+    /// `fresh_…` in original units.
+    pub(super) fn test(&self, task: &mut (impl Evaluate + ?Sized)) -> Result<Tested, TrainError> {
+        let mut tested = Tested::default();
         if let Some(loader) = &self.test {
-            metrics.extend(named("test", self.score(task, loader)?.metrics()));
+            let score = self.score(task, loader)?;
+            tested.metrics.extend(named("test", score.metrics()));
+            tested.confusion = confusion(&score, self.data.class_names());
         }
         if let Some(loader) = &self.fresh {
-            metrics.extend(named("fresh", self.score(task, loader)?.in_own_units()));
+            let metrics = self.score(task, loader)?.in_own_units();
+            tested.metrics.extend(named("fresh", metrics));
         }
-        Ok(metrics)
+        Ok(tested)
     }
 
     fn score(
@@ -164,6 +168,45 @@ pub(crate) fn evaluated_splits(
     let fresh = data.fresh.as_ref().zip(fresh);
     let fresh = fresh.map(|(dataset, loader)| split("fresh", dataset, loader));
     Ok(watched.into_iter().chain(test).chain(fresh).collect())
+}
+
+/// Metrics of the end, and the confusion matrix of the test split.
+#[derive(Debug, Default)]
+pub(super) struct Tested {
+    metrics: Metric,
+    confusion: Vec<Confusion>,
+}
+
+impl Tested {
+    /// Adds them to the facts of a run.
+    pub(super) fn note(self, facts: &mut RunFacts) {
+        facts.metrics.extend(self.metrics);
+        facts.confusion = self.confusion.into();
+    }
+}
+
+/// Entries of a confusion matrix that are kept: all of ten classes.
+const ENTRIES: usize = 100;
+
+/// The confusion matrix by the classes' names, without zeros; of more than [`ENTRIES`] entries the most frequent errors.
+fn confusion(score: &Score, names: &[String]) -> Vec<Confusion> {
+    let mut entries = score.confusion();
+    if entries.len() > ENTRIES {
+        entries.retain(|(class, predicted, _)| class != predicted);
+        entries.sort_by_key(|(.., samples)| std::cmp::Reverse(*samples));
+        entries.truncate(ENTRIES);
+    }
+    let name = |class: usize| match names.get(class) {
+        Some(name) => name.clone(),
+        None => class.to_string(),
+    };
+    let entries = entries.into_iter();
+    let entries = entries.map(|(class, predicted, samples)| Confusion {
+        class: name(class),
+        predicted: name(predicted),
+        samples,
+    });
+    entries.collect()
 }
 
 fn named(split: &str, metrics: Vec<(&'static str, Option<f64>)>) -> Metric {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::Emit;
 use super::accuracy::Accuracies;
 use super::error::TrainError;
-use super::evaluation::{Evaluate, Evaluation};
+use super::evaluation::{Evaluate, Evaluation, Tested};
 use super::log::Log;
 use super::session::Outcome;
 use super::setup;
@@ -60,6 +60,7 @@ pub(super) fn evaluate<D: Kernels>(
     });
     log.begin_training();
     let found = log.validation(|| found(&evaluation, &mut members))?;
+    let best_loss = found.loss;
     found.note(&mut log.facts);
     if let Err(reason) = log.end_watch() {
         let message = format!("nothing was measured of the GPU: {reason}");
@@ -69,7 +70,7 @@ pub(super) fn evaluate<D: Kernels>(
     let memory = device.memory()?;
     let (mut facts, mut times) = log.finish(None, LoaderTimes::default(), class, memory);
     times.convolutions = device.convolutions();
-    facts.best_loss = found.loss;
+    facts.best_loss = best_loss;
     Ok(Outcome { facts, times })
 }
 
@@ -79,7 +80,7 @@ struct Found {
     /// Loss on the split that is evaluated during training.
     loss: Option<f64>,
     validation: Metric,
-    tested: Metric,
+    tested: Tested,
     validates: bool,
 }
 
@@ -99,7 +100,7 @@ fn found<D: Kernels>(
 }
 
 impl Found {
-    fn note(&self, facts: &mut RunFacts) {
+    fn note(self, facts: &mut RunFacts) {
         let work = self.fixed.work().forward as f64;
         facts.flops_forward_per_sample = work / self.fixed.samples().max(1) as f64;
         facts.eval_loss_after = self.fixed.loss();
@@ -109,8 +110,8 @@ impl Found {
         facts
             .metrics
             .extend(best.filter(|(name, _)| name.starts_with("best_")));
-        facts.metrics.extend(self.validation.clone());
-        facts.metrics.extend(self.tested.clone());
+        facts.metrics.extend(self.validation);
+        self.tested.note(facts);
         if self.validates && self.loss.is_none() {
             facts.diverged = Some("validation loss was no finite number".into());
         }

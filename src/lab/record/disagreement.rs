@@ -106,13 +106,11 @@ fn fact_values(facts: &RunFacts) -> Vec<(String, String)> {
                 let metrics = metrics.into_iter();
                 list.extend(metrics.map(|(name, value)| (name, value.to_string())));
             }
-            // Work, by layer and operation.
+            // Work by layer and operation, confusions by class and prediction: what of a row is text.
             serde_json::Value::Array(rows) => list.extend(rows.into_iter().map(|row| {
-                let text = |field: &str| row[field].as_str().unwrap_or_default().to_owned();
-                (
-                    format!("{name} of {} {}", text("layer"), text("op")),
-                    row.to_string(),
-                )
+                let texts = row.as_object().into_iter().flat_map(|row| row.values());
+                let texts: Vec<&str> = texts.filter_map(|value| value.as_str()).collect();
+                (format!("{name} of {}", texts.join(" ")), row.to_string())
             })),
             value => list.push((name, value.to_string())),
         }

@@ -1,10 +1,10 @@
 //! One row of `runs.csv` from the runs of its blocks.
 
 use crate::base::text::one_line;
-use crate::event::{EpochRow, OpWork, Status};
+use crate::event::{Confusion, EpochRow, OpWork, Status};
 use crate::plan::{CellSpec, PlannedCell};
 use crate::results::store::StoredRun;
-use crate::results::{EpochRecord, RunRow, WorkRecord};
+use crate::results::{ConfusionRecord, EpochRecord, RunRow, WorkRecord};
 
 /// The run whose facts the row shows: the first one that is done, else the first with facts, else the first.
 pub(super) fn leading<'a>(blocks: &[&'a StoredRun]) -> Option<&'a StoredRun> {
@@ -52,6 +52,17 @@ pub(super) fn work_rows(cell: &PlannedCell, run: &StoredRun) -> Vec<WorkRecord> 
     let rows = run.facts.iter().flat_map(|facts| facts.work.iter());
     let record = |row: &OpWork| WorkRecord {
         key: cell.spec.key.clone(),
+        row: row.clone(),
+    };
+    rows.map(record).collect()
+}
+
+/// The rows of `confusion.csv`.
+pub(super) fn confusion_rows(cell: &PlannedCell, run: &StoredRun) -> Vec<ConfusionRecord> {
+    let rows = run.facts.iter().flat_map(|facts| facts.confusion.iter());
+    let record = |row: &Confusion| ConfusionRecord {
+        key: cell.spec.key.clone(),
+        seed: run.keys.seed,
         row: row.clone(),
     };
     rows.map(record).collect()

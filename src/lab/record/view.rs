@@ -9,14 +9,14 @@ use crate::event::Status;
 use crate::plan::{Feasibility, PlannedCell};
 use crate::results::store::{RunConditions, RunKeys, Store, StoredRun};
 use crate::results::{
-    BlockRow, CellInfo, ColumnInfo, EpochRecord, PlanFile, ResultSet, RunRow, RunSteps, SampleInfo,
-    WorkRecord, by_key, declared_column, metric_column, timings,
+    BlockRow, CellInfo, ColumnInfo, ConfusionRecord, EpochRecord, PlanFile, ResultSet, RunRow,
+    RunSteps, SampleInfo, WorkRecord, by_key, declared_column, metric_column, timings,
 };
 
 use super::TrialRow;
 use super::disagreement::{Disagreement, check_agreement};
 use super::plan_file::{cell_info, spec_difference};
-use super::row::{differing, empty_row, epoch_rows, leading, run_row, work_rows};
+use super::row::{confusion_rows, differing, empty_row, epoch_rows, leading, run_row, work_rows};
 use super::trials::Shown;
 
 /// Everything that the files are generated from.
@@ -46,6 +46,7 @@ struct CellRows {
     epochs: Vec<EpochRecord>,
     /// Of the first seed that has any.
     work: Vec<WorkRecord>,
+    confusions: Vec<ConfusionRecord>,
     blocks: Vec<BlockRow>,
     samples: Vec<SampleInfo>,
     /// Code hash and numeric class.
@@ -76,6 +77,7 @@ impl View<'_> {
             all.runs.extend(rows.runs);
             all.epochs.extend(rows.epochs);
             all.work.extend(rows.work);
+            all.confusions.extend(rows.confusions);
             all.blocks.extend(rows.blocks);
         }
         let metrics = metric_names(&all);
@@ -190,6 +192,9 @@ impl View<'_> {
             if rows.work.is_empty() && shown.trial.is_none() {
                 rows.work = work_rows(cell, run);
             }
+            if shown.trial.is_none() {
+                rows.confusions.extend(confusion_rows(cell, run));
+            }
             rows.samples.extend(run.sample_infos(&cell.spec.key));
             let of_blocks = blocks.iter().map(|run| run.block_row(&cell.spec.key));
             rows.blocks.extend(of_blocks);
@@ -276,6 +281,7 @@ struct Previous<'a> {
     runs: BTreeMap<&'a str, Vec<&'a RunRow>>,
     epochs: BTreeMap<&'a str, Vec<&'a EpochRecord>>,
     work: BTreeMap<&'a str, Vec<&'a WorkRecord>>,
+    confusions: BTreeMap<&'a str, Vec<&'a ConfusionRecord>>,
     blocks: BTreeMap<&'a str, Vec<&'a BlockRow>>,
 }
 
@@ -286,6 +292,7 @@ impl<'a> Previous<'a> {
             runs: by_key(&results.runs, |row| &row.key),
             epochs: by_key(&results.epochs, |row| &row.key),
             work: by_key(&results.work, |row| &row.key),
+            confusions: by_key(&results.confusions, |row| &row.key),
             blocks: by_key(&results.blocks, |row| &row.key),
         }
     }
@@ -308,6 +315,7 @@ impl<'a> Previous<'a> {
             runs,
             epochs: kept(self.epochs.get(key), |row| has(row.seed)),
             work: kept(self.work.get(key), |_| true),
+            confusions: kept(self.confusions.get(key), |row| has(row.seed)),
             blocks: kept(self.blocks.get(key), is_planned),
             samples: kept(Some(&info.samples.iter().collect()), |one| has(one.seed)),
             measured: code.map(Arc::from).zip(class.map(Arc::from)),
@@ -340,6 +348,9 @@ fn merge(now: CellRows, before: CellRows) -> CellRows {
         merged.epochs.retain(|other| other.seed != seed);
         let epochs = before.epochs.iter().filter(|other| other.seed == seed);
         merged.epochs.extend(epochs.cloned());
+        merged.confusions.retain(|other| other.seed != seed);
+        let confusions = before.confusions.iter().filter(|other| other.seed == seed);
+        merged.confusions.extend(confusions.cloned());
         merged.samples.retain(|other| other.seed != seed);
         let samples = before.samples.iter().filter(|other| other.seed == seed);
         merged.samples.extend(samples.cloned());

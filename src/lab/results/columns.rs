@@ -5,12 +5,10 @@
 
 use std::sync::LazyLock;
 
-use crate::base::text::snake_case;
 use crate::event::{EpochRow, RunFacts, RunTimes};
-use crate::plan::AxisInfo;
 
 use super::field::{Expected, Field};
-use super::{BlockRow, ColumnInfo, Direction, OpRecord, PlanFile, WorkRecord};
+use super::{BlockRow, ColumnInfo, ConfusionRecord, Direction, OpRecord, WorkRecord};
 
 /// A fixed column over values of `R`.
 pub(crate) struct Column<R: 'static> {
@@ -179,6 +177,13 @@ pub(crate) const WORK: &[Column<WorkRecord>] = columns![show;
     "copies" "1" None "Number of copies between host and GPU, and on it, per step" => row.copies;
 ];
 
+/// `confusion.csv`, after key, seed and axes.
+pub(crate) const CONFUSIONS: &[Column<ConfusionRecord>] = columns![show;
+    "class" "" None "Class of the samples" => row.class;
+    "predicted" "" None "Class that is predicted" => row.predicted;
+    "test_samples" "1" None "Number of samples of the test split; beyond 100 entries of a run the most frequent errors" => row.samples;
+];
+
 /// Files of earlier versions lack the fixed columns from these on, each in its own table; they are read as missing values.
 const ADDED_FROM: [&str; 4] = ["first_steps_loss", "assessment_s", "wall_s", "session"];
 
@@ -213,15 +218,17 @@ pub(crate) const OF_STEPS: usize = 10;
 /// Whether files of earlier versions may lack this fixed column.
 pub fn is_added_column(name: &str) -> bool {
     let is_in = |table: &Vec<ColumnInfo>| {
-        let first_added = |column: &&ColumnInfo| !ADDED_FROM.contains(&&*column.name);
-        let mut added = table.iter().skip_while(first_added);
-        added.any(|column| column.name == name)
+        let mut added = table
+            .iter()
+            .map(|column| &*column.name)
+            .skip_while(|own| !ADDED_FROM.contains(own));
+        added.any(|own| own == name)
     };
     FIXED.iter().any(is_in)
 }
 
 /// The fixed columns of all CSV files, table by table.
-static FIXED: LazyLock<[Vec<ColumnInfo>; 8]> = LazyLock::new(|| {
+static FIXED: LazyLock<[Vec<ColumnInfo>; 9]> = LazyLock::new(|| {
     [
         infos(FACTS),
         infos(EPOCHS),
@@ -231,6 +238,7 @@ static FIXED: LazyLock<[Vec<ColumnInfo>; 8]> = LazyLock::new(|| {
         infos(SESSIONS),
         infos(OPS),
         infos(WORK),
+        infos(CONFUSIONS),
     ]
 });
 
@@ -247,8 +255,7 @@ fn infos<R>(table: &[Column<R>]) -> Vec<ColumnInfo> {
 
 /// Returns the description of a fixed column of any CSV file.
 pub fn fixed_column(name: &str) -> Option<&'static ColumnInfo> {
-    let mut columns = FIXED.iter().flatten();
-    columns.find(|column| column.name == name)
+    FIXED.iter().flatten().find(|column| column.name == name)
 }
 
 /// Unit of a fixed column of any CSV file; empty for any other name.
@@ -345,6 +352,7 @@ pub(crate) const METRICS: [(Direction, &[(&str, &str)]); 3] = [
             ("rmse", "root of the mean squared error"),
             ("mae", "mean absolute error"),
             ("iterations", "mean iterations of the solver"),
+            ("calibration_error", "error of the predicted probability"),
             (
                 "epoch",
                 "first epoch, from 0, with at least 90 % of the best share of right classes",
@@ -377,17 +385,4 @@ fn described(name: &str) -> (Direction, &'static str) {
         Some((*direction, *what))
     });
     found.unwrap_or((Direction::None, "metric of the task"))
-}
-
-/// Returns the columns of the axes: their names in snake case, or their long paths in snake case where a fixed column
-/// already has that name (an axis `epochs` becomes `train_epochs`).
-pub fn axis_columns(plan: &PlanFile) -> Vec<String> {
-    let reserved = |name: &str| {
-        ["key", "seed", "n", "interval", "outliers"].contains(&name) || fixed_column(name).is_some()
-    };
-    let column = |axis: &AxisInfo| match snake_case(&axis.name) {
-        short if reserved(&short) => snake_case(&axis.path),
-        short => short,
-    };
-    plan.axes.iter().map(column).collect()
 }

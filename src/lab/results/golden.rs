@@ -228,6 +228,7 @@ fn facts(cell: &Cell) -> RunFacts {
         diverged: None,
         nondeterministic: String::new(),
         work: Vec::new().into(),
+        confusion: Vec::new().into(),
     }
 }
 

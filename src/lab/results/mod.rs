@@ -42,7 +42,7 @@ mod write;
 
 pub use baselines::{BaselineRow, read_baselines, write_baselines};
 pub use checkpoints::{CheckpointRow, write_checkpoint_index};
-pub use columns::{TIMED, axis_columns, fixed_column, fixed_unit, is_added_column, metric_column};
+pub use columns::{TIMED, fixed_column, fixed_unit, is_added_column, metric_column};
 pub use command_columns::{declared_column, fold_own_times, timed_columns};
 pub use comparison_csv::{ComparisonRow, comparison_csv, comparison_number};
 pub use error::ResultsError;
@@ -67,12 +67,12 @@ pub use steps::{RunSteps, steps_are_behind, write_steps};
 pub use tensorboard::{RunScalars, event_file, remove_other_events, write_events};
 pub use textconv::diff_text;
 pub use trace::{trace_file, trace_json};
-pub use write::{fact_texts, write};
+pub use write::{axis_columns, fact_texts, write};
 
 pub use rows::{
-    BlockRow, CellInfo, ColumnInfo, Direction, Environment, EpochRecord, Interval, IntervalKind,
-    OpRecord, PlanFile, ResultSet, RunRow, SampleInfo, Status, TimingRow, WorkRecord, by_key,
-    grouped,
+    BlockRow, CellInfo, ColumnInfo, ConfusionRecord, Direction, Environment, EpochRecord, Interval,
+    IntervalKind, OpRecord, PlanFile, ResultSet, RunRow, SampleInfo, Status, TimingRow, WorkRecord,
+    by_key, grouped,
 };
 
 /// Version of the results format; a folder of another version is refused with an error message.

@@ -9,16 +9,18 @@ use crate::base::text::{one_line, visible};
 use crate::event::{EpochRow, Metric, RunFacts, RunTimes};
 
 use super::baselines::read_baselines;
-use super::columns::{EPOCHS, FACTS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMES, WORK};
+use super::columns::{CONFUSIONS, EPOCHS, FACTS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMES, WORK};
 use super::command_columns::{own_times, timed_columns};
 use super::files::read_text;
 use super::ops::read_ops;
 use super::plan_file::read_plan;
 use super::table::{Cursor, Table};
-use super::write::{blocks_header, epochs_header, runs_header, timings_header, work_header};
+use super::write::{
+    blocks_header, confusion_header, epochs_header, runs_header, timings_header, work_header,
+};
 use super::{
-    BlockRow, Environment, EpochRecord, Interval, IntervalKind, PlanFile, ResultSet, ResultsError,
-    RunRow, Status, TimingRow, WorkRecord,
+    BlockRow, ConfusionRecord, Environment, EpochRecord, Interval, IntervalKind, PlanFile,
+    ResultSet, ResultsError, RunRow, Status, TimingRow, WorkRecord,
 };
 
 /// Size of `blocks.csv` in bytes from which threads are used: after their work, pool threads spin for some milliseconds and
@@ -50,6 +52,7 @@ pub fn read(folder: &Path) -> Result<ResultSet, ResultsError> {
     };
     let (runs, epochs, blocks, timings) = (runs?, epochs?, blocks?, timings?);
     let work = read_work(&file("work.csv"), &plan)?;
+    let confusions = read_confusions(&file("confusion.csv"), &plan)?;
     let ops = read_ops(folder, &plan)?;
     let baselines = read_baselines(folder)?;
     let environments = read_environments(&folder.join("env.toml"))?;
@@ -58,6 +61,7 @@ pub fn read(folder: &Path) -> Result<ResultSet, ResultsError> {
         runs,
         epochs,
         work,
+        confusions,
         blocks,
         timings,
         ops,
@@ -160,6 +164,25 @@ fn read_work(path: &Path, plan: &PlanFile) -> Result<Vec<WorkRecord>, ResultsErr
             ..WorkRecord::default()
         };
         cursor.next_group(WORK, row, false)
+    });
+    rows.collect()
+}
+
+/// Results of earlier versions, and those without classes, have no such file.
+fn read_confusions(path: &Path, plan: &PlanFile) -> Result<Vec<ConfusionRecord>, ResultsError> {
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let table = Table::read(path, &confusion_header(plan), false)?;
+    let rows = table.rows().map(|mut cursor| {
+        let mut row = ConfusionRecord {
+            key: cursor.next_text()?,
+            seed: cursor.next()?,
+            ..ConfusionRecord::default()
+        };
+        cursor.skip(plan.axes.len());
+        row = cursor.next_group(CONFUSIONS, row, false)?;
+        Ok(row)
     });
     rows.collect()
 }

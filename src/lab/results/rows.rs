@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::BaselineRow;
 pub use crate::event::Status;
-use crate::event::{EpochRow, OpRow, OpWork, RunFacts, RunTimes};
+use crate::event::{Confusion, EpochRow, OpRow, OpWork, RunFacts, RunTimes};
 use crate::plan::search::{SearchSpec, TrialInfo};
 use crate::plan::{AxisInfo, Translated};
 
@@ -22,6 +22,8 @@ pub struct ResultSet {
     pub epochs: Vec<EpochRecord>,
     /// `work.csv`: one row per cell, layer and operation; empty if it does not exist.
     pub work: Vec<WorkRecord>,
+    /// `confusion.csv`: what the models of classes confuse; empty if it does not exist.
+    pub confusions: Vec<ConfusionRecord>,
     /// `blocks.csv`: one row per run.
     pub blocks: Vec<BlockRow>,
     /// `timings.csv`: one row per cell.
@@ -233,6 +235,17 @@ pub struct WorkRecord {
     pub key: String,
     /// The counts.
     pub row: OpWork,
+}
+
+/// A row of `confusion.csv`: an entry of a run's confusion matrix.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ConfusionRecord {
+    /// Readable key of the cell.
+    pub key: String,
+    /// Seed.
+    pub seed: u64,
+    /// The entry.
+    pub row: Confusion,
 }
 
 /// A row of `ops.csv`: an operation of a layer in the profiled steps of a run, or the rest of a phase.

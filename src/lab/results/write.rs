@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::base::temporary::remove_left;
-use crate::base::text::one_line;
+use crate::base::text::{one_line, snake_case};
 use crate::event::{Metric, RunFacts};
+use crate::plan::AxisInfo;
 
 use super::columns::{
-    Column, EPOCHS, FACTS, OPS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMES, WORK, axis_columns,
+    CONFUSIONS, Column, EPOCHS, FACTS, OPS, RUN_COSTS, RUN_ENDS, SESSIONS, TIMES, WORK,
+    fixed_column,
 };
 use super::command_columns::{own_times, show_fact, show_time, timed_columns};
 use super::field::Field;
@@ -20,7 +22,7 @@ use super::plan_file::plan_json;
 use super::{EpochRecord, PlanFile, ResultSet, ResultsError};
 
 /// Writes every results file of `folder` whose content would change, and returns the written files. Without counted work there
-/// is no `work.csv`.
+/// is no `work.csv`, without classes no `confusion.csv`.
 ///
 /// Rows are in plan order. The caller holds the folder's lock; temporary files of a killed program are removed.
 ///
@@ -35,6 +37,7 @@ pub fn write(folder: &Path, results: &ResultSet) -> Result<Vec<PathBuf>, Results
         ("runs.csv", runs_csv(results, &order)),
         ("epochs.csv", epochs_csv(results, &order)),
         ("work.csv", work_csv(results, &order)),
+        ("confusion.csv", confusion_csv(results, &order)),
         ("blocks.csv", blocks_csv(results, &order)),
         ("timings.csv", timings_csv(results, &order)),
         ("env.toml", env_toml(results)),
@@ -42,7 +45,12 @@ pub fn write(folder: &Path, results: &ResultSet) -> Result<Vec<PathBuf>, Results
     let mut written = Vec::new();
     for (name, bytes) in files {
         let path = folder.join(name);
-        if name == "work.csv" && results.work.is_empty() {
+        let is_empty = match name {
+            "work.csv" => results.work.is_empty(),
+            "confusion.csv" => results.confusions.is_empty(),
+            _ => false,
+        };
+        if is_empty {
             remove(&path)?;
         } else if write_if_changed(&path, &bytes)? {
             written.push(path);
@@ -90,6 +98,19 @@ impl<'a> Order<'a> {
     }
 }
 
+/// Returns the columns of the axes: their names in snake case, or their long paths in snake case where a fixed column
+/// already has that name (an axis `epochs` becomes `train_epochs`).
+pub fn axis_columns(plan: &PlanFile) -> Vec<String> {
+    let reserved = |name: &str| {
+        ["key", "seed", "n", "interval", "outliers"].contains(&name) || fixed_column(name).is_some()
+    };
+    let column = |axis: &AxisInfo| match snake_case(&axis.name) {
+        short if reserved(&short) => snake_case(&axis.path),
+        short => short,
+    };
+    plan.axes.iter().map(column).collect()
+}
+
 /// The header of `runs.csv` before the metrics.
 pub(crate) fn runs_header(plan: &PlanFile) -> Vec<String> {
     header(plan, ["status", "reason"].into_iter().chain(names(FACTS)))
@@ -117,6 +138,10 @@ pub(crate) fn work_header(plan: &PlanFile) -> Vec<String> {
     header.extend(axis_columns(plan));
     header.extend(names(WORK).map(str::to_owned));
     header
+}
+
+pub(crate) fn confusion_header(plan: &PlanFile) -> Vec<String> {
+    header(plan, names(CONFUSIONS))
 }
 
 pub(crate) fn timings_header(plan: &PlanFile) -> Vec<String> {
@@ -190,6 +215,16 @@ fn work_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
         fields
     });
     csv_text(work_header(&results.plan), fields)
+}
+
+fn confusion_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
+    let rows = order.sort(&results.confusions, |row| &row.key, |row| row.seed);
+    let fields = rows.into_iter().map(|row| {
+        let mut fields = order.identity(&row.key, row.seed);
+        fields.extend(group(CONFUSIONS, row));
+        fields
+    });
+    csv_text(confusion_header(&results.plan), fields)
 }
 
 fn blocks_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {

@@ -7,6 +7,7 @@ pub(crate) mod chosen;
 pub(crate) mod classes;
 pub(crate) mod complexity;
 pub(crate) mod components;
+pub(crate) mod confusion;
 pub(crate) mod cost;
 pub(crate) mod difference;
 pub(crate) mod environment;

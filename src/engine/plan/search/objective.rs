@@ -88,13 +88,14 @@ pub const METRIC_STARTS: [&str; 8] = [
 ];
 
 /// Last words of metrics for which lower is better.
-const BETTER_LOW: [&str; 8] = [
+const BETTER_LOW: [&str; 9] = [
     "loss",
     "mse",
     "rmse",
     "mae",
     "violation",
     "iterations",
+    "error",
     "epoch",
     "byte",
 ];
