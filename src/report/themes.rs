@@ -10,9 +10,8 @@ use super::section::{Section, Theme};
 use super::sections::plots::{curves, over_axis, phase_bars};
 use super::sections::quality::are_of_commands;
 use super::sections::{
-    batch_curve, cells, classes, complexity, confusion, cost, environment, gpu, loader, memory,
-    method, ops, phases, quality, ranking, reach, samples, scaling, sizes, speed, targets, tree,
-    worker_curve,
+    cells, classes, complexity, confusion, cost, environment, gpu, loader, memory, method, ops,
+    phases, quality, ranking, reach, samples, scaling, sizes, speed, targets, tree, worker_curve,
 };
 use super::view::{Cell, View};
 
@@ -26,8 +25,8 @@ const THEMES: [(&str, &str, Make); 11] = [
     ("treatments", "Variants and treatments", of_treatments),
     ("phases", "Where the time goes", of_phases),
     ("operations", "Operations", ops::sections),
-    ("settings", "Batch size and workers", |view| {
-        vec![batch_curve::judged(view), worker_curve::judged(view)]
+    ("settings", "Loader workers", |view| {
+        vec![worker_curve::judged(view)]
     }),
     ("memory", "Memory, parameters and FLOPs", of_memory),
     ("cost", "Cost", |view| {

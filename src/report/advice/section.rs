@@ -81,7 +81,7 @@ impl Advice {
         }
     }
 
-    /// Recommendations in full, and predictions beside what was measured; none without any.
+    /// Recommendations that nothing has tested in full, and predictions beside what was measured; none without any.
     pub(crate) fn theme(&self) -> Option<Theme> {
         let point = |one: &AdviceItem| {
             format!(
@@ -89,8 +89,10 @@ impl Advice {
                 one.change, one.rule, one.triggers, one.reasoning, one.formula
             )
         };
+        let untested = self.recommendations.iter();
+        let untested = untested.filter(|one| one.outcome.is_empty());
         let full = Section {
-            points: self.recommendations.iter().map(point).collect(),
+            points: untested.map(point).collect(),
             ..Section::titled("recommendations", "Why these recommendations")
         };
         let predictions = self.predictions.clone().map(Section::table);
@@ -154,8 +156,8 @@ fn sentence(outcome: &Outcome) -> String {
 
 /// Predictions that have a sentence each; more of them share one.
 const TOLD: usize = 2;
-/// Changes that a sentence names.
-const NAMED: usize = 3;
+/// Changes that a sentence names; the table has all.
+const NAMED: usize = 1;
 
 /// What came of predictions: a sentence for each, or of many one by verdict.
 fn told(follows: &str, outcomes: &[Outcome]) -> Vec<String> {
@@ -267,9 +269,7 @@ fn table(follows: &str, outcomes: &[Outcome]) -> Table {
         }),
     ];
     let about = format!(
-        "Predicted and measured ratios of the median of the cell with the change to that of the one without, over runs of the same \
-         blocks. Confirmed: \
-         the interval is not worse than what `{follows}` predicted and excludes the opposite; refuted: all of it is worse; \
+        "Predicted and measured ratios of the median of the cell with the change to that of the one without. Confirmed: the interval is not worse than what `{follows}` predicted and excludes the opposite; refuted: all of it is worse; \
          unclear: both, or fewer than three pairs."
     );
     let naming = ("predictions", "Predictions and measurement", about);
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(
             told("before", &all),
             [format!(
-                "Of 3 predictions of before: 3 confirmed, 2 of them better than predicted ({change}; {change}; {change})."
+                "Of 3 predictions of before: 3 confirmed, 2 of them better than predicted ({change}; and 2 more)."
             )]
         );
         let none = [outcome("met"), outcome("met"), outcome("met")];

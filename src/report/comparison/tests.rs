@@ -164,13 +164,12 @@ fn tables_say_of_a_peak_what_its_verdict_says() {
             .filter(|row| row.starts_with("| peak memory, training"));
         rows.next_back().expect("a row").to_owned()
     };
-    assert!(row(&comparison).contains("| no test: fewer than 6 pairs of runs |"));
+    assert!(row(&comparison).contains("no test: fewer than 6 pairs of runs"));
     for (verdict, said) in [
-        (Verdict::Same, "| same |"),
-        (Verdict::Less, "× less |"),
+        (Verdict::Same, "0 % (after ÷ before = 1.000"),
         (
             Verdict::TooFewRuns(6),
-            "| no test: fewer than 6 pairs of runs |",
+            "no test: fewer than 6 pairs of runs",
         ),
     ] {
         let mut own = memory(verdict, 1.0);
@@ -180,7 +179,7 @@ fn tables_say_of_a_peak_what_its_verdict_says() {
     }
     // The verdict is on another peak, that of validation.
     comparison.cells[0].costs = vec![memory(Verdict::Same, 1.0)];
-    assert!(!row(&comparison).contains("| same |"));
+    assert!(row(&comparison).contains("no test: fewer than 6 pairs of runs"));
 }
 
 #[test]

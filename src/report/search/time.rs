@@ -63,11 +63,9 @@ pub(super) fn judged(search: &Search<'_, '_>, sequential: Option<&Search<'_, '_>
     ];
     let head = ("search-time", "Time of the search", about);
     let table = field::of_rows(head, &fields, plain(rows));
-    let rule = "makespan is from the first start to the last end of a session, and the sum of those of all sessions. Core \
-                time is wall time × the cores that a run kept from others: all of them where it ran alone, else one for each \
-                thread, of which runs side by side have parts while their threads are more than the cores. Efficiency is \
-                core time ÷ (cores × makespan). A search waits where a decision needs trials that have not ended (lag), so \
-                that a low efficiency is no fault of the machine alone.";
+    let rule = "makespan is from the first start to the last end of a session, summed over sessions. Core time is wall time × \
+                the cores that a run kept from others, of which runs side by side have parts. Efficiency is core time ÷ \
+                (cores × makespan); it is low too where a decision waits for trials that have not ended (lag).";
     let told = sequential.and_then(|other| speed_up(search, other));
     let verdict = told.map(|told| told.unwrap_or_else(|why| why));
     Section::judged(table, rule, verdict.into_iter().collect())

@@ -1,12 +1,10 @@
 //! Throughput against batch size, with the knee: the smallest batch size within a few percent of the best.
 
 use crate::report::judged::{plain, some_of};
-use crate::report::number::fixed;
-use crate::report::section::Section;
 use crate::report::view::{Cell, View};
 
 use super::speed::{THROUGHPUT, timing_value};
-use super::sweep::{self, Sweep, in_words, interval, sweeps};
+use super::sweep::{Sweep, in_words, interval, sweeps};
 
 /// Axis that is swept.
 pub(crate) const AXIS: &str = "train.batch-size";
@@ -15,12 +13,8 @@ pub(crate) const AXIS: &str = "train.batch-size";
 pub(crate) struct Knee<'v, 'a> {
     /// The cell at the knee.
     pub(crate) cell: &'v Cell<'a>,
-    /// The cell with the highest throughput.
-    pub(crate) best: &'v Cell<'a>,
     /// Smaller batch sizes that may be the knee as well: their intervals reach the line.
     pub(crate) also: Vec<&'v Cell<'a>>,
-    /// Whether the knee's own interval reaches below the line.
-    pub(crate) is_unsure: bool,
 }
 
 /// The tolerance below the best: `report.knee`.
@@ -50,32 +44,10 @@ pub(crate) fn knee<'v, 'a>(sweep: &Sweep<'v, 'a>, tolerance: f64) -> Option<Knee
         _ => true,
     };
     let also = sweep.cells[..place].iter().map(|(cell, _)| *cell);
-    let is_unsure = match (interval(cell), of_best) {
-        (Some(own), Some(of_best)) => {
-            cell.info.key != best.info.key && own.low < scaled(of_best.high)
-        }
-        _ => true,
-    };
     Some(Knee {
         cell,
-        best,
         also: also.filter(|cell| reaches(cell)).collect(),
-        is_unsure,
     })
-}
-
-/// The knee of every batch-size curve.
-pub(crate) fn judged(view: &View<'_>) -> Section {
-    let found = sweeps(view, AXIS, &[]);
-    let verdicts = found.iter().filter_map(|sweep| verdict(view, sweep));
-    let rule = format!(
-        "The knee is the smallest batch size whose median throughput is within {} % of the highest of its curve \
-         (`report.knee`). Another size is told apart from it where its interval ends below that line.",
-        plain(tolerance(view) * 100.0)
-    );
-    let none = "No two measured cells differ in batch size only.";
-    let head = ("section-batch-size", "Batch size");
-    sweep::judged(&found, head, (rule, verdicts.collect(), none))
 }
 
 /// Whether the axis that is called so is the batch size.
@@ -115,60 +87,4 @@ pub(crate) fn knees(view: &View<'_>) -> Vec<String> {
         })
     });
     told.collect()
-}
-
-/// Percent of the throughput of the curve's best.
-fn share_of_best(cell: &Cell<'_>, knee: &Knee<'_, '_>) -> Option<f64> {
-    Some(timing_value(cell, THROUGHPUT)? / timing_value(knee.best, THROUGHPUT)? * 100.0)
-}
-
-fn verdict(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {
-    if !sweep.is_curve() {
-        return None;
-    }
-    let found = knee(sweep, tolerance(view))?;
-    let size = |cell: &Cell<'_>| cell.info.axes[sweep.axis].clone();
-    let (knee, best) = (size(found.cell), size(found.best));
-    let share = share_of_best(found.cell, &found)?;
-    let against = if knee == best {
-        "the highest of the curve".to_owned()
-    } else {
-        let highest = in_words(found.best);
-        format!("{} % of the highest, {highest} at {best}", fixed(share, 1))
-    };
-    let text = format!(
-        "{}: the knee is at batch size {knee} with {}, {against}.",
-        sweep.name(view),
-        in_words(found.cell),
-    );
-    let largest = sweep.cells.last().map(|(cell, _)| size(cell));
-    let open = if largest.as_ref() == Some(&knee) {
-        " No larger size was measured, so the curve may go on."
-    } else {
-        ""
-    };
-    Some(format!("{text}{open}{}", apart(sweep, &found)))
-}
-
-/// How surely the knee is where it is.
-fn apart(sweep: &Sweep<'_, '_>, found: &Knee<'_, '_>) -> String {
-    let n = sweep.n();
-    let size = |cell: &Cell<'_>| cell.info.axes[sweep.axis].clone();
-    let names: Vec<String> = found.also.iter().map(|cell| size(cell)).collect();
-    let smallest = sweep.cells.first().map(|(cell, _)| size(cell));
-    let own = || format!(" At {n} its own interval does not clear the line.");
-    let own = found.is_unsure.then(own).unwrap_or_default();
-    let others = if smallest == Some(size(found.cell)) {
-        " No smaller size was measured.".to_owned()
-    } else if !names.is_empty() {
-        format!(
-            " Not told apart from it at {n}: {}.",
-            some_of(&names, 4, "; ")
-        )
-    } else if found.is_unsure {
-        String::new()
-    } else {
-        format!(" Every smaller size is told apart from it at {n}.")
-    };
-    others + &own
 }

@@ -32,15 +32,14 @@ pub(crate) struct Hours {
 }
 
 /// How hours and costs come about.
-const RULE: &str = "Core-hours are the wall time of a run × the cores that it kept from others: all of the machine where it \
-                    ran alone, else its threads. GPU-hours are the wall time of runs on a GPU.";
+const RULE: &str = "Hours are wall time × the cores that a run kept from others, all of the machine where it ran alone, else its \
+                    threads; of a GPU wall time.";
 
 /// The table of costs; `None` where the manifest has no price.
 pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let prices = prices(view)?;
     let about = format!(
-        "Assumed prices, from the manifest: {}. Every run counts, failed and pruned ones too; one that several cells share \
-         counts once in the sum.",
+        "Assumed prices, from the manifest: {}. Failed and pruned runs count too.",
         prices.in_words()
     );
     let currency = &prices.currency;

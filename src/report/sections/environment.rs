@@ -26,6 +26,17 @@ const MUST_MATCH: [&str; 8] = [
     "os",
 ];
 
+/// What [`build`] tells.
+const BUILD: [&str; 7] = [
+    "Operating system",
+    "Vectors",
+    "Compiler",
+    "Build",
+    "Fieldtrial",
+    "dfdx",
+    "Commit",
+];
+
 /// An environment, as a report shows it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EnvironmentContext {
@@ -70,7 +81,7 @@ pub(crate) fn environments(view: &View<'_>) -> Vec<EnvironmentContext> {
     ids.into_iter().map(|id| environment(view, id)).collect()
 }
 
-/// Each environment, as the system names it.
+/// Each of several environments, as the system names it.
 pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
     let section = |one: EnvironmentContext| {
         let id = &one.id;
@@ -84,7 +95,30 @@ pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {
         let head = (&*table_id, &*title, about);
         Section::table(Table::of_texts(head, &["part", "what it is"], system))
     };
-    environments(view).into_iter().map(section).collect()
+    match environments(view) {
+        one if one.len() == 1 => Vec::new(),
+        several => several.into_iter().map(section).collect(),
+    }
+}
+
+/// Of the only environment, what stands in no other place of a page: the system and the build.
+pub(crate) fn build(view: &View<'_>) -> Option<String> {
+    let [one] = &environments(view)[..] else {
+        return None;
+    };
+    let parts = one.system.iter().filter(|part| BUILD.contains(&part.name));
+    let parts: Vec<String> = parts
+        .map(|part| match part.name {
+            "Fieldtrial" | "dfdx" | "Commit" => {
+                format!("{} {}", part.name.to_lowercase(), part.value)
+            }
+            _ => part.value.clone(),
+        })
+        .collect();
+    Some(format!(
+        "Built and run with {}; every field is in env.toml.",
+        parts.join(", ")
+    ))
 }
 
 fn environment(view: &View<'_>, id: &str) -> EnvironmentContext {

@@ -25,9 +25,8 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
     let head = ("gpu", "Use of the GPU", about);
     let table = field::of_cells(view, head, &fields(view), has_times);
     let rule = format!(
-        "Figures come from the device's counters alone. Load and power are means of up to a second before each reading, so \
-         they count from the second second of training on. {WARNING} marks a cell at some of whose readings power, heat or \
-         the board held the clocks down: its times are not those of the device at its full clock."
+        "{WARNING} marks a cell at some of whose readings power, heat or the board held the clocks down: its times are not those \
+         of the device at its full clock."
     );
     Some(Section::judged(table, rule, Vec::new()))
 }
@@ -35,7 +34,7 @@ pub(crate) fn judged(view: &View<'_>) -> Option<Section> {
 fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
     type Get = fn(&GpuUsage) -> Option<f64>;
     let number = |heading, unit, how: &str, get: Get, show: fn(f64) -> String| {
-        let how = format!("NVML, {how}; median of n runs");
+        let how = format!("NVML, {how}");
         OfCell::measured(heading, unit, how, move |cell| {
             let found = median(cell, get);
             let entry = |found: Interval| Entry::between(found.median, found.ends(), show);
@@ -46,8 +45,7 @@ fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
     let mean = "mean of the readings";
     let busy = "share of training with a kernel running";
     let board = "counter of the board, else mean power × seconds";
-    let power = "mean of the readings, whole board";
-    let throttled_of = "NVML, share of the readings; median of n runs";
+    let throttled_of = "NVML, share of the readings";
     vec![
         OfCell::text("counters", |cell| state(view, cell).to_owned()),
         number(
@@ -59,21 +57,7 @@ fn fields<'f, 'a>(view: &'f View<'_>) -> Vec<OfCell<'f, 'a>> {
         )
         .of(ColumnKind::Utilisation),
         number("clock", "MHz", mean, |gpu| gpu.clock_mhz, whole),
-        number(
-            "memory clock",
-            "MHz",
-            mean,
-            |gpu| gpu.memory_clock_mhz,
-            whole,
-        ),
-        number(
-            "temperature",
-            "°C",
-            "highest",
-            |gpu| gpu.temperature_c,
-            whole,
-        ),
-        number("power", "W", power, |gpu| gpu.power_w, whole),
+        number("power", "W", mean, |gpu| gpu.power_w, whole),
         number(
             "energy per epoch",
             "J",
@@ -185,17 +169,17 @@ mod tests {
         let found = judged(&view).expect("a section");
         let row = &found.tables[0].rows[0];
         let texts: Vec<&str> = row.fields.iter().map(|entry| &*entry.text).collect();
-        let start = texts.len() - 8;
+        let start = texts.len() - 6;
         assert_eq!(
             texts[start..],
-            ["NVML", "85.0", "1,980", "–", "61", "412", "1,230", "⚠ 15.0"]
+            ["NVML", "85.0", "1,980", "412", "1,230", "⚠ 15.0"]
         );
         assert_eq!(row.fields[start + 1].detail, "80.0–90.0");
         assert_eq!(
-            row.fields[start + 7].detail,
+            row.fields[start + 5].detail,
             "10.0–20.0: power-cap, thermal"
         );
-        assert_eq!(row.fields[start + 7].value, Some(15.0));
+        assert_eq!(row.fields[start + 5].value, Some(15.0));
     }
 
     #[test]
@@ -203,7 +187,7 @@ mod tests {
         let set = on_gpu();
         let found = judged(&View::of(&set)).expect("a section");
         let second = &found.tables[0].rows[1].fields;
-        let place = second.len() - 8;
+        let place = second.len() - 6;
         assert_eq!(second[place].text, "not measured: no NVML");
         assert!(second[place + 1..].iter().all(|entry| entry.text == "–"));
     }

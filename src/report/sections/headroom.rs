@@ -14,7 +14,10 @@ use super::{batch_curve, machine};
 /// How many times the largest measured batch the fit is carried on to.
 const BEYOND: f64 = 2.0;
 
-/// What a larger batch would need, a sentence for each curve of three batch sizes or more.
+/// Share of the machine's memory below which a larger batch is no question.
+const BOUNDS: f64 = 0.5;
+
+/// What a larger batch would need, a sentence for each curve of three batch sizes or more on which memory may bound it.
 pub(crate) fn fits(view: &View<'_>) -> Vec<String> {
     let curves = sweeps(view, batch_curve::AXIS, &[]);
     curves
@@ -55,22 +58,16 @@ fn fitted(view: &View<'_>, sweep: &Sweep<'_, '_>) -> Option<String> {
     let beyond = BEYOND * largest.1;
     let error = line.prediction_error(beyond)?;
     let bytes = |value: f64| human_bytes(value.max(0.0) as u64);
-    let of_memory = machine::memory_bytes(view, largest.0).map_or(String::new(), |all| {
-        format!(
-            ", {} % of the machine's memory",
-            fixed(line.at(beyond) / all * 100.0, 1)
-        )
-    });
+    let share = line.at(beyond) / machine::memory_bytes(view, largest.0)?;
+    if share < BOUNDS {
+        return None;
+    }
     Some(format!(
-        "{}: peak ≈ {} + {} × batch size (least squares, n = {} sizes, residual {}). At batch size {}: {} ± {}{of_memory}; \
-         predicted, not measured.",
+        "{}: at batch size {}, which was not measured, the peak would be {} ± {}, {} % of the machine's memory.",
         sweep.name(view),
-        bytes(line.offset),
-        bytes(line.slope),
-        points.len(),
-        bytes(line.residual),
         plain(beyond),
         bytes(line.at(beyond)),
         bytes(error),
+        fixed(share * 100.0, 1),
     ))
 }

@@ -8,7 +8,7 @@ use super::field::{self, OfCell};
 use super::speed::timing_value;
 
 /// Percent of training from which on waiting is worth a table.
-const WAITED: f64 = 5.0;
+const WAITED: f64 = 10.0;
 
 /// The table of loading times; `None` where no cell waited for more than [`WAITED`] percent of its training.
 pub(crate) fn table(view: &View<'_>) -> Option<Table> {

@@ -32,7 +32,7 @@ const PARTS: [Part; 4] = [
 
 /// The table of memory, and what a larger batch would need.
 pub(crate) fn judged(view: &View<'_>) -> Section {
-    let mut about = "The peak is that of the whole process, with program, data and loader; the computed parts are inside it."
+    let mut about = "Peaks are of the whole process, with program, data and loader; the computed parts are inside them."
         .to_owned();
     let mut fields = vec![peaks("peak, training", &sources(view), |run| {
         run.times.as_deref()?.peak_train_bytes
@@ -57,8 +57,7 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
                 device_memory(run)?.used_bytes
             }),
         ]);
-        about += " A device with memory of its own holds the parts there; in use is whoever's, with libraries, kernels and the \
-                  allocator's reserve.";
+        about += " On a GPU the parts are in its own memory; in use: by all processes, with libraries and the allocator's reserve.";
     }
     let head = ("memory", "Memory", about);
     let table = field::of_cells(view, head, &fields, |cell| parts(cell).is_some());

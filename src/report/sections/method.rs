@@ -13,7 +13,7 @@ use crate::results::BlockRow;
 use super::cells::executions;
 use super::difference::part;
 use super::quality::are_of_commands;
-use super::{complexity, parallel, speed};
+use super::{complexity, environment, parallel, speed};
 
 /// The sentences, each with its figures.
 pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
@@ -50,6 +50,7 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
     if let Some(threads) = distinct(view, |times| times.threads.to_string()) {
         sentences.push(format!("Threads that computed: {threads}."));
     }
+    sentences.extend(environment::build(view));
     sentences
 }
 
@@ -58,8 +59,7 @@ fn replication(view: &View<'_>) -> String {
     let seeds: BTreeSet<u64> = view.set.runs.iter().map(|row| row.seed).collect();
     let up_to = speed::until(view).map_or("", |_| "up to ");
     format!(
-        "A run is one execution of one cell with one seed in a process of its own: {up_to}{} × {}, each block over all cells in a \
-         random order of its own.",
+        "Every run is a process of its own: {up_to}{} × {} a cell, each block over all cells in a random order of its own.",
         count(blocks.len(), "block"),
         count(seeds.len(), "seed")
     )

@@ -86,7 +86,7 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
     columns.push(Column::number("step, mean", "ms", &how));
     columns.extend(shares::columns(&names, &present, "phase ÷ step"));
     let numbers = columns.len() - 1;
-    let about = "Shares of the mean step; “other” is what the named phases leave. A phase below 0.05 % everywhere has no column.";
+    let about = "Shares of the mean step; “other” is what the named phases leave.";
     let head = ("phases", "Phases of a step", about.to_owned());
     let table = Table::of_cells(view, head, columns, |cell| {
         if cell.is_measured() && not_the_step(cell).is_some() {

@@ -1,6 +1,6 @@
 //! Exclusive shares of a step: what tables and stacked bars of them have in common.
 
-use crate::report::number::{Provenance, fixed};
+use crate::report::number::fixed;
 use crate::report::plot::{Bar, BarPlot, Segment};
 use crate::report::table::{Column, Entry};
 
@@ -13,11 +13,11 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// A field for each of the parts at `places`, then their sum.
+    /// A field for each of the parts at `places`.
     pub(crate) fn entries(&self, places: &[usize]) -> Vec<Entry> {
         let percent = |share: f64| Entry::value(share, fixed(share, 1));
         let shown = places.iter().map(|&place| percent(self.shares[place]));
-        shown.chain([percent(self.shares.iter().sum())]).collect()
+        shown.collect()
     }
 
     /// A bar of the parts at `places`, those of `merged` as one behind them.
@@ -50,8 +50,6 @@ pub(crate) fn columns(names: &[&str], places: &[usize], formula: &str) -> Vec<Co
     let share = |&place: &usize| Column::share(names[place], formula);
     let mut columns: Vec<Column> = places.iter().map(share).collect();
     Column::last_is_residual(&mut columns);
-    let sum = Provenance::Derived("sum of the shares".into());
-    columns.push(Column::number("sum", "%", &sum));
     columns
 }
 

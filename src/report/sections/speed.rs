@@ -58,7 +58,7 @@ const EPOCH: usize = 3;
 
 /// What a table with extrapolated epochs says of them.
 const EXTRAPOLATED: &str = " Epochs were cut short (`train.steps-per-epoch`): the time of a whole one is extrapolated from \
-                            the steps that were measured, as if all of them took as long; validation is not in it.";
+                            the measured steps, without validation.";
 
 /// Steps of an epoch that was cut short, and of a whole one.
 fn cut(view: &View<'_>, cell: &Cell<'_>) -> Option<(u64, u64)> {

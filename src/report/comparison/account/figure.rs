@@ -20,13 +20,8 @@ pub(crate) enum Figure {
     Pass,
     PassSample,
     Evaluation,
-    BestEpoch,
     WholeRun,
     PeakTraining,
-    PeakValidation,
-    PeakProcess,
-    Logs,
-    Checkpoints,
     CoreSeconds,
 }
 
@@ -46,32 +41,24 @@ messages! {
     figure_pass() = "one validation" | "eine Validierung";
     figure_pass_sample() = "validation, per sample" | "Validierung, je Sample";
     figure_evaluation() = "verification and selection" | "Verifikation und Auswahl";
-    figure_best_epoch() = "training to the best epoch" | "Training bis zur besten Epoche";
     figure_whole_run() = "whole run" | "ganzer Lauf";
     figure_peak_training() = "peak memory, training" | "Spitzenspeicher, Training";
-    figure_peak_validation() = "peak memory, validation" | "Spitzenspeicher, Validierung";
-    figure_peak_process() = "peak memory, process" | "Spitzenspeicher, Prozess";
-    figure_logs() = "disk: record of a run" | "Festplatte: Protokoll eines Laufs";
-    figure_checkpoints() = "disk: checkpoints" | "Festplatte: Checkpoints";
     figure_core_seconds() = "core time of a training run" | "Kernzeit eines Trainingslaufs";
 
-    source_median() = "measured (median of n runs)" | "gemessen (Median von n Läufen)";
+    source_median() = "measured" | "gemessen";
     source_sample_time() = "derived (step ÷ (batch size × accumulation))" | "abgeleitet (Schritt ÷ (Batchgröße × Akkumulation))";
     source_pass() = "derived (validation of the run ÷ validations)" | "abgeleitet (Validierung des Laufs ÷ Validierungen)";
     source_pass_sample() = "derived (one validation ÷ its samples)" | "abgeleitet (eine Validierung ÷ ihre Samples)";
     source_core_seconds() = "derived (wall time of the run, costly evaluation excluded × cores kept from others)" | "abgeleitet (Dauer des Laufs ohne aufwendige Auswertung × belegte Kerne)";
     source_evaluation() = "measured (first block of each seed)" | "gemessen (erster Block je Seed)";
-    source_peak(source) = "measured ({source}, median of n runs)" | "gemessen ({source}, Median von n Läufen)";
+    source_peak(source) = "measured ({source})" | "gemessen ({source})";
 
     why_nothing() = "no run has times" | "kein Lauf hat Zeiten";
     why_no_validation() = "“validation.fraction” is 0, or no epoch was validated" | "„validation.fraction“ ist 0, oder keine Epoche wurde validiert";
     why_no_pass_samples() = "how many samples a validation sees is in the results only with “validation.cycle = true”" | "wie viele Samples eine Validierung sieht, steht nur mit „validation.cycle = true“ in den Ergebnissen";
     why_no_evaluation() = "none of “validation.sampling”, “verification” and “selection” is set" | "weder „validation.sampling“ noch „verification“ noch „selection“ ist gesetzt";
-    why_no_checkpoints() = "“train.save-to” is not set" | "„train.save-to“ ist nicht gesetzt";
     why_no_memory() = "the system does not tell it" | "das System nennt ihn nicht";
     why_no_cores() = "the number of cores is in no environment of these results" | "die Zahl der Kerne steht in keiner Umgebung dieser Ergebnisse";
-    why_no_logs() = "the results are of a version that did not count it" | "die Ergebnisse stammen aus einer Version, die es nicht zählte";
-    why_no_best_epoch() = "no epoch has a loss" | "keine Epoche hat einen Loss";
     core_seconds(seconds) = "{seconds} core-s" | "{seconds} Kern-s";
     figure_not_measured(reason) = "not measured: {reason}" | "nicht gemessen: {reason}";
 }
@@ -105,13 +92,8 @@ impl Figure {
             Self::Pass => (Words::figure_pass, ""),
             Self::PassSample => (Words::figure_pass_sample, ""),
             Self::Evaluation => (Words::figure_evaluation, "assessment_s"),
-            Self::BestEpoch => (Words::figure_best_epoch, "best_epoch_s"),
             Self::WholeRun => (Words::figure_whole_run, "total_s"),
             Self::PeakTraining => (Words::figure_peak_training, "peak_train_bytes"),
-            Self::PeakValidation => (Words::figure_peak_validation, "peak_validation_bytes"),
-            Self::PeakProcess => (Words::figure_peak_process, "peak_rss_bytes"),
-            Self::Logs => (Words::figure_logs, "log_bytes"),
-            Self::Checkpoints => (Words::figure_checkpoints, "checkpoint_bytes"),
             Self::CoreSeconds => (Words::figure_core_seconds, ""),
         }
     }
@@ -150,8 +132,7 @@ impl Measure for Figure {
             Self::PassSample => words.source_pass_sample(),
             Self::Evaluation => words.source_evaluation(),
             Self::CoreSeconds => words.source_core_seconds(),
-            Self::PeakTraining | Self::PeakValidation => words.source_peak(memory_source(at)),
-            Self::PeakProcess => words.source_peak("wait4"),
+            Self::PeakTraining => words.source_peak(memory_source(at)),
             _ => words.source_median(),
         }
     }
@@ -162,10 +143,7 @@ impl Measure for Figure {
             Self::PassSample if !Self::Pass.runs(at).is_empty() => words.why_no_pass_samples(),
             Self::Validation | Self::Pass | Self::PassSample => words.why_no_validation(),
             Self::Evaluation => words.why_no_evaluation(),
-            Self::Checkpoints => words.why_no_checkpoints(),
-            Self::Logs => words.why_no_logs(),
             Self::CoreSeconds => words.why_no_cores(),
-            Self::BestEpoch => words.why_no_best_epoch(),
             _ if self.kind() == Kind::Bytes => words.why_no_memory(),
             _ => words.why_nothing(),
         })

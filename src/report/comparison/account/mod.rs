@@ -1,5 +1,5 @@
-//! What a comparison is worth: its factors one by one, validation, times to a model, quality, space, cost, return,
-//! scenarios and the answer.
+//! What a comparison is worth: its factors one by one, validation, times to a model, quality, cost and the
+//! answer.
 //!
 //! Owns the sections that report 004 has and that its figures are measured for. Each is one file;
 //! [`rows::Measure`] is what they hold against each other, [`spread`] gives the intervals, [`alone`] finds the cells that
@@ -14,14 +14,11 @@ pub(super) mod figure;
 mod fixture;
 pub(super) mod goal;
 mod passes;
-pub(super) mod payback;
 pub(super) mod phases;
 pub(super) mod price;
 pub(super) mod qualities;
 pub(super) mod rows;
-pub(super) mod scenarios;
 pub(super) mod search;
-pub(super) mod space;
 pub(in crate::report) mod spread;
 #[cfg(test)]
 mod tests;
@@ -38,15 +35,12 @@ pub(super) const CATALOGUES: &[&[(&str, &str, &str)]] = &[
     factor::MESSAGES,
     figure::MESSAGES,
     goal::MESSAGES,
-    payback::MESSAGES,
     phases::MESSAGES,
     price::MESSAGES,
     qualities::MESSAGES,
     rows::MESSAGES,
-    scenarios::MESSAGES,
     search::MESSAGES,
     search::MESSAGES_OF_TRIALS,
-    space::MESSAGES,
     until::MESSAGES,
     validation::MESSAGES,
 ];

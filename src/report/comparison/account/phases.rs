@@ -31,7 +31,7 @@ const NAMES: [fn(Words) -> String; 7] = [
 
 messages! {
     phases_title() = "Throughput by phase" | "Durchsatz nach Phasen";
-    phases_about(of) = "{of} Shares are exclusive and sum to 100 %. Alone: what the step would take ÷ what it took before, had only this phase changed: 1 − share before × (1 − after ÷ before). At most: how many times as fast the step before can become by this phase, if it took no time: 1 ÷ (1 − share before), Amdahl’s bound." | "{of} Die Anteile schließen einander aus und ergeben 100 %. Allein: was der Schritt dauerte, hätte sich nur diese Phase geändert, ÷ was er vorher dauerte: 1 − Anteil vorher × (1 − nachher ÷ vorher). Höchstens: wievielmal so schnell der Schritt von vorher durch diese Phase werden kann, wenn sie keine Zeit bräuchte: 1 ÷ (1 − Anteil vorher), Amdahls Schranke.";
+    phases_about(of) = "{of} Shares are exclusive and sum to 100 %. Alone: the step, had only this phase changed. At most: how many times as fast the step could become by this phase (Amdahl’s bound)." | "{of} Die Anteile schließen einander aus und ergeben 100 %. Allein: der Schritt, hätte sich nur diese Phase geändert. Höchstens: wievielmal so schnell der Schritt durch diese Phase werden könnte (Amdahls Schranke).";
     phases_per_step() = "Times of a training step." | "Zeiten eines Trainingsschritts.";
     phases_per_sample() = "Times of a sample, since the steps of both sides differ in size." | "Zeiten je Sample, da die Schritte beider Seiten verschieden groß sind.";
     phases_phase() = "phase" | "Phase";

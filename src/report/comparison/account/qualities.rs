@@ -1,4 +1,4 @@
-//! Losses and metrics of both sides: every one that a run has, with what its seeds allow to say.
+//! Losses and metrics of both sides: the one that decides, and those whose seeds show a direction, with what its seeds allow to say.
 
 use crate::compare::{QualityChange, QualityVerdict};
 use crate::event::RunFacts;
@@ -23,11 +23,10 @@ const LOSSES: [&str; 5] = [
 
 messages! {
     qualities_title() = "Quality of the models" | "Güte der Modelle";
-    qualities_about(seeds) = "Medians over seeds ({seeds}), below them the range of the seeds. Losses and metrics are facts of a seed: repeating a run changes none of them, so that only more seeds can show a spread." | "Mediane über Seeds ({seeds}), darunter die Spannweite der Seeds. Der Seed legt Loss und Metriken fest: Eine Wiederholung ändert sie nicht, nur weitere Seeds zeigen eine Streuung.";
+    qualities_about(seeds) = "Medians over seeds ({seeds}), below them the range of the seeds; repeating a seed changes nothing. Metrics that decide nothing and whose seeds show no direction stand in runs.csv." | "Mediane über Seeds ({seeds}), darunter die Spannweite der Seeds; die Wiederholung eines Seeds ändert nichts. Metriken, die nichts entscheiden und deren Seeds keine Richtung zeigen, stehen in runs.csv.";
     qualities_one_seed() = "1 seed" | "1 Seed";
     qualities_seeds(count) = "{count} seeds" | "{count} Seeds";
     qualities_metric() = "metric" | "Metrik";
-    qualities_difference() = "after − before" | "nachher − vorher";
     qualities_relative() = "relative" | "relativ";
     qualities_said() = "what may be said" | "was sich sagen lässt";
     qualities_over_seeds() = "median over seeds" | "Median über Seeds";
@@ -49,9 +48,23 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let naming = ("qualities", words.qualities_title(), about);
     over_pairs(scene, naming, columns(words), |duo| {
         let columns = columns_of(duo.both).into_iter();
-        let lines = columns.filter_map(|column| line(words, duo, &column));
-        lines.collect()
+        let told = columns.filter(|column| is_told(duo, column));
+        told.filter_map(|column| line(words, duo, &column))
+            .collect()
     })
+}
+
+/// Whether a metric decides between the cells, or its seeds show a direction.
+fn is_told(duo: &Duo<'_, '_>, column: &ColumnInfo) -> bool {
+    let mut known = duo.pair.quality.iter();
+    let verdict = known.find(|quality| quality.column == column.name);
+    let is_shown = |quality: &QualityChange| {
+        matches!(
+            quality.verdict,
+            QualityVerdict::Better | QualityVerdict::Worse
+        )
+    };
+    duo.metric().as_deref() == Some(&*column.name) || verdict.is_some_and(is_shown)
 }
 
 fn seeds_in_words(words: Words, seeds: usize) -> String {
@@ -68,7 +81,6 @@ fn columns(words: Words) -> Vec<Column> {
         Column::text(&words.qualities_metric()),
         words.column(words.before(), "", &seeds),
         words.column(words.after(), "", &seeds),
-        words.column(words.qualities_difference(), "", &derived),
         words.column(words.qualities_relative(), "", &derived),
         Column::text(&words.qualities_said()),
     ]
@@ -103,14 +115,7 @@ fn line(words: Words, duo: &Duo<'_, '_>, column: &ColumnInfo) -> Option<Line> {
         [_, None] => return Some((fields, Some(words.qualities_missing(words.after())))),
         [Some(one), Some(other)] => (one, other),
     };
-    let difference = other.value - one.value;
-    let shown = match words.number(difference.abs(), 4) {
-        text if difference < 0.0 => format!("−{text}"),
-        text if difference > 0.0 => format!("+{text}"),
-        text => text,
-    };
     fields.extend([number(words, &one), number(words, &other)]);
-    fields.push(Entry::value(difference, shown));
     let relative = relative(&one, &other);
     fields.push(Entry::shown(relative, |share| words.signed_percent(share)));
     fields.push(Entry::text(said(words, duo, column)));

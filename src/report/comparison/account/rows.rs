@@ -20,7 +20,7 @@ messages! {
     heading_figure() = "figure" | "Größe";
     heading_improvement() = "change" | "Änderung";
     heading_source() = "where from" | "Herkunft";
-    column_of_figures() = "median of n runs; what is derived says so in its row" | "Median von n Läufen; was abgeleitet ist, sagt es in seiner Zeile";
+    column_of_figures() = "median of n runs, where the row says nothing else" | "Median von n Läufen, wo die Zeile nichts anderes sagt";
     column_of_ratios() = "median after ÷ median before; below it the 95 % interval over runs, below six runs their range" | "Median nachher ÷ Median vorher; darunter das 95-%-Intervall über die Läufe, unter sechs Läufen deren Spannweite";
     shown_less(times) = "{times}× less" | "{times}× weniger";
     shown_more(times) = "{times}× more" | "{times}× mehr";

@@ -25,16 +25,14 @@ pub(in crate::report) use trials::plot as best_over_time;
 messages! {
     search_name() = "hyperparameter search, makespan" | "Hyperparametersuche, Gesamtdauer";
     search_of(sides) = "hyperparameter search, makespan ({sides})" | "Hyperparametersuche, Gesamtdauer ({sides})";
-    search_none() = "not measured: these results hold no trials of a search" | "nicht gemessen: diese Ergebnisse enthalten keine Versuche einer Suche";
-    search_single() = "not compared: there is one search only" | "nicht verglichen: es gibt nur eine Suche";
     search_sentence(before, after, ratio) = "Search, makespan: {before} → {after}, {ratio}× (n = 1 on each side)." | "Suche, Gesamtdauer: {before} → {after}, {ratio}× (n = 1 auf jeder Seite).";
     search_missing(names) = "Not measured: no results of {names} lie beside these." | "Nicht gemessen: neben diesen Ergebnissen liegen keine von {names}.";
     search_time_title() = "Time of the search" | "Dauer der Suche";
     search_title() = "Search and parallel runs" | "Suche und parallele Läufe";
     search_pruned(pruned, runs, wall) = "{pruned} of {runs} were pruned; they took {wall} of wall time in all, which is counted in the cost." | "{pruned} von {runs} wurden vorzeitig verworfen; sie dauerten zusammen {wall}, die in den Kosten mitgezählt sind.";
-    search_of_trials() = "The trials of each search: regret runs, ensemble and final training are not among them. One search is one run of chance and machine (n = 1), so that no interval can be given. Makespan is from the first start to the last end of a session, summed over sessions; core time is wall time × the cores that a run kept from others, of which runs side by side have parts while their threads are more than the cores; efficiency is core time ÷ (cores × makespan)." | "Die Versuche jeder Suche; vollständig wiederholte Versuche, Ensemble und Abschlusstraining zählen nicht dazu. Eine Suche ist ein Lauf von Zufall und Maschine (n = 1), daher lässt sich kein Intervall angeben. Die Gesamtdauer reicht vom ersten Start bis zum letzten Ende einer Sitzung, summiert über Sitzungen; die Kernzeit ist die Dauer × die Kerne, die ein Lauf anderen vorenthielt, von denen Läufe nebeneinander Teile haben, solange ihre Threads mehr sind als die Kerne; die Auslastung ist Kernzeit ÷ (Kerne × Gesamtdauer).";
+    search_of_trials() = "The trials of each search, without regret runs, ensemble and final training. Makespan is from the first start to the last end of a session, summed over sessions; efficiency is core time ÷ (cores × makespan). One search is one run of chance and machine: n = 1, no interval." | "Die Versuche jeder Suche, ohne vollständig wiederholte Versuche, Ensemble und Abschlusstraining. Die Gesamtdauer reicht vom ersten Start bis zum letzten Ende einer Sitzung, summiert über Sitzungen; die Auslastung ist Kernzeit ÷ (Kerne × Gesamtdauer). Eine Suche ist ein Lauf von Zufall und Maschine: n = 1, kein Intervall.";
     search_once() = "n = 1 on each side" | "n = 1 auf jeder Seite";
-    search_about() = "Runs that shared the machine. Makespan is from the first start to the last end of a session, summed over sessions; core time is wall time × the cores that a run kept from others, of which runs side by side have parts while their threads are more than the cores; efficiency is core time ÷ (cores × makespan)." | "Läufe, die sich die Maschine teilten. Die Gesamtdauer reicht vom ersten Start bis zum letzten Ende einer Sitzung, summiert über Sitzungen; die Kernzeit ist die Dauer × die Kerne, die ein Lauf anderen vorenthielt, von denen Läufe nebeneinander Teile haben, solange ihre Threads mehr sind als die Kerne; die Auslastung ist Kernzeit ÷ (Kerne × Gesamtdauer).";
+    search_about() = "Runs that shared the machine. Makespan is from the first start to the last end of a session, summed over sessions; efficiency is core time ÷ (cores × makespan)." | "Läufe, die sich die Maschine teilten. Die Gesamtdauer reicht vom ersten Start bis zum letzten Ende einer Sitzung, summiert über Sitzungen; die Auslastung ist Kernzeit ÷ (Kerne × Gesamtdauer).";
     search_side() = "side" | "Seite";
     search_runs() = "runs" | "Läufe";
     search_at_once() = "at once, most" | "gleichzeitig, höchstens";
@@ -90,24 +88,18 @@ fn makespans(scene: &Scene<'_>) -> Vec<([String; 2], [f64; 2])> {
         .collect()
 }
 
-/// The makespans in a table of figures.
-pub(crate) fn line(scene: &Scene<'_>) -> Line {
+/// The makespans in a table of figures; `None` without two searches.
+pub(crate) fn line(scene: &Scene<'_>) -> Option<Line> {
     let words = scene.words;
-    let Some(([before, after], values)) = makespans(scene).pop() else {
-        let missing = if searches(scene).is_empty() {
-            words.search_none()
-        } else {
-            words.search_single()
-        };
-        return (vec![Entry::text(words.search_name())], Some(missing));
-    };
+    let ([before, after], values) = makespans(scene).pop()?;
     let name = if scene.searches.is_empty() {
         words.search_name()
     } else {
         words.search_of(format!("{before} → {after}"))
     };
     let shown = |value| Entry::shown(value, |value| words.seconds(value));
-    plain(words, name, values.map(Some), &shown, &words.search_once())
+    let once = words.search_once();
+    Some(plain(words, name, values.map(Some), &shown, &once))
 }
 
 /// The makespans in a sentence for each search after the first.

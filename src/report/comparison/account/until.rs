@@ -11,18 +11,16 @@ use super::search;
 
 messages! {
     until_title() = "Time to a model" | "Zeit bis zum Modell";
-    until_about() = "From the start of a run to a trained and evaluated model. Times of training leave validation out; the whole run has start-up, training and validation, and the costly evaluation beside it." | "Vom Start eines Laufs bis zum trainierten und geprüften Modell. Trainingszeiten enthalten keine Validierung; der ganze Lauf besteht aus Start, Training und Validierung, die aufwendige Auswertung steht daneben.";
-    until_best_epoch_note() = "The best epoch is that of each side’s own best loss, so that its time compares unequal models; the row with the loss that both reach compares equal ones." | "Die beste Epoche ist die des eigenen besten Loss jeder Seite: Ihre Zeit vergleicht ungleiche Modelle. Die Zeile mit dem Loss, den beide erreichen, vergleicht gleich gute.";
+    until_about() = "From the start of a run to a trained and evaluated model. Training leaves validation out; the whole run has start-up, training and validation." | "Vom Start eines Laufs bis zum trainierten und geprüften Modell. Das Training enthält keine Validierung; der ganze Lauf besteht aus Start, Training und Validierung.";
 }
 
 /// Times of a run, in the order in which it spends them.
-const TIMES: [Figure; 6] = [
+const TIMES: [Figure; 5] = [
     Figure::Startup,
     Figure::Training,
     Figure::Validation,
     Figure::WholeRun,
     Figure::Evaluation,
-    Figure::BestEpoch,
 ];
 
 /// The section; `None` where no cell stands on both sides.
@@ -30,18 +28,16 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let first = scene.shown().next()?;
     let naming = ("until", words.until_title(), words.until_about());
-    let table = over_pairs(scene, naming, columns(scene), |duo| {
+    over_pairs(scene, naming, columns(scene), |duo| {
         // A search is one for all pairs.
         let is_first = std::ptr::eq(duo.pair, first.pair);
         let mut lines: Vec<Line> = Vec::new();
-        lines.extend(is_first.then(|| search::line(scene)));
+        lines.extend(search::line(scene).filter(|_| is_first));
         lines.extend(TIMES.iter().map(|figure| line(scene, duo, figure)));
+        // What neither side has is no time to a model.
+        lines.retain(|(_, missing)| missing.is_none());
         lines.extend(goals(duo).iter().map(|goal| line(scene, duo, goal)));
         lines
-    });
-    Some(Section {
-        points: vec![words.until_best_epoch_note()],
-        ..table?
     })
 }
 

@@ -11,7 +11,7 @@ use super::rows::{Line, Measure, columns, line, over_pairs, plain};
 use super::spread::{over_blocks, quotient};
 
 messages! {
-    validation_about() = "All that is evaluated during and after training, costly evaluation excluded: its seconds by validations, and those by samples. A validation of fewer samples takes less time and is no faster for it." | "Alles, was während und nach dem Training ausgewertet wird, ohne die aufwendige Auswertung: die Sekunden je Validierung und je Sample. Eine Validierung mit weniger Samples dauert kürzer, ist dadurch aber nicht schneller.";
+    validation_about() = "What is evaluated during and after training, costly evaluation excluded. A validation of fewer samples takes less time and is no faster for it." | "Was während und nach dem Training ausgewertet wird, ohne die aufwendige Auswertung. Eine Validierung mit weniger Samples dauert kürzer, ist dadurch aber nicht schneller.";
     validation_count() = "validations of a run" | "Validierungen je Lauf";
     validation_batches() = "batches of a validation" | "Batches je Validierung";
     validation_samples() = "samples of a validation" | "Samples je Validierung";
@@ -59,7 +59,6 @@ fn lines(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<Line> {
     let (batches, samples) = (duo.both.map(passes::batches), duo.both.map(passes::samples));
     let counted = words.validation_counted();
     vec![
-        line(scene, duo, &Figure::Validation),
         plain(words, words.validation_count(), passes, &dash, &counted),
         plain(words, words.validation_batches(), batches, &whole, &set),
         plain(words, words.validation_samples(), samples, &dash, &set),

@@ -14,17 +14,15 @@ use crate::results::BlockRow;
 messages! {
     sides_title() = "The two sides" | "Die beiden Seiten";
     sides_table() = "Where the results come from" | "Woher die Ergebnisse stammen";
-    sides_about() = "As the results files of each side name it, of the compared cells." | "Wie es die Ergebnisdateien jeder Seite nennen, für die verglichenen Zellen.";
+    sides_about() = "What differs, as the results files of each side name it, of the compared cells." | "Was sich unterscheidet, wie es die Ergebnisdateien jeder Seite nennen, für die verglichenen Zellen.";
     fields_table() = "Fields of the environment that differ" | "Felder der Umgebung, die sich unterscheiden";
     fields_about() = "From env.toml of both sides, with what a difference means when times are compared." | "Aus env.toml beider Seiten, mit der Bedeutung eines Unterschieds für den Vergleich von Zeiten.";
-    no_fields() = "No field of the environments differs." | "Kein Feld der Umgebungen unterscheidet sich.";
     field_heading() = "field" | "Feld";
     meaning_heading() = "means" | "bedeutet";
     must_match() = "times cannot be compared" | "Zeiten sind nicht vergleichbar";
     warn() = "times may differ for it" | "Zeiten können sich deshalb unterscheiden";
     info() = "for information" | "zur Kenntnis";
     what() = "what" | "was";
-    name() = "name" | "Name";
     source() = "source" | "Quelle";
     folder(path) = "folder {path}" | "Ordner {path}";
     commit(commit) = "commit {commit}" | "Commit {commit}";
@@ -35,19 +33,18 @@ messages! {
     system() = "operating system" | "Betriebssystem";
     vectors() = "vector level in use" | "genutzte Vektorstufe";
     compiler() = "compiler, features" | "Compiler, Features";
-    environment_ids() = "environments (env_id)" | "Umgebungen (env_id)";
     session_count() = "sessions" | "Sitzungen";
     runs_counted() = "runs that count" | "gezählte Läufe";
     no_session() = "not recorded" | "nicht aufgezeichnet";
 }
 
-/// The section: both sides, and what differs between their environments.
-pub(super) fn section(scene: &Scene<'_>) -> Section {
+/// The section: in what the sides and their environments differ; `None` where they do in nothing.
+pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
     let fields = &scene.comparison.environment.fields;
     let (before, after) = (facts(scene, true), facts(scene, false));
     let facts = before.into_iter().zip(after);
-    let facts = facts.filter(|((_, before), (_, after))| !before.is_empty() || !after.is_empty());
+    let facts = facts.filter(|((_, before), (_, after))| before != after);
     let facts = facts.map(|((name, before), (_, after))| vec![name, before, after]);
     let naming = ("sides", &*words.sides_table(), words.sides_about());
     let headings = [words.what(), words.before(), words.after()];
@@ -72,13 +69,12 @@ pub(super) fn section(scene: &Scene<'_>) -> Section {
     ];
     let naming = ("fields", &*words.fields_table(), words.fields_about());
     let differing = Table::of_texts(naming, &headings, differing);
-    let points = fields.is_empty().then(|| words.no_fields());
-    let differing = Some(differing).filter(|table| !table.rows.is_empty());
-    Section {
-        tables: [sides].into_iter().chain(differing).collect(),
-        points: points.into_iter().collect(),
+    let mut tables = vec![sides, differing];
+    tables.retain(|table| !table.rows.is_empty());
+    (!tables.is_empty()).then(|| Section {
+        tables,
         ..Section::titled("environment", words.sides_title())
-    }
+    })
 }
 
 /// What is said of a side: names and values, in order.
@@ -113,7 +109,6 @@ fn facts(scene: &Scene<'_>, is_before: bool) -> Vec<(String, String)> {
         count => words.count(count),
     };
     vec![
-        (words.name(), side.name.clone()),
         (words.source(), source),
         (words.processor(), field(&["cpu_model"])),
         (words.cores(), field(&["logical_cores"])),
@@ -121,7 +116,6 @@ fn facts(scene: &Scene<'_>, is_before: bool) -> Vec<(String, String)> {
         (words.system(), field(&["os", "os_version"])),
         (words.vectors(), field(&["vector_level"])),
         (words.compiler(), field(&["build_rustc", "build_features"])),
-        (words.environment_ids(), Vec::from_iter(ids).join(", ")),
         (words.runs_counted(), words.count(runs.len())),
         (words.session_count(), sessions),
     ]

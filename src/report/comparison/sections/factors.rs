@@ -20,7 +20,7 @@ const NAMED: usize = 6;
 messages! {
     factors_title() = "What changed, and what did not" | "Was sich geändert hat und was nicht";
     factors_table() = "Settings that differ" | "Einstellungen, die sich unterscheiden";
-    factors_about() = "From the resolved specifications of both sides, as run. A factor that is not listed is equal." | "Aus den aufgelösten Spezifikationen beider Seiten, wie ausgeführt. Ein Faktor, der nicht aufgeführt ist, ist gleich.";
+    factors_about() = "From the specifications of both sides, as run." | "Aus den Spezifikationen beider Seiten, wie ausgeführt.";
     setting() = "setting" | "Einstellung";
     factors_alone(factor) = "Only {factor} changed: its effect is that of the whole comparison." | "Nur {factor} wurde geändert: Die Wirkung ist die des ganzen Vergleichs.";
     cells_heading() = "cells" | "Zellen";
@@ -28,7 +28,8 @@ messages! {
     not_set() = "not set" | "nicht gesetzt";
     factors_cut(count) = "And {count} more changes; all of them are in comparison.json." | "Und {count} weitere Änderungen; alle stehen in comparison.json.";
     no_setting() = "Settings: no setting differs in any of the compared cells." | "Einstellungen: In keiner der verglichenen Zellen unterscheidet sich eine Einstellung.";
-    some_settings(count, unchanged) = "Settings that differ: {count}; all others are equal. Compared cells without any of these changes: {unchanged}." | "Einstellungen, die sich unterscheiden: {count}; alle anderen sind gleich. Verglichene Zellen ohne eine dieser Änderungen: {unchanged}.";
+    some_settings(count) = "Settings that differ: {count}; all others are equal." | "Einstellungen, die sich unterscheiden: {count}; alle anderen sind gleich.";
+    some_cells(unchanged) = " Compared cells without any of these changes: {unchanged}." | " Verglichene Zellen ohne eine dieser Änderungen: {unchanged}.";
     same_code(hash) = "Code: the sources that decide a result have one hash on both sides ({hash})." | "Code: Die Quellen, die ein Ergebnis bestimmen, haben auf beiden Seiten einen Hash ({hash}).";
     different_code(before, after) = "Code: the sources that decide a result differ; hash {before} before, {after} after." | "Code: Die Quellen, die ein Ergebnis bestimmen, unterscheiden sich; Hash {before} vorher, {after} nachher.";
     same_class(class) = "Arithmetic: one numeric class on both sides ({class})." | "Arithmetik: eine numerische Klasse auf beiden Seiten ({class}).";
@@ -37,7 +38,7 @@ messages! {
     different_environment(fields) = "Environment: fields that must match differ: {fields}." | "Umgebung: Felder, die gleich sein müssen, unterscheiden sich: {fields}.";
     same_work_in(count) = "Work: compared cells with equal work signatures: {count}; there a ratio of times is a speed-up." | "Arbeit: verglichene Zellen mit gleichen Arbeitssignaturen: {count}; dort ist ein Verhältnis der Zeiten eine Beschleunigung.";
     programs_in(count) = "Work: compared cells of programs with equal settings: {count}; what a program computes per sample is known only where both sides told its FLOPs, which are compared as facts." | "Arbeit: verglichene Zellen von Programmen mit gleichen Einstellungen: {count}; was ein Programm je Stichprobe rechnet, ist nur bekannt, wo beide Seiten seine FLOPs melden; diese werden als Fakten verglichen.";
-    treatments_in(count, why) = "Work: compared cells whose sides are declared as different treatments: {count}, since they differ in {why}; there a ratio of times is a ratio of treatments." | "Arbeit: verglichene Zellen, deren Seiten das Manifest zu verschiedenen Behandlungen erklärt: {count} (Unterschiede: {why}); dort vergleicht ein Verhältnis der Zeiten Behandlungen.";
+    treatments_in(count) = "Work: of compared cells that are declared as different treatments ({count}), a ratio of times is a ratio of treatments." | "Arbeit: Bei verglichenen Zellen, die das Manifest zu verschiedenen Behandlungen erklärt ({count}), ist ein Verhältnis der Zeiten eines von Behandlungen.";
     different_work_in(count, why) = "Work: compared cells that do other work: {count} ({why}); no ratio of their times is drawn." | "Arbeit: verglichene Zellen mit anderer Arbeit: {count} ({why}); ein Verhältnis ihrer Zeiten wird nicht gebildet.";
 }
 
@@ -136,7 +137,8 @@ fn settings(scene: &Scene<'_>, changes: &BTreeMap<Change<'_>, usize>) -> String 
     if paths.is_empty() {
         words.no_setting()
     } else {
-        words.some_settings(words.count(paths.len()), words.count(unchanged))
+        let others = (unchanged > 0).then(|| words.some_cells(words.count(unchanged)));
+        words.some_settings(words.count(paths.len())) + &others.unwrap_or_default()
     }
 }
 
@@ -175,7 +177,7 @@ fn work(scene: &Scene<'_>) -> Vec<String> {
         let pairs = words.count(pairs);
         match place {
             0 => words.same_work_in(pairs),
-            1 => words.treatments_in(pairs, why),
+            1 => words.treatments_in(pairs),
             2 => words.different_work_in(pairs, why),
             _ => words.programs_in(pairs),
         }

@@ -31,9 +31,13 @@ messages! {
     facts_cut(count) = "And {count} more differences; all of them are in comparison.csv." | "Und {count} weitere Unterschiede; alle stehen in comparison.csv.";
 }
 
-/// How many rows agree, and the facts that do not.
-pub(super) fn section(scene: &Scene<'_>) -> Section {
+/// How many rows agree, and the facts that do not; `None` between two treatments, which are two things: what they reach is
+/// under quality.
+pub(super) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
+    if scene.comparison.along.is_some() {
+        return None;
+    }
     let cells = &scene.comparison.cells;
     let every = cells
         .iter()
@@ -52,14 +56,12 @@ pub(super) fn section(scene: &Scene<'_>) -> Section {
             words.rows_equal(words.count(equal), words.count(all))
         }
     };
-    // Two treatments are two things: what they reach is under quality.
-    let lists = !facts.is_empty() && scene.comparison.along.is_none();
-    let table = lists.then(|| table(scene, &facts));
-    Section {
+    let table = (!facts.is_empty()).then(|| table(scene, &facts));
+    Some(Section {
         paragraphs: vec![sentence],
         tables: table.into_iter().collect(),
         ..Section::titled("facts", words.facts_title())
-    }
+    })
 }
 
 fn table(scene: &Scene<'_>, facts: &[(&CellPair, &FactChange)]) -> Table {

@@ -52,7 +52,10 @@ pub(super) fn section(scene: &Scene<'_>) -> Section {
             words.runs_of(words.count(least), words.count(most))
         }
     }));
-    points.push(words.needed(words.count(scene.comparison.needed_runs)));
+    let needed = scene.comparison.needed_runs;
+    if runs().min().is_some_and(|least| least < needed) {
+        points.push(words.needed(words.count(needed)));
+    }
     let of_matrix = scene
         .comparison
         .matrix

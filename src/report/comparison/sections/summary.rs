@@ -16,11 +16,12 @@ use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::messages;
 use crate::report::number::Provenance;
 use crate::report::section::Section;
+use crate::report::sections::quality::arrowed;
 use crate::report::table::{Column, Entry, Row, Table};
 use crate::results::Direction;
 
 /// Figures that the summary has beside the time per sample, where both sides have them.
-const FIGURES: [Figure; 3] = [Figure::WholeRun, Figure::PeakTraining, Figure::Pass];
+const FIGURES: [Figure; 2] = [Figure::WholeRun, Figure::PeakTraining];
 /// Metrics that it has beside the best loss.
 const METRICS: usize = 4;
 const BEST_LOSS: &str = "best_loss";
@@ -29,9 +30,6 @@ messages! {
     summary_title() = "Summary" | "Zusammenfassung";
     summary_about_one() = "Medians over runs (times, memory) and over seeds (quality). A percentage without a verdict is what was measured, not what is shown to hold." | "Mediane über Läufe (Zeiten, Speicher) und über Seeds (Güte). Ein Prozentwert ohne Urteil ist das Gemessene, nicht das Nachgewiesene.";
     summary_about_many(cells) = "Geometric means over {cells} cells of medians over runs (times, memory) and over seeds (quality). A percentage without a verdict is what was measured, not what is shown to hold." | "Geometrische Mittel über {cells} Zellen der Mediane über Läufe (Zeiten, Speicher) und über Seeds (Güte). Ein Prozentwert ohne Urteil ist das Gemessene, nicht das Nachgewiesene.";
-    better() = "better is" | "besser ist";
-    lower() = "lower" | "kleiner";
-    higher() = "higher" | "größer";
     improvement() = "improvement" | "Verbesserung";
     medians_over_runs() = "median over runs or seeds" | "Median über Läufe oder Seeds";
     mean_over_cells() = "geometric mean over cells" | "geometrisches Mittel über Zellen";
@@ -76,7 +74,6 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let formula = scene.ratio_formula(words.improvement_formula());
     let columns = vec![
         Column::text(&words.heading_figure()),
-        Column::text(&words.better()),
         words.column(words.before(), "", &how),
         words.column(words.after(), "", &how),
         words.column(words.improvement(), "", &formula),
@@ -85,16 +82,10 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     Some(Section::table(Table::of_rows(naming, columns, rows)))
 }
 
-/// A row: what it is about and what is better of it, both sides, and what changed in words, with the ratio and its direction
-/// below it.
-fn row(words: Words, name: String, direction: Direction, sides: [Entry; 2], change: Entry) -> Row {
-    let better = match direction {
-        Direction::Lower => words.lower(),
-        Direction::Higher => words.higher(),
-        Direction::None => "–".to_owned(),
-    };
-    let head = [Entry::text(name), Entry::text(better)].into_iter();
-    Row::new("", head.chain(sides).chain([change]).collect())
+/// A row: what it is about, both sides, and what changed in words, with the ratio and its direction below it.
+fn row(name: String, sides: [Entry; 2], change: Entry) -> Row {
+    let name = [Entry::text(name)].into_iter();
+    Row::new("", name.chain(sides).chain([change]).collect())
 }
 
 /// The verdict over all cells, how the cells' own are distributed, and the metric that decides.
@@ -213,7 +204,7 @@ fn time(scene: &Scene<'_>) -> Option<Row> {
     };
     let sides = medians(scene, figure.kind(), &found)?;
     let name = figure.name(words);
-    Some(row(words, name, Direction::Lower, sides, change))
+    Some(row(name, sides, change))
 }
 
 fn with_direction(words: Words, entry: Entry, ratio: Option<&Ratio>, p: Option<String>) -> Entry {
@@ -271,7 +262,7 @@ fn of_figure(scene: &Scene<'_>, measure: &dyn Measure, found: &[PairFigure]) -> 
         }
     };
     let name = measure.name(words);
-    Some(row(words, name, Direction::Lower, sides, change))
+    Some(row(name, sides, change))
 }
 
 /// A metric over cells.
@@ -305,13 +296,14 @@ fn quality(scene: &Scene<'_>, column: &str) -> Option<Row> {
         BEST_LOSS => words.best_loss_name(),
         other => other.to_owned(),
     };
+    let name = arrowed(&name, first.direction);
     let change = Entry {
         detail,
         value: ratio,
         ..Entry::text(text)
     };
     let sides = [before, after].map(|value| Entry::value(value, words.number(value, 4)));
-    Some(row(words, name, first.direction, sides, change))
+    Some(row(name, sides, change))
 }
 
 fn counted(words: Words, found: &[&QualityChange]) -> String {

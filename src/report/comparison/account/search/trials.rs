@@ -13,7 +13,7 @@ use super::{Named, count};
 
 messages! {
     outcome_title() = "Trials and the best of them" | "Versuche und der beste";
-    outcome_about() = "What each search proposed, ended early and found. The time spared was not measured: it is the mean epoch of each pruned trial × the epochs that it did not train." | "Was jede Suche vorschlug, vorzeitig verwarf und fand. Die ersparte Zeit ist nicht gemessen: Sie ist die mittlere Epoche jedes verworfenen Versuchs × die Epochen, die er nicht trainierte.";
+    outcome_about() = "What each search proposed, ended early and found." | "Was jede Suche vorschlug, vorzeitig verwarf und fand.";
     outcome_study() = "study" | "Studie";
     outcome_trials() = "trials" | "Versuche";
     outcome_done() = "done" | "fertig";

@@ -152,7 +152,7 @@ fn rows(sections: &[Section]) -> impl Iterator<Item = (&Table, &Row)> {
 fn a_quantity_has_one_value_and_one_interval_on_a_page() {
     let all = whole();
     let mut known: BTreeMap<&str, Vec<(&str, [&Entry; 2])>> = BTreeMap::new();
-    let figures = ["summary", "validation", "until", "space", "price"];
+    let figures = ["summary", "validation", "until", "price"];
     let is_of_figures = |table: &Table| figures.contains(&&*table.id);
     let told = rows(all).filter(|(table, row)| is_of_figures(table) && row.missing.is_none());
     for (table, row) in told {
@@ -173,9 +173,7 @@ fn a_quantity_has_one_value_and_one_interval_on_a_page() {
         }
         names.push(*name);
     }
-    for name in ["whole run", "one validation"] {
-        assert!(names.contains(&name), "{names:?}");
-    }
+    assert!(names.contains(&"whole run"), "{names:?}");
 }
 
 /// The scripted results with runs of the side after that are now slower, now faster than those before.
@@ -257,10 +255,6 @@ fn times_of_two_sessions_have_no_direction() {
         texts(table(&all, "until"), "training")[3],
         "no direction shown (two sessions)"
     );
-    assert_eq!(
-        texts(table(&all, "space"), "peak memory, training")[3],
-        "1.65× more"
-    );
     let whiskers = |comparison: &Comparison| {
         let scene = &Scene::of(comparison, Language::English);
         let plot = answer::figure(scene).expect("factors");
@@ -279,12 +273,10 @@ fn cells_that_are_not_comparable_have_no_ratio() {
     comparison.cells[0].judgement.ratio = None;
     let scene = &Scene::of(&comparison, Language::English);
     let all = crate::report::comparison::sections::of(scene);
-    for id in ["until", "space"] {
-        let table = table(&all, id);
-        let told = table.rows.iter().filter(|row| row.missing.is_none());
-        assert!(told.clone().all(|row| row.fields[3].text == "–"), "{id}");
-        assert!(told.count() > 2, "{id}");
-    }
+    let table = table(&all, "until");
+    let told = table.rows.iter().filter(|row| row.missing.is_none());
+    assert!(told.clone().all(|row| row.fields[3].text == "–"));
+    assert!(told.count() > 2);
 }
 
 /// The scripted comparison beside two searches, of which one has trials side by side.
