@@ -1,19 +1,22 @@
 //! The answer of a comparison: the verdict on times, then memory and quality, and what the data do not show; with the plot of its factors.
 
+use std::collections::BTreeSet;
+
 use crate::base::text::capitalised;
 use crate::compare::{Cost, CostChange, QualityChange, QualityVerdict, Verdict};
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::comparison::sections::costs::summary_of_effects;
 use crate::report::comparison::sections::{cells, summary};
-use crate::report::language::messages;
+use crate::report::language::{Timed, messages};
 use crate::report::plot::DotRow;
 use crate::report::sections::plots::PlotContext;
 use crate::report::sections::quality::has_learned;
+use crate::results::Interval;
 
 use super::effects::FactorEffects;
 use super::figure::Figure;
 use super::phases;
-use super::rows::{Measure, PairFigure, Shown};
+use super::rows::{Measure, PairFigure, Shown, direction};
 use super::search;
 
 /// Metrics that are named.
@@ -21,8 +24,11 @@ const NAMED: usize = 4;
 messages! {
     answer_title() = "Answer" | "Antwort";
     details_title() = "Details" | "Einzelheiten";
-    answer_faster(times, time, ends) = "Faster: after takes {times}× the {time} ({ends})." | "Schneller: nachher braucht das {times}-Fache der {time} ({ends}).";
-    answer_slower(times, time, ends) = "Slower: after takes {times}× the {time} ({ends})." | "Langsamer: nachher braucht das {times}-Fache der {time} ({ends}).";
+    answer_faster(times, time, medians, ends) = "Faster: after takes {times}× the {time}, {medians} ({ends})." | "Schneller: nachher braucht das {times}-Fache der {time}, {medians} ({ends}).";
+    answer_slower(times, time, medians, ends) = "Slower: after takes {times}× the {time}, {medians} ({ends})." | "Langsamer: nachher braucht das {times}-Fache der {time}, {medians} ({ends}).";
+    answer_alone(factors) = "Each factor alone: {factors}." | "Jeder Faktor allein: {factors}.";
+    answer_alone_open(factors) = "no direction shown of {factors}" | "keine Richtung nachgewiesen bei {factors}";
+    answer_alone_missing(factors) = "not measured alone: {factors}" | "nicht einzeln gemessen: {factors}";
     answer_same(time, ends, effect) = "The same {time} ({ends}); an effect from {effect} on, the smallest detectable one, would have shown." | "Gleiche {time} ({ends}); ein Effekt ab {effect}, dem kleinsten nachweisbaren, wäre aufgefallen.";
     answer_too_few(ends, runs) = "The data do not show which side is faster ({ends}): {runs} runs a side are needed." | "Welche Seite schneller ist, ist nicht bestimmbar ({ends}): nötig sind {runs} Läufe je Seite.";
     answer_unclear(ends, why) = "The data do not show which side is faster ({ends}): {why}." | "Welche Seite schneller ist, ist nicht bestimmbar ({ends}): {why}.";
@@ -74,6 +80,7 @@ pub(crate) fn sentences(scene: &Scene<'_>) -> Vec<String> {
 fn of_one(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let words = scene.words;
     let mut all = vec![time(scene, duo)];
+    all.extend(alone(scene, duo));
     all.extend(phases::sentence(scene, duo));
     all.extend(costs(scene, duo));
     // Sides of which some run is known not to have learned.
@@ -107,8 +114,12 @@ fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
     let times = ratio.map_or_else(|| "–".to_owned(), |ratio| words.number(ratio.value, 3));
     let why = |verdict: &Verdict| words.why(verdict, judgement.detectable).join("; ");
     match &judgement.verdict {
-        Verdict::Faster | Verdict::Less => words.answer_faster(times, words.timed(), ends),
-        Verdict::Slower | Verdict::More => words.answer_slower(times, words.timed(), ends),
+        Verdict::Faster | Verdict::Less => {
+            words.answer_faster(times, words.timed(), medians(scene, duo), ends)
+        }
+        Verdict::Slower | Verdict::More => {
+            words.answer_slower(times, words.timed(), medians(scene, duo), ends)
+        }
         Verdict::Same => {
             let effect = judgement.detectable.unwrap_or(judgement.threshold.value);
             words.answer_same(words.timed(), direction, words.percent(effect))
@@ -117,6 +128,51 @@ fn time(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
         verdict @ Verdict::Unclear(_) => words.answer_unclear(direction, why(verdict)),
         verdict @ Verdict::NotComparable(_) => words.answer_not_comparable(why(verdict)),
     }
+}
+
+/// The medians of the time that the verdict is on: `0.0500 ms → 0.150 ms`.
+fn medians(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> String {
+    let words = scene.words;
+    let figure = match words.timed {
+        Timed::Sample => Figure::SampleTime,
+        Timed::Run => Figure::WholeRun,
+    };
+    let found = duo.both.map(|at| figure.over_runs(at));
+    let show = |found: Option<Interval>| {
+        found.map_or_else(
+            || "–".to_owned(),
+            |found| figure.kind().show(words, found.median),
+        )
+    };
+    found.map(show).join(" → ")
+}
+
+/// What each factor does to the time per sample alone; `None` where at most one differs, or none was measured alone.
+fn alone(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Option<String> {
+    let words = scene.words;
+    let taken = FactorEffects::of(duo)?;
+    taken.measured().next()?;
+    let (mut told, mut open, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+    for (factor, own) in &taken.factors {
+        let name = factor.name(words);
+        let effect = own.as_ref().and_then(|own| own.effect(Figure::SampleTime));
+        match effect {
+            None => missing.push(name),
+            Some((ratio, shown @ (Shown::Less | Shown::More))) => {
+                let kind = Figure::SampleTime.kind();
+                let direction = direction(words, kind, Some(&ratio), shown);
+                told.push(format!("{name} {direction}"));
+            }
+            Some(_) => open.push(name),
+        }
+    }
+    if !open.is_empty() {
+        told.push(words.answer_alone_open(words.listed(&open, NAMED)));
+    }
+    if !missing.is_empty() {
+        told.push(words.answer_alone_missing(words.listed(&missing, NAMED)));
+    }
+    Some(words.answer_alone(told.join("; ")))
 }
 
 /// Costs that are more or less, and the peak memory in any case.
@@ -176,6 +232,12 @@ fn quality(scene: &Scene<'_>, duo: &Duo<'_, '_>) -> Vec<String> {
     let mut metrics: Vec<&QualityChange> = duo.pair.quality.iter().collect();
     // Of more than can be named, what decides is the first.
     metrics.sort_by_key(|metric| Some(&metric.column) != deciding.as_ref());
+    // A metric that repeats another (the best loss of a last epoch is its validation loss) is named once.
+    let mut seen = BTreeSet::new();
+    metrics.retain(|metric| {
+        let (before, after) = metric.medians;
+        seen.insert((before.to_bits(), after.to_bits()))
+    });
     let name = |quality: &QualityChange| quality.column.clone();
     let value = |quality: &QualityChange| {
         let (before, after) = quality.medians;

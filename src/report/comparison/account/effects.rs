@@ -38,7 +38,6 @@ messages! {
     effects_added(with, without) = "{with} against {without}" | "{with} gegen {without}";
     effects_shown(time) = "{time}: what its test shows" | "{time}: was ihr Test zeigt";
     effects_formula() = "median with the change ÷ median without it; of the last rows by their formula; below it the 95 % interval over blocks, below six blocks their range" | "Median mit Änderung ÷ Median ohne Änderung; der letzten Zeilen nach ihrer Formel; darunter das 95-%-Intervall über die Blöcke, unter sechs Blöcken deren Spannweite";
-    effects_missing(names) = "Not measured alone, and in no product: {names}." | "Nicht einzeln gemessen und in keinem Produkt: {names}.";
     effects_add() = "These lines in the manifest measure them:" | "Diese Zeilen im Manifest messen sie:";
     not_measured_alone() = "not measured alone: no cell of these results changes it alone" | "nicht einzeln gemessen: keine Zelle dieser Ergebnisse ändert ihn allein";
 }
@@ -125,12 +124,6 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     };
     let missing = taken.factors.iter().filter(|(_, alone)| alone.is_none());
     let missing: Vec<Factor> = missing.map(|(factor, _)| *factor).collect();
-    if !missing.is_empty() {
-        let names: Vec<String> = missing.iter().map(|factor| factor.name(words)).collect();
-        section
-            .points
-            .push(words.effects_missing(words.listed(&names, 12)));
-    }
     if let Some(text) = manifest_lines(scene, &duo, &missing) {
         section.points.push(words.effects_add());
         section.code = Some(Code::of("toml", &text));

@@ -49,8 +49,14 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     over_pairs(scene, naming, columns(words), |duo| {
         let columns = columns_of(duo.both).into_iter();
         let told = columns.filter(|column| is_told(duo, column));
-        told.filter_map(|column| line(words, duo, &column))
-            .collect()
+        let mut lines: Vec<Line> = Vec::new();
+        for (own, missing) in told.filter_map(|column| line(words, duo, &column)) {
+            // A metric that repeats another has no row.
+            if lines.iter().all(|(other, _)| other[1..] != own[1..]) {
+                lines.push((own, missing));
+            }
+        }
+        lines
     })
 }
 

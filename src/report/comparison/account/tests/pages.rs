@@ -69,7 +69,11 @@ fn the_answer_has_the_verdict_with_its_interval_and_what_was_not_tested() {
     let answer = answer::sentences(scene);
     assert_eq!(
         answer[0],
-        "Slower: after takes 1.65× the time per sample (95 % interval 1.650–1.650, p = 0.031 after Holm, 6 runs a side)."
+        "Slower: after takes 1.65× the time per sample, 0.641 ms → 1.06 ms (95 % interval 1.650–1.650, p = 0.031 after Holm, 6 runs a side)."
+    );
+    assert_eq!(
+        answer[1],
+        "Each factor alone: Network 1.50× slower; no direction shown of Validation; not measured alone: Optimizer."
     );
     assert!(
         answer
@@ -90,7 +94,7 @@ fn the_answer_has_the_verdict_with_its_interval_and_what_was_not_tested() {
 fn the_answer_names_the_phases_that_the_change_is_in() {
     let said = |set: &ResultSet| {
         let comparison = compared(set, "before", "after");
-        answer::sentences(&Scene::of(&comparison, Language::English))[1].clone()
+        answer::sentences(&Scene::of(&comparison, Language::English))[2].clone()
     };
     // 10 × 1.025 and 8 × 1.025 ms before; all are 33 ÷ 20 of it; what makes up 5 % of the change is not named.
     assert_eq!(
@@ -103,7 +107,7 @@ fn the_answer_names_the_phases_that_the_change_is_in() {
     set.plan.cells[3].spec["train"]["batch-size"] = 64.into();
     let mut comparison = compared(&set, "before", "after");
     comparison.cells[0].judgement.verdict = Verdict::Faster;
-    let by_sample = answer::sentences(&Scene::of(&comparison, Language::English))[1].clone();
+    let by_sample = answer::sentences(&Scene::of(&comparison, Language::English))[2].clone();
     let start = "By phase, per sample: forward 0.320 ms → 0.264 ms (0.825×";
     assert!(by_sample.starts_with(start), "{by_sample}");
     // After waits for data for 2 ms a step, and has the other phases of before.
