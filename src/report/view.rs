@@ -32,7 +32,7 @@ pub struct View<'a> {
     pub(crate) busy: Busy<'a>,
     /// See [`View::shown`]; found when a table first asks, as answers and comparisons need none.
     shown: OnceLock<Option<(BTreeSet<String>, String)>>,
-    /// Words for axes and their values: `report.names`.
+    /// Words for axes and their values: `report.names`, and of a long path of an axis its end.
     names: BTreeMap<String, String>,
     /// Places of the axes that tell the measured cells of one task apart.
     telling_in_task: Vec<usize>,
@@ -110,7 +110,7 @@ impl<'a> View<'a> {
             cells,
             busy: Busy::of(set),
             shown: OnceLock::new(),
-            names: set.plan.reported("names"),
+            names: names(set),
             telling_in_task,
         }
     }
@@ -304,6 +304,36 @@ fn status_of<'a>(runs: &[&'a RunRow]) -> (Status, &'a str) {
     let done = runs.iter().find(|row| row.status == Status::Done);
     done.or(runs.first())
         .map_or((Status::NotRun, ""), |row| (row.status, &row.reason))
+}
+
+/// `report.names`; an axis that has no name there is called by the end of its path (`workers` of `loader.workers`), where no other
+/// axis has it.
+fn names(set: &ResultSet) -> BTreeMap<String, String> {
+    let mut names: BTreeMap<String, String> = set.plan.reported("names");
+    let axes: Vec<&str> = set.plan.axes.iter().map(|axis| &*axis.name).collect();
+    for own in &axes {
+        let short = end_of_path(own);
+        if axes
+            .iter()
+            .filter(|other| end_of_path(other) == short)
+            .count()
+            == 1
+        {
+            let own = (*own).to_owned();
+            names.entry(own).or_insert_with(|| short.to_owned());
+        }
+    }
+    names
+}
+
+/// The last part of a path, of `optimizer.kind` both: a kind alone says nothing.
+pub(crate) fn end_of_path(path: &str) -> &str {
+    let start = |path: &str| path.rfind('.').map_or(0, |dot| dot + 1);
+    let last = start(path);
+    if &path[last..] == "kind" && last > 0 {
+        return &path[start(&path[..last - 1])..];
+    }
+    &path[last..]
 }
 
 fn varying(set: &ResultSet, cells: &[&CellInfo]) -> Vec<usize> {

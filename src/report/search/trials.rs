@@ -9,7 +9,7 @@ use crate::report::plot::{self, SERIES, Series};
 use crate::report::sections::cost::wall_s;
 use crate::report::sections::parallel;
 use crate::report::table::Entry;
-use crate::report::view::{Cell, View};
+use crate::report::view::{Cell, View, end_of_path};
 use crate::results::{BlockRow, RunRow, Status};
 
 use super::objective::Objective;
@@ -286,10 +286,9 @@ fn name(view: &View<'_>, studies: &mut [Study<'_, '_>]) {
 
 /// The last part of a parameter's name, where no other parameter has it.
 pub(crate) fn short_name(parameters: &[Parameter], place: usize) -> &str {
-    let last = |name: &'_ str| name.rfind('.').map_or(0, |dot| dot + 1);
     let name = &parameters[place].name;
-    let own = &name[last(name)..];
-    let has_it = |other: &&Parameter| other.name[last(&other.name)..] == *own;
+    let own = end_of_path(name);
+    let has_it = |other: &&Parameter| end_of_path(&other.name) == own;
     if parameters.iter().filter(has_it).count() == 1 {
         own
     } else {

@@ -47,7 +47,7 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
         let lines = classes.iter().map(move |class| Line { class, first });
         lines.map(|line| (String::new(), line))
     });
-    let what = axis.map_or("kind of model", |place| &view.set.plan.axes[place].name);
+    let what = axis.map_or("kind of model", |place| view.axis_name(place));
     let about = format!(
         "Cells by {what}: medians over the measured cells of a class, below them the range of the cells. Classes whose \
          cells differ in dataset, loss, model shape or algorithm do other work per sample: a ratio of their times would \

@@ -185,6 +185,7 @@ def samples(c):
       + N + r"\)\.$")
 def along(c, axis, to, base, least, most, name, how, told, number, n):
     column = c.columns(name)[0]
+    axis = c.axis(axis)
     pairs = c.pairs(axis, base)
     ratios = [c.median(own, column) / c.median(before, column) for before, own in pairs]
     c.number("least ratio", least, min(ratios))

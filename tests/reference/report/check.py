@@ -152,10 +152,14 @@ class Folder:
         cell = next(cell for cell in self.plan["cells"] if cell["key"] == key)
         return dict(zip([axis["name"] for axis in self.plan["axes"]], cell["axes"]))
 
+    def axis(self, told):
+        """The axis that a page calls so: by its name or the end of it."""
+        return next(axis["name"] for axis in self.plan["axes"] if told in (axis["name"], axis["name"].rsplit(".", 1)[-1]))
+
     def names(self, key):
         """Every name that a cell may have: its values, with or without the axis, some left out."""
         words = self.plan["report"].get("names", {})
-        parts = [["", *{value, f"{axis} {value}", words.get(value, value)}] for axis, value in self.axes(key).items() if value]
+        parts = [["", *{value, f"{axis} {value}", f"{axis.rsplit('.', 1)[-1]} {value}", words.get(value, value)}] for axis, value in self.axes(key).items() if value]
         return {", ".join(filter(None, name)) for name in itertools.product(*parts)} - {""}
 
     def task(self, name):

@@ -196,7 +196,7 @@ fn aggregated(view: &View<'_>, curves: &[Curve<'_, '_>]) -> (Vec<Series>, String
         let group: Vec<&Curve<'_, '_>> = curves.iter().filter(of).collect();
         summed(&group, &view.words(place, value))
     });
-    let axis = &view.set.plan.axes[place].name;
+    let axis = view.axis_name(place);
     let how = format!("median and range over the cells of each {axis}");
     (series.collect(), how)
 }

@@ -145,12 +145,12 @@ impl<'d, 'v, 'a> Drawing<'d, 'v, 'a> {
         let xs = series.iter().flat_map(|line| &line.points);
         let x_scale = ScaleKind::for_values(&xs.map(|point| point.x).collect::<Vec<f64>>());
         let ys: Vec<f64> = self.cells.iter().map(|one| one.value).collect();
-        let axis_name = &self.view.set.plan.axes[axis].name;
+        let axis_name = self.view.axis_name(axis);
         let title = capitalised(&format!("{} over {axis_name}", self.measure.name));
         let plot = PointPlot {
             is_joined: true,
             about: title.clone(),
-            x_label: axis_name.clone(),
+            x_label: axis_name.to_owned(),
             x_scale,
             x_settings: true,
             y_label: self.measure.label(),
