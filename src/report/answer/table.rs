@@ -7,6 +7,7 @@ use crate::report::measure::Measure;
 use crate::report::number::interval_name;
 use crate::report::sections::bottleneck;
 use crate::report::sections::phases::breakdown;
+use crate::report::sections::quality::has_learned;
 use crate::report::sections::ranking::is_baseline;
 use crate::report::sections::treatment::variants;
 use crate::report::table::{Column, Entry, Row, Table};
@@ -69,10 +70,15 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>
         },
         variants(view, &cells)
     );
+    let baseline = if rows.len() > ROWS {
+        " and the baseline"
+    } else {
+        ""
+    };
     let mut table = Table::of_rows((&id, &title, about), columns, rows);
     table.cut = (left > 0).then(|| {
         format!(
-            "The best {ROWS} of {} cells; all of them are in the tables and CSV files.",
+            "The best {ROWS} of {} cells{baseline}; all of them are in the tables and CSV files.",
             choice.cells.len()
         )
     });
@@ -158,7 +164,13 @@ fn row_of(
     }));
     let mut standing = in_words(one.standing);
     if is_base(one, base) {
-        standing = format!("{standing}; baseline");
+        standing += "; baseline";
+    }
+    let runs = one.cell.facts().count();
+    let idle = one.cell.facts().filter(|facts| has_learned(facts) == Some(false));
+    let idle = idle.count();
+    if idle > 0 && choice.measures.iter().any(|measure| !measure.is_clock) {
+        standing += &format!("; {idle} of {} did not learn", count(runs, "run"));
     }
     fields.push(Entry::text(standing));
     Row::new(&*one.cell.info.key, fields)

@@ -224,7 +224,7 @@ pub(super) fn r14(subject: &Subject<'_>) -> Vec<String> {
 pub(super) fn r15(subject: &Subject<'_>) -> Vec<String> {
     let view = View::of(subject.set);
     let runs = executions(&view);
-    let (alone, shared): (Vec<_>, Vec<_>) = runs.iter().partition(|(_, run)| run.exclusive);
+    let shared: Vec<_> = runs.iter().filter(|(_, run)| !run.exclusive).collect();
     if shared.is_empty() {
         return Vec::new();
     }
@@ -233,8 +233,8 @@ pub(super) fn r15(subject: &Subject<'_>) -> Vec<String> {
     let sum = crate::base::units::human_seconds(seconds.sum());
     let expected = [
         format!(
-            "{} of {} had no other run of Fieldtrial beside them",
-            alone.len(),
+            "{} of {} shared the machine with another run of Fieldtrial",
+            shared.len(),
             crate::base::text::count(runs.len(), "run")
         ),
         format!("took {sum} in sum"),

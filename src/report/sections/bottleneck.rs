@@ -6,8 +6,6 @@ use crate::report::view::{Cell, View};
 
 use super::phases::{Breakdown, PHASES, breakdown, names};
 
-/// Percent of the step from which on anything but computing is called what bounds it.
-const BOUND: f64 = 10.0;
 /// Cells that a sentence names at most.
 const NAMED: usize = 3;
 
@@ -54,14 +52,11 @@ impl Class {
     }
 }
 
-/// The class that bounds the step: the largest of those that are no computing, from [`BOUND`] percent on; else computing.
+/// The class that bounds the step: the largest.
 fn bound(found: &Breakdown) -> Class {
-    let others = Class::ALL[1..].iter();
-    let largest = others.max_by(|a, b| a.share(found).total_cmp(&b.share(found)));
-    largest
-        .copied()
-        .filter(|class| class.share(found) >= BOUND)
-        .unwrap_or(Class::Compute)
+    let classes = Class::ALL.into_iter();
+    let largest = classes.max_by(|a, b| a.share(found).total_cmp(&b.share(found)));
+    largest.unwrap_or(Class::Compute)
 }
 
 /// The largest component, with its share.
@@ -81,9 +76,7 @@ pub(crate) fn words(found: &Breakdown) -> [String; 2] {
 
 /// The rule that says what bounds a step.
 pub(super) fn rule() -> String {
-    format!(
-        "A step is bound by data wait (input), transfer or other (overhead) from {BOUND} % on, the largest of them; else by compute."
-    )
+    "A step is bound by what takes most of it: compute, data wait (input), transfer or other (overhead).".to_owned()
 }
 
 /// What bounds the steps of the measured cells, a sentence for each class.

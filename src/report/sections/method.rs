@@ -39,7 +39,8 @@ pub(crate) fn sentences(view: &View<'_>) -> Vec<String> {
     let exclusive = runs.iter().filter(|run| run.exclusive).count();
     if exclusive < runs.len() {
         sentences.push(format!(
-            "{exclusive} of {} had no other run of Fieldtrial beside them.",
+            "{} of {} shared the machine with another run of Fieldtrial.",
+            runs.len() - exclusive,
             count(runs.len(), "run")
         ));
     }

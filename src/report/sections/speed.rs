@@ -50,7 +50,7 @@ pub(crate) const THROUGHPUT: &str = "samples_per_s";
 /// Times of the table, by heading and column of `timings.csv`.
 const TIMES: [(&str, &str); 3] = [
     ("throughput", THROUGHPUT),
-    ("step", "step_ms"),
+    ("step, median", "step_ms"),
     ("epoch", "epoch_s"),
 ];
 /// Place of the time of an epoch, after `n`.

@@ -21,8 +21,7 @@ pub(crate) const IDLE: [&str; 2] = ["loader.persistent", "loader.prefetch"];
 pub(crate) fn judged(view: &View<'_>) -> Section {
     let found = sweeps(view, AXIS, &IDLE);
     let verdicts = found.iter().flat_map(|sweep| verdicts(view, sweep));
-    let rule = "Workers pay where the waiting that they save an epoch is more than their start and stop take; throughput \
-                is called higher or lower only where the intervals of the medians do not overlap.";
+    let rule = "Throughput is called higher or lower only where the intervals of the medians do not overlap.";
     let none = "No two measured cells differ in the number of workers only.";
     let head = ("section-workers", "Loader workers");
     sweep::judged(&found, head, (rule.to_owned(), verdicts.collect(), none))
@@ -90,13 +89,8 @@ fn break_even(view: &View<'_>, cell: &Cell<'_>, base: &Cell<'_>) -> Option<Strin
     let (starts, epochs) = (starts(view, cell)?, epochs(cell)?.max(1.0));
     let cost = start_and_stop_ms(cell)? * starts / epochs;
     let change = if after > before { "longer" } else { "less" };
-    let pays = if before - after > cost {
-        "more was saved than spent"
-    } else {
-        "less was saved than spent"
-    };
     Some(format!(
-        " An epoch waited {} {change} ({} → {}); starting and stopping the workers took {}: {pays}.",
+        " An epoch waited {} {change} ({} → {}); starting and stopping the workers took {}.",
         human_seconds((before - after).abs() / 1e3),
         human_seconds(before / 1e3),
         human_seconds(after / 1e3),

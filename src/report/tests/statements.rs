@@ -240,7 +240,7 @@ fn d10_runs_that_cells_share_are_counted_once_everywhere() {
     assert!(report.summary.contains("; 21 runs"), "{}", report.summary);
     let measured = points(&report, "measured");
     assert!(
-        measured.contains("20 of 21 runs had no other run of Fieldtrial"),
+        measured.contains("1 of 21 runs shared the machine with another run of Fieldtrial"),
         "{measured}"
     );
     assert_eq!(report.environments[0].runs, 21);

@@ -5,6 +5,7 @@ use crate::plan::{Claim, PredictedColumn};
 use crate::report::advice::line::Line;
 use crate::report::advice::recommendation::{Draft, Predicted};
 use crate::report::advice::study::Study;
+use crate::report::sections::cost::is_on_gpu;
 use crate::report::sections::speed::timing_value;
 
 use super::batch_size::{SETTING, fit, fits};
@@ -18,6 +19,9 @@ pub(super) const ABOUT: &str = "Recommends twice the largest measured batch size
 const USABLE: f64 = 0.8;
 
 pub(super) fn find(study: &Study<'_, '_>) -> Said {
+    if is_on_gpu(study.view, study.anchor) {
+        return Err("the memory of a GPU is not that of the process, which is what is predicted".to_owned());
+    }
     let along = study.along(SETTING);
     let points = along.iter().flat_map(|(size, cell)| {
         let runs = cell.counted.iter().filter_map(|run| run.peak_rss_bytes);

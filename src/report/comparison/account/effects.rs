@@ -122,13 +122,16 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
         id: "single-factors".to_owned(),
         ..table?
     };
+    if taken.measured().next().is_none() {
+        section.tables.clear();
+    }
     let missing = taken.factors.iter().filter(|(_, alone)| alone.is_none());
     let missing: Vec<Factor> = missing.map(|(factor, _)| *factor).collect();
     if let Some(text) = manifest_lines(scene, &duo, &missing) {
         section.points.push(words.effects_add());
         section.code = Some(Code::of("toml", &text));
     }
-    Some(section)
+    (!section.is_empty()).then_some(section)
 }
 
 fn columns(scene: &Scene<'_>) -> Vec<Column> {

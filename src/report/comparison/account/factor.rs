@@ -66,7 +66,7 @@ const FACTORS: [(&str, &str, Name); 14] = [
 
 messages! {
     factor_data() = "Data" | "Daten";
-    factor_network() = "Network" | "Netz";
+    factor_network() = "Model" | "Modell";
     factor_loss() = "Loss" | "Loss";
     factor_validation() = "Validation" | "Validierung";
     factor_loading() = "Loading" | "Laden der Daten";

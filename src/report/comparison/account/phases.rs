@@ -60,9 +60,10 @@ messages! {
     phase_other() = "other" | "Rest";
 }
 
-/// The section; `None` where no cell stands on both sides.
+/// The section; `None` where no cell has phases on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
+    scene.duos().find_map(|duo| phases(scene, &duo))?;
     let is_sample = scene.duos().any(|duo| step_sizes(&duo).is_some());
     let of = if is_sample {
         words.phases_per_sample()

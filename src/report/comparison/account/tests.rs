@@ -112,13 +112,13 @@ fn single_factors_multiply_and_what_they_leave_is_told() {
     let all = whole();
     let table = table(all, "effects");
     // Time per sample: network 30 ÷ 20, validation 20 ÷ 20, together 33 ÷ 20.
-    is_near(value(table, "Network", 2), 1.5);
+    is_near(value(table, "Model", 2), 1.5);
     is_near(value(table, "Validation", 2), 1.0);
     is_near(value(table, "product of 2", 2), 1.5);
     is_near(value(table, "combined", 2), 1.65);
     is_near(value(table, "combined ÷ product", 2), 1.1);
     // Whole run: 0.5 + 2.0 + 1.6, 0.5 + 3.0 + 2.0, 0.5 + 2.0 + 0.96 and 0.5 + 3.3 + 1.28 s.
-    is_near(value(table, "Network", 5), 5.5 / 4.1);
+    is_near(value(table, "Model", 5), 5.5 / 4.1);
     is_near(value(table, "Validation", 5), 3.46 / 4.1);
     is_near(value(table, "product of 2", 5), 5.5 * 3.46 / 4.1 / 4.1);
     is_near(
@@ -148,8 +148,8 @@ fn a_factor_that_no_cell_changes_alone_has_the_lines_that_would() {
         .find(|row| row.fields[1].text == "model.layers");
     let texts = layers.expect("a changed setting").fields[..4].iter();
     let texts: Vec<&str> = texts.map(|field| &*field.text).collect();
-    assert_eq!(texts, ["Network", "model.layers", "4", "6"]);
-    let network = texts_of(effects, "Network");
+    assert_eq!(texts, ["Model", "model.layers", "4", "6"]);
+    let network = texts_of(effects, "Model");
     assert_eq!(network.last().copied(), Some("0.7000 → 0.6500 (−7.1 %)"));
 }
 
@@ -162,7 +162,7 @@ fn texts_of<'s>(section: &'s Section, name: &str) -> Vec<&'s str> {
 fn a_factor_that_changed_alone_is_the_whole_comparison() {
     let all = sections(&results(), "before", "network");
     assert!(all.iter().all(|section| section.id != "single-factors"));
-    let only = "Only Network changed: its effect is that of the whole comparison.";
+    let only = "Only Model changed: its effect is that of the whole comparison.";
     let points = &section(&all, "factors").points;
     assert!(points.iter().any(|point| point == only), "{points:?}");
 }
@@ -172,7 +172,7 @@ fn a_cell_of_another_value_does_not_measure_the_factor() {
     let mut set = results();
     set.plan.cells[1].spec["model"]["layers"] = 8.into();
     let all = sections(&set, "before", "after");
-    assert!(row(table(&all, "effects"), "Network").missing.is_some());
+    assert!(row(table(&all, "effects"), "Model").missing.is_some());
 }
 
 #[test]

@@ -30,7 +30,7 @@ messages! {
     summary_title() = "Summary" | "Zusammenfassung";
     summary_about_one() = "Medians over runs (times, memory) and over seeds (quality). A percentage without a verdict is what was measured, not what is shown to hold." | "Mediane über Läufe (Zeiten, Speicher) und über Seeds (Güte). Ein Prozentwert ohne Urteil ist das Gemessene, nicht das Nachgewiesene.";
     summary_about_many(cells) = "Geometric means over {cells} cells of medians over runs (times, memory) and over seeds (quality). A percentage without a verdict is what was measured, not what is shown to hold." | "Geometrische Mittel über {cells} Zellen der Mediane über Läufe (Zeiten, Speicher) und über Seeds (Güte). Ein Prozentwert ohne Urteil ist das Gemessene, nicht das Nachgewiesene.";
-    improvement() = "improvement" | "Verbesserung";
+    improvement() = "change" | "Änderung";
     medians_over_runs() = "median over runs or seeds" | "Median über Läufe oder Seeds";
     mean_over_cells() = "geometric mean over cells" | "geometrisches Mittel über Zellen";
     improvement_formula() = "from after ÷ before" | "aus nachher ÷ vorher";

@@ -188,7 +188,7 @@ fn r15_runs_side_by_side() {
     caught("R15", plant);
     told(
         plant,
-        "0 of 24 runs had no other run of Fieldtrial beside them",
+        "24 of 24 runs shared the machine with another run of Fieldtrial",
     );
 }
 

@@ -73,7 +73,7 @@ fn the_answer_has_the_verdict_with_its_interval_and_what_was_not_tested() {
     );
     assert_eq!(
         answer[1],
-        "Each factor alone: Network 1.50× slower; no direction shown of Validation; not measured alone: Optimizer."
+        "Each factor alone: Model 1.50× slower; no direction shown of Validation; not measured alone: Optimizer."
     );
     assert!(
         answer
