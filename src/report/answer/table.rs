@@ -167,10 +167,16 @@ fn row_of(
         standing += "; baseline";
     }
     let runs = one.cell.facts().count();
-    let idle = one.cell.facts().filter(|facts| has_learned(facts) == Some(false));
+    let idle = one
+        .cell
+        .facts()
+        .filter(|facts| has_learned(facts) == Some(false));
     let idle = idle.count();
     if idle > 0 && choice.measures.iter().any(|measure| !measure.is_clock) {
-        standing += &format!("; {idle} of {} did not learn", count(runs, "run"));
+        standing += &match runs - idle {
+            0 => "; did not learn".to_owned(),
+            learned => format!("; learned in {learned} of {runs}"),
+        };
     }
     fields.push(Entry::text(standing));
     Row::new(&*one.cell.info.key, fields)

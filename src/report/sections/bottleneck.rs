@@ -152,11 +152,11 @@ mod tests {
     }
 
     #[test]
-    fn waiting_bounds_from_a_tenth_on() {
-        assert_eq!(bound(&step(9.9, 0.5, 30.0, 0.1)), Class::Compute);
-        assert_eq!(bound(&step(10.0, 0.5, 30.0, 0.1)), Class::Input);
-        assert_eq!(bound(&step(12.0, 0.5, 30.0, 15.0)), Class::Overhead);
-        assert_eq!(bound(&step(1.0, 11.0, 30.0, 0.0)), Class::Transfer);
+    fn what_takes_most_of_a_step_bounds_it() {
+        assert_eq!(bound(&step(40.0, 0.5, 30.0, 0.1)), Class::Compute);
+        assert_eq!(bound(&step(50.0, 0.5, 30.0, 0.1)), Class::Input);
+        assert_eq!(bound(&step(12.0, 0.5, 20.0, 45.0)), Class::Overhead);
+        assert_eq!(bound(&step(1.0, 60.0, 30.0, 0.0)), Class::Transfer);
     }
 
     #[test]

@@ -45,7 +45,9 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     let fields = [
         OfCell::new(Column::count("parameters", &counted), |cell| {
             let facts = cell.runs.iter().find_map(|row| row.facts.as_ref());
-            let parameters = facts.map(|facts| facts.parameters as f64).filter(|count| *count > 0.0);
+            let parameters = facts
+                .map(|facts| facts.parameters as f64)
+                .filter(|count| *count > 0.0);
             Entry::shown(parameters, |parameters| human_integer(parameters as u64))
         }),
         flops("forward, per sample", |facts| {

@@ -20,7 +20,9 @@ const USABLE: f64 = 0.8;
 
 pub(super) fn find(study: &Study<'_, '_>) -> Said {
     if is_on_gpu(study.view, study.anchor) {
-        return Err("the memory of a GPU is not that of the process, which is what is predicted".to_owned());
+        return Err(
+            "the memory of a GPU is not that of the process, which is what is predicted".to_owned(),
+        );
     }
     let along = study.along(SETTING);
     let points = along.iter().flat_map(|(size, cell)| {

@@ -68,7 +68,10 @@ fn a_test_replaces_the_prediction_everywhere_and_leaves_nothing_to_run() {
     let root = tempfile::tempdir().expect("a temporary folder");
     let set = in_full(set(&small(), |_, _, _| {}));
     let text = page(root.path(), &set, &followed(&set, 2.0, true));
-    let next = text.split("\n## Next\n").nth(1).expect("a section");
+    let next = text
+        .split("\n## Recommendations\n")
+        .nth(1)
+        .expect("a section");
     let next = next.split("\n## ").next().expect("its text");
     assert!(next.contains("tested: refuted: measured "), "{next}");
     assert!(!next.contains("predicted "), "{next}");
