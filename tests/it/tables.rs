@@ -147,6 +147,54 @@ fn targets() -> String {
     })
 }
 
+/// Two files of a table, and one in another order of columns: run, explained, trained on and used for new rows.
+#[test]
+fn a_table_in_several_files_is_trained_on_and_used() {
+    let rows = |from: usize| (from..from + 20).map(move |i| [i % 7, i % 5, 3 * (i % 7) + i % 5]);
+    let in_order = |from: usize| {
+        let rows = rows(from).map(|[a, b, y]| format!("{a},{b},{y}\n"));
+        format!("a,b,y\n{}", rows.collect::<String>())
+    };
+    let other = rows(40).map(|[a, b, y]| format!("{y},{b},{a}\n"));
+    let manifest = "name = \"parts\"\n[models.m]\nkind = \"mlp\"\ndepth = 0\n[datasets.d]\nkind = \"csv\"\n\
+        path = [\"../data/part-?.csv\", \"../data/more.csv\"]\ntarget = \"y\"\n[train]\nepochs = 3\n";
+    let project = Project::new()
+        .file("experiments/parts.toml", manifest)
+        .file("data/part-1.csv", &in_order(0))
+        .file("data/part-2.csv", &in_order(20))
+        .file(
+            "data/more.csv",
+            &format!("y,b,a\n{}", other.collect::<String>()),
+        )
+        .file("new.csv", "a,b\n1,2\n");
+    let ran = project.run(&["run", "experiments/parts.toml"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let plan = project.read("reports/parts/plan.json");
+    assert!(plan.contains("\"../data/part-?.csv\""), "{plan}");
+    let again = project.run(&["run", "experiments/parts.toml", "--dry-run"]);
+    assert!(
+        again.stderr.contains("1 kept") || again.stdout.contains("kept"),
+        "{}{}",
+        again.stdout,
+        again.stderr
+    );
+    // The checkpoint finds the files from its own folder.
+    let evaluated = project.run(&["evaluate", "parts"]);
+    assert_eq!(evaluated.code, 0, "{}", evaluated.stderr);
+    let predicted = project.run(&["predict", "parts", "new.csv"]);
+    assert_eq!(predicted.code, 0, "{}", predicted.stderr);
+    assert!(
+        predicted.stdout.starts_with("row,prediction\n0,"),
+        "{}",
+        predicted.stdout
+    );
+    let project = project.file("data/part-2.csv", &in_order(21));
+    let evaluated = project.run(&["evaluate", "parts"]);
+    assert_eq!(evaluated.code, 2, "{}", evaluated.stdout);
+    let changed = project.run(&["run", "experiments/parts.toml", "--dry-run"]);
+    assert_ne!(changed.stdout, again.stdout);
+}
+
 /// Makes a manifest of a table, runs it for one seed and a few epochs, and checks what was guessed and the answer.
 fn check(name: &str, text: &str, guesses: &[&str], lines: &[&str]) {
     let file = format!("data/{name}.csv");

@@ -5,14 +5,14 @@ use std::path::Path;
 use crate::base::Seed;
 use crate::base::text::count;
 use crate::datasets::{
-    ColumnGuess, CsvGuess, Damaged, DatasetError, DatasetSpec, Decimal, FingerprintCache,
-    ImageFolderSpec, Size,
+    ColumnGuess, CsvGuess, Damaged, DatasetError, DatasetSpec, Decimal, FilePaths,
+    FingerprintCache, ImageFolderSpec, Size,
 };
 use crate::plan::toml_text;
 
 use super::super::Problem;
 use super::super::setup::mistake;
-use super::place::Spot;
+use super::place::{Spot, tables_in};
 use super::{Form, example, refused};
 
 const NAMED: usize = 12;
@@ -118,13 +118,18 @@ fn batch_size(train_rows: usize) -> String {
 }
 
 fn table(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
-    let guess = CsvGuess::of(path).map_err(mistake)?;
+    let paths = tables(path);
+    let guess = CsvGuess::of(&paths).map_err(mistake)?;
     let noted = CsvGuess {
         why_target: format!("guessed: {}", guess.why_target),
         why_classes: format!("guessed: {}", guess.why_classes),
         ..guess.clone()
     };
-    let about = format!("the table {}", path.display());
+    let about = if path.is_file() {
+        format!("the table {}", path.display())
+    } else {
+        format!("the tables {}", path.display())
+    };
     let kind = if guess.classes { "classes" } else { "numbers" };
     let columns = count(guess.features.len(), "column");
     let mut guesses = vec![
@@ -147,18 +152,48 @@ fn table(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
     guesses.extend(ignored.map(|(name, why)| format!("`{name}` is left out ({why})")));
     Ok(Draft {
         guesses,
-        ..Draft::plain(table_text(spot, path, &noted, &about))
+        ..Draft::plain(table_text(spot, &paths, &noted, &about))
     })
 }
 
-fn table_text(spot: &Spot, path: &Path, guess: &CsvGuess, about: &str) -> String {
+/// The file or the pattern `path`; of a folder a pattern that its tables match, or a list of them.
+fn tables(path: &Path) -> FilePaths {
+    let tables = if path.is_dir() {
+        tables_in(path)
+    } else {
+        Vec::new()
+    };
+    let endings = tables.iter().map(|table| table.extension());
+    match &tables[..] {
+        [] => path.to_owned().into(),
+        [first, _, ..] if endings.clone().all(|ending| ending == first.extension()) => {
+            let ending = first.extension().unwrap_or_default().to_string_lossy();
+            path.join(format!("*.{ending}")).into()
+        }
+        _ => tables.into_iter().collect(),
+    }
+}
+
+/// The files as TOML, relative to the manifest.
+fn written(spot: &Spot, paths: &FilePaths) -> String {
+    let texts = paths.iter();
+    let texts: Vec<String> = texts
+        .map(|path| quoted(&spot.seen_from_manifest(path)))
+        .collect();
+    match &texts[..] {
+        [only] => only.clone(),
+        texts => format!("[{}]", texts.join(", ")),
+    }
+}
+
+fn table_text(spot: &Spot, paths: &FilePaths, guess: &CsvGuess, about: &str) -> String {
     let rows = guess.rows;
     // 15 % of the rows are for validation and 15 % for testing.
     let train_rows = rows - 2 * (rows * 15).div_ceil(100).min(rows / 2);
     let features = named(&guess.features);
     let features = format!("features are all columns but the target: {features}");
     let fillings = [
-        ("path", quoted(&spot.seen_from_manifest(path))),
+        ("path", written(spot, paths)),
         ("target", quoted(&guess.target)),
         ("target-name", toml_inner(&guess.target)),
         ("why-target", guess.why_target.clone()),
@@ -263,7 +298,7 @@ fn example_table(spot: &Spot) -> Draft {
     let about = "a table of fruit, made up as an example";
     Draft {
         example: Some(table),
-        ..Draft::plain(table_text(spot, &spot.example(), &guess, about))
+        ..Draft::plain(table_text(spot, &spot.example().into(), &guess, about))
     }
 }
 

@@ -21,7 +21,7 @@ use super::fingerprints::Fingerprints;
 use super::setup::mistake;
 use super::{Outcome, Problem, exit_code};
 use draft::Draft;
-use place::Spot;
+use place::{Spot, tables_in};
 
 /// Write a commented manifest to begin with
 ///
@@ -40,7 +40,8 @@ pub(super) struct NewArguments {
     /// What to begin with; without it `csv` or `images`, as `--data` is a file or a folder, else `quickstart`
     #[arg(long, value_enum)]
     from: Option<Form>,
-    /// Your own data: a CSV file with a header, or a folder that has a folder of PNG or JPEG files for each class
+    /// Your own data: a CSV file with a header, a folder or a pattern (`'part-*.csv'`) of several with the same columns, or a folder that
+    /// has a folder of PNG or JPEG files for each class
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
     /// A Python script to run, followed by arguments with fixed values: `'train.py --data=photos'`. Its other arguments
@@ -93,7 +94,7 @@ pub(super) fn new(arguments: &NewArguments) -> Outcome {
 
 fn form(arguments: &NewArguments) -> Result<Form, Problem> {
     let meant = match &arguments.data {
-        Some(path) if path.is_dir() => Form::Images,
+        Some(path) if path.is_dir() && tables_in(path).is_empty() => Form::Images,
         Some(_) => Form::Csv,
         None => return Ok(arguments.from.unwrap_or(Form::Quickstart)),
     };

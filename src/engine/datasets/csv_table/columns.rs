@@ -83,7 +83,7 @@ impl Layout {
     /// # Errors
     /// Names that the file lacks or has twice, and settings that contradict each other.
     pub(super) fn of(spec: &CsvSpec, names: Vec<String>) -> Result<Self, DatasetError> {
-        let path = spec.path.display();
+        let path = &spec.path;
         let mistake = |text| Err(DatasetError::Mismatch(text));
         let mut seen = BTreeSet::new();
         if let Some(name) = names.iter().find(|name| !seen.insert(name.as_str())) {
@@ -259,7 +259,7 @@ fn find(
         |name| format!("did you mean `{name}`?"),
     );
     Err(DatasetError::NoColumn {
-        path: spec.path.display().to_string(),
+        path: spec.path.to_string(),
         column: wanted.to_owned(),
         advice,
         key,
