@@ -195,13 +195,27 @@ fn a_table_in_several_files_is_trained_on_and_used() {
     assert_ne!(changed.stdout, again.stdout);
 }
 
+/// Two labels of a row, one with holes, as words and as numbers.
+fn labels() -> String {
+    table("u,v,rain,wind", 150, |_, random| {
+        let [u, v] = [random.next(), random.next()];
+        let rain = random.or(20.0, "", (u > 0.4).to_string());
+        format!("{u:.3},{v:.3},{rain},{}", u8::from(u + v > 0.9))
+    })
+}
+
 /// Makes a manifest of a table, runs it for one seed and a few epochs, and checks what was guessed and the answer.
 fn check(name: &str, text: &str, guesses: &[&str], lines: &[&str]) {
+    check_of(name, text, &[], guesses, lines);
+}
+
+/// As [`check`], of a manifest that `new` writes with these arguments.
+fn check_of(name: &str, text: &str, more: &[&str], guesses: &[&str], lines: &[&str]) {
     let file = format!("data/{name}.csv");
     let project = Project::new()
         .file(&file, text)
         .file("experiments/notes.txt", "");
-    let made = project.run(&["new", name, "--data", &file]);
+    let made = project.run(&[&["new", name, "--data", &file], more].concat());
     assert_eq!(made.code, 0, "{name}: {}", made.stderr);
     for guess in guesses {
         assert!(made.stderr.contains(guess), "{guess}: {}", made.stderr);
@@ -306,5 +320,32 @@ fn many_rows_many_columns_and_several_targets() {
         &targets(),
         &["`drag` is the target (the last column)"],
         &[],
+    );
+    check_of(
+        "several",
+        &targets(),
+        &["--target", "lift,drag"],
+        &[
+            "the targets are numbers (numbers in each of several columns)",
+            "2 columns as features: `u`, `v`",
+        ],
+        &[
+            "target = [\"lift\", \"drag\"] ",
+            "classes = false ",
+            "predicted; as `--target` says",
+            "predict `lift`, `drag` better",
+        ],
+    );
+    check_of(
+        "labels",
+        &labels(),
+        &["--target", "rain", "--target", "wind"],
+        &["the targets are labels (0 or 1 in each of several columns"],
+        &[
+            "target = [\"rain\", \"wind\"] ",
+            "classes = true ",
+            "answer = [\"val_macro_f1\"]",
+            "\"rain\" = { missing = \"leave-out\" }",
+        ],
     );
 }

@@ -1,11 +1,13 @@
 //! [`CsvGuess`]: the likely target, and what the columns of a CSV file likely are, to write a new manifest.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use csv::{Position, StringRecord};
 
-use super::super::{DatasetError, FilePaths};
+use super::super::{DatasetError, FilePaths, TargetColumns};
 use super::Decimal;
+use super::columns::place_of;
 use super::files::{DataFile, orders};
 use super::reading::{self, separator};
 use super::scan::number;
@@ -34,17 +36,17 @@ pub struct CsvGuess {
     pub columns: Vec<ColumnGuess>,
     /// Columns that are no features, with the reason as a phrase.
     pub ignored: Vec<(String, String)>,
-    /// Name of the target column.
-    pub target: String,
-    /// Why this column is taken for the target, as a phrase.
-    pub why_target: String,
-    /// Whether the target is a class.
+    /// Names of the target columns.
+    pub targets: Vec<String>,
+    /// Why this column is taken for the target, as a phrase; `None` where it was given.
+    pub why_target: Option<String>,
+    /// Whether the target is a class, or several of them are labels.
     pub classes: bool,
     /// Why the target is or is not a class, as a phrase.
     pub why_classes: String,
-    /// Different values of the target that were seen.
+    /// Different values of the target that were seen; 0 of several targets.
     pub kinds: usize,
-    /// Rows of the rarest class; 0 where the target is none.
+    /// Rows of the rarest class; 0 where the target is none, and of several.
     pub rarest: usize,
 }
 
@@ -60,11 +62,12 @@ pub struct ColumnGuess {
 }
 
 impl CsvGuess {
-    /// Reads the files at `paths`.
+    /// Reads the files at `paths`; `targets` are the columns to predict, without any the likeliest one.
     ///
     /// # Errors
-    /// [`DatasetError`] if one cannot be read, if they have no header, several of them, no rows or no feature.
-    pub fn of(paths: &FilePaths) -> Result<Self, DatasetError> {
+    /// [`DatasetError`] if one cannot be read, if they have no header, several of them, no rows or no feature; targets that are not there
+    /// or cannot be predicted together.
+    pub fn of(paths: &FilePaths, targets: &[String]) -> Result<Self, DatasetError> {
         let files = DataFile::of(paths)?;
         let first = files[0].path.as_path();
         let separator = separator(first)?;
@@ -95,12 +98,25 @@ impl CsvGuess {
         let mut missing: Vec<&str> = missing.collect();
         missing.sort_unstable();
         missing.dedup();
-        let (target, why_target) = target(&columns, decimal);
-        let (classes, why_classes) = columns[target].classes(rows, decimal);
-        let of_classes = columns[target].values.values().filter(|_| classes);
+        let (targets, why_target) = match named(targets, &names, paths)? {
+            named if named.is_empty() => {
+                let (target, why) = target(&columns, decimal);
+                (vec![target], Some(why.to_owned()))
+            }
+            named => (named, None),
+        };
+        let (classes, why_classes) = match &targets[..] {
+            [only] => columns[*only].classes(rows, decimal),
+            several => together(several.iter().map(|place| &columns[*place]), decimal)?,
+        };
+        let only = Some(&columns[targets[0]]).filter(|_| targets.len() == 1);
+        let kinds = only.map(|only| &only.values);
+        let of_classes = kinds.filter(|_| classes);
         let mut guess = Self {
-            kinds: columns[target].values.len(),
-            rarest: of_classes.min().copied().unwrap_or_default(),
+            kinds: kinds.map_or(0, HashMap::len),
+            rarest: of_classes
+                .and_then(|kinds| kinds.values().min().copied())
+                .unwrap_or_default(),
             rows,
             separator,
             decimal,
@@ -108,18 +124,18 @@ impl CsvGuess {
             features: Vec::new(),
             columns: Vec::new(),
             ignored: Vec::new(),
-            target: columns[target].name.clone(),
-            why_target: why_target.to_owned(),
+            targets: targets.iter().map(|place| names[*place].clone()).collect(),
+            why_target,
             classes,
             why_classes,
         };
         for (place, column) in columns.iter().enumerate() {
-            guess.add(column, place == target, &missing);
+            guess.add(column, targets.contains(&place), &missing);
         }
         if guess.features.is_empty() {
             return Err(DatasetError::Mismatch(format!(
                 "`{paths}` has no column that tells of `{}`",
-                guess.target
+                guess.targets.join("`, `")
             )));
         }
         Ok(guess)
@@ -127,7 +143,7 @@ impl CsvGuess {
 
     /// Whether the rarest class has far fewer rows than the others.
     pub fn is_uneven(&self) -> bool {
-        self.classes && (self.rarest as f64) < UNEVEN * self.rows as f64 / self.kinds as f64
+        self.rarest > 0 && (self.rarest as f64) < UNEVEN * self.rows as f64 / self.kinds as f64
     }
 
     /// Says what a column is.
@@ -159,6 +175,51 @@ impl CsvGuess {
             }
         }
     }
+}
+
+/// Places of the columns that `targets` names.
+fn named(
+    targets: &[String],
+    names: &[String],
+    paths: &FilePaths,
+) -> Result<Vec<usize>, DatasetError> {
+    let wanted = TargetColumns::from_iter(targets.iter().cloned());
+    if let Some(name) = wanted.repeated() {
+        return Err(DatasetError::Mismatch(format!(
+            "the column `{name}` is named twice as a target"
+        )));
+    }
+    let mut places = Vec::new();
+    let mut mistake = None;
+    for name in targets {
+        match place_of(names, name, paths, "target") {
+            Ok(place) => places.push(place),
+            Err(error) => mistake = Some(DatasetError::with(mistake, error)),
+        }
+    }
+    mistake.map_or(Ok(places), Err)
+}
+
+/// Whether several targets are labels, each there or not, or else numbers; and why.
+fn together<'c>(
+    columns: impl Iterator<Item = &'c Column> + Clone,
+    decimal: Decimal,
+) -> Result<(bool, String), DatasetError> {
+    if columns.clone().all(|column| column.is_label(decimal)) {
+        let why = "0 or 1 in each of several columns: labels; `false` if they are amounts";
+        return Ok((true, why.to_owned()));
+    }
+    let texts: Vec<&str> = columns
+        .filter(|column| !column.is_number(decimal))
+        .map(|column| &*column.name)
+        .collect();
+    if texts.is_empty() {
+        return Ok((false, "numbers in each of several columns".to_owned()));
+    }
+    Err(DatasetError::Mismatch(format!(
+        "several targets are all numbers, or all 0 and 1 as labels are; other texts are in `{}`: predict classes by a target of their own",
+        texts.join("`, `")
+    )))
 }
 
 fn check_header(path: &Path, names: &[String]) -> Result<(), DatasetError> {

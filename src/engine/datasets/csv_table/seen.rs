@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::Decimal;
 use super::dates::{DATES, days};
 use super::mistakes::NOTHING;
-use super::scan::number;
+use super::scan::{label, number};
 use crate::base::text::count;
 
 /// Different values of a column that are kept.
@@ -87,6 +87,15 @@ impl Column {
             Decimal::Comma => self.no_comma,
         };
         wrong == 0 && self.filled() > 0
+    }
+
+    /// Whether all values are labels, 0 or 1, but for those that may stand for missing ones.
+    pub(super) fn is_label(&self, decimal: Decimal) -> bool {
+        let mut texts = self.values.keys();
+        let is_nothing = |text: &str| self.nothing.contains_key(text);
+        self.filled() > 0
+            && self.values.len() < MOST_VALUES
+            && texts.all(|text| is_nothing(text) || label(text, decimal).is_some())
     }
 
     /// The first of [`DATES`] that fits all texts, and whether another one fits them too.

@@ -50,8 +50,8 @@ fn rows_follow_in_the_order_of_the_files_whose_columns_may_be_in_any_order() {
         "b/part-2.csv:1",
     ];
     assert_eq!(sources, expected.map(str::to_owned));
-    let guess = CsvGuess::of(&spec.path).unwrap();
-    assert_eq!((guess.rows, &*guess.target), (4, "y"));
+    let guess = CsvGuess::of(&spec.path, &[]).unwrap();
+    assert_eq!((guess.rows, guess.targets), (4, vec!["y".to_owned()]));
     // The order of a list is that of its rows.
     spec.path = ["b/part-2.csv", "a/part-1.csv"]
         .map(|name| _folder.path().join(name))
