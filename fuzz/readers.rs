@@ -312,7 +312,7 @@ fn table(bytes: &[u8], folder: &Path) -> bool {
     };
     let mut is_read = read(false);
     is_read |= read(true);
-    drop(CsvGuess::of(&path));
+    drop(CsvGuess::of(&path.clone().into(), &[]));
     let as_it_comes = [
         json!({ "columns": { "a": { "category": true, "missing": "kind" } }, "classes": true }),
         json!({ "columns": { "a": { "date": "%Y-%m-%d", "missing": "median" }, "b": { "missing": "flag" } },

@@ -215,3 +215,102 @@ fn cifar_is_a_mistake_without_its_files_and_runs_with_them() {
         refused.stderr
     );
 }
+
+/// Makes a manifest of arrays, runs it shortly, and checks what was guessed and written.
+fn new(project: &Project, name: &str, data: &str, guesses: &[&str], lines: &[&str]) {
+    let made = good(project, &["new", name, "--data", data]);
+    for guess in guesses {
+        assert!(made.stderr.contains(guess), "{guess}: {}", made.stderr);
+    }
+    let path = format!("experiments/{name}.toml");
+    let manifest = project.read(&path);
+    for line in lines {
+        assert!(manifest.contains(line), "{line}: {manifest}");
+    }
+    let short = ["--set", "measure.seeds=[1]", "--set", "train.epochs=2"];
+    good(project, &[&["run", &path], &short[..]].concat());
+    let page = project.read(&format!("reports/{name}/report.md"));
+    let cells = lines
+        .iter()
+        .filter(|line| line.starts_with("[models."))
+        .count();
+    assert!(
+        page.contains(&format!("{cells} cells: {cells} done")),
+        "{page}"
+    );
+}
+
+#[test]
+fn new_writes_a_manifest_for_arrays_that_runs_as_it_is() {
+    let project = Project::new().file("experiments/notes.txt", "");
+    let mlps = ["[models.linear]", "[models.small]", "[models.large]"];
+    let rows = || (0..120).map(|at| (at * at % 11) as f32);
+    write(&project, "data/X_train.npy", floats("(40, 3)", rows()));
+    write(
+        &project,
+        "data/y_train.npy",
+        npy("|u1", "(40,)", &[0, 1, 2, 3].repeat(10)),
+    );
+    let pair = [
+        "x = \"../data/X_train.npy\"\ny = \"../data/y_train.npy\"",
+        "answer = [\"val_accuracy\"]",
+    ];
+    let guesses = [
+        "`X_train.npy` has the features: 40 rows of 3 numbers, by its shape",
+        "`y_train.npy` has the targets: 4 classes, by its type",
+    ];
+    new(
+        &project,
+        "folder",
+        "data",
+        &guesses,
+        &[&pair[..], &mlps].concat(),
+    );
+    new(
+        &project,
+        "one",
+        "data/y_train.npy",
+        &guesses,
+        &[&pair[..], &mlps].concat(),
+    );
+    let seed = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/arrays.npz");
+    write(&project, "own.npz", fs::read(seed).expect("a seed"));
+    write(
+        &project,
+        "images/images.npy",
+        npy("|u1", "(24, 8, 8, 3)", &[7, 80, 200].repeat(24 * 64)),
+    );
+    write(
+        &project,
+        "images/labels.npy",
+        floats("(24, 2)", (0..48).map(|at| at as f32)),
+    );
+    let lines = [
+        "[models.mlp]",
+        "[models.cnn]",
+        "{ linear = \"outputs\" }",
+        "answer = [\"val_r2\"]",
+    ];
+    let guesses = [
+        "24 images with 3 channels of 8 × 8 pixels",
+        "2 numbers, by its type",
+    ];
+    new(&project, "pixels", "images", &guesses, &lines);
+    // Arrays of other names are told, and nothing is written.
+    let header = "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
+    let bytes = [
+        &(header.len() as u64).to_le_bytes()[..],
+        header.as_bytes(),
+        &[0; 4],
+    ]
+    .concat();
+    write(&project, "other.safetensors", bytes);
+    let ended = project.run(&["new", "other", "--data", "other.safetensors"]);
+    assert_eq!(ended.code, 2, "{}", ended.stdout);
+    assert!(
+        ended.stderr.contains("there is no array `x`; it has `a`"),
+        "{}",
+        ended.stderr
+    );
+    assert!(!project.path("experiments/other.toml").exists());
+}

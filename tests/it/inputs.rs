@@ -73,12 +73,19 @@ fn facts(dataset: &DatasetSpec, validation_fraction: f64) -> Result<DatasetFacts
             Target::Values { len: spec.voxels },
             Some(format!("{spec:?}")),
         ),
-        DatasetSpec::Csv(spec) if spec.path.file_stem().is_none_or(|name| name != "nowhere") => (
-            1000,
-            Features::Vector { len: 4 },
-            Target::Values { len: 1 },
-            Some(format!("{spec:?}")),
-        ),
+        DatasetSpec::Csv(spec)
+            if spec
+                .path
+                .iter()
+                .all(|path| path.file_stem().is_none_or(|name| name != "nowhere")) =>
+        {
+            (
+                1000,
+                Features::Vector { len: 4 },
+                Target::Values { len: 1 },
+                Some(format!("{spec:?}")),
+            )
+        }
         _ => {
             return Err(DatasetError::Unreadable {
                 path: dataset

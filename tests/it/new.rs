@@ -154,6 +154,50 @@ fn a_table_of_ones_own_gets_a_manifest_that_fits_it() {
 }
 
 #[test]
+fn tables_in_several_files_get_a_manifest_of_all_of_them() {
+    let rows = |from: usize| {
+        let row = |i: usize| format!("{i},{}.5,{}\n", i % 7, i * i);
+        (from..from + 30).map(row).collect::<Vec<_>>().concat()
+    };
+    let project = Project::new()
+        .file("experiments/notes.txt", "")
+        .file("in/part-1.csv", &format!("a,b,price\n{}", rows(0)))
+        .file("in/part-2.csv", &format!("a,b,price\n{}", rows(30)))
+        .file("in/README", "")
+        .file("mixed/1.csv", &format!("a,b,price\n{}", rows(0)))
+        .file("mixed/2.tsv", "a,b,price\n7,8,9\n")
+        .file("other/1.csv", "a,b,price\n1,2,3\n")
+        .file("other/2.csv", "a,c,price\n1,2,3\n");
+    for (name, data, path) in [
+        ("folder", "in", "\"../in/*.csv\""),
+        ("pattern", "in/part-?.csv", "\"../in/part-?.csv\""),
+        ("list", "mixed", "[\"../mixed/1.csv\", \"../mixed/2.tsv\"]"),
+    ] {
+        let ended = project.run(&["new", name, "--data", data]);
+        assert_eq!(ended.code, 0, "{name}: {}", ended.stderr);
+        let text = read(&project, &format!("experiments/{name}.toml"));
+        assert!(text.contains(&format!("path = {path} ")), "{text}");
+        let cells = planned(&project, &format!("experiments/{name}.toml"));
+        assert!(cells.iter().all(|cell| cell.contains(",runs,")));
+    }
+    assert!(read(&project, "experiments/folder.toml").contains("# 60 rows;"));
+    let ended = project.run(&["new", "other", "--data", "other"]);
+    assert_eq!(ended.code, 2, "{}", ended.stdout);
+    let part = "in `2.csv`: lacks `b`; has `c` instead";
+    assert!(ended.stderr.contains(part), "{}", ended.stderr);
+    let changed = read(&project, "experiments/list.toml");
+    let absent = changed
+        .replace("2.tsv", "3.tsv")
+        .replace("\"list\"", "\"absent\"");
+    let project = project
+        .file("experiments/absent.toml", &absent)
+        .file("in/part-2.csv", "a,b,price\n1,,3\n")
+        .file("in/part-1.csv", "a,b,price\n1,x,3\n");
+    insta::assert_snapshot!(project.run(&["plan", "experiments/absent.toml"]).stderr);
+    insta::assert_snapshot!(project.run(&["plan", "experiments/folder.toml"]).stderr);
+}
+
+#[test]
 fn a_rare_class_is_told_and_balanced_accuracy_decides() {
     let row = |i: usize| {
         format!(
@@ -315,6 +359,9 @@ fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
         .file("data/fruit.csv", "a,b\n1,2\n")
         .file("no-header.csv", "1,2\n3,4\n")
         .file("texts.csv", "name,age\nAda,3\nBob,4\nEve,5\nIda,6\n")
+        .file("three.csv", "a,b,kind\n1,2,x\n3,4,y\n")
+        .file("images/cat/1.png", "")
+        .file("half.npy", "")
         .file("ragged.csv", "a,b\n1,2\n1,2,3\n");
     for (arguments, message) in [
         (&["Mine"][..], "`name` cannot be `Mine`"),
@@ -330,7 +377,7 @@ fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
         ),
         (
             &["x", "--from", "search", "--data", "texts.csv"],
-            "`--data` goes with `--from csv`",
+            "`--data` goes with `--from csv`, `images` or `arrays`",
         ),
         (&["x", "--data", "none.csv"], "cannot read `none.csv`"),
         (
@@ -344,6 +391,23 @@ fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
         (
             &["x", "--data", "texts.csv"],
             "`texts.csv` has no column that tells of `name`",
+        ),
+        (
+            &["x", "--data", "texts.csv", "--target", "agee,name"],
+            "`texts.csv` has no column `agee`; did you mean `age`?",
+        ),
+        (
+            &["x", "--data", "three.csv", "--target", "a,kind"],
+            "several targets are all numbers, or all 0 and 1 as labels are; other texts are in `kind`",
+        ),
+        (
+            &["x", "--data", "images", "--target", "a"],
+            "`--target` names columns of a table",
+        ),
+        (&["x", "--data", "half.npy"], "`half.npy` is one array"),
+        (
+            &["x", "--from", "arrays", "--data", "texts.csv"],
+            "`texts.csv` has no arrays",
         ),
         (
             &["x", "--folder", "nowhere"],

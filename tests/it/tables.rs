@@ -147,13 +147,75 @@ fn targets() -> String {
     })
 }
 
+/// Two files of a table, and one in another order of columns: run, explained, trained on and used for new rows.
+#[test]
+fn a_table_in_several_files_is_trained_on_and_used() {
+    let rows = |from: usize| (from..from + 20).map(move |i| [i % 7, i % 5, 3 * (i % 7) + i % 5]);
+    let in_order = |from: usize| {
+        let rows = rows(from).map(|[a, b, y]| format!("{a},{b},{y}\n"));
+        format!("a,b,y\n{}", rows.collect::<String>())
+    };
+    let other = rows(40).map(|[a, b, y]| format!("{y},{b},{a}\n"));
+    let manifest = "name = \"parts\"\n[models.m]\nkind = \"mlp\"\ndepth = 0\n[datasets.d]\nkind = \"csv\"\n\
+        path = [\"../data/part-?.csv\", \"../data/more.csv\"]\ntarget = \"y\"\n[train]\nepochs = 3\n";
+    let project = Project::new()
+        .file("experiments/parts.toml", manifest)
+        .file("data/part-1.csv", &in_order(0))
+        .file("data/part-2.csv", &in_order(20))
+        .file(
+            "data/more.csv",
+            &format!("y,b,a\n{}", other.collect::<String>()),
+        )
+        .file("new.csv", "a,b\n1,2\n");
+    let ran = project.run(&["run", "experiments/parts.toml"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let plan = project.read("reports/parts/plan.json");
+    assert!(plan.contains("\"../data/part-?.csv\""), "{plan}");
+    let again = project.run(&["run", "experiments/parts.toml", "--dry-run"]);
+    assert!(
+        again.stderr.contains("1 kept") || again.stdout.contains("kept"),
+        "{}{}",
+        again.stdout,
+        again.stderr
+    );
+    // The checkpoint finds the files from its own folder.
+    let evaluated = project.run(&["evaluate", "parts"]);
+    assert_eq!(evaluated.code, 0, "{}", evaluated.stderr);
+    let predicted = project.run(&["predict", "parts", "new.csv"]);
+    assert_eq!(predicted.code, 0, "{}", predicted.stderr);
+    assert!(
+        predicted.stdout.starts_with("row,prediction\n0,"),
+        "{}",
+        predicted.stdout
+    );
+    let project = project.file("data/part-2.csv", &in_order(21));
+    let evaluated = project.run(&["evaluate", "parts"]);
+    assert_eq!(evaluated.code, 2, "{}", evaluated.stdout);
+    let changed = project.run(&["run", "experiments/parts.toml", "--dry-run"]);
+    assert_ne!(changed.stdout, again.stdout);
+}
+
+/// Two labels of a row, one with holes, as words and as numbers.
+fn labels() -> String {
+    table("u,v,rain,wind", 150, |_, random| {
+        let [u, v] = [random.next(), random.next()];
+        let rain = random.or(20.0, "", (u > 0.4).to_string());
+        format!("{u:.3},{v:.3},{rain},{}", u8::from(u + v > 0.9))
+    })
+}
+
 /// Makes a manifest of a table, runs it for one seed and a few epochs, and checks what was guessed and the answer.
 fn check(name: &str, text: &str, guesses: &[&str], lines: &[&str]) {
+    check_of(name, text, &[], guesses, lines);
+}
+
+/// As [`check`], of a manifest that `new` writes with these arguments.
+fn check_of(name: &str, text: &str, more: &[&str], guesses: &[&str], lines: &[&str]) {
     let file = format!("data/{name}.csv");
     let project = Project::new()
         .file(&file, text)
         .file("experiments/notes.txt", "");
-    let made = project.run(&["new", name, "--data", &file]);
+    let made = project.run(&[&["new", name, "--data", &file], more].concat());
     assert_eq!(made.code, 0, "{name}: {}", made.stderr);
     for guess in guesses {
         assert!(made.stderr.contains(guess), "{guess}: {}", made.stderr);
@@ -258,5 +320,32 @@ fn many_rows_many_columns_and_several_targets() {
         &targets(),
         &["`drag` is the target (the last column)"],
         &[],
+    );
+    check_of(
+        "several",
+        &targets(),
+        &["--target", "lift,drag"],
+        &[
+            "the targets are numbers (numbers in each of several columns)",
+            "2 columns as features: `u`, `v`",
+        ],
+        &[
+            "target = [\"lift\", \"drag\"] ",
+            "classes = false ",
+            "predicted; as `--target` says",
+            "predict `lift`, `drag` better",
+        ],
+    );
+    check_of(
+        "labels",
+        &labels(),
+        &["--target", "rain", "--target", "wind"],
+        &["the targets are labels (0 or 1 in each of several columns"],
+        &[
+            "target = [\"rain\", \"wind\"] ",
+            "classes = true ",
+            "answer = [\"val_macro_f1\"]",
+            "\"rain\" = { missing = \"leave-out\" }",
+        ],
     );
 }

@@ -2,18 +2,14 @@
 
 use std::path::Path;
 
-use crate::base::Seed;
 use crate::base::text::count;
-use crate::datasets::{
-    ColumnGuess, CsvGuess, Damaged, DatasetError, DatasetSpec, Decimal, FingerprintCache,
-    ImageFolderSpec, Size,
-};
+use crate::datasets::{ColumnGuess, CsvGuess, Decimal, FilePaths};
 use crate::plan::toml_text;
 
 use super::super::Problem;
 use super::super::setup::mistake;
-use super::place::Spot;
-use super::{Form, example, refused};
+use super::place::{Spot, tables_in};
+use super::{Form, arrays, example, images, refused};
 
 const NAMED: usize = 12;
 /// Column in which comments begin, minus one.
@@ -32,12 +28,30 @@ pub(super) struct Draft {
 type Fillings<'a> = &'a [(&'a str, String)];
 
 impl Draft {
-    pub(super) fn new(form: Form, data: Option<&Path>, spot: &Spot) -> Result<Self, Problem> {
+    pub(super) fn new(
+        form: Form,
+        data: Option<&Path>,
+        targets: &[String],
+        spot: &Spot,
+    ) -> Result<Self, Problem> {
         let (text, about) = match (form, data) {
-            (Form::Csv, Some(path)) => return table(spot, path),
+            (Form::Csv, Some(path)) => return table(spot, path, targets),
+            _ if !targets.is_empty() => {
+                return Err(refused(
+                    "`--target` names columns of a table".to_owned(),
+                    "name the table too: `--data table.csv`",
+                ));
+            }
+            (Form::Arrays, Some(path)) => return arrays::draft(spot, path),
+            (Form::Arrays, None) => {
+                return Err(refused(
+                    "`--from arrays` needs arrays".to_owned(),
+                    "name them by `--data x.npy`, a `.npz` or a `.safetensors` file",
+                ));
+            }
             (Form::Csv, None) => return Ok(example_table(spot)),
-            (Form::Images, Some(path)) => return images(spot, path),
-            (Form::Images, None) => return Ok(example_images(spot)),
+            (Form::Images, Some(path)) => return images::draft(spot, path),
+            (Form::Images, None) => return Ok(images::example(spot)),
             (Form::Quickstart, _) => (
                 include_str!("quickstart.toml"),
                 "a small network on generated data, at two sizes",
@@ -100,7 +114,7 @@ pub(super) fn quoted(text: &str) -> String {
     toml_text(&text.into())
 }
 
-fn named(names: &[String]) -> String {
+pub(super) fn named(names: &[String]) -> String {
     let shown = names.iter().take(NAMED);
     let shown = shown.map(|name| format!("`{}`", name.escape_debug()));
     let more = names.len().saturating_sub(NAMED);
@@ -109,7 +123,7 @@ fn named(names: &[String]) -> String {
 }
 
 /// The largest power of two up to the size of the training split.
-fn batch_size(train_rows: usize) -> String {
+pub(super) fn batch_size(train_rows: usize) -> String {
     let mut size = BATCH;
     while size > train_rows.max(1) {
         size /= 2;
@@ -117,20 +131,31 @@ fn batch_size(train_rows: usize) -> String {
     size.to_string()
 }
 
-fn table(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
-    let guess = CsvGuess::of(path).map_err(mistake)?;
+fn table(spot: &Spot, path: &Path, targets: &[String]) -> Result<Draft, Problem> {
+    let paths = tables(path);
+    let guess = CsvGuess::of(&paths, targets).map_err(mistake)?;
+    let why_target = guess.why_target.as_ref();
     let noted = CsvGuess {
-        why_target: format!("guessed: {}", guess.why_target),
+        why_target: why_target.map(|why| format!("guessed: {why}")),
         why_classes: format!("guessed: {}", guess.why_classes),
         ..guess.clone()
     };
-    let about = format!("the table {}", path.display());
-    let kind = if guess.classes { "classes" } else { "numbers" };
+    let about = if path.is_file() {
+        format!("the table {}", path.display())
+    } else {
+        format!("the tables {}", path.display())
+    };
+    let is_one = guess.targets.len() == 1;
+    let (whose, kind) = match (is_one, guess.classes) {
+        (true, true) => ("its values are", "classes"),
+        (true, false) => ("its values are", "numbers"),
+        (false, true) => ("the targets are", "labels"),
+        (false, false) => ("the targets are", "numbers"),
+    };
     let columns = count(guess.features.len(), "column");
-    let mut guesses = vec![
-        format!("`{}` is the target ({})", guess.target, guess.why_target),
-        format!("its values are {kind} ({})", guess.why_classes),
-    ];
+    let why_target = why_target.map(|why| format!("`{}` is the target ({why})", guess.targets[0]));
+    let mut guesses: Vec<String> = why_target.into_iter().collect();
+    guesses.push(format!("{whose} {kind} ({})", guess.why_classes));
     if guess.is_uneven() {
         let (rarest, of) = (guess.rarest, count(guess.rows, "row"));
         guesses.push(format!(
@@ -147,22 +172,64 @@ fn table(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
     guesses.extend(ignored.map(|(name, why)| format!("`{name}` is left out ({why})")));
     Ok(Draft {
         guesses,
-        ..Draft::plain(table_text(spot, path, &noted, &about))
+        ..Draft::plain(table_text(spot, &paths, &noted, &about))
     })
 }
 
-fn table_text(spot: &Spot, path: &Path, guess: &CsvGuess, about: &str) -> String {
+/// The file or the pattern `path`; of a folder a pattern that its tables match, or a list of them.
+fn tables(path: &Path) -> FilePaths {
+    let tables = if path.is_dir() {
+        tables_in(path)
+    } else {
+        Vec::new()
+    };
+    let endings = tables.iter().map(|table| table.extension());
+    match &tables[..] {
+        [] => path.to_owned().into(),
+        [first, _, ..] if endings.clone().all(|ending| ending == first.extension()) => {
+            let ending = first.extension().unwrap_or_default().to_string_lossy();
+            path.join(format!("*.{ending}")).into()
+        }
+        _ => tables.into_iter().collect(),
+    }
+}
+
+/// The files as TOML, relative to the manifest.
+fn written(spot: &Spot, paths: &FilePaths) -> String {
+    let seen = paths.iter().map(|path| spot.seen_from_manifest(path));
+    one_or_list(&seen.collect::<Vec<String>>())
+}
+
+/// A text as TOML, or a list of them.
+fn one_or_list(texts: &[String]) -> String {
+    match texts {
+        [only] => quoted(only),
+        texts => {
+            let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
+            format!("[{}]", texts.join(", "))
+        }
+    }
+}
+
+fn table_text(spot: &Spot, paths: &FilePaths, guess: &CsvGuess, about: &str) -> String {
     let rows = guess.rows;
     // 15 % of the rows are for validation and 15 % for testing.
     let train_rows = rows - 2 * (rows * 15).div_ceil(100).min(rows / 2);
     let features = named(&guess.features);
-    let features = format!("features are all columns but the target: {features}");
+    let (target, what_classes) = match guess.targets.len() {
+        1 => ("target", "whether it is a class"),
+        _ => ("targets", "whether each is a label that a row has or not"),
+    };
+    let features = format!("features are all columns but the {target}: {features}");
+    let why_target = guess.why_target.clone();
+    let why_target = why_target.unwrap_or_else(|| "as `--target` says".to_owned());
     let fillings = [
-        ("path", quoted(&spot.seen_from_manifest(path))),
-        ("target", quoted(&guess.target)),
-        ("target-name", toml_inner(&guess.target)),
-        ("why-target", guess.why_target.clone()),
+        ("path", written(spot, paths)),
+        ("target", one_or_list(&guess.targets)),
+        ("target-name", toml_inner(&guess.targets.join("`, `"))),
+        ("why-target", why_target),
         ("classes", guess.classes.to_string()),
+        ("what-classes", what_classes.to_owned()),
         ("why-classes", guess.why_classes.clone()),
         ("rows", count(rows, "row")),
         ("features", features),
@@ -182,6 +249,10 @@ fn answer(guess: &CsvGuess) -> (&'static str, String) {
             "val_r2",
             "what decides; `val_mae` for the mean error".to_owned(),
         );
+    }
+    if guess.targets.len() > 1 {
+        let why = "what decides: the mean over the labels, each of which counts as much";
+        return ("val_macro_f1", why.to_owned());
     }
     if guess.is_uneven() {
         let why = "what decides: always the most frequent class would have a high accuracy";
@@ -253,8 +324,8 @@ fn example_table(spot: &Spot) -> Draft {
         columns: Vec::new(),
         ignored: Vec::new(),
         features: features.into(),
-        target: "fruit".to_owned(),
-        why_target: "which fruit it is".to_owned(),
+        targets: vec!["fruit".to_owned()],
+        why_target: Some("which fruit it is".to_owned()),
         classes: true,
         why_classes: "`false` for amounts".to_owned(),
         kinds: 3,
@@ -263,86 +334,6 @@ fn example_table(spot: &Spot) -> Draft {
     let about = "a table of fruit, made up as an example";
     Draft {
         example: Some(table),
-        ..Draft::plain(table_text(spot, &spot.example(), &guess, about))
+        ..Draft::plain(table_text(spot, &spot.example().into(), &guess, about))
     }
-}
-
-fn images(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
-    if !path.is_dir() {
-        let title = format!("`{}` is no folder", path.display());
-        return Err(refused(
-            title,
-            "images stand in a folder for each class: `photos/cat/1.png`",
-        ));
-    }
-    let spec = |damaged: Damaged| {
-        DatasetSpec::ImageFolder(ImageFolderSpec {
-            size: Size::square(32),
-            damaged,
-            ..ImageFolderSpec::new(path.to_owned())
-        })
-    };
-    let checked = spec(Damaged::Error).facts(0.2, &mut FingerprintCache::default());
-    let (damaged, line) = match checked {
-        Err(DatasetError::Damaged { .. }) => (
-            Damaged::LeaveOut,
-            "damaged = \"leave-out\"               # some images cannot be read: `plan` names them",
-        ),
-        checked => {
-            checked.map_err(mistake)?;
-            (Damaged::Error, "")
-        }
-    };
-    let spec = spec(damaged);
-    let open = spec.open(Seed(0), 0.2).map_err(mistake)?;
-    let (names, labels) = (open.dataset.class_names(), open.dataset.labels());
-    let (all, classes) = (count(labels.len(), "image"), count(names.len(), "class"));
-    let classes = format!("{all} of {classes}: {}", named(names));
-    let about = format!("the images of {}", path.display());
-    let left_out = (damaged == Damaged::LeaveOut)
-        .then(|| "images that cannot be read are left out (`damaged`)".to_owned());
-    let train = open.splits.train.len();
-    Ok(Draft {
-        text: images_text(
-            spot,
-            path,
-            &about,
-            [line, &classes],
-            (train, spec.splits_itself()),
-        ),
-        guesses: vec![classes].into_iter().chain(left_out).collect(),
-        example: None,
-    })
-}
-
-fn images_text(
-    spot: &Spot,
-    path: &Path,
-    about: &str,
-    [more, classes]: [&str; 2],
-    (train_rows, has_validation): (usize, bool),
-) -> String {
-    let (fraction, why_fraction) = if has_validation {
-        ("0.0", "the folder of images to validate on is there")
-    } else {
-        let why = "share of every class that is not trained on, to measure the accuracy on";
-        ("0.2", why)
-    };
-    let fillings = [
-        ("path", quoted(&spot.seen_from_manifest(path))),
-        ("more", more.to_owned()),
-        ("classes", classes.to_owned()),
-        ("batch-size", batch_size(train_rows)),
-        ("fraction", fraction.to_owned()),
-        ("why-fraction", why_fraction.to_owned()),
-    ];
-    filled(spot, include_str!("images.toml"), about, &fillings)
-}
-
-fn example_images(spot: &Spot) -> Draft {
-    let generate = "generate = { kind = \"surface-textures\", normal = 200, abnormal = 200, size = 32, seed = 7 }    # written by `run`";
-    let classes = "400 generated images of 2 classes: `abnormal`, `normal`";
-    let about = "images of surfaces with and without a defect, generated as an example";
-    let text = images_text(spot, &spot.data(), about, [generate, classes], (320, false));
-    Draft::plain(text)
 }

@@ -1,7 +1,9 @@
 //! `fieldtrial new`: writes a commented manifest to begin with, which plans and runs unchanged.
 
+mod arrays;
 mod draft;
 mod example;
+mod images;
 mod place;
 mod script;
 
@@ -12,6 +14,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use crate::base::shell::{command, quoted};
+use crate::datasets::ArraysSpec;
 use crate::diag::{Failure, Place, Source};
 use crate::manifest::Manifest;
 use crate::plan::{Feasibility, Plan, PlanOptions, namesakes, results_root, wrong_name};
@@ -21,7 +24,7 @@ use super::fingerprints::Fingerprints;
 use super::setup::mistake;
 use super::{Outcome, Problem, exit_code};
 use draft::Draft;
-use place::Spot;
+use place::{Spot, tables_in};
 
 /// Write a commented manifest to begin with
 ///
@@ -32,17 +35,23 @@ Examples:
   fieldtrial new mine
   fieldtrial new prices --data prices.csv
   fieldtrial new flowers --data photos/flowers
+  fieldtrial new flights --data flights.csv --target lift,drag
   fieldtrial new mnist --script train.py
   fieldtrial new tuned --from search")]
 pub(super) struct NewArguments {
     /// Name of the experiment: lower-case letters, digits and `-`
     name: String,
-    /// What to begin with; without it `csv` or `images`, as `--data` is a file or a folder, else `quickstart`
+    /// What to begin with; without it what `--data` is, else `quickstart`
     #[arg(long, value_enum)]
     from: Option<Form>,
-    /// Your own data: a CSV file with a header, or a folder that has a folder of PNG or JPEG files for each class
+    /// Your own data: a CSV file with a header, a folder or a pattern (`'part-*.csv'`) of several with the same columns, or a folder that
+    /// has a folder of PNG or JPEG files for each class; or arrays `x` and `y` in a `.npz` or `.safetensors` file, or `x.npy` beside `y.npy`
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
+    /// Column of the table to predict, or several, each by `--target` or separated by commas: numbers, or labels of 0 and 1; without it
+    /// the likeliest one
+    #[arg(long, value_name = "COLUMN", value_delimiter = ',', requires = "data")]
+    target: Vec<String>,
     /// A Python script to run, followed by arguments with fixed values: `'train.py --data=photos'`. Its other arguments
     /// become settings and parameters, the values that it prints metrics; a PyTorch script is observed
     #[arg(long, value_name = "SCRIPT", conflicts_with_all = ["from", "data"])]
@@ -61,6 +70,8 @@ enum Form {
     Csv,
     /// A folder of images: which class is it?
     Images,
+    /// Arrays of NumPy or PyTorch: rows of numbers, or images
+    Arrays,
     /// A search of good settings
     Search,
     /// Before and after a change, with a verdict
@@ -72,7 +83,10 @@ pub(super) fn new(arguments: &NewArguments) -> Outcome {
     refuse_name(&arguments.name, &spot.manifest)?;
     let draft = match &arguments.script {
         Some(script) => script::draft(&spot, script)?,
-        None => Draft::new(form(arguments)?, arguments.data.as_deref(), &spot)?,
+        None => {
+            let data = arguments.data.as_deref();
+            Draft::new(form(arguments)?, data, &arguments.target, &spot)?
+        }
     };
     let example = draft.example.as_ref().map(|text| (spot.example(), text));
     let mut files = vec![(spot.manifest.clone(), &draft.text)];
@@ -93,15 +107,16 @@ pub(super) fn new(arguments: &NewArguments) -> Outcome {
 
 fn form(arguments: &NewArguments) -> Result<Form, Problem> {
     let meant = match &arguments.data {
-        Some(path) if path.is_dir() => Form::Images,
+        Some(path) if ArraysSpec::guess(path).is_some() => Form::Arrays,
+        Some(path) if path.is_dir() && tables_in(path).is_empty() => Form::Images,
         Some(_) => Form::Csv,
         None => return Ok(arguments.from.unwrap_or(Form::Quickstart)),
     };
     match arguments.from {
-        Some(form @ (Form::Csv | Form::Images)) => Ok(form),
+        Some(form @ (Form::Csv | Form::Images | Form::Arrays)) => Ok(form),
         None => Ok(meant),
         Some(_) => Err(refused(
-            "`--data` goes with `--from csv` or `--from images`".to_owned(),
+            "`--data` goes with `--from csv`, `images` or `arrays`".to_owned(),
             "without `--from` the data decide; add `[search]` or `[compare]` to that manifest then",
         )),
     }

@@ -66,6 +66,30 @@ impl Spot {
     }
 }
 
+/// The tables of a folder that has nothing but files, by name; none where it has folders or images beside them.
+pub(super) fn tables_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut tables = Vec::new();
+    for path in entries.map(|entry| entry.path()) {
+        let ends = |endings: &[&str]| {
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .to_lowercase();
+            !name.starts_with('.') && endings.iter().any(|ending| name.ends_with(ending))
+        };
+        if path.is_dir() || ends(&[".png", ".jpg", ".jpeg"]) {
+            return Vec::new();
+        }
+        if ends(&[".csv", ".tsv", ".csv.gz", ".tsv.gz"]) {
+            tables.push(path);
+        }
+    }
+    tables.sort();
+    tables
+}
+
 /// Whether a folder has nothing in it, or only what is hidden (`.git`).
 fn is_empty(folder: &Path) -> bool {
     let is_hidden = |entry: fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");

@@ -106,6 +106,14 @@ impl DatasetError {
         }
     }
 
+    /// `other`, after the errors `before` it.
+    pub(crate) fn with(before: Option<Self>, other: Self) -> Self {
+        match before {
+            Some(before) => before.and(other),
+            None => other,
+        }
+    }
+
     /// The error in one line, the list of faults, and advice.
     pub fn parts(&self) -> (String, Vec<String>, Option<String>) {
         match self {

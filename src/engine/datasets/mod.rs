@@ -19,13 +19,13 @@ mod mixing;
 mod mnist;
 mod new_data;
 mod normalisation;
+mod one_or_many;
 mod paths;
 mod preparation;
 mod regression;
 mod sample;
 mod split;
 mod table;
-mod target_columns;
 mod text;
 
 pub use arrays::{ArraysSpec, Layout};
@@ -45,12 +45,12 @@ pub use mixing::Mixing;
 pub use mnist::MnistSpec;
 pub use new_data::Known;
 pub use normalisation::{Normalisation, Scale};
+pub use one_or_many::{FilePaths, OneOrMany, TargetColumns};
 pub use paths::{PathProcess, PathsSpec};
 pub use preparation::{ColumnPreparation, Preparation, PreparedColumn};
 pub use regression::{RegressionSpec, RegressionTarget};
 pub use sample::{SampleMut, SamplesMut};
 pub use split::Splits;
-pub use target_columns::TargetColumns;
 pub use text::{TextSpec, TokenKind};
 
 use std::path::{Path, PathBuf};
@@ -80,7 +80,7 @@ pub enum DatasetSpec {
     /// CIFAR-10 or CIFAR-100 in the binary version, from files: 32×32 pixels in 10, 100 or 20 classes; `test_batch.bin` or `test.bin`
     /// is the test split.
     Cifar(CifarSpec),
-    /// A table in a CSV file with a header: one column is the target, all others are features: numbers, or kinds and dates where
+    /// A table in CSV files with a header: one column is the target, all others are features: numbers, or kinds and dates where
     /// `columns` says so.
     Csv(CsvSpec),
     /// Arrays of NumPy or PyTorch, features `x` and targets `y`, in `.npy`, `.npz` or safetensors files: rows of numbers or images,
@@ -132,14 +132,14 @@ impl DatasetSpec {
         }
     }
 
-    /// The file or folder that the dataset is read from, of `arrays` in several files the folder that their names begin in; `None` for
-    /// generated and embedded data.
+    /// The file or folder that the dataset is read from; of several files of a table the first one (or the first pattern), of `arrays`
+    /// the folder that their names begin in; `None` for generated and embedded data.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::ImageFolder(spec) => Some(&spec.path),
             Self::Mnist(spec) => Some(&spec.path),
             Self::Cifar(spec) => Some(&spec.path),
-            Self::Csv(spec) => Some(&spec.path),
+            Self::Csv(spec) => Some(spec.path.first_path()),
             Self::Arrays(spec) => Some(&spec.path),
             Self::Text(spec) => Some(&spec.path),
             Self::Regression5d(_)
@@ -147,6 +147,14 @@ impl DatasetSpec {
             | Self::Paths(_)
             | Self::DetectorEvents(_)
             | Self::Absent => None,
+        }
+    }
+
+    /// As [`Self::path`]; of a list of files the folder that has all of them, which is what a program is given.
+    pub fn place(&self) -> Option<PathBuf> {
+        match self {
+            Self::Csv(spec) if spec.path.len() > 1 => Some(spec.path.folder()),
+            other => other.path().map(Path::to_owned),
         }
     }
 
@@ -171,13 +179,13 @@ impl DatasetSpec {
         });
     }
 
-    /// Replaces the file or folder that the dataset is read from, if there is one.
-    pub fn change_path(&mut self, change: impl FnOnce(&Path) -> PathBuf) {
+    /// Replaces the files or the folder that the dataset is read from, if there are any.
+    pub fn change_path(&mut self, change: impl Fn(&Path) -> PathBuf) {
         let path = match self {
             Self::ImageFolder(spec) => &mut spec.path,
             Self::Mnist(spec) => &mut spec.path,
             Self::Cifar(spec) => &mut spec.path,
-            Self::Csv(spec) => &mut spec.path,
+            Self::Csv(spec) => return spec.path.change(change),
             Self::Arrays(spec) => &mut spec.path,
             Self::Text(spec) => &mut spec.path,
             Self::Regression5d(_)

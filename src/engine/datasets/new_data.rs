@@ -40,7 +40,7 @@ impl DatasetSpec {
         let mut own = self.clone();
         match (&mut own, known.preparation) {
             (Self::Csv(spec), Some(Preparation::Table { columns })) => {
-                path.clone_into(&mut spec.path);
+                spec.path = path.to_owned().into();
                 csv_table::for_each_part(spec, known, columns, &mut |table| take(Arc::new(table)))
             }
             (

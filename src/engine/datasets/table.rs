@@ -21,7 +21,7 @@ pub(crate) struct Table {
     pub(crate) normalisation: Normalisation,
     /// Rows of the file that it was read from; empty where they are all rows.
     pub(crate) source_rows: Vec<u32>,
-    /// Names of files beside the first, each with its first row here.
+    /// Names of files, each with its first row here; rows before the first are of the only file that has no name.
     pub(crate) source_files: Vec<(u32, String)>,
     /// What was fitted to the training rows.
     pub(crate) preparation: Option<Preparation>,

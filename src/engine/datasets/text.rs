@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::one_or_many::matching;
 use super::split::held_out;
 use super::table::Table;
 use super::{
@@ -78,7 +79,7 @@ impl Parts {
 
 impl TextSpec {
     pub(super) fn facts(&self, cache: &mut FingerprintCache) -> Result<DatasetFacts, DatasetError> {
-        let files = self.files()?;
+        let files = matching(&self.path)?;
         let named = files.iter().map(|file| ("text", file.as_path()));
         let fingerprint = cache.files_digest(named)?;
         let parts = self.parts(&files)?;
@@ -88,7 +89,7 @@ impl TextSpec {
     }
 
     pub(super) fn open(&self) -> Result<OpenDataset, DatasetError> {
-        let parts = self.parts(&self.files()?)?;
+        let parts = self.parts(&matching(&self.path)?)?;
         let mut table = self.empty(parts.size());
         let splits = [0, 1, 2].map(|part| {
             let first = table.values.len() as u32;
@@ -137,7 +138,7 @@ impl TextSpec {
         has_unknown: bool,
     ) -> Result<Table, DatasetError> {
         let mut tokens = Vec::new();
-        for file in self.files()? {
+        for file in matching(&self.path)? {
             self.read(&file, &mut tokens)?;
         }
         let mut unknown = BTreeSet::new();
@@ -185,25 +186,6 @@ impl TextSpec {
     /// Windows of a part: each reads one token more than its length, the last target.
     fn windows(&self, ids: &[u32]) -> usize {
         ids.len().saturating_sub(1) / self.length.max(1)
-    }
-
-    /// The files, by name.
-    fn files(&self) -> Result<Vec<PathBuf>, DatasetError> {
-        let pattern = self.path.to_string_lossy();
-        if !pattern.contains(['*', '?', '[']) || self.path.is_file() {
-            return Ok(vec![self.path.clone()]);
-        }
-        let paths = glob::glob(&pattern).map_err(|error| {
-            DatasetError::Mismatch(format!("`{pattern}` is no pattern of files: {error}"))
-        })?;
-        let mut files: Vec<PathBuf> = paths.flatten().filter(|path| path.is_file()).collect();
-        files.sort();
-        if files.is_empty() {
-            return Err(DatasetError::Mismatch(format!(
-                "no file matches `{pattern}`"
-            )));
-        }
-        Ok(files)
     }
 
     fn parts(&self, files: &[PathBuf]) -> Result<Parts, DatasetError> {
@@ -376,7 +358,10 @@ mod tests {
             "{text}"
         );
         let text = message(spec(&folder.path().join("*.md"), TokenKind::Bytes, 9));
-        assert!(text.starts_with("no file matches"), "{text}");
+        assert!(
+            text.contains("no file matches this pattern; its folder has `binary`"),
+            "{text}"
+        );
         let text = message(spec(&folder.path().join("none.txt"), TokenKind::Bytes, 9));
         assert!(text.starts_with("cannot read"), "{text}");
     }

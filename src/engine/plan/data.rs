@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::base::text::one_line;
 use crate::datasets::DatasetError;
 use crate::diag::Diagnostic;
-use crate::manifest::Table;
+use crate::manifest::{Node, Table};
 
 use super::Plan;
 use super::assign::is_of_train;
@@ -124,23 +124,27 @@ fn unreadable(reader: Reader<'_>, cell: &Resolved, error: &DatasetError) -> Opti
     let root = cell.dataset.value.path()?;
     let section = reader.named_section("datasets", &cell.dataset.name);
     let table = section.as_table()?;
-    // Arrays in files of their own have no `path`: their names begin in the manifest's folder.
-    let written = table.text("path");
-    let (key, file) =
-        written.map_or_else(|| named_array(table, root), |_| ("path", root.to_owned()));
+    let (at_key, file) = named_file(table, root, &reader.plan.written.folder, error)?;
     let setting = error.key().and_then(|key| table.get(key));
     let (title, list, help) = error.parts();
-    let at_setting = setting.or_else(|| table.get(key))?;
     let name = &cell.dataset.name;
-    let title = match written {
+    let title = match table.text("path") {
         Some(written) => title.replace(&root.display().to_string(), written),
         None => title.replace(&format!("{}/", root.display()), ""),
     };
+    // Of several files, those beside the first.
+    let title = title.replace(&format!("{}/", reader.plan.written.folder.display()), "");
     let mut found = Diagnostic::error(format!("dataset `{name}`: {title}"));
-    found = found.at(at_setting.place, "").maybe_help(help);
-    if setting.is_none() && !file.exists() {
+    found = found
+        .at(setting.unwrap_or(at_key).place, "")
+        .maybe_help(help);
+    if setting.is_none()
+        && let Some(file) = file
+    {
         found = found
-            .maybe_help(near(&file, table.text(key).unwrap_or_default()))
+            .maybe_help(
+                near(&file, at_key.as_str().unwrap_or_default()).filter(|_| !is_pattern(&file)),
+            )
             .help("a path is relative to the manifest's folder");
     }
     for line in list {
@@ -149,13 +153,38 @@ fn unreadable(reader: Reader<'_>, cell: &Resolved, error: &DatasetError) -> Opti
     Some(found)
 }
 
-/// The first key that names a file which does not exist, and the file; else the kind of the dataset.
-fn named_array(table: &Table, root: &Path) -> (&'static str, PathBuf) {
-    let mut files = ["x", "y"].into_iter().filter_map(|key| {
-        let file = root.join(table.text(key)?);
-        (!file.exists()).then_some((key, file))
-    });
-    files.next().unwrap_or_else(|| ("kind", root.to_owned()))
+fn is_pattern(path: &Path) -> bool {
+    path.to_string_lossy().contains(['*', '?', '['])
+}
+
+/// What of the dataset's section names the file that `error` is about, and the file where it does not exist.
+fn named_file<'t>(
+    table: &'t Table,
+    root: &Path,
+    folder: &Path,
+    error: &DatasetError,
+) -> Option<(&'t Node, Option<PathBuf>)> {
+    let absent = |file: PathBuf| (!file.exists()).then_some(file);
+    let Some(path) = table.get("path") else {
+        // Arrays in files of their own have no `path`: their names begin in the manifest's folder.
+        let mut files = ["x", "y"].into_iter().filter_map(|key| {
+            let file = root.join(table.text(key)?);
+            Some((table.get(key)?, Some(absent(file)?)))
+        });
+        return files.next().or_else(|| Some((table.get("kind")?, None)));
+    };
+    // One of a list, or a pattern, that was not found.
+    let several = path.as_array().unwrap_or(std::slice::from_ref(path));
+    let is_it = |one: &&Node| {
+        let file = one.as_str().map(|text| folder.join(text));
+        matches!((error, file), (DatasetError::Unreadable { path, .. }, Some(file)) if Path::new(path) == file)
+    };
+    match several.iter().find(is_it) {
+        Some(one) => Some((one, absent(folder.join(one.as_str()?)))),
+        // Files of a pattern were found.
+        None if is_pattern(root) => Some((path, None)),
+        None => Some((path, path.as_str().and_then(|_| absent(root.to_owned())))),
+    }
 }
 
 fn check_initial_weights(reader: Reader<'_>, mistakes: &mut Vec<Diagnostic>) {

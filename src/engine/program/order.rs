@@ -57,8 +57,8 @@ struct Dataset<'a> {
     name: &'a str,
     /// Its kind.
     kind: &'static str,
-    /// Its file or folder, absolute; `None` for generated and embedded data.
-    path: Option<&'a Path>,
+    /// Its file or folder, absolute; of a list of files their folder; `None` for generated and embedded data.
+    path: Option<PathBuf>,
 }
 
 /// The files of a run; all but those that are to be kept are removed with it.
@@ -94,7 +94,7 @@ fn dataset(cell: &CellSpec) -> Option<Dataset<'_>> {
     is_some.then(|| Dataset {
         name: &cell.dataset_name,
         kind: cell.dataset.kind(),
-        path: cell.dataset.path(),
+        path: cell.dataset.place(),
     })
 }
 
@@ -210,7 +210,7 @@ impl Files {
             "threads" => Ok(threads().to_string()),
             "device" => Ok(cell.train.device.to_string()),
             "dataset" => {
-                let path = cell.dataset.path().map(|path| path.display().to_string());
+                let path = cell.dataset.place().map(|path| path.display().to_string());
                 path.ok_or_else(|| failed("`{dataset}` has no file or folder"))
             }
             "split" => self.write_split(order),

@@ -208,8 +208,14 @@ fn repoint(view: &View<'_>, spec: &mut Map<String, Value>) {
     }
     for (section, key) in [("dataset", "path"), ("train", "init-from")] {
         let path = spec.get_mut(section).and_then(|fields| fields.get_mut(key));
-        if let Some(Value::String(path)) = path {
-            *path = from_results(folder, path);
+        let paths = match path {
+            Some(Value::Array(paths)) => &mut paths[..],
+            path => path.map_or(&mut [][..], std::slice::from_mut),
+        };
+        for path in paths {
+            if let Value::String(path) = path {
+                *path = from_results(folder, path);
+            }
         }
     }
 }

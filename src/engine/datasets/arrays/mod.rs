@@ -7,6 +7,7 @@
 mod array;
 mod file;
 mod form;
+mod guess;
 mod new_rows;
 mod npy;
 mod samples;

@@ -6,7 +6,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::{DatasetError, PreparedColumn};
+use super::super::{DatasetError, FilePaths, PreparedColumn};
 use super::CsvSpec;
 use super::dates::DatePart;
 use crate::base::text::count;
@@ -83,7 +83,7 @@ impl Layout {
     /// # Errors
     /// Names that the file lacks or has twice, and settings that contradict each other.
     pub(super) fn of(spec: &CsvSpec, names: Vec<String>) -> Result<Self, DatasetError> {
-        let path = spec.path.display();
+        let path = &spec.path;
         let mistake = |text| Err(DatasetError::Mismatch(text));
         let mut seen = BTreeSet::new();
         if let Some(name) = names.iter().find(|name| !seen.insert(name.as_str())) {
@@ -251,6 +251,19 @@ fn find(
     key: &'static str,
     wanted: &str,
 ) -> Result<usize, DatasetError> {
+    place_of(names, wanted, &spec.path, key)
+}
+
+/// The place of the column `wanted` in the header of `path`; `key` of the manifest names it.
+///
+/// # Errors
+/// That there is no such column.
+pub(super) fn place_of(
+    names: &[String],
+    wanted: &str,
+    path: &FilePaths,
+    key: &'static str,
+) -> Result<usize, DatasetError> {
     if let Some(place) = names.iter().position(|name| name == wanted) {
         return Ok(place);
     }
@@ -259,7 +272,7 @@ fn find(
         |name| format!("did you mean `{name}`?"),
     );
     Err(DatasetError::NoColumn {
-        path: spec.path.display().to_string(),
+        path: path.to_string(),
         column: wanted.to_owned(),
         advice,
         key,

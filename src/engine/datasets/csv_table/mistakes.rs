@@ -1,14 +1,15 @@
 //! [`Mistakes`]: values of a table that are not what the manifest says, counted by column, with what would settle them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use csv::{Position, StringRecord};
+use csv::Position;
 
-use super::super::{DatasetError, Faults};
+use super::super::{DatasetError, Faults, FilePaths};
 use super::columns::{Layout, Role};
 use super::dates::{DATES, days};
+use super::files::DataFile;
 use super::reading::line_of;
-use super::scan::number;
+use super::scan::{Row, number};
 use super::{CsvSpec, Decimal};
 use crate::base::text::count;
 use crate::manifest::toml_key;
@@ -39,6 +40,9 @@ struct Seen {
     count: usize,
     text: String,
     place: Option<Position>,
+    /// Its file, and the column's place in that.
+    file: usize,
+    column: usize,
 }
 
 #[derive(Default)]
@@ -46,39 +50,37 @@ pub(super) struct Mistakes {
     by_column: BTreeMap<(usize, Mistake), Seen>,
     /// Rows whose number of columns differs from the header, and the number of the first one.
     ragged: Option<(Seen, usize)>,
+    /// The files that have mistakes.
+    files: BTreeSet<usize>,
 }
 
 impl Mistakes {
-    pub(super) fn add(
-        &mut self,
-        column: usize,
-        mistake: Mistake,
-        text: &str,
-        record: &StringRecord,
-    ) {
+    pub(super) fn add(&mut self, column: usize, mistake: Mistake, text: &str, row: Row<'_>) {
         let seen = self.by_column.entry((column, mistake));
-        let seen = seen.or_insert_with(|| first(text, record));
+        let seen = seen.or_insert_with(|| first(text, row, column));
         seen.count += 1;
+        self.files.insert(row.file);
     }
 
-    pub(super) fn ragged(&mut self, record: &StringRecord) {
+    pub(super) fn ragged(&mut self, row: Row<'_>) {
         let (seen, _) = self
             .ragged
-            .get_or_insert_with(|| (first("", record), record.len()));
+            .get_or_insert_with(|| (first("", row, 0), row.record.len()));
         seen.count += 1;
+        self.files.insert(row.file);
     }
 
-    /// An error with everything that was added, if there is any; `rows` is the number of all rows.
+    /// An error with everything that was added, if there is any; `files` are those that were read, with the number of their rows.
     pub(super) fn into_result(
         self,
         spec: &CsvSpec,
         layout: &Layout,
-        rows: usize,
+        files: &[(DataFile, [usize; 2])],
     ) -> Result<(), DatasetError> {
         if self.by_column.is_empty() && self.ragged.is_none() {
             return Ok(());
         }
-        let mut faults = self.faults(spec, layout, rows);
+        let mut faults = self.faults(spec, layout, files);
         let mut proposed = self.proposed(spec, layout);
         if self.ragged.is_some() {
             let separator = spec.separator.0.escape_debug();
@@ -99,18 +101,44 @@ impl Mistakes {
                 proposed.join("`, `")
             ));
         }
-        let what = if self.by_column.is_empty() {
-            "is ragged"
-        } else {
-            "is not what the manifest says"
+        let what = match (self.by_column.is_empty(), self.files.len()) {
+            (true, 1) => "is ragged",
+            (true, _) => "are ragged",
+            (false, 1) => "is not what the manifest says",
+            (false, _) => "are not what the manifest says",
         };
-        Err(DatasetError::faulty(&spec.path, what, faults))
+        let paths: FilePaths = self
+            .with_mistakes(files)
+            .map(|(file, _)| file.path.clone())
+            .collect();
+        Err(DatasetError::Damaged {
+            path: paths.to_string(),
+            what,
+            faults,
+        })
+    }
+
+    /// The files that have mistakes.
+    fn with_mistakes<'f>(
+        &self,
+        files: &'f [(DataFile, [usize; 2])],
+    ) -> impl Iterator<Item = &'f (DataFile, [usize; 2])> {
+        self.files.iter().map(|&place| &files[place])
     }
 
     /// One fault for each column and kind of mistake: the place of the first one, and in how many rows it is.
-    fn faults(&self, spec: &CsvSpec, layout: &Layout, rows: usize) -> Faults {
+    fn faults(&self, spec: &CsvSpec, layout: &Layout, files: &[(DataFile, [usize; 2])]) -> Faults {
         let mut faults = Faults::default();
-        let line = |seen: &Seen| line_of(&spec.path, seen.place.as_ref());
+        let rows = self.with_mistakes(files).map(|(_, [_, used])| used).sum();
+        let line = |seen: &Seen| {
+            let (file, _) = &files[seen.file];
+            let line = line_of(&file.path, seen.place.as_ref());
+            if self.files.len() > 1 {
+                format!("{line} of `{}`", file.name)
+            } else {
+                line
+            }
+        };
         let many = |seen: &Seen| match seen.count {
             1 => String::new(),
             all => format!(", in {all} of {}", count(rows, "row")),
@@ -145,7 +173,7 @@ impl Mistakes {
                         format!("`{}` has no logarithm (`log = true`)", seen.text)
                     }
                 };
-                let place = format!("in {}, column {} (`{name}`)", line(seen), column + 1);
+                let place = format!("in {}, column {} (`{name}`)", line(seen), seen.column + 1);
                 (place, format!("{what}{}", many(seen)))
             });
         }
@@ -174,11 +202,13 @@ impl Mistakes {
     }
 }
 
-fn first(text: &str, record: &StringRecord) -> Seen {
+fn first(text: &str, row: Row<'_>, column: usize) -> Seen {
     Seen {
         count: 0,
         text: text.to_owned(),
-        place: record.position().cloned(),
+        place: row.record.position().cloned(),
+        file: row.file,
+        column: row.place(column),
     }
 }
 

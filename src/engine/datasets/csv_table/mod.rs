@@ -1,7 +1,13 @@
-//! A table in a CSV file.
+//! A table in CSV files.
+//!
+//! ```text
+//!  files, reading ─▶ rows of texts ─scan─▶ values ─parse─▶ columns ─rows─▶ splits ─prepare─▶ features
+//!        guess ─▶ what `new` writes         └─▶ mistakes   └─▶ leaks
+//! ```
 
 mod columns;
 mod dates;
+mod files;
 mod guess;
 mod leaks;
 mod mistakes;
@@ -11,17 +17,19 @@ mod prepare;
 mod reading;
 mod rows;
 mod scan;
-
-use std::path::PathBuf;
+mod seen;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::split::held_out;
-use super::{DatasetError, DatasetFacts, Features, FingerprintCache, OpenDataset, TargetColumns};
+use super::{
+    DatasetError, DatasetFacts, Features, FilePaths, FingerprintCache, OpenDataset, TargetColumns,
+};
 use crate::base::Seed;
 use crate::manifest::is_default;
 use columns::Columns;
+use files::DataFile;
 use parse::Outline;
 use reading::SEPARATORS;
 
@@ -32,15 +40,16 @@ pub(super) use new_rows::for_each_part;
 pub use rows::RowsSpec;
 pub(super) use scan::{label, number};
 
-/// A table in a CSV file with a header: one column is the target, the others are features: numbers, or what `columns` says.
+/// A table in CSV files with a header: one column is the target, the others are features: numbers, or what `columns` says.
 ///
 /// Rows are split by the run's seed; each class in proportion where the target is a class. Statistics for
 /// normalisation, and what stands for missing values, are those of the training rows alone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CsvSpec {
-    /// The file, relative to the manifest.
-    pub path: PathBuf,
+    /// The file, relative to the manifest; or several with the same columns, whose rows follow one another: a list, or a pattern such as
+    /// `"../data/part-*.csv"`, whose files come by name.
+    pub path: FilePaths,
     /// Name of the column that is to be predicted, or of several columns of numbers, `["width", "height"]`, or of labels.
     pub target: TargetColumns,
     /// Whether the target is a class, each different text (or number) one of them; of several columns, whether each is a label that a
@@ -65,7 +74,7 @@ pub struct CsvSpec {
     #[serde(default, skip_serializing_if = "Columns::is_empty")]
     pub columns: Columns,
     /// Which rows are held out, where they are not drawn from the run's seed: `{ by = "date" }`, `{ group = "customer" }`,
-    /// `{ column = "part" }`, or files of their own, `{ validation = "v.csv", test = "t.csv" }`; docs/tables.md.
+    /// `{ column = "part" }`, or files of their own, `{ validation = "v.csv", test = "t-*.csv" }`; docs/tables.md.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<RowsSpec>,
     /// Share of the rows to validate on, drawn from the run's seed.
@@ -120,11 +129,19 @@ impl CsvSpec {
                 self.separator.0.escape_debug()
             )));
         }
-        let files = self.files();
-        let files = ["table", "validation", "test"].into_iter().zip(&files);
-        let files = files.filter_map(|(name, file)| Some((name, file.as_deref()?)));
-        let fingerprint = cache.files_digest(files)?;
-        let outline = self.outline(cache, &fingerprint)?;
+        let files = DataFile::all(self)?;
+        let absent = files
+            .iter()
+            .filter_map(|file| cache.file_digest(&file.path).err());
+        if let Some(error) = absent.reduce(DatasetError::and) {
+            return Err(error);
+        }
+        let named = files.iter().map(|file| {
+            let part = ["table", "validation", "test"][file.part];
+            (part, file.path.as_path())
+        });
+        let fingerprint = cache.files_digest(named)?;
+        let outline = self.outline(cache, &files, &fingerprint)?;
         let [validation, test] = match outline.held_out {
             Some(held_out) => held_out,
             None => held_out(outline.rows, self.validation, self.test)?,
@@ -144,38 +161,26 @@ impl CsvSpec {
         self.classes && self.target.len() > 1
     }
 
-    /// The files of the rows to train, to validate and to test on; the last two only where `split` names them.
-    fn files(&self) -> [Option<PathBuf>; 3] {
-        let beside = |file: &PathBuf| self.path.parent().unwrap_or(&self.path).join(file);
-        let split = self.split.as_ref();
-        [
-            Some(self.path.clone()),
-            split
-                .and_then(|split| split.validation.as_ref())
-                .map(beside),
-            split.and_then(|split| split.test.as_ref()).map(beside),
-        ]
-    }
-
     /// The outline of the files. They are read once, then the cache is used.
     fn outline(
         &self,
         cache: &mut FingerprintCache,
+        files: &[DataFile],
         fingerprint: &str,
     ) -> Result<Outline, DatasetError> {
         let read_as = Self {
-            path: PathBuf::new(),
+            path: FilePaths::default(),
             normalise: true,
             ..self.clone()
         };
         let mut read_as = serde_json::to_string(&read_as).unwrap_or_default();
-        if self.split.as_ref().is_some_and(RowsSpec::has_files) {
+        if files.len() > 1 {
             // The cache knows of changes of the first file alone.
             read_as += fingerprint;
         }
         let name = format!("csv {}", crate::base::hash::short_hash(&read_as));
         let mut read = None;
-        let known = cache.cached_fact(&self.path, &name, || {
+        let known = cache.cached_fact(&files[0].path, &name, || {
             let outline = parse::outline(self)?;
             let text = serde_json::to_string(&outline).unwrap_or_default();
             read = Some(outline);

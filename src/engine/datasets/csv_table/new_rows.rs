@@ -10,10 +10,11 @@ use super::super::{ColumnPreparation, DatasetError, Features, Known, PreparedCol
 use super::CsvSpec;
 use super::columns::{Layout, Role, missing_columns};
 use super::dates::DatePart;
+use super::files::DataFile;
 use super::parse::{Kinds, Raw};
 use super::prepare::{Values, in_rows, numbers};
 use super::reading::{Text, reader, separator};
-use super::scan::{Sink, Value, scan};
+use super::scan::{Sink, Source, Value, scan};
 use crate::base::text::count;
 
 /// Values of a part: small beside the file, and large enough that batches are full.
@@ -52,7 +53,10 @@ pub(in super::super) fn for_each_part<E: From<DatasetError>>(
         take,
         error: None,
     };
-    let rows = scan(&spec, &layout, reader, &mut parts).map_err(without_rule)?;
+    let source = Source::of(DataFile::only(spec.path.first_path()), reader, None);
+    let read = scan(&spec, &layout, [Ok(source)], &mut parts);
+    let rows = read.and_then(|read| read.rows(&spec.path));
+    let (rows, _) = rows.map_err(without_rule)?;
     parts.pass();
     if let Some(error) = parts.unknown_classes() {
         return Err(error.into());
@@ -71,7 +75,7 @@ fn open(
     let with = |separator: char| {
         let mut spec = spec.clone();
         spec.separator.0 = separator;
-        let (reader, names) = reader(&spec.path, separator)?;
+        let (reader, names) = reader(spec.path.first_path(), separator)?;
         Ok((spec, reader, names))
     };
     let found = with(spec.separator.0);
@@ -79,7 +83,7 @@ fn open(
     match found {
         Ok(found) if has_one(&found.2) => Ok(found),
         Err(error @ DatasetError::Unreadable { .. }) => Err(error),
-        found => match with(separator(&spec.path)?) {
+        found => match with(separator(spec.path.first_path())?) {
             Ok(other) if has_one(&other.2) => Ok(other),
             _ => found,
         },
@@ -93,7 +97,7 @@ fn layout(
     columns: &[PreparedColumn],
     names: Vec<String>,
 ) -> Result<(Layout, Vec<String>), DatasetError> {
-    missing_columns(&spec.path, columns, &names)?;
+    missing_columns(spec.path.first_path(), columns, &names)?;
     if known.wants_target {
         let lacking: Vec<&String> = spec
             .target
@@ -103,7 +107,7 @@ fn layout(
         if let [first, ..] = &lacking[..] {
             return Err(DatasetError::Mismatch(format!(
                 "`{}` has no column `{first}`, the target, which is needed to evaluate",
-                spec.path.display()
+                spec.path
             )));
         }
     }
@@ -276,7 +280,7 @@ impl<E> Parts<'_, E> {
             DatasetError::Mismatch(format!(
                 "the target `{}` of `{}` has {}, which the model does not know: its classes are `{}`",
                 self.layout.names[*column],
-                self.spec.path.display(),
+                self.spec.path,
                 named(texts, "class"),
                 self.known.class_names.join("`, `")
             ))

@@ -27,7 +27,7 @@ fn rows_of(dataset: &dyn Dataset, wanted: &[u32]) -> Vec<Vec<f32>> {
 /// The rows of `text`, prepared as those of `spec` were, and what is said of them.
 fn new(spec: &CsvSpec, text: &str) -> Result<(Rows, Vec<String>), String> {
     let open = spec.open(Seed(1)).unwrap();
-    let path = spec.path.with_file_name("new.csv");
+    let path = spec.path.first_path().with_file_name("new.csv");
     fs::write(&path, text).unwrap();
     let (normalisation, preparation) = (open.dataset.normalisation(), open.dataset.preparation());
     // As a checkpoint keeps it.

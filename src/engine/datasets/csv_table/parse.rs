@@ -1,17 +1,17 @@
 //! Reads a table, which may be several files, and says what it is.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::super::{DatasetError, Target};
 use super::CsvSpec;
 use super::columns::{Layout, Role};
+use super::files::{DataFile, orders};
 use super::leaks::remarks;
 use super::reading::reader;
 use super::rows::splits;
-use super::scan::{Sink, Value, scan};
+use super::scan::{Scanned, Sink, Source, Value, scan};
 use crate::base::Seed;
 
 /// Kinds that a category may have.
@@ -61,8 +61,10 @@ pub(super) struct Parsed {
     pub(super) key: Option<Raw>,
     /// Numbers of the rows in their file, from 0.
     pub(super) source_rows: Vec<u32>,
-    /// Rows of each of [`CsvSpec::files`], one after another.
-    pub(super) rows_of_files: [usize; 3],
+    /// Rows to train, to validate and to test on where files decide it, one after another.
+    pub(super) rows_of_parts: [usize; 3],
+    /// Names of files, each with its first row; without that of the only file to train on.
+    pub(super) source_files: Vec<(u32, String)>,
 }
 
 impl Parsed {
@@ -187,17 +189,17 @@ impl Sink for Vec<Option<Raw>> {
 
 pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     let mut columns: Vec<Option<Raw>> = Vec::new();
-    let (first, names) = reader(&spec.path, spec.separator.0)?;
+    let files = DataFile::all(spec)?;
+    let (_, names) = reader(&files[0].path, spec.separator.0)?;
     let layout = Layout::of(spec, names)?;
-    let mut source_rows = scan(spec, &layout, first, &mut columns)?;
-    let mut rows_of_files = [source_rows.len(), 0, 0];
-    for (place, path) in spec.files().into_iter().enumerate().skip(1) {
-        if let Some(path) = path {
-            let rows = of_split(spec, path, &layout, &mut columns)?;
-            rows_of_files[place] = rows.len();
-            source_rows.extend(rows);
-        }
-    }
+    let orders = orders(&files, spec.separator.0, &layout.names)?;
+    let sources = files.into_iter().zip(orders).map(|(file, order)| {
+        let (reader, _) = reader(&file.path, spec.separator.0)?;
+        Ok(Source::of(file, reader, order))
+    });
+    let scanned = scan(spec, &layout, sources, &mut columns)?;
+    let source_files = source_files(&scanned);
+    let (source_rows, rows_of_parts) = scanned.rows(&spec.path)?;
     columns.resize_with(layout.places(), || None);
     let columns = columns.into_iter().map(|raw| raw.map(Raw::sorted));
     let mut columns: Vec<Option<Raw>> = columns.collect();
@@ -210,7 +212,8 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
         class_names: Vec::new(),
         key: columns.pop().flatten(),
         source_rows,
-        rows_of_files,
+        rows_of_parts,
+        source_files,
         layout,
     };
     let mut targets = Vec::new();
@@ -244,36 +247,16 @@ pub(super) fn read(spec: &CsvSpec) -> Result<Parsed, DatasetError> {
     Ok(parsed)
 }
 
-/// Adds the rows of a file that is held out.
-///
-/// # Errors
-/// As [`scan`], and a header that is not that of the first file.
-fn of_split(
-    spec: &CsvSpec,
-    path: PathBuf,
-    layout: &Layout,
-    columns: &mut Vec<Option<Raw>>,
-) -> Result<Vec<u32>, DatasetError> {
-    let (reader, names) = reader(&path, spec.separator.0)?;
-    if names != layout.names {
-        let lacking = layout.names.iter().find(|name| !names.contains(name));
-        let other = names.iter().find(|name| !layout.names.contains(name));
-        let how = match (lacking, other) {
-            (Some(name), _) => format!("has no column `{name}`"),
-            (None, Some(name)) => format!("has another column `{name}`"),
-            (None, None) => "has its columns in another order".to_owned(),
-        };
-        return Err(DatasetError::Mismatch(format!(
-            "`split`: `{}` {how}; its header is to be that of `{}`",
-            path.display(),
-            spec.path.display()
-        )));
-    }
-    let own = CsvSpec {
-        path,
-        ..spec.clone()
-    };
-    scan(&own, layout, reader, columns)
+/// Names of files, each with its first row; the rows of the only file to train on have none.
+fn source_files(scanned: &Scanned) -> Vec<(u32, String)> {
+    let of_table = scanned.files.iter().filter(|(file, _)| file.part == 0);
+    let unnamed = usize::from(of_table.count() == 1);
+    let mut first = 0;
+    let named = scanned.files.iter().map(|(file, [_, used])| {
+        first += *used as u32;
+        (first - *used as u32, file.name.clone())
+    });
+    named.skip(unnamed).collect()
 }
 
 /// Names in order: whole numbers by value, anything else alphabetically.

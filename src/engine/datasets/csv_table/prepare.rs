@@ -82,14 +82,6 @@ pub(super) fn table(spec: &CsvSpec, parsed: Parsed, train: &[u32]) -> Result<Tab
         .map(|one| (one.column, one.values))
         .unzip();
     let width = columns.iter().map(PreparedColumn::width).sum();
-    let mut first = 0;
-    let files = spec.files().into_iter().zip(parsed.rows_of_files);
-    let named = files.filter_map(|(file, rows)| {
-        first += rows as u32;
-        let name = file?.file_name()?.to_string_lossy().into_owned();
-        Some((first - rows as u32, name))
-    });
-    let source_files = named.skip(1).collect();
     let mut table = Table {
         form: Features::Vector { len: width },
         target,
@@ -99,7 +91,7 @@ pub(super) fn table(spec: &CsvSpec, parsed: Parsed, train: &[u32]) -> Result<Tab
         class_names: parsed.class_names,
         normalisation: Normalisation::default(),
         source_rows: parsed.source_rows,
-        source_files,
+        source_files: parsed.source_files,
         preparation: None,
     };
     let normalisation = &mut table.normalisation;
@@ -202,7 +194,7 @@ fn of_numbers(
             median(&known)
         };
         if fill.is_none() {
-            let path = spec.path.display();
+            let path = &spec.path;
             return Err(DatasetError::Mismatch(format!(
                 "column `{name}` of `{path}` has no value in any training row: leave it out by `ignore`"
             )));

@@ -8,7 +8,7 @@ use std::thread;
 use csv::{Reader, ReaderBuilder, StringRecord};
 use flate2::read::MultiGzDecoder;
 
-use super::super::DatasetError;
+use super::super::{DatasetError, FilePaths};
 use crate::base::file;
 
 /// The text of a file.
@@ -141,13 +141,12 @@ fn not_utf8(path: &Path) -> String {
     format!("not UTF-8; if it is {encoding}: `iconv -f {encoding} -t UTF-8 OLD.csv > NEW.csv`")
 }
 
-pub(super) fn some_rows(path: &Path, rows: usize) -> Result<(), DatasetError> {
+pub(super) fn some_rows(path: &FilePaths, rows: usize) -> Result<(), DatasetError> {
     if (1..=u32::MAX as usize).contains(&rows) {
         return Ok(());
     }
     Err(DatasetError::Mismatch(format!(
-        "`{}` has {rows} rows under its header; it must have from 1 to {}",
-        path.display(),
+        "`{path}` has {rows} rows under its header; it must have from 1 to {}",
         u32::MAX
     )))
 }
@@ -221,16 +220,16 @@ mod tests {
             packed.write_all(text.as_bytes()).unwrap();
             packed.finish().unwrap()
         };
-        fs::write(&spec.path, pack(text)).unwrap();
+        fs::write(spec.path.first_path(), pack(text)).unwrap();
         let rows = |spec: &super::super::CsvSpec| {
             let open = spec.open(Seed(1)).unwrap();
             super::super::tests::features(&open, &[0, 1, 2, 3])
         };
         assert_eq!(rows(&spec), rows(&plain));
-        fs::write(&spec.path, pack("a,y\n1,2\n3,four\n")).unwrap();
+        fs::write(spec.path.first_path(), pack("a,y\n1,2\n3,four\n")).unwrap();
         assert!(message(&spec).contains("line 3, column 2 (`y`): `four` is not a number"));
         let cut = pack(text);
-        fs::write(&spec.path, &cut[..cut.len() - 9]).unwrap();
+        fs::write(spec.path.first_path(), &cut[..cut.len() - 9]).unwrap();
         assert!(
             message(&spec).contains("cannot read `table.csv`"),
             "{}",

@@ -3,9 +3,10 @@
 use csv::{Reader, StringRecord};
 use jiff::fmt::strtime::BrokenDownTime;
 
-use super::super::DatasetError;
+use super::super::{DatasetError, FilePaths};
 use super::columns::{Layout, Missing, Role};
 use super::dates::days;
+use super::files::DataFile;
 use super::mistakes::{Mistake, Mistakes};
 use super::reading::{Text, for_each_row, some_rows};
 use super::{CsvSpec, Decimal};
@@ -27,17 +28,90 @@ pub(super) trait Sink {
     fn end(&mut self, _row: u32) {}
 }
 
-/// Passes the values of all rows to `sink`, row by row. Returns the numbers of the rows in the file.
+/// A file whose rows are to be read.
+pub(super) struct Source {
+    file: DataFile,
+    reader: Reader<Text>,
+    /// Where each column of the layout stands in the file; `None` where it is the layout's order.
+    order: Option<Vec<usize>>,
+}
+
+impl Source {
+    pub(super) fn of(file: DataFile, reader: Reader<Text>, order: Option<Vec<usize>>) -> Self {
+        Self {
+            file,
+            reader,
+            order,
+        }
+    }
+}
+
+/// A row of a file.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'r> {
+    pub(super) record: &'r StringRecord,
+    order: Option<&'r [usize]>,
+    /// The place of its file among those that are read.
+    pub(super) file: usize,
+}
+
+impl<'r> Row<'r> {
+    /// The place in the file of a column of the layout.
+    pub(super) fn place(self, column: usize) -> usize {
+        self.order.map_or(column, |order| order[column])
+    }
+
+    fn text(self, column: usize) -> &'r str {
+        self.record[self.place(column)].trim()
+    }
+}
+
+/// What was read of files.
+#[derive(Default)]
+pub(super) struct Scanned {
+    /// The files, with the number of rows in each and how many of them are used.
+    pub(super) files: Vec<(DataFile, [usize; 2])>,
+    /// Of every row that is used, its number in its file, from 0.
+    pub(super) source_rows: Vec<u32>,
+}
+
+impl Scanned {
+    /// The numbers of the rows in their files.
+    ///
+    /// # Errors
+    /// A table or a part of it without rows.
+    pub(super) fn rows(self, path: &FilePaths) -> Result<(Vec<u32>, [usize; 3]), DatasetError> {
+        let mut used_of_parts = [0; 3];
+        for part in 0..3 {
+            let own = || self.files.iter().filter(|(file, _)| file.part == part);
+            let [read, used] = [0, 1].map(|which| own().map(|(_, rows)| rows[which]).sum());
+            used_of_parts[part] = used;
+            let named: FilePaths = own().map(|(file, _)| file.path.clone()).collect();
+            let shown = if part == 0 { path } else { &named };
+            if used == 0 && read > 0 {
+                return Err(DatasetError::Mismatch(format!(
+                    "every row of `{shown}` is left out, as a value with `missing = \"leave-out\"` is missing"
+                )));
+            }
+            if !named.is_empty() {
+                some_rows(shown, used)?;
+            }
+        }
+        some_rows(path, self.source_rows.len())?;
+        Ok((self.source_rows, used_of_parts))
+    }
+}
+
+/// Passes the values of all rows to `sink`, row by row, file by file.
 ///
 /// # Errors
 /// Every column that has missing values, or such as are not what it is said to be.
 pub(super) fn scan(
     spec: &CsvSpec,
     layout: &Layout,
-    reader: Reader<Text>,
+    sources: impl IntoIterator<Item = Result<Source, DatasetError>>,
     sink: &mut impl Sink,
-) -> Result<Vec<u32>, DatasetError> {
-    let path = spec.path.as_path();
+) -> Result<Scanned, DatasetError> {
     let is_missing =
         |text: &str| text.is_empty() || spec.missing_values.iter().any(|one| one == text);
     let may_be_left_out: Vec<usize> = (0..layout.names.len())
@@ -45,55 +119,61 @@ pub(super) fn scan(
         .filter(|&column| layout.roles[column] != Role::Ignored || layout.is_key(column))
         .collect();
     let mut mistakes = Mistakes::default();
-    let (mut source_rows, mut read) = (Vec::new(), 0u64);
-    for_each_row(path, reader, |record| {
-        read += 1;
-        if record.len() != layout.names.len() {
-            source_rows.push((read - 1) as u32);
-            mistakes.ragged(record);
-            return;
-        }
-        if may_be_left_out
-            .iter()
-            .any(|&column| is_missing(record[column].trim()))
-        {
-            return;
-        }
-        source_rows.push((read - 1) as u32);
-        for (column, text) in record.iter().map(str::trim).enumerate() {
-            let role = &layout.roles[column];
-            match value(spec, layout, (column, role), text, is_missing(text)) {
-                Ok(None) => {}
-                Ok(Some(value)) => sink.value(column, value),
-                Err(mistake) => mistakes.add(column, mistake, text, record),
+    let mut scanned = Scanned::default();
+    for source in sources {
+        let source = source?;
+        let (order, file) = (source.order.as_deref(), scanned.files.len());
+        let (source_rows, mut read) = (&mut scanned.source_rows, 0u64);
+        let before = source_rows.len();
+        for_each_row(&source.file.path, source.reader, |record| {
+            read += 1;
+            let row = Row {
+                record,
+                order,
+                file,
+            };
+            if record.len() != layout.names.len() {
+                source_rows.push((read - 1) as u32);
+                mistakes.ragged(row);
+                return;
             }
-        }
-        add_parts(layout, record, &is_missing, sink);
-        add_key(spec, layout, record, &is_missing, (sink, &mut mistakes));
-        sink.end((read - 1) as u32);
-    })?;
-    mistakes.into_result(spec, layout, source_rows.len())?;
-    if source_rows.is_empty() && read > 0 {
-        return Err(DatasetError::Mismatch(format!(
-            "every row of `{}` is left out, as a value with `missing = \"leave-out\"` is missing",
-            path.display()
-        )));
+            if may_be_left_out
+                .iter()
+                .any(|&column| is_missing(row.text(column)))
+            {
+                return;
+            }
+            source_rows.push((read - 1) as u32);
+            for (column, role) in layout.roles.iter().enumerate() {
+                let text = row.text(column);
+                match value(spec, layout, (column, role), text, is_missing(text)) {
+                    Ok(None) => {}
+                    Ok(Some(value)) => sink.value(column, value),
+                    Err(mistake) => mistakes.add(column, mistake, text, row),
+                }
+            }
+            add_parts(layout, row, &is_missing, sink);
+            add_key(spec, layout, row, &is_missing, (sink, &mut mistakes));
+            sink.end((read - 1) as u32);
+        })?;
+        let used = source_rows.len() - before;
+        scanned.files.push((source.file, [read as usize, used]));
     }
-    some_rows(path, source_rows.len())?;
-    Ok(source_rows)
+    mistakes.into_result(spec, layout, &scanned.files)?;
+    Ok(scanned)
 }
 
 /// Parts of the dates of a row.
 fn add_parts(
     layout: &Layout,
-    record: &StringRecord,
+    row: Row<'_>,
     is_missing: &dyn Fn(&str) -> bool,
     sink: &mut impl Sink,
 ) {
     let mut places = layout.place_of_part(0)..;
     for parts in layout.parts.chunk_by(|a, b| a.0 == b.0) {
         let (column, _) = parts[0];
-        let text = record[column].trim();
+        let text = row.text(column);
         let time = match &layout.roles[column] {
             Role::Date(form) if !is_missing(text) => BrokenDownTime::parse(form, text).ok(),
             _ => None,
@@ -109,26 +189,26 @@ fn add_parts(
 fn add_key(
     spec: &CsvSpec,
     layout: &Layout,
-    record: &StringRecord,
+    row: Row<'_>,
     is_missing: &dyn Fn(&str) -> bool,
     (sink, mistakes): (&mut impl Sink, &mut Mistakes),
 ) {
     let Some((column, role)) = &layout.key else {
         return;
     };
-    let (column, text) = (*column, record[*column].trim());
+    let (column, text) = (*column, row.text(*column));
     let is_missing = is_missing(text);
     let is_kind = layout.specs[column].missing == Some(Missing::Kind);
     match value(spec, layout, (column, role), text, is_missing) {
         _ if is_missing && !is_kind => {
-            mistakes.add(column, Mistake::NoSplit, text, record);
+            mistakes.add(column, Mistake::NoSplit, text, row);
         }
         Ok(value) => {
             sink.value(layout.names.len(), value.unwrap_or(Value::Text("")));
         }
         // Of a feature it is known already.
         Err(mistake) if layout.roles[column] == Role::Ignored => {
-            mistakes.add(column, mistake, text, record);
+            mistakes.add(column, mistake, text, row);
         }
         Err(_) => {}
     }

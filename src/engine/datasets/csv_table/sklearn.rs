@@ -10,7 +10,7 @@ use super::*;
 fn compare(name: &str, manifest: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/tables");
     let mut spec: CsvSpec = toml::from_str(manifest).unwrap();
-    spec.path = folder.join(format!("{name}.csv"));
+    spec.path = folder.join(format!("{name}.csv")).into();
     let open = spec.open(Seed(1)).unwrap();
     let width = open.dataset.features().len();
     let expected = fs::read_to_string(folder.join(format!("{name}.prepared.csv"))).unwrap();

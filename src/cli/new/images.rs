@@ -1,0 +1,95 @@
+//! A manifest for images in folders.
+
+use std::path::Path;
+
+use crate::base::Seed;
+use crate::base::text::count;
+use crate::datasets::{
+    Damaged, DatasetError, DatasetSpec, FingerprintCache, ImageFolderSpec, Size,
+};
+
+use super::super::Problem;
+use super::super::setup::mistake;
+use super::draft::{Draft, batch_size, filled, named, quoted};
+use super::place::Spot;
+use super::refused;
+
+pub(super) fn draft(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
+    if !path.is_dir() {
+        let title = format!("`{}` is no folder", path.display());
+        return Err(refused(
+            title,
+            "images stand in a folder for each class: `photos/cat/1.png`",
+        ));
+    }
+    let spec = |damaged: Damaged| {
+        DatasetSpec::ImageFolder(ImageFolderSpec {
+            size: Size::square(32),
+            damaged,
+            ..ImageFolderSpec::new(path.to_owned())
+        })
+    };
+    let checked = spec(Damaged::Error).facts(0.2, &mut FingerprintCache::default());
+    let (damaged, line) = match checked {
+        Err(DatasetError::Damaged { .. }) => (
+            Damaged::LeaveOut,
+            "damaged = \"leave-out\"               # some images cannot be read: `plan` names them",
+        ),
+        checked => {
+            checked.map_err(mistake)?;
+            (Damaged::Error, "")
+        }
+    };
+    let spec = spec(damaged);
+    let open = spec.open(Seed(0), 0.2).map_err(mistake)?;
+    let (names, labels) = (open.dataset.class_names(), open.dataset.labels());
+    let (all, classes) = (count(labels.len(), "image"), count(names.len(), "class"));
+    let classes = format!("{all} of {classes}: {}", named(names));
+    let about = format!("the images of {}", path.display());
+    let left_out = (damaged == Damaged::LeaveOut)
+        .then(|| "images that cannot be read are left out (`damaged`)".to_owned());
+    let train = open.splits.train.len();
+    Ok(Draft {
+        text: images_text(
+            spot,
+            path,
+            &about,
+            [line, &classes],
+            (train, spec.splits_itself()),
+        ),
+        guesses: vec![classes].into_iter().chain(left_out).collect(),
+        example: None,
+    })
+}
+
+fn images_text(
+    spot: &Spot,
+    path: &Path,
+    about: &str,
+    [more, classes]: [&str; 2],
+    (train_rows, has_validation): (usize, bool),
+) -> String {
+    let (fraction, why_fraction) = if has_validation {
+        ("0.0", "the folder of images to validate on is there")
+    } else {
+        let why = "share of every class that is not trained on, to measure the accuracy on";
+        ("0.2", why)
+    };
+    let fillings = [
+        ("path", quoted(&spot.seen_from_manifest(path))),
+        ("more", more.to_owned()),
+        ("classes", classes.to_owned()),
+        ("batch-size", batch_size(train_rows)),
+        ("fraction", fraction.to_owned()),
+        ("why-fraction", why_fraction.to_owned()),
+    ];
+    filled(spot, include_str!("images.toml"), about, &fillings)
+}
+
+pub(super) fn example(spot: &Spot) -> Draft {
+    let generate = "generate = { kind = \"surface-textures\", normal = 200, abnormal = 200, size = 32, seed = 7 }    # written by `run`";
+    let classes = "400 generated images of 2 classes: `abnormal`, `normal`";
+    let about = "images of surfaces with and without a defect, generated as an example";
+    let text = images_text(spot, &spot.data(), about, [generate, classes], (320, false));
+    Draft::plain(text)
+}

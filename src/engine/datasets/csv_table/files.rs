@@ -1,0 +1,139 @@
+//! [`DataFile`]: the files that a table is read from, and what their headers have in common.
+
+use std::path::{Path, PathBuf};
+
+use super::super::{DatasetError, Faults, FilePaths};
+use super::CsvSpec;
+use super::reading::reader;
+
+/// A file of a table.
+pub(super) struct DataFile {
+    pub(super) path: PathBuf,
+    /// What its rows are for where files decide it: 0 to train on, 1 to validate on, 2 to test on; 0 where they are split later.
+    pub(super) part: usize,
+    /// Its path in the folder that has all files.
+    pub(super) name: String,
+}
+
+impl DataFile {
+    /// All files of a table, those to train on first.
+    ///
+    /// # Errors
+    /// Every pattern that no file matches.
+    pub(super) fn all(spec: &CsvSpec) -> Result<Vec<Self>, DatasetError> {
+        let folder = spec.path.first_path().parent().unwrap_or(Path::new(""));
+        let split = spec.split.as_ref();
+        let beside = |files: &FilePaths| {
+            let paths = files.iter().map(|file| folder.join(file));
+            FilePaths::from_iter(paths)
+        };
+        let parts = [
+            ("path", Some(spec.path.clone())),
+            (
+                "split",
+                split.and_then(|split| split.validation.as_ref().map(beside)),
+            ),
+            (
+                "split",
+                split.and_then(|split| split.test.as_ref().map(beside)),
+            ),
+        ];
+        let mut files = Vec::new();
+        let mut mistake = None;
+        for (part, (key, paths)) in parts.into_iter().enumerate() {
+            match paths.map_or(Ok(Vec::new()), |paths| paths.files(key)) {
+                Ok(paths) => files.extend(paths.into_iter().map(|path| (path, part))),
+                Err(error) => mistake = Some(DatasetError::with(mistake, error)),
+            }
+        }
+        mistake.map_or_else(|| Ok(Self::named(files)), Err)
+    }
+
+    /// Files to train on alone.
+    ///
+    /// # Errors
+    /// As [`Self::all`].
+    pub(super) fn of(paths: &FilePaths) -> Result<Vec<Self>, DatasetError> {
+        let files = paths.files("path")?;
+        Ok(Self::named(
+            files.into_iter().map(|path| (path, 0)).collect(),
+        ))
+    }
+
+    fn named(files: Vec<(PathBuf, usize)>) -> Vec<Self> {
+        let paths: FilePaths = files.iter().map(|(path, _)| path.clone()).collect();
+        let common = paths.folder();
+        let named = |(path, part): (PathBuf, usize)| Self {
+            name: path
+                .strip_prefix(&common)
+                .unwrap_or(&path)
+                .to_string_lossy()
+                .into_owned(),
+            path,
+            part,
+        };
+        files.into_iter().map(named).collect()
+    }
+
+    /// The only file of a table.
+    pub(super) fn only(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            part: 0,
+            name: String::new(),
+        }
+    }
+}
+
+/// Of every file, where each of `names`, the header of the first one, stands in it; `None` where it is in the same place.
+///
+/// # Errors
+/// Every file whose header has other columns, with their names.
+pub(super) fn orders(
+    files: &[DataFile],
+    separator: char,
+    names: &[String],
+) -> Result<Vec<Option<Vec<usize>>>, DatasetError> {
+    let mut orders = vec![None];
+    let mut faults = Faults::default();
+    for file in files.iter().skip(1) {
+        let (_, own) = reader(&file.path, separator)?;
+        let place = |name: &String| own.iter().position(|one| one == name);
+        match names.iter().map(place).collect::<Option<Vec<usize>>>() {
+            Some(order) if own.len() == names.len() => {
+                orders.push(Some(order).filter(|_| own != names));
+            }
+            _ => faults.add(|| (format!("in `{}`", file.name), difference(names, &own))),
+        }
+    }
+    if faults.is_empty() {
+        return Ok(orders);
+    }
+    faults.help = Some(
+        "the files of a table have the same columns, in any order; or name fewer files".to_owned(),
+    );
+    let what = "has the header that all files of the table need, which is not so";
+    let first = files.first().map_or(Path::new(""), |file| &file.path);
+    Err(DatasetError::faulty(first, what, faults))
+}
+
+/// How a header differs: "lacks `a`, `b`; has `c` beside them".
+fn difference(names: &[String], own: &[String]) -> String {
+    let beyond = |these: &[String], others: &[String]| {
+        let found = these.iter().filter(|name| !others.contains(name));
+        found
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<String>>()
+            .join(", ")
+    };
+    let (lacking, more) = (beyond(names, own), beyond(own, names));
+    match (lacking.is_empty(), more.is_empty()) {
+        (false, false) => format!("lacks {lacking}; has {more} instead"),
+        (false, true) => format!("lacks {lacking}"),
+        (true, false) => format!("has {more} as well"),
+        (true, true) => "has a column twice".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

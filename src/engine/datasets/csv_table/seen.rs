@@ -1,0 +1,200 @@
+//! [`Column`]: what has been seen of a column, and what it likely is.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::Decimal;
+use super::dates::{DATES, days};
+use super::mistakes::NOTHING;
+use super::scan::{label, number};
+use crate::base::text::count;
+
+/// Different values of a column that are kept.
+const MOST_VALUES: usize = 1000;
+/// Maximum number of distinct integers that are taken for classes.
+pub(super) const MOST_CLASSES: usize = 20;
+/// Minimum of the mean number of rows per such class.
+const ROWS_OF_A_CLASS: usize = 5;
+/// Maximum number of texts that are taken for kinds.
+const MOST_KINDS: usize = 50;
+
+/// What has been seen of a column.
+#[derive(Default)]
+pub(super) struct Column {
+    pub(super) name: String,
+    /// Rows by value, of up to [`MOST_VALUES`] different ones.
+    pub(super) values: HashMap<String, usize>,
+    /// Rows with a text.
+    pub(super) count: usize,
+    /// Rows without one.
+    pub(super) empty: usize,
+    /// Rows by text that may stand for a missing value.
+    pub(super) nothing: BTreeMap<&'static str, usize>,
+    /// Rows that are no number with a point, and with a comma; of both, texts that may stand for missing ones are left out.
+    pub(super) no_point: usize,
+    pub(super) no_comma: usize,
+    pub(super) has_fraction: bool,
+    /// Whether every number is the one before and 1.
+    pub(super) is_counting: bool,
+    pub(super) last: Option<f32>,
+    /// Forms of dates that every text has; `None` before the first.
+    pub(super) dates: Option<Vec<&'static str>>,
+}
+
+impl Column {
+    pub(super) fn add(&mut self, text: &str) {
+        if text.is_empty() {
+            self.empty += 1;
+            return;
+        }
+        self.count += 1;
+        if let Some(rows) = self.values.get_mut(text) {
+            *rows += 1;
+        } else if self.values.len() < MOST_VALUES {
+            self.values.insert(text.to_owned(), 1);
+        }
+        if let Some(nothing) = NOTHING.iter().find(|one| **one == text) {
+            *self.nothing.entry(nothing).or_default() += 1;
+            return;
+        }
+        let point = number(text, Decimal::Point);
+        let comma = number(text, Decimal::Comma);
+        self.no_point += usize::from(point.is_none());
+        self.no_comma += usize::from(comma.is_none());
+        if let Some(value) = point.or(comma) {
+            self.has_fraction |= value.fract() != 0.0;
+            let is_next = self
+                .last
+                .is_none_or(|last| (value - last - 1.0).abs() < 0.5);
+            self.is_counting &= is_next;
+            self.last = Some(value);
+            return;
+        }
+        let all = || DATES.to_vec();
+        let mut forms = self.dates.take().unwrap_or_else(all);
+        forms.retain(|form| days(form, text).is_some());
+        self.dates = Some(forms);
+    }
+
+    /// Rows with a text that does not stand for a missing value.
+    pub(super) fn filled(&self) -> usize {
+        self.count - self.nothing.values().sum::<usize>()
+    }
+
+    /// Whether all values are numbers, but for those that may stand for missing ones.
+    pub(super) fn is_number(&self, decimal: Decimal) -> bool {
+        let wrong = match decimal {
+            Decimal::Point => self.no_point,
+            Decimal::Comma => self.no_comma,
+        };
+        wrong == 0 && self.filled() > 0
+    }
+
+    /// Whether all values are labels, 0 or 1, but for those that may stand for missing ones.
+    pub(super) fn is_label(&self, decimal: Decimal) -> bool {
+        let mut texts = self.values.keys();
+        let is_nothing = |text: &str| self.nothing.contains_key(text);
+        self.filled() > 0
+            && self.values.len() < MOST_VALUES
+            && texts.all(|text| is_nothing(text) || label(text, decimal).is_some())
+    }
+
+    /// The first of [`DATES`] that fits all texts, and whether another one fits them too.
+    pub(super) fn date(&self) -> Option<(&'static str, bool)> {
+        let forms = self.dates.as_ref()?;
+        let texts = self.filled();
+        let is_date = self.no_point == texts && self.no_comma == texts;
+        let form = forms.first().filter(|_| is_date)?;
+        Some((form, forms.len() > 1))
+    }
+
+    /// Rows without a value, where `missing` texts stand for none.
+    pub(super) fn holes(&self, missing: &[&str]) -> usize {
+        let of_text = |text: &&str| self.nothing.get(*text).copied().unwrap_or_default();
+        self.empty + missing.iter().map(of_text).sum::<usize>()
+    }
+
+    /// Whether the column holds classes, and why.
+    pub(super) fn classes(&self, rows: usize, decimal: Decimal) -> (bool, String) {
+        let (values, of) = (self.values.len(), count(rows, "row"));
+        if !self.is_number(decimal) {
+            return (true, format!("text, of {values} kinds in {of}"));
+        }
+        let few = values <= MOST_CLASSES && values * ROWS_OF_A_CLASS <= rows;
+        if !self.has_fraction && few {
+            let why =
+                format!("{values} different whole numbers in {of}; `false` if they are amounts");
+            return (true, why);
+        }
+        (
+            false,
+            "numbers; `true` if they stand for classes".to_owned(),
+        )
+    }
+
+    /// Why it counts or names rows and tells nothing of them.
+    pub(super) fn is_id(&self, rows: usize) -> Option<&'static str> {
+        let name = self.name.to_lowercase();
+        let is_named = name == "id" || ["_id", " id", "-id"].iter().any(|end| name.ends_with(end));
+        let is_counting = self.is_counting && self.count == rows && !self.has_fraction && rows > 2;
+        // Above the number of values that are kept it is not known whether one comes again.
+        let is_distinct = self.values.len() == rows.min(MOST_VALUES) && !self.has_fraction;
+        match () {
+            () if is_counting && self.no_point == 0 => Some("counts the rows"),
+            () if is_named && is_distinct => Some("another one in every row"),
+            () => None,
+        }
+    }
+}
+
+/// What a column likely is.
+pub(super) enum Found {
+    /// It is used, with its entry in `columns` and the reason for one.
+    Feature(Option<(String, String)>),
+    /// It tells nothing, for this reason.
+    Nothing(String),
+}
+
+impl Column {
+    /// What a feature is; `gaps` says where it is missing, if it is.
+    pub(super) fn feature(&self, decimal: Decimal, gaps: &str) -> Found {
+        let has_gaps = !gaps.is_empty();
+        let entry = |what: &str, missing: &str, why: String| {
+            let missing = match (has_gaps, what) {
+                (false, _) => String::new(),
+                (true, "") => format!("missing = \"{missing}\""),
+                (true, _) => format!(", missing = \"{missing}\""),
+            };
+            let why = if why.is_empty() || !has_gaps {
+                format!("{why}{gaps}")
+            } else {
+                format!("{why}, {gaps}")
+            };
+            Found::Feature(Some((format!("{{ {what}{missing} }}"), why)))
+        };
+        let kinds = self.values.len();
+        if self.is_number(decimal) {
+            return if has_gaps {
+                entry("", "median", String::new())
+            } else {
+                Found::Feature(None)
+            };
+        }
+        if let Some((form, is_ambiguous)) = self.date() {
+            let other = if is_ambiguous {
+                "a date; day and month could be the other way round"
+            } else {
+                "a date"
+            };
+            return entry(&format!("date = \"{form}\""), "median", other.to_owned());
+        }
+        if kinds <= 2 || kinds <= MOST_KINDS && 2 * kinds <= self.count {
+            return entry("category = true", "kind", format!("{kinds} kinds"));
+        }
+        let all = if kinds == MOST_VALUES {
+            "at least "
+        } else {
+            ""
+        };
+        Found::Nothing(format!("text, {all}{kinds} different ones"))
+    }
+}
