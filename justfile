@@ -158,11 +158,6 @@ dist:
 check-gpu *ARGS:
     tests/gpu/check.sh "$@"
 
-# Does the gate catch a planted slow-down and a planted loss, in real runs on this machine? About a minute
-[group('check')]
-gate-selftest *ARGS:
-    cargo run --release -- gate-selftest --real "$@"
-
 # Read event files and traces back by TensorBoard (a Python with `pip install tensorboard`)
 [group('check')]
 check-tensorboard PYTHON="python3":
