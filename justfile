@@ -68,7 +68,7 @@ cuda-build-toolkit *ARGS:
 test *ARGS:
     cargo test "$@"
 
-# The heavy tests: a rebuild on another branch, a million cells, the paper-size U-Net
+# The heavy tests: a rebuild on another branch, 100,000 cells, the paper-size U-Net
 [group('test')]
 test-heavy:
     cargo test --release -- --ignored --test-threads 1
