@@ -62,7 +62,4 @@ pub mod ab;
 pub mod cluster;
 
 #[cfg_attr(all(doc, not(internals)), doc(hidden))]
-pub mod selftest;
-
-#[cfg_attr(all(doc, not(internals)), doc(hidden))]
 pub mod cli;

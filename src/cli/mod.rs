@@ -19,7 +19,6 @@ mod evaluate;
 mod export;
 mod fingerprints;
 mod gate;
-mod gate_selftest;
 mod helper;
 mod history;
 mod interrupt;
@@ -120,7 +119,6 @@ enum Command {
     Helper(helper::HelperArguments),
     Completions(completions::CompletionsArguments),
     Doctor(doctor::DoctorArguments),
-    GateSelftest(gate_selftest::GateSelftestArguments),
     Textconv(textconv::TextconvArguments),
     /// Does one run that its parent tells it on standard input
     #[command(hide = true)]
@@ -211,7 +209,6 @@ pub fn run() -> ExitCode {
         Command::Check(arguments) => check_command::check_command(&arguments),
         Command::Helper(arguments) => helper::helper(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
-        Command::GateSelftest(arguments) => gate_selftest::gate_selftest(&arguments),
         Command::Textconv(arguments) => textconv::textconv(&arguments),
         Command::Completions(arguments) => completions::completions(&arguments),
     };

@@ -10,6 +10,7 @@ use std::process::Command;
 
 use serde_json::json;
 
+use crate::gate;
 use crate::github::{BOT, Github};
 use crate::justfile::on_path;
 use crate::project::{Ended, Project};
@@ -128,20 +129,20 @@ fn has_tools() -> bool {
     missing.is_none()
 }
 
-/// `main` with results of the gate's self-test, `work` with worse ones and a changed manifest; `clone` is a
+/// `main` with scripted results, `work` with worse ones and a changed manifest; `clone` is a
 /// checkout of `work` with its newest commit only, as the action `actions/checkout` makes by default.
 fn repository() -> Project {
     let project = Project::new()
         .file(".gitignore", "/kept/\n/clone/\n/temp/\n")
         .file("experiments/tiny.toml", MANIFEST);
-    project.run(&["gate-selftest", "--out", "kept"]);
-    fs::create_dir(project.path("reports")).expect("a folder");
-    let results = project.path("reports/gate-selftest");
-    fs::rename(project.path("kept/before/gate-selftest"), &results).expect("results");
+    gate::side(&project, "before", [1.0; 4]);
+    gate::side(&project, "worse", [1.0, 1.01, 1.0, 1.0]);
+    let results = project.path("reports/gate");
+    fs::rename(project.path("kept/before/gate"), &results).expect("results");
     project.commit("before");
     project.git(&["checkout", "--quiet", "-b", "work"]);
     fs::remove_dir_all(&results).expect("a folder");
-    fs::rename(project.path("kept/worse/gate-selftest"), &results).expect("results");
+    fs::rename(project.path("kept/worse/gate"), &results).expect("results");
     project.write("experiments/tiny.toml", &with("hidden = 8", "hidden = 48"));
     project.commit("worse");
     let origin = format!("file://{}", project.path("").display());
@@ -172,7 +173,7 @@ fn what_the_gate_finds_is_in_the_summary_and_in_one_comment_and_fails_the_job_af
 
     assert_eq!(compare(&project, "clone", &[]), "1");
     let summary = project.read("temp/summary.md");
-    let finding = "    regression: gate-selftest: model=mlp,";
+    let finding = "    regression: gate: model=mlp,";
     assert!(summary.contains(finding), "{summary}");
     assert!(summary.contains("\n## Answer\n"), "{summary}");
     let ended = comment_of(SEVEN, &project, &api);
@@ -189,7 +190,7 @@ fn what_the_gate_finds_is_in_the_summary_and_in_one_comment_and_fails_the_job_af
 
     // A run of a better commit.
     project.git(&["checkout", "--quiet", "main"]);
-    let values = [("BASE", "main"), ("EXPERIMENTS", "reports/gate-selftest\n")];
+    let values = [("BASE", "main"), ("EXPERIMENTS", "reports/gate\n")];
     assert_eq!(compare(&project, "", &values), "0");
     assert_eq!(comment_of(SEVEN, &project, &api).code, 0);
     let found = bodies();

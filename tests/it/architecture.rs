@@ -22,7 +22,6 @@ const LEVELS: &[&[&str]] = &[
     &["compare"],
     &["report", "export"],
     &["ab", "search", "cluster"],
-    &["selftest"],
     &["cli"],
 ];
 

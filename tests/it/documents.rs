@@ -294,7 +294,6 @@ impl Call {
                 let planned = manifest.map(|manifest| format!("fieldtrial plan {manifest}"));
                 Self::Check([parsed].into_iter().chain(planned).collect())
             }
-            "gate-selftest" if call.contains(" --real") => Self::Check(vec![parsed]),
             // Needs shards that have run.
             "merge" if !is_quick => Self::Check(vec![parsed]),
             // They need a model that was trained, or files that PyTorch writes.

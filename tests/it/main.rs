@@ -49,12 +49,12 @@ mod justfile;
 #[cfg(unix)]
 mod kill;
 mod labels;
+mod large_plans;
 mod layer_mistakes;
 mod list;
 mod live;
 mod manifest;
 mod manual;
-mod million;
 mod new;
 mod package;
 mod plan;

@@ -368,7 +368,7 @@ fn a_manifest_none_of_whose_cells_is_feasible_is_a_mistake() {
 
 #[test]
 fn a_closed_pipe_is_no_mistake() {
-    let project = Project::new().file("x.toml", include_str!("../manifests/million.toml"));
+    let project = Project::new().file("x.toml", include_str!("../manifests/large.toml"));
     let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_fieldtrial"))
         .args(["plan", "x.toml", "--format", "csv"])
         .current_dir(project.path(""))

@@ -10,7 +10,6 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use rayon::prelude::*;
 
 use crate::base::units::human_seconds;
 use crate::diag::Failure;
@@ -27,9 +26,6 @@ use summary::Summary;
 
 /// Rows of a large plan's table, at the beginning and at the end.
 const SHOWN: usize = 20;
-
-/// Fewest cells of a part that a core works on by itself.
-const FEWEST_OF_A_PART: usize = 1 << 12;
 
 /// Largest plan for which the store is searched for finished runs.
 const RESUMED: usize = 100_000;
@@ -101,16 +97,10 @@ fn chosen(plan: &Plan) -> impl Iterator<Item = PlannedCell> {
 
 /// Counts of the selected cells, and the first and last cells for the table.
 fn survey(plan: &Plan) -> (Summary, Vec<PlannedCell>, VecDeque<PlannedCell>) {
-    if plan.is_whole() && plan.search.is_none() {
-        let first: Vec<PlannedCell> = plan.cells().take(SHOWN).collect();
-        let rest = plan.len() - first.len();
-        let last = plan.cells().after(plan.len() - rest.min(SHOWN));
-        return (counted(plan), first, last.collect());
-    }
     let mut summary = Summary::default();
     let (mut first, mut last) = (Vec::new(), VecDeque::new());
     for cell in chosen(plan) {
-        summary.add(&cell.outline());
+        summary.add(&cell);
         if first.len() < SHOWN {
             first.push(cell);
             continue;
@@ -121,29 +111,6 @@ fn survey(plan: &Plan) -> (Summary, Vec<PlannedCell>, VecDeque<PlannedCell>) {
         }
     }
     (summary, first, last)
-}
-
-fn counted(plan: &Plan) -> Summary {
-    let parts = in_parts(plan, |start, size| {
-        let mut summary = Summary::default();
-        let outlines = plan.cells().after(start).outlines();
-        outlines.take(size).for_each(|cell| summary.add(&cell));
-        summary
-    });
-    let mut summary = Summary::default();
-    for part in &parts {
-        summary.merge(part);
-    }
-    summary
-}
-
-/// Divides the cells among the cores: `part` gets the first cell of a part, and the number of its cells.
-fn in_parts<T: Send>(plan: &Plan, part: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
-    let cores = rayon::current_num_threads();
-    let size = plan.len().div_ceil(cores).max(FEWEST_OF_A_PART);
-    let starts: Vec<usize> = (0..plan.len()).step_by(size).collect();
-    let starts = starts.into_par_iter();
-    starts.map(|start| part(start, size)).collect()
 }
 
 fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
@@ -209,7 +176,7 @@ fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     let estimator = stored.estimator();
     record(out, [key].into_iter().chain(axes).chain(rest))?;
     for cell in chosen(plan) {
-        summary.add(&cell.outline());
+        summary.add(&cell);
         let (status, reason) = summary::status(&cell.feasibility);
         let measure = &cell.spec.measure;
         let expected = expected(&estimator, &cell);
@@ -259,7 +226,7 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     let stored = StoredRuns::of(plan)?;
     let estimator = stored.estimator();
     for (index, cell) in chosen(plan).enumerate() {
-        summary.add(&cell.outline());
+        summary.add(&cell);
         let expected = expected(&estimator, &cell);
         let comma = if index == 0 { "" } else { "," };
         let cell = json_line(&explain::cell_json(&cell, expected));
@@ -269,44 +236,21 @@ fn json(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
     Ok(summary)
 }
 
-/// A part of the cells, in order: counts, concatenated hashes, and the first and the last.
-#[derive(Default)]
-struct Part {
-    summary: Summary,
-    hashes: String,
-    ends: Option<(PlannedCell, PlannedCell)>,
-}
-
-impl Part {
-    fn of(plan: &Plan, start: usize, count: usize) -> Self {
-        let mut part = Self::default();
-        let cells = plan.cells().after(start).take(count);
-        for cell in cells.filter(|cell| plan.is_selected(cell)) {
-            part.summary.add(&cell.outline());
-            part.hashes.push_str(&cell.cell_hash);
-            match &mut part.ends {
-                Some((_, last)) => *last = cell,
-                None => part.ends = Some((cell.clone(), cell)),
-            }
-        }
-        part
-    }
-}
-
 fn digest(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
-    let parts = in_parts(plan, |start, size| Part::of(plan, start, size));
     let mut summary = Summary::default();
     let mut hasher = blake3::Hasher::new();
-    for part in &parts {
-        summary.merge(&part.summary);
-        hasher.update(part.hashes.as_bytes());
+    let mut ends: Option<[PlannedCell; 2]> = None;
+    for cell in chosen(plan) {
+        summary.add(&cell);
+        hasher.update(cell.cell_hash.as_bytes());
+        match &mut ends {
+            Some([_, last]) => *last = cell,
+            None => ends = Some([cell.clone(), cell]),
+        }
     }
     writeln!(out, "{summary}")?;
-    let mut ends = parts.iter().filter_map(|part| part.ends.as_ref());
-    if let Some((first, last)) = ends.next() {
-        let last = ends.next_back().map_or(last, |(_, last)| last);
-        writeln!(out, "first  {} {}", first.cell_hash, first.spec.key)?;
-        writeln!(out, "last   {} {}", last.cell_hash, last.spec.key)?;
+    for (cell, which) in ends.iter().flatten().zip(["first ", "last  "]) {
+        writeln!(out, "{which} {} {}", cell.cell_hash, cell.spec.key)?;
     }
     writeln!(out, "digest {}", hasher.finalize())?;
     Ok(summary)

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::base::text::count;
 use crate::compare::needed_runs;
-use crate::plan::{CellOutline, Feasibility, Plan};
+use crate::plan::{Feasibility, Plan, PlannedCell};
 use crate::progress::counts;
 
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    pub(super) fn add(&mut self, cell: &CellOutline) {
+    pub(super) fn add(&mut self, cell: &PlannedCell) {
         match cell.feasibility {
             Feasibility::Infeasible(_) => self.infeasible += 1,
             Feasibility::Skipped(_) => self.skipped += 1,
@@ -31,27 +31,15 @@ impl Summary {
         }
     }
 
-    fn add_runs(&mut self, cell: &CellOutline) {
-        let measure = &cell.measure;
+    fn add_runs(&mut self, cell: &PlannedCell) {
+        let measure = &cell.spec.measure;
         let each = (measure.seeds.len(), measure.repeats, measure.most_repeats());
         self.runnable += 1;
         self.runs += each.0 * each.1;
         self.repeats_more |= each.2 > each.1;
         self.is_mixed |= self.each.is_some_and(|known| known != each);
         self.each = Some(each);
-        self.to_generate |= cell.generates_data;
-    }
-
-    pub(super) fn merge(&mut self, other: &Self) {
-        self.runnable += other.runnable;
-        self.infeasible += other.infeasible;
-        self.skipped += other.skipped;
-        self.runs += other.runs;
-        let differ = self.each.is_some() && other.each.is_some() && self.each != other.each;
-        self.is_mixed |= other.is_mixed || differ;
-        self.repeats_more |= other.repeats_more;
-        self.each = other.each.or(self.each);
-        self.to_generate |= other.to_generate;
+        self.to_generate |= cell.generates_data();
     }
 
     pub(super) fn cells(&self) -> usize {

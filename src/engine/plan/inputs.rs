@@ -11,9 +11,6 @@ use super::commands::Commands;
 use super::memo::Part;
 use super::probe::{DeviceAnswer, device_facts};
 
-/// Dataset facts that are cached; beyond it they are computed again: an axis over a generator's settings can be long.
-const CAPACITY: usize = 1 << 14;
-
 type FactsOf = dyn Fn(&DatasetSpec, f64) -> Result<DatasetFacts, DatasetError> + Send + Sync;
 type DeviceOf = dyn Fn(DeviceKind) -> DeviceAnswer + Send + Sync;
 
@@ -93,9 +90,6 @@ impl PlanInputs {
             let facts = (self.facts)(&dataset.value, validation_fraction);
             facts.map(Arc::new).map_err(Arc::new)
         };
-        if known.len() >= CAPACITY && !known.contains_key(&name) {
-            return ask();
-        }
         known.entry(name).or_insert_with(ask).clone()
     }
 

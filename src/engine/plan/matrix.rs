@@ -1,4 +1,4 @@
-//! [`Matrix`]: axes, zipped axes, excluded and included cells, as values. `axes` and `filters` read them.
+//! [`Matrix`]: axes, zipped axes, excluded and included cells, as values, and its cells in row order. `axes` and `filters` read them.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -239,5 +239,53 @@ impl Matrix {
             let part = choice.get(first..first + dimension.axes.len());
             part.is_some_and(|part| (0..dimension.len()).any(|row| dimension.row(row) == part))
         })
+    }
+
+    /// Number of combinations before excluding and including.
+    pub(super) fn product_size(&self) -> u64 {
+        let size = |dimension: &Dimension| dimension.len() as u64;
+        let sizes = self.dimensions.iter().map(size);
+        sizes.fold(1, u64::saturating_mul)
+    }
+
+    /// One value per axis of every cell: the product without what is excluded, merged with what is included.
+    pub(super) fn choices(&self) -> impl Iterator<Item = Vec<u32>> {
+        let product = (0..self.product_size()).map(|position| self.combination(position));
+        let mut product = product
+            .filter(|choice| !self.is_excluded(choice))
+            .peekable();
+        let mut includes = self.includes.iter().peekable();
+        std::iter::from_fn(move || {
+            let is_include_first = match (product.peek(), includes.peek()) {
+                (Some(next), Some(included)) => compare(&self.axes, included, next).is_lt(),
+                (next, _) => next.is_none(),
+            };
+            if is_include_first {
+                includes.next().cloned()
+            } else {
+                product.next()
+            }
+        })
+    }
+
+    pub(super) fn count(&self) -> usize {
+        if self.excludes.is_empty() {
+            usize::try_from(self.product_size()).unwrap_or(usize::MAX) + self.includes.len()
+        } else {
+            self.choices().count()
+        }
+    }
+
+    fn combination(&self, mut position: u64) -> Vec<u32> {
+        let mut choice = vec![0; self.axes.len()];
+        for dimension in self.dimensions.iter().rev() {
+            let length = dimension.len().max(1) as u64;
+            let row = dimension.row((position % length) as usize);
+            position /= length;
+            for (axis, value) in dimension.axes.iter().zip(row) {
+                choice[*axis] = *value;
+            }
+        }
+        choice
     }
 }

@@ -1,8 +1,8 @@
 //! From a manifest to all of its cells, and whether they can run.
 //!
 //! Owns [`Plan`], [`CellSpec`], the resolved cell that a worker reads back, and the sections that other modules read. It
-//! runs nothing and generates nothing. Start at [`Plan::new`]; the stages are `homes` (paths) → `matrix` (axes) → `rows`
-//! (choices) → `reader` (typed units) → `planned` (cells), with `ranges` and `check` for what types cannot express and
+//! runs nothing and generates nothing. Start at [`Plan::new`]; the stages are `homes` (paths) → `matrix` (axes, choices)
+//! → `reader` (typed units) → `planned` (cells), with `ranges` and `check` for what types cannot express and
 //! `identity` for hashes.
 
 mod answer_part;
@@ -39,7 +39,6 @@ mod reported;
 mod resolve;
 mod results_root;
 mod resume;
-mod rows;
 mod schema;
 pub mod search;
 mod section;
@@ -65,7 +64,7 @@ pub use head::wrong_name;
 pub use inputs::{Facts, PlanInputs};
 pub use key::{axis_value, key_parts};
 pub use only::{Only, Selection};
-pub use planned::{CellOutline, PlannedCell};
+pub use planned::PlannedCell;
 pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict};
 pub use probe::{DeviceAnswer, device_facts, known_devices, probe, probe_devices_by};
 pub use program::{NATIVE, Program};
@@ -112,7 +111,7 @@ pub struct PlanOptions {
     pub results_name: Option<String>,
 }
 
-/// All cells of a manifest. They are resolved on demand, so a million of them cost nothing.
+/// All cells of a manifest, which are resolved when they are asked for.
 #[derive(Debug)]
 pub struct Plan {
     /// `name`.
@@ -252,13 +251,16 @@ impl Plan {
 
     /// Every cell (in a search, every study), in row order: by matrix, then by the axes in their order, numbers by size
     /// and anything else as listed.
-    pub fn cells(&self) -> Cells<'_> {
-        Cells {
-            plan: self,
-            next_matrix: 0,
-            current: None,
-            left: self.count,
-        }
+    pub fn cells(&self) -> impl Iterator<Item = PlannedCell> {
+        let (matrices, studies) = match self.search {
+            None => (&self.matrices[..], 0),
+            Some(_) => (&[][..], self.count),
+        };
+        let cells = matrices.iter().flat_map(|matrix| {
+            let mut resolver = Resolver::new(self, matrix);
+            matrix.choices().map(move |choice| resolver.cell(&choice))
+        });
+        cells.chain((0..studies).map(|number| self.study(number)))
     }
 
     /// The axes of which [`Plan::cells`] have values: all, but in a search only those of the matrix.
@@ -285,75 +287,3 @@ impl Plan {
         self.results_folder.join("checkpoints").join(cell_hash)
     }
 }
-
-/// The cells of a plan, made one after the other.
-pub struct Cells<'a> {
-    plan: &'a Plan,
-    next_matrix: usize,
-    current: Option<(Resolver<'a>, rows::Choices<'a>)>,
-    left: usize,
-}
-
-impl Cells<'_> {
-    /// Leaves out the next `count` cells without resolving them.
-    #[must_use]
-    pub fn after(mut self, count: usize) -> Self {
-        let mut left = count;
-        while left > 0 {
-            let skipped = match &mut self.current {
-                Some((_, choices)) => choices.leave_out(left),
-                None => 0,
-            };
-            self.left = self.left.saturating_sub(skipped);
-            left -= skipped;
-            if left == 0 || self.choice().is_none() {
-                break;
-            }
-            left -= 1;
-        }
-        self
-    }
-
-    /// The same cells with only what counting needs; not for a search.
-    pub fn outlines(mut self) -> impl Iterator<Item = CellOutline> {
-        std::iter::from_fn(move || {
-            let choice = self.choice()?;
-            let (resolver, _) = self.current.as_mut()?;
-            Some(resolver.outline(&choice))
-        })
-    }
-
-    fn choice(&mut self) -> Option<Vec<u32>> {
-        loop {
-            if let Some((_, choices)) = &mut self.current
-                && let Some(choice) = choices.next()
-            {
-                self.left = self.left.saturating_sub(1);
-                return Some(choice);
-            }
-            let matrix = self.plan.matrices.get(self.next_matrix)?;
-            self.next_matrix += 1;
-            self.current = Some((Resolver::new(self.plan, matrix), matrix.choices()));
-        }
-    }
-}
-
-impl Iterator for Cells<'_> {
-    type Item = PlannedCell;
-
-    fn next(&mut self) -> Option<PlannedCell> {
-        let choice = self.choice()?;
-        let (resolver, _) = self.current.as_mut()?;
-        if self.plan.search.is_some() {
-            // `choice` has already decremented `left`.
-            return Some(self.plan.study(self.plan.count - self.left - 1));
-        }
-        Some(resolver.cell(&choice))
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
-    }
-}
-
-impl ExactSizeIterator for Cells<'_> {}

@@ -79,53 +79,27 @@ fn no_facts() -> DatasetFacts {
     }
 }
 
-/// Task signatures. The last one is kept: most cells of a matrix have the same task.
-#[derive(Debug, Default)]
-pub(super) struct Tasks(Option<(Part<LossSpec>, Data, bool, Arc<str>)>);
-
-impl Tasks {
-    fn of(&mut self, loss: &Part<LossSpec>, data: &Data, is_given_split: bool) -> Arc<str> {
-        if let Some((last_loss, last_data, was_given_split, task)) = &self.0
-            && *was_given_split == is_given_split
-            && Arc::ptr_eq(&last_loss.value, &loss.value)
-            && Arc::ptr_eq(&last_data.facts, &data.facts)
-            && Arc::ptr_eq(&last_data.digest, &data.digest)
-        {
-            return Arc::clone(task);
-        }
-        let content = data.facts.fingerprint.as_deref();
-        let task: Arc<str> = combine([
-            ("content", content.unwrap_or(&data.digest)),
-            ("samples", &*data.samples),
-            ("target", &*data.target),
-            (
-                "quality",
-                quality(&loss.value, data.facts.target, is_given_split),
-            ),
-        ])
-        .into();
-        self.0 = Some((
-            loss.clone(),
-            data.clone(),
-            is_given_split,
-            Arc::clone(&task),
-        ));
-        task
-    }
+/// The signature of a task.
+fn task(loss: &LossSpec, data: &Data, is_given_split: bool) -> Arc<str> {
+    let (facts, samples) = (&data.facts, &*data.samples);
+    let content = facts.fingerprint.as_deref().unwrap_or(&data.digest);
+    let quality = quality(loss, facts.target, is_given_split);
+    combine([
+        ("content", content),
+        ("samples", samples),
+        ("target", &*data.target),
+        ("quality", quality),
+    ])
+    .into()
 }
 
 impl Pairing {
     /// The pairing of a model with data and a loss.
-    pub(super) fn of(
-        model: &Part<ModelSpec>,
-        loss: &Part<LossSpec>,
-        data: &Data,
-        tasks: &mut Tasks,
-    ) -> Self {
+    pub(super) fn of(model: &Part<ModelSpec>, loss: &Part<LossSpec>, data: &Data) -> Self {
         let facts = &data.facts;
         let command = model.value.command();
         let is_given_split = command.is_some_and(CommandSpec::is_given_split);
-        let task = tasks.of(loss, data, is_given_split);
+        let task = task(&loss.value, data, is_given_split);
         let (model_digest, normalises_rows) = expanded(model, facts);
         let work = combine([
             ("task", &*task),

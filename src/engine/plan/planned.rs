@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::datasets::DatasetFacts;
-use crate::models::{CommandSpec, ModelSpec};
+use crate::models::CommandSpec;
 use crate::tasks::Algorithm;
 
 use super::Plan;
@@ -15,7 +15,6 @@ use super::key::{LONELY, axis_value};
 use super::matrix::Matrix;
 use super::program::{Program, program};
 use super::reader::Reader;
-use super::settings::MeasureSpec;
 use super::units::{Resolved, Units};
 
 /// A cell of the plan.
@@ -41,31 +40,10 @@ pub struct PlannedCell {
     pub feasibility: Feasibility,
 }
 
-/// The parts of a cell that counting needs: a quarter of the work, without key, hash and signatures.
-#[derive(Debug, Clone, PartialEq)]
-pub struct CellOutline {
-    /// Whether it can run.
-    pub feasibility: Feasibility,
-    /// What to measure, and how often.
-    pub measure: Arc<MeasureSpec>,
-    /// Whether `run` generates its data.
-    pub generates_data: bool,
-}
-
-impl CellOutline {
-    fn generates_data(model: &ModelSpec, facts: &DatasetFacts) -> bool {
-        model.command().is_none() && facts.fingerprint.is_none()
-    }
-}
-
 impl PlannedCell {
-    /// The cell with only what counting needs.
-    pub fn outline(&self) -> CellOutline {
-        CellOutline {
-            feasibility: self.feasibility.clone(),
-            measure: Arc::clone(&self.spec.measure),
-            generates_data: CellOutline::generates_data(&self.spec.model, &self.facts),
-        }
+    /// Whether `run` generates its data.
+    pub fn generates_data(&self) -> bool {
+        self.spec.model.command().is_none() && self.facts.fingerprint.is_none()
     }
 
     /// [`Self::axes`] as results keep them: values without the quotes of keys.
@@ -79,8 +57,6 @@ pub(super) struct Resolver<'a> {
     plan: &'a Plan,
     matrix: &'a Matrix,
     units: Units<'a>,
-    /// Text of an axis that the matrix lacks.
-    absent: Arc<str>,
 }
 
 impl<'a> Resolver<'a> {
@@ -89,7 +65,6 @@ impl<'a> Resolver<'a> {
             plan,
             matrix,
             units: Units::new(Reader::new(plan, matrix)),
-            absent: "".into(),
         }
     }
 
@@ -142,19 +117,6 @@ impl<'a> Resolver<'a> {
             flops_per_sample: resolved.pairing.flops,
             facts: resolved.data.facts,
             feasibility,
-        }
-    }
-
-    /// The parts for counting of the cell with the values `choice`.
-    pub(super) fn outline(&mut self, choice: &[u32]) -> CellOutline {
-        let resolved = self.units.resolve(choice);
-        CellOutline {
-            feasibility: self.feasibility(&resolved).1,
-            measure: resolved.measure.value,
-            generates_data: CellOutline::generates_data(
-                &resolved.model.value,
-                &resolved.data.facts,
-            ),
         }
     }
 
@@ -232,9 +194,8 @@ impl<'a> Resolver<'a> {
             let value = self.matrix.axes.get(*index)?.values.get(value)?;
             Some(Arc::clone(&value.text))
         };
-        let absent = || Arc::clone(&self.absent);
         let columns = self.matrix.columns.iter();
-        let own = columns.map(|column| column.as_ref().and_then(text).unwrap_or_else(absent));
+        let own = columns.map(|column| column.as_ref().and_then(text).unwrap_or_default());
         self.matrix.name.iter().cloned().chain(own).collect()
     }
 }

@@ -16,7 +16,7 @@ use super::cell::{TrainSpec, ValidationSpec, WatchedSplit};
 use super::homes::Unit;
 use super::identity::digest;
 use super::memo::{Memo, Part};
-use super::pairing::{Data, Pairing, Tasks};
+use super::pairing::{Data, Pairing};
 use super::reader::Reader;
 use super::resolve::Read;
 use super::section::Section;
@@ -40,7 +40,6 @@ pub(super) struct Units<'a> {
     measure: Memo<Part<MeasureSpec>>,
     limits: Memo<Part<LimitsSpec>>,
     data: Memo<Data>,
-    tasks: Tasks,
     pairing: Memo<Pairing>,
 }
 
@@ -112,7 +111,6 @@ impl<'a> Units<'a> {
             measure: memo(reader, &[Unit::Measure]),
             limits: memo(reader, &[Unit::Limits]),
             data: memo(reader, &[Model, Dataset, Loss, Validation]),
-            tasks: Tasks::default(),
             pairing: memo(reader, &[Model, Dataset, Loss, Validation]),
         }
     }
@@ -142,7 +140,7 @@ impl<'a> Units<'a> {
         let limits = self.limits.get(choice, || section(reader.plain()));
         let of_data = || Data::of(&reader.plan.inputs, &dataset, &validation.value);
         let data = self.data.get(choice, of_data);
-        let of_pair = || Pairing::of(&model, &loss, &data, &mut self.tasks);
+        let of_pair = || Pairing::of(&model, &loss, &data);
         let pairing = self.pairing.get(choice, of_pair);
         let problems = [
             &model.problem,

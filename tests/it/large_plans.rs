@@ -1,4 +1,4 @@
-//! A million cells of every natural matrix shape are planned in seconds, with little memory.
+//! 100,000 cells of every natural matrix shape are planned in two seconds, with little memory.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use fieldtrial::plan::{Plan, PlanInputs, PlanOptions};
 use crate::plan::HEAD;
 use crate::project::Project;
 
-/// Matrices with a million cells, by name.
-fn a_million_cells() -> Vec<(&'static str, String)> {
+/// Matrices with 100,000 cells, by name.
+fn shapes() -> Vec<(&'static str, String)> {
     let numbers = |last: usize| format!("{:?}", (1..=last).collect::<Vec<_>>());
     let rates = |last: usize| {
         let rates: Vec<String> = (1..=last).map(|number| format!("{number}e-7")).collect();
         format!("[{}]", rates.join(", "))
     };
-    let (hundred, thousand, million) = (numbers(100), numbers(1000), numbers(1_000_000));
+    let (tens, hundreds, all) = (numbers(40), numbers(250), numbers(100_000));
     let matrix = |axes: &[(&str, &str)]| {
         let axes = axes
             .iter()
@@ -24,39 +24,39 @@ fn a_million_cells() -> Vec<(&'static str, String)> {
         format!("{HEAD}samples = 100000\n[matrix]\n{axes}")
     };
     let section = [
-        ("train.batch-size", &*hundred),
-        ("epochs", &hundred),
-        ("accumulate", &hundred),
+        ("train.batch-size", &*hundreds),
+        ("epochs", &tens),
+        ("accumulate", "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"),
     ];
     let model = [
-        ("models.mlp.hidden", &*thousand),
-        ("models.mlp.depth", &thousand),
+        ("models.mlp.hidden", &*hundreds),
+        ("models.mlp.depth", &numbers(400)),
     ];
-    let some_rates = rates(1000);
+    let some_rates = [rates(250), rates(400)];
     let optimizer = [
-        ("train.optimizer.lr", &*some_rates),
-        ("train.optimizer.eps", &some_rates),
+        ("train.optimizer.lr", &*some_rates[0]),
+        ("train.optimizer.eps", &some_rates[1]),
     ];
     vec![
         (
-            "six axes of ten",
-            include_str!("../manifests/million.toml").to_owned(),
+            "five axes of ten",
+            include_str!("../manifests/large.toml").to_owned(),
         ),
         ("three keys of one section", matrix(&section)),
         ("two keys of one model", matrix(&model)),
         ("two keys of the optimizer", matrix(&optimizer)),
-        ("one axis, batch size", matrix(&[("batch-size", &million)])),
+        ("one axis, batch size", matrix(&[("batch-size", &all)])),
         (
             "one axis, learning rate",
-            matrix(&[("train.optimizer.lr", &rates(1_000_000))]),
+            matrix(&[("train.optimizer.lr", &rates(100_000))]),
         ),
         (
             "one axis, hidden units",
-            matrix(&[("models.mlp.hidden", &million)]),
+            matrix(&[("models.mlp.hidden", &all)]),
         ),
         (
             "one axis, samples",
-            matrix(&[("datasets.linear.samples", &million)]),
+            matrix(&[("datasets.linear.samples", &all)]),
         ),
     ]
 }
@@ -92,19 +92,18 @@ fn timed_digest(text: &str) -> (f64, f64, String) {
 
 #[test]
 #[ignore = "heavy: run with `--release --ignored`"]
-fn a_million_cells_plan_in_seconds() {
-    for (shape, text) in a_million_cells() {
+fn a_hundred_thousand_cells_plan_in_two_seconds() {
+    for (shape, text) in shapes() {
         let (seconds, megabytes, printed) = timed_digest(&text);
         println!("{shape}: {seconds:.2} s, {megabytes:.0} MB");
-        assert!(printed.starts_with("1000000 cells: "), "{shape}: {printed}");
-        assert!(megabytes < 3000.0, "{shape}: {megabytes} MB");
+        assert!(printed.starts_with("100000 cells: "), "{shape}: {printed}");
+        assert!(megabytes < 300.0, "{shape}: {megabytes} MB");
     }
 }
 
 #[test]
 fn a_digest_is_over_all_hashes_in_row_order() {
-    // More cells than one thread resolves in one batch.
-    let numbers = format!("{:?}", (1..=100).collect::<Vec<_>>());
+    let numbers = format!("{:?}", (1..=30).collect::<Vec<_>>());
     let text = format!("{HEAD}[matrix]\nbatch-size = {numbers}\nepochs = {numbers}\n");
     let mut digest = blake3::Hasher::new();
     let manifest = Manifest::new(Path::new("x.toml"), text.clone(), &[]).expect("a manifest");
@@ -126,8 +125,5 @@ fn a_digest_is_over_all_hashes_in_row_order() {
     let printed = timed_digest(&text).2;
     let end = format!("first  {first}\nlast   {last}\ndigest {digest}\n");
     assert!(printed.ends_with(&end), "{printed}\n{end}");
-    assert!(
-        printed.starts_with("10000 cells: 10000 can run\n"),
-        "{printed}"
-    );
+    assert!(printed.starts_with("900 cells: 900 can run\n"), "{printed}");
 }
