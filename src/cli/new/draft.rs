@@ -11,7 +11,7 @@ use crate::datasets::{
 use crate::plan::toml_text;
 
 use super::super::Problem;
-use super::super::setup::mistake;
+use super::super::problem::mistake;
 use super::place::Spot;
 use super::{Form, example, refused};
 
