@@ -9,8 +9,8 @@ use crate::progress::Detail;
 use crate::report::{self, ReportError, ReportOptions};
 use crate::results::{self, from_here};
 
+use super::problem::mistake;
 use super::run_arguments::RunArguments;
-use super::setup::mistake;
 use super::{Problem, diff_driver};
 
 /// Writes the report, where one is wanted, and answers with its first file.

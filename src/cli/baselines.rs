@@ -20,8 +20,8 @@ use crate::plan::{Feasibility, Plan, PlannedCell};
 use crate::progress::write_line;
 use crate::results::{BaselineRow, read_baselines, write_baselines};
 
+use super::problem::mistake;
 use super::run_plan::selected;
-use super::setup::mistake;
 use super::{Outcome, Problem, exit_code};
 
 /// A split whose baselines are wanted.

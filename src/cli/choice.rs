@@ -13,9 +13,9 @@ use crate::results::{self, from_here, no_results};
 
 use super::Problem;
 use super::fingerprints::Fingerprints;
+use super::problem::mistake;
 use super::run_arguments::experiment_name;
 use super::run_plan::{planned, refuse_namesakes, with_data};
-use super::setup::mistake;
 use super::words::Words;
 
 /// Which plan is meant, by the options of `run`.

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
-use super::{Arguments, Outcome, exit_code};
+use super::{Outcome, exit_code};
 
 /// Print a completion script for a shell
 ///
@@ -16,14 +16,13 @@ pub(super) struct CompletionsArguments {
     shell: Shell,
 }
 
-pub(super) fn completions(arguments: &CompletionsArguments) -> Outcome {
+/// `command` is the whole command line.
+pub(super) fn completions(
+    arguments: &CompletionsArguments,
+    command: &mut clap::Command,
+) -> Outcome {
     let mut script = Vec::new();
-    clap_complete::generate(
-        arguments.shell,
-        &mut Arguments::command(),
-        "fieldtrial",
-        &mut script,
-    );
+    clap_complete::generate(arguments.shell, command, "fieldtrial", &mut script);
     io::stdout().write_all(&script)?;
     Ok(exit_code::GOOD)
 }

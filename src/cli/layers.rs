@@ -11,7 +11,7 @@ use crate::models::{Layer, LayerKind, ModelSpec};
 use crate::results::pretty_json;
 
 use super::Problem;
-use super::setup::mistake;
+use super::problem::mistake;
 use super::single_cell::single_cell;
 use super::table::table;
 

@@ -15,7 +15,7 @@ use crate::results::pretty_json;
 use super::layers::layers;
 use super::manual::{Entry, Keys, SECTIONS, Schema, Setting};
 use super::output::Format;
-use super::setup::mistake;
+use super::problem::mistake;
 use super::{Outcome, exit_code};
 
 /// List what a manifest can name, with every setting, its default and its range

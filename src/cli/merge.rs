@@ -18,8 +18,9 @@ use super::after_run::render;
 use super::baselines;
 use super::choice::{Chosen, PlanChoice};
 use super::overview::last_number_of_shares;
+use super::problem::mistake;
 use super::run_plan::conditions;
-use super::setup::{self, Setup, mistake, record_problem};
+use super::setup::{self, Setup, record_problem};
 use super::trials::Replay;
 use super::{Outcome, Problem, exit_code};
 

@@ -35,6 +35,7 @@ mod plan;
 mod predict;
 mod printed;
 mod probe;
+mod problem;
 mod render;
 mod report;
 mod run;
@@ -62,13 +63,15 @@ mod worker;
 use std::io;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::base::shell;
 use crate::base::text::visible_lines;
-use crate::diag::Failure;
 use crate::plan::probe_devices_by;
 use crate::report::render_apart_by;
+
+use problem::{Outcome, Problem};
+pub use worker::{is_refused_thread, is_thread_without_stack};
 
 /// Declarative training experiments: TOML manifests in, CSV files that diff well and honest reports out.
 #[derive(Debug, Parser)]
@@ -137,32 +140,6 @@ enum Command {
     Side(side::SideArguments),
 }
 
-/// Why a command failed.
-#[derive(Debug)]
-enum Problem {
-    /// The user's mistake.
-    Mistake(Failure),
-    /// An error of writing to a stream or file.
-    Output(io::Error),
-    /// A bug of the program, in a sentence.
-    Bug(String),
-}
-
-impl From<Failure> for Problem {
-    fn from(failure: Failure) -> Self {
-        Self::Mistake(failure)
-    }
-}
-
-impl From<io::Error> for Problem {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
-
-/// The exit code of a command, or why it failed.
-type Outcome = Result<u8, Problem>;
-
 /// Runs the program.
 pub fn run() -> ExitCode {
     if let Ok(program) = std::env::current_exe() {
@@ -210,21 +187,11 @@ pub fn run() -> ExitCode {
         Command::Helper(arguments) => helper::helper(&arguments),
         Command::Doctor(arguments) => doctor::doctor(&arguments),
         Command::Textconv(arguments) => textconv::textconv(&arguments),
-        Command::Completions(arguments) => completions::completions(&arguments),
+        Command::Completions(arguments) => {
+            completions::completions(&arguments, &mut Arguments::command())
+        }
     };
     ExitCode::from(code(outcome))
-}
-
-/// Whether a panic's message says that the operating system refused to start a thread: a limit of the machine, no bug.
-pub fn is_refused_thread(message: &str) -> bool {
-    (message.contains("kind: WouldBlock") && message.contains("code: 11"))
-        || is_thread_without_stack(message)
-}
-
-/// Whether a panic's message says that a new thread got no memory for the stack of its signal handlers. It panics before the
-/// thread's function begins, so that nothing can catch it.
-pub fn is_thread_without_stack(message: &str) -> bool {
-    message.starts_with("failed to allocate an alternative stack")
 }
 
 /// Lets a write beyond the limit of a file's size (`ulimit -f`) fail like one to a full disk, where the system would kill
@@ -269,22 +236,5 @@ fn code(outcome: Outcome) -> u8 {
             eprintln!("error: this is a bug in fieldtrial, please report it with the lines above");
             exit_code::BUG
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_refused_thread;
-
-    #[test]
-    fn a_refused_thread_is_told_from_a_bug() {
-        for limit in [
-            "failed to spawn thread: Os { code: 11, kind: WouldBlock, message: \"Resource temporarily unavailable\" }",
-            "The global thread pool has not been initialized.: ThreadPoolBuildError { kind: IOError(Os { code: 11, kind: \
-             WouldBlock, message: \"Resource temporarily unavailable\" }) }",
-        ] {
-            assert!(is_refused_thread(limit), "{limit}");
-        }
-        assert!(!is_refused_thread("index out of bounds: the len is 11"));
     }
 }

@@ -13,8 +13,8 @@ use crate::results::store::{RunConditions, Store, journals};
 
 use super::Problem;
 use super::choice::Chosen;
+use super::problem::mistake;
 use super::run_plan::conditions;
-use super::setup::mistake;
 use super::trials::{Replay, TrialName};
 
 pub(super) struct Overview {

@@ -27,7 +27,7 @@ use super::earlier::Earlier;
 use super::fingerprints::Fingerprints;
 use super::interrupt::Interrupt;
 use super::live::Live;
-use super::run_arguments::RunArguments;
+use super::run_arguments::{Invocation, RunArguments};
 use super::run_plan::{
     announce, each_run, folder_or_here, here_as, planned, refuse_namesakes, say_of_data, selected,
     with_data,
@@ -98,14 +98,6 @@ pub(super) fn refuse_if_nothing_can_run(plan: &Plan, cells: &[PlannedCell]) -> R
     reasons.dedup();
     let title = format!("no cell of `{}` can run: {}", plan.name, reasons.join("; "));
     Err(Failure::plain(title, None).into())
-}
-
-/// A call of `run`, with what it works on.
-pub(super) struct Invocation<'a> {
-    pub(super) arguments: &'a RunArguments,
-    pub(super) setup: Setup<'a>,
-    pub(super) interrupt: &'a Interrupt,
-    pub(super) began: Instant,
 }
 
 impl Invocation<'_> {

@@ -1,6 +1,7 @@
 //! [`RunArguments`]: arguments of `fieldtrial run`, and the command that continues it.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::Args;
 
@@ -9,7 +10,9 @@ use crate::plan::wrong_name;
 use crate::progress::{Detail, Show};
 use crate::results::Share;
 
+use super::interrupt::Interrupt;
 use super::output::Format;
+use super::setup::Setup;
 use super::words::Words;
 
 /// Run a manifest: everything that is not finished yet, each run in a process of its own
@@ -128,6 +131,14 @@ impl RunArguments {
             .flag("--format=json", self.format == Format::Json)
             .command()
     }
+}
+
+/// A call of `run`, with what it works on.
+pub(super) struct Invocation<'a> {
+    pub(super) arguments: &'a RunArguments,
+    pub(super) setup: Setup<'a>,
+    pub(super) interrupt: &'a Interrupt,
+    pub(super) began: Instant,
 }
 
 #[cfg(test)]

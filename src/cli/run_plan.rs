@@ -19,7 +19,7 @@ use crate::results::{Environment, by_key};
 
 use super::Problem;
 use super::earlier::Earlier;
-use super::setup::mistake;
+use super::problem::mistake;
 
 /// Plans a manifest, with the options `--only` and `--as`.
 pub(super) fn planned(

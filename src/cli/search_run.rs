@@ -11,9 +11,10 @@ use crate::results::Session;
 use crate::results::store::Store;
 use crate::search::{Search, SearchOptions};
 
-use super::run::Invocation;
+use super::problem::mistake;
+use super::run_arguments::Invocation;
 use super::run_arguments::RunArguments;
-use super::setup::{mistake, record_problem};
+use super::setup::record_problem;
 use super::{Outcome, Problem, exit_code, shard};
 
 pub(super) struct SearchRun<'a> {

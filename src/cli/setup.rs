@@ -13,6 +13,7 @@ use crate::results::store::{RunConditions, Store};
 use crate::results::{self, Environment, ResultSet, ResultsError, Session, from_here};
 
 use super::Problem;
+use super::problem::mistake;
 use super::run_plan::folder_or_here;
 
 /// Bytes of weights that a run keeps at most without being asked.
@@ -169,10 +170,6 @@ fn restored_by(path: &Path, why: &str) -> String {
 fn memory_bytes(environment: &Environment) -> Option<u64> {
     let gib: u64 = environment.must_match.get("memory_gib")?.parse().ok()?;
     Some(gib << 30)
-}
-
-pub(super) fn mistake(error: impl std::fmt::Display) -> Problem {
-    Failure::plain(error.to_string(), None).into()
 }
 
 pub(super) fn record_problem(error: RecordError) -> Problem {

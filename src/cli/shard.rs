@@ -11,7 +11,8 @@ use crate::results::Share;
 use crate::results::store::Store;
 
 use super::Problem;
-use super::setup::{self, Setup, mistake, warn_of_damage};
+use super::problem::mistake;
+use super::setup::{self, Setup, warn_of_damage};
 
 /// Opens the storage of runs: the store with its results files, or the journal of a shard.
 pub(super) fn open(

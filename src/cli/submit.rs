@@ -17,8 +17,8 @@ use crate::results::from_here;
 
 use super::choice::{Chosen, PlanChoice};
 use super::overview::Overview;
+use super::problem::mistake;
 use super::run::refuse_if_nothing_can_run;
-use super::setup::mistake;
 use super::words::Words;
 use super::{Outcome, Problem, exit_code};
 

@@ -14,7 +14,7 @@ use crate::results::{self, ResultSet, from_here, no_results, results_folder};
 use crate::trained::{Trained, TrainedError};
 
 use super::Problem;
-use super::setup::mistake;
+use super::problem::mistake;
 
 /// Cells that a message names.
 const NAMED: usize = 6;

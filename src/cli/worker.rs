@@ -21,7 +21,7 @@ use crate::plan::CellSpec;
 use crate::progress::write_line;
 use crate::{program, train};
 
-use super::{Outcome, exit_code, is_refused_thread};
+use super::{Outcome, exit_code};
 
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
@@ -197,6 +197,18 @@ impl<W: Write> EventWriter<W> {
     }
 }
 
+/// Whether a panic's message says that the operating system refused to start a thread: a limit of the machine, no bug.
+pub fn is_refused_thread(message: &str) -> bool {
+    (message.contains("kind: WouldBlock") && message.contains("code: 11"))
+        || is_thread_without_stack(message)
+}
+
+/// Whether a panic's message says that a new thread got no memory for the stack of its signal handlers. It panics before the
+/// thread's function begins, so that nothing can catch it.
+pub fn is_thread_without_stack(message: &str) -> bool {
+    message.starts_with("failed to allocate an alternative stack")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,5 +249,17 @@ mod tests {
             loss: None,
         });
         assert!(out.is_empty());
+    }
+
+    #[test]
+    fn a_refused_thread_is_told_from_a_bug() {
+        for limit in [
+            "failed to spawn thread: Os { code: 11, kind: WouldBlock, message: \"Resource temporarily unavailable\" }",
+            "The global thread pool has not been initialized.: ThreadPoolBuildError { kind: IOError(Os { code: 11, kind: \
+             WouldBlock, message: \"Resource temporarily unavailable\" }) }",
+        ] {
+            assert!(is_refused_thread(limit), "{limit}");
+        }
+        assert!(!is_refused_thread("index out of bounds: the len is 11"));
     }
 }

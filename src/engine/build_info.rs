@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use crate::base::build_info as kernels;
 use crate::base::hash::Digest;
+use crate::device::DeviceKind;
 
 pub use kernels::{Arithmetic, features};
 
@@ -51,6 +52,14 @@ pub fn code_parts(arithmetic: Arithmetic) -> BTreeMap<String, String> {
         .collect();
     parts.insert("features".into(), features(arithmetic));
     parts
+}
+
+/// The kind of arithmetic that decides the results of a cell on this device.
+pub fn arithmetic(device: DeviceKind) -> Arithmetic {
+    match device {
+        DeviceKind::Cpu => Arithmetic::Cpu,
+        DeviceKind::Cuda(_) => Arithmetic::Gpu,
+    }
 }
 
 #[cfg(test)]

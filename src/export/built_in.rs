@@ -10,8 +10,6 @@ use crate::models::{
 };
 use crate::trained::Trained;
 
-use super::pytorch::{PlainCode, python, random_features};
-
 /// The code of a built-in model other than `mlp`.
 ///
 /// # Errors
@@ -160,4 +158,32 @@ fn classes(target: Target) -> usize {
         Target::Class { classes } => classes,
         _ => 0,
     }
+}
+
+/// A class `Model` with what it needs, and the elements of a tuple of random inputs of `batch` samples.
+pub(super) struct PlainCode {
+    pub(super) body: String,
+    pub(super) inputs: String,
+}
+
+/// Python that draws random features of `batch` samples.
+pub(super) fn random_features(features: Features) -> String {
+    match features {
+        Features::Vector { len } => format!("torch.randn(batch, {len})"),
+        Features::Image(ImageSize {
+            height,
+            width,
+            channels,
+        }) => {
+            format!("torch.randn(batch, {channels}, {height}, {width})")
+        }
+        Features::Tokens { length, vocabulary } => {
+            format!("torch.randint({vocabulary}, (batch, {length}))")
+        }
+        Features::Path { points } => format!("torch.randn(batch, {points})"),
+    }
+}
+
+pub(super) fn python(value: bool) -> &'static str {
+    if value { "True" } else { "False" }
 }

@@ -2,24 +2,18 @@
 
 use std::fmt::Write;
 
-use crate::datasets::{Features, ImageSize, Target};
+use crate::datasets::{Features, Target};
 use crate::models::{ConvLayer, Form, Join, Layer, LayerKind, MlpSpec, ModelSpec};
 use crate::ops::Activation;
 use crate::trained::Trained;
 
-use super::built_in;
+use super::built_in::{self, PlainCode, python, random_features};
 
 /// Classes that layers without a counterpart in `torch.nn` need.
 const HELPERS: &str = include_str!("python/layers.py");
 const LOAD: &str = include_str!("python/load.py");
 /// The same where the file has not every tensor of PyTorch's `state_dict`.
 const LOAD_LOOSELY: &str = include_str!("python/load_loosely.py");
-
-/// A class `Model` with what it needs, and the elements of a tuple of random inputs of `batch` samples.
-pub(super) struct PlainCode {
-    pub(super) body: String,
-    pub(super) inputs: String,
-}
 
 /// The file.
 ///
@@ -64,24 +58,6 @@ pub(super) fn model(trained: &Trained) -> Result<String, String> {
          model's form.\"\"\"\n    return ({inputs})\n",
         name.replace(['"', '\\'], "'"),
     ))
-}
-
-/// Python that draws random features of `batch` samples.
-pub(super) fn random_features(features: Features) -> String {
-    match features {
-        Features::Vector { len } => format!("torch.randn(batch, {len})"),
-        Features::Image(ImageSize {
-            height,
-            width,
-            channels,
-        }) => {
-            format!("torch.randn(batch, {channels}, {height}, {width})")
-        }
-        Features::Tokens { length, vocabulary } => {
-            format!("torch.randint({vocabulary}, (batch, {length}))")
-        }
-        Features::Path { points } => format!("torch.randn(batch, {points})"),
-    }
 }
 
 fn mlp(spec: &MlpSpec, features: Features, target: Target) -> String {
@@ -319,10 +295,6 @@ fn convolution(conv: &ConvLayer, inputs: usize) -> String {
 
 fn without_bias(has_bias: bool) -> &'static str {
     if has_bias { "" } else { ", bias=False" }
-}
-
-pub(super) fn python(value: bool) -> &'static str {
-    if value { "True" } else { "False" }
 }
 
 fn activation(function: Activation) -> &'static str {

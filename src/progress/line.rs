@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::io;
 
+use terminal_size::terminal_size_of;
+
+use crate::base::text::wrapped;
 use crate::base::units::{human, human_seconds};
 use crate::event::{Job, RunOutcome, RunTimes, Status};
 use crate::plan::key_parts;
@@ -113,6 +117,22 @@ pub fn last_words(outcome: &RunOutcome) -> Vec<&str> {
     }
     let lines = said(outcome);
     lines[lines.len().saturating_sub(SHOWN)..].to_vec()
+}
+
+/// Wraps a line to the terminal's width, or 80 columns elsewhere; continuation lines are indented.
+pub fn fitted(line: &str, indent: usize) -> String {
+    wrapped(line, columns(), indent)
+}
+
+/// The width of the terminal; 80 elsewhere.
+pub(super) fn columns() -> usize {
+    terminal_size_of(io::stderr()).map_or(80, |(columns, _)| columns.0.into())
+}
+
+/// `[ 3/20]`
+pub(super) fn place(ended: usize, of: usize) -> String {
+    let width = of.to_string().len();
+    format!("[{ended:>width$}/{of}]")
 }
 
 #[cfg(test)]

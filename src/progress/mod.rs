@@ -18,7 +18,7 @@ mod summary;
 
 pub use detail::{Detail, Show};
 pub use json_lines::{EVENTS_VERSION, write_line};
-pub use line::{counts, last_words};
+pub use line::{counts, fitted, last_words};
 pub use pairs::{Ended, Pairs, PairsShape, RunName};
 pub use people::Now;
 pub use run_state::{EpochLoss, RunState};
@@ -27,9 +27,6 @@ pub use summary::Ending;
 
 use std::io::{self, Stdout};
 
-use terminal_size::terminal_size_of;
-
-use crate::base::text::wrapped;
 use crate::event::{Job, RunEvent, RunOutcome};
 use crate::plan::search::SearchSpec;
 
@@ -110,14 +107,4 @@ impl Progress {
             eprint!("{}", ending.failed_text());
         }
     }
-}
-
-/// Wraps a line to the terminal's width, or 80 columns elsewhere; continuation lines are indented.
-pub fn fitted(line: &str, indent: usize) -> String {
-    wrapped(line, columns(), indent)
-}
-
-/// The width of the terminal; 80 elsewhere.
-fn columns() -> usize {
-    terminal_size_of(io::stderr()).map_or(80, |(columns, _)| columns.0.into())
 }

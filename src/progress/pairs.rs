@@ -11,9 +11,7 @@ use crate::event::{RunId, Status};
 
 use super::bars::{Bars, console_dim, mark, time_left};
 use super::eta::Eta;
-use super::fitted;
-use super::line::{Names, counts, without_status};
-use super::people::place;
+use super::line::{Names, counts, fitted, place, without_status};
 
 /// The number of pairs, and what they consist of.
 #[derive(Debug, Clone, Copy)]

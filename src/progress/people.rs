@@ -9,10 +9,9 @@ use crate::event::{Event, Job, RunEvent, RunId, RunOutcome};
 use super::bars::{Bars, console_dim, mark, time_left};
 use super::detail::{Detail, Details};
 use super::eta::Eta;
-use super::line::{Names, counts, result_text};
+use super::line::{Names, columns, counts, fitted, place, result_text};
 use super::run_state::RunState;
 use super::search::{Tally, is_counted};
-use super::{columns, fitted};
 
 #[derive(Debug)]
 pub(super) struct People {
@@ -246,10 +245,4 @@ pub struct Now<'a> {
     pub best: Option<String>,
     /// Current runs: name, and how far it is.
     pub running: Vec<(&'a str, &'a RunState)>,
-}
-
-/// `[ 3/20]`
-pub(super) fn place(ended: usize, of: usize) -> String {
-    let width = of.to_string().len();
-    format!("[{ended:>width$}/{of}]")
 }

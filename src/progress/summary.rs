@@ -10,9 +10,8 @@ use crate::base::units::human_seconds;
 use crate::event::{Status, StopReason};
 use crate::results::{BlockRow, ResultSet, grouped};
 
-use super::fitted;
 use super::json_lines::Line;
-use super::line::{Names, counts, without_status};
+use super::line::{Names, counts, fitted, without_status};
 
 /// Most reasons that are listed.
 const LISTED: usize = 10;

@@ -13,6 +13,7 @@ mod baselines;
 mod branches;
 mod cell_hashes;
 mod checkpoints;
+mod circles;
 mod cluster;
 #[cfg(target_os = "linux")]
 mod command_faults;

@@ -9,8 +9,8 @@ use crate::plan::{Feasibility, Plan, PlannedCell};
 use super::arguments::AbArguments;
 use crate::cli::Problem;
 use crate::cli::fingerprints::Fingerprints;
+use crate::cli::problem::mistake;
 use crate::cli::run_plan::planned;
-use crate::cli::setup::mistake;
 
 /// Fewest pairs with which the paired test can give a verdict on a single cell.
 const FEWEST_PAIRS: usize = 6;

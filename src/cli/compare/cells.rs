@@ -6,8 +6,7 @@ use crate::base::text::{capitalised, count};
 use crate::compare::{CellPair, Comparison, Verdict, Work};
 
 use super::super::table::table;
-use super::page::Page;
-use super::summary::{across, times};
+use super::page::{Page, across, times};
 use super::words::{ratio, verdict};
 
 const ROWS: usize = 30;

@@ -4,8 +4,7 @@ use crate::base::text::capitalised;
 use crate::compare::{CellPair, Comparison, CostChange};
 use crate::report::{comparison_costs, comparison_waiting, cost_name, cost_value};
 
-use super::page::Page;
-use super::summary::across;
+use super::page::{Page, across};
 use super::words::{ratio, verdict};
 
 /// Adds how many cells have which verdict, and a line for each cell that takes more or less of something; where all is asked for,

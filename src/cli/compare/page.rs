@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::words::wrapped;
+use super::words::{duration, wrapped};
+use crate::compare::Comparison;
 
 /// Most lines of a section.
 const LINES: usize = 10;
@@ -61,4 +62,17 @@ impl Page {
         }
         self.add(&text);
     }
+}
+
+/// The words beside every ratio between different environments.
+pub(super) fn across(comparison: &Comparison) -> &'static str {
+    if comparison.environment.is_across {
+        " across environments"
+    } else {
+        ""
+    }
+}
+
+pub(super) fn times((before, after): (Option<f64>, Option<f64>)) -> [String; 2] {
+    [before, after].map(|time| time.map_or_else(|| "–".to_owned(), duration))
 }

@@ -14,7 +14,7 @@ use super::cells;
 use super::costs;
 use super::differences;
 use super::page::{Page, Printing};
-use super::words::{duration, percent, untied, wrapped};
+use super::words::{percent, untied, wrapped};
 
 const COMMIT: usize = 8;
 
@@ -184,15 +184,6 @@ fn is_hash(text: &str) -> bool {
     text.len() >= 16 && text.chars().all(|letter| letter.is_ascii_hexdigit())
 }
 
-/// The words beside every ratio between different environments.
-pub(super) fn across(comparison: &Comparison) -> &'static str {
-    if comparison.environment.is_across {
-        " across environments"
-    } else {
-        ""
-    }
-}
-
 /// How runs were made, which threshold had to be exceeded, and how many runs a cell needs.
 fn needed(comparison: &Comparison) -> Option<String> {
     let cells = comparison.cells.iter();
@@ -235,8 +226,4 @@ fn needed(comparison: &Comparison) -> Option<String> {
         text.push_str(" The two do different work per sample: the ratio is one of treatments, and no speed-up.");
     }
     Some(text)
-}
-
-pub(super) fn times((before, after): (Option<f64>, Option<f64>)) -> [String; 2] {
-    [before, after].map(|time| time.map_or_else(|| "–".to_owned(), duration))
 }

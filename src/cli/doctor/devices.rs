@@ -6,8 +6,6 @@ use crate::device::{DeviceKind, libraries, telemetry_library};
 use crate::measure::gpu::{ListedGpu, inventory};
 use crate::plan::{PlanInputs, Precision};
 
-use super::{NAME, line};
-
 const WIDTH: usize = 80;
 
 /// Most GPUs that are searched.
@@ -125,6 +123,13 @@ fn wrapped(name: &str, value: &str) -> String {
     let names = std::iter::once(name).chain(std::iter::repeat(""));
     let lines = value.lines().zip(names);
     lines.map(|(value, name)| line(name, value)).collect()
+}
+
+/// Columns for the names of lines.
+const NAME: usize = 18;
+
+pub(super) fn line(name: &str, value: &str) -> String {
+    format!("{name:<NAME$} {value}\n")
 }
 
 #[cfg(test)]

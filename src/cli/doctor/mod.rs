@@ -20,6 +20,7 @@ use crate::results::store::Store;
 
 use super::output::Stdout;
 use super::{Outcome, exit_code};
+use devices::line;
 
 const LOOPS: usize = 100;
 
@@ -28,9 +29,6 @@ const TURNS: u64 = 1_000_000;
 
 /// Coefficient of variation from which on small differences of times are lost in noise.
 const NOISY: f64 = 0.05;
-
-/// Columns for the names of lines.
-const NAME: usize = 18;
 
 /// Show what this machine and build are, and whether times measured here can be trusted
 ///
@@ -133,8 +131,4 @@ fn state(store: &Store) -> (String, bool) {
         0 => (runs, true),
         n => (format!("{runs}, {} damaged", count(n, "file")), false),
     }
-}
-
-fn line(name: &str, value: &str) -> String {
-    format!("{name:<NAME$} {value}\n")
 }

@@ -6,7 +6,7 @@ use crate::device::{Arithmetic, DeviceError, DeviceKind};
 use crate::plan::Precision;
 use crate::verify::operations::{Finding, LIMITS, OperationCheck, check_operations};
 
-use super::line;
+use super::devices::line;
 
 /// Compares every operation of `device` with the CPU: the table, and whether all agree.
 pub(super) fn self_test(device: DeviceKind) -> (String, bool) {

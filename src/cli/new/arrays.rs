@@ -6,7 +6,7 @@ use crate::base::text::count;
 use crate::datasets::{ArraysSpec, DatasetSpec, Features, FingerprintCache, Target};
 
 use super::super::Problem;
-use super::super::setup::mistake;
+use super::super::problem::mistake;
 use super::draft::{Draft, batch_size, filled, quoted};
 use super::place::Spot;
 use super::refused;

@@ -7,7 +7,7 @@ use crate::datasets::{ColumnGuess, CsvGuess, Decimal, FilePaths};
 use crate::plan::toml_text;
 
 use super::super::Problem;
-use super::super::setup::mistake;
+use super::super::problem::mistake;
 use super::place::{Spot, tables_in};
 use super::{Form, arrays, example, images, refused};
 

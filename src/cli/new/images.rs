@@ -9,7 +9,7 @@ use crate::datasets::{
 };
 
 use super::super::Problem;
-use super::super::setup::mistake;
+use super::super::problem::mistake;
 use super::draft::{Draft, batch_size, filled, named, quoted};
 use super::place::Spot;
 use super::refused;

@@ -21,7 +21,7 @@ use crate::plan::{Feasibility, Plan, PlanOptions, namesakes, results_root, wrong
 use crate::results::from_here;
 
 use super::fingerprints::Fingerprints;
-use super::setup::mistake;
+use super::problem::mistake;
 use super::{Outcome, Problem, exit_code};
 use draft::Draft;
 use place::{Spot, tables_in};

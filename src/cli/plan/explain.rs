@@ -16,7 +16,7 @@ use crate::execute::{Basis, Expected};
 use crate::losses::LossSpec;
 use crate::plan::{Plan, PlannedCell};
 
-use super::summary::status;
+use super::summary::{basis_text, chosen, expected, status};
 
 /// Explains the plan and the cell with `key` (the first cell if it is empty).
 pub(super) fn explain(plan: &Plan, key: &str, out: &mut impl Write) -> Outcome {
@@ -30,7 +30,7 @@ pub(super) fn explain(plan: &Plan, key: &str, out: &mut impl Write) -> Outcome {
 
 fn write(plan: &Plan, key: &str, out: &mut impl Write) -> Result<(), Problem> {
     let is_meant = |cell: &PlannedCell| key.is_empty() || cell.spec.key == key;
-    let cell = super::chosen(plan).find(is_meant);
+    let cell = chosen(plan).find(is_meant);
     let cell = cell.ok_or_else(|| unknown_key(plan, key))?;
     if !plan.cell_axes().is_empty() {
         axes(plan, out)?;
@@ -56,7 +56,7 @@ fn write(plan: &Plan, key: &str, out: &mut impl Write) -> Result<(), Problem> {
 }
 
 fn unknown_key(plan: &Plan, key: &str) -> Failure {
-    let known = super::chosen(plan).take(1000);
+    let known = chosen(plan).take(1000);
     let known: Vec<String> = known.map(|cell| cell.spec.key).collect();
     let example = known.first();
     let example = example.map(|first| format!("keys look like `{first}`"));
@@ -119,7 +119,7 @@ fn runs(plan: &Plan, cell: &PlannedCell, out: &mut impl Write) -> Result<(), Pro
     for line in lines {
         writeln!(out, "  {line}")?;
     }
-    let Some(expected) = super::expected(&stored.estimator(), cell) else {
+    let Some(expected) = expected(&stored.estimator(), cell) else {
         writeln!(out, "  {}", run_plan::NOTHING_LIKE_IT)?;
         return Ok(());
     };
@@ -176,7 +176,7 @@ pub(super) fn cell_json(cell: &PlannedCell, expected: Option<Expected>) -> Value
         "hash_parts": parts, "task_signature": cell.task_signature, "work_signature": cell.work_signature,
         "flops_per_sample": cell.flops_per_sample,
         "run_estimate_s": expected.map(|expected| expected.seconds),
-        "estimated_from": expected.map(|expected| super::basis_text(expected.basis)),
+        "estimated_from": expected.map(|expected| basis_text(expected.basis)),
         "spec": cell.spec,
     })
 }

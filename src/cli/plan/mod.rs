@@ -13,16 +13,15 @@ use clap::{Args, ValueEnum};
 
 use crate::base::units::human_seconds;
 use crate::diag::Failure;
-use crate::execute::{Basis, Estimator, Expected};
 use crate::manifest;
-use crate::plan::{Feasibility, Plan, PlannedCell};
+use crate::plan::{Plan, PlannedCell};
 use crate::progress::Detail;
 use crate::results::json_line;
 
 use super::fingerprints::Fingerprints;
 use super::run_plan::{StoredRuns, planned, say_of_data};
 use super::{Outcome, Problem, exit_code};
-use summary::Summary;
+use summary::{Summary, basis_text, chosen, expected};
 
 /// Rows of a large plan's table, at the beginning and at the end.
 const SHOWN: usize = 20;
@@ -91,10 +90,6 @@ pub(super) fn plan(arguments: &PlanArguments) -> Outcome {
     Ok(exit_code::GOOD)
 }
 
-fn chosen(plan: &Plan) -> impl Iterator<Item = PlannedCell> {
-    plan.cells().filter(|cell| plan.is_selected(cell))
-}
-
 /// Counts of the selected cells, and the first and last cells for the table.
 fn survey(plan: &Plan) -> (Summary, Vec<PlannedCell>, VecDeque<PlannedCell>) {
     let mut summary = Summary::default();
@@ -142,20 +137,6 @@ fn table(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {
         write!(out, "{}", stored.text(plan, &cells))?;
     }
     Ok(summary)
-}
-
-/// The expected time of a cell's first run, if it can run.
-fn expected(estimator: &Estimator<'_>, cell: &PlannedCell) -> Option<Expected> {
-    let can_run = cell.feasibility == Feasibility::Runs;
-    can_run.then(|| estimator.run(cell, 0)).flatten()
-}
-
-fn basis_text(basis: Basis) -> &'static str {
-    match basis {
-        Basis::SameCell => "same cell",
-        Basis::SameWork => "same work",
-        Basis::SameKind => "same kind",
-    }
 }
 
 fn csv(plan: &Plan, out: &mut impl Write) -> Result<Summary, Problem> {

@@ -1,9 +1,10 @@
-//! Counts of a plan's cells.
+//! Counts of a plan's cells, and the time that each is expected to take.
 
 use std::fmt;
 
 use crate::base::text::count;
 use crate::compare::needed_runs;
+use crate::execute::{Basis, Estimator, Expected};
 use crate::plan::{Feasibility, Plan, PlannedCell};
 use crate::progress::counts;
 
@@ -109,5 +110,23 @@ pub(super) fn status(feasibility: &Feasibility) -> (&'static str, &str) {
         Feasibility::Runs => ("runs", ""),
         Feasibility::Infeasible(reason) => ("infeasible", reason),
         Feasibility::Skipped(reason) => ("skipped", reason),
+    }
+}
+
+pub(super) fn chosen(plan: &Plan) -> impl Iterator<Item = PlannedCell> {
+    plan.cells().filter(|cell| plan.is_selected(cell))
+}
+
+/// The expected time of a cell's first run, if it can run.
+pub(super) fn expected(estimator: &Estimator<'_>, cell: &PlannedCell) -> Option<Expected> {
+    let can_run = cell.feasibility == Feasibility::Runs;
+    can_run.then(|| estimator.run(cell, 0)).flatten()
+}
+
+pub(super) fn basis_text(basis: Basis) -> &'static str {
+    match basis {
+        Basis::SameCell => "same cell",
+        Basis::SameWork => "same work",
+        Basis::SameKind => "same kind",
     }
 }

@@ -22,8 +22,9 @@ use crate::results::store::Store;
 use crate::results::{FORMAT_VERSION, Session};
 
 use super::fingerprints::Fingerprints;
+use super::problem::mistake;
 use super::run_plan::{conditions, planned, selected, with_data};
-use super::setup::{self, Setup, mistake, record_problem};
+use super::setup::{self, Setup, record_problem};
 use super::{Outcome, Problem, exit_code};
 
 use event_sender::EventSender;

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::lbfgs::minimise;
-use super::{Goal, Predicted, Samples};
+use super::samples::{Goal, Predicted, Samples};
 use crate::tasks::log_sum_exp;
 
 /// Rows whose gradients are summed at a time; the same for any number of threads, so that sums are the same.

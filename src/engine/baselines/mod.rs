@@ -15,10 +15,12 @@
 mod lbfgs;
 mod linear;
 mod nearest;
+mod samples;
 
 use crate::datasets::{Dataset, DatasetError, OpenDataset, SamplesMut, Scale, Target};
 use crate::event::Metric;
 use crate::tasks::{Score, log_sum_exp, logistic_loss};
+use samples::{Goal, Predicted, Samples};
 
 /// Changes whenever a baseline would give other values.
 pub const VERSION: u32 = 1;
@@ -40,42 +42,6 @@ pub struct Baseline {
     pub name: &'static str,
     /// `val_…` and `test_…`, as of a model; empty where the data are too many for it.
     pub metrics: Metric,
-}
-
-/// Samples in memory.
-struct Samples {
-    rows: usize,
-    /// `(rows, features)`
-    x: Vec<f32>,
-    /// `(rows, values)` or `(rows, labels)`; empty for classes.
-    values: Vec<f32>,
-    /// `(rows)`; empty for values.
-    labels: Vec<usize>,
-}
-
-/// Predictions of rows, `(rows, outputs)`: values, or logits.
-struct Predicted {
-    outputs: Vec<f32>,
-    /// Whether these are logits with a finite cross-entropy: probabilities of a neighbour are 0 or 1.
-    has_loss: bool,
-}
-
-/// What is predicted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Goal {
-    Values(usize),
-    Classes(usize),
-    Labels(usize),
-}
-
-impl Goal {
-    /// Outputs of a row.
-    fn outputs(self) -> usize {
-        match self {
-            Self::Values(len) | Self::Labels(len) => len,
-            Self::Classes(classes) => classes,
-        }
-    }
 }
 
 /// All baselines of a dataset; empty where its targets are neither classes, labels nor values, or nothing is held out.

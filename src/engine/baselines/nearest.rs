@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Goal, Predicted, Samples};
+use super::samples::{Goal, Predicted, Samples};
 
 /// Sums that are added independently, so that the compiler can use vectors.
 const LANES: usize = 8;

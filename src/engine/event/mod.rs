@@ -201,6 +201,9 @@ pub struct Member {
     pub weights: PathBuf,
 }
 
+/// Receives every event of a run, in the worker; its reply to [`Event::Epoch`] decides whether the run continues.
+pub type Emit<'a> = dyn FnMut(Event) -> Reply + 'a;
+
 /// The parent's reply to an epoch: a line on the worker's stdin, `"go-on"` or `"stop"`. `"end"` may come at any time, to the
 /// worker of a command or of a run that writes its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

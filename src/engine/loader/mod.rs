@@ -10,20 +10,13 @@ mod queue;
 mod times;
 mod work;
 
-pub use epoch::Epoch;
+pub use epoch::{Epoch, Loader};
 pub use times::{LoaderTimes, MadeBatch};
-
-use std::sync::{Arc, Mutex, PoisonError};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::Seed;
-use crate::datasets::{Dataset, DatasetError};
-use epoch::Source;
-use queue::Pool;
-use times::Clock;
-use work::Work;
 
 /// How batches are loaded (`[loader]`); beside each key the one of PyTorch's `DataLoader`.
 #[expect(
@@ -136,111 +129,6 @@ pub struct Batch {
     /// Of a batch mixed by `MixUp` or `CutMix`, the share λ of each sample's own target, from 0 to 1; the rest is the target of the
     /// sample before it, of the first one that of the last. `labels` are the own ones, `values` are mixed already.
     pub own_share: Option<f64>,
-}
-
-/// Makes the batches of a split, epoch by epoch.
-pub struct Loader {
-    work: Arc<Work>,
-    pool: Mutex<Option<Pool>>,
-    clock: Arc<Clock>,
-}
-
-impl Loader {
-    /// A loader over `rows` (a split) of `dataset`. Starts no thread.
-    ///
-    /// # Errors
-    /// [`DatasetError::Mismatch`] for a batch size of 0, and for `weighted` on a dataset without classes;
-    /// [`DatasetError::Unwritable`] where decoded images are to be kept in a file that cannot be written.
-    pub fn new(
-        dataset: Arc<dyn Dataset>,
-        rows: Vec<u32>,
-        options: LoaderOptions,
-    ) -> Result<Self, DatasetError> {
-        if options.batch_size == 0 {
-            return Err(DatasetError::Mismatch(
-                "the batch size must be at least 1".to_owned(),
-            ));
-        }
-        if options.spec.weighted && dataset.labels().is_empty() {
-            return Err(DatasetError::Mismatch(
-                "`loader.weighted` needs a dataset with classes".to_owned(),
-            ));
-        }
-        if options.spec.cache {
-            dataset.keep_decoded();
-        }
-        if options.spec.cache_file {
-            dataset.keep_decoded_in_file()?;
-        }
-        Ok(Self {
-            work: Arc::new(Work::new(dataset, rows, options)),
-            pool: Mutex::new(None),
-            clock: Arc::default(),
-        })
-    }
-
-    /// A loader of the same batches with separate threads and times, which records when each batch was made.
-    #[must_use]
-    pub fn traced(&self) -> Self {
-        Self {
-            work: Arc::clone(&self.work),
-            pool: Mutex::new(None),
-            clock: Arc::new(Clock::keeping_batches()),
-        }
-    }
-
-    /// The batches of epoch `epoch`, in order. Dropping it midway stops the threads (or keeps them idle, if persistent).
-    pub fn epoch(&self, epoch: u64) -> Epoch<'_> {
-        self.epoch_from(epoch, 0)
-    }
-
-    /// As [`Loader::epoch`], without its first `batches` batches.
-    pub fn epoch_from(&self, epoch: u64, batches: usize) -> Epoch<'_> {
-        let plan = Arc::new(self.work.plan(epoch, batches));
-        let workers = self.work.options.spec.workers;
-        if workers == 0 {
-            return Epoch::new(self, plan, Source::Here);
-        }
-        let kept = self.pool().take();
-        let pool = kept.unwrap_or_else(|| {
-            self.clock
-                .start(|| Pool::start(workers, &self.work, &self.clock))
-        });
-        pool.begin(Arc::clone(&plan));
-        Epoch::new(self, plan, Source::Threads(Some(pool)))
-    }
-
-    /// Waiting, working, start and stop times since the loader was made.
-    pub fn times(&self) -> LoaderTimes {
-        self.clock.read()
-    }
-
-    /// Every batch of a [`Self::traced`] loader, in the order in which they were ready.
-    pub fn made(&self) -> Vec<MadeBatch> {
-        self.clock.made()
-    }
-
-    fn pool(&self) -> std::sync::MutexGuard<'_, Option<Pool>> {
-        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Keeps the threads for the next epoch, or ends them.
-    fn finish(&self, pool: Pool) {
-        if self.work.options.spec.persistent {
-            pool.abandon();
-            *self.pool() = Some(pool);
-        } else {
-            self.clock.stop(|| drop(pool));
-        }
-    }
-}
-
-impl Drop for Loader {
-    fn drop(&mut self) {
-        if let Some(pool) = self.pool().take() {
-            self.clock.stop(|| drop(pool));
-        }
-    }
 }
 
 #[cfg(test)]

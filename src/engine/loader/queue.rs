@@ -13,9 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
+use super::Batch;
 use super::times::Clock;
 use super::work::{Plan, Work};
-use super::{Batch, DatasetError};
+use crate::datasets::DatasetError;
 
 type Made = Result<Batch, DatasetError>;
 

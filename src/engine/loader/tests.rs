@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -5,7 +6,7 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use super::*;
-use crate::datasets::{Features, SampleMut, Target};
+use crate::datasets::{Dataset, DatasetError, Features, SampleMut, Target};
 
 /// Ten classes of unequal size; augmentation adds a random number; some rows are broken or panic; reading counts.
 struct Fake {

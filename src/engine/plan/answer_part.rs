@@ -1,16 +1,10 @@
-//! [`AnswerPart`]: a part of the answer at the head of a report (`report.answer`), and the check of what it names.
+//! [`AnswerPart`]: a part of the answer at the head of a report (`report.answer`).
 
 use std::fmt::{self, Formatter};
 
 use schemars::JsonSchema;
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
-
-use crate::diag::{Diagnostic, Place, did_you_mean, list};
-use crate::manifest::Table;
-
-use super::references::axis_called;
-use super::{Plan, program, search};
 
 /// A part of the answer at the head of a report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -82,75 +76,6 @@ impl<'de> Deserialize<'de> for AnswerPart {
 }
 
 /// Names of the parts that are tables.
-const TABLES: [&str; 4] = ["fastest-at-equal", "gain", "along", "scaling"];
+pub(super) const TABLES: [&str; 4] = ["fastest-at-equal", "gain", "along", "scaling"];
 /// Names of the parts that are words.
-const WORDS: [&str; 4] = ["where", "memory", "cost", "learned"];
-
-/// Metrics that a name may be meant for; models and programs have others too.
-const METRICS: [&str; 10] = [
-    "accuracy",
-    "balanced_accuracy",
-    "macro_f1",
-    "roc_auc",
-    "average_precision",
-    "r2",
-    "mse",
-    "rmse",
-    "mae",
-    "loss",
-];
-
-/// What is wrong with the parts of `report.answer`: metrics of which it is not known what is better, and axes that are none.
-pub(super) fn check(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
-    let declared = program::metrics(&plan.written.root);
-    let is_known = |name: &str| declared.contains_key(name);
-    for node in report.list("answer") {
-        if let Some(name) = node.as_str() {
-            let is_known = is_known(name) || WORDS.contains(&name);
-            mistakes.extend((!is_known).then(|| undecided(node.place, name)).flatten());
-            continue;
-        }
-        let Some(table) = node.as_table() else {
-            continue;
-        };
-        for part in TABLES {
-            let Some(name) = table.text(part) else {
-                continue;
-            };
-            let place = table.place_of(part);
-            let found = match part {
-                "fastest-at-equal" if is_known(name) => None,
-                "fastest-at-equal" => undecided(place, name),
-                _ => axis_called(plan, &format!("report.answer.{part}"), name, place).err(),
-            };
-            mistakes.extend(found);
-        }
-    }
-}
-
-/// What is wrong with a name: it is no column or metric of which it is known what is better.
-fn undecided(place: Place, name: &str) -> Option<Diagnostic> {
-    if search::objective::direction(name).is_some() {
-        return None;
-    }
-    let title = format!("`report.answer` names `{name}`, by which nothing is better or worse");
-    let known = || search::objective::known_columns().into_iter().chain(WORDS);
-    let metrics = METRICS
-        .iter()
-        .flat_map(|metric| ["val_", "test_", "train_"].map(|split| format!("{split}{metric}")));
-    let metrics: Vec<String> = metrics.collect();
-    let parts = TABLES.map(|part| format!("{{ {part} = … }}"));
-    Some(
-        Diagnostic::error(title)
-            .at(place, "neither a measured column nor a metric")
-            .maybe_help(did_you_mean(
-                name,
-                known().chain(metrics.iter().map(String::as_str)),
-            ))
-            .help(format!(
-                "there are {}, metrics such as `val_accuracy`, and {}",
-                list(known()),
-                list(parts.iter().map(String::as_str))
-            )),
-    )
-}
+pub(super) const WORDS: [&str; 4] = ["where", "memory", "cost", "learned"];

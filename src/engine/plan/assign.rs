@@ -1,5 +1,7 @@
 //! Assignments: values that variants, `set` and axes put at a path of the manifest.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Place};
@@ -66,3 +68,17 @@ pub(super) fn is_of_train(path: &[Key], name: &str) -> bool {
 fn starts_with(path: &[Key], prefix: &[&str]) -> bool {
     path.len() >= prefix.len() && path.iter().zip(prefix).all(|(key, name)| key.name == *name)
 }
+
+/// The manifest's sections with what their resolution needs.
+#[derive(Debug)]
+pub(super) struct Written {
+    /// The tree, without the matrices.
+    pub(super) root: Table,
+    /// The assignments of each variant.
+    pub(super) variants: Variants,
+    /// Folder that paths are relative to, absolute.
+    pub(super) folder: PathBuf,
+}
+
+/// The assignments of each variant.
+pub(super) type Variants = BTreeMap<String, Vec<Assignment>>;

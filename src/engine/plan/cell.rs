@@ -18,7 +18,7 @@ use crate::ops::Convolution;
 use crate::optim::{ClipBy, EmaSpec, OptimizerSpec, ScheduleSpec};
 use crate::tasks::{Algorithm, SamplingSpec, SelectionSpec, VerificationSpec};
 
-use super::program::Program;
+use super::launch::Program;
 use super::settings::{LimitsSpec, MeasureSpec};
 
 /// One cell of the matrix, resolved: all that a worker needs, and nothing else.

@@ -3,15 +3,8 @@
 use crate::diag::{Diagnostic, Place};
 use crate::manifest::{Key, Node, Table, Value};
 use crate::models::{CommandSpec, Mistake, ModelSpec};
-use std::collections::BTreeMap;
 
-use super::Plan;
 use super::assign::Assignment;
-use super::homes::Unit;
-use super::matrix::Axis;
-use super::reader::Reader;
-use super::units::Units;
-use super::validate::{in_axis, tries};
 
 /// Keys of a declared model that are no parameters.
 const OWN: [&str; 4] = ["kind", "layers", "parameters", "blocks"];
@@ -84,11 +77,15 @@ pub(super) fn undeclared<'a>(
     keys.map(diagnostic).collect()
 }
 
-/// The mistakes of a model that show without data; `node` is its section.
-pub(super) fn mistakes(name: &str, node: &Node, model: &ModelSpec) -> Vec<Diagnostic> {
+/// The mistakes of a model that show without data; `node` makes its section.
+pub(super) fn mistakes(
+    name: &str,
+    node: impl FnOnce() -> Node,
+    model: &ModelSpec,
+) -> Vec<Diagnostic> {
     match model {
-        ModelSpec::Layers(spec) => diagnostics(name, node, &spec.mistakes()),
-        ModelSpec::Command(spec) => diagnostics(name, node, &spec.mistakes()),
+        ModelSpec::Layers(spec) => diagnostics(name, &node(), &spec.mistakes()),
+        ModelSpec::Command(spec) => diagnostics(name, &node(), &spec.mistakes()),
         _ => Vec::new(),
     }
 }
@@ -137,37 +134,5 @@ fn place(section: &Node, mistake: &Mistake) -> Place {
             Place::new(whole.source as usize, &(start..end))
         }
         _ => whole,
-    }
-}
-
-/// Finds declared models whose shapes do not fit for any of their cells, and says why for the first one.
-///
-/// A model that fits for some values of an axis is not reported: its other cells are infeasible, each with the sentence.
-pub(super) fn shapes(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
-    for matrix in &plan.matrices {
-        let reader = Reader::new(plan, matrix);
-        let axes = reader.axes_of(&[Unit::Model, Unit::Dataset]);
-        let mut units = Units::new(reader);
-        // Of every model the first mistakes, and whether a cell fits.
-        let mut found: BTreeMap<String, Option<Vec<Diagnostic>>> = BTreeMap::new();
-        for choice in tries(matrix, &axes, Axis::telling) {
-            let cell = units.resolve(&choice);
-            let ModelSpec::Layers(spec) = &*cell.model.value else {
-                continue;
-            };
-            if cell.data.unknown.is_some() || cell.problem.is_some() {
-                continue;
-            }
-            let (name, facts) = (cell.model.name.to_string(), &cell.data.facts);
-            if let Err(wrong) = spec.expand(facts.features, facts.target) {
-                let node = reader.at(&choice).named_section("models", &name);
-                let own = || Some(diagnostics(&name, &node, &wrong));
-                found.entry(name.clone()).or_insert_with(own);
-            } else {
-                found.insert(name, None);
-            }
-        }
-        let placed = found.into_values().flatten().flatten();
-        mistakes.extend(placed.map(|mistake| in_axis(mistake, plan, matrix)));
     }
 }

@@ -1,12 +1,12 @@
 //! Reads a manifest's head, its variants and its matrices into an unfinished [`Plan`].
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::diag::{Diagnostic, Failure, Place, did_you_mean, list};
 use crate::manifest::{Key, Manifest, Node, Table};
 
-use super::assign::{self, Assignment};
+use super::assign::{self, Assignment, Variants, Written};
 use super::homes::long_path;
 use super::inputs::PlanInputs;
 use super::matrices;
@@ -22,17 +22,6 @@ use super::texts::{Translated, text, texts};
 use super::{
     AxisInfo, CompareSpec, CostSpec, Language, MeasureSpec, Plan, PlanOptions, ReportSpec,
 };
-
-/// The manifest's sections with what their resolution needs.
-#[derive(Debug)]
-pub(super) struct Written {
-    /// The tree, without the matrices.
-    pub(super) root: Table,
-    /// The assignments of each variant.
-    pub(super) variants: Variants,
-    /// Folder that paths are relative to, absolute.
-    pub(super) folder: PathBuf,
-}
 
 /// Every key of a manifest's top level.
 pub(super) const SECTIONS: [&str; 20] = [
@@ -262,8 +251,6 @@ pub fn wrong_name(name: &str, place: Place) -> Option<Diagnostic> {
     let is_reserved = RESERVED.contains(&name);
     is_reserved.then(|| mistake.at(place, label))
 }
-
-type Variants = BTreeMap<String, Vec<Assignment>>;
 
 fn variants(root: &Table, mistakes: &mut Vec<Diagnostic>) -> Variants {
     let mut variants = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! From a manifest to all of its cells, and whether they can run.
 //!
 //! Owns [`Plan`], [`CellSpec`], the resolved cell that a worker reads back, and the sections that other modules read. It
-//! runs nothing and generates nothing. Start at [`Plan::new`]; the stages are `homes` (paths) → `matrix` (axes, choices)
+//! runs nothing and generates nothing. Start at [`Plan::new`] (`planning.rs`); the stages are `homes` (paths) → `matrix` (axes, choices)
 //! → `reader` (typed units) → `planned` (cells), with `ranges` and `check` for what types cannot express and
 //! `identity` for hashes.
 
@@ -23,12 +23,14 @@ mod identity;
 mod initial_weights;
 mod inputs;
 mod key;
+mod launch;
 mod matrices;
 mod matrix;
 mod memo;
 mod only;
 mod pairing;
 mod planned;
+mod planning;
 mod prediction;
 mod probe;
 mod program;
@@ -63,11 +65,12 @@ pub use data::{DataNotes, HeldOut};
 pub use head::wrong_name;
 pub use inputs::{Facts, PlanInputs};
 pub use key::{axis_value, key_parts};
+pub use launch::Program;
 pub use only::{Only, Selection};
 pub use planned::PlannedCell;
 pub use prediction::{Claim, PredictedColumn, PredictionSpec, TestedSpec, Verdict};
 pub use probe::{DeviceAnswer, device_facts, known_devices, probe, probe_devices_by};
-pub use program::{NATIVE, Program};
+pub use program::NATIVE;
 pub use reported::{
     COMPARISON, SEARCH, TEMPLATES, default_template, is_results_name, template_meant,
 };
@@ -86,21 +89,11 @@ pub use texts::{Texts, Translated};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::diag::{Diagnostic, Failure};
-use crate::manifest::{Manifest, Table};
+use crate::diag::Failure;
 
-use head::Written;
-use homes::Unit;
-use matrix::{Axis, Matrix};
-use planned::Resolver;
-use reader::Reader;
+use assign::Written;
+use matrix::Matrix;
 use search::{SearchSpec, Searched};
-
-/// Most combinations of a plan; listing more would take too long.
-const LARGEST_PLAN: u64 = 100_000_000;
-
-/// Most runs of a plan: they are listed before the first one starts.
-const MOST_RUNS: u64 = 10_000_000;
 
 /// How to plan.
 #[derive(Debug, Clone, Default)]
@@ -160,80 +153,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Plans a manifest.
-    ///
-    /// # Errors
-    /// Every mistake in the manifest, and in `options.only`.
-    pub fn new(
-        manifest: &Manifest,
-        inputs: &PlanInputs,
-        options: PlanOptions,
-    ) -> Result<Self, Failure> {
-        let mut mistakes = Vec::new();
-        let mut warnings = Vec::new();
-        let mut plan = head::read(manifest, inputs, &options, &mut mistakes, &mut warnings);
-        validate::sections(&plan, &mut mistakes);
-        validate::cells(&plan, &mut mistakes);
-        program::check(&plan, &mut mistakes);
-        plan.data_notes = data::check(&plan, &mut mistakes);
-        fine_tuning::check(&plan, &mut mistakes);
-        references::check(&plan, &mut mistakes, &mut warnings);
-        targets::check(&plan, &mut mistakes);
-        reported::check(&plan, &mut mistakes);
-        search::check(&plan, &mut mistakes, &mut warnings);
-        let failure = |found| Failure::new(found, manifest.sources.clone());
-        if !mistakes.is_empty() {
-            return Err(failure(mistakes));
-        }
-        plan.list_cells(head::top(manifest))
-            .map_err(|mistake| failure(vec![mistake]))?;
-        let mistakes = reported::targets(&plan);
-        if !mistakes.is_empty() {
-            return Err(failure(mistakes));
-        }
-        plan.measure = Reader::new(&plan, &Matrix::default())
-            .plain()
-            .unwrap_or_default();
-        let selection = options.only.map(|only| only.select(plan.cell_axes()));
-        plan.selection = selection.transpose()?;
-        plan.warnings = failure(warnings);
-        Ok(plan)
-    }
-
-    /// Counts the cells; in a search, lists the studies.
-    fn list_cells(&mut self, root: &Table) -> Result<(), Diagnostic> {
-        let size = self.matrices.iter().map(Matrix::product_size);
-        let size = size.fold(0, u64::saturating_add);
-        if size > LARGEST_PLAN {
-            return Err(references::too_large(root, size));
-        }
-        self.count = self.matrices.iter().map(Matrix::count).sum();
-        if self.count == 0 {
-            return Err(references::nothing_left(root));
-        }
-        let runs = self.matrices.iter().map(|matrix| self.runs_of(matrix));
-        let runs = runs.fold(0, u64::saturating_add);
-        if runs > MOST_RUNS {
-            return Err(references::too_many_runs(root, self.count, runs));
-        }
-        self.list_studies()
-    }
-
-    /// Number of runs of the cells of `matrix`: cells × seeds × repeats. Where an axis sets one of these and cells are
-    /// excluded, it is an estimate by the mean over the values of that axis.
-    fn runs_of(&self, matrix: &Matrix) -> u64 {
-        let reader = Reader::new(self, matrix);
-        let axes = reader.axes_of(&[Unit::Measure]);
-        let choices = validate::tries(matrix, &axes, Axis::all);
-        let runs = choices.iter().map(|choice| {
-            let measure = reader.at(choice).plain::<MeasureSpec>().unwrap_or_default();
-            measure.seeds.len() as f64 * measure.most_repeats() as f64
-        });
-        let mean = runs.sum::<f64>() / choices.len().max(1) as f64;
-        let trials = self.search.as_ref().map_or(1, |search| search.trials);
-        (matrix.count() as f64 * mean * trials as f64) as u64
-    }
-
     /// The axis with this name or long path.
     fn axis(&self, name: &str) -> Option<&AxisInfo> {
         self.axes.iter().find(|axis| axis.is_called(name))
@@ -247,20 +166,6 @@ impl Plan {
     /// Whether there are no cells; a plan always has one.
     pub fn is_empty(&self) -> bool {
         self.count == 0
-    }
-
-    /// Every cell (in a search, every study), in row order: by matrix, then by the axes in their order, numbers by size
-    /// and anything else as listed.
-    pub fn cells(&self) -> impl Iterator<Item = PlannedCell> {
-        let (matrices, studies) = match self.search {
-            None => (&self.matrices[..], 0),
-            Some(_) => (&[][..], self.count),
-        };
-        let cells = matrices.iter().flat_map(|matrix| {
-            let mut resolver = Resolver::new(self, matrix);
-            matrix.choices().map(move |choice| resolver.cell(&choice))
-        });
-        cells.chain((0..studies).map(|number| self.study(number)))
     }
 
     /// The axes of which [`Plan::cells`] have values: all, but in a search only those of the matrix.

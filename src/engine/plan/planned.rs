@@ -12,8 +12,9 @@ use super::cell::CellSpec;
 use super::check::{self, Feasibility};
 use super::identity::combine;
 use super::key::{LONELY, axis_value};
+use super::launch::Program;
 use super::matrix::Matrix;
-use super::program::{Program, program};
+use super::program::program;
 use super::reader::Reader;
 use super::units::{Resolved, Units};
 
@@ -201,6 +202,20 @@ impl<'a> Resolver<'a> {
 }
 
 impl Plan {
+    /// Every cell (in a search, every study), in row order: by matrix, then by the axes in their order, numbers by size
+    /// and anything else as listed.
+    pub fn cells(&self) -> impl Iterator<Item = PlannedCell> {
+        let (matrices, studies) = match self.search {
+            None => (&self.matrices[..], 0),
+            Some(_) => (&[][..], self.count),
+        };
+        let cells = matrices.iter().flat_map(|matrix| {
+            let mut resolver = Resolver::new(self, matrix);
+            matrix.choices().map(move |choice| resolver.cell(&choice))
+        });
+        cells.chain((0..studies).map(|number| self.study(number)))
+    }
+
     /// The readable key of a cell with these axis values; an empty one is left out.
     pub fn key(&self, texts: &[Arc<str>]) -> String {
         let mut key = String::with_capacity(64);

@@ -1,13 +1,11 @@
-//! [`Program`]: a command of one cell with its arguments, and the digests of what decides its results.
+//! The program of a cell whose model is a command, with its arguments, and the digests of what decides its results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use crate::base::hash::Digest;
 use crate::diag::Diagnostic;
 use crate::manifest::{Key, Table, typed};
 use crate::models::{
@@ -19,51 +17,14 @@ use super::declared;
 use super::homes::Unit;
 use super::identity::digest;
 use super::inputs::PlanInputs;
+use super::launch::Program;
 use super::matrix::Axis;
 use super::reader::Reader;
 use super::resolve::absolute;
 use super::units::{Resolved, Units};
 use super::validate::{in_axis, tries};
 
-/// A program that trains a cell, as its worker starts it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Program {
-    /// Folder that it is started in, absolute.
-    pub folder: PathBuf,
-    /// Program and arguments; what only the run knows ([`RUN_WORDS`]) is still in braces.
-    pub arguments: Vec<String>,
-    /// Variables of its environment that pass parameters.
-    pub environment: BTreeMap<String, String>,
-    /// Its parameters with their values.
-    pub parameters: BTreeMap<String, Json>,
-    /// Digest over [`Self::code`].
-    pub code_hash: String,
-    /// What decides whether a stored result still holds, by name: its files, the program, the arguments.
-    pub code: BTreeMap<String, String>,
-    /// Digest over the content of its `data` files.
-    pub data: String,
-    /// Why it cannot run on this machine; empty if it can.
-    pub lacking: String,
-}
-
 impl Program {
-    /// Names of the files in [`Self::code`], which also has the template of the arguments, the program and its version.
-    pub fn code_files(&self) -> impl Iterator<Item = &String> {
-        let is_other = |name: &str| {
-            name == "arguments" || name.starts_with("program ") || name.ends_with(" --version")
-        };
-        self.code.keys().filter(move |name| !is_other(name))
-    }
-
-    /// Digest over the parts `code` of a program.
-    pub fn hash_of(code: &BTreeMap<String, String>) -> String {
-        let parts = code.iter();
-        let digest = parts.fold(Digest::new(), |digest, (name, part)| {
-            digest.with(name).with(part)
-        });
-        digest.short()
-    }
-
     /// The parts of the cell hash of a cell that this program trains.
     pub(super) fn hash_parts(&self, cell: &Resolved) -> Vec<(&'static str, Arc<str>)> {
         let train = &cell.train;

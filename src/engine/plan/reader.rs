@@ -103,8 +103,8 @@ impl<'a> Reader<'a> {
 
     pub(super) fn model(self) -> Read<(String, ModelSpec)> {
         let (name, model) = self.named("model", &ModelSpec::KINDS)?;
-        let node = self.named_section("models", &name);
-        let mistakes = declared::mistakes(&name, &node, &model);
+        let node = || self.named_section("models", &name);
+        let mistakes = declared::mistakes(&name, node, &model);
         if mistakes.is_empty() {
             Ok((name, model))
         } else {

@@ -190,7 +190,7 @@ pub(super) fn too_large(root: &Table, size: u64) -> Diagnostic {
     let place = entry.map(|(key, _)| key.place).unwrap_or_default();
     Diagnostic::error("the matrix has too many cells")
         .at(place, format!("{size} combinations"))
-        .help(format!("a plan has at most {}", super::LARGEST_PLAN))
+        .help(format!("a plan has at most {LARGEST_PLAN}"))
 }
 
 pub(super) fn too_many_runs(root: &Table, cells: usize, runs: u64) -> Diagnostic {
@@ -199,8 +199,7 @@ pub(super) fn too_many_runs(root: &Table, cells: usize, runs: u64) -> Diagnostic
     Diagnostic::error("the plan has too many runs")
         .at(place, format!("{runs} runs of {}", count(cells, "cell")))
         .help(format!(
-            "a plan has at most {} runs: cells × seeds × repeats, and in a search × trials",
-            super::MOST_RUNS
+            "a plan has at most {MOST_RUNS} runs: cells × seeds × repeats, and in a search × trials"
         ))
 }
 
@@ -312,3 +311,9 @@ fn matrix_paths(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         }
     }
 }
+
+/// Most combinations of a plan; listing more would take too long.
+pub(super) const LARGEST_PLAN: u64 = 100_000_000;
+
+/// Most runs of a plan: they are listed before the first one starts.
+pub(super) const MOST_RUNS: u64 = 10_000_000;

@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::datasets::{DatasetSpec, Target};
-use crate::diag::{Diagnostic, did_you_mean, list};
+use crate::diag::{Diagnostic, Place, did_you_mean, list};
 use crate::losses::LossSpec;
 use crate::manifest::{Node, Table};
 use crate::models::ModelSpec;
 use crate::tasks::{LABEL_METRICS, class_metrics};
 
+use super::answer_part::{TABLES, WORDS};
 use super::cell::WatchedSplit;
 use super::references::axis_called;
-use super::{Language, Plan, PlannedCell, answer_part, axis_value, search};
+use super::{Language, Plan, PlannedCell, axis_value, program, search};
 
 /// The built-in templates, with what each shows.
 pub const TEMPLATES: [(&str, &str); 4] = [
@@ -135,7 +136,7 @@ pub(super) fn check(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
     for node in report.list("searches") {
         mistakes.extend(node.as_str().and_then(|name| no_search(plan, node, name)));
     }
-    answer_part::check(plan, report, mistakes);
+    answers(plan, report, mistakes);
     names(plan, report, mistakes);
     if let Some(name) = report.text("classes") {
         let place = report.place_of("classes");
@@ -234,4 +235,73 @@ fn names(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
                 .maybe_help(did_you_mean(name, known())),
         );
     }
+}
+
+/// Metrics that a name may be meant for; models and programs have others too.
+const METRICS: [&str; 10] = [
+    "accuracy",
+    "balanced_accuracy",
+    "macro_f1",
+    "roc_auc",
+    "average_precision",
+    "r2",
+    "mse",
+    "rmse",
+    "mae",
+    "loss",
+];
+
+/// What is wrong with the parts of `report.answer`: metrics of which it is not known what is better, and axes that are none.
+fn answers(plan: &Plan, report: &Table, mistakes: &mut Vec<Diagnostic>) {
+    let declared = program::metrics(&plan.written.root);
+    let is_known = |name: &str| declared.contains_key(name);
+    for node in report.list("answer") {
+        if let Some(name) = node.as_str() {
+            let is_known = is_known(name) || WORDS.contains(&name);
+            mistakes.extend((!is_known).then(|| undecided(node.place, name)).flatten());
+            continue;
+        }
+        let Some(table) = node.as_table() else {
+            continue;
+        };
+        for part in TABLES {
+            let Some(name) = table.text(part) else {
+                continue;
+            };
+            let place = table.place_of(part);
+            let found = match part {
+                "fastest-at-equal" if is_known(name) => None,
+                "fastest-at-equal" => undecided(place, name),
+                _ => axis_called(plan, &format!("report.answer.{part}"), name, place).err(),
+            };
+            mistakes.extend(found);
+        }
+    }
+}
+
+/// What is wrong with a name: it is no column or metric of which it is known what is better.
+fn undecided(place: Place, name: &str) -> Option<Diagnostic> {
+    if search::objective::direction(name).is_some() {
+        return None;
+    }
+    let title = format!("`report.answer` names `{name}`, by which nothing is better or worse");
+    let known = || search::objective::known_columns().into_iter().chain(WORDS);
+    let metrics = METRICS
+        .iter()
+        .flat_map(|metric| ["val_", "test_", "train_"].map(|split| format!("{split}{metric}")));
+    let metrics: Vec<String> = metrics.collect();
+    let parts = TABLES.map(|part| format!("{{ {part} = … }}"));
+    Some(
+        Diagnostic::error(title)
+            .at(place, "neither a measured column nor a metric")
+            .maybe_help(did_you_mean(
+                name,
+                known().chain(metrics.iter().map(String::as_str)),
+            ))
+            .help(format!(
+                "there are {}, metrics such as `val_accuracy`, and {}",
+                list(known()),
+                list(parts.iter().map(String::as_str))
+            )),
+    )
 }

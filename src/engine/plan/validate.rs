@@ -1,5 +1,7 @@
 //! Finds every mistake of a manifest before any cell is made.
 
+use std::collections::BTreeMap;
+
 use serde::de::DeserializeOwned;
 
 use crate::datasets::DatasetSpec;
@@ -15,7 +17,7 @@ use super::homes::Unit;
 use super::matrix::{Axis, Matrix};
 use super::reader::Reader;
 use super::resolve::read_where;
-use super::search;
+use super::units::Units;
 
 /// Most combinations of one unit that are all tried; beyond it, only values that represent the others.
 const TRIED: u64 = 4096;
@@ -72,9 +74,6 @@ pub(super) const MANY: usize = 10_000;
 
 /// Tries every unit of the cells with every combination of the values that affect it.
 pub(super) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
-    if plan.search.is_some() {
-        return search::cells(plan, mistakes);
-    }
     for matrix in &plan.matrices {
         let reader = Reader::new(plan, matrix);
         for unit in Unit::ALL {
@@ -98,7 +97,7 @@ pub(super) fn cells(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
         }
     }
     if mistakes.is_empty() {
-        declared::shapes(plan, mistakes);
+        shapes(plan, mistakes);
     }
 }
 
@@ -212,4 +211,36 @@ fn prefix(axis: &Axis, place: Place) -> Option<String> {
         "an included value".to_owned()
     };
     Some(format!("axis `{}`, {which}", axis.name))
+}
+
+/// Finds declared models whose shapes do not fit for any of their cells, and says why for the first one.
+///
+/// A model that fits for some values of an axis is not reported: its other cells are infeasible, each with the sentence.
+fn shapes(plan: &Plan, mistakes: &mut Vec<Diagnostic>) {
+    for matrix in &plan.matrices {
+        let reader = Reader::new(plan, matrix);
+        let axes = reader.axes_of(&[Unit::Model, Unit::Dataset]);
+        let mut units = Units::new(reader);
+        // Of every model the first mistakes, and whether a cell fits.
+        let mut found: BTreeMap<String, Option<Vec<Diagnostic>>> = BTreeMap::new();
+        for choice in tries(matrix, &axes, Axis::telling) {
+            let cell = units.resolve(&choice);
+            let ModelSpec::Layers(spec) = &*cell.model.value else {
+                continue;
+            };
+            if cell.data.unknown.is_some() || cell.problem.is_some() {
+                continue;
+            }
+            let (name, facts) = (cell.model.name.to_string(), &cell.data.facts);
+            if let Err(wrong) = spec.expand(facts.features, facts.target) {
+                let node = reader.at(&choice).named_section("models", &name);
+                let own = || Some(declared::diagnostics(&name, &node, &wrong));
+                found.entry(name.clone()).or_insert_with(own);
+            } else {
+                found.insert(name, None);
+            }
+        }
+        let placed = found.into_values().flatten().flatten();
+        mistakes.extend(placed.map(|mistake| in_axis(mistake, plan, matrix)));
+    }
 }

@@ -14,7 +14,7 @@ mod report;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use crate::event::{Event, FailedStatus, Order, PROTOCOL_VERSION, Reply, numeric_class};
+use crate::event::{Emit, Event, FailedStatus, Order, PROTOCOL_VERSION, Reply, numeric_class};
 use crate::models::CommandSpec;
 use crate::plan::{CellSpec, Program};
 
@@ -23,7 +23,7 @@ pub use order::remove_order;
 use events::{EventFile, ProgramEvent};
 use order::Files;
 use output::Output;
-use process::{Exit, Process};
+use process::{Exit, Failure, Process, failed};
 use report::Report;
 
 /// How long the loop waits for the program's exit before it reads events again.
@@ -31,9 +31,6 @@ const POLL: Duration = Duration::from_millis(10);
 
 /// How long a pruned program has until SIGTERM: one that reads its verdicts ends by itself.
 const PRUNE_TIME: Duration = Duration::from_secs(2);
-
-/// Receives every event; its reply to [`Event::Epoch`] decides whether the run continues.
-pub type Emit<'a> = dyn FnMut(Event) -> Reply + 'a;
 
 /// What the parent says without being asked.
 pub type Asked<'a> = dyn FnMut() -> Option<Reply> + 'a;
@@ -70,16 +67,10 @@ pub fn run(order: &Order<CellSpec>, asked: &mut Asked<'_>, emit: &mut Emit<'_>) 
     }
 }
 
-type Failure = (FailedStatus, String);
-
 struct Run<'a> {
     order: &'a Order<CellSpec>,
     spec: &'a CommandSpec,
     program: &'a Program,
-}
-
-fn failed(reason: impl Into<String>) -> Failure {
-    (FailedStatus::Error, reason.into())
 }
 
 impl Run<'_> {

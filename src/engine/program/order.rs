@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use super::events::EventFile;
 use super::observed::write_observer;
-use super::{Failure, failed};
+use super::process::{Failure, failed};
 use crate::base::Seed;
 use crate::datasets::DatasetSpec;
 use crate::device::DeviceKind;

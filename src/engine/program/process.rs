@@ -6,7 +6,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::output::Output;
-use super::{Failure, failed};
 use crate::base::descendants::{self, EndSignal};
 use crate::event::FailedStatus;
 
@@ -159,4 +158,10 @@ fn signal(status: ExitStatus) -> Option<i32> {
         let _ = status;
         None
     }
+}
+
+pub(super) type Failure = (FailedStatus, String);
+
+pub(super) fn failed(reason: impl Into<String>) -> Failure {
+    (FailedStatus::Error, reason.into())
 }

@@ -1,6 +1,6 @@
 //! Classification: outputs are logits, targets are classes.
 
-use super::supervised::Goal;
+use super::goal::Goal;
 use super::{Meaning, ReferenceInputs, Score, TaskError, TaskParts};
 use crate::loader::Batch;
 use crate::losses::CrossEntropySpec;

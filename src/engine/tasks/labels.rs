@@ -1,6 +1,6 @@
 //! Several labels of a sample, each there or not: outputs are a logit for each.
 
-use super::supervised::Goal;
+use super::goal::Goal;
 use super::{Meaning, ReferenceInputs, Score, TaskError};
 use crate::loader::Batch;
 use crate::losses::BinaryCrossEntropySpec;

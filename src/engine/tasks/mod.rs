@@ -19,6 +19,7 @@ mod diffusion;
 mod diffusion_samples;
 mod equilibrium;
 mod error;
+mod goal;
 mod label_score;
 mod labels;
 mod noise_ahead;

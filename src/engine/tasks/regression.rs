@@ -1,6 +1,6 @@
 //! Regression: targets are one or more numbers per sample.
 
-use super::supervised::Goal;
+use super::goal::Goal;
 use super::{Meaning, ReferenceInputs, Score};
 use crate::loader::Batch;
 use crate::ops::{ErrorTerm, Kernels, Pass, Result, Var, mean_error};

@@ -4,6 +4,7 @@
 
 use super::backprop::{Backprop, Draw, Objective};
 use super::classification::Classes;
+use super::goal::Goal;
 use super::labels::Labels;
 use super::regression::Values;
 use super::workload::{BuiltTask, ONE_CLASS, ReferenceFiles, ReferenceForm, Workload};
@@ -31,34 +32,6 @@ impl<D: Kernels> Predictor<D> for Mlp<D> {
     fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>> {
         Mlp::forward(self, pass, &input.x)
     }
-}
-
-/// The targets with their loss and metrics.
-pub(super) trait Goal<D: Kernels> {
-    /// Targets of a batch on the host.
-    type Host;
-    /// Targets of a batch on the device.
-    type Targets;
-
-    fn meaning(&self) -> Meaning;
-
-    fn of_batch(&self, batch: &mut Batch) -> Self::Host;
-
-    fn of_reference(&self, inputs: &mut ReferenceInputs) -> Self::Host;
-
-    fn upload(&self, device: &D, host: Self::Host, rows: usize) -> Result<Self::Targets>;
-
-    /// The mean loss of the batch, one value, from `output: (B, outputs)`.
-    fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, targets: &Self::Targets) -> Result<Var<D>>;
-
-    /// Adds metrics other than the loss to `score`.
-    fn score(
-        &self,
-        device: &D,
-        output: &Var<D>,
-        targets: &Self::Targets,
-        score: &mut Score,
-    ) -> Result<()>;
 }
 
 pub(super) struct Supervised<M, G> {

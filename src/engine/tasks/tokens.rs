@@ -1,6 +1,6 @@
 //! Language models: for every token of a window, the next one.
 
-use super::supervised::Goal;
+use super::goal::Goal;
 use super::{Meaning, ReferenceInputs, Score};
 use crate::loader::Batch;
 use crate::ops::{

@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Emit;
 use super::error::TrainError;
 use crate::base::Seed;
 use crate::base::hash::Digest;
 use crate::base::png;
 use crate::datasets::OpenDataset;
-use crate::event::{Event, Metric, Sample};
+use crate::event::{Emit, Event, Metric, Sample};
 use crate::ops::Kernels;
 use crate::plan::ValidationSpec;
 use crate::tasks::{Assess, Assessment, Image, Task};

@@ -1,9 +1,8 @@
 //! Runs that their parent ends after an epoch.
 
-use super::Emit;
 use super::error::TrainError;
 use super::session::{Outcome, Session};
-use crate::event::{Event, Reply};
+use crate::event::{Emit, Event, Reply};
 use crate::ops::Kernels;
 
 impl<D: Kernels> Session<'_, D> {

@@ -2,16 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
-use super::Emit;
 use super::error::TrainError;
 use super::learner::{Learner, StepLoss, divergence};
 use super::log::Log;
 use super::resuming::Pauses;
+use super::state::{BegunEpoch, EpochOutcome};
 use super::steps::Steps;
 use super::work::work;
-use crate::event::{Event, Reply, StepRow};
+use crate::event::{Emit, Event, Reply, StepRow};
 use crate::loader::Loader;
 use crate::measure::{Pace, StepTimes, Stopwatch};
 use crate::ops::Kernels;
@@ -19,36 +17,6 @@ use crate::optim::Rate;
 
 /// Time between two progress events.
 const PROGRESS: Duration = Duration::from_millis(100);
-
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct EpochOutcome {
-    /// Its steps in order.
-    pub(super) steps: Vec<StepRow>,
-    /// Samples trained on.
-    pub(super) samples: u64,
-    /// Mean loss over the samples; `None` when it is not finite.
-    pub(super) train_loss: Option<f64>,
-    /// Seconds, from the start of the loader to the end of its threads.
-    pub(super) seconds: f64,
-    /// Why training cannot go on.
-    pub(super) diverged: Option<String>,
-}
-
-/// The steps of an epoch that are done.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct BegunEpoch {
-    losses: Vec<f64>,
-    samples: Vec<usize>,
-    times_ms: Vec<f64>,
-    seconds: f64,
-}
-
-impl BegunEpoch {
-    /// The number of optimizer steps.
-    pub(super) fn steps(&self) -> usize {
-        self.losses.len()
-    }
-}
 
 /// Settings of an epoch.
 pub(super) struct EpochPlan<'a> {

@@ -2,9 +2,8 @@
 
 use std::time::Instant;
 
-use super::epoch::EpochOutcome;
 use super::learner::Cost;
-use super::state::SoFar;
+use super::state::{EpochOutcome, SoFar};
 use super::stopping::Best;
 use crate::base::statistics::median;
 use crate::event::{

@@ -2,16 +2,16 @@
 
 use std::time::Instant;
 
-use super::Emit;
 use super::accuracy::Accuracies;
 use super::error::TrainError;
 use super::evaluation::{Evaluate, Evaluation, Tested};
 use super::log::Log;
+use super::saving::BYTES;
 use super::session::Outcome;
 use super::setup;
 use crate::base::Seed;
 use crate::datasets::OpenDataset;
-use crate::event::{Event, Member, MemoryParts, Metric, Order, RunFacts, numeric_class_of};
+use crate::event::{Emit, Event, Member, MemoryParts, Metric, Order, RunFacts, numeric_class_of};
 use crate::layers::checkpoint::{self, Tensor};
 use crate::loader::{Batch, LoaderTimes};
 use crate::ops::{Kernels, OpError, count_parameters};
@@ -50,7 +50,7 @@ pub(super) fn evaluate<D: Kernels>(
     log.facts.weight_checksum = members.checksum(device)?;
     log.device_memory = setup::device_memory(device);
     log.ready(MemoryParts {
-        parameter_bytes: setup::BYTES * parameters,
+        parameter_bytes: BYTES * parameters,
         ..MemoryParts::default()
     });
     emit(Event::Started {

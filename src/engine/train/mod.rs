@@ -3,7 +3,7 @@
 //! Owns [`run`]. `setup.rs` opens the data and builds model, optimizer and loaders; `session.rs` is the loop, `ending.rs` what is evaluated after it, `epoch.rs`
 //! one pass over the data, `learner.rs` one optimizer step. `evaluation.rs` evaluates the other splits, `accuracy.rs`
 //! finds their best accuracy, `assessment.rs` does the costly evaluation. `stopping.rs` decides when to stop,
-//! `cut_off.rs` ends a run at its parent's request, `state.rs` and `resuming.rs` keep what an interrupted run goes on from, `threads.rs` sets the number of threads, `log.rs` collects facts and
+//! `cut_off.rs` ends a run at its parent's request, `state.rs`, `resuming.rs` and `going_on.rs` keep what an interrupted run goes on from, `threads.rs` sets the number of threads, `log.rs` collects facts and
 //! times. At the very end, `extra.rs` takes steps whose phases are timed where the device runs asynchronously,
 //! `profile.rs` steps whose operations are timed; `work.rs` counts those of one step. An order with members trains nothing: `members.rs` evaluates the mean
 //! of their predictions. Only the cell's checkpoint, the run's state and the order's images are written; the caller of [`run`] receives
@@ -18,6 +18,7 @@ mod epoch;
 mod error;
 mod evaluation;
 mod extra;
+mod going_on;
 mod learner;
 mod log;
 mod members;
@@ -38,9 +39,8 @@ mod work;
 
 use std::time::Instant;
 
-use crate::build_info::{Arithmetic, code_hash};
-use crate::device::DeviceKind;
-use crate::event::{Event, Order, PROTOCOL_VERSION, Reply};
+use crate::build_info::{arithmetic, code_hash};
+use crate::event::{Emit, Event, Order, PROTOCOL_VERSION};
 use crate::ops::{self, DeviceJob, Kernels};
 use crate::plan::CellSpec;
 use error::TrainError;
@@ -52,9 +52,6 @@ pub use state::lineage_and_epochs;
 pub(crate) use threads::join_pool;
 pub use trained_run::TrainedRun;
 pub(crate) use trained_run::{CLASS_NAMES, NORMALISATION, RUN};
-
-/// Receives every event; its reply to [`Event::Epoch`] decides whether the run continues.
-pub type Emit<'a> = dyn FnMut(Event) -> Reply + 'a;
 
 /// Trains the order's cell, or evaluates its members, and sends every event to `emit`, from [`Event::Hello`] to
 /// [`Event::Finished`] or [`Event::Failed`]. Never panics on bad input.
@@ -85,14 +82,6 @@ pub fn run(order: Order<CellSpec>, emit: &mut Emit<'_>) {
         },
     };
     emit(end);
-}
-
-/// The kind of arithmetic that decides the results of a cell on this device.
-fn arithmetic(device: DeviceKind) -> Arithmetic {
-    match device {
-        DeviceKind::Cpu => Arithmetic::Cpu,
-        DeviceKind::Cuda(_) => Arithmetic::Gpu,
-    }
 }
 
 fn train(

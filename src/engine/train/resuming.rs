@@ -1,20 +1,15 @@
-//! [`Resuming`]: when a run writes its state, and how a run goes on from one.
+//! [`Resuming`]: when a run writes its state.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::Emit;
 use super::ensemble::Ensemble;
-use super::epoch::BegunEpoch;
 use super::error::TrainError;
 use super::learner::Learner;
 use super::log::Log;
-use super::session::Session;
-use super::state::{Identity, PastEpoch, Progress, Saved, State};
-use super::stopping::Verdict;
+use super::state::{BegunEpoch, Identity, PastEpoch, Progress, State};
 use super::weights::Weights;
-use crate::event::{Event, Metric};
-use crate::ops::{Kernels, StepControl};
+use crate::event::{Emit, Event, Metric};
+use crate::ops::Kernels;
 use crate::plan::{CellSpec, Resume};
 
 /// Seconds that a run must be expected to train for its state to be written unasked.
@@ -26,10 +21,10 @@ const PAUSE: u32 = 100;
 
 /// When a run writes its state, and the part of it that is not in device memory.
 pub(super) struct Resuming {
-    order: Option<Resume>,
-    progress: Progress,
+    pub(super) order: Option<Resume>,
+    pub(super) progress: Progress,
     /// Whether the run writes its state; unknown at first.
-    is_wanted: Option<bool>,
+    pub(super) is_wanted: Option<bool>,
     since: Instant,
     last_cost: Duration,
     has_failed: bool,
@@ -160,77 +155,6 @@ pub(super) struct Begin {
     pub(super) begun: Option<BegunEpoch>,
     /// Whether nothing is left to train.
     pub(super) is_over: bool,
-}
-
-impl<D: Kernels> Session<'_, D> {
-    /// Restores the state of an interrupted run, where there is one, and tells its epochs again.
-    pub(super) fn go_on(&mut self, emit: &mut Emit<'_>) -> Result<Begin, TrainError> {
-        let order = self.resuming.order.as_ref();
-        let Some(path) = order.and_then(|order| order.from.clone()) else {
-            return Ok(Begin::default());
-        };
-        let saved = match Saved::read(&path, &self.resuming.progress.identity) {
-            Ok(Some(saved)) if saved.progress.epochs.len() <= self.cell.train.epochs => saved,
-            Ok(_) => return Ok(Begin::default()),
-            Err(error) => {
-                let reason = TrainError::from(error).reason(self.cell);
-                let message = format!("training begins anew: {reason}");
-                emit(Event::Warning { message });
-                return Ok(Begin::default());
-            }
-        };
-        self.restore(&path, saved, emit)
-    }
-
-    fn restore(
-        &mut self,
-        path: &Path,
-        mut saved: Saved,
-        emit: &mut Emit<'_>,
-    ) -> Result<Begin, TrainError> {
-        let mut progress = std::mem::take(&mut saved.progress);
-        self.log.go_on(progress.so_far);
-        let (epoch, step) = progress.place();
-        emit(Event::Resumed { epoch, step });
-        let mut is_over = false;
-        for (epoch, past) in progress.epochs.iter().enumerate() {
-            self.log.add_epoch(&past.outcome, !self.steps.is_capped());
-            if past.judgement.is_due {
-                self.accuracies.note(epoch, &past.judgement.validation);
-            }
-            // Copies the weights of now, where it keeps them: their values come from the file.
-            let verdict = self.judge(epoch, past.outcome.train_loss, &past.judgement)?;
-            is_over = verdict == Verdict::Stop;
-            emit(past.clone().into_event(epoch));
-        }
-        let learner = &mut self.learner;
-        (learner.steps, learner.cost) = (progress.steps, progress.cost);
-        learner.work.clone_from(&progress.work);
-        let (device, module) = (learner.device.clone(), learner.task.module());
-        learner
-            .optimizer
-            .begin_after(progress.steps, &device, module)?;
-        if let Some(ema) = &mut learner.ema {
-            ema.begin_after(progress.steps);
-        }
-        if let Some(control) = &mut learner.control {
-            control.set_state(&progress.control)?;
-        }
-        let mut state = State {
-            learner,
-            best: &mut self.best,
-            ensemble: &mut self.ensemble,
-        };
-        state.restore(path, saved)?;
-        let begun = progress.begun.take();
-        self.resuming.is_wanted = Some(true);
-        self.resuming.progress = progress;
-        Ok(Begin {
-            epoch,
-            begun,
-            is_over,
-        })
-    }
 }
 
 #[cfg(test)]

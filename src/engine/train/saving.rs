@@ -2,7 +2,6 @@
 
 use super::error::TrainError;
 use super::learner::Learner;
-use super::setup::BYTES;
 use super::trained_run::TrainedRun;
 use crate::datasets::OpenDataset;
 use crate::event::Order;
@@ -72,3 +71,6 @@ impl Saving {
         Ok(written.len())
     }
 }
+
+/// Bytes of a value.
+pub(super) const BYTES: u64 = size_of::<f32>() as u64;

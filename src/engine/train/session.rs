@@ -1,10 +1,9 @@
 //! [`Session`]: a run from its first evaluation to its last. The loop.
 
-use super::Emit;
 use super::accuracy::Accuracies;
 use super::assessment::Costly;
 use super::ensemble::Ensemble;
-use super::epoch::{BegunEpoch, EpochOutcome, EpochPlan, train_epoch};
+use super::epoch::{EpochPlan, train_epoch};
 use super::error::TrainError;
 use super::evaluation::Evaluation;
 use super::extra::{DIVERGED, ExtraSteps, no_phases, profile_event};
@@ -13,12 +12,12 @@ use super::log::{Log, add_phases};
 use super::profile::profile;
 use super::resuming::{Begin, Pauses, Resuming};
 use super::saving::Saving;
-use super::state::{Judgement, PastEpoch};
+use super::state::{BegunEpoch, EpochOutcome, Judgement, PastEpoch};
 use super::steps::Steps;
 use super::stopping::{Stopping, Verdict};
 use super::weights::Weights;
 use super::work::counted_step;
-use crate::event::{Event, Metric, Reply, RunFacts, RunTimes, numeric_class_of};
+use crate::event::{Emit, Event, Metric, Reply, RunFacts, RunTimes, numeric_class_of};
 use crate::layers::checkpoint;
 use crate::loader::Loader;
 use crate::measure::Stopwatch;

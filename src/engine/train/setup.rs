@@ -11,14 +11,14 @@ use super::evaluation::Evaluation;
 use super::learner::Learner;
 use super::log::Log;
 use super::resuming::Resuming;
-use super::saving::Saving;
+use super::saving::{BYTES, Saving};
 use super::session::Session;
 use super::state::Identity;
 use super::steps::Steps;
 use super::stopping::Stopping;
 use super::threads;
 use crate::base::Seed;
-use crate::build_info::code_hash;
+use crate::build_info::{arithmetic, code_hash};
 use crate::datasets::{DatasetError, OpenDataset, SamplesMut};
 use crate::event::{MemoryParts, Order, numeric_class_of};
 use crate::layers::{checkpoint, names};
@@ -29,9 +29,6 @@ use crate::ops::{Kernels, Path, count_parameters};
 use crate::optim::{Ema, Limits, Rate, control};
 use crate::plan::{CellSpec, Precision};
 use crate::tasks::{self, Task, TaskParts};
-
-/// Bytes of a value.
-pub(super) const BYTES: u64 = size_of::<f32>() as u64;
 
 /// Opens the data, builds model, optimizer and loaders: the setup before the first step.
 pub(super) fn set_up<'a, D: Kernels>(
@@ -90,7 +87,7 @@ fn identity<D: Kernels>(device: &D, order: &Order<CellSpec>) -> Result<Identity,
     let resume = order.resume.as_ref();
     Ok(Identity {
         lineage: resume.map_or_else(String::new, |resume| resume.lineage.clone()),
-        code_hash: code_hash(super::arithmetic(order.cell.train.device)),
+        code_hash: code_hash(arithmetic(order.cell.train.device)),
         numeric_class: numeric_class_of(&device.facts()?),
         seed: order.seed,
     })

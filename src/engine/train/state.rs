@@ -9,11 +9,10 @@ use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 
 use super::ensemble::Ensemble;
-use super::epoch::{BegunEpoch, EpochOutcome};
 use super::learner::{Cost, Learner};
 use super::weights::Weights;
 use crate::device::Buffer;
-use crate::event::{EpochRow, Event, Metric, OpWork};
+use crate::event::{EpochRow, Event, Metric, OpWork, StepRow};
 use crate::layers::checkpoint::{self, CheckpointError, Entry, Metadata};
 use crate::ops::{Kernels, OpError, Path, Result, StepControl, for_each_trained};
 
@@ -270,5 +269,35 @@ impl Saved {
             progress,
             values: values.collect(),
         }))
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct EpochOutcome {
+    /// Its steps in order.
+    pub(super) steps: Vec<StepRow>,
+    /// Samples trained on.
+    pub(super) samples: u64,
+    /// Mean loss over the samples; `None` when it is not finite.
+    pub(super) train_loss: Option<f64>,
+    /// Seconds, from the start of the loader to the end of its threads.
+    pub(super) seconds: f64,
+    /// Why training cannot go on.
+    pub(super) diverged: Option<String>,
+}
+
+/// The steps of an epoch that are done.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct BegunEpoch {
+    pub(super) losses: Vec<f64>,
+    pub(super) samples: Vec<usize>,
+    pub(super) times_ms: Vec<f64>,
+    pub(super) seconds: f64,
+}
+
+impl BegunEpoch {
+    /// The number of optimizer steps.
+    pub(super) fn steps(&self) -> usize {
+        self.losses.len()
     }
 }

@@ -2,22 +2,26 @@
 //! are there.
 
 use crate::datasets::{
-    ColumnPreparation, DatasetFacts, DatasetSpec, Features, Preparation, PreparedColumn, Target,
+    ColumnPreparation, DatasetFacts, DatasetSpec, Features, Normalisation, Preparation,
+    PreparedColumn, Target,
 };
 use crate::layers::checkpoint::Tensor;
 use crate::models::{Layer, ModelSpec};
 use crate::tasks::Workload;
-
-use super::Trained;
+use crate::train::TrainedRun;
 
 /// What does not fit; `None` if all does.
-pub(super) fn check(trained: &Trained, weights: &[Tensor]) -> Option<String> {
-    data(trained).or_else(|| model(trained, weights))
+pub(super) fn check(
+    run: &TrainedRun,
+    class_names: &[String],
+    normalisation: &Normalisation,
+    weights: &[Tensor],
+) -> Option<String> {
+    data(run, class_names.len(), normalisation).or_else(|| model(run, weights))
 }
 
 /// Sizes of features and target, and what was fitted.
-fn data(trained: &Trained) -> Option<String> {
-    let (run, classes) = (&trained.run, trained.class_names.len());
+fn data(run: &TrainedRun, classes: usize, normalisation: &Normalisation) -> Option<String> {
     let wrong = |what: &str| Some(format!("its {what} do not fit each other"));
     let sizes = match run.target {
         Target::Class { classes } => classes,
@@ -38,13 +42,13 @@ fn data(trained: &Trained) -> Option<String> {
     {
         return wrong("names and number of labels");
     }
-    let scales = trained.normalisation.of_targets();
+    let scales = normalisation.of_targets();
     if ![0, run.target.values_len()].contains(&scales.len())
         || scales.iter().any(|scale| !is_scale(scale.std))
     {
         return wrong("scales of the target");
     }
-    if features_fit(trained) {
+    if features_fit(run, normalisation) {
         None
     } else {
         wrong("features and their preparation")
@@ -52,8 +56,7 @@ fn data(trained: &Trained) -> Option<String> {
 }
 
 /// Whether the features are those of the dataset, prepared as it says.
-fn features_fit(trained: &Trained) -> bool {
-    let run = &trained.run;
+fn features_fit(run: &TrainedRun, normalisation: &Normalisation) -> bool {
     match (&*run.cell.dataset, &run.preparation, run.features) {
         (DatasetSpec::Csv(_), Some(Preparation::Table { columns }), Features::Vector { len }) => {
             columns.iter().map(PreparedColumn::width).sum::<usize>() == len
@@ -78,7 +81,7 @@ fn features_fit(trained: &Trained) -> bool {
             own == (size.height, size.width, size.channels)
         }
         (DatasetSpec::Arrays(_), _, features) => {
-            let scales = &trained.normalisation.features;
+            let scales = &normalisation.features;
             let is_image = matches!(features, Features::Image(_));
             let most = if is_image { 1 } else { features.len() };
             [0, most].contains(&scales.len()) && scales.iter().all(|scale| is_scale(scale.std))
@@ -111,8 +114,7 @@ fn is_date(column: &PreparedColumn, name: &str) -> bool {
 }
 
 /// Whether the model learns such data, and has as many weights as the file.
-fn model(trained: &Trained, weights: &[Tensor]) -> Option<String> {
-    let run = &trained.run;
+fn model(run: &TrainedRun, weights: &[Tensor]) -> Option<String> {
     let there: usize = weights.iter().map(|tensor| tensor.values.len()).sum();
     let wanted = match &*run.cell.model {
         ModelSpec::Mlp(spec) => {

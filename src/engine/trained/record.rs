@@ -61,7 +61,9 @@ impl Trained {
                 parsed(path, NORMALISATION, text)
             })?,
         };
-        match check(&trained, &checkpoint::read(path)?) {
+        let weights = checkpoint::read(path)?;
+        let names = &trained.class_names;
+        match check(&trained.run, names, &trained.normalisation, &weights) {
             None => Ok(trained),
             Some(wrong) => Err(TrainedError::Unsuited(format!(
                 "`{}` cannot be used: {wrong}",

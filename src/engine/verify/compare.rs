@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Untrained;
-use super::files::Reference;
+use super::files::{Reference, Untrained};
 use crate::layers::checkpoint::Tensor;
 use crate::ops::Convolution;
 

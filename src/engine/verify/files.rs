@@ -1,13 +1,13 @@
 //! [`Reference`]: the files of a training step by another program.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 
-use super::{Untrained, VerifyError};
 use crate::layers::checkpoint::{self, Tensor};
+use crate::ops::{Kernels, Module, OpError, Path as Name};
 use crate::tasks::{ReferenceInputs, ReferenceTensor, ReferenceValues};
 
 #[derive(Debug)]
@@ -155,4 +155,45 @@ fn numbers<const N: usize, T>(bytes: &[u8], number: impl Fn([u8; N]) -> T) -> Ve
         .iter()
         .map(|bytes| number(*bytes))
         .collect()
+}
+
+/// Why a model could not be compared with a reference.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VerifyError {
+    /// Everything that is wrong with the reference files, or does not fit the model.
+    #[error("{}", .0.join("\n"))]
+    Reference(Vec<String>),
+    /// The device failed.
+    #[error(transparent)]
+    Op(#[from] OpError),
+}
+
+impl VerifyError {
+    pub(super) fn one(error: &impl ToString) -> Self {
+        Self::Reference(vec![error.to_string()])
+    }
+}
+
+/// Names of what no gradient changes.
+#[derive(Debug, Default)]
+pub(super) struct Untrained {
+    /// Running statistics.
+    pub(super) buffers: BTreeSet<String>,
+    /// Parameters of `train.freeze`.
+    pub(super) frozen: BTreeSet<String>,
+}
+
+impl Untrained {
+    pub(super) fn of<D: Kernels>(module: &mut dyn Module<D>) -> Self {
+        let (mut buffers, mut frozen) = (BTreeSet::new(), BTreeSet::new());
+        module.visit_buffers(&Name::root(), &mut |name, _| {
+            buffers.insert(name.to_owned());
+        });
+        module.visit(&Name::root(), &mut |name, parameter| {
+            if parameter.is_frozen() {
+                frozen.insert(name.to_owned());
+            }
+        });
+        Self { buffers, frozen }
+    }
 }

@@ -8,8 +8,8 @@ mod files;
 pub mod operations;
 
 pub use compare::Verification;
+pub use files::VerifyError;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::base::Seed;
@@ -21,27 +21,10 @@ use crate::optim::clip;
 use crate::plan::CellSpec;
 use crate::tasks::{self, ReferenceFiles, ReferenceInputs, Task, TaskError, TaskParts, Workload};
 use compare::Outcome;
-use files::Reference;
+use files::{Reference, Untrained};
 
 /// Optimizer steps after which weights are compared.
 pub const STEPS: usize = 3;
-
-/// Why a model could not be compared with a reference.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum VerifyError {
-    /// Everything that is wrong with the reference files, or does not fit the model.
-    #[error("{}", .0.join("\n"))]
-    Reference(Vec<String>),
-    /// The device failed.
-    #[error(transparent)]
-    Op(#[from] OpError),
-}
-
-impl VerifyError {
-    fn one(error: &impl ToString) -> Self {
-        Self::Reference(vec![error.to_string()])
-    }
-}
 
 /// Runs the model of `cell` on the reference files in `folder`, and its optimizer for three steps, each on the same
 /// inputs; dropout off, the learning rate constant.
@@ -74,30 +57,6 @@ impl DeviceJob for Job<'_> {
         self.reference.check_names(&untrained)?;
         let outcome = steps(self.cell, &self.reference.inputs, &device, &mut *task)?;
         Ok(compare::compare(&self.reference, outcome, &untrained))
-    }
-}
-
-/// Names of what no gradient changes.
-#[derive(Debug, Default)]
-struct Untrained {
-    /// Running statistics.
-    buffers: BTreeSet<String>,
-    /// Parameters of `train.freeze`.
-    frozen: BTreeSet<String>,
-}
-
-impl Untrained {
-    fn of<D: Kernels>(module: &mut dyn Module<D>) -> Self {
-        let (mut buffers, mut frozen) = (BTreeSet::new(), BTreeSet::new());
-        module.visit_buffers(&Name::root(), &mut |name, _| {
-            buffers.insert(name.to_owned());
-        });
-        module.visit(&Name::root(), &mut |name, parameter| {
-            if parameter.is_frozen() {
-                frozen.insert(name.to_owned());
-            }
-        });
-        Self { buffers, frozen }
     }
 }
 

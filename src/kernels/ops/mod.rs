@@ -108,7 +108,7 @@ pub use path_batch::PathBatch;
 pub use physics::{HIT, PhysicsKernel, SMALLEST_ALPHA_BAR, physics};
 pub use pointwise::{PointwiseKernel, PointwiseLayers, PointwiseSize, pointwise_network};
 pub use pool::{Pool, PoolKernel, PoolOptions, PoolSize, pool};
-pub use pooled_buffer::{KeepFactors, PooledBuffer};
+pub use pooled_buffer::PooledBuffer;
 pub use profile::layers_by_key;
 pub use rms_norm::{RmsNormKernel, rms_norm};
 pub use shape::Shape;
@@ -126,7 +126,7 @@ pub use update::{
     AdamStep, LionStep, RmspropStep, Rules, SgdStep, StepControl, StepState, UpdateKernel,
 };
 pub use upsample::{UpsampleKernel, upsample_bilinear, upsample_nearest};
-pub use var::Var;
+pub use var::{KeepFactors, Var};
 pub use work::Work;
 
 use crate::device::{Backend, DeviceError, DeviceKind};

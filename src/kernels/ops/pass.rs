@@ -1,6 +1,7 @@
 //! [`Pass`]: one forward pass, recorded or not.
 
 use std::cell::RefCell;
+use std::fmt::Display;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
@@ -9,7 +10,7 @@ use dfdx::tensor::{OwnedTape, PutTape, SplitTape, Tape, Tensor, Trace};
 use dfdx::tensor_ops::Backward;
 use rand_chacha::ChaCha8Rng;
 
-use super::profile::OpHandle;
+use super::profile::{self, OpHandle};
 use super::slots::{PendingRecycle, slot, take};
 use super::squares::Squares;
 use super::var::Token;
@@ -34,7 +35,7 @@ pub struct Pass<D: Backend> {
     work: Work,
     /// The memory of every recorded result, to count what is still held.
     recorded: Vec<Recorded<D>>,
-    pub(super) profiler: Option<Profiler>,
+    profiler: Option<Profiler>,
 }
 
 /// An operation as it ends: its name, its [`Work`] and its inputs.
@@ -73,6 +74,24 @@ impl<D: Backend> Pass<D> {
             None => Ok(Self::recording(device)),
             Some(grads) => Self::accumulating(device, grads),
         }
+    }
+
+    /// Reports every operation, forward and backward, to `profiler`, if there is one.
+    #[must_use]
+    pub fn with_profiler(mut self, profiler: Option<&Profiler>) -> Self {
+        self.profiler = profiler.cloned();
+        self
+    }
+
+    /// Runs `part`, the submodule that the model's walk calls `name`, so that a profile can name operations without
+    /// parameters. Without a profiler `name` is ignored.
+    pub fn scope<T>(&mut self, name: impl Display, part: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = self.profiler.as_ref().map(|profiler| profiler.enter(name));
+        let result = part(self);
+        if let (Some(profiler), Some(outer)) = (&self.profiler, outer) {
+            profiler.leave(outer);
+        }
+        result
     }
 
     /// A pass whose operations are recorded for [`Pass::backward`]. Dropout is off until [`Pass::with_dropout`].
@@ -171,7 +190,7 @@ impl<D: Backend> Pass<D> {
     /// Ends the operation `op` on `inputs`, whose result of `len` values never needs a gradient: counts its `work`.
     pub(super) fn count(&mut self, op: &'static str, work: Work, len: usize, inputs: &[&Var<D>]) {
         self.work += work;
-        self.record_profile(op, inputs, work, len);
+        profile::record(self.profiler.as_ref(), op, inputs, work, len);
     }
 
     /// Ends the operation `op`: counts its work, wraps `data` as its result and, if the pass records and an input needs a
@@ -271,7 +290,8 @@ impl<D: Backend> Pass<D> {
             ..work
         };
         self.work += work;
-        (records, self.record_profile(name, inputs, work, len))
+        let handle = profile::record(self.profiler.as_ref(), name, inputs, work, len);
+        (records, handle)
     }
 
     fn record<F>(&mut self, outputs: &[&Var<D>], handle: Option<OpHandle>, backward: F)

@@ -3,15 +3,13 @@
 use std::ops::Deref;
 #[cfg(feature = "cuda")]
 use std::rc::Rc;
-use std::sync::Arc;
 
 #[cfg(feature = "cuda")]
 use cudarc::driver::{CudaSlice, DeviceSlice};
-use dfdx::tensor::Cpu;
 #[cfg(feature = "cuda")]
 use dfdx::tensor::Cuda;
 
-use super::{Result, Var};
+use super::Result;
 #[cfg(feature = "cuda")]
 use crate::device::DeviceError;
 #[cfg(feature = "cuda")]
@@ -66,33 +64,6 @@ impl<D: Backend> Drop for PooledBuffer<D> {
     }
 }
 
-/// What a backward pass needs of a factor of products, on one device.
-pub trait KeepFactors: Backend {
-    /// `x`, or its values as the products of the backward pass will read them, which take less memory.
-    fn kept(&self, x: &Var<Self>) -> Result<Arc<PooledBuffer<Self>>> {
-        Ok(Arc::clone(x.held()))
-    }
-}
-
-impl KeepFactors for Cpu {}
-
-#[cfg(feature = "cuda")]
-impl KeepFactors for Cuda {
-    /// In mixed precision only the values in 16 bits, which the forward pass has made. Few channels are padded for cuDNN, which
-    /// needs the values themselves.
-    fn kept(&self, x: &Var<Self>) -> Result<Arc<PooledBuffer<Self>>> {
-        if !keeps_half(x.shape().last())? {
-            return Ok(Arc::clone(x.held()));
-        }
-        let (half, _) = x.held().half(0, x.shape().len())?;
-        #[expect(
-            clippy::arc_with_non_send_sync,
-            reason = "values of every device are shared so; those of a GPU stay on its thread"
-        )]
-        Ok(Arc::new(PooledBuffer::of_half(self, half)?))
-    }
-}
-
 #[cfg(feature = "cuda")]
 impl PooledBuffer<Cuda> {
     /// Values that are kept in 16 bits only.
@@ -110,7 +81,7 @@ impl PooledBuffer<Cuda> {
         }
     }
 
-    /// Memory for the values in 16 bits, if [`KeepFactors::kept`] will keep them and they are not cached yet. The kernel of a
+    /// Memory for the values in 16 bits, if [`super::KeepFactors::kept`] will keep them and they are not cached yet. The kernel of a
     /// forward pass writes them there, and the caller passes them to [`PooledBuffer::keep_half`].
     pub(super) fn half_to_keep(
         &self,
@@ -176,7 +147,7 @@ mod tests {
     use super::*;
     use crate::device::Arithmetic;
     use crate::ops::testing::{self, TestDevice};
-    use crate::ops::{Activation, Layout, Parameter, Pass, linear};
+    use crate::ops::{Activation, Layout, Parameter, Pass, Var, linear};
 
     fn product(
         device: &TestDevice,

@@ -10,7 +10,7 @@ use dfdx::tensor::{Gradients, Storage};
 use super::gemm::Accumulate;
 use super::squares::Squares;
 use super::var::Token;
-use super::{AddKernel, Parameter, Result, UpdateKernel, Var};
+use super::{Parameter, Result, Var};
 use crate::base::tally;
 #[cfg(feature = "cuda")]
 use crate::device::cuda::{Argument, Value};
@@ -63,33 +63,6 @@ impl<D: Backend> GradSlots<'_, D> {
         Ok((slot, Accumulate::Replace))
     }
 
-    /// Makes `values` the gradient of `var`, or adds them to the existing one.
-    pub fn put(&mut self, var: &Var<D>, values: Buffer<D>) -> Result<()>
-    where
-        D: AddKernel,
-    {
-        debug_assert_eq!(self.device.buffer_len(&values), var.shape().len());
-        self.put_under(var.token(), values)
-    }
-
-    /// As [`GradSlots::put`], for a closure that keeps the key of a `Var` without its memory.
-    pub(super) fn put_under(&mut self, token: &Token<D>, mut values: Buffer<D>) -> Result<()>
-    where
-        D: AddKernel,
-    {
-        self.squares.forget(token);
-        let (device, len) = (self.device, self.device.buffer_len(&values));
-        let slot = found(self.gradients, token)?;
-        if device.buffer_len(slot) == len {
-            device.accumulate(&values, slot)?;
-            D::recycle(&mut values);
-        } else {
-            *slot = values;
-            owe(self.owed, token, len);
-        }
-        Ok(())
-    }
-
     /// Whether sums of squares are needed, see [`GradSlots::note_squares`].
     pub fn wants_squares(&self) -> bool {
         self.squares.are_wanted()
@@ -113,7 +86,7 @@ impl GradSlots<'_, Cuda> {
     }
 }
 
-fn found<'a, D: Backend>(
+pub(super) fn found<'a, D: Backend>(
     gradients: &'a mut Gradients<f32, D>,
     token: &Token<D>,
 ) -> Result<&'a mut Buffer<D>> {
@@ -123,7 +96,7 @@ fn found<'a, D: Backend>(
 }
 
 /// Marks the memory of a gradient of `len` values to be returned to the device.
-fn owe<D: Backend>(owed: &PendingRecycle<D>, token: &Token<D>, len: usize) {
+pub(super) fn owe<D: Backend>(owed: &PendingRecycle<D>, token: &Token<D>, len: usize) {
     if len >= D::REUSED_LEN {
         owed.borrow_mut().push(token.clone());
     }
@@ -165,7 +138,7 @@ pub struct Grads<D: Backend> {
     device: D,
     inner: Gradients<f32, D>,
     owed: PendingRecycle<D>,
-    squares: Squares,
+    pub(super) squares: Squares,
     /// Whether the step ends with these gradients: no later pass adds to them.
     ends_step: bool,
 }
@@ -214,19 +187,6 @@ impl<D: Backend> Grads<D> {
         Ok(slot.map_err(DeviceError::from_dfdx::<D>)?)
     }
 
-    /// `Σ g²` of the gradient of a parameter, in f64 and a fixed order; with [`Grads::for_norms`] computed, if possible,
-    /// while the gradient was written.
-    pub fn sum_of_squares(&mut self, parameter: &Parameter<D>) -> Result<f64>
-    where
-        D: UpdateKernel,
-    {
-        if let Some(squares) = self.squares.of(parameter.token()) {
-            return Ok(squares);
-        }
-        let device = self.device.clone();
-        device.sum_of_squares(self.of_parameter(parameter)?)
-    }
-
     /// The gradient of a leaf; zeros where none flowed.
     pub fn of(&mut self, var: &Var<D>) -> Result<&mut Buffer<D>> {
         self.squares.forget(var.token());
@@ -259,7 +219,7 @@ impl<D: Backend> Drop for Grads<D> {
 mod tests {
     use super::*;
     use crate::ops::testing::{TestDevice, device, values};
-    use crate::ops::{Op, Pass, Work};
+    use crate::ops::{AddKernel, Op, Pass, Work};
 
     /// Gradients of `x` after two calls of `write`, each of which adds `1, 2, 3, …`.
     fn written(

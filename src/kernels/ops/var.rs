@@ -3,9 +3,15 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use dfdx::tensor::Tensor;
+#[cfg(feature = "cuda")]
+use dfdx::tensor::Cuda;
+use dfdx::tensor::{Cpu, Tensor};
 
+#[cfg(feature = "cuda")]
+use super::pooled_buffer::keeps_half;
 use super::{OpError, PooledBuffer, Result, Shape};
+#[cfg(feature = "cuda")]
+use crate::device::cuda::Factor;
 use crate::device::{Backend, Buffer, DeviceError};
 
 /// The key of a value on dfdx's tape: a tensor without elements; only its id is used.
@@ -183,4 +189,31 @@ pub(super) fn new_token<D: Backend>(device: &D) -> Result<Token<D>> {
             .map_err(DeviceError::from_dfdx::<D>)?,
         number: NUMBER.fetch_add(1, Ordering::Relaxed),
     })
+}
+
+/// What a backward pass needs of a factor of products, on one device.
+pub trait KeepFactors: Backend {
+    /// `x`, or its values as the products of the backward pass will read them, which take less memory.
+    fn kept(&self, x: &Var<Self>) -> Result<Arc<PooledBuffer<Self>>> {
+        Ok(Arc::clone(x.held()))
+    }
+}
+
+impl KeepFactors for Cpu {}
+
+#[cfg(feature = "cuda")]
+impl KeepFactors for Cuda {
+    /// In mixed precision only the values in 16 bits, which the forward pass has made. Few channels are padded for cuDNN, which
+    /// needs the values themselves.
+    fn kept(&self, x: &Var<Self>) -> Result<Arc<PooledBuffer<Self>>> {
+        if !keeps_half(x.shape().last())? {
+            return Ok(Arc::clone(x.held()));
+        }
+        let (half, _) = x.held().half(0, x.shape().len())?;
+        #[expect(
+            clippy::arc_with_non_send_sync,
+            reason = "values of every device are shared so; those of a GPU stay on its thread"
+        )]
+        Ok(Arc::new(PooledBuffer::of_half(self, half)?))
+    }
 }

@@ -9,7 +9,7 @@ use crate::plan::results_root;
 use crate::results::git::{CommitFile, GitError, Repository};
 use crate::results::{names_below, nearest_or_all};
 
-use super::side::{Experiment, Place, Source};
+use super::source::{Experiment, Place, Source};
 
 /// The error for a text that names no results, because git cannot read the commit.
 fn failure(given: &str, error: GitError) -> Failure {

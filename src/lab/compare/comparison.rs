@@ -7,9 +7,8 @@ use serde::Serialize;
 use crate::event::OpWork;
 use crate::results::{CellInfo, Direction, NoiseRow, ResultSet};
 
-use super::costs::{CostChange, CostOverCells};
+use super::cost::{CostChange, CostOverCells};
 use super::judgement::{Judgement, MatrixJudgement, NotComparableReason, Ratio, Verdict};
-use super::waiting::Waiting;
 
 /// Two sides, compared cell by cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -362,4 +361,13 @@ pub struct TimingChange {
     pub medians: (f64, f64),
     /// `after / before`, with its interval.
     pub ratio: Ratio,
+}
+
+/// Wall seconds of runs for each of their CPU seconds, of which a side has far more than computing takes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Waiting {
+    /// Wall seconds for a CPU second, before and after: medians over the runs.
+    pub wall_per_cpu: (f64, f64),
+    /// Whether before, after, they are far above what computing takes.
+    pub is_far: (bool, bool),
 }

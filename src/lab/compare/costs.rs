@@ -1,14 +1,13 @@
-//! [`CostChange`]: CPU time, memory and energy of runs, with verdicts by the rules for times.
+//! [`Costs`]: CPU time, memory and energy of runs, with verdicts by the rules for times.
 //!
 //! Each cost is a family of its own: the tests of its cells, and of all of them together, share Holm's correction.
 //! `docs/adr/0034-costs-beside-time.md` has the reasons.
-
-use serde::Serialize;
 
 use crate::base::statistics::{mean, median};
 use crate::results::{BlockRow, value};
 
 use super::cells::Cell;
+use super::cost::{Cost, CostChange, CostOverCells};
 use super::draft::Draft;
 use super::verdict::{Samples, judge};
 use super::{Judgement, MatrixJudgement, NotComparableReason, Ratio, UnclearReason, Verdict};
@@ -18,39 +17,7 @@ use super::{Judgement, MatrixJudgement, NotComparableReason, Ratio, UnclearReaso
 /// half an hour later, and 7 MiB for a debug build.
 const FILE_PAGES: f64 = (8 << 20) as f64;
 
-/// What a run costs beside its time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cost {
-    /// CPU seconds of its processes, user and system.
-    CpuTime,
-    /// Highest resident memory in training or validation, in bytes.
-    Memory,
-    /// Highest GPU memory in training or validation, by our allocator, in bytes.
-    GpuMemory,
-    /// Energy of the GPU's board in training, in joules.
-    Energy,
-}
-
 impl Cost {
-    /// All of them, in the order in which they are told.
-    pub const ALL: [Self; 4] = [Self::CpuTime, Self::Memory, Self::GpuMemory, Self::Energy];
-
-    /// Its name in `comparison.csv`, with its unit.
-    pub fn figure(self) -> &'static str {
-        match self {
-            Self::CpuTime => "cpu_s",
-            Self::Memory => "peak_bytes",
-            Self::GpuMemory => "peak_device_bytes",
-            Self::Energy => "energy_j",
-        }
-    }
-
-    /// Whether it is a number of bytes.
-    pub fn is_memory(self) -> bool {
-        matches!(self, Self::Memory | Self::GpuMemory)
-    }
-
     /// Its value in a run; `None` if it was not measured, or is 0, which has no ratio.
     ///
     /// Memory is not `peak_rss_bytes`: the system begins to count that of a process before it becomes the worker, so that it is
@@ -129,35 +96,6 @@ fn worded(verdict: Verdict) -> Verdict {
         }
         verdict => verdict,
     }
-}
-
-/// A cost of a pair of cells.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CostChange {
-    /// The cost.
-    pub cost: Cost,
-    /// Medians over the counted runs, before and after; `None` if it was not measured.
-    pub medians: (Option<f64>, Option<f64>),
-    /// The verdict. Its `p_holm` is corrected over the cells in which this cost was measured and the test of all of them together.
-    pub judgement: Judgement,
-}
-
-impl CostChange {
-    /// Whether runs take more or less of it.
-    pub fn is_effect(&self) -> bool {
-        matches!(self.judgement.verdict, Verdict::Less | Verdict::More)
-    }
-}
-
-/// A cost over all cells that have it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CostOverCells {
-    /// The cost.
-    pub cost: Cost,
-    /// The test of all cells together; `None` with fewer than two, or where pairs ended as soon as a time was sure.
-    pub matrix: Option<MatrixJudgement>,
-    /// Runs per side needed before the verdict on a single cell can be an effect.
-    pub needed_runs: usize,
 }
 
 /// The costs of all pairs of cells.

@@ -6,7 +6,7 @@ use crate::results::BlockRow;
 
 use super::cells::Cell;
 use super::changes::{changes, work};
-use super::costs::CostChange;
+use super::cost::CostChange;
 use super::counts::counts;
 use super::environment;
 use super::facts::Facts;

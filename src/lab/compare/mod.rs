@@ -9,6 +9,7 @@ mod cells;
 mod changes;
 mod commit;
 mod comparison;
+mod cost;
 mod costs;
 mod counts;
 mod draft;
@@ -25,6 +26,7 @@ mod matching;
 mod noise;
 mod rows;
 mod side;
+mod source;
 mod statistics;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -41,9 +43,9 @@ pub use changes::{is_within, leaves, setting_changes, setting_text};
 pub use comparison::{
     Ambiguity, AxisChange, CellPair, Comparison, Counts, EnvironmentChange, FactChange,
     FieldChange, FieldClass, MatchedBy, Origin, QualityChange, QualityVerdict, Side, SpecChange,
-    TimingChange, Work, WorkChange,
+    TimingChange, Waiting, Work, WorkChange,
 };
-pub use costs::{Cost, CostChange, CostOverCells};
+pub use cost::{Cost, CostChange, CostOverCells};
 pub use files::write_files;
 pub use floor::{Floor, Floors, SESSIONS};
 pub use gate::{FailOn, Finding, Violation, violations};
@@ -55,10 +57,10 @@ pub use judgement::{
     Design, Judgement, MatrixJudgement, NotComparableReason, Ratio, Test, Threshold,
     ThresholdSource, Verdict,
 };
-pub use side::{Common, Experiment, Source, searches_beside, until_sure_sessions};
+pub use side::{Common, searches_beside, until_sure_sessions};
+pub use source::{Experiment, Source};
 #[cfg(test)]
 pub(crate) use statistics::mann_whitney;
 pub use statistics::student_quantile;
 pub use unclear_reason::UnclearReason;
 pub use verdict::{is_sure, needed_pairs, needed_runs, session_threshold};
-pub use waiting::Waiting;

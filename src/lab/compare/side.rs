@@ -2,52 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Map, Value};
 
 use crate::diag::Failure;
 use crate::plan::{experiment_folder, is_results_name, results_root};
-use crate::results::git::{CommitFile, Repository};
 use crate::results::{
     NoiseRow, ResultSet, ResultsError, from_here, names_below, read, read_noise, results_folder,
 };
 
 use super::commit::{copied, joined, of_ref};
+use super::source::{Experiment, Place, Source};
 use super::{Origin, Side};
-
-/// Results that a side of a comparison can be taken from: one experiment, or several at one location.
-#[derive(Debug)]
-pub struct Source {
-    /// As given by the user.
-    pub name: String,
-    /// The experiments, by name.
-    pub experiments: Vec<Experiment>,
-    /// Whether the user named a single experiment.
-    pub is_one: bool,
-}
-
-/// An experiment of a [`Source`], not read yet.
-#[derive(Debug, Clone)]
-pub struct Experiment {
-    /// Name of its folder.
-    pub name: String,
-    pub(super) place: Place,
-}
-
-/// Location of an experiment's files.
-#[derive(Debug, Clone)]
-pub(super) enum Place {
-    Folder(PathBuf),
-    Commit {
-        repository: Repository,
-        reference: String,
-        commit: String,
-        /// Folder in the commit.
-        folder: String,
-        files: Vec<CommitFile>,
-    },
-}
 
 impl Source {
     /// Resolves `given`: a results folder, a name under `reports/`, a folder of results folders, a git ref (`main`: all of

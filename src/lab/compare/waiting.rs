@@ -1,11 +1,10 @@
 //! [`Waiting`]: wall time of runs that their CPU time does not explain.
 
-use serde::Serialize;
-
 use crate::base::statistics::median;
 use crate::results::{BlockRow, value};
 
 use super::cells::Cell;
+use super::comparison::Waiting;
 use super::timings::Runs;
 
 /// Wall seconds for a CPU second above which a run waits: a run that computes all the time, with one thread or more, takes at
@@ -15,15 +14,6 @@ const LEAST: f64 = 1.2;
 const FAR: f64 = 1.5;
 /// CPU seconds of a run below which the clock's resolution and the start of the process decide.
 const SHORT_S: f64 = 0.1;
-
-/// Wall seconds of runs for each of their CPU seconds, of which a side has far more than computing takes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Waiting {
-    /// Wall seconds for a CPU second, before and after: medians over the runs.
-    pub wall_per_cpu: (f64, f64),
-    /// Whether before, after, they are far above what computing takes.
-    pub is_far: (bool, bool),
-}
 
 /// The waiting of the runs of two cells; `None` where no side waits, where it was not measured, and on a GPU, for which a
 /// CPU waits as a rule.

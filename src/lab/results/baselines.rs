@@ -3,34 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::event::Metric;
-
 use super::ResultsError;
 use super::field::Field;
 use super::files::{remove, write_if_changed};
+use super::rows::BaselineRow;
 use super::table::Table;
 use super::write::csv_text;
 
 const NAME: &str = "baselines.csv";
 /// Its columns before the metrics.
 const FIXED: [&str; 5] = ["dataset", "task_signature", "data", "seed", "baseline"];
-
-/// A row of `baselines.csv`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BaselineRow {
-    /// Name of the dataset in the manifest.
-    pub dataset: String,
-    /// Task signature of the cells that it is of.
-    pub task_signature: String,
-    /// Digest over everything that its values depend on, but the seed.
-    pub data: String,
-    /// Seed of the split.
-    pub seed: u64,
-    /// `constant`, `linear` or `nearest`.
-    pub baseline: String,
-    /// As of a model; empty where the data are too many for it.
-    pub metrics: Metric,
-}
 
 /// Writes `baselines.csv`; without rows there is no file.
 ///

@@ -3,6 +3,7 @@
 //! Fields that must match determine [`env_id`]: timings with different `env_id`s are not compared. A value that is
 //! unavailable or implausible is recorded as `unknown`.
 
+mod fields;
 mod gpus;
 
 use std::collections::BTreeMap;
@@ -17,9 +18,9 @@ use crate::plan::known_devices;
 
 use super::Environment;
 use super::git::Background;
+use fields::fields;
 
-/// Placeholder for a value that could not be determined.
-pub const UNKNOWN: &str = "unknown";
+pub use fields::UNKNOWN;
 
 /// Collects the description of this machine and this build. `folder` is any folder of the working tree whose commit is
 /// recorded.
@@ -136,14 +137,6 @@ fn must_match(system: Option<&System>, devices: &[String]) -> BTreeMap<String, S
         ("physical_cores", physical.map(|count| count.to_string())),
         ("vector_level", Some(vector_level().to_string())),
     ])
-}
-
-fn fields<const N: usize>(pairs: [(&str, Option<String>); N]) -> BTreeMap<String, String> {
-    let field = |(name, value): (&str, Option<String>)| {
-        let value = value.filter(|value| !value.is_empty());
-        (name.to_owned(), value.unwrap_or_else(|| UNKNOWN.to_owned()))
-    };
-    pairs.into_iter().map(field).collect()
 }
 
 /// Returns the identity of an environment: a digest of the fields that must match.

@@ -40,7 +40,7 @@ mod textconv;
 mod trace;
 mod write;
 
-pub use baselines::{BaselineRow, read_baselines, write_baselines};
+pub use baselines::{read_baselines, write_baselines};
 pub use checkpoints::{CheckpointRow, write_checkpoint_index};
 pub use columns::{TIMED, fixed_column, fixed_unit, is_added_column, metric_column};
 pub use command_columns::{declared_column, fold_own_times, timed_columns};
@@ -70,9 +70,9 @@ pub use trace::{trace_file, trace_json};
 pub use write::{axis_columns, fact_texts, write};
 
 pub use rows::{
-    BlockRow, CellInfo, ColumnInfo, ConfusionRecord, Direction, Environment, EpochRecord, Interval,
-    IntervalKind, OpRecord, PlanFile, ResultSet, RunRow, SampleInfo, Status, TimingRow, WorkRecord,
-    by_key, grouped,
+    BaselineRow, BlockRow, CellInfo, ColumnInfo, ConfusionRecord, Direction, Environment,
+    EpochRecord, Interval, IntervalKind, OpRecord, PlanFile, ResultSet, RunRow, SampleInfo, Status,
+    TimingRow, WorkRecord, by_key, grouped,
 };
 
 /// Version of the results format; a folder of another version is refused with an error message.

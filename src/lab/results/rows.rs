@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::BaselineRow;
 pub use crate::event::Status;
-use crate::event::{Confusion, EpochRow, OpRow, OpWork, RunFacts, RunTimes};
+use crate::event::{Confusion, EpochRow, Metric, OpRow, OpWork, RunFacts, RunTimes};
 use crate::plan::search::{SearchSpec, TrialInfo};
 use crate::plan::{AxisInfo, Translated};
 
@@ -368,4 +367,21 @@ pub struct Environment {
     pub warn: BTreeMap<String, String>,
     /// Informational fields (`commit`, `dirty`, …).
     pub info: BTreeMap<String, String>,
+}
+
+/// A row of `baselines.csv`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BaselineRow {
+    /// Name of the dataset in the manifest.
+    pub dataset: String,
+    /// Task signature of the cells that it is of.
+    pub task_signature: String,
+    /// Digest over everything that its values depend on, but the seed.
+    pub data: String,
+    /// Seed of the split.
+    pub seed: u64,
+    /// `constant`, `linear` or `nearest`.
+    pub baseline: String,
+    /// As of a model; empty where the data are too many for it.
+    pub metrics: Metric,
 }

@@ -6,21 +6,13 @@ use crate::event::{EpochRow, Job, Pruned, RunId, Status, Trial};
 use crate::execute::Next;
 use crate::plan::search::PrunedInfo;
 use crate::plan::{Feasibility, Resume};
-use crate::results::store::RunKeys;
 
 use super::memory::Known;
-use super::source::{Running, Search};
+use super::source::{Proposal, Running, Search};
 use super::{Ending, Record, finale, pruner};
 
 /// Trials whose weights are kept where `train.save-to` does not ask for those of all.
 const KEPT: usize = 5;
-
-pub(super) struct Proposal {
-    /// Position of its study.
-    pub(super) study: usize,
-    pub(super) trial: Trial,
-    pub(super) keys: RunKeys,
-}
 
 /// The result of a trial, from known runs.
 struct Settled {

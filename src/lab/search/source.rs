@@ -18,7 +18,6 @@ use super::Ending;
 use super::finale::{self, Weights};
 use super::memory::Memory;
 use super::sampler::Sampler;
-use super::settle::Proposal;
 use super::study::{Finale, Study, info};
 use super::values::Reader;
 
@@ -302,4 +301,11 @@ impl Source for Search<'_> {
         let limits = trial.cell.spec.limits.as_ref().clone();
         self.memory.add(keys, limits, outcome);
     }
+}
+
+pub(super) struct Proposal {
+    /// Position of its study.
+    pub(super) study: usize,
+    pub(super) trial: Trial,
+    pub(super) keys: RunKeys,
 }

@@ -1,10 +1,8 @@
 //! Errors of checkpoints; all mismatches are reported at once.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::Tensor;
 use crate::layers::names::Unmatched;
 use crate::ops::OpError;
 
@@ -103,58 +101,6 @@ impl CheckpointError {
             other => other,
         }
     }
-}
-
-/// Compares the names and shapes of a model's parameters with tensors.
-pub(super) fn check(
-    wanted: &[(String, Vec<usize>)],
-    tensors: &[Tensor],
-) -> Result<(), CheckpointError> {
-    let found: BTreeMap<&str, &Tensor> = tensors.iter().map(|t| (t.name.as_str(), t)).collect();
-    let known: BTreeSet<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
-    let is_missing = |(name, _): &&(String, Vec<usize>)| !found.contains_key(name.as_str());
-    let missing: Vec<&str> = wanted
-        .iter()
-        .filter(is_missing)
-        .map(|(name, _)| name.as_str())
-        .collect();
-    let names = tensors.iter().map(|tensor| tensor.name.as_str());
-    let unexpected: Vec<&str> = names.filter(|name| !known.contains(name)).collect();
-    let mut mismatches: Vec<Mismatch> = missing
-        .iter()
-        .map(|name| Mismatch::Missing {
-            name: (*name).to_owned(),
-            nearest: nearest(name, &unexpected),
-        })
-        .collect();
-    mismatches.extend(unexpected.iter().map(|name| Mismatch::Unexpected {
-        name: (*name).to_owned(),
-        nearest: nearest(name, &missing),
-    }));
-    for (name, expected) in wanted {
-        match found.get(name.as_str()) {
-            Some(tensor) if tensor.shape != *expected => mismatches.push(Mismatch::Shape {
-                name: name.clone(),
-                expected: expected.clone(),
-                found: tensor.shape.clone(),
-            }),
-            _ => {}
-        }
-    }
-    if mismatches.is_empty() {
-        Ok(())
-    } else {
-        Err(CheckpointError::mismatch(mismatches))
-    }
-}
-
-/// The most similar of `names`, if it is similar enough.
-fn nearest(name: &str, names: &[&str]) -> Option<String> {
-    let scored = names
-        .iter()
-        .map(|other| (strsim::normalized_levenshtein(name, other), *other));
-    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (best.0 >= 0.6).then(|| best.1.to_owned())
 }
 
 /// Maximum number of mismatches in a message: a model of another width has one for every tensor.

@@ -10,7 +10,7 @@ pub use file::{Entry, read, read_metadata, stream, write};
 pub(crate) use file::{bytes, values};
 pub use mismatch::{CheckpointError, Mismatch};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path as FilePath;
 
 use super::names;
@@ -71,7 +71,7 @@ pub fn restore<D: Backend>(
     module.visit_buffers(&Path::root(), &mut |name, buffer| {
         wanted.push((name.to_owned(), vec![device.buffer_len(buffer)]));
     });
-    mismatch::check(&wanted, tensors)?;
+    check(&wanted, tensors)?;
     let by_name: BTreeMap<&str, &Tensor> = tensors.iter().map(|t| (t.name.as_str(), t)).collect();
     let mut result: Result<()> = Ok(());
     module.visit(&Path::root(), &mut |name, parameter| {
@@ -157,3 +157,52 @@ pub fn checksum(tensors: &[Tensor]) -> String {
 
 #[cfg(test)]
 mod tests;
+
+/// Compares the names and shapes of a model's parameters with tensors.
+fn check(wanted: &[(String, Vec<usize>)], tensors: &[Tensor]) -> Result<(), CheckpointError> {
+    let found: BTreeMap<&str, &Tensor> = tensors.iter().map(|t| (t.name.as_str(), t)).collect();
+    let known: BTreeSet<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
+    let is_missing = |(name, _): &&(String, Vec<usize>)| !found.contains_key(name.as_str());
+    let missing: Vec<&str> = wanted
+        .iter()
+        .filter(is_missing)
+        .map(|(name, _)| name.as_str())
+        .collect();
+    let names = tensors.iter().map(|tensor| tensor.name.as_str());
+    let unexpected: Vec<&str> = names.filter(|name| !known.contains(name)).collect();
+    let mut mismatches: Vec<Mismatch> = missing
+        .iter()
+        .map(|name| Mismatch::Missing {
+            name: (*name).to_owned(),
+            nearest: nearest(name, &unexpected),
+        })
+        .collect();
+    mismatches.extend(unexpected.iter().map(|name| Mismatch::Unexpected {
+        name: (*name).to_owned(),
+        nearest: nearest(name, &missing),
+    }));
+    for (name, expected) in wanted {
+        match found.get(name.as_str()) {
+            Some(tensor) if tensor.shape != *expected => mismatches.push(Mismatch::Shape {
+                name: name.clone(),
+                expected: expected.clone(),
+                found: tensor.shape.clone(),
+            }),
+            _ => {}
+        }
+    }
+    if mismatches.is_empty() {
+        Ok(())
+    } else {
+        Err(CheckpointError::mismatch(mismatches))
+    }
+}
+
+/// The most similar of `names`, if it is similar enough.
+fn nearest(name: &str, names: &[&str]) -> Option<String> {
+    let scored = names
+        .iter()
+        .map(|other| (strsim::normalized_levenshtein(name, other), *other));
+    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 >= 0.6).then(|| best.1.to_owned())
+}

@@ -15,89 +15,34 @@ const DETECTOR: DenoiserSize = DenoiserSize {
     timesteps: 50,
 };
 
-fn denoise(
-    model: &Denoiser<TestDevice>,
-    pass: &mut Pass<TestDevice>,
-    x: &Var<TestDevice>,
-    rows: Range<usize>,
-) -> Result<Var<TestDevice>> {
-    let values = x.to_host(pass.device())?;
-    let part = |columns: Range<usize>| -> Vec<f32> {
-        let rows = values.chunks(9);
-        rows.flat_map(|row| row[columns.clone()].to_vec()).collect()
-    };
-    let device = pass.device().clone();
-    let signals = Var::constant(&device, part(0..6), [rows.len(), 6])?;
-    let phi = Var::constant(&device, part(6..9), [rows.len(), 3])?;
-    let times: Vec<usize> = rows.map(|row| row % 50).collect();
-    model.forward(pass, &signals, &times, &phi)
-}
+/// One of the two kinds of denoisers.
+pub(super) struct DetectorSubject<const IS_ALT: bool>;
 
-/// Depends on the time and on the event, so that a model that ignores either cannot learn it.
-fn denoised(x: &[f32], row: usize) -> Vec<f32> {
-    let factor = if row.is_multiple_of(2) { 1.0 } else { -1.0 };
-    (0..6)
-        .map(|voxel| factor * x[voxel] + x[6 + voxel % 3])
-        .collect()
-}
+pub(super) type AltSubject = DetectorSubject<true>;
+pub(super) type NeuSubject = DetectorSubject<false>;
 
-pub(super) struct AltSubject;
-
-impl AltSubject {
-    fn spec() -> DetectorAltSpec {
-        DetectorAltSpec {
-            hidden: 32,
-            layers: 2,
-            time_embedding: 16,
-        }
-    }
-}
-
-impl Subject for AltSubject {
+impl<const IS_ALT: bool> Subject for DetectorSubject<IS_ALT> {
     type Model = Denoiser<TestDevice>;
     const INPUT: &'static [usize] = &[9];
     const OUTPUT: &'static [usize] = &[6];
     const STEPS: u64 = 150;
 
     fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
-        Ok(Denoiser::Alt(Box::new(Self::spec().build(init, DETECTOR)?)))
-    }
-
-    fn forward(
-        model: &Self::Model,
-        pass: &mut Pass<TestDevice>,
-        x: &Var<TestDevice>,
-        rows: Range<usize>,
-    ) -> Result<Var<TestDevice>> {
-        denoise(model, pass, x, rows)
-    }
-
-    fn target(x: &[f32], row: usize) -> Vec<f32> {
-        denoised(x, row)
-    }
-}
-
-pub(super) struct NeuSubject;
-
-impl NeuSubject {
-    fn spec() -> DetectorNeuSpec {
-        DetectorNeuSpec {
+        if IS_ALT {
+            let spec = DetectorAltSpec {
+                hidden: 32,
+                layers: 2,
+                time_embedding: 16,
+            };
+            return Ok(Denoiser::Alt(Box::new(spec.build(init, DETECTOR)?)));
+        }
+        let spec = DetectorNeuSpec {
             hidden: 16,
             layers: 2,
             time_embedding: 16,
             dropout: 0.1,
-        }
-    }
-}
-
-impl Subject for NeuSubject {
-    type Model = Denoiser<TestDevice>;
-    const INPUT: &'static [usize] = &[9];
-    const OUTPUT: &'static [usize] = &[6];
-    const STEPS: u64 = 150;
-
-    fn build(init: &mut Init<'_, TestDevice>) -> Result<Self::Model> {
-        Ok(Denoiser::Neu(Box::new(Self::spec().build(init, DETECTOR)?)))
+        };
+        Ok(Denoiser::Neu(Box::new(spec.build(init, DETECTOR)?)))
     }
 
     fn forward(
@@ -106,10 +51,23 @@ impl Subject for NeuSubject {
         x: &Var<TestDevice>,
         rows: Range<usize>,
     ) -> Result<Var<TestDevice>> {
-        denoise(model, pass, x, rows)
+        let values = x.to_host(pass.device())?;
+        let part = |columns: Range<usize>| -> Vec<f32> {
+            let rows = values.chunks(9);
+            rows.flat_map(|row| row[columns.clone()].to_vec()).collect()
+        };
+        let device = pass.device().clone();
+        let signals = Var::constant(&device, part(0..6), [rows.len(), 6])?;
+        let phi = Var::constant(&device, part(6..9), [rows.len(), 3])?;
+        let times: Vec<usize> = rows.map(|row| row % 50).collect();
+        model.forward(pass, &signals, &times, &phi)
     }
 
+    /// Depends on the time and on the event, so that a model that ignores either cannot learn it.
     fn target(x: &[f32], row: usize) -> Vec<f32> {
-        denoised(x, row)
+        let factor = if row.is_multiple_of(2) { 1.0 } else { -1.0 };
+        (0..6)
+            .map(|voxel| factor * x[voxel] + x[6 + voxel % 3])
+            .collect()
     }
 }

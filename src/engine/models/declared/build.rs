@@ -1,11 +1,12 @@
 //! From expanded layers to the nodes and parameters of a [`super::Network`].
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::Form;
 use super::fuse::fused;
 use super::layer::{AttentionLayer, ConvLayer, Layer, LayerKind};
-use super::network::{BatchNormNode, LinearNode, Node, Weight};
+use super::network::{BatchNormNode, LinearNode, Network, Node, Weight};
 use super::statistics::Statistics;
 use crate::layers::Init;
 use crate::ops::{
@@ -13,16 +14,39 @@ use crate::ops::{
     Shape,
 };
 
+impl<D: Kernels> Network<D> {
+    /// The model that `layers` describe, with initial values from `init`.
+    ///
+    /// # Errors
+    /// [`crate::ops::OpError`] when the device fails.
+    pub fn new(init: &mut Init<'_, D>, layers: &[Layer]) -> Result<Self> {
+        let mut builder = Builder {
+            init,
+            parameters: Vec::new(),
+            positions: BTreeMap::new(),
+            statistics: Statistics::default(),
+        };
+        let nodes = builder.nodes(layers)?;
+        let (parameters, statistics) = (builder.parameters, builder.statistics);
+        Ok(Self {
+            nodes,
+            parameters,
+            statistics: RefCell::new(statistics),
+            convolution: init.convolution(),
+        })
+    }
+}
+
 /// Makes parameters and nodes, in the order of layers.
-pub(super) struct Builder<'a, 'b, D: Kernels> {
-    pub(super) init: &'a mut Init<'b, D>,
-    pub(super) parameters: Vec<(String, Parameter<D>)>,
-    pub(super) positions: BTreeMap<String, Weight>,
-    pub(super) statistics: Statistics<D>,
+struct Builder<'a, 'b, D: Kernels> {
+    init: &'a mut Init<'b, D>,
+    parameters: Vec<(String, Parameter<D>)>,
+    positions: BTreeMap<String, Weight>,
+    statistics: Statistics<D>,
 }
 
 impl<D: Kernels> Builder<'_, '_, D> {
-    pub(super) fn nodes(&mut self, layers: &[Layer]) -> Result<Vec<Node>> {
+    fn nodes(&mut self, layers: &[Layer]) -> Result<Vec<Node>> {
         let mut nodes = Vec::new();
         for layer in layers {
             if let LayerKind::Sequential { layers } = &layer.kind {

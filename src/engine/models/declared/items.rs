@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use super::expression::Expression;
 use super::layer::Join;
-use super::settings::below;
+use super::spec::below;
 use super::words::{self, COMBINATIONS, Word};
 use super::{LayersSpec, Mistake};
 use crate::diag::{did_you_mean, list, nearest};

@@ -20,6 +20,7 @@ mod layer;
 mod network;
 mod settings;
 mod shapes;
+mod spec;
 mod statistics;
 mod values;
 mod words;
@@ -27,88 +28,10 @@ mod words;
 pub use form::Form;
 pub use layer::{ConvLayer, Join, Layer, LayerKind, Tensor};
 pub use network::{Input, Network};
+pub use spec::{BlockSpec, LayersSpec, Mistake};
 pub use statistics::StatisticsUpdate;
 
-use std::collections::BTreeMap;
-use std::ops::Range;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
-
 use crate::datasets::{Features, Target};
-use expression::Wrong;
-
-/// A model of layers, each with a word as in PyTorch; shapes are inferred. `docs/models.md` has the words and examples.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct LayersSpec {
-    /// The layers in order: words (`"relu"`), and tables with one word as key (`{ linear = 64 }`, `{ residual = [ … ] }`).
-    #[schemars(schema_with = "words::list_schema")]
-    pub layers: Vec<Json>,
-    /// Numbers and words that the layers mention by name. An axis or a search can change them: `models.NAME.PARAMETER`.
-    #[serde(default)]
-    pub parameters: BTreeMap<String, Json>,
-    /// Lists of layers that `{ use = "NAME" }` inserts.
-    #[serde(default)]
-    pub blocks: BTreeMap<String, BlockSpec>,
-}
-
-/// A list of layers with a name.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct BlockSpec {
-    /// The layers in order.
-    #[schemars(schema_with = "words::list_schema")]
-    pub layers: Vec<Json>,
-}
-
-/// What is wrong with a declared model, and where.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mistake {
-    /// Keys and positions in lists from the model's table down to the value. The last may be missing in a plain word.
-    pub path: Vec<String>,
-    /// The bytes that are meant of a text there.
-    pub span: Option<Range<usize>>,
-    /// Whether the key at the end of the path is meant, not its value.
-    pub is_key: bool,
-    /// The sentence.
-    pub message: String,
-    /// What to do, one line each.
-    pub help: Vec<String>,
-}
-
-impl Mistake {
-    pub(crate) fn new(path: &[String], message: String) -> Self {
-        Self {
-            path: path.to_vec(),
-            span: None,
-            is_key: false,
-            message,
-            help: Vec::new(),
-        }
-    }
-
-    /// A mistake in the expression at `path`.
-    fn within(path: &[String], wrong: Wrong) -> Self {
-        Self {
-            span: Some(wrong.span),
-            ..Self::new(path, wrong.message)
-        }
-    }
-
-    pub(crate) fn of_key(self) -> Self {
-        Self {
-            is_key: true,
-            ..self
-        }
-    }
-
-    pub(crate) fn help(mut self, line: impl Into<String>) -> Self {
-        self.help.push(line.into());
-        self
-    }
-}
 
 impl LayersSpec {
     /// Every mistake that shows without data: words, options, expressions, unused parameters.

@@ -3,14 +3,11 @@
 //! Parameters and running statistics stand in lists; nodes name them by position, so that layers can share a weight.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 
-use super::build::Builder;
 use super::functions::{activated, joined, patches};
-use super::layer::{Join, Layer};
+use super::layer::Join;
 use super::statistics::{Statistics, StatisticsUpdate};
 use crate::device::Buffer;
-use crate::layers::Init;
 use crate::ops::{
     self, Activation, AttentionOptions, Combine, Conv2dOptions, Convolution, Kernels, Module,
     Parameter, Pass, Path, Pool, PoolOptions, Result, Var,
@@ -18,11 +15,11 @@ use crate::ops::{
 
 /// A model of layers with initial values as PyTorch's.
 pub struct Network<D: Kernels> {
-    nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
     /// By PyTorch's names.
-    parameters: Vec<(String, Parameter<D>)>,
-    statistics: RefCell<Statistics<D>>,
-    convolution: Convolution,
+    pub(super) parameters: Vec<(String, Parameter<D>)>,
+    pub(super) statistics: RefCell<Statistics<D>>,
+    pub(super) convolution: Convolution,
 }
 
 /// Position of a parameter.
@@ -110,27 +107,6 @@ pub struct Input<D: Kernels> {
 }
 
 impl<D: Kernels> Network<D> {
-    /// The model that `layers` describe, with initial values from `init`.
-    ///
-    /// # Errors
-    /// [`crate::ops::OpError`] when the device fails.
-    pub fn new(init: &mut Init<'_, D>, layers: &[Layer]) -> Result<Self> {
-        let mut builder = Builder {
-            init,
-            parameters: Vec::new(),
-            positions: BTreeMap::new(),
-            statistics: Statistics::default(),
-        };
-        let nodes = builder.nodes(layers)?;
-        let (parameters, statistics) = (builder.parameters, builder.statistics);
-        Ok(Self {
-            nodes,
-            parameters,
-            statistics: RefCell::new(statistics),
-            convolution: init.convolution(),
-        })
-    }
-
     /// The result for a batch. A recording pass normalises by the batch and keeps its moments for
     /// [`Self::update_statistics`]; any other one normalises by running statistics.
     pub fn forward(&self, pass: &mut Pass<D>, input: &Input<D>) -> Result<Var<D>> {

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use serde_json::{Map, Value as Json};
 
-use super::Mistake;
 use super::expression::{Amount, Expression, Wrong};
 use super::items::{Number, Reader, Settings, Truth, kind};
+use super::spec::{Mistake, below};
 use super::words::{Kind, Word};
 use crate::diag::{did_you_mean, list};
 
@@ -206,10 +206,4 @@ impl Reader<'_> {
 pub(super) fn amount(number: &serde_json::Number) -> Amount {
     let real = || Amount::Real(number.as_f64().unwrap_or(f64::NAN));
     number.as_i64().map_or_else(real, Amount::Whole)
-}
-
-pub(super) fn below(path: &[String], key: &str) -> Vec<String> {
-    let mut path = path.to_vec();
-    path.push(key.to_owned());
-    path
 }

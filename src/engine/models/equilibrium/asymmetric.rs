@@ -1,6 +1,6 @@
 //! The asymmetric block: cross-attention to the input and a feed-forward part, each after a norm.
 
-use super::Source;
+use super::solver::Source;
 use crate::device::Backend;
 use crate::layers::{Init, LayerNorm, Linear, NORM_EPS};
 use crate::ops::{

@@ -10,7 +10,7 @@ mod symmetric;
 #[cfg(test)]
 mod tests;
 
-pub use solver::Solved;
+pub use solver::{Solved, Source};
 pub use spec::{EquilibriumAttention, EquilibriumSpec};
 
 use self::asymmetric::Asymmetric;
@@ -40,13 +40,6 @@ pub struct Equilibrium<D: Backend> {
 enum Block<D: Backend> {
     Asymmetric(Box<Asymmetric<D>>),
     Symmetric(Box<Symmetric<D>>),
-}
-
-/// Keys and values of an embedded input, constant over the iterations.
-#[derive(Debug)]
-pub struct Source<D: Backend> {
-    keys: Var<D>,
-    values: Var<D>,
 }
 
 impl EquilibriumSpec {

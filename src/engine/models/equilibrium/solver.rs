@@ -43,6 +43,13 @@ pub(super) fn solve<D: Kernels>(
     Ok(Solved { state, iterations })
 }
 
+/// Keys and values of an embedded input, constant over the iterations.
+#[derive(Debug)]
+pub struct Source<D: Backend> {
+    pub(super) keys: Var<D>,
+    pub(super) values: Var<D>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,6 @@
 //! The symmetric block: each weight is used directly and transposed; linear attention, no norm.
 
-use super::Source;
+use super::solver::Source;
 use crate::device::Backend;
 use crate::layers::{Init, Linear};
 use crate::ops::{

@@ -9,6 +9,7 @@ mod domain;
 pub mod objective;
 mod point;
 mod read;
+mod searched;
 mod section;
 mod space;
 mod study;
@@ -23,12 +24,12 @@ pub use section::{
 pub use space::{Condition, Domain, Parameter, Space};
 
 pub(super) use check::{check, names_of_metrics};
+pub use objective::ObjectiveDirection;
 pub(super) use read::read;
-pub(super) use study::Searched;
+pub(super) use searched::Searched;
 pub(super) use tries::cells;
 pub(super) use written::Written;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Most studies of a search.
@@ -102,26 +103,6 @@ impl ObjectiveSpec {
         let plain = self.column.strip_prefix("best_").unwrap_or(&self.column);
         let own = self.is_declared.then(|| plain.to_owned());
         own.or_else(|| objective::watched(&self.column))
-    }
-}
-
-/// Whether lower or higher is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ObjectiveDirection {
-    /// A smaller value is better.
-    Minimize,
-    /// A larger value is better.
-    Maximize,
-}
-
-impl ObjectiveDirection {
-    /// `value`, negated where higher is better, so that lower is always better.
-    pub fn as_loss(self, value: f64) -> f64 {
-        match self {
-            Self::Minimize => value,
-            Self::Maximize => -value,
-        }
     }
 }
 

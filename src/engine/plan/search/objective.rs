@@ -2,7 +2,10 @@
 //!
 //! The values are computed from a run's facts in `results::objective`.
 
-use super::ObjectiveDirection::{self, Maximize, Minimize};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use ObjectiveDirection::{Maximize, Minimize};
 
 /// Fixed columns of `runs.csv` that can be optimised, and values derived from them. For work, lower is better.
 const FACTS: [(&str, ObjectiveDirection); 15] = [
@@ -178,6 +181,26 @@ pub fn watched(column: &str) -> Option<String> {
 
 fn fixed() -> impl Iterator<Item = &'static (&'static str, ObjectiveDirection)> {
     FACTS.iter().chain(&COMPUTED).chain(&MEASURED)
+}
+
+/// Whether lower or higher is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectiveDirection {
+    /// A smaller value is better.
+    Minimize,
+    /// A larger value is better.
+    Maximize,
+}
+
+impl ObjectiveDirection {
+    /// `value`, negated where higher is better, so that lower is always better.
+    pub fn as_loss(self, value: f64) -> f64 {
+        match self {
+            Self::Minimize => value,
+            Self::Maximize => -value,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,115 +1,17 @@
 //! Studies and their trials as cells, one after the other: a search makes thousands, so each is a matrix of one row.
 
-use std::sync::Arc;
-
 use crate::diag::{Diagnostic, Place};
-use crate::manifest::{Key, Node};
+use crate::manifest::Node;
 
+use super::super::Plan;
 use super::super::assign::Assignment;
-use super::super::axis_info::AxisKind;
-use super::super::matrix::{Axis, AxisValue, Matrix};
 use super::super::planned::{PlannedCell, Resolver};
-use super::super::{AxisInfo, Plan};
 use super::check::too_many_studies;
-use super::{Domain, MOST_STUDIES, Point, Space, Value, Written};
-
-/// Name of the axis that numbers trials.
-const TRIAL: &str = "trial";
+use super::searched::{Searched, keys};
+use super::{Domain, MOST_STUDIES, Point, Space};
 
 /// File of a trial's weights.
 const WEIGHTS: &str = "trial";
-
-/// What a plan stores of its search besides the specification.
-#[derive(Debug, Default)]
-pub(in crate::plan) struct Searched {
-    pub(in crate::plan) parameters: Vec<Written>,
-    /// Number of the plan's axes that belong to the matrices.
-    pub(in crate::plan) axes: usize,
-    studies: Vec<Study>,
-}
-
-#[derive(Debug)]
-struct Study {
-    /// Its row, with one value per axis.
-    matrix: Matrix,
-    /// Whether each parameter exists in it.
-    exist: Vec<bool>,
-}
-
-impl Searched {
-    /// The parameters of a search over these axes.
-    pub(in crate::plan) fn new(parameters: Vec<Written>, axes: usize) -> Self {
-        Self {
-            parameters,
-            axes,
-            studies: Vec::new(),
-        }
-    }
-
-    /// The axes of trials: their number, then the parameters.
-    pub(in crate::plan) fn axes(&self, trials: usize) -> impl Iterator<Item = AxisInfo> {
-        let last = trials.saturating_sub(1).to_string();
-        let trial = AxisInfo {
-            name: TRIAL.to_owned(),
-            path: TRIAL.to_owned(),
-            // So that reports group consecutive trials where they cannot show each one.
-            kind: AxisKind::Integer,
-            values: vec!["0".into(), last.into()],
-        };
-        std::iter::once(trial).chain(self.parameters.iter().map(Written::info))
-    }
-
-    /// Lists the studies: every cell of `matrices`.
-    fn list(&mut self, matrices: &[Matrix], weights: Option<&Assignment>) {
-        let study = |matrix: &Matrix, choice: &[u32]| {
-            let mut matrix = one_row(matrix, choice);
-            let texts = texts(&matrix);
-            matrix.set.splice(0..0, weights.cloned());
-            let exist = self.parameters.iter().map(|one| one.is_in(&texts));
-            let exist = exist.collect();
-            Study { matrix, exist }
-        };
-        let studies = matrices
-            .iter()
-            .flat_map(|matrix| matrix.choices().map(move |choice| study(matrix, &choice)));
-        self.studies = studies.collect();
-    }
-
-    /// The matrix of one row for a trial of study `study`.
-    fn row(&self, study: usize, label: Option<&str>, point: &Point) -> Matrix {
-        let Some(study) = self.studies.get(study) else {
-            return Matrix::default();
-        };
-        let mut matrix = study.matrix.clone();
-        let parameters = self.parameters.iter().enumerate().map(|(index, written)| {
-            let value = point.get(index).filter(|_| study.exist[index]);
-            let value = value.and_then(|value| written.value(value))?;
-            Some(written.axis(vec![value]))
-        });
-        for axis in std::iter::once(label.map(trial_axis)).chain(parameters) {
-            // A study is resolved with parameter values, but does not show them.
-            let column = axis.as_ref().filter(|_| label.is_some());
-            matrix.columns.push(column.map(|_| matrix.axes.len()));
-            matrix.axes.extend(axis);
-        }
-        matrix
-    }
-
-    /// The first value of every parameter.
-    fn first_point(space: &Space) -> Point {
-        let mut point = Point::default();
-        for (index, parameter) in space.parameters.iter().enumerate() {
-            let first = match &parameter.domain {
-                Domain::Choice { .. } => Value::Choice { choice: 0 },
-                Domain::Int { low, .. } => Value::Int(*low),
-                Domain::Float { low, .. } => Value::Float(*low),
-            };
-            let value = space.is_active(index, &point).then_some(first);
-            point.values.push(value);
-        }
-        point
-    }
-}
 
 impl Plan {
     pub(in crate::plan) fn study(&self, study: usize) -> PlannedCell {
@@ -211,46 +113,4 @@ impl Plan {
             node: Node::text(WEIGHTS, Place::default()),
         })
     }
-}
-
-/// The row of `matrix` that takes the values `choice`: one value per axis.
-fn one_row(matrix: &Matrix, choice: &[u32]) -> Matrix {
-    let axes = matrix.axes.iter().zip(choice).map(|(axis, value)| {
-        let value = axis.values[*value as usize].clone();
-        let name = Key::new(&axis.name, axis.place);
-        Axis::new(name, Arc::clone(&axis.path), vec![value])
-    });
-    Matrix {
-        name: matrix.name.clone(),
-        set: matrix.set.clone(),
-        axes: axes.collect(),
-        columns: matrix.columns.clone(),
-        ..Matrix::default()
-    }
-}
-
-/// Texts of a row's axes, in the order of the plan's axes.
-fn texts(row: &Matrix) -> Vec<Arc<str>> {
-    let own = row.columns.iter().map(|column| {
-        let axis = column.and_then(|column| row.axes.get(column));
-        let value = axis.and_then(|axis| axis.values.first());
-        value.map_or_else(|| "".into(), |value| Arc::clone(&value.text))
-    });
-    row.name.iter().cloned().chain(own).collect()
-}
-
-/// The axis `trial`. Its path leads to no section, so it sets nothing.
-fn trial_axis(label: &str) -> Axis {
-    let path = keys(&[TRIAL, "number"]);
-    let node = Node::text(label, Place::default());
-    let value = AxisValue {
-        text: label.into(),
-        ..AxisValue::new(&path, node)
-    };
-    Axis::new(Key::new(TRIAL, Place::default()), path, vec![value])
-}
-
-fn keys(names: &[&str]) -> Arc<[Key]> {
-    let key = |name: &&str| Key::new(*name, Place::default());
-    names.iter().map(key).collect()
 }

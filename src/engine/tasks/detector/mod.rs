@@ -6,11 +6,11 @@
 mod events;
 mod scores;
 mod selection;
+mod spec;
 mod verification;
 mod voxels;
 
-pub use selection::SelectionSpec;
-pub use verification::VerificationSpec;
+pub use spec::{SelectionSpec, VerificationSpec};
 
 use rand::Rng;
 use rand_distr::StandardNormal;

@@ -1,87 +1,17 @@
-//! [`SelectionSpec`]: selects voxels for photomultipliers, and measures the share of events that they detect.
+//! Selects voxels for photomultipliers, and measures the share of events that they detect.
 
 use std::cmp::Ordering;
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 use super::Detector;
 use super::events::Events;
 use super::scores::{MULTIPLICITY, Mean, hits};
+use super::spec::SelectionSpec;
 use crate::base::Seed;
 use crate::datasets::OpenDataset;
 use crate::ops::{HIT, Kernels};
 use crate::tasks::{Assessment, TaskError};
 
 const ROWS: usize = 256;
-
-/// Selection of photomultipliers by a detector denoiser at the end of a run (`validation.selection`).
-///
-/// Three scores of each voxel, from training events, each over its largest size and weighted; the best voxels are
-/// taken one after another, ties by index. The detection rate is the share of held-out events that hit at least six of
-/// them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct SelectionSpec {
-    /// Photomultipliers to place.
-    #[schemars(range(min = 1))]
-    pub pmts: usize,
-    /// Training events behind the gradient and the ablation.
-    #[schemars(range(min = 1))]
-    pub events: usize,
-    /// Diffusion time at which the model is asked.
-    pub time: usize,
-    /// Weight of the gradient: mean `|d Σ ε̂² / d x_i|`.
-    #[schemars(range(min = 0))]
-    pub gradient: f64,
-    /// Weight of the ablation: how much the noise's mean squared error rises when `x_i` is zeroed.
-    #[schemars(range(min = 0))]
-    pub ablation: f64,
-    /// Weight of the hit rate: the share of all training events that hit the voxel.
-    #[schemars(range(min = 0))]
-    pub hit_rate: f64,
-    /// Orders in which the voxels of each event are added, for the Shapley values; 0 for none.
-    pub shapley_permutations: usize,
-    /// Best voxels of both rankings that are compared.
-    #[schemars(range(min = 1))]
-    pub shapley_top: usize,
-}
-
-impl Default for SelectionSpec {
-    fn default() -> Self {
-        Self {
-            pmts: 300,
-            events: 50,
-            time: 500,
-            gradient: 1.0,
-            ablation: 1.0,
-            hit_rate: 1.0,
-            shapley_permutations: 0,
-            shapley_top: 100,
-        }
-    }
-}
-
-impl SelectionSpec {
-    /// The first setting that does not fit `timesteps` diffusion steps and `voxels` voxels, as a message; `None` if all fit.
-    pub fn check(&self, timesteps: usize, voxels: usize) -> Option<String> {
-        if self.time >= timesteps {
-            return Some(format!(
-                "`validation.selection.time` is {}, the loss has times below {timesteps}",
-                self.time
-            ));
-        }
-        let most = self.pmts.max(self.shapley_top);
-        if most > voxels {
-            return Some(format!(
-                "`validation.selection` asks for {most} voxels, the dataset has {voxels}"
-            ));
-        }
-        let weights = [self.gradient, self.ablation, self.hit_rate];
-        (weights.iter().all(|weight| *weight == 0.0))
-            .then(|| "`validation.selection` gives no score a weight".to_owned())
-    }
-}
 
 impl<D: Kernels> Detector<D> {
     pub(super) fn select(

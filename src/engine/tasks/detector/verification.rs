@@ -1,11 +1,9 @@
-//! [`VerificationSpec`]: signals generated for known events, compared with the true ones.
-
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+//! Signals generated for known events, compared with the true ones.
 
 use super::Detector;
 use super::events::Events;
 use super::scores::{self, Mean};
+use super::spec::VerificationSpec;
 use crate::base::{Purpose, Seed};
 use crate::ops::{Kernels, Pass, Result, Var};
 use crate::tasks::sampling::Denoiser;
@@ -15,64 +13,6 @@ const BATCH: usize = 128;
 /// First part of the key of a random stream, so that no two kinds of draws share a stream.
 const BY_EVENT: u64 = 1;
 const BY_PAIR: u64 = 2;
-
-/// Verification of a detector denoiser at the end of a run (`validation.verification`): DDIM (η = 0) of held-out
-/// events, and scores of fidelity, consistency, smoothness and physics as in report 004.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
-pub struct VerificationSpec {
-    /// Events of the validation split (of the training split where there is none).
-    #[schemars(range(min = 1))]
-    pub events: usize,
-    /// Steps of DDIM, spread evenly over the diffusion steps.
-    #[schemars(range(min = 1))]
-    pub ddim_steps: usize,
-    /// Events that are drawn several times, for the consistency.
-    #[schemars(range(min = 1))]
-    pub consistency_events: usize,
-    /// Draws of each.
-    #[schemars(range(min = 1))]
-    pub draws: usize,
-    /// Pairs of events between which is interpolated, for the smoothness.
-    #[schemars(range(min = 1))]
-    pub pairs: usize,
-    /// Steps from one event of a pair to the other.
-    #[schemars(range(min = 1))]
-    pub interpolation_steps: usize,
-    /// Range that signals are clipped to at every step; without it, they are not.
-    pub clip: Option<[f32; 2]>,
-}
-
-impl Default for VerificationSpec {
-    fn default() -> Self {
-        Self {
-            events: 100,
-            ddim_steps: 50,
-            consistency_events: 20,
-            draws: 50,
-            pairs: 10,
-            interpolation_steps: 10,
-            clip: None,
-        }
-    }
-}
-
-impl VerificationSpec {
-    /// The first setting that does not fit a diffusion of `timesteps` steps, as a message; `None` if all fit.
-    pub fn check(&self, timesteps: usize) -> Option<String> {
-        if self.clip.is_some_and(|[least, most]| least >= most) {
-            return Some(
-                "`validation.verification.clip` must be two numbers, the smaller first".into(),
-            );
-        }
-        (self.ddim_steps > timesteps).then(|| {
-            format!(
-                "`validation.verification.ddim-steps` is {}, the loss has {timesteps} timesteps",
-                self.ddim_steps
-            )
-        })
-    }
-}
 
 /// A signal to generate: the numbers of its event and its noise.
 struct Wanted<'a> {

@@ -1,6 +1,6 @@
 //! [`Propagation`]: equilibrium propagation, without backpropagation through the solver.
 
-use super::{Classifier, Labelled, Step};
+use super::classifier::{Classifier, Labelled, Step};
 use crate::device::Buffer;
 use crate::measure::{Phase, Profiler, Stopwatch};
 use crate::ops::{Kernels, Pass, Result, Var, Work, blend, cross_entropy, mse};

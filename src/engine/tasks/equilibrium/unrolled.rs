@@ -1,6 +1,6 @@
 //! [`Unrolled`]: backpropagation through every iteration of the solver.
 
-use super::{Classifier, Labelled, Step};
+use super::classifier::{Classifier, Labelled, Step};
 use crate::device::Buffer;
 use crate::measure::{Phase, Stopwatch};
 use crate::ops::{Kernels, Pass, Result, cross_entropy};

@@ -7,13 +7,13 @@ use std::ffi::{CString, c_int};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cudarc::driver::{CudaDevice, CudaSlice, DeviceRepr};
+use cudarc::driver::{CudaDevice, CudaSlice, DevicePtrMut, DeviceRepr};
 use dfdx::tensor::{Cuda, Storage};
 
 use super::blas::Blas;
 use super::call::{self, Pointer};
 use super::convolutions::Convolutions;
-use super::error::{self, check};
+use super::error::{self, check, driver_error};
 use super::staging::Staging;
 use crate::base::tally;
 use crate::device::{Arithmetic, DeviceError};
@@ -203,7 +203,7 @@ impl Context {
             return Ok(Rc::clone(known));
         }
         // Whether a table is there already depends on the steps before.
-        let uploaded = Rc::new(tally::uncounted(|| super::uploaded(&table))?);
+        let uploaded = Rc::new(tally::uncounted(|| uploaded(&table))?);
         if tables.len() == MOST_TABLES {
             // Memory moves with the sizes of batches; older tables are not used again.
             tables.clear();
@@ -217,8 +217,35 @@ impl Context {
         tally::tensor::<T>(len);
         // SAFETY: the caller writes before it reads; the type is plain numbers.
         unsafe { self.device.alloc(len.max(1)) }.map_err(|error| {
-            let free = || super::memory().ok().map(|(free, _)| free);
-            super::driver_error(error).asking((len * size_of::<T>()) as u64, free)
+            let free = || memory().ok().map(|(free, _)| free);
+            driver_error(error).asking((len * size_of::<T>()) as u64, free)
         })
     }
+}
+
+/// Copies host values into new device memory, without waiting for the device.
+///
+/// # Errors
+/// [`DeviceError::OutOfMemory`].
+pub fn uploaded<T: DeviceRepr + Copy>(values: &[T]) -> Result<CudaSlice<T>, DeviceError> {
+    let context = Context::current()?;
+    let mut slice = context.scratch::<T>(values.len())?;
+    let address = *slice.device_ptr_mut();
+    // SAFETY: the slice was allocated just above for the values; memory is freed in stream order.
+    unsafe { context.staging.borrow_mut().upload(address, values) }?;
+    Ok(slice)
+}
+
+/// Free and total bytes of the GPU's memory, over all processes.
+///
+/// # Errors
+/// Errors of the driver.
+pub fn memory() -> Result<(u64, u64), DeviceError> {
+    Context::current()?;
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: both numbers are written through valid pointers.
+    check("the device's memory", unsafe {
+        call::memory_info(&raw mut free, &raw mut total)
+    })?;
+    Ok((free as u64, total as u64))
 }

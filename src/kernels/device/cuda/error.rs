@@ -3,9 +3,12 @@
 
 use std::ffi::{CStr, c_int};
 
+use cudarc::driver::DriverError;
+use dfdx::tensor::Cuda;
+
 use super::call;
 use crate::base::build_info::{self, Arithmetic};
-use crate::device::DeviceError;
+use crate::device::{Backend, DeviceError};
 
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
 const OUT_OF_MEMORY: c_int = 2;
@@ -84,4 +87,8 @@ fn name(code: c_int) -> String {
     } else {
         "unknown error".to_owned()
     }
+}
+
+pub(super) fn driver_error(error: DriverError) -> DeviceError {
+    DeviceError::told(Cuda::NAME, &error)
 }

@@ -7,7 +7,7 @@ use cudarc::driver::result::device;
 
 use super::call;
 use super::context::Context;
-use super::error::check;
+use super::error::{check, driver_error};
 use crate::device::{DeviceError, DeviceFacts};
 
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
@@ -46,7 +46,7 @@ pub(super) fn device_facts() -> Result<DeviceFacts, DeviceError> {
     }
     // SAFETY: the last byte is still 0.
     let name = unsafe { CStr::from_ptr(name.as_ptr()) };
-    let count = device::get_count().map_err(super::driver_error)?;
+    let count = device::get_count().map_err(driver_error)?;
     let libraries = [
         ("cublas", context.blas.version()),
         ("cudnn", context.convolutions.version()),
@@ -93,20 +93,6 @@ pub(super) fn bus_id() -> Result<String, DeviceError> {
     // SAFETY: the last byte is still 0.
     let text = unsafe { CStr::from_ptr(text.as_ptr()) };
     Ok(text.to_string_lossy().into_owned())
-}
-
-/// Free and total bytes of the GPU's memory, over all processes.
-///
-/// # Errors
-/// Errors of the driver.
-pub fn memory() -> Result<(u64, u64), DeviceError> {
-    Context::current()?;
-    let (mut free, mut total) = (0, 0);
-    // SAFETY: both numbers are written through valid pointers.
-    check("the device's memory", unsafe {
-        call::memory_info(&raw mut free, &raw mut total)
-    })?;
-    Ok((free as u64, total as u64))
 }
 
 /// Peak bytes of the GPU's memory that this process's allocator held since the last call; resets the peak.

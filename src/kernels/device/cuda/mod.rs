@@ -33,10 +33,11 @@ mod rounded;
 mod sizes;
 mod staging;
 
+pub use context::{memory, uploaded};
 pub use convolution::{ConvolutionPlan, convolve_by};
 pub use convolutions::ConvolutionAlgorithm;
 pub use dnn::CONVOLUTION;
-pub use facts::{memory, take_peak_bytes};
+pub use facts::take_peak_bytes;
 pub use launch::{Argument, Launch, THREADS, Value};
 pub use libraries::{FOLDERS, Part, find};
 pub use mark::Mark;
@@ -48,13 +49,14 @@ pub use sizes::{Convolution, Direction};
 use std::rc::Rc;
 
 use cudarc::driver::result::{device, init, memcpy_dtoh_sync};
-use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr, DriverError};
+use cudarc::driver::{CudaSlice, DevicePtr, DevicePtrMut, DeviceRepr};
 use dfdx::tensor::{Cuda, Synchronize};
 
 use super::{Arithmetic, Backend, Buffer, CounterAddress, DeviceError, DeviceFacts};
 use crate::base::tally;
 use crate::base::text::count;
 use context::Context;
+use error::driver_error;
 
 impl Backend for Cuda {
     type Mark = Mark;
@@ -207,19 +209,6 @@ pub fn table(values: Vec<u64>) -> Result<Rc<CudaSlice<u64>>, DeviceError> {
     Context::current()?.table(values)
 }
 
-/// Copies host values into new device memory, without waiting for the device.
-///
-/// # Errors
-/// [`DeviceError::OutOfMemory`].
-pub fn uploaded<T: DeviceRepr + Copy>(values: &[T]) -> Result<CudaSlice<T>, DeviceError> {
-    let context = Context::current()?;
-    let mut slice = context.scratch::<T>(values.len())?;
-    let address = *slice.device_ptr_mut();
-    // SAFETY: the slice was allocated just above for the values; memory is freed in stream order.
-    unsafe { context.staging.borrow_mut().upload(address, values) }?;
-    Ok(slice)
-}
-
 /// Copies device memory to the host; waits for the device.
 ///
 /// # Errors
@@ -269,10 +258,6 @@ pub fn operations() -> Operations {
 pub(crate) fn order_backwards(backwards: bool) {
     // SAFETY: a function of the stand-in.
     unsafe { call::set_backwards(backwards.into()) };
-}
-
-fn driver_error(error: DriverError) -> DeviceError {
-    DeviceError::told(Cuda::NAME, &error)
 }
 
 // `compile.rs` is a part of the build; its tests run here.

@@ -9,6 +9,8 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 
+use super::slots::{found, owe};
+use super::var::Token;
 use super::{Activation, GradSlots, Kernels, Op, OpError, Pass, PooledBuffer, Result, Var, Work};
 use crate::device::{Backend, Buffer};
 
@@ -36,6 +38,29 @@ pub trait AddKernel: Backend {
 
     /// `grad += values`.
     fn accumulate(&self, values: &Buffer<Self>, grad: &mut Buffer<Self>) -> Result<()>;
+}
+
+impl<D: AddKernel> GradSlots<'_, D> {
+    /// Makes `values` the gradient of `var`, or adds them to the existing one.
+    pub fn put(&mut self, var: &Var<D>, values: Buffer<D>) -> Result<()> {
+        debug_assert_eq!(self.device.buffer_len(&values), var.shape().len());
+        self.put_under(var.token(), values)
+    }
+
+    /// As [`GradSlots::put`], for a closure that keeps the key of a `Var` without its memory.
+    pub(super) fn put_under(&mut self, token: &Token<D>, mut values: Buffer<D>) -> Result<()> {
+        self.squares.forget(token);
+        let (device, len) = (self.device, self.device.buffer_len(&values));
+        let slot = found(self.gradients, token)?;
+        if device.buffer_len(slot) == len {
+            device.accumulate(&values, slot)?;
+            D::recycle(&mut values);
+        } else {
+            *slot = values;
+            owe(self.owed, token, len);
+        }
+        Ok(())
+    }
 }
 
 /// `a + b`, elementwise, for equal shapes.

@@ -1,6 +1,6 @@
 //! The gradient of a convolution's input on the CPU: convolutions of the result's gradient, one per phase of the stride.
 
-use super::cpu::{POSITIONS, convolve, convolve_chunk};
+use super::direct::{POSITIONS, convolve, convolve_chunk};
 use super::windows::{Chunk, Windows};
 use super::{Conv2dOptions, Conv2dSize};
 use crate::ops::gemm::{Accumulate, even_chunk};

@@ -8,9 +8,8 @@ mod windows;
 use dfdx::tensor::Cuda;
 use windows::MOST_VALUES;
 
-use super::{Conv2dKernel, Conv2dOptions, Conv2dSize};
-use crate::device::cuda::Launch;
-use crate::device::{Backend, Buffer, DeviceError};
+use super::{Conv2dKernel, Conv2dSize};
+use crate::device::{Backend, Buffer};
 use crate::ops::gemm::Accumulate;
 use crate::ops::{PooledBuffer, Result};
 
@@ -27,7 +26,7 @@ impl Conv2dKernel for Cuda {
             depthwise::forward(x, weight, bias, size, &mut y)?;
         } else if !library::forward(x, weight, bias, size, &mut y)? {
             windows::forward(x, weight, size, &mut y, MOST_VALUES)?;
-            add_bias(bias, size, &mut y)?;
+            library::add_bias(bias, size, &mut y)?;
         }
         Ok(y)
     }
@@ -66,33 +65,6 @@ impl Conv2dKernel for Cuda {
         }
         Ok(())
     }
-}
-
-fn add_bias(
-    bias: Option<&Buffer<Cuda>>,
-    size: &Conv2dSize,
-    y: &mut Buffer<Cuda>,
-) -> Result<(), DeviceError> {
-    let Some(bias) = bias else { return Ok(()) };
-    let n = size.output_shape().len();
-    Launch::new("conv2d_add_bias")
-        .over_tiles(n)
-        .args((bias, y, n, size.channels.1))
-        .run()
-}
-
-/// The trailing arguments of own kernels; the last is the results' channels or the number of groups.
-fn sized(launch: Launch, size: &Conv2dSize, last: usize) -> Launch {
-    let Conv2dOptions {
-        stride,
-        padding,
-        dilation,
-        ..
-    } = size.options;
-    let (input, output, kernel) = (size.input, size.output, size.kernel);
-    launch
-        .args((input.0, input.1, size.channels.0, output.0, output.1))
-        .args((kernel.0, kernel.1, stride, padding, dilation, last))
 }
 
 #[cfg(test)]

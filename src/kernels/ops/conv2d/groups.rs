@@ -1,7 +1,7 @@
 //! Convolutions on the CPU whose channels are cut into groups: the channels of each group are copied together, and every
 //! group is convolved as if it were alone.
 
-use super::{Conv2dSize, cpu};
+use super::Conv2dSize;
 use crate::ops::chunks::for_rows;
 use crate::ops::gemm::Accumulate;
 use crate::ops::parallel::{ELEMENTWISE_LEN, PRODUCT_FLOP, for_each_chunk_if, for_each_item};
@@ -10,65 +10,9 @@ use crate::ops::scratch::with_scratch;
 /// Values that one task copies at a time: they stay in the L2 cache while one group after another takes its own.
 const BLOCK: usize = 1 << 15;
 
-/// The convolution, plus the bias.
-pub(super) fn forward(
-    size: &Conv2dSize,
-    x: &[f32],
-    weight: &[f32],
-    bias: Option<&[f32]>,
-    y: &mut [f32],
-) {
-    let (c, k) = size.group_channels();
-    for_each_group(
-        size,
-        [(x, c), (weight, k)],
-        (y, k, Accumulate::Replace),
-        |group, own, [x, weight], y| {
-            let bias = bias.map(|bias| &bias[group * k..][..k]);
-            cpu::forward(own, x, weight, bias, y);
-        },
-    );
-}
-
-/// Adds the gradient of the input to `grad_x`, or replaces it.
-pub(super) fn backward_x(
-    size: &Conv2dSize,
-    grad: &[f32],
-    weight: &[f32],
-    (grad_x, accumulate): (&mut [f32], Accumulate),
-) {
-    let (c, k) = size.group_channels();
-    for_each_group(
-        size,
-        [(grad, k), (weight, k)],
-        (grad_x, c, accumulate),
-        |_, own, [grad, weight], grad_x| {
-            cpu::backward_x(own, grad, weight, (grad_x, Accumulate::Replace));
-        },
-    );
-}
-
-/// Adds the gradient of the weight to `grad_weight`, or replaces it.
-pub(super) fn backward_weight(
-    size: &Conv2dSize,
-    x: &[f32],
-    grad: &[f32],
-    (grad_weight, accumulate): (&mut [f32], Accumulate),
-) {
-    let (c, k) = size.group_channels();
-    for_each_group(
-        size,
-        [(x, c), (grad, k)],
-        (grad_weight, k, accumulate),
-        |_, own, [x, grad], grad_weight| {
-            cpu::backward_weight(own, x, grad, (grad_weight, Accumulate::Replace));
-        },
-    );
-}
-
 /// Calls `convolve` with the number of every group, the size of its convolution, both of its inputs and its result. Rows of
 /// inputs and result are one value of every group's channels, whose number is given with them.
-fn for_each_group(
+pub(super) fn for_each_group(
     size: &Conv2dSize,
     [(a, a_channels), (b, b_channels)]: [(&[f32], usize); 2],
     (result, channels, accumulate): (&mut [f32], usize, Accumulate),

@@ -25,6 +25,7 @@ mod cpu;
 #[cfg(feature = "cuda")]
 mod cuda;
 mod depthwise;
+mod direct;
 mod groups;
 mod windows;
 mod winograd;

@@ -2,7 +2,9 @@
 
 use dfdx::tensor::Cpu;
 
-use super::{AttentionKind, CrossAttentionKernel, CrossAttentionSize, long, short};
+use super::{
+    AttentionKind, CrossAttentionKernel, CrossAttentionSize, Gradients, Sequence, long, short,
+};
 use crate::device::{Backend, Buffer};
 use crate::ops::parallel::{
     CHUNK, PRODUCT_FLOP, for_each_chunk, for_each_chunk_if, for_each_zipped,
@@ -10,22 +12,6 @@ use crate::ops::parallel::{
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
 use crate::ops::{Result, math};
-
-/// One sequence's queries (or their gradients), keys and values, row-major `(N, C)` and `(M, C)`.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sequence<'a> {
-    pub(super) q: &'a [f32],
-    pub(super) k: &'a [f32],
-    pub(super) v: &'a [f32],
-}
-
-/// The gradients of one sequence, initially zeros.
-#[derive(Debug)]
-pub(super) struct Gradients<'a> {
-    pub(super) q: &'a mut [f32],
-    pub(super) k: &'a mut [f32],
-    pub(super) v: &'a mut [f32],
-}
 
 impl CrossAttentionKernel for Cpu {
     fn cross_attention(

@@ -47,7 +47,7 @@ impl CrossAttentionKernel for Cuda {
                 AttentionKind::Linear => linear::backward(self, inputs, size, grad_output),
             };
         }
-        let [mut dq, mut dk, mut dv] = zeros_like(self, inputs)?;
+        let [mut dq, mut dk, mut dv] = softmax::zeros_like(self, inputs)?;
         let rows = size.batch * size.heads;
         let launch = over_rows("cross_attention_short_backward", rows)
             .shared(2 * ROWS * size.keys * size_of::<f32>())
@@ -67,9 +67,4 @@ fn with_size(launch: Launch, rows: usize, size: CrossAttentionSize) -> Launch {
         .args((rows, size.queries, size.keys, size.heads))
         .args((size.head_width(), size.kind == AttentionKind::Linear))
         .arg(LINEAR_EPS)
-}
-
-fn zeros_like(device: &Cuda, buffers: [&Buffer<Cuda>; 3]) -> Result<[Buffer<Cuda>; 3]> {
-    let [q, k, v] = buffers.map(|buffer| device.zeros_buffer(device.buffer_len(buffer)));
-    Ok([q?, k?, v?])
 }

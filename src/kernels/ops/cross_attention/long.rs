@@ -2,8 +2,7 @@
 //!
 //! The last column of `[v, 1]` gives the sums of weights, so that numerators and denominators are one product.
 
-use super::cpu::{Gradients, Sequence};
-use super::{CrossAttentionSize, LINEAR_EPS};
+use super::{CrossAttentionSize, Gradients, LINEAR_EPS, Sequence};
 use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product};
 use crate::ops::scratch::with_scratch;
 

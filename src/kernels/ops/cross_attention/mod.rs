@@ -166,3 +166,19 @@ fn check<D: Backend>(
 
 #[cfg(test)]
 mod tests;
+
+/// One sequence's queries (or their gradients), keys and values, row-major `(N, C)` and `(M, C)`.
+#[derive(Debug, Clone, Copy)]
+struct Sequence<'a> {
+    q: &'a [f32],
+    k: &'a [f32],
+    v: &'a [f32],
+}
+
+/// The gradients of one sequence, initially zeros.
+#[derive(Debug)]
+struct Gradients<'a> {
+    q: &'a mut [f32],
+    k: &'a mut [f32],
+    v: &'a mut [f32],
+}

@@ -1,8 +1,7 @@
 //! Attention through the scores of all pairs, in loops over a head's features: for few positions, for which calls of
 //! matrix products would cost more than the arithmetic.
 
-use super::cpu::{Gradients, Sequence};
-use super::{AttentionKind, CrossAttentionSize, LINEAR_EPS};
+use super::{AttentionKind, CrossAttentionSize, Gradients, LINEAR_EPS, Sequence};
 use crate::ops::chunks::dot;
 use crate::ops::math;
 

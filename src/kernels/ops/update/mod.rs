@@ -23,8 +23,20 @@ pub use state::{Rules, StepState};
 
 use std::fmt::Debug;
 
-use super::{Grads, Module, OpError, Result, Shape};
+use super::{Grads, Module, OpError, Parameter, Result, Shape};
 use crate::device::{Backend, Buffer};
+
+impl<D: UpdateKernel> Grads<D> {
+    /// `Σ g²` of the gradient of a parameter, in f64 and a fixed order; with [`Grads::for_norms`] computed, if possible,
+    /// while the gradient was written.
+    pub fn sum_of_squares(&mut self, parameter: &Parameter<D>) -> Result<f64> {
+        if let Some(squares) = self.squares.of(parameter.token()) {
+            return Ok(squares);
+        }
+        let device = self.device().clone();
+        device.sum_of_squares(self.of_parameter(parameter)?)
+    }
+}
 
 /// One step of Adam or, with `weight_decay`, of `AdamW`, for all parameters alike.
 #[derive(Debug, Clone, Copy, PartialEq)]

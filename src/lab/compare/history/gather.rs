@@ -15,7 +15,7 @@ use crate::results::{
 };
 
 use super::judge::judge;
-use super::{CellHistory, History, HistoryPoint, MeasuredSession};
+use super::series::{CellHistory, History, HistoryPoint, MeasuredSession};
 
 /// The files that a point comes from.
 const FILES: [&str; 3] = ["plan.json", "blocks.csv", "env.toml"];

@@ -2,7 +2,7 @@
 
 use crate::compare::statistics::{Step, changes_and_blips};
 
-use super::{CellHistory, SESSIONS_FOR_A_CHANGE, Shift};
+use super::series::{CellHistory, SESSIONS_FOR_A_CHANGE, Shift};
 
 /// Finds changes and blips of the cells of an experiment on logarithms of their times, so that differences are ratios.
 pub(super) fn judge(cells: &mut [CellHistory]) {

@@ -5,7 +5,7 @@ use crate::compare::{Design, Judgement, Ratio, Test, UnclearReason, Verdict};
 use crate::results::{IntervalKind, bootstrap_stream};
 
 use super::choice::CellTest;
-use super::{ALPHA, Family, JUDGED, SAME_AT_MOST, Samples, threshold};
+use super::samples::{ALPHA, Family, JUDGED, SAME_AT_MOST, Samples, threshold};
 
 impl Family {
     pub(super) fn judge_cell(

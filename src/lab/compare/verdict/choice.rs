@@ -4,7 +4,7 @@ use crate::base::statistics::median;
 use crate::compare::Test;
 use crate::compare::statistics::{mann_whitney, sign_flip, smallest_mann_whitney};
 
-use super::{ALPHA, Samples, needed_pairs, tests};
+use super::samples::{ALPHA, Samples, needed_pairs, tests};
 
 /// Number of pairs needed to estimate whether pairing helps.
 const MIN_PAIRS: usize = 4;

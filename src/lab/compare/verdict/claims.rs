@@ -4,6 +4,7 @@
 use super::simulation::{CALM, QUICK, Scenario, finds_first, rate, stream};
 use super::*;
 use crate::base::statistics::median;
+use crate::compare::statistics::Draws;
 
 /// Even fewer draws, for tests that need only one cell's detectable effect.
 const FEW: Effort = Effort {

@@ -8,7 +8,8 @@ use crate::compare::{Design, MatrixJudgement, Ratio};
 use crate::results::{BOOTSTRAP_FROM, IntervalKind, bootstrap_stream};
 
 use super::cell::Finding;
-use super::{ALPHA, Family, Floor, JUDGED, Samples, threshold};
+use super::samples::{ALPHA, Family, JUDGED, Samples, threshold};
+use crate::compare::floor::Floor;
 
 /// Values are clipped at this distance from the median, in median absolute deviations.
 const CLIP: f64 = 3.0;

@@ -11,6 +11,7 @@ mod matrix;
 #[cfg(test)]
 mod properties;
 mod quality;
+mod samples;
 mod sequential;
 #[cfg(test)]
 mod sequential_tests;
@@ -19,123 +20,15 @@ mod simulation;
 #[cfg(test)]
 mod tests;
 
-use crate::results::BOOTSTRAP_FROM;
-
-use super::floor::Floor;
-use super::statistics::{
-    Draws, Permuted, Sides, holm, log_ratios, ratio_of_runs, smallest_mann_whitney,
-    smallest_sign_flip,
-};
-use super::{
-    Design, Judgement, MatrixJudgement, NotComparableReason, Ratio, Threshold, ThresholdSource,
-};
+use super::statistics::{Permuted, Sides, holm, log_ratios, ratio_of_runs};
+use super::{Design, Ratio};
 use choice::CellTest;
+use samples::{EFFORT, Effort, Family};
 
 pub(super) use quality::judge_quality;
+pub(super) use samples::{ALPHA, Samples, Verdicts, fewest, threshold};
+pub use samples::{needed_pairs, needed_runs, session_threshold};
 pub use sequential::is_sure;
-
-/// Family-wise probability of a false alarm over all cells and the matrix.
-pub(super) const ALPHA: f64 = 0.05;
-/// Default of the effect size that must be exceeded to matter.
-const DEFAULT_THRESHOLD: f64 = 0.02;
-/// Largest distance from 1 that an interval may reach for the verdict "same", even if the detectable effect is larger.
-const SAME_AT_MOST: f64 = 0.10;
-/// Column number of the random streams of verdicts, and the next of those of detectable effects; timing columns use numbers
-/// from 0.
-const JUDGED: usize = 1000;
-/// Numbers of random draws.
-const EFFORT: Effort = Effort {
-    resamples: 2000,
-    draws: Draws {
-        most: 9_999,
-        enough: 200,
-    },
-};
-
-/// Numbers of random draws for intervals and for the test of the matrix.
-#[derive(Debug, Clone, Copy)]
-struct Effort {
-    resamples: usize,
-    draws: Draws,
-}
-
-/// The runs of a cell on both sides.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Samples {
-    /// Key of the cell; seeds the random streams.
-    pub key: String,
-    /// Time per sample, or cost, of each run before. In an interleaved design pairs have equal indices.
-    pub before: Vec<f64>,
-    /// The same of each run after.
-    pub after: Vec<f64>,
-    /// Design of the measurement. Interleaved is used only if both sides have the same number of runs.
-    pub design: Design,
-    /// Noise floor of this cell on this machine.
-    pub floor: Floor,
-    /// Whether sessions of a machine differ in it although nothing was changed: times do, the memory of a run does not.
-    pub drifts: bool,
-    /// Whether the times can be compared, or why not.
-    pub comparable: Result<(), Vec<NotComparableReason>>,
-}
-
-/// The verdicts on all cells.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Verdicts {
-    /// One per cell, in order.
-    pub cells: Vec<Judgement>,
-    /// On the matrix; `None` with fewer than two cells whose times can be compared.
-    pub matrix: Option<MatrixJudgement>,
-    /// Runs per side needed before the verdict on a single cell can be an effect.
-    pub needed_runs: usize,
-}
-
-impl Samples {
-    fn is_paired(&self) -> bool {
-        self.design != Design::Sessions && self.before.len() == self.after.len()
-    }
-
-    fn design(&self) -> Design {
-        if self.is_paired() {
-            Design::Interleaved
-        } else {
-            Design::Sessions
-        }
-    }
-
-    /// The design that decides what a difference may be called: what does not drift is compared as in one session.
-    fn ruled_as(&self) -> Design {
-        match self.design() {
-            Design::Sessions if self.drifts => Design::Sessions,
-            _ => Design::Interleaved,
-        }
-    }
-
-    /// Whether all runs of both sides have one value.
-    pub(super) fn are_equal(&self) -> bool {
-        let mut all = self.before.iter().chain(&self.after);
-        let first = all.next();
-        self.counts() && all.all(|value| Some(value) == first)
-    }
-
-    fn sides(&self) -> Sides<'_> {
-        Sides {
-            before: &self.before,
-            after: &self.after,
-            is_paired: self.is_paired(),
-        }
-    }
-
-    fn counts(&self) -> bool {
-        self.comparable.is_ok() && self.sides().is_usable()
-    }
-
-    fn resampled(&self, effort: Effort) -> Vec<f64> {
-        if self.sides().fewer() < BOOTSTRAP_FROM {
-            return Vec::new();
-        }
-        log_ratios(self.sides(), &self.key, JUDGED, effort.resamples)
-    }
-}
 
 /// Returns the verdicts on all cells and on the matrix; `threshold` is that of the manifest (0.02 is 2 %).
 pub(super) fn judge(samples: &[Samples], threshold: Option<f64>) -> Verdicts {
@@ -162,32 +55,6 @@ pub(super) fn ratio(
         is_paired: design != Design::Sessions && before.len() == after.len(),
     };
     ratio_of_runs(sides, &log_ratios(sides, key, column, EFFORT.resamples))
-}
-
-/// Returns the number of runs per side needed before the verdict on one of `cells` cells can be an effect: the smallest `n`
-/// with `2 / C(2n, n) ≤ 0.05 / tests`, which is Holm's first step. `tests` counts the cells and, from two cells on, the
-/// matrix.
-///
-/// The same for both designs: pairs too few for the sign test (`2 / 2^n`) are tested as two samples.
-pub fn needed_runs(cells: usize) -> usize {
-    let alpha = ALPHA / tests(cells) as f64;
-    fewest(|n| smallest_mann_whitney(n, n) <= alpha)
-}
-
-/// Returns the number of pairs that the sign test needs: the smallest `n` with `2 / 2^n ≤ 0.05 / tests`.
-pub fn needed_pairs(cells: usize) -> usize {
-    let alpha = ALPHA / tests(cells) as f64;
-    fewest(|n| smallest_sign_flip(n) <= alpha)
-}
-
-/// The smallest sufficient number of runs. Each further run at least halves the p-value, so 1,100 always suffice.
-pub(super) fn fewest(is_enough: impl Fn(usize) -> bool) -> usize {
-    (1..1100).find(|&n| is_enough(n)).unwrap_or(1100)
-}
-
-/// Number of tests for `cells` cells.
-fn tests(cells: usize) -> usize {
-    cells.max(1) + usize::from(cells > 1)
 }
 
 /// The tests of all cells and of the matrix.
@@ -232,15 +99,6 @@ fn judge_with(samples: &[Samples], threshold: Option<f64>, effort: Effort) -> Ve
     }
 }
 
-/// What the verdicts on all cells and on the matrix share.
-struct Family {
-    /// Significance level of Holm's first step.
-    alpha: f64,
-    /// Threshold of the manifest.
-    manifest: Option<f64>,
-    needed_runs: usize,
-}
-
 impl Family {
     fn new(samples: &[Samples], tested: &Tested, manifest: Option<f64>) -> Self {
         let counted = samples.iter().filter(|cell| cell.counts()).count();
@@ -250,24 +108,4 @@ impl Family {
             needed_runs: needed_runs(counted),
         }
     }
-}
-
-/// The effect that matters within a session: that of the manifest, else the A/A floor, else 2 %.
-pub fn session_threshold(manifest: Option<f64>, floor: Floor) -> f64 {
-    threshold(Design::Interleaved, manifest, floor).value
-}
-
-/// The manifest's threshold, else the A/A floor, else 2 %; between sessions at least the A/A floor between sessions.
-pub(super) fn threshold(design: Design, manifest: Option<f64>, floor: Floor) -> Threshold {
-    let (floor, measured) = match design {
-        Design::Interleaved | Design::UntilSure => (floor.within, ThresholdSource::MeasuredWithin),
-        Design::Sessions => (floor.between, ThresholdSource::MeasuredBetween),
-    };
-    let is_enough = |value: f64| design != Design::Sessions || floor.is_none_or(|f| value >= f);
-    let (value, source) = match (manifest.filter(|value| is_enough(*value)), floor) {
-        (Some(value), _) => (value, ThresholdSource::Manifest),
-        (None, Some(value)) => (value, measured),
-        (None, None) => (DEFAULT_THRESHOLD, ThresholdSource::Default),
-    };
-    Threshold { value, source }
 }

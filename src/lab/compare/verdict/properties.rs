@@ -5,6 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::base::statistics::median;
 use crate::compare::Verdict;
+use crate::compare::floor::Floor;
+use crate::compare::statistics::Draws;
 
 const QUICK: Effort = Effort {
     resamples: 100,

@@ -5,7 +5,7 @@ use crate::compare::statistics::{Evidence, Sides, anytime_interval};
 use crate::compare::{Design, Judgement, Ratio, Test, UnclearReason, Verdict};
 use crate::results::IntervalKind;
 
-use super::{ALPHA, Samples, Verdicts, fewest, threshold};
+use super::samples::{ALPHA, Samples, Verdicts, fewest, threshold};
 
 /// What the pairs of one cell show so far.
 #[derive(Debug, Clone, Copy)]

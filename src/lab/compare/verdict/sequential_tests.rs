@@ -4,9 +4,11 @@
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
+use super::samples::DEFAULT_THRESHOLD;
 use super::sequential::{fewest_pairs, is_sure, judge};
 use super::simulation::{CALM, Scenario, rate};
 use super::*;
+use crate::compare::floor::Floor;
 use crate::compare::statistics::Evidence;
 use crate::compare::{UnclearReason, Verdict};
 

@@ -11,6 +11,8 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use super::*;
 use crate::base::statistics::median;
 use crate::base::{Purpose, Seed};
+use crate::compare::floor::Floor;
+use crate::compare::statistics::Draws;
 use crate::compare::{Floors, Test, UnclearReason, Verdict};
 use crate::results::NoiseRow;
 

@@ -1,6 +1,8 @@
 //! Every verdict, with an input that leads to it.
 
 use super::*;
+use crate::compare::floor::Floor;
+use crate::compare::{Judgement, NotComparableReason, ThresholdSource};
 use crate::compare::{Test, UnclearReason, Verdict};
 
 /// Ten runs that scatter by about one percent, in arbitrary order.

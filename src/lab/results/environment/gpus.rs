@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
+use super::fields::{UNKNOWN, fields};
 use crate::base::units::human_bytes;
 use crate::device::{DeviceFacts, telemetry_library};
 use crate::measure::gpu::{Inventory, ListedGpu, inventory};
@@ -31,7 +32,7 @@ pub(super) fn names(found: &Inventory) -> Vec<String> {
 }
 
 fn name(gpu: &ListedGpu) -> String {
-    let name = gpu.name.as_deref().unwrap_or(super::UNKNOWN);
+    let name = gpu.name.as_deref().unwrap_or(UNKNOWN);
     let mut parts: Vec<String> = gpu.memory_bytes.map(human_bytes).into_iter().collect();
     let capability = gpu.capability;
     parts.extend(capability.map(|(major, minor)| format!("capability {major}.{minor}")));
@@ -49,7 +50,7 @@ pub(super) fn settings(found: &Inventory) -> BTreeMap<String, String> {
         (!texts.is_empty()).then(|| texts.join(" "))
     };
     let watts = |gpu: &ListedGpu| Some(gpu.power_limit_mw? / 1000);
-    super::fields([
+    fields([
         ("gpu_driver", found.driver.clone()),
         ("gpu_clock_mhz", each(|gpu| gpu.max_clock_mhz)),
         ("gpu_memory_clock_mhz", each(|gpu| gpu.max_memory_clock_mhz)),

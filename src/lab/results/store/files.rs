@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 
 use super::super::checkpoints::FOLDER as CHECKPOINTS;
 use super::checksum::{seal, unseal};
-use super::{RunKeys, Store, StoreError};
+use super::error::{StoreError, entries};
+use super::{RunKeys, Store};
 use crate::base::file;
 
 impl Store {
@@ -140,16 +141,4 @@ pub(super) fn folders_for_checkpoints(results: &Path) -> Result<Vec<PathBuf>, St
         found.extend(entries(&cell)?.into_iter().filter(|path| path.is_dir()));
     }
     Ok(found)
-}
-
-/// Entries of a folder, sorted by name; none if it does not exist.
-pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let list = match fs::read_dir(folder) {
-        Ok(list) => list,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(StoreError::system("read", folder)(error)),
-    };
-    let mut paths: Vec<PathBuf> = list.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    Ok(paths)
 }

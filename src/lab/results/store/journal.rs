@@ -25,10 +25,9 @@ use crate::event::Profile;
 use crate::results::{Environment, Share, from_here};
 
 use super::checksum::{is_sealed, seal, unseal};
-use super::files::entries;
+use super::error::{StoreError, entries};
 use super::lock::try_to_lock;
-use super::samples::is_image_digest;
-use super::{Place, StoreError, StoredRun};
+use super::stored_run::{StoredRun, is_image_digest};
 
 /// Version of the journal's line format.
 const JOURNAL_VERSION: u32 = 1;
@@ -364,4 +363,13 @@ fn check_version(path: &Path, line: &[u8]) -> Result<(), StoreError> {
         }),
         _ => Ok(()),
     }
+}
+
+/// Where a run is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The path of a file of the store, or `path:line` of a journal.
+    pub name: String,
+    /// Whether a checksum shows that the record is as it was written.
+    pub is_checked: bool,
 }

@@ -18,7 +18,9 @@
 //! is changed later does not count: its `checksum` is wrong then, and its run is done again.
 
 mod checksum;
+mod error;
 mod files;
+mod index;
 mod journal;
 mod keys;
 mod lock;
@@ -31,19 +33,18 @@ mod shard;
 mod siblings;
 mod stored_run;
 
-pub use journal::{Entries, Entry, JournalFile, journal_path, journals};
+pub use error::StoreError;
+pub use index::Store;
+pub use journal::{Entries, Entry, JournalFile, Place, journal_path, journals};
 pub use keys::{Conditions, RunKeys};
 pub use lock::Lock;
-pub use place::Place;
 pub use run_conditions::{RunConditions, code_parts};
 pub use shard::Added;
 pub use stored_run::{StoredRun, StoredSample};
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::base::file;
@@ -51,65 +52,8 @@ use crate::base::temporary::remove_left;
 use crate::event::StepRow;
 
 use super::Environment;
-use files::{entries, folders_for_checkpoints};
-
-/// Version of the store's layout and of its files.
-const STORE_VERSION: u32 = 1;
-
-/// All finished runs of one results folder.
-#[derive(Debug)]
-pub struct Store {
-    folder: PathBuf,
-    runs: HashMap<Arc<str>, Vec<StoredRun>>,
-    codes: BTreeMap<String, BTreeMap<String, String>>,
-    environments: BTreeMap<String, Environment>,
-    damaged: Vec<PathBuf>,
-    lock: Option<Lock>,
-    /// If set, new runs are appended here instead of to the folder.
-    journal: Option<journal::Journal>,
-}
-
-/// A store that cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// Another program is writing to it.
-    #[error("`{}` is in use by {holder}", folder.display())]
-    Locked {
-        /// The results folder.
-        folder: PathBuf,
-        /// What the lock file says.
-        holder: String,
-    },
-    /// It has another layout version.
-    #[error("`{}` has format {found}, this program reads and writes format {STORE_VERSION}", folder.display())]
-    OtherVersion {
-        /// The store.
-        folder: PathBuf,
-        /// The version found.
-        found: String,
-    },
-    /// The operating system refuses; `doing` is "write", "create", "read".
-    #[error("cannot {doing} `{}`: {source}", path.display())]
-    System {
-        /// The attempted operation.
-        doing: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// The operating system's reason.
-        source: io::Error,
-    },
-}
-
-impl StoreError {
-    fn system(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let path = path.to_owned();
-        move |source| Self::System {
-            doing,
-            path,
-            source,
-        }
-    }
-}
+use error::{STORE_VERSION, entries};
+use files::folders_for_checkpoints;
 
 impl Store {
     /// Opens the store of `results` for writing: creates it if absent, locks it, removes temporary files of an earlier

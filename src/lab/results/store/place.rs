@@ -1,4 +1,4 @@
-//! [`Place`]: where a run is stored.
+//! Where a run is stored.
 
 use std::path::Path;
 
@@ -6,16 +6,7 @@ use crate::base::file;
 use crate::results::from_here;
 
 use super::checksum::is_sealed;
-use super::{Entries, RunKeys, Store, journals};
-
-/// Where a run is stored.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Place {
-    /// The path of a file of the store, or `path:line` of a journal.
-    pub name: String,
-    /// Whether a checksum shows that the record is as it was written.
-    pub is_checked: bool,
-}
+use super::{Entries, Place, RunKeys, Store, journals};
 
 impl Store {
     /// Where a stored run is: in a file of the store, else in the last line of a journal that contains it.

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::build_info::{self, Arithmetic};
-use crate::device::DeviceKind;
+use crate::build_info::{self, arithmetic};
 use crate::event::numeric_class;
 use crate::plan::{CellSpec, PlannedCell};
 
@@ -58,7 +57,7 @@ impl RunConditions {
 fn code_hash(spec: &CellSpec) -> String {
     match &spec.program {
         Some(program) => program.code_hash.clone(),
-        None => build_info::code_hash(arithmetic(spec)),
+        None => build_info::code_hash(arithmetic(spec.train.device)),
     }
 }
 
@@ -66,14 +65,6 @@ fn code_hash(spec: &CellSpec) -> String {
 pub fn code_parts(spec: &CellSpec) -> BTreeMap<String, String> {
     match &spec.program {
         Some(program) => program.code.clone(),
-        None => build_info::code_parts(arithmetic(spec)),
-    }
-}
-
-/// The kind of arithmetic (CPU or GPU) that produces a cell's facts; it selects the sources that its code hash covers.
-fn arithmetic(spec: &CellSpec) -> Arithmetic {
-    match spec.train.device {
-        DeviceKind::Cpu => Arithmetic::Cpu,
-        DeviceKind::Cuda(_) => Arithmetic::Gpu,
+        None => build_info::code_parts(arithmetic(spec.train.device)),
     }
 }

@@ -11,11 +11,8 @@ use crate::base::file;
 use crate::base::hash::Digest;
 use crate::event::Sample;
 
-use super::keys::is_digest;
+use super::stored_run::is_image_digest;
 use super::{Store, StoreError};
-
-/// Hexadecimal digits of the digest of an image.
-const DIGITS: usize = 16;
 
 impl Store {
     /// Where workers write images before they are stored; emptied at every start.
@@ -56,11 +53,6 @@ impl Store {
         let bytes = file::read(&self.folder.join(path)).ok()?;
         (Digest::new().with(&bytes).short() == digest).then_some(bytes)
     }
-}
-
-/// Whether `text` is the digest of an image, so that it can be the name of its file.
-pub(in crate::results) fn is_image_digest(text: &str) -> bool {
-    is_digest(text, DIGITS)
 }
 
 /// Path of an image relative to the store's folder.

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Store, entries};
+use super::Store;
+use super::error::entries;
 
 /// A neighbouring store with more cells is not read for estimates: reading a long search would take too long.
 const CELLS: usize = 1000;

@@ -10,7 +10,7 @@ use crate::plan::{LimitsSpec, PlannedCell};
 use crate::results::{BlockRow, SampleInfo, sample_file};
 
 use super::RunKeys;
-use super::samples::is_image_digest;
+use super::keys::is_digest;
 
 /// One finished run: its keys, how it ended, its results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -183,4 +183,12 @@ fn share<T: PartialEq + Clone>(own: &mut T, other: &T) {
     if own == other {
         own.clone_from(other);
     }
+}
+
+/// Hexadecimal digits of the digest of an image.
+const DIGITS: usize = 16;
+
+/// Whether `text` is the digest of an image, so that it can be the name of its file.
+pub(in crate::results) fn is_image_digest(text: &str) -> bool {
+    is_digest(text, DIGITS)
 }

@@ -3,7 +3,7 @@
 use crate::plan::search::{MedianSection, ObjectiveDirection};
 use crate::search::{Ending, Record};
 
-use super::Verdict;
+use super::verdict::Verdict;
 
 /// The median stopping rule.
 ///

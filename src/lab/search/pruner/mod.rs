@@ -7,24 +7,13 @@ mod median;
 mod successive_halving;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
 use crate::plan::search::{ObjectiveDirection, PrunerSpec, SearchSpec};
 
 use super::Record;
 
-/// Why a trial is pruned.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
-    /// Step of the decision.
-    pub step: usize,
-    /// Value that was compared, smaller is better: the trial's best value so far, or with successive halving the value just
-    /// reported; NaN if that is not a number.
-    pub value: f64,
-    /// Threshold that it was compared with; NaN if the value is NaN and no threshold was needed.
-    pub threshold: f64,
-    /// Numbers of the trials that determine the threshold.
-    pub trials: Vec<usize>,
-}
+pub use verdict::Verdict;
 
 /// Decides about a running trial of `search`; depends only on its curve and on the trials that may be known.
 ///

@@ -3,7 +3,7 @@
 use crate::plan::search::HalvingSection;
 use crate::search::{Ending, Record};
 
-use super::Verdict;
+use super::verdict::Verdict;
 
 /// Values of the trials that reached a rung, with their numbers.
 type Rung = Vec<(usize, f64)>;

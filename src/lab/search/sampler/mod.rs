@@ -23,7 +23,7 @@ use rand::Rng;
 use crate::base::units::round_significant;
 use crate::base::{Purpose, Seed};
 use crate::plan::search::{
-    Domain, FailedTrials, Parameter, Point, SamplerSpec, SearchSpec, Space, TpeSection, Value,
+    Domain, FailedTrials, Point, SamplerSpec, SearchSpec, Space, TpeSection, Value,
 };
 
 use super::Record;
@@ -157,17 +157,6 @@ fn rounded(space: &Space, mut point: Point) -> Point {
         {
             *number = round_significant(*number, DIGITS).clamp(*low, *high);
         }
-    }
-    point
-}
-
-/// Sets the parameters in order; `value` is called for each parameter that is active given the point so far.
-fn decide(space: &Space, mut value: impl FnMut(usize, &Parameter) -> Value) -> Point {
-    let mut point = Point::default();
-    for (index, parameter) in space.parameters.iter().enumerate() {
-        let is_active = space.is_active(index, &point);
-        let value = is_active.then(|| value(index, parameter));
-        point.values.push(value);
     }
     point
 }

@@ -7,7 +7,8 @@ use crate::base::pareto::dominates;
 use crate::plan::search::{FailedTrials, Nsga2Section, Point, Space};
 use crate::search::{Ending, Record};
 
-use super::{decide, front, random, unit};
+use super::unit::decide;
+use super::{front, random, unit};
 
 /// Probability that a child has two parents (crossover).
 const CROSSOVER: f64 = 0.9;

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::plan::search::{Point, Space};
 
-use super::{decide, unit};
+use super::unit::{self, decide};
 
 /// Draws every parameter uniformly over its domain, independent of earlier trials.
 pub(super) fn draw(space: &Space, rng: &mut ChaCha8Rng) -> Point {

@@ -5,7 +5,7 @@ use rand::RngCore;
 use crate::base::{Purpose, Seed};
 use crate::plan::search::{Point, Space};
 
-use super::{decide, unit};
+use super::unit::{self, decide};
 
 /// Points per sequence; further points come from another sequence with another scrambling.
 const LENGTH: usize = 1 << 16;

@@ -6,7 +6,7 @@
 //! # Source
 //! Optuna's `FloatDistribution`, `IntDistribution`, `CategoricalDistribution` and `_SearchSpaceTransform`.
 
-use crate::plan::search::{Domain, Value};
+use crate::plan::search::{Domain, Parameter, Point, Space, Value};
 
 /// A range of numbers on its scale: of a continuous domain its ends, of a logarithmic integer those of its bins.
 struct Line {
@@ -113,6 +113,17 @@ pub(super) fn bin_of(domain: &Domain, value: Value) -> Option<(f64, f64)> {
 /// `value` rounded to 14 digits: 0.3 instead of 0.30000000000000004.
 fn tidy(value: f64) -> f64 {
     format!("{value:.13e}").parse().unwrap_or(value)
+}
+
+/// Sets the parameters in order; `value` is called for each parameter that is active given the point so far.
+pub(super) fn decide(space: &Space, mut value: impl FnMut(usize, &Parameter) -> Value) -> Point {
+    let mut point = Point::default();
+    for (index, parameter) in space.parameters.iter().enumerate() {
+        let is_active = space.is_active(index, &point);
+        let value = is_active.then(|| value(index, parameter));
+        point.values.push(value);
+    }
+    point
 }
 
 #[cfg(test)]

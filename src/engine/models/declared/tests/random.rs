@@ -1,6 +1,7 @@
 //! What holds for every declared model, shown for 200 random ones.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use rand::Rng;
 

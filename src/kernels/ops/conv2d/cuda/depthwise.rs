@@ -3,7 +3,7 @@
 
 use dfdx::tensor::Cuda;
 
-use super::sized;
+use super::windows::sized;
 use crate::device::cuda::{Launch, THREADS, scratch};
 use crate::device::{Buffer, DeviceError};
 use crate::ops::Conv2dSize;

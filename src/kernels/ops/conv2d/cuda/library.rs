@@ -10,7 +10,6 @@ use std::rc::Rc;
 use cudarc::driver::{CudaSlice, DeviceSlice};
 use dfdx::tensor::Cuda;
 
-use super::add_bias;
 use crate::device::cuda::{
     Argument, Convolution, ConvolutionPlan, Direction, Factor, Launch, arithmetic, scratch,
 };
@@ -228,4 +227,17 @@ fn results(size: &Conv2dSize) -> usize {
 /// Number of weights per output channel in cuDNN's layout.
 fn rows(plan: &ConvolutionPlan, size: &Conv2dSize) -> usize {
     size.kernel.0 * size.kernel.1 * (plan.channels.0 / size.options.groups)
+}
+
+pub(super) fn add_bias(
+    bias: Option<&Buffer<Cuda>>,
+    size: &Conv2dSize,
+    y: &mut Buffer<Cuda>,
+) -> Result<(), DeviceError> {
+    let Some(bias) = bias else { return Ok(()) };
+    let n = size.output_shape().len();
+    Launch::new("conv2d_add_bias")
+        .over_tiles(n)
+        .args((bias, y, n, size.channels.1))
+        .run()
 }

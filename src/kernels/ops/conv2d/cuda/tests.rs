@@ -213,7 +213,7 @@ fn parts_of_a_batch_give_the_whole() {
     // Parts of two images, so that the last part has one.
     let most = 2 * y.len() / (5 * 12) * 25 * 9;
     windows::forward(&x, &weight, &size, &mut own[0], most).unwrap();
-    add_bias(Some(&upload(12, 4)), &size, &mut own[0]).unwrap();
+    library::add_bias(Some(&upload(12, 4)), &size, &mut own[0]).unwrap();
     windows::backward_x(&grad, &weight, &size, (&mut own[1], true), most).unwrap();
     windows::backward_weight(&x, &grad, &size, (&mut own[2], true), most).unwrap();
     for (own, expected) in own.iter().zip([y, grad_x, grad_weight]) {

@@ -9,10 +9,9 @@
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
-use super::sized;
 use crate::device::cuda::{Launch, Product, THREADS, scratch};
 use crate::device::{Buffer, DeviceError};
-use crate::ops::{Conv2dSize, PooledBuffer};
+use crate::ops::{Conv2dOptions, Conv2dSize, PooledBuffer};
 
 /// Largest number of values of a matrix of windows, unless one image alone has more: 256 MiB.
 pub(super) const MOST_VALUES: usize = 1 << 26;
@@ -140,4 +139,18 @@ fn parts(size: &Conv2dSize, part: usize) -> impl Iterator<Item = (usize, usize)>
     (0..batch)
         .step_by(part)
         .map(move |first| (first, part.min(batch - first)))
+}
+
+/// The trailing arguments of own kernels; the last is the results' channels or the number of groups.
+pub(super) fn sized(launch: Launch, size: &Conv2dSize, last: usize) -> Launch {
+    let Conv2dOptions {
+        stride,
+        padding,
+        dilation,
+        ..
+    } = size.options;
+    let (input, output, kernel) = (size.input, size.output, size.kernel);
+    launch
+        .args((input.0, input.1, size.channels.0, output.0, output.1))
+        .args((kernel.0, kernel.1, stride, padding, dilation, last))
 }

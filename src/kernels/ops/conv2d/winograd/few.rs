@@ -11,11 +11,11 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::forward::Store;
 use super::scheme::{Scheme, Transform};
-use super::target::Target;
+use super::shape::Shape;
+use super::spread::Spread;
+use super::target::{Store, Target};
 use super::transform::{Gather, Grid, Layout, Planes, Scatter};
-use super::{Shape, Spread};
 use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product};
 use crate::ops::parallel::{for_each_chunk_if, for_each_index};
 use crate::ops::scratch::with_scratch;

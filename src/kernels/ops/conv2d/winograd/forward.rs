@@ -4,10 +4,12 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use super::few;
 use super::scheme::Scheme;
-use super::target::Target;
+use super::shape::Shape;
+use super::spread::Spread;
+use super::target::{Store, Target};
 use super::transform::{Gather, Layout, Planes, Scatter};
-use super::{Shape, Spread, few};
 use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product};
 use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;
@@ -19,24 +21,6 @@ const POINTS: usize = 1920;
 const POINTS_AT_LARGE: usize = 3072;
 /// Number of values of each plane of a filter that one task transforms.
 const CHUNK: usize = 2048;
-
-pub(super) enum Store<'a> {
-    /// They replace the old values, plus a bias of one value per channel, if any.
-    Replace(Option<&'a [f32]>),
-    /// They are added to the old values.
-    Add,
-}
-
-impl Store<'_> {
-    /// Whether results are added to the old values, and the bias of the given channels (empty without a bias).
-    pub(super) fn adds_and_bias(&self, channels: Range<usize>) -> (bool, &[f32]) {
-        match self {
-            Self::Replace(Some(bias)) => (false, &bias[channels]),
-            Self::Replace(None) => (false, &[]),
-            Self::Add => (true, &[]),
-        }
-    }
-}
 
 /// Convolves `x` with `weight` into `y`.
 pub(super) fn convolve<W: Scheme<N, M>, const N: usize, const M: usize>(

@@ -32,17 +32,18 @@
 mod few;
 mod forward;
 mod scheme;
+mod shape;
+mod spread;
 mod target;
 mod transform;
 mod weight;
 
-use std::ops::Range;
-
 pub(super) use few::are_few;
+pub(super) use shape::Shape;
 
-use forward::{Store, convolve};
+use forward::convolve;
 use scheme::Minimal;
-use transform::Grid;
+use target::Store;
 use weight::add_gradient;
 
 use crate::ops::gemm::Accumulate;
@@ -56,103 +57,6 @@ pub(super) enum Tile {
     Four,
     /// F(5×5, 3×3).
     Five,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Shape {
-    pub(super) batch: usize,
-    /// Height and width in.
-    pub(super) input: (usize, usize),
-    /// Height and width out.
-    pub(super) output: (usize, usize),
-    /// Channels in and out.
-    pub(super) channels: (usize, usize),
-    pub(super) padding: usize,
-    pub(super) parallel: bool,
-}
-
-impl Shape {
-    /// Tiles of M × M results: down and across an image.
-    fn grid<const M: usize>(&self) -> (usize, usize) {
-        (self.output.0.div_ceil(M), self.output.1.div_ceil(M))
-    }
-
-    fn tiles<const M: usize>(&self) -> usize {
-        let (down, across) = self.grid::<M>();
-        self.batch * down * across
-    }
-
-    fn input_grid<const M: usize>(&self) -> Grid {
-        Grid {
-            image: self.input,
-            channels: self.channels.0,
-            tiles: self.grid::<M>(),
-            step: M,
-            padding: self.padding,
-        }
-    }
-
-    fn output_grid<const M: usize>(&self) -> Grid {
-        Grid {
-            image: self.output,
-            channels: self.channels.1,
-            tiles: self.grid::<M>(),
-            step: M,
-            padding: 0,
-        }
-    }
-
-    /// The sizes of the convolution that computes the input's gradient from the result's.
-    fn turned(&self) -> Self {
-        Self {
-            input: self.output,
-            output: self.input,
-            channels: (self.channels.1, self.channels.0),
-            padding: 2 - self.padding,
-            ..*self
-        }
-    }
-}
-
-/// Layout of transformed values: value (tile, point, channel) at `tile · row + point · plane + channel`.
-#[derive(Debug, Clone, Copy)]
-struct Spread {
-    row: usize,
-    plane: usize,
-}
-
-impl Spread {
-    /// Rows are padded to whole vectors of the widest level.
-    const VECTOR: usize = 16;
-
-    fn new(tiles: usize, channels: usize) -> Self {
-        let row = channels.next_multiple_of(Self::VECTOR);
-        let plane = Self::plane_of(tiles * row);
-        Self { row, plane }
-    }
-
-    /// Stride between planes of that many values: an odd number of cache lines, so that the points of a tile, or of a pair
-    /// of channels, do not map to the same cache sets.
-    fn plane_of(len: usize) -> usize {
-        len.next_multiple_of(2 * Self::VECTOR) + Self::VECTOR
-    }
-
-    fn len(self, points: usize) -> usize {
-        points * self.plane
-    }
-
-    /// Panics unless each plane holds whole vectors of `lanes` values for all channels of `tiles` tiles.
-    #[inline(always)]
-    fn check(self, tiles: usize, channels: usize, lanes: usize) {
-        assert!(
-            self.row >= channels.next_multiple_of(lanes) && self.plane >= tiles * self.row,
-            "rows of whole vectors"
-        );
-    }
-
-    fn plane(self, point: usize) -> Range<usize> {
-        point * self.plane..(point + 1) * self.plane
-    }
 }
 
 pub(super) fn forward(

@@ -5,6 +5,7 @@
 )]
 
 use std::marker::PhantomData;
+use std::ops::Range;
 
 /// A slice that tasks write in parts, which do not overlap but are not contiguous.
 pub(super) struct Target<'a> {
@@ -56,5 +57,23 @@ impl Part<'_> {
         // SAFETY: the piece lies within the slice that the target borrows mutably for as long as this part lives; this
         // part lends one piece at a time (`&mut self`), and other parts lend none that overlap (contract of `part`).
         unsafe { std::slice::from_raw_parts_mut(self.start.add(start), len) }
+    }
+}
+
+pub(super) enum Store<'a> {
+    /// They replace the old values, plus a bias of one value per channel, if any.
+    Replace(Option<&'a [f32]>),
+    /// They are added to the old values.
+    Add,
+}
+
+impl Store<'_> {
+    /// Whether results are added to the old values, and the bias of the given channels (empty without a bias).
+    pub(super) fn adds_and_bias(&self, channels: Range<usize>) -> (bool, &[f32]) {
+        match self {
+            Self::Replace(Some(bias)) => (false, &bias[channels]),
+            Self::Replace(None) => (false, &[]),
+            Self::Add => (true, &[]),
+        }
     }
 }

@@ -11,8 +11,8 @@ use std::ops::Range;
 
 use pulp::{Simd, WithSimd};
 
-use super::Spread;
 use super::scheme::Transform;
+use super::spread::Spread;
 use super::target::Part;
 
 /// Positions of tiles on images.

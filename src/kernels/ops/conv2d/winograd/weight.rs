@@ -4,10 +4,12 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use super::few;
 use super::scheme::Scheme;
+use super::shape::Shape;
+use super::spread::Spread;
 use super::target::Target;
 use super::transform::{Gather, Layout, Planes};
-use super::{Shape, Spread, few};
 use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product, sum_partials};
 use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;

@@ -7,7 +7,8 @@
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
-use super::{CrossAttentionSize, LINEAR_EPS, zeros_like};
+use super::softmax::zeros_like;
+use super::{CrossAttentionSize, LINEAR_EPS};
 use crate::device::cuda::{Launch, Product, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;

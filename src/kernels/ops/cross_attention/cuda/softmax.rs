@@ -6,7 +6,7 @@
 use cudarc::driver::CudaSlice;
 use dfdx::tensor::Cuda;
 
-use super::{CrossAttentionSize, zeros_like};
+use super::CrossAttentionSize;
 use crate::device::cuda::{Product, scratch};
 use crate::device::{Backend, Buffer};
 use crate::ops::Result;
@@ -158,4 +158,9 @@ impl Views {
             Of::Pairs => (n, m),
         }
     }
+}
+
+pub(super) fn zeros_like(device: &Cuda, buffers: [&Buffer<Cuda>; 3]) -> Result<[Buffer<Cuda>; 3]> {
+    let [q, k, v] = buffers.map(|buffer| device.zeros_buffer(device.buffer_len(buffer)));
+    Ok([q?, k?, v?])
 }

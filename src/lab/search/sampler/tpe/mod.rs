@@ -12,7 +12,8 @@ use rand_chacha::ChaCha8Rng;
 use crate::plan::search::{Domain, FailedTrials, Point, Space, TpeSection, Value};
 use crate::search::Record;
 
-use super::{decide, random, unit};
+use super::unit::decide;
+use super::{random, unit};
 use mixture::Mixture;
 use split::split;
 

@@ -1,0 +1,37 @@
+//! Samples in memory, what is predicted of them, and predictions.
+
+/// Samples in memory.
+pub(super) struct Samples {
+    pub(super) rows: usize,
+    /// `(rows, features)`
+    pub(super) x: Vec<f32>,
+    /// `(rows, values)` or `(rows, labels)`; empty for classes.
+    pub(super) values: Vec<f32>,
+    /// `(rows)`; empty for values.
+    pub(super) labels: Vec<usize>,
+}
+
+/// Predictions of rows, `(rows, outputs)`: values, or logits.
+pub(super) struct Predicted {
+    pub(super) outputs: Vec<f32>,
+    /// Whether these are logits with a finite cross-entropy: probabilities of a neighbour are 0 or 1.
+    pub(super) has_loss: bool,
+}
+
+/// What is predicted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Goal {
+    Values(usize),
+    Classes(usize),
+    Labels(usize),
+}
+
+impl Goal {
+    /// Outputs of a row.
+    pub(super) fn outputs(self) -> usize {
+        match self {
+            Self::Values(len) | Self::Labels(len) => len,
+            Self::Classes(classes) => classes,
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! From a manifest to its [`Plan`]: reads it, finds every mistake, counts the cells.
+
+use crate::diag::{Diagnostic, Failure};
+use crate::manifest::{Manifest, Table};
+
+use super::homes::Unit;
+use super::matrix::{Axis, Matrix};
+use super::reader::Reader;
+use super::{
+    MeasureSpec, Plan, PlanInputs, PlanOptions, data, fine_tuning, head, program, references,
+    reported, search, targets, validate,
+};
+
+impl Plan {
+    /// Plans a manifest.
+    ///
+    /// # Errors
+    /// Every mistake in the manifest, and in `options.only`.
+    pub fn new(
+        manifest: &Manifest,
+        inputs: &PlanInputs,
+        options: PlanOptions,
+    ) -> Result<Self, Failure> {
+        let mut mistakes = Vec::new();
+        let mut warnings = Vec::new();
+        let mut plan = head::read(manifest, inputs, &options, &mut mistakes, &mut warnings);
+        validate::sections(&plan, &mut mistakes);
+        match plan.search {
+            None => validate::cells(&plan, &mut mistakes),
+            Some(_) => search::cells(&plan, &mut mistakes),
+        }
+        program::check(&plan, &mut mistakes);
+        plan.data_notes = data::check(&plan, &mut mistakes);
+        fine_tuning::check(&plan, &mut mistakes);
+        references::check(&plan, &mut mistakes, &mut warnings);
+        targets::check(&plan, &mut mistakes);
+        reported::check(&plan, &mut mistakes);
+        search::check(&plan, &mut mistakes, &mut warnings);
+        let failure = |found| Failure::new(found, manifest.sources.clone());
+        if !mistakes.is_empty() {
+            return Err(failure(mistakes));
+        }
+        plan.list_cells(head::top(manifest))
+            .map_err(|mistake| failure(vec![mistake]))?;
+        let mistakes = reported::targets(&plan);
+        if !mistakes.is_empty() {
+            return Err(failure(mistakes));
+        }
+        plan.measure = Reader::new(&plan, &Matrix::default())
+            .plain()
+            .unwrap_or_default();
+        let selection = options.only.map(|only| only.select(plan.cell_axes()));
+        plan.selection = selection.transpose()?;
+        plan.warnings = failure(warnings);
+        Ok(plan)
+    }
+
+    /// Counts the cells; in a search, lists the studies.
+    fn list_cells(&mut self, root: &Table) -> Result<(), Diagnostic> {
+        let size = self.matrices.iter().map(Matrix::product_size);
+        let size = size.fold(0, u64::saturating_add);
+        if size > references::LARGEST_PLAN {
+            return Err(references::too_large(root, size));
+        }
+        self.count = self.matrices.iter().map(Matrix::count).sum();
+        if self.count == 0 {
+            return Err(references::nothing_left(root));
+        }
+        let runs = self.matrices.iter().map(|matrix| self.runs_of(matrix));
+        let runs = runs.fold(0, u64::saturating_add);
+        if runs > references::MOST_RUNS {
+            return Err(references::too_many_runs(root, self.count, runs));
+        }
+        self.list_studies()
+    }
+
+    /// Number of runs of the cells of `matrix`: cells × seeds × repeats. Where an axis sets one of these and cells are
+    /// excluded, it is an estimate by the mean over the values of that axis.
+    fn runs_of(&self, matrix: &Matrix) -> u64 {
+        let reader = Reader::new(self, matrix);
+        let axes = reader.axes_of(&[Unit::Measure]);
+        let choices = validate::tries(matrix, &axes, Axis::all);
+        let runs = choices.iter().map(|choice| {
+            let measure = reader.at(choice).plain::<MeasureSpec>().unwrap_or_default();
+            measure.seeds.len() as f64 * measure.most_repeats() as f64
+        });
+        let mean = runs.sum::<f64>() / choices.len().max(1) as f64;
+        let trials = self.search.as_ref().map_or(1, |search| search.trials);
+        (matrix.count() as f64 * mean * trials as f64) as u64
+    }
+}

@@ -1,0 +1,33 @@
+//! [`Goal`]: targets with their loss and metrics.
+
+use super::{Meaning, ReferenceInputs, Score};
+use crate::loader::Batch;
+use crate::ops::{Kernels, Pass, Result, Var};
+
+/// The targets with their loss and metrics.
+pub(super) trait Goal<D: Kernels> {
+    /// Targets of a batch on the host.
+    type Host;
+    /// Targets of a batch on the device.
+    type Targets;
+
+    fn meaning(&self) -> Meaning;
+
+    fn of_batch(&self, batch: &mut Batch) -> Self::Host;
+
+    fn of_reference(&self, inputs: &mut ReferenceInputs) -> Self::Host;
+
+    fn upload(&self, device: &D, host: Self::Host, rows: usize) -> Result<Self::Targets>;
+
+    /// The mean loss of the batch, one value, from `output: (B, outputs)`.
+    fn loss(&self, pass: &mut Pass<D>, output: &Var<D>, targets: &Self::Targets) -> Result<Var<D>>;
+
+    /// Adds metrics other than the loss to `score`.
+    fn score(
+        &self,
+        device: &D,
+        output: &Var<D>,
+        targets: &Self::Targets,
+        score: &mut Score,
+    ) -> Result<()>;
+}

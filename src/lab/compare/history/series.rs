@@ -1,0 +1,81 @@
+//! [`History`]: the times of an experiment over its sessions, with changes.
+
+use crate::compare::Threshold;
+use crate::compare::statistics::SEGMENT;
+use crate::results::Environment;
+use crate::results::git::LoggedCommit;
+
+/// Fewest sessions of a cell in which a change can be found.
+pub const SESSIONS_FOR_A_CHANGE: usize = 2 * SEGMENT;
+
+/// The times of an experiment on one machine class (the must-match fields of its environment).
+#[derive(Debug, Clone)]
+pub struct History {
+    /// Name of the results folder.
+    pub name: String,
+    /// The machine and build.
+    pub environment: Environment,
+    /// Must-match fields in which it differs from the machine and build of the newest times, with its values.
+    pub differing: Vec<(String, String)>,
+    /// Its sessions, from the first to the last.
+    pub sessions: Vec<MeasuredSession>,
+    /// Its cells, in plan order.
+    pub cells: Vec<CellHistory>,
+}
+
+/// A session, and the first commit that has its times.
+#[derive(Debug, Clone)]
+pub struct MeasuredSession {
+    /// Name of the session; in results of versions that recorded none, the hash of the commit.
+    pub id: String,
+    /// The commit.
+    pub commit: LoggedCommit,
+}
+
+/// The times of a cell, one point per session; cells of another work per sample, number of threads or precision are others.
+#[derive(Debug, Clone)]
+pub struct CellHistory {
+    /// The axis values that distinguish it, or its key.
+    pub label: String,
+    /// Whether the newest results have it; else it is one of earlier work, conditions or axes.
+    pub is_current: bool,
+    /// Whether times are of whole runs, as of programs that tell no steps, and not per sample.
+    pub is_whole_run: bool,
+    /// Its points, in the order of sessions.
+    pub points: Vec<HistoryPoint>,
+    /// Smallest relative difference that matters.
+    pub threshold: Threshold,
+    /// Lasting changes, in order.
+    pub changes: Vec<Shift>,
+    /// Sessions whose time is apart from those before and after, in order.
+    pub blips: Vec<Shift>,
+}
+
+/// The time of a cell in a session.
+#[derive(Debug, Clone, Copy)]
+pub struct HistoryPoint {
+    /// Place of its session in [`History::sessions`].
+    pub session: usize,
+    /// Median over the runs, in ms per sample (or per run).
+    pub ms: f64,
+}
+
+/// A change or a blip.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shift {
+    /// Place in [`History::sessions`] of the first session after the change, or of the blip.
+    pub session: usize,
+    /// Geometric mean of the times before the change, or around the blip, in ms.
+    pub before_ms: f64,
+    /// The same from the change on, or the blip, in ms.
+    pub after_ms: f64,
+    /// Two-sided p-value before the correction for the number of cells.
+    pub p: f64,
+}
+
+impl Shift {
+    /// `after / before`.
+    pub fn ratio(&self) -> f64 {
+        self.after_ms / self.before_ms
+    }
+}

@@ -1,0 +1,176 @@
+//! [`Samples`] of cells, and what verdicts on them share: levels, thresholds, numbers of runs.
+
+use crate::compare::floor::Floor;
+use crate::compare::statistics::{
+    Draws, Sides, log_ratios, smallest_mann_whitney, smallest_sign_flip,
+};
+use crate::compare::{
+    Design, Judgement, MatrixJudgement, NotComparableReason, Threshold, ThresholdSource,
+};
+use crate::results::BOOTSTRAP_FROM;
+
+/// Family-wise probability of a false alarm over all cells and the matrix.
+pub(in crate::compare) const ALPHA: f64 = 0.05;
+
+/// Default of the effect size that must be exceeded to matter.
+pub(super) const DEFAULT_THRESHOLD: f64 = 0.02;
+
+/// Largest distance from 1 that an interval may reach for the verdict "same", even if the detectable effect is larger.
+pub(super) const SAME_AT_MOST: f64 = 0.10;
+
+/// Column number of the random streams of verdicts, and the next of those of detectable effects; timing columns use numbers
+/// from 0.
+pub(super) const JUDGED: usize = 1000;
+
+/// Numbers of random draws.
+pub(super) const EFFORT: Effort = Effort {
+    resamples: 2000,
+    draws: Draws {
+        most: 9_999,
+        enough: 200,
+    },
+};
+
+/// Numbers of random draws for intervals and for the test of the matrix.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Effort {
+    pub(super) resamples: usize,
+    pub(super) draws: Draws,
+}
+
+/// The runs of a cell on both sides.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::compare) struct Samples {
+    /// Key of the cell; seeds the random streams.
+    pub key: String,
+    /// Time per sample, or cost, of each run before. In an interleaved design pairs have equal indices.
+    pub before: Vec<f64>,
+    /// The same of each run after.
+    pub after: Vec<f64>,
+    /// Design of the measurement. Interleaved is used only if both sides have the same number of runs.
+    pub design: Design,
+    /// Noise floor of this cell on this machine.
+    pub floor: Floor,
+    /// Whether sessions of a machine differ in it although nothing was changed: times do, the memory of a run does not.
+    pub drifts: bool,
+    /// Whether the times can be compared, or why not.
+    pub comparable: Result<(), Vec<NotComparableReason>>,
+}
+
+/// The verdicts on all cells.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::compare) struct Verdicts {
+    /// One per cell, in order.
+    pub cells: Vec<Judgement>,
+    /// On the matrix; `None` with fewer than two cells whose times can be compared.
+    pub matrix: Option<MatrixJudgement>,
+    /// Runs per side needed before the verdict on a single cell can be an effect.
+    pub needed_runs: usize,
+}
+
+impl Samples {
+    pub(super) fn is_paired(&self) -> bool {
+        self.design != Design::Sessions && self.before.len() == self.after.len()
+    }
+
+    pub(super) fn design(&self) -> Design {
+        if self.is_paired() {
+            Design::Interleaved
+        } else {
+            Design::Sessions
+        }
+    }
+
+    /// The design that decides what a difference may be called: what does not drift is compared as in one session.
+    pub(super) fn ruled_as(&self) -> Design {
+        match self.design() {
+            Design::Sessions if self.drifts => Design::Sessions,
+            _ => Design::Interleaved,
+        }
+    }
+
+    /// Whether all runs of both sides have one value.
+    pub(in crate::compare) fn are_equal(&self) -> bool {
+        let mut all = self.before.iter().chain(&self.after);
+        let first = all.next();
+        self.counts() && all.all(|value| Some(value) == first)
+    }
+
+    pub(super) fn sides(&self) -> Sides<'_> {
+        Sides {
+            before: &self.before,
+            after: &self.after,
+            is_paired: self.is_paired(),
+        }
+    }
+
+    pub(super) fn counts(&self) -> bool {
+        self.comparable.is_ok() && self.sides().is_usable()
+    }
+
+    pub(super) fn resampled(&self, effort: Effort) -> Vec<f64> {
+        if self.sides().fewer() < BOOTSTRAP_FROM {
+            return Vec::new();
+        }
+        log_ratios(self.sides(), &self.key, JUDGED, effort.resamples)
+    }
+}
+
+/// Returns the number of runs per side needed before the verdict on one of `cells` cells can be an effect: the smallest `n`
+/// with `2 / C(2n, n) ≤ 0.05 / tests`, which is Holm's first step. `tests` counts the cells and, from two cells on, the
+/// matrix.
+///
+/// The same for both designs: pairs too few for the sign test (`2 / 2^n`) are tested as two samples.
+pub fn needed_runs(cells: usize) -> usize {
+    let alpha = ALPHA / tests(cells) as f64;
+    fewest(|n| smallest_mann_whitney(n, n) <= alpha)
+}
+
+/// Returns the number of pairs that the sign test needs: the smallest `n` with `2 / 2^n ≤ 0.05 / tests`.
+pub fn needed_pairs(cells: usize) -> usize {
+    let alpha = ALPHA / tests(cells) as f64;
+    fewest(|n| smallest_sign_flip(n) <= alpha)
+}
+
+/// The smallest sufficient number of runs. Each further run at least halves the p-value, so 1,100 always suffice.
+pub(in crate::compare) fn fewest(is_enough: impl Fn(usize) -> bool) -> usize {
+    (1..1100).find(|&n| is_enough(n)).unwrap_or(1100)
+}
+
+/// Number of tests for `cells` cells.
+pub(super) fn tests(cells: usize) -> usize {
+    cells.max(1) + usize::from(cells > 1)
+}
+
+/// What the verdicts on all cells and on the matrix share.
+pub(super) struct Family {
+    /// Significance level of Holm's first step.
+    pub(super) alpha: f64,
+    /// Threshold of the manifest.
+    pub(super) manifest: Option<f64>,
+    pub(super) needed_runs: usize,
+}
+
+/// The effect that matters within a session: that of the manifest, else the A/A floor, else 2 %.
+pub fn session_threshold(manifest: Option<f64>, floor: Floor) -> f64 {
+    threshold(Design::Interleaved, manifest, floor).value
+}
+
+/// The manifest's threshold, else the A/A floor, else 2 %; between sessions at least the A/A floor between sessions.
+pub(in crate::compare) fn threshold(
+    design: Design,
+    manifest: Option<f64>,
+    floor: Floor,
+) -> Threshold {
+    let (floor, measured) = match design {
+        Design::Interleaved | Design::UntilSure => (floor.within, ThresholdSource::MeasuredWithin),
+        Design::Sessions => (floor.between, ThresholdSource::MeasuredBetween),
+    };
+    let is_enough = |value: f64| design != Design::Sessions || floor.is_none_or(|f| value >= f);
+    let (value, source) = match (manifest.filter(|value| is_enough(*value)), floor) {
+        (Some(value), _) => (value, ThresholdSource::Manifest),
+        (None, Some(value)) => (value, measured),
+        (None, None) => (DEFAULT_THRESHOLD, ThresholdSource::Default),
+    };
+    Threshold { value, source }
+}
