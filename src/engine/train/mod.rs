@@ -56,7 +56,7 @@ pub(crate) use trained_run::{CLASS_NAMES, NORMALISATION, RUN};
 /// Trains the order's cell, or evaluates its members, and sends every event to `emit`, from [`Event::Hello`] to
 /// [`Event::Finished`] or [`Event::Failed`]. Never panics on bad input.
 ///
-/// After [`Reply::Stop`] to an epoch, the run ends there, with the facts of a run of that many epochs: without test
+/// After [`Reply::Stop`](crate::event::Reply::Stop) to an epoch, the run ends there, with the facts of a run of that many epochs: without test
 /// evaluation, ensemble, checkpoint and costly evaluation, and with the weights as they are.
 ///
 /// The calling thread becomes one of the compute threads, unless it already belongs to a pool.
