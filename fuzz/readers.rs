@@ -22,7 +22,7 @@ use fieldtrial::trained::{Trained, predict};
 use serde_json::json;
 
 /// The formats, by name.
-pub(crate) const FORMATS: [&str; 24] = [
+pub(crate) const FORMATS: [&str; 25] = [
     "manifest",
     "set",
     "only",
@@ -37,6 +37,7 @@ pub(crate) const FORMATS: [&str; 24] = [
     "timings.csv",
     "env.toml",
     "table.csv",
+    "table.parquet",
     "labels.csv",
     "images.idx",
     "labels.idx",
@@ -64,6 +65,7 @@ pub(crate) fn read(format: &str, bytes: &[u8], folder: &Path) -> bool {
         "stored-run" => stored_run(bytes, folder),
         "journal" => journal(bytes, folder),
         "table.csv" => table(bytes, folder),
+        "table.parquet" => parquet(bytes, folder),
         "labels.csv" => labels(bytes, folder),
         "images.idx" | "labels.idx" => idx(format, bytes, folder),
         "arrays.npy" | "arrays.npz" => arrays(format, bytes, folder),
@@ -105,6 +107,7 @@ pub(crate) fn seeds(format: &str) -> Vec<Vec<u8>> {
             "a,y\n\"1\",x\n2,\"y\"\"z\"\n",
             "a;b;y\n2024-02-29;1,5;3\n2023-01-31;NA;1\n;2;2\n2022-12-01;0,1;3\n",
         ]),
+        "table.parquet" => vec![fs::read(root("tests/reference/tables/snappy.parquet")).expect("a table")],
         "labels.csv" => texts(&["file,x,y\na/0.png,1,2\nb/0.png,3,4\n", "file,kind\n./a/0.png,\"c,d\"\nb/0.png,e\n"]),
         "images.idx" => vec![[&[0, 0, 8, 3, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0, 2][..], &[7; 16]].concat()],
         "labels.idx" => vec![[&[0, 0, 8, 1, 0, 0, 0, 4][..], &[0, 1, 0, 1]].concat()],
@@ -332,6 +335,18 @@ fn table(bytes: &[u8], folder: &Path) -> bool {
         is_read |= open(spec);
     }
     is_read
+}
+
+/// Without the feature `parquet` a file is refused by its first bytes.
+fn parquet(bytes: &[u8], folder: &Path) -> bool {
+    let path = folder.join("table.parquet");
+    fs::write(&path, bytes).expect("a file");
+    drop(CsvGuess::of(&path.clone().into(), &[]));
+    let others = [
+        "i32", "f32", "price", "flag", "city", "day", "ms", "us", "ns",
+    ];
+    let is_read = open(json!({ "kind": "csv", "path": path, "target": "y", "ignore": others }));
+    is_read || !cfg!(feature = "parquet")
 }
 
 fn labels(bytes: &[u8], folder: &Path) -> bool {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use fieldtrial::base::os;
 use fieldtrial::cli;
+use fieldtrial::datasets::is_contained_panic;
 use fieldtrial::event::NO_THREAD;
 
 fn main() -> ExitCode {
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
             format_args!("error: {NO_THREAD}\n"),
         ),
         Some(message) if cli::is_refused_thread(message) => {}
+        _ if is_contained_panic() => {}
         _ => print(info),
     }));
     panic::catch_unwind(cli::run).unwrap_or_else(|payload| {

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use crate::base::descendants::{self, EndSignal};
 use crate::base::os;
+use crate::datasets::is_contained_panic;
 use crate::device::DeviceKind;
 use crate::event::{Event, FailedStatus, NO_THREAD, Order, PANIC_MARK, PROTOCOL_VERSION, Reply};
 use crate::plan::CellSpec;
@@ -141,6 +142,9 @@ fn wait(replies: &Receiver<Reply>) -> Reply {
 
 /// The message as one line, which the parent recognises.
 fn tell_panic(info: &PanicHookInfo<'_>) {
+    if is_contained_panic() {
+        return;
+    }
     let message = info.payload_as_str().unwrap_or("no message");
     if is_refused_thread(message) {
         return eprintln!("{NO_THREAD}");

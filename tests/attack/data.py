@@ -8,7 +8,7 @@ import formats
 import properties
 from harness import GIGABYTE
 from mutate import change_bytes
-from projects import MANIFEST
+from projects import MANIFEST, REPOSITORY
 
 MEMORY = 6 * GIGABYTE
 SECONDS = 60
@@ -63,7 +63,7 @@ SAID = [
 
 
 def csv(case):
-    """A table: fields, separators, headers, lengths of rows, encodings, many columns or rows."""
+    """A table: fields, separators, headers, lengths of rows, encodings, many columns or rows, a damaged Parquet file."""
     random = case.random
     text = table(random.choice([0, 1, 2, 3, 10, 40]))
     lines = text.splitlines()
@@ -91,6 +91,9 @@ def csv(case):
             b"", b"\n", b"\n\n\n", b"y", b"a,b,y", b"y,y,y\n1,2,3\n", b"\0" * 5000, b'"' * 99,
             b"a,b,y\n\"" + b"1" * 300_000,
         ])
+    elif shape == 8:
+        content = (REPOSITORY / "tests/reference/tables/snappy.parquet").read_bytes()
+        content = change_bytes(random, change_bytes(random, content))
     case.write("experiments/own.csv", content)
     more = dict.fromkeys(line for line in random.choices(SAID, k=2) if line)
     manifest(case, "\n".join(['kind = "csv"\npath = "own.csv"\ntarget = "y"', *more]))

@@ -273,8 +273,11 @@ fn new_writes_a_manifest_for_arrays_that_runs_as_it_is() {
         &guesses,
         &[&pair[..], &mlps].concat(),
     );
-    let seed = concat!(env!("CARGO_MANIFEST_DIR"), "/fuzz/seeds/arrays.npz");
-    write(&project, "own.npz", fs::read(seed).expect("a seed"));
+}
+
+#[test]
+fn new_writes_a_manifest_for_images_in_arrays_that_runs_as_it_is() {
+    let project = Project::new().file("experiments/notes.txt", "");
     write(
         &project,
         "images/images.npy",
@@ -296,7 +299,11 @@ fn new_writes_a_manifest_for_arrays_that_runs_as_it_is() {
         "2 numbers, by its type",
     ];
     new(&project, "pixels", "images", &guesses, &lines);
-    // Arrays of other names are told, and nothing is written.
+}
+
+#[test]
+fn arrays_of_other_names_are_told_and_nothing_is_written() {
+    let project = Project::new().file("experiments/notes.txt", "");
     let header = "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
     let bytes = [
         &(header.len() as u64).to_le_bytes()[..],

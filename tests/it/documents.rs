@@ -363,10 +363,6 @@ fn copy_of_the_project() -> Project {
     project = project
         .file("lab/prices.csv", &table)
         .file("lab/table.csv", &table)
-        .file(
-            "lab/flights.csv",
-            &table.replace("rooms,age,price", "speed,lift,drag"),
-        )
         .file("lab/train.py", "print('val_loss=1')\n")
         .file("lab/docs/manifest.md", "")
         .file("lab/my-cnn.toml", &fenced(&models, "toml")[0].join("\n"))

@@ -359,9 +359,6 @@ fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
         .file("data/fruit.csv", "a,b\n1,2\n")
         .file("no-header.csv", "1,2\n3,4\n")
         .file("texts.csv", "name,age\nAda,3\nBob,4\nEve,5\nIda,6\n")
-        .file("three.csv", "a,b,kind\n1,2,x\n3,4,y\n")
-        .file("images/cat/1.png", "")
-        .file("half.npy", "")
         .file("ragged.csv", "a,b\n1,2\n1,2,3\n");
     for (arguments, message) in [
         (&["Mine"][..], "`name` cannot be `Mine`"),
@@ -393,23 +390,6 @@ fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
             "`texts.csv` has no column that tells of `name`",
         ),
         (
-            &["x", "--data", "texts.csv", "--target", "agee,name"],
-            "`texts.csv` has no column `agee`; did you mean `age`?",
-        ),
-        (
-            &["x", "--data", "three.csv", "--target", "a,kind"],
-            "several targets are all numbers, or all 0 and 1 as labels are; other texts are in `kind`",
-        ),
-        (
-            &["x", "--data", "images", "--target", "a"],
-            "`--target` names columns of a table",
-        ),
-        (&["x", "--data", "half.npy"], "`half.npy` is one array"),
-        (
-            &["x", "--from", "arrays", "--data", "texts.csv"],
-            "`texts.csv` has no arrays",
-        ),
-        (
             &["x", "--folder", "nowhere"],
             "there is no folder `nowhere`",
         ),
@@ -427,4 +407,41 @@ fn what_cannot_become_a_manifest_is_refused_and_leaves_nothing() {
         }
     }
     assert_eq!(read(&project, "taken.toml"), "name = \"else\"\n");
+}
+
+#[test]
+fn targets_and_arrays_that_do_not_fit_are_refused() {
+    let project = Project::new()
+        .file("texts.csv", "name,age\nAda,3\nBob,4\nEve,5\nIda,6\n")
+        .file("three.csv", "a,b,kind\n1,2,x\n3,4,y\n")
+        .file("images/cat/1.png", "")
+        .file("half.npy", "");
+    for (arguments, message) in [
+        (
+            &["x", "--data", "texts.csv", "--target", "agee,name"][..],
+            "`texts.csv` has no column `agee`; did you mean `age`?",
+        ),
+        (
+            &["x", "--data", "three.csv", "--target", "a,kind"],
+            "several targets are all numbers, or all 0 and 1 as labels are; other texts are in `kind`",
+        ),
+        (
+            &["x", "--data", "images", "--target", "a"],
+            "`--target` names columns of a table",
+        ),
+        (&["x", "--data", "half.npy"], "`half.npy` is one array"),
+        (
+            &["x", "--from", "arrays", "--data", "texts.csv"],
+            "`texts.csv` has no arrays",
+        ),
+    ] {
+        let ended = project.run(&[&["new"], arguments].concat());
+        assert_eq!(ended.code, 2, "{arguments:?}: {}", ended.stdout);
+        assert!(
+            ended.stderr.contains(message),
+            "{message}: {}",
+            ended.stderr
+        );
+        assert!(!project.path("x.toml").exists(), "{arguments:?}");
+    }
 }

@@ -70,18 +70,21 @@ pub(super) fn draft(spot: &Spot, path: &Path) -> Result<Draft, Problem> {
 
 /// The template with the models of tables, or of images.
 fn template(is_image: bool, is_class: bool) -> String {
-    let (models, names, simple, epochs, lr) = if is_image {
+    let (models, names, look, epochs, lr) = if is_image {
         let models = between(
             include_str!("images.toml"),
             "[models.mlp]",
             "[models.resnet]",
         );
-        let simple = "MLP, which sees no neighbourhoods of pixels";
-        (models, "\"mlp\", \"cnn\"", simple, "20", "2e-3")
+        let look = "is the CNN better than the MLP, which sees no neighbourhoods of pixels? If it is, try more\n\
+            # channels (`width`) or layers.";
+        (models, "\"mlp\", \"cnn\"", look, "20", "2e-3")
     } else {
         let models = between(include_str!("csv.toml"), "[models.linear]", "# {rows}");
         let names = "\"linear\", \"small\", \"large\"";
-        (models, names, "linear model", "40", "1e-2")
+        let look = "is a network better than the linear model? If not, features that tell more\n\
+            # help, a larger network does not.";
+        (models, names, look, "40", "1e-2")
     };
     let models = if is_class {
         models.to_owned()
@@ -91,7 +94,7 @@ fn template(is_image: bool, is_class: bool) -> String {
     let words = [
         ("{models}", &*models),
         ("{names}", names),
-        ("{simple}", simple),
+        ("{look}", look),
         ("{epochs}", epochs),
         ("{lr}", lr),
     ];

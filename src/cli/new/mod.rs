@@ -35,7 +35,7 @@ Examples:
   fieldtrial new mine
   fieldtrial new prices --data prices.csv
   fieldtrial new flowers --data photos/flowers
-  fieldtrial new flights --data flights.csv --target lift,drag
+  fieldtrial new both --data prices.csv --target price,age
   fieldtrial new mnist --script train.py
   fieldtrial new tuned --from search")]
 pub(super) struct NewArguments {
@@ -44,7 +44,7 @@ pub(super) struct NewArguments {
     /// What to begin with; without it what `--data` is, else `quickstart`
     #[arg(long, value_enum)]
     from: Option<Form>,
-    /// Your own data: a CSV file with a header, a folder or a pattern (`'part-*.csv'`) of several with the same columns, or a folder that
+    /// Your own data: a CSV (or Parquet) file with a header, a folder or a pattern (`'part-*.csv'`) of several with the same columns, or a folder that
     /// has a folder of PNG or JPEG files for each class; or arrays `x` and `y` in a `.npz` or `.safetensors` file, or `x.npy` beside `y.npy`
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
@@ -81,12 +81,10 @@ enum Form {
 pub(super) fn new(arguments: &NewArguments) -> Outcome {
     let spot = Spot::of(&arguments.name, arguments.folder.as_deref())?;
     refuse_name(&arguments.name, &spot.manifest)?;
+    let data = arguments.data.as_deref();
     let draft = match &arguments.script {
         Some(script) => script::draft(&spot, script)?,
-        None => {
-            let data = arguments.data.as_deref();
-            Draft::new(form(arguments)?, data, &arguments.target, &spot)?
-        }
+        None => Draft::new(form(arguments)?, data, &arguments.target, &spot)?,
     };
     let example = draft.example.as_ref().map(|text| (spot.example(), text));
     let mut files = vec![(spot.manifest.clone(), &draft.text)];

@@ -82,7 +82,7 @@ pub(super) fn tables_in(folder: &Path) -> Vec<PathBuf> {
         if path.is_dir() || ends(&[".png", ".jpg", ".jpeg"]) {
             return Vec::new();
         }
-        if ends(&[".csv", ".tsv", ".csv.gz", ".tsv.gz"]) {
+        if ends(&[".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet"]) {
             tables.push(path);
         }
     }

@@ -24,8 +24,10 @@ impl DataFile {
         let folder = spec.path.first_path().parent().unwrap_or(Path::new(""));
         let split = spec.split.as_ref();
         let beside = |files: &FilePaths| {
-            let paths = files.iter().map(|file| folder.join(file));
-            FilePaths::from_iter(paths)
+            files
+                .iter()
+                .map(|file| folder.join(file))
+                .collect::<FilePaths>()
         };
         let parts = [
             ("path", Some(spec.path.clone())),

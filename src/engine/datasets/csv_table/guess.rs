@@ -68,23 +68,7 @@ impl CsvGuess {
     /// [`DatasetError`] if one cannot be read, if they have no header, several of them, no rows or no feature; targets that are not there
     /// or cannot be predicted together.
     pub fn of(paths: &FilePaths, targets: &[String]) -> Result<Self, DatasetError> {
-        let files = DataFile::of(paths)?;
-        let first = files[0].path.as_path();
-        let separator = separator(first)?;
-        let (_, names) = reading::reader(first, separator)?;
-        check_header(first, &names)?;
-        let orders = orders(&files, separator, &names)?;
-        let column = |name: &String| Column {
-            name: name.clone(),
-            is_counting: true,
-            ..Column::default()
-        };
-        let mut columns: Vec<Column> = names.iter().map(column).collect();
-        let mut rows = 0;
-        for (file, order) in files.iter().zip(orders) {
-            rows += look(&file.path, separator, order.as_deref(), &mut columns)?;
-        }
-        reading::some_rows(paths, rows)?;
+        let (separator, columns, rows) = seen(paths)?;
         let is_comma =
             |column: &Column| column.is_number(Decimal::Comma) && !column.is_number(Decimal::Point);
         let decimal = if separator != ',' && columns.iter().any(is_comma) {
@@ -98,7 +82,7 @@ impl CsvGuess {
         let mut missing: Vec<&str> = missing.collect();
         missing.sort_unstable();
         missing.dedup();
-        let (targets, why_target) = match named(targets, &names, paths)? {
+        let (targets, why_target) = match named(targets, &columns, paths)? {
             named if named.is_empty() => {
                 let (target, why) = target(&columns, decimal);
                 (vec![target], Some(why.to_owned()))
@@ -124,7 +108,10 @@ impl CsvGuess {
             features: Vec::new(),
             columns: Vec::new(),
             ignored: Vec::new(),
-            targets: targets.iter().map(|place| names[*place].clone()).collect(),
+            targets: targets
+                .iter()
+                .map(|place| columns[*place].name.clone())
+                .collect(),
             why_target,
             classes,
             why_classes,
@@ -177,13 +164,36 @@ impl CsvGuess {
     }
 }
 
+/// What separates the columns of the files, what has been seen of each column, and the number of rows.
+fn seen(paths: &FilePaths) -> Result<(char, Vec<Column>, usize), DatasetError> {
+    let files = DataFile::of(paths)?;
+    let first = files[0].path.as_path();
+    let separator = separator(first)?;
+    let (_, names) = reading::reader(first, separator)?;
+    check_header(first, &names)?;
+    let orders = orders(&files, separator, &names)?;
+    let column = |name: &String| Column {
+        name: name.clone(),
+        is_counting: true,
+        ..Column::default()
+    };
+    let mut columns: Vec<Column> = names.iter().map(column).collect();
+    let mut rows = 0;
+    for (file, order) in files.iter().zip(orders) {
+        rows += look(&file.path, separator, order.as_deref(), &mut columns)?;
+    }
+    reading::some_rows(paths, rows)?;
+    Ok((separator, columns, rows))
+}
+
 /// Places of the columns that `targets` names.
 fn named(
     targets: &[String],
-    names: &[String],
+    columns: &[Column],
     paths: &FilePaths,
 ) -> Result<Vec<usize>, DatasetError> {
-    let wanted = TargetColumns::from_iter(targets.iter().cloned());
+    let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+    let wanted: TargetColumns = targets.iter().cloned().collect();
     if let Some(name) = wanted.repeated() {
         return Err(DatasetError::Mismatch(format!(
             "the column `{name}` is named twice as a target"
@@ -192,7 +202,7 @@ fn named(
     let mut places = Vec::new();
     let mut mistake = None;
     for name in targets {
-        match place_of(names, name, paths, "target") {
+        match place_of(&names, name, paths, "target") {
             Ok(place) => places.push(place),
             Err(error) => mistake = Some(DatasetError::with(mistake, error)),
         }

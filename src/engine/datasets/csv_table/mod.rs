@@ -12,6 +12,8 @@ mod guess;
 mod leaks;
 mod mistakes;
 mod new_rows;
+#[cfg_attr(not(feature = "parquet"), path = "parquet_absent.rs")]
+mod parquet;
 mod parse;
 mod prepare;
 mod reading;
@@ -37,6 +39,7 @@ pub use columns::{ColumnSpec, Missing};
 pub use dates::DatePart;
 pub use guess::{ColumnGuess, CsvGuess};
 pub(super) use new_rows::for_each_part;
+pub use parquet::is_contained as is_contained_panic;
 pub use rows::RowsSpec;
 pub(super) use scan::{label, number};
 
@@ -47,7 +50,7 @@ pub(super) use scan::{label, number};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CsvSpec {
-    /// The file, relative to the manifest; or several with the same columns, whose rows follow one another: a list, or a pattern such as
+    /// The file, CSV or Parquet, relative to the manifest; or several with the same columns, whose rows follow one another: a list, or a pattern such as
     /// `"../data/part-*.csv"`, whose files come by name.
     pub path: FilePaths,
     /// Name of the column that is to be predicted, or of several columns of numbers, `["width", "height"]`, or of labels.
@@ -200,6 +203,8 @@ impl CsvSpec {
 
 #[cfg(test)]
 mod new_rows_tests;
+#[cfg(all(test, feature = "parquet"))]
+mod parquet_tests;
 #[cfg(test)]
 mod sklearn;
 #[cfg(test)]

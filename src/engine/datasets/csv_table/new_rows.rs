@@ -3,8 +3,6 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
-use csv::Reader;
-
 use super::super::table::Table;
 use super::super::{ColumnPreparation, DatasetError, Features, Known, PreparedColumn, Scale};
 use super::CsvSpec;
@@ -13,7 +11,7 @@ use super::dates::DatePart;
 use super::files::DataFile;
 use super::parse::{Kinds, Raw};
 use super::prepare::{Values, in_rows, numbers};
-use super::reading::{Text, reader, separator};
+use super::reading::{Rows, reader, separator};
 use super::scan::{Sink, Source, Value, scan};
 use crate::base::text::count;
 
@@ -71,7 +69,7 @@ pub(in super::super) fn for_each_part<E: From<DatasetError>>(
 fn open(
     spec: &CsvSpec,
     columns: &[PreparedColumn],
-) -> Result<(CsvSpec, Reader<Text>, Vec<String>), DatasetError> {
+) -> Result<(CsvSpec, Rows, Vec<String>), DatasetError> {
     let with = |separator: char| {
         let mut spec = spec.clone();
         spec.separator.0 = separator;

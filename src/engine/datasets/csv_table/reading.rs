@@ -9,13 +9,29 @@ use csv::{Reader, ReaderBuilder, StringRecord};
 use flate2::read::MultiGzDecoder;
 
 use super::super::{DatasetError, FilePaths};
+use super::parquet;
 use crate::base::file;
 
 /// The text of a file.
-pub(super) type Text = Box<dyn Read + Send>;
+type Text = Box<dyn Read + Send>;
+
+/// The rows of a file.
+pub(super) enum Rows {
+    Csv(Box<Reader<Text>>),
+    Parquet(parquet::Rows),
+}
 
 /// First bytes of a file that `gzip` wrote.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// First bytes of a Parquet file.
+const PARQUET: [u8; 4] = *b"PAR1";
+
+/// Whether a file is a Parquet file; not so if it cannot be read.
+fn is_parquet(path: &Path) -> bool {
+    let mut first = [0; PARQUET.len()];
+    let read = file::open(path).and_then(|mut file| file.read_exact(&mut first));
+    read.is_ok() && first == PARQUET
+}
 
 /// Opens a file, which may be compressed by `gzip`.
 fn open(path: &Path) -> io::Result<Text> {
@@ -34,11 +50,14 @@ fn open(path: &Path) -> io::Result<Text> {
 }
 
 /// A reader of the rows of a file, whose values are not trimmed, and the names of its columns.
-pub(super) fn reader(
-    path: &Path,
-    separator: char,
-) -> Result<(Reader<Text>, Vec<String>), DatasetError> {
-    let file = open(path).map_err(|error| DatasetError::unreadable(path, &error))?;
+pub(super) fn reader(path: &Path, separator: char) -> Result<(Rows, Vec<String>), DatasetError> {
+    let unreadable = |error| DatasetError::unreadable(path, &error);
+    if is_parquet(path) {
+        let (rows, names) = parquet::Rows::open(path, file::open(path).map_err(unreadable)?)?;
+        check_columns(path, &names)?;
+        return Ok((Rows::Parquet(rows), names));
+    }
+    let file = open(path).map_err(unreadable)?;
     let mut reader = ReaderBuilder::new()
         .flexible(true)
         .delimiter(separator as u8)
@@ -46,7 +65,7 @@ pub(super) fn reader(
     let header = reader.headers().map_err(|error| damaged(path, &error))?;
     let names: Vec<String> = header.iter().map(|name| name.trim().to_owned()).collect();
     check_columns(path, &names)?;
-    Ok((reader, names))
+    Ok((Rows::Csv(Box::new(reader)), names))
 }
 
 /// Characters that separate columns.
@@ -72,11 +91,15 @@ fn check_columns(path: &Path, names: &[String]) -> Result<(), DatasetError> {
 /// Reads the next row; returns whether there was one.
 pub(super) fn next(
     path: &Path,
-    reader: &mut Reader<Text>,
+    rows: &mut Rows,
     record: &mut StringRecord,
 ) -> Result<bool, DatasetError> {
-    let read = reader.read_record(record);
-    read.map_err(|error| damaged(path, &error))
+    match rows {
+        Rows::Csv(reader) => reader
+            .read_record(record)
+            .map_err(|error| damaged(path, &error)),
+        Rows::Parquet(rows) => rows.next(path, record),
+    }
 }
 
 /// Rows that are passed from the thread that reads the file to the one that reads their values.
@@ -88,7 +111,7 @@ const BATCH: usize = 256;
 /// As [`next`], after the rows before it.
 pub(super) fn for_each_row(
     path: &Path,
-    mut reader: Reader<Text>,
+    mut reader: Rows,
     mut take: impl FnMut(&StringRecord),
 ) -> Result<(), DatasetError> {
     thread::scope(|scope| {
@@ -151,9 +174,12 @@ pub(super) fn some_rows(path: &FilePaths, rows: usize) -> Result<(), DatasetErro
     )))
 }
 
-/// "line 3", where the header is line 1. Recounted for errors only: before the next row, the reader has counted neither
-/// two-character line ends nor empty lines.
+/// "line 3", where the header is line 1; of a Parquet file "row 0", the first one. Recounted for errors only: before the next row, the
+/// reader has counted neither two-character line ends nor empty lines.
 pub(super) fn line_of(path: &Path, position: Option<&csv::Position>) -> String {
+    if is_parquet(path) {
+        return format!("row {}", position.map_or(0, csv::Position::record));
+    }
     let start = position.map_or(0, csv::Position::byte);
     let count = || -> io::Result<u64> {
         let mut file = BufReader::new(open(path)?);
@@ -179,6 +205,9 @@ pub(super) fn line_of(path: &Path, position: Option<&csv::Position>) -> String {
 
 /// The character that separates the most columns of the first line.
 pub(super) fn separator(path: &Path) -> Result<char, DatasetError> {
+    if is_parquet(path) {
+        return Ok(SEPARATORS[0]);
+    }
     let unreadable = |error| DatasetError::unreadable(path, &error);
     let mut line = Vec::new();
     let file = open(path).map_err(unreadable)?;
@@ -235,5 +264,14 @@ mod tests {
             "{}",
             message(&spec)
         );
+    }
+
+    #[cfg(not(feature = "parquet"))]
+    #[test]
+    fn a_parquet_file_is_told_from_a_csv_file() {
+        let (_folder, spec) = table("PAR1");
+        assert!(message(&spec).contains(
+            "`table.csv` is a Parquet file, and this program was built without `parquet`"
+        ));
     }
 }

@@ -1,6 +1,6 @@
 //! [`scan()`]: every value of a table as a number or a text, and every mistake with its place.
 
-use csv::{Reader, StringRecord};
+use csv::StringRecord;
 use jiff::fmt::strtime::BrokenDownTime;
 
 use super::super::{DatasetError, FilePaths};
@@ -8,7 +8,7 @@ use super::columns::{Layout, Missing, Role};
 use super::dates::days;
 use super::files::DataFile;
 use super::mistakes::{Mistake, Mistakes};
-use super::reading::{Text, for_each_row, some_rows};
+use super::reading::{Rows, for_each_row, some_rows};
 use super::{CsvSpec, Decimal};
 
 /// A value of a row; the text of a class or kind.
@@ -31,13 +31,13 @@ pub(super) trait Sink {
 /// A file whose rows are to be read.
 pub(super) struct Source {
     file: DataFile,
-    reader: Reader<Text>,
+    reader: Rows,
     /// Where each column of the layout stands in the file; `None` where it is the layout's order.
     order: Option<Vec<usize>>,
 }
 
 impl Source {
-    pub(super) fn of(file: DataFile, reader: Reader<Text>, order: Option<Vec<usize>>) -> Self {
+    pub(super) fn of(file: DataFile, reader: Rows, order: Option<Vec<usize>>) -> Self {
         Self {
             file,
             reader,
@@ -82,10 +82,10 @@ impl Scanned {
     /// A table or a part of it without rows.
     pub(super) fn rows(self, path: &FilePaths) -> Result<(Vec<u32>, [usize; 3]), DatasetError> {
         let mut used_of_parts = [0; 3];
-        for part in 0..3 {
+        for (part, used_of_part) in used_of_parts.iter_mut().enumerate() {
             let own = || self.files.iter().filter(|(file, _)| file.part == part);
             let [read, used] = [0, 1].map(|which| own().map(|(_, rows)| rows[which]).sum());
-            used_of_parts[part] = used;
+            *used_of_part = used;
             let named: FilePaths = own().map(|(file, _)| file.path.clone()).collect();
             let shown = if part == 0 { path } else { &named };
             if used == 0 && read > 0 {

@@ -1,0 +1,37 @@
+//! Stands for `parquet.rs` in a build without the feature `parquet`.
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::path::Path;
+
+use csv::StringRecord;
+
+use super::super::DatasetError;
+
+/// The rows of a file, of which there are none.
+pub(super) struct Rows(Infallible);
+
+impl Rows {
+    /// # Errors
+    /// Always: that the program does not read Parquet files.
+    pub(super) fn open(path: &Path, _file: File) -> Result<(Self, Vec<String>), DatasetError> {
+        Err(DatasetError::Mismatch(format!(
+            "`{}` is a Parquet file, and this program was built without `parquet`: \
+             `cargo install --locked --path . --features parquet` in its sources (docs/installing.md), or write a CSV file",
+            path.display()
+        )))
+    }
+
+    pub(super) fn next(
+        &mut self,
+        _path: &Path,
+        _record: &mut StringRecord,
+    ) -> Result<bool, DatasetError> {
+        match self.0 {}
+    }
+}
+
+/// Whether a panic of this thread becomes a mistake in a file.
+pub fn is_contained() -> bool {
+    false
+}
