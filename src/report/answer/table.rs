@@ -173,9 +173,9 @@ fn row_of(
         .filter(|facts| has_learned(facts) == Some(false));
     let idle = idle.count();
     if idle > 0 && choice.measures.iter().any(|measure| !measure.is_clock) {
-        standing += &match runs - idle {
-            0 => "; did not learn".to_owned(),
-            learned => format!("; learned in {learned} of {runs}"),
+        standing = match runs - idle {
+            0 => format!("{standing}; did not learn"),
+            learned => format!("{standing}; learned in {learned} of {runs}"),
         };
     }
     fields.push(Entry::text(standing));

@@ -90,10 +90,7 @@ fn html_and_markdown_have_the_same_sections_tables_and_figures() {
         assert_eq!(html.len(), markdown.len(), "{}", page.display());
         assert!(html.iter().filter(|part| *part == "(table)").count() >= 3);
         let words = read(&page.with_extension("md"));
-        let words = words
-            .split([' ', '|', '\n'])
-            .filter(|word| is_word(word))
-            .count();
+        let words = words.split([' ', '|', '\n']).filter(is_word).count();
         // A search of a hundred trials and several objectives has more to tell.
         let most = if page.to_string_lossy().contains("digits-search") {
             5000
