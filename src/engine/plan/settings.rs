@@ -192,7 +192,7 @@ pub struct ReportSpec {
     )]
     #[schemars(schema_with = "one_or_many_targets", extend("default" = []))]
     pub target: Vec<ReachSpec>,
-    /// Axis whose values are groups of cells to compare with each other; without it, the kinds of models.
+    /// Axis whose values are groups of cells to compare with each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = null))]
     pub classes: Option<String>,

@@ -18,7 +18,7 @@ use super::speed::timing_value;
 
 /// Cells of one class.
 struct Class<'v, 'a> {
-    /// Value of the axis, or kind of the model.
+    /// Value of the axis.
     name: String,
     /// Its cells, in plan order.
     cells: Vec<&'v Cell<'a>>,
@@ -30,10 +30,10 @@ struct Line<'c, 'v, 'a> {
     first: &'c Class<'v, 'a>,
 }
 
-/// The table of classes with measured cells: values of `report.classes`, else kinds of models; `None` where there is only
-/// one class.
+/// The table of classes with measured cells, the values of `report.classes`; `None` without it, where there is only one class, or
+/// no ratio between any two.
 pub(crate) fn table(view: &View<'_>) -> Option<Table> {
-    let axis = named_axis(view);
+    let axis = named_axis(view)?;
     let dataset = |cell: &Cell<'_>| view.section(cell, "dataset").map(ToString::to_string);
     if classes(view, view.cells.iter(), axis).len() < 2 {
         return None;
@@ -47,7 +47,12 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
         let lines = classes.iter().map(move |class| Line { class, first });
         lines.map(|line| (String::new(), line))
     });
-    let what = axis.map_or("kind of model", |place| view.axis_name(place));
+    // Without a ratio it would repeat the cells.
+    let lines: Vec<_> = lines.collect();
+    lines
+        .iter()
+        .find(|(_, line)| !comparable(view, line, axis).is_empty())?;
+    let what = view.axis_name(axis);
     let about = format!(
         "Cells by {what}: medians over the measured cells of a class, below them the range of the cells. Classes whose \
          cells differ in dataset, loss, model shape or algorithm do other work per sample: a ratio of their times would \
@@ -74,15 +79,9 @@ fn named_axis(view: &View<'_>) -> Option<usize> {
 fn classes<'v, 'a: 'v>(
     view: &View<'a>,
     cells: impl Iterator<Item = &'v Cell<'a>>,
-    axis: Option<usize>,
+    axis: usize,
 ) -> Vec<Class<'v, 'a>> {
-    let name = |cell: &Cell<'a>| {
-        let kind = || difference::part(view, cell, "model.kind")?.as_str();
-        match axis {
-            Some(place) => view.words(place, &cell.info.axes[place]),
-            None => kind().unwrap_or("all cells").to_owned(),
-        }
-    };
+    let name = |cell: &Cell<'a>| view.words(axis, &cell.info.axes[axis]);
     let class = |cells: Vec<&'v Cell<'a>>| Class {
         name: name(cells[0]),
         cells,
@@ -93,7 +92,7 @@ fn classes<'v, 'a: 'v>(
         .collect()
 }
 
-fn fields<'f>(view: &'f View<'_>, axis: Option<usize>) -> Vec<Field<'f, Line<'f, 'f, 'f>>> {
+fn fields<'f>(view: &'f View<'_>, axis: usize) -> Vec<Field<'f, Line<'f, 'f, 'f>>> {
     type OfLine<'f> = Field<'f, Line<'f, 'f, 'f>>;
     let over = |heading, unit, value: fn(&View<'_>, &Cell<'_>) -> Option<f64>| {
         OfLine::derived(heading, unit, "median over cells", move |line| {
@@ -151,7 +150,7 @@ fn fields<'f>(view: &'f View<'_>, axis: Option<usize>) -> Vec<Field<'f, Line<'f,
 fn comparable<'v, 'a>(
     view: &View<'_>,
     line: &Line<'_, 'v, 'a>,
-    axis: Option<usize>,
+    axis: usize,
 ) -> Vec<(&'v Cell<'a>, &'v Cell<'a>)> {
     if line.class.name == line.first.name {
         return Vec::new();
@@ -165,11 +164,11 @@ fn comparable<'v, 'a>(
 fn pairs<'v, 'a>(
     own: &[&'v Cell<'a>],
     base: &[&'v Cell<'a>],
-    without: Option<usize>,
+    without: usize,
 ) -> Vec<(&'v Cell<'a>, &'v Cell<'a>)> {
     let rest = |cell: &Cell<'_>| -> Vec<String> {
         let axes = cell.info.axes.iter().enumerate();
-        axes.filter(|(place, _)| Some(*place) != without)
+        axes.filter(|(place, _)| *place != without)
             .map(|(_, value)| value.clone())
             .collect()
     };
@@ -186,7 +185,7 @@ fn measured_pairs<'v, 'a>(
     base: &Class<'v, 'a>,
     place: usize,
 ) -> Vec<(&'v Cell<'a>, &'v Cell<'a>)> {
-    let mut pairs = pairs(&own.cells, &base.cells, Some(place));
+    let mut pairs = pairs(&own.cells, &base.cells, place);
     pairs.retain(|(own, base)| {
         own.is_measured() && base.is_measured() && measured_apart(own, base).is_none()
     });
@@ -207,7 +206,7 @@ pub(crate) fn treatments(view: &View<'_>) -> Option<Table> {
     let compare = &view.set.plan.compare;
     let name = compare.get("treatment")?.as_str()?;
     let place = view.treatment()?;
-    let all = classes(view, view.cells.iter(), Some(place));
+    let all = classes(view, view.cells.iter(), place);
     let declared = compare.get("baseline").and_then(|value| value.as_str());
     let is_declared = |class: &&Class<'_, '_>| Some(&*class.cells[0].info.axes[place]) == declared;
     let base = all.iter().find(is_declared).or(all.first())?;
