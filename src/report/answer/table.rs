@@ -21,6 +21,8 @@ use super::sentences::names;
 pub(super) const OF_CELLS: &str = "cells";
 /// Rows at most.
 const ROWS: usize = 12;
+/// Stands at a cell of which some run did not learn.
+const NOT_LEARNED: &str = "†";
 /// Axes that have a column each; where there are more, one column names the cell.
 const AXES: usize = 4;
 
@@ -70,6 +72,11 @@ pub(super) fn of(view: &View<'_>, choice: &Choice<'_, '_>, number: Option<usize>
         },
         variants(view, &cells)
     );
+    let about = if choice.cells.iter().all(|one| learned(choice, one)) {
+        about
+    } else {
+        format!("{about} {NOT_LEARNED}: in some run nothing shows that it learned.")
+    };
     let baseline = if rows.len() > ROWS {
         " and the baseline"
     } else {
@@ -156,6 +163,9 @@ fn row_of(
     base: Option<&str>,
 ) -> Row {
     let mut fields = labels(view, one.cell, true);
+    if let Some(label) = fields.last_mut().filter(|_| !learned(choice, one)) {
+        label.text = format!("{} {NOT_LEARNED}", label.text);
+    }
     fields.extend(one.numbers.iter().map(|number| Entry::number(Some(number))));
     fields.extend(choice.beside.iter().map(|measure| measure.entry(one.cell)));
     fields.extend(has_phases(choice).then(|| {
@@ -166,20 +176,15 @@ fn row_of(
     if is_base(one, base) {
         standing += "; baseline";
     }
-    let runs = one.cell.facts().count();
-    let idle = one
-        .cell
-        .facts()
-        .filter(|facts| has_learned(facts) == Some(false));
-    let idle = idle.count();
-    if idle > 0 && choice.measures.iter().any(|measure| !measure.is_clock) {
-        standing = match runs - idle {
-            0 => format!("{standing}; did not learn"),
-            learned => format!("{standing}; learned in {learned} of {runs}"),
-        };
-    }
     fields.push(Entry::text(standing));
     Row::new(&*one.cell.info.key, fields)
+}
+
+/// Whether every run of a cell learned, or quality does not decide.
+fn learned(choice: &Choice<'_, '_>, one: &Ranked<'_, '_>) -> bool {
+    let is_quality = choice.measures.iter().any(|measure| !measure.is_clock);
+    let mut runs = one.cell.facts();
+    !is_quality || !runs.any(|facts| has_learned(facts) == Some(false))
 }
 
 /// Whether the time of a step is asked for: its largest phase then stands beside it.
