@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::error::TrainError;
+use crate::base::text::one_line;
 use crate::datasets::{Dataset, DatasetError, OpenDataset, Scale};
 use crate::event::{Confusion, Metric, RunFacts};
 use crate::loader::{Batch, Loader, LoaderOptions, LoaderSpec};
@@ -196,8 +197,9 @@ fn confusion(score: &Score, names: &[String]) -> Vec<Confusion> {
         entries.sort_by_key(|(.., samples)| std::cmp::Reverse(*samples));
         entries.truncate(ENTRIES);
     }
+    // A name comes from the user's data: results files hold no characters that a terminal acts on.
     let name = |class: usize| match names.get(class) {
-        Some(name) => name.clone(),
+        Some(name) => one_line(name),
         None => class.to_string(),
     };
     let entries = entries.into_iter();
@@ -249,6 +251,22 @@ fn fixed_batch(dataset: &Arc<dyn Dataset>, split: &[u32]) -> Result<Batch, Datas
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn confusions_name_classes_without_characters_that_a_terminal_acts_on() {
+        let mut score = Score::default();
+        score.add_classes(&[2.0, 1.0, 0.0, 3.0], 2, &[0, 0]);
+        let names = ["a\u{1b}[2J".to_owned(), "b".to_owned()];
+        let entry = |predicted: &str| Confusion {
+            class: "a\\u{1b}[2J".to_owned(),
+            predicted: predicted.to_owned(),
+            samples: 1,
+        };
+        assert_eq!(
+            confusion(&score, &names),
+            [entry("a\\u{1b}[2J"), entry("b")]
+        );
+    }
 
     #[test]
     fn a_validation_in_cycles_has_as_many_full_batches_as_it_asks_for() {

@@ -182,6 +182,8 @@ fn read_confusions(path: &Path, plan: &PlanFile) -> Result<Vec<ConfusionRecord>,
         };
         cursor.skip(plan.axes.len());
         row = cursor.next_group(CONFUSIONS, row, false)?;
+        row.row.class = one_line(&row.row.class);
+        row.row.predicted = one_line(&row.row.predicted);
         Ok(row)
     });
     rows.collect()
