@@ -310,24 +310,26 @@ fn status_of<'a>(runs: &[&'a RunRow]) -> (Status, &'a str) {
 /// axis has it.
 fn names(set: &ResultSet) -> BTreeMap<String, String> {
     let mut names: BTreeMap<String, String> = set.plan.reported("names");
-    let axes: Vec<&str> = set.plan.axes.iter().map(|axis| &*axis.name).collect();
-    for own in &axes {
-        let short = end_of_path(own);
-        if axes
-            .iter()
-            .filter(|other| end_of_path(other) == short)
-            .count()
-            == 1
-        {
-            let own = (*own).to_owned();
-            names.entry(own).or_insert_with(|| short.to_owned());
-        }
+    let axes = set.plan.axes.iter().map(|axis| &*axis.name);
+    for own in axes.clone() {
+        let short = short_name(own, axes.clone()).to_owned();
+        names.entry(own.to_owned()).or_insert(short);
     }
     names
 }
 
+/// The end of a path, where no other one of `all` has it.
+pub(crate) fn short_name<'p>(own: &'p str, all: impl Iterator<Item = &'p str>) -> &'p str {
+    let short = end_of_path(own);
+    if all.filter(|other| end_of_path(other) == short).count() == 1 {
+        short
+    } else {
+        own
+    }
+}
+
 /// The last part of a path, of `optimizer.kind` both: a kind alone says nothing.
-pub(crate) fn end_of_path(path: &str) -> &str {
+fn end_of_path(path: &str) -> &str {
     let start = |path: &str| path.rfind('.').map_or(0, |dot| dot + 1);
     let last = start(path);
     if &path[last..] == "kind" && last > 0 {

@@ -106,12 +106,20 @@ impl DatasetError {
         }
     }
 
-    /// `other`, after the errors `before` it.
-    pub(crate) fn with(before: Option<Self>, other: Self) -> Self {
-        match before {
-            Some(before) => before.and(other),
-            None => other,
+    /// What was found, or all errors as one.
+    pub(crate) fn of_all<T>(
+        found: impl IntoIterator<Item = Result<T, Self>>,
+    ) -> Result<Vec<T>, Self> {
+        let (mut all, mut error) = (Vec::new(), None::<Self>);
+        for one in found {
+            match (one, error.take()) {
+                (Ok(one), None) => all.push(one),
+                (Ok(_), before) => error = before,
+                (Err(other), None) => error = Some(other),
+                (Err(other), Some(before)) => error = Some(before.and(other)),
+            }
         }
+        error.map_or(Ok(all), Err)
     }
 
     /// The error in one line, the list of faults, and advice.

@@ -120,15 +120,8 @@ impl FilePaths {
         if self.is_empty() {
             return Err(DatasetError::Mismatch(format!("`{key}` names no file")));
         }
-        let mut files = Vec::new();
-        let mut mistake = None;
-        for path in &self.0 {
-            match matching(path) {
-                Ok(found) => files.extend(found),
-                Err(error) => mistake = Some(DatasetError::with(mistake, error)),
-            }
-        }
-        mistake.map_or(Ok(files), Err)
+        let files = DatasetError::of_all(self.iter().map(|path| matching(path)))?;
+        Ok(files.concat())
     }
 }
 

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 /// Classes from which on the share of samples whose class is among the five likeliest is a metric.
 const MANY_CLASSES: usize = 11;
-/// Classes beyond which confusions are not counted: a vocabulary has tens of thousands.
-const MOST_CONFUSED: usize = 1000;
 /// Bins of equal width of [`ClassScore::calibration_error`], as many as torchmetrics has.
 const BINS: usize = 15;
 
@@ -58,9 +56,7 @@ impl ClassScore {
         if let [first, second] = logits {
             self.margins.push((second - first, label == 1));
         }
-        if logits.len() <= MOST_CONFUSED {
-            *self.confusion.entry((label, predicted)).or_default() += 1;
-        }
+        *self.confusion.entry((label, predicted)).or_default() += 1;
         let highest = logits[predicted];
         let others = logits
             .iter()

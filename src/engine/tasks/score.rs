@@ -105,11 +105,8 @@ impl Score {
     }
 
     /// Samples by class and predicted class; none of tokens.
-    pub fn confusion(&self) -> Vec<(usize, usize, u64)> {
-        if self.tokens.is_some() {
-            return Vec::new();
-        }
-        self.classes.confusion().collect()
+    pub fn confusion(&self) -> impl Iterator<Item = (usize, usize, u64)> {
+        self.classes.confusion()
     }
 
     /// `mse` and `r2` in original units; of a target whose logarithm is learned, in those of the logarithm.
@@ -193,11 +190,29 @@ impl Score {
         }
     }
 
-    /// Adds a batch of windows of `length` targets, of `bytes` bytes together.
-    pub(super) fn add_tokens(&mut self, length: usize, bytes: f64) {
+    /// Adds a batch of windows of `length` targets, of `bytes` bytes together, with the logits `(targets, vocabulary)`: how many are
+    /// right, but none of the other metrics of classes, of which a vocabulary has tens of thousands.
+    pub(super) fn add_tokens(
+        &mut self,
+        logits: &[f32],
+        targets: &[usize],
+        length: usize,
+        bytes: f64,
+    ) {
         let tokens = self.tokens.get_or_insert_default();
         tokens.length = length;
         tokens.bytes += bytes;
+        let vocabulary = logits.len() / targets.len().max(1);
+        for (row, &target) in logits.chunks(vocabulary.max(1)).zip(targets) {
+            self.add_answer(row, target);
+        }
+    }
+
+    /// Adds an answer, the first largest logit, and returns it.
+    fn add_answer(&mut self, logits: &[f32], label: usize) -> usize {
+        let predicted = first_largest(logits);
+        *self.correct.get_or_insert(0) += u64::from(predicted == label);
+        predicted
     }
 
     /// Adds a batch's mean loss without label smoothing, of which bits per byte are computed.
@@ -215,10 +230,8 @@ impl Score {
 
     /// Adds logits `(rows, classes)` and their labels; a row is correct if its first largest logit is the label's.
     pub(crate) fn add_classes(&mut self, logits: &[f32], classes: usize, labels: &[usize]) {
-        let correct = self.correct.get_or_insert(0);
         for (row, &label) in logits.chunks(classes).zip(labels) {
-            let predicted = first_largest(row);
-            *correct += u64::from(predicted == label);
+            let predicted = self.add_answer(row, label);
             self.classes.add(row, predicted, label);
         }
     }
@@ -302,8 +315,7 @@ mod tests {
         let mut score = Score::default();
         // Two windows of three tokens, ln 2 nats a token, seven bytes.
         score.add_loss(std::f32::consts::LN_2, 2);
-        score.add_classes(&[1.0, 0.0].repeat(6), 2, &[0, 0, 1, 0, 1, 0]);
-        score.add_tokens(3, 7.0);
+        score.add_tokens(&[1.0, 0.0].repeat(6), &[0, 0, 1, 0, 1, 0], 3, 7.0);
         let metrics = score.metrics();
         assert!((value(&metrics, "bits_per_byte") - 6.0 / 7.0).abs() < 1e-7);
         assert!((value(&metrics, "accuracy") - 4.0 / 6.0).abs() < 1e-12);
@@ -314,7 +326,7 @@ mod tests {
         let mut score = Score::default();
         score.add_loss(5.0, 2);
         score.add_plain_loss(std::f32::consts::LN_2, 2);
-        score.add_tokens(3, 7.0);
+        score.add_tokens(&[], &[], 3, 7.0);
         let metrics = score.metrics();
         assert!((value(&metrics, "loss") - 5.0).abs() < 1e-12);
         assert!((value(&metrics, "bits_per_byte") - 6.0 / 7.0).abs() < 1e-7);

@@ -78,8 +78,7 @@ impl<D: Kernels> Goal<D> for NextToken {
             score.add_plain_loss(loss.to_host(device)?[0], samples);
         }
         let logits = logits.to_host(device)?;
-        score.add_classes(&logits, self.vocabulary, &targets.tokens);
-        score.add_tokens(self.length, targets.bytes);
+        score.add_tokens(&logits, &targets.tokens, self.length, targets.bytes);
         Ok(())
     }
 }

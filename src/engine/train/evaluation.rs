@@ -191,7 +191,7 @@ const ENTRIES: usize = 100;
 
 /// The confusion matrix by the classes' names, without zeros; of more than [`ENTRIES`] entries the most frequent errors.
 fn confusion(score: &Score, names: &[String]) -> Vec<Confusion> {
-    let mut entries = score.confusion();
+    let mut entries: Vec<_> = score.confusion().collect();
     if entries.len() > ENTRIES {
         entries.retain(|(class, predicted, _)| class != predicted);
         entries.sort_by_key(|(.., samples)| std::cmp::Reverse(*samples));

@@ -178,7 +178,8 @@ struct Sums<'a> {
     trained: &'a Trained,
     dataset: Arc<dyn Dataset>,
     score: Score,
-    confusion: Option<Confusion>,
+    /// Classes that are told apart; 0 where it is something else that is predicted.
+    classes: usize,
     worst: Vec<WorstRow>,
 }
 
@@ -192,10 +193,7 @@ impl<'a> Sums<'a> {
             trained,
             dataset: Arc::clone(dataset),
             score: Score::of_target(trained.normalisation.target),
-            confusion: (classes > 0).then(|| Confusion {
-                classes: trained.class_names.clone(),
-                counts: vec![vec![0; classes]; classes],
-            }),
+            classes,
             worst: Vec::new(),
         }
     }
@@ -215,7 +213,7 @@ impl<'a> Sums<'a> {
         Ok(task.evaluate_outputs(batch, index, outputs, &mut self.score)?)
     }
 
-    /// Counts what is confused, and keeps the worst rows.
+    /// Keeps the worst rows.
     fn note(&mut self, batch: &Batch, outputs: &Outputs) {
         let found = predictions(self.trained, outputs.values());
         let width = outputs.values().len() / batch.size.max(1);
@@ -237,15 +235,12 @@ impl<'a> Sums<'a> {
     }
 
     /// Loss, class and prediction of a row.
-    fn class(&mut self, label: usize, probabilities: &[f32]) -> (f64, String, String) {
+    fn class(&self, label: usize, probabilities: &[f32]) -> (f64, String, String) {
         let mut predicted = 0;
         for (class, probability) in probabilities.iter().enumerate() {
             if *probability > probabilities[predicted] {
                 predicted = class;
             }
-        }
-        if let Some(confusion) = &mut self.confusion {
-            confusion.counts[label][predicted] += 1;
         }
         let name = |class: usize| match self.trained.class_names.get(class) {
             Some(name) => name.clone(),
@@ -285,6 +280,17 @@ impl<'a> Sums<'a> {
         (loss, told(&actual), told(found))
     }
 
+    fn confusion(&self) -> Confusion {
+        let mut counts = vec![vec![0; self.classes]; self.classes];
+        for (class, predicted, samples) in self.score.confusion() {
+            counts[class][predicted] = samples;
+        }
+        Confusion {
+            classes: self.trained.class_names.clone(),
+            counts,
+        }
+    }
+
     fn keep(&mut self, row: u32, (loss, actual, predicted): (f64, String, String)) {
         let place = self.worst.partition_point(|other| other.loss >= loss);
         if place < WORST {
@@ -312,7 +318,7 @@ impl<'a> Sums<'a> {
             name,
             rows: self.score.samples(),
             metrics: named.collect(),
-            confusion: self.confusion,
+            confusion: (self.classes > 0).then(|| self.confusion()),
             worst: self.worst,
         }
     }

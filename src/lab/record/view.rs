@@ -345,15 +345,11 @@ fn merge(now: CellRows, before: CellRows) -> CellRows {
             Some(other) => *other = row,
             None => merged.runs.push(row),
         }
-        merged.epochs.retain(|other| other.seed != seed);
-        let epochs = before.epochs.iter().filter(|other| other.seed == seed);
-        merged.epochs.extend(epochs.cloned());
-        merged.confusions.retain(|other| other.seed != seed);
-        let confusions = before.confusions.iter().filter(|other| other.seed == seed);
-        merged.confusions.extend(confusions.cloned());
-        merged.samples.retain(|other| other.seed != seed);
-        let samples = before.samples.iter().filter(|other| other.seed == seed);
-        merged.samples.extend(samples.cloned());
+        replace(&mut merged.epochs, &before.epochs, |row| row.seed == seed);
+        replace(&mut merged.confusions, &before.confusions, |row| {
+            row.seed == seed
+        });
+        replace(&mut merged.samples, &before.samples, |row| row.seed == seed);
     }
     if merged.work.is_empty() {
         merged.work = before.work;
@@ -366,6 +362,12 @@ fn merge(now: CellRows, before: CellRows) -> CellRows {
     }
     merged.measured = merged.measured.or(before.measured);
     merged
+}
+
+/// Puts the rows that `is_it` accepts in place of such rows.
+fn replace<T: Clone>(rows: &mut Vec<T>, others: &[T], is_it: impl Fn(&T) -> bool) {
+    rows.retain(|row| !is_it(row));
+    rows.extend(others.iter().filter(|row| is_it(row)).cloned());
 }
 
 /// Whether rows of new code may replace rows of other code: only once every measured seed has a new row.

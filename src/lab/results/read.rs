@@ -150,13 +150,21 @@ fn read_epochs(path: &Path, plan: &PlanFile) -> Result<Vec<EpochRecord>, Results
     rows.collect()
 }
 
-/// Results of earlier versions, and those of commands, have no such file.
-fn read_work(path: &Path, plan: &PlanFile) -> Result<Vec<WorkRecord>, ResultsError> {
+/// The rows of a file that results of earlier versions, and some others, do not have.
+fn rows_if_there<R>(
+    path: &Path,
+    header: &[String],
+    row: impl Fn(&mut Cursor<'_>) -> Result<R, ResultsError>,
+) -> Result<Vec<R>, ResultsError> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let table = Table::read(path, &work_header(plan), false)?;
-    let rows = table.rows().map(|mut cursor| {
+    let table = Table::read(path, header, false)?;
+    table.rows().map(|mut cursor| row(&mut cursor)).collect()
+}
+
+fn read_work(path: &Path, plan: &PlanFile) -> Result<Vec<WorkRecord>, ResultsError> {
+    rows_if_there(path, &work_header(plan), |cursor| {
         let key = cursor.next_text()?;
         cursor.skip(plan.axes.len());
         let row = WorkRecord {
@@ -164,17 +172,11 @@ fn read_work(path: &Path, plan: &PlanFile) -> Result<Vec<WorkRecord>, ResultsErr
             ..WorkRecord::default()
         };
         cursor.next_group(WORK, row, false)
-    });
-    rows.collect()
+    })
 }
 
-/// Results of earlier versions, and those without classes, have no such file.
 fn read_confusions(path: &Path, plan: &PlanFile) -> Result<Vec<ConfusionRecord>, ResultsError> {
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let table = Table::read(path, &confusion_header(plan), false)?;
-    let rows = table.rows().map(|mut cursor| {
+    rows_if_there(path, &confusion_header(plan), |cursor| {
         let mut row = ConfusionRecord {
             key: cursor.next_text()?,
             seed: cursor.next()?,
@@ -185,8 +187,7 @@ fn read_confusions(path: &Path, plan: &PlanFile) -> Result<Vec<ConfusionRecord>,
         row.row.class = one_line(&row.row.class);
         row.row.predicted = one_line(&row.row.predicted);
         Ok(row)
-    });
-    rows.collect()
+    })
 }
 
 fn read_blocks(path: &Path, plan: &PlanFile) -> Result<Vec<BlockRow>, ResultsError> {
@@ -287,4 +288,38 @@ fn read_environments(path: &Path) -> Result<BTreeMap<String, Environment>, Resul
         }
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Confusion;
+    use crate::results::golden::ddpm;
+    use crate::results::write;
+
+    #[test]
+    fn confusions_read_back_as_they_were_and_without_any_there_is_no_file() {
+        let mut set = ddpm();
+        let record = |seed, class: &str, predicted: &str| ConfusionRecord {
+            key: set.runs[0].key.clone(),
+            seed,
+            row: Confusion {
+                class: class.to_owned(),
+                predicted: predicted.to_owned(),
+                samples: 3,
+            },
+        };
+        let confusions = vec![
+            record(42, "a, b", "a, b"),
+            record(42, "a, b", "c"),
+            record(43, "c", "c"),
+        ];
+        set.confusions.clone_from(&confusions);
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        write(folder.path(), &set).expect("writes");
+        let back = read(folder.path()).expect("reads");
+        assert_eq!(back.confusions, confusions);
+        write(folder.path(), &ddpm()).expect("writes");
+        assert!(!folder.path().join("confusion.csv").exists());
+    }
 }

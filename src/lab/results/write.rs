@@ -33,26 +33,23 @@ pub fn write(folder: &Path, results: &ResultSet) -> Result<Vec<PathBuf>, Results
     remove_left(folder);
     let order = Order::of(&results.plan);
     let files = [
-        ("plan.json", plan_json(&results.plan).into_bytes()),
-        ("runs.csv", runs_csv(results, &order)),
-        ("epochs.csv", epochs_csv(results, &order)),
+        ("plan.json", Some(plan_json(&results.plan).into_bytes())),
+        ("runs.csv", Some(runs_csv(results, &order))),
+        ("epochs.csv", Some(epochs_csv(results, &order))),
         ("work.csv", work_csv(results, &order)),
         ("confusion.csv", confusion_csv(results, &order)),
-        ("blocks.csv", blocks_csv(results, &order)),
-        ("timings.csv", timings_csv(results, &order)),
-        ("env.toml", env_toml(results)),
+        ("blocks.csv", Some(blocks_csv(results, &order))),
+        ("timings.csv", Some(timings_csv(results, &order))),
+        ("env.toml", Some(env_toml(results))),
     ];
     let mut written = Vec::new();
     for (name, bytes) in files {
         let path = folder.join(name);
-        let is_empty = match name {
-            "work.csv" => results.work.is_empty(),
-            "confusion.csv" => results.confusions.is_empty(),
-            _ => false,
-        };
-        if is_empty {
+        let Some(bytes) = bytes else {
             remove(&path)?;
-        } else if write_if_changed(&path, &bytes)? {
+            continue;
+        };
+        if write_if_changed(&path, &bytes)? {
             written.push(path);
         }
     }
@@ -205,7 +202,8 @@ fn epochs_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
     csv_text([&*epochs_header(&results.plan), &metrics].concat(), fields)
 }
 
-fn work_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
+/// `None` without counted work.
+fn work_csv(results: &ResultSet, order: &Order<'_>) -> Option<Vec<u8>> {
     // The rows of a cell stay in the order of their first call.
     let rows = order.sort(&results.work, |row| &row.key, |_| ());
     let fields = rows.into_iter().map(|row| {
@@ -214,17 +212,18 @@ fn work_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
         fields.extend(group(WORK, row));
         fields
     });
-    csv_text(work_header(&results.plan), fields)
+    (!results.work.is_empty()).then(|| csv_text(work_header(&results.plan), fields))
 }
 
-fn confusion_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {
+/// `None` without classes.
+fn confusion_csv(results: &ResultSet, order: &Order<'_>) -> Option<Vec<u8>> {
     let rows = order.sort(&results.confusions, |row| &row.key, |row| row.seed);
     let fields = rows.into_iter().map(|row| {
         let mut fields = order.identity(&row.key, row.seed);
         fields.extend(group(CONFUSIONS, row));
         fields
     });
-    csv_text(confusion_header(&results.plan), fields)
+    (!results.confusions.is_empty()).then(|| csv_text(confusion_header(&results.plan), fields))
 }
 
 fn blocks_csv(results: &ResultSet, order: &Order<'_>) -> Vec<u8> {

@@ -269,7 +269,8 @@ fn table(follows: &str, outcomes: &[Outcome]) -> Table {
         }),
     ];
     let about = format!(
-        "Predicted and measured ratios of the median of the cell with the change to that of the one without. Confirmed: the interval is not worse than what `{follows}` predicted and excludes the opposite; refuted: all of it is worse; \
+        "Predicted and measured ratios of the median of the cell with the change to that of the one without. Confirmed: the \
+         interval is not worse than what `{follows}` predicted and excludes the opposite; refuted: all of it is worse; \
          unclear: both, or fewer than three pairs."
     );
     let naming = ("predictions", "Predictions and measurement", about);

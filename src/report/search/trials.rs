@@ -9,7 +9,7 @@ use crate::report::plot::{self, SERIES, Series};
 use crate::report::sections::cost::wall_s;
 use crate::report::sections::parallel;
 use crate::report::table::Entry;
-use crate::report::view::{Cell, View, end_of_path};
+use crate::report::view::{self, Cell, View};
 use crate::results::{BlockRow, RunRow, Status};
 
 use super::objective::Objective;
@@ -284,16 +284,10 @@ fn name(view: &View<'_>, studies: &mut [Study<'_, '_>]) {
     }
 }
 
-/// The last part of a parameter's name, where no other parameter has it.
+/// The end of a parameter's name, where no other parameter has it.
 pub(crate) fn short_name(parameters: &[Parameter], place: usize) -> &str {
-    let name = &parameters[place].name;
-    let own = end_of_path(name);
-    let has_it = |other: &&Parameter| end_of_path(&other.name) == own;
-    if parameters.iter().filter(has_it).count() == 1 {
-        own
-    } else {
-        name
-    }
+    let names = parameters.iter().map(|parameter| &*parameter.name);
+    view::short_name(&parameters[place].name, names)
 }
 
 /// A value of a parameter as a field of a table.

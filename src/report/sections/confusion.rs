@@ -11,8 +11,8 @@ use crate::report::view::{Cell, View};
 
 use super::quality::over_seeds;
 
-/// Classes that stand as a matrix; of more, the most frequent errors are listed.
-const MATRIX: usize = 12;
+/// Classes that stand as a matrix, of which `confusion.csv` has every entry; of more, the most frequent errors are listed.
+const MATRIX: usize = 10;
 /// Errors in the list.
 const ERRORS: usize = 10;
 

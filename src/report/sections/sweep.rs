@@ -1,8 +1,6 @@
 //! [`Sweep`]: cells that differ in one numeric axis and in nothing else.
 
-use crate::base::text::count;
 use crate::report::judged::{plain, span};
-use crate::report::section::Section;
 use crate::report::view::{Cell, View};
 use crate::results::{Interval, IntervalKind, grouped};
 
@@ -16,7 +14,7 @@ pub(crate) struct Sweep<'v, 'a> {
     /// The measured cells, with their value.
     pub(crate) cells: Vec<(&'v Cell<'a>, f64)>,
     /// Cells of the same line that were measured with other code or elsewhere.
-    apart: Vec<&'v Cell<'a>>,
+    pub(crate) apart: Vec<&'v Cell<'a>>,
 }
 
 /// Every line of two cells or more along the axis of this path, in plan order; only measured cells of one work, code
@@ -76,31 +74,6 @@ impl<'v, 'a> Sweep<'v, 'a> {
         }
         cells.sort_by(|a, b| a.1.total_cmp(&b.1));
         Self { axis, cells, apart }
-    }
-}
-
-/// What a rule says of sweeps, or `none` where it says nothing; empty without sweeps.
-pub(super) fn judged(
-    sweeps: &[Sweep<'_, '_>],
-    (id, title): (&str, &str),
-    (rule, mut verdicts, none): (String, Vec<String>, &str),
-) -> Section {
-    if sweeps.is_empty() {
-        return Section::default();
-    }
-    if verdicts.is_empty() {
-        verdicts.push(none.to_owned());
-    }
-    let apart: usize = sweeps.iter().map(|sweep| sweep.apart.len()).sum();
-    if apart > 0 {
-        let cells = count(apart, "cell");
-        verdicts.push(format!(
-            "Not comparable, as measured with other code or elsewhere: {cells}."
-        ));
-    }
-    Section {
-        rule,
-        ..Section::titled(id, title).saying(verdicts)
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::base::statistics::median;
+use crate::base::text::count;
 use crate::base::units::{human, human_seconds};
 use crate::event::RunFacts;
 use crate::report::section::Section;
@@ -10,7 +11,7 @@ use crate::report::view::{Cell, View};
 
 use super::difference::part;
 use super::speed::{THROUGHPUT, middle, timing_value};
-use super::sweep::{self, Sweep, interval, sweeps};
+use super::sweep::{Sweep, interval, sweeps};
 
 /// Axis that is swept.
 pub(crate) const AXIS: &str = "loader.workers";
@@ -20,11 +21,28 @@ pub(crate) const IDLE: [&str; 2] = ["loader.persistent", "loader.prefetch"];
 /// A verdict for each number of workers against the fewest of its curve.
 pub(crate) fn judged(view: &View<'_>) -> Section {
     let found = sweeps(view, AXIS, &IDLE);
-    let verdicts = found.iter().flat_map(|sweep| verdicts(view, sweep));
+    if found.is_empty() {
+        return Section::default();
+    }
+    let mut told: Vec<String> = found
+        .iter()
+        .flat_map(|sweep| verdicts(view, sweep))
+        .collect();
+    if told.is_empty() {
+        told.push("No two measured cells differ in the number of workers only.".to_owned());
+    }
+    let apart: usize = found.iter().map(|sweep| sweep.apart.len()).sum();
+    if apart > 0 {
+        let cells = count(apart, "cell");
+        told.push(format!(
+            "Not comparable, as measured with other code or elsewhere: {cells}."
+        ));
+    }
     let rule = "Throughput is called higher or lower only where the intervals of the medians do not overlap.";
-    let none = "No two measured cells differ in the number of workers only.";
-    let head = ("section-workers", "Loader workers");
-    sweep::judged(&found, head, (rule.to_owned(), verdicts.collect(), none))
+    Section {
+        rule: rule.to_owned(),
+        ..Section::titled("section-workers", "Loader workers").saying(told)
+    }
 }
 
 /// Milliseconds that an epoch waited.

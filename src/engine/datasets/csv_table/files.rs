@@ -40,15 +40,14 @@ impl DataFile {
                 split.and_then(|split| split.test.as_ref().map(beside)),
             ),
         ];
-        let mut files = Vec::new();
-        let mut mistake = None;
-        for (part, (key, paths)) in parts.into_iter().enumerate() {
-            match paths.map_or(Ok(Vec::new()), |paths| paths.files(key)) {
-                Ok(paths) => files.extend(paths.into_iter().map(|path| (path, part))),
-                Err(error) => mistake = Some(DatasetError::with(mistake, error)),
-            }
-        }
-        mistake.map_or_else(|| Ok(Self::named(files)), Err)
+        let files = parts.into_iter().enumerate().map(|(part, (key, paths))| {
+            let files = paths.map_or(Ok(Vec::new()), |paths| paths.files(key))?;
+            Ok(files
+                .into_iter()
+                .map(|path| (path, part))
+                .collect::<Vec<_>>())
+        });
+        Ok(Self::named(DatasetError::of_all(files)?.concat()))
     }
 
     /// Files to train on alone.

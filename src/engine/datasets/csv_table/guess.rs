@@ -199,15 +199,8 @@ fn named(
             "the column `{name}` is named twice as a target"
         )));
     }
-    let mut places = Vec::new();
-    let mut mistake = None;
-    for name in targets {
-        match place_of(&names, name, paths, "target") {
-            Ok(place) => places.push(place),
-            Err(error) => mistake = Some(DatasetError::with(mistake, error)),
-        }
-    }
-    mistake.map_or(Ok(places), Err)
+    let places = targets.iter();
+    DatasetError::of_all(places.map(|name| place_of(&names, name, paths, "target")))
 }
 
 /// Whether several targets are labels, each there or not, or else numbers; and why.

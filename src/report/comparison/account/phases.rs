@@ -63,7 +63,8 @@ messages! {
 /// The section; `None` where no cell has phases on both sides.
 pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
     let words = scene.words;
-    scene.duos().find_map(|duo| phases(scene, &duo))?;
+    let has_phases = |duo: &Duo<'_, '_>| duo.both.iter().all(|at| breakdown(at.cell).is_some());
+    scene.duos().find(has_phases)?;
     let is_sample = scene.duos().any(|duo| step_sizes(&duo).is_some());
     let of = if is_sample {
         words.phases_per_sample()

@@ -62,15 +62,19 @@ pub(crate) fn section(scene: &Scene<'_>) -> Option<Section> {
 
 /// Whether a metric decides between the cells, or its seeds show a direction.
 fn is_told(duo: &Duo<'_, '_>, column: &ColumnInfo) -> bool {
-    let mut known = duo.pair.quality.iter();
-    let verdict = known.find(|quality| quality.column == column.name);
     let is_shown = |quality: &QualityChange| {
         matches!(
             quality.verdict,
             QualityVerdict::Better | QualityVerdict::Worse
         )
     };
-    duo.metric().as_deref() == Some(&*column.name) || verdict.is_some_and(is_shown)
+    duo.metric().as_deref() == Some(&*column.name) || change(duo, column).is_some_and(is_shown)
+}
+
+/// What the comparison says of a metric.
+fn change<'d>(duo: &'d Duo<'_, '_>, column: &ColumnInfo) -> Option<&'d QualityChange> {
+    let mut known = duo.pair.quality.iter();
+    known.find(|quality| quality.column == column.name)
 }
 
 fn seeds_in_words(words: Words, seeds: usize) -> String {
@@ -148,12 +152,7 @@ fn said(words: Words, duo: &Duo<'_, '_>, column: &ColumnInfo) -> String {
     if column.direction == Direction::None {
         return words.qualities_no_direction();
     }
-    let found = duo
-        .pair
-        .quality
-        .iter()
-        .find(|quality| quality.column == column.name);
-    found.map_or_else(|| "–".to_owned(), |quality| verdict(words, quality))
+    change(duo, column).map_or_else(|| "–".to_owned(), |quality| verdict(words, quality))
 }
 
 /// What the seeds allow to say.
