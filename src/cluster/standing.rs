@@ -9,7 +9,7 @@ use crate::build_info::{Arithmetic, code_hash};
 use crate::device::DeviceKind;
 use crate::event::{RunId, Status, numeric_class};
 use crate::execute::{Decision, ResumeOptions, decide};
-use crate::plan::{Plan, PlannedCell};
+use crate::plan::{Plan, PlannedCell, Precision};
 use crate::results::Share;
 use crate::results::store::{Entries, JournalFile, RunConditions, Store, StoreError, journals};
 
@@ -57,7 +57,12 @@ pub fn classes(store: &Store) -> HashMap<String, String> {
         let of_cell = counts.entry(&run.keys.cell_hash).or_default();
         *of_cell.entry(&run.keys.numeric_class).or_default() += 1;
     }
-    let own = [DeviceKind::Cpu, DeviceKind::Cuda(0)].map(numeric_class);
+    let own = [
+        (DeviceKind::Cpu, Precision::F32),
+        (DeviceKind::Cpu, Precision::Bf16),
+        (DeviceKind::Cuda(0), Precision::F32),
+    ];
+    let own = own.map(|(device, precision)| numeric_class(device, precision));
     let mut classes = HashMap::new();
     for (cell, counts) in counts {
         let most = counts.values().max().copied();

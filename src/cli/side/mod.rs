@@ -17,7 +17,7 @@ use crate::device::DeviceKind;
 use crate::event::{RunEvent, RunId, numeric_class};
 use crate::execute::{self, Decision, Estimator, ResumeOptions};
 use crate::manifest::Manifest;
-use crate::plan::{Feasibility, Plan, PlanInputs, absolute};
+use crate::plan::{Feasibility, Plan, PlanInputs, Precision, absolute};
 use crate::results::store::Store;
 use crate::results::{FORMAT_VERSION, Session};
 
@@ -147,7 +147,7 @@ fn hello(setup: Setup<'_>, runs: Vec<OfferedRun>) -> Hello {
         side: SIDE_PROTOCOL,
         format: FORMAT_VERSION,
         code_hash: code_hash(Arithmetic::Cpu),
-        numeric_class: numeric_class(DeviceKind::Cpu),
+        numeric_class: numeric_class(DeviceKind::Cpu, Precision::F32),
         environment: setup.environment.clone(),
         runs,
         idle: idle.collect(),

@@ -1,15 +1,16 @@
 //! [`numeric_class`]: the properties of machine and device on which the bits of a result depend.
 
 use crate::device::{DeviceFacts, DeviceKind};
+use crate::ops::gemm::has_bf16_products;
 use crate::ops::simd::vector_level;
-use crate::plan::device_facts;
+use crate::plan::{Precision, device_facts};
 
 /// Architecture, vector level in use, device; for a GPU also its name, capability and the versions of its libraries:
-/// `x86_64-avx512-cpu`, `x86_64-avx512-cuda-nvidia-h200-sm90-cuda13.0-cublas13.0.2`.
+/// `x86_64-avx512-cpu`, with the CPU's own products in `bf16` `x86_64-avx512-cpu-bf16`, `x86_64-avx512-cuda-nvidia-h200-sm90-cuda13.0-cublas13.0.2`.
 ///
 /// Two runs with the same cell, seed, code and numeric class have the same facts to the bit. Worker and parent compute
 /// it from the machine that they share; an absent GPU is `cuda`.
-pub fn numeric_class(device: DeviceKind) -> String {
+pub fn numeric_class(device: DeviceKind, precision: Precision) -> String {
     let kind = match device {
         DeviceKind::Cpu => "cpu",
         DeviceKind::Cuda(_) => "cuda",
@@ -18,11 +19,15 @@ pub fn numeric_class(device: DeviceKind) -> String {
         kind: kind.to_owned(),
         ..DeviceFacts::default()
     };
-    numeric_class_of(&device_facts(device).unwrap_or_else(absent))
+    numeric_class_of(&device_facts(device).unwrap_or_else(absent), precision)
 }
 
 /// The same for an open device.
-pub fn numeric_class_of(device: &DeviceFacts) -> String {
+pub fn numeric_class_of(device: &DeviceFacts, precision: Precision) -> String {
     let class = device.class();
-    format!("{}-{}-{class}", std::env::consts::ARCH, vector_level())
+    // Without such an instruction sums are those of `f32`, in another order.
+    let own = precision == Precision::Bf16 && device.kind == "cpu" && has_bf16_products();
+    let products = if own { "-bf16" } else { "" };
+    let architecture = std::env::consts::ARCH;
+    format!("{architecture}-{}-{class}{products}", vector_level())
 }

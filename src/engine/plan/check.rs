@@ -159,8 +159,9 @@ pub(super) fn endless(validation: &ValidationSpec) -> Option<String> {
 /// Why no device of this kind supports this precision; `None` if one does.
 pub(super) fn wrong_arithmetic(train: &TrainSpec) -> Option<String> {
     let name = train.precision.name();
-    (train.precision != Precision::F32 && train.device == DeviceKind::Cpu)
-        .then(|| format!("`{name}` needs an NVIDIA GPU, the CPU computes in `f32`"))
+    let on_cpus = matches!(train.precision, Precision::F32 | Precision::Bf16);
+    (train.device == DeviceKind::Cpu && !on_cpus)
+        .then(|| format!("`{name}` needs an NVIDIA GPU, the CPU computes in `f32` and `bf16`"))
 }
 
 /// Why no device of this kind has this convolution algorithm; `None` if one does.

@@ -133,7 +133,8 @@ impl Run<'_> {
             report.ended_whole(self.order.cell.train.epochs);
         }
         self.tell_operations(&report, emit);
-        let class = numeric_class(self.order.cell.train.device);
+        let train = &self.order.cell.train;
+        let class = numeric_class(train.device, train.precision);
         let (facts, mut times) = report.finish(&exit, order::threads(), class);
         times.peak_train_bytes = process.peak_bytes();
         "sum over its processes, sampled; ru_maxrss".clone_into(&mut times.memory_source);

@@ -66,7 +66,7 @@ pub(super) fn evaluate<D: Kernels>(
         let message = format!("nothing was measured of the GPU: {reason}");
         emit(Event::Warning { message });
     }
-    let class = numeric_class_of(&device.facts()?);
+    let class = numeric_class_of(&device.facts()?, cell.train.precision);
     let memory = device.memory()?;
     let (mut facts, mut times) = log.finish(None, LoaderTimes::default(), class, memory);
     times.convolutions = device.convolutions();

@@ -318,7 +318,7 @@ impl<D: Kernels> Session<'_, D> {
             let metrics = &mut self.log.facts.metrics;
             metrics.insert("skipped_steps".into(), Some(skipped as f64));
         }
-        let class = numeric_class_of(&learner.device.facts()?);
+        let class = numeric_class_of(&learner.device.facts()?, self.cell.train.precision);
         let best = self.stopping.best();
         if let Err(reason) = self.log.end_watch() {
             let message = format!("nothing was measured of the GPU: {reason}");

@@ -88,7 +88,7 @@ fn identity<D: Kernels>(device: &D, order: &Order<CellSpec>) -> Result<Identity,
     Ok(Identity {
         lineage: resume.map_or_else(String::new, |resume| resume.lineage.clone()),
         code_hash: code_hash(arithmetic(order.cell.train.device)),
-        numeric_class: numeric_class_of(&device.facts()?),
+        numeric_class: numeric_class_of(&device.facts()?, order.cell.train.precision),
         seed: order.seed,
     })
 }

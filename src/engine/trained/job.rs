@@ -21,10 +21,10 @@ pub(super) fn task<D: Kernels>(
 ) -> Result<Box<dyn Task<D>>, TrainedError> {
     let run = &trained.run;
     let cell = &run.cell;
-    // CPUs compute in f32 alone.
-    let precision = match kind {
-        DeviceKind::Cpu => Precision::F32,
-        DeviceKind::Cuda(_) => cell.train.precision,
+    let precision = match (kind, cell.train.precision) {
+        // What CPUs lack: TF32 and f16.
+        (DeviceKind::Cpu, Precision::Tf32 | Precision::Amp) => Precision::F32,
+        (_, precision) => precision,
     };
     device.set_arithmetic(precision.arithmetic())?;
     let training = match data {

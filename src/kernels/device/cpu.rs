@@ -1,11 +1,21 @@
 //! The CPU as a [`Backend`].
 
+use std::cell::Cell;
 use std::time::Instant;
 
 use dfdx::tensor::{Cpu, Storage};
 
-use super::{Backend, Buffer, DeviceError, pool};
+use super::{Arithmetic, Backend, Buffer, DeviceError, pool};
 use crate::base::tally;
+
+thread_local! {
+    static ARITHMETIC: Cell<Arithmetic> = const { Cell::new(Arithmetic::Single) };
+}
+
+/// The arithmetic of products on the CPU, as set for this thread: operations read it before they start tasks on others.
+pub(crate) fn cpu_arithmetic() -> Arithmetic {
+    ARITHMETIC.get()
+}
 
 impl Backend for Cpu {
     type Mark = Instant;
@@ -18,6 +28,17 @@ impl Backend for Cpu {
 
     fn open(_ordinal: usize) -> Result<Self, DeviceError> {
         Ok(Self::default())
+    }
+
+    fn set_arithmetic(&self, arithmetic: Arithmetic) -> Result<(), DeviceError> {
+        if !matches!(arithmetic, Arithmetic::Single | Arithmetic::Bfloat) {
+            return Err(DeviceError::Failed {
+                device: Self::NAME,
+                message: format!("products in {arithmetic} need an NVIDIA GPU"),
+            });
+        }
+        ARITHMETIC.set(arithmetic);
+        Ok(())
     }
 
     fn upload(&self, values: Vec<f32>) -> Result<Buffer<Self>, DeviceError> {

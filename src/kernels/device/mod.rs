@@ -12,6 +12,7 @@ mod kind;
 mod pool;
 mod software;
 
+pub(crate) use cpu::cpu_arithmetic;
 pub use facts::DeviceFacts;
 pub use kind::{DeviceKind, ParseDeviceError};
 pub use software::{Library, libraries, telemetry_library};
@@ -78,15 +79,7 @@ pub trait Backend:
     ///
     /// # Errors
     /// [`DeviceError::Failed`] if the device does not support this arithmetic.
-    fn set_arithmetic(&self, arithmetic: Arithmetic) -> Result<(), DeviceError> {
-        match arithmetic {
-            Arithmetic::Single => Ok(()),
-            _ => Err(DeviceError::Failed {
-                device: Self::NAME,
-                message: format!("products in {arithmetic} need an NVIDIA GPU"),
-            }),
-        }
-    }
+    fn set_arithmetic(&self, arithmetic: Arithmetic) -> Result<(), DeviceError>;
 
     /// The first value of every buffer, in one copy to the host.
     fn download_firsts(&self, buffers: &[&Buffer<Self>]) -> Result<Vec<f32>, DeviceError> {
@@ -327,9 +320,12 @@ mod tests {
     }
 
     #[test]
-    fn the_cpu_computes_in_f32_only() {
+    fn the_cpu_computes_in_f32_and_bf16() {
         let cpu = dfdx::tensor::Cpu::open(0).unwrap();
-        assert!(cpu.set_arithmetic(Arithmetic::Single).is_ok());
+        for arithmetic in [Arithmetic::Bfloat, Arithmetic::Single] {
+            cpu.set_arithmetic(arithmetic).unwrap();
+            assert_eq!(cpu_arithmetic(), arithmetic);
+        }
         let error = cpu.set_arithmetic(Arithmetic::Tf32).unwrap_err();
         assert_eq!(
             error.to_string(),

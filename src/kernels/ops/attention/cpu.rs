@@ -18,9 +18,9 @@ use pulp::{Simd, WithSimd};
 
 use super::rows::{GROUP, LANES, Rows, multiply, transpose};
 use super::{AttentionKernel, AttentionSize};
-use crate::device::{Backend, Buffer};
+use crate::device::{Arithmetic, Backend, Buffer, cpu_arithmetic};
 use crate::ops::dropout::cpu::mask_factors;
-use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product};
+use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product_in};
 use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::{simd, simd_vectors};
@@ -41,9 +41,10 @@ impl AttentionKernel for Cpu {
         mask: Option<Mask>,
     ) -> Result<(Buffer<Self>, PooledBuffer<Self>)> {
         let (large, c, len) = (size.is_large(), size.features, size.len());
+        let arithmetic = cpu_arithmetic();
         let mut y = self.spare_buffer(size.batch * len)?;
         for_each_chunk_if(large, &mut y, len, |start, y| {
-            let sequence = Sequence::new(qkv, size, start / len, mask);
+            let sequence = Sequence::new(qkv, size, start / len, mask, arithmetic);
             sequence.with_transposed(1, |keys| {
                 for_each_chunk_if(large, y, size.chunk() * c, |start, y| {
                     let first = start / c;
@@ -64,8 +65,9 @@ impl AttentionKernel for Cpu {
         (grad_qkv, accumulate): (&mut Buffer<Self>, Accumulate),
     ) -> Result<()> {
         let (large, len, head_len) = (size.is_large(), size.len(), size.len() / size.heads);
+        let arithmetic = cpu_arithmetic();
         for_each_chunk_if(large, grad_qkv, 3 * len, |start, joined| {
-            let sequence = Sequence::new(qkv, size, start / (3 * len), mask);
+            let sequence = Sequence::new(qkv, size, start / (3 * len), mask, arithmetic);
             let dy = &grad_output[start / 3..start / 3 + len];
             sequence.with_transposed(2, |transposed| {
                 // Heads apart: the gradients of each are one task's own, and their rows lie close together.
@@ -159,16 +161,24 @@ struct Sequence<'a> {
     size: AttentionSize,
     index: usize,
     mask: Option<Mask>,
+    arithmetic: Arithmetic,
 }
 
 impl<'a> Sequence<'a> {
-    fn new(qkv: &'a [f32], size: AttentionSize, index: usize, mask: Option<Mask>) -> Self {
+    fn new(
+        qkv: &'a [f32],
+        size: AttentionSize,
+        index: usize,
+        mask: Option<Mask>,
+        arithmetic: Arithmetic,
+    ) -> Self {
         let len = 3 * size.len();
         Self {
             qkv: &qkv[index * len..(index + 1) * len],
             size,
             index,
             mask,
+            arithmetic,
         }
     }
 
@@ -226,7 +236,7 @@ impl<'a> Sequence<'a> {
                 let p = Matrix::strided(p, count, columns, stride);
                 let v = self.part(2, head).row_range(0, columns);
                 let mut y = MatrixMut::strided(&mut y[head * d..], count, d, c);
-                product(&mut y, Accumulate::Replace, p, v);
+                product_in(self.arithmetic, &mut y, Accumulate::Replace, p, v);
             }
         });
     }
@@ -254,7 +264,8 @@ impl<'a> Sequence<'a> {
                 let part = rows.start * stride..rows.end * stride;
                 let (p, ds) = (&mut p[part.clone()], &mut ds[part]);
                 self.scores(head, &rows, transposed, p);
-                product(
+                product_in(
+                    self.arithmetic,
                     &mut MatrixMut::strided(ds, count, columns, stride),
                     Accumulate::Replace,
                     dy.row_range(rows.start, count),
@@ -268,7 +279,8 @@ impl<'a> Sequence<'a> {
                     ds,
                     factors,
                 });
-                product(
+                product_in(
+                    self.arithmetic,
                     &mut MatrixMut::new(&mut dq[rows.start * d..], count, d),
                     accumulate,
                     Matrix::strided(ds, count, columns, stride),
@@ -283,7 +295,8 @@ impl<'a> Sequence<'a> {
                         .row_range(first, t - first)
                         .column_range(columns.start, columns.len());
                     let grad = &mut grad[columns.start * d..];
-                    product(
+                    product_in(
+                        self.arithmetic,
                         &mut MatrixMut::new(grad, columns.len(), d),
                         accumulate,
                         scores.transposed(),
@@ -297,7 +310,8 @@ impl<'a> Sequence<'a> {
     /// Products of the queries of some rows with all keys that the last of them attends to.
     fn scores(&self, head: usize, rows: &Range<usize>, transposed: &[f32], scores: &mut [f32]) {
         let (count, columns) = (rows.len(), self.size.attended(rows.end - 1));
-        product(
+        product_in(
+            self.arithmetic,
             &mut MatrixMut::strided(scores, count, columns, self.size.stride()),
             Accumulate::Replace,
             self.part(0, head).row_range(rows.start, count),

@@ -3,6 +3,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::*;
+use crate::device::{Arithmetic, Backend};
 use crate::ops::testing::{TestDevice, device};
 
 fn answer(case: &Case<TestDevice>, size: Size, property: Property) -> Answer {
@@ -88,13 +89,18 @@ fn a_batch_is_its_samples() {
 /// On the stand-in for a GPU, also with its blocks and threads in the other order.
 #[test]
 fn one_and_two_threads_give_the_same_bits() {
-    for case in cases() {
+    let arithmetics = [Arithmetic::Single, Arithmetic::Bfloat];
+    for (case, arithmetic) in cases()
+        .iter()
+        .flat_map(|case| arithmetics.map(|of| (case, of)))
+    {
         let run = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
             pool.build().unwrap().install(|| {
+                device().set_arithmetic(arithmetic).unwrap();
                 #[cfg(feature = "cuda-stand-in")]
                 crate::device::cuda::order_backwards(threads == 2);
-                let found = answer(&case, Size::Large, Property::Gradients);
+                let found = answer(case, Size::Large, Property::Gradients);
                 #[cfg(feature = "cuda-stand-in")]
                 crate::device::cuda::order_backwards(false);
                 found
@@ -105,8 +111,8 @@ fn one_and_two_threads_give_the_same_bits() {
             let values = answer.iter().flat_map(|(_, values)| values);
             values.map(|value| value.to_bits()).collect()
         };
-        assert!(bits(&one) == bits(&two), "{}", case.name);
-        tell(&case, "threads");
+        assert!(bits(&one) == bits(&two), "{}, {arithmetic}", case.name);
+        tell(case, "threads");
     }
 }
 

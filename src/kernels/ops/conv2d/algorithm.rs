@@ -143,6 +143,7 @@ fn winograd(size: &Conv2dSize, side: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::Arithmetic;
 
     fn size(batch: usize, side: usize, channels: (usize, usize), stride: usize) -> Conv2dSize {
         Conv2dSize {
@@ -157,6 +158,7 @@ mod tests {
                 ..Conv2dOptions::default()
             },
             algorithm: Convolution::Auto,
+            arithmetic: Arithmetic::Single,
         }
     }
 

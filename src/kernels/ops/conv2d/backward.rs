@@ -79,6 +79,7 @@ impl Phase {
             stride: 1,
             dilation: down.dilation,
             padding: (before(down), before(across)),
+            arithmetic: size.arithmetic,
         };
         Some(Self {
             at,

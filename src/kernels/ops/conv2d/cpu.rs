@@ -155,6 +155,7 @@ fn winograd_shape(size: &Conv2dSize) -> winograd::Shape {
         channels: size.channels,
         padding: size.options.padding,
         parallel: size.flop() >= PRODUCT_FLOP,
+        arithmetic: size.arithmetic,
     }
 }
 
@@ -168,6 +169,7 @@ fn windows(size: &Conv2dSize) -> Windows {
         stride: size.options.stride,
         dilation: size.options.dilation,
         padding: (padding, padding),
+        arithmetic: size.arithmetic,
     }
 }
 

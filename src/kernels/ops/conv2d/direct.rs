@@ -2,7 +2,7 @@
 //! layout of [`super::windows`]. No im2col: the windows overlap in memory.
 
 use super::windows::{Chunk, Windows};
-use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product, sum_partials};
+use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product_in, sum_partials};
 use crate::ops::parallel::{PRODUCT_FLOP, for_each_chunk_if};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd;
@@ -73,7 +73,8 @@ pub(super) fn convolve_chunk(
                 Accumulate::Add
             };
             let weight = Matrix::new(weight, part / k, k);
-            product(
+            product_in(
+                chunk.arithmetic(),
                 &mut MatrixMut::new(results, m, k),
                 accumulate,
                 chunk.factor(layout, index),
@@ -113,7 +114,8 @@ pub(super) fn by_segments(
                 {
                     let rows = partial.len() / k;
                     let a = chunk.factor(layout, index).transposed();
-                    product(
+                    product_in(
+                        chunk.arithmetic(),
                         &mut MatrixMut::new(partial, rows, k),
                         Accumulate::Replace,
                         a,
@@ -142,7 +144,8 @@ pub(super) fn by_rows(
             let a = chunk.factor(layout, start / factor).transposed();
             for_each_chunk_if(true, part, block * k, |start, part| {
                 let rows = part.len() / k;
-                product(
+                product_in(
+                    chunk.arithmetic(),
                     &mut MatrixMut::new(part, rows, k),
                     accumulate,
                     a.row_range(start / k, rows),

@@ -36,7 +36,7 @@ use super::gemm::Accumulate;
 use super::{
     Activation, Kernels, Op, OpError, Pass, PooledBuffer, Result, Shape, Var, Work, linear,
 };
-use crate::device::{Backend, Buffer};
+use crate::device::{Arithmetic, Backend, Buffer, cpu_arithmetic};
 
 /// How a convolution moves over its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +87,8 @@ pub struct Conv2dSize {
     pub options: Conv2dOptions,
     /// The CPU's algorithm.
     pub algorithm: Convolution,
+    /// The CPU's arithmetic.
+    pub arithmetic: Arithmetic,
 }
 
 impl Conv2dSize {
@@ -279,6 +281,7 @@ fn check<D: Backend>(
         channels: (c, k),
         options,
         algorithm: Convolution::Auto,
+        arithmetic: cpu_arithmetic(),
     })
 }
 

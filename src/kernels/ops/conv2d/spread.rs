@@ -197,6 +197,7 @@ fn each_case(mut check: impl FnMut(&Conv2dSize)) {
                 channels,
                 options: spread(stride, padding, dilation, groups),
                 algorithm: Convolution::Auto,
+                arithmetic: Arithmetic::Single,
             });
         }
     }

@@ -132,6 +132,7 @@ fn values_are_those_of_the_definition() {
                     channels: (c, k),
                     options,
                     algorithm: Convolution::Auto,
+                    arithmetic: Arithmetic::Single,
                 };
                 let (x, weight) = (
                     testing::filled(batch * h * w * c, 1),

@@ -13,6 +13,7 @@
 
 use std::ops::Range;
 
+use crate::device::Arithmetic;
 use crate::ops::gemm::Matrix;
 use crate::ops::parallel::for_each_chunk_if;
 
@@ -28,6 +29,8 @@ pub(super) struct Windows {
     pub(super) dilation: usize,
     /// Zero rows at the top and zero columns on the left; bottom and right follow from the result's size.
     pub(super) padding: (usize, usize),
+    /// Of the products.
+    pub(super) arithmetic: Arithmetic,
 }
 
 impl Windows {
@@ -76,6 +79,10 @@ impl<'a> Chunk<'a> {
         } else {
             rows * columns
         }
+    }
+
+    pub(super) fn arithmetic(&self) -> Arithmetic {
+        self.windows.arithmetic
     }
 
     pub(super) fn width(&self) -> usize {

@@ -1,11 +1,13 @@
-//! The only call of the crate `gemm-f32`, for products that [`super::small`] does not compute, and the split over threads.
+//! The split of products over threads, their arithmetic, and the only call of the crate `gemm-f32`, for products in `f32` that
+//! [`super::small`] does not compute.
 #![expect(
     unsafe_code,
     reason = "the crate `gemm-f32` takes raw pointers; the views checked their bounds"
 )]
 
 use super::small::try_product;
-use super::{Accumulate, Matrix, MatrixMut};
+use super::{Accumulate, Matrix, MatrixMut, bf16};
+use crate::device::{Arithmetic, cpu_arithmetic};
 use crate::ops::parallel::{PRODUCT_FLOP, add_assign, for_each_chunk_if, for_each_index};
 use crate::ops::scratch::with_scratch;
 
@@ -21,17 +23,40 @@ const BLOCK_VALUES: usize = 1 << 17;
 const COLUMNS: usize = 1024;
 const VECTOR: usize = 16;
 
-/// `C = A · B` or `C += A · B` on the calling thread.
+/// `C = A · B` or `C += A · B` in `f32` on the calling thread.
 ///
 /// # Panics
 /// When the dimensions do not agree.
 pub fn product(c: &mut MatrixMut<'_>, accumulate: Accumulate, a: Matrix<'_>, b: Matrix<'_>) {
+    product_in(Arithmetic::Single, c, accumulate, a, b);
+}
+
+/// [`product`] in an arithmetic of the CPU.
+///
+/// # Panics
+/// When the dimensions do not agree.
+pub fn product_in(
+    arithmetic: Arithmetic,
+    c: &mut MatrixMut<'_>,
+    accumulate: Accumulate,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+) {
     assert!(
         a.rows == c.rows && b.columns == c.columns && a.columns == b.rows,
         "a product of matrices that fit"
     );
     // SAFETY: `c` borrows its slice mutably, so it overlaps neither `a` nor `b`, and it holds all of its elements.
-    unsafe { product_at(c.values.as_mut_ptr(), c.row_stride, accumulate, a, b) }
+    unsafe {
+        product_at(
+            arithmetic,
+            c.values.as_mut_ptr(),
+            c.row_stride,
+            accumulate,
+            a,
+            b,
+        )
+    }
 }
 
 /// `C = A · B` or `C += A · B` for a row-major C at `c`, whose rows begin `row_stride` values apart.
@@ -39,6 +64,27 @@ pub fn product(c: &mut MatrixMut<'_>, accumulate: Accumulate, a: Matrix<'_>, b: 
 /// # Safety
 /// C's elements must not overlap each other, and nothing else may read or write them during the call.
 unsafe fn product_at(
+    arithmetic: Arithmetic,
+    c: *mut f32,
+    row_stride: usize,
+    accumulate: Accumulate,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+) {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match arithmetic {
+            Arithmetic::Bfloat => bf16::product_at(c, row_stride, accumulate, a, b),
+            _ => single_at(c, row_stride, accumulate, a, b),
+        }
+    }
+}
+
+/// [`product_at`] in `f32`.
+///
+/// # Safety
+/// As [`product_at`].
+pub(super) unsafe fn single_at(
     c: *mut f32,
     row_stride: usize,
     accumulate: Accumulate,
@@ -79,7 +125,8 @@ unsafe fn product_at(
 }
 
 /// `C = A · B` or `C += A · B` with C's rows cut into chunks for threads; `finish(first_row, rows)` is called on each
-/// chunk of C while it is still in the cache. If there are too few rows, C's columns are cut instead.
+/// chunk of C while it is still in the cache. If there are too few rows, C's columns are cut instead. In the arithmetic of the
+/// calling thread.
 ///
 /// # Panics
 /// When the dimensions do not agree.
@@ -90,18 +137,19 @@ pub fn rows_product(
     b: Matrix<'_>,
     finish: impl Fn(usize, &mut [f32]) + Sync,
 ) {
-    let n = b.columns;
+    let (n, arithmetic) = (b.columns, cpu_arithmetic());
     assert_eq!(c.len(), a.rows * n, "a result of the product's size");
     let rows = even_chunk(a.rows, ROWS);
     let large = 2 * a.rows * n * a.columns >= PRODUCT_FLOP;
     if large && rows == a.rows && n >= 2 * VECTOR {
-        columns_product(c, accumulate, a, b);
+        columns_product(arithmetic, c, accumulate, a, b);
         finish(0, c);
         return;
     }
     for_each_chunk_if(large, c, rows * n, |start, c| {
         let (first, count) = (start / n, c.len() / n);
-        product(
+        product_in(
+            arithmetic,
             &mut MatrixMut::new(c, count, n),
             accumulate,
             a.row_range(first, count),
@@ -112,7 +160,13 @@ pub fn rows_product(
 }
 
 /// `C = A · B` or `C += A · B` with C's columns cut into blocks for threads: each reads its own part of B.
-fn columns_product(c: &mut [f32], accumulate: Accumulate, a: Matrix<'_>, b: Matrix<'_>) {
+fn columns_product(
+    arithmetic: Arithmetic,
+    c: &mut [f32],
+    accumulate: Accumulate,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+) {
     let n = b.columns;
     let width = even_chunk(n, COLUMNS).next_multiple_of(VECTOR);
     assert_eq!(
@@ -126,7 +180,7 @@ fn columns_product(c: &mut [f32], accumulate: Accumulate, a: Matrix<'_>, b: Matr
         let b = b.column_range(first, width.min(n - first));
         // SAFETY: `c` is borrowed mutably for the whole call and holds `a.rows` rows of n values; a block writes the
         // columns from `first` to below `first + b.columns ≤ n` of each, and no other block has any of them.
-        unsafe { product_at(start.at(first), n, accumulate, a, b) }
+        unsafe { product_at(arithmetic, start.at(first), n, accumulate, a, b) }
     });
 }
 
@@ -145,23 +199,34 @@ impl Start {
     }
 }
 
-/// `C += Aᵀ · B` for tall matrices; see [`tall_product`].
+/// `C += Aᵀ · B` for tall matrices in `f32`; see [`tall_product`].
 ///
 /// # Panics
 /// When the dimensions do not agree.
 pub fn transposed_product(c: &mut [f32], a: Matrix<'_>, b: Matrix<'_>) {
-    tall_product(c, Accumulate::Add, a, b, |_, _| ());
+    tall_product_in(Arithmetic::Single, c, Accumulate::Add, a, b, |_, _| ());
 }
 
 /// `C = Aᵀ · B` or `C += Aᵀ · B` for tall matrices, as weight gradients are: `a: (k × m)`, `b: (k × n)`, `c: (m × n)`.
 ///
 /// If the result is small compared with the factors, the depth k is cut into a fixed number of segments with a partial
 /// result each, added in order; otherwise the rows of C are cut. `finish(first_row, rows)` is called on each chunk of C
-/// while it is still in the cache.
+/// while it is still in the cache. In the arithmetic of the calling thread.
 ///
 /// # Panics
 /// When the dimensions do not agree.
 pub fn tall_product(
+    c: &mut [f32],
+    accumulate: Accumulate,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+    finish: impl Fn(usize, &mut [f32]) + Sync,
+) {
+    tall_product_in(cpu_arithmetic(), c, accumulate, a, b, finish);
+}
+
+fn tall_product_in(
+    arithmetic: Arithmetic,
     c: &mut [f32],
     accumulate: Accumulate,
     a: Matrix<'_>,
@@ -175,16 +240,18 @@ pub fn tall_product(
     );
     let segments = (k / DEPTH).clamp(1, SEGMENTS);
     if 2 * m * n * k < PRODUCT_FLOP {
-        product(&mut MatrixMut::new(c, m, n), accumulate, a.transposed(), b);
+        let mut c_view = MatrixMut::new(c, m, n);
+        product_in(arithmetic, &mut c_view, accumulate, a.transposed(), b);
         finish(0, c);
     } else if segments > 1 && 2 * segments * m * n <= k * (m + n) {
-        segmented_product(c, accumulate, a, b, segments);
+        segmented_product(arithmetic, c, accumulate, a, b, segments);
         finish(0, c);
     } else {
         let rows = even_chunk(m, BLOCK.min((BLOCK_VALUES / n).max(1)));
         for_each_chunk_if(true, c, rows * n, |start, c| {
             let count = c.len() / n;
-            product(
+            product_in(
+                arithmetic,
                 &mut MatrixMut::new(c, count, n),
                 accumulate,
                 a.transposed().row_range(start / n, count),
@@ -197,6 +264,7 @@ pub fn tall_product(
 
 /// [`tall_product`] with the depth cut into `segments`.
 fn segmented_product(
+    arithmetic: Arithmetic,
     c: &mut [f32],
     accumulate: Accumulate,
     a: Matrix<'_>,
@@ -213,7 +281,8 @@ fn segmented_product(
                 a.row_range(first.min(k), count),
                 b.row_range(first.min(k), count),
             );
-            product(
+            product_in(
+                arithmetic,
                 &mut MatrixMut::new(partial, m, n),
                 Accumulate::Replace,
                 a.transposed(),

@@ -8,8 +8,11 @@
 //! `2 m n k` for `(m × k) · (k × n)`.
 
 mod ahead;
+mod bf16;
 mod cpu;
 mod dots;
+#[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
+mod pairs;
 mod small;
 mod tile;
 
@@ -17,8 +20,9 @@ use dfdx::tensor::Cpu;
 
 use crate::device::Buffer;
 
+pub use bf16::has_bf16_products;
 pub(super) use cpu::{even_chunk, sum_partials};
-pub use cpu::{product, rows_product, tall_product, transposed_product};
+pub use cpu::{product, product_in, rows_product, tall_product, transposed_product};
 
 /// A read-only matrix in a slice: element `(i, j)` stands at `i · row_stride + j · column_stride`.
 ///

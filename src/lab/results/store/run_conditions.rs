@@ -34,7 +34,7 @@ impl RunConditions {
     pub fn keys(&self, cell: &PlannedCell, seed: u64, block: usize) -> RunKeys {
         let measure = &cell.spec.measure;
         let elsewhere = self.classes.get(&cell.cell_hash).cloned();
-        let here = || numeric_class(cell.spec.train.device);
+        let here = || numeric_class(cell.spec.train.device, cell.spec.train.precision);
         RunKeys {
             cell_hash: cell.cell_hash.as_str().into(),
             code_hash: code_hash(&cell.spec).into(),

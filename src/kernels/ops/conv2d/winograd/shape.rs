@@ -1,6 +1,7 @@
 //! [`Shape`]: the sizes of a convolution by tiles.
 
 use super::transform::Grid;
+use crate::device::Arithmetic;
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ops::conv2d) struct Shape {
@@ -13,6 +14,8 @@ pub(in crate::ops::conv2d) struct Shape {
     pub(in crate::ops::conv2d) channels: (usize, usize),
     pub(in crate::ops::conv2d) padding: usize,
     pub(in crate::ops::conv2d) parallel: bool,
+    /// Of the products.
+    pub(in crate::ops::conv2d) arithmetic: Arithmetic,
 }
 
 impl Shape {

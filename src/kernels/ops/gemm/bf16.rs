@@ -1,0 +1,171 @@
+//! Products of values rounded to bf16 (round to nearest even) with sums in `f32`.
+//!
+//! With AVX-512's `vdpbf16ps`, which multiplies 32 pairs of values and adds them to 16 sums (twice the multiplications of
+//! an `f32` instruction), on operands copied into pairs of neighbouring depths: A by rows, B in panels of 64 columns. On other CPUs the
+//! operands are rounded copies in `f32`: the same result but for the order of sums, and no faster than `f32`.
+//!
+//! # Source
+//! Intel, "Instruction Set Extensions Programming Reference", `VDPBF16PS`: inputs and results below 2⁻¹²⁶ are zero.
+#![expect(
+    unsafe_code,
+    reason = "results are written through raw pointers, since threads write columns of them"
+)]
+
+use super::cpu::single_at;
+use super::{Accumulate, Matrix};
+use crate::ops::scratch::with_scratch;
+
+/// Whether this CPU multiplies bf16 values by an instruction of its own, and the vector level in use allows it.
+pub fn has_bf16_products() -> bool {
+    #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
+    {
+        use crate::ops::simd::{VectorLevel, vector_level};
+        vector_level() == VectorLevel::Avx512 && std::is_x86_feature_detected!("avx512bf16")
+    }
+    #[cfg(not(all(target_arch = "x86_64", feature = "x86-v4")))]
+    false
+}
+
+/// `C = A · B` or `C += A · B` of rounded values.
+///
+/// # Safety
+/// As [`super::cpu`]'s `product_at`.
+pub(super) unsafe fn product_at(
+    c: *mut f32,
+    c_row: usize,
+    accumulate: Accumulate,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+) {
+    if a.rows == 0 || b.columns == 0 {
+        return;
+    }
+    #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
+    if has_bf16_products() {
+        // SAFETY: the CPU has the instructions; for C the caller guarantees it.
+        return unsafe { super::pairs::product_at(c, c_row, accumulate, a, b) };
+    }
+    with_rounded(a, |a| {
+        with_rounded(b, |b| {
+            // SAFETY: guaranteed by the caller.
+            unsafe { single_at(c, c_row, accumulate, a, b) }
+        });
+    });
+}
+
+/// Calls `work` with a copy of `matrix` whose values are rounded.
+fn with_rounded<R>(matrix: Matrix<'_>, work: impl FnOnce(Matrix<'_>) -> R) -> R {
+    let across = matrix.column_stride != 1;
+    let rows = if across { matrix.transposed() } else { matrix };
+    with_scratch(rows.rows * rows.columns, |copy| {
+        for (row, copy) in copy.chunks_exact_mut(rows.columns.max(1)).enumerate() {
+            let values = &rows.values[row * rows.row_stride..][..rows.columns];
+            for (copy, value) in copy.iter_mut().zip(values) {
+                *copy = rounded(*value);
+            }
+        }
+        let copy = Matrix::new(copy, rows.rows, rows.columns);
+        work(if across { copy.transposed() } else { copy })
+    })
+}
+
+/// The nearest value of bf16, to even; NaN stays NaN.
+fn rounded(value: f32) -> f32 {
+    if value.is_nan() {
+        return value;
+    }
+    let bits = value.to_bits();
+    f32::from_bits((bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff_0000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{MatrixMut, product_in};
+    use super::*;
+    use crate::device::Arithmetic;
+    use crate::ops::testing::{assert_close, filled};
+
+    #[test]
+    fn values_are_rounded_to_the_nearest_with_seven_bits_of_fraction() {
+        // `torch.tensor([...]).bfloat16().float()`, PyTorch 2.15.
+        let values = [
+            1.0,
+            1.003_906_3,
+            1.011_718_8,
+            3.141_592_7,
+            -1e-3,
+            65_504.0,
+            3.4e38,
+        ];
+        let wanted = [1.0, 1.0, 1.015_625, 3.140_625, -0.000_999_450_7, 65_536.0];
+        for (value, wanted) in values.into_iter().zip(wanted) {
+            assert_eq!(rounded(value).to_bits(), f32::to_bits(wanted), "{value}");
+        }
+        assert!(rounded(values[6]).is_infinite() && rounded(f32::NAN).is_nan());
+    }
+
+    /// The sums of exact products of rounded values.
+    fn wanted(a: &Matrix<'_>, b: &Matrix<'_>) -> Vec<f32> {
+        let at = |m: &Matrix<'_>, i: usize, j: usize| {
+            f64::from(rounded(m.values[i * m.row_stride + j * m.column_stride]))
+        };
+        let element = |i, j| {
+            (0..a.columns)
+                .map(|p| at(a, i, p) * at(b, p, j))
+                .sum::<f64>() as f32
+        };
+        (0..a.rows)
+            .flat_map(|i| (0..b.columns).map(move |j| element(i, j)))
+            .collect()
+    }
+
+    #[test]
+    fn products_of_all_layouts_are_those_of_rounded_values() {
+        let sizes = [1, 2, 5, 6, 7, 15, 16, 17, 33, 64, 65, 130];
+        for (index, m) in sizes.into_iter().enumerate() {
+            let (n, k) = (sizes[(5 * index + 3) % 12], sizes[(7 * index + 1) % 12]);
+            for (m, n, k) in [
+                (m, n, k),
+                (m, 1, k),
+                (m, n, 1),
+                (1, n, k),
+                (7, 66, 2100),
+                (530, 3, 5),
+            ] {
+                let (a, b) = (filled(m * k, 1), filled(k * n, 2));
+                let of_a = [Matrix::new(&a, m, k), Matrix::new(&a, k, m).transposed()];
+                let of_b = [Matrix::new(&b, k, n), Matrix::new(&b, n, k).transposed()];
+                for (a, b) in of_a.into_iter().flat_map(|a| of_b.map(|b| (a, b))) {
+                    let mut c = vec![0.5; m * (n + 3)];
+                    let mut target = MatrixMut::strided(&mut c, m, n, n + 3);
+                    product_in(Arithmetic::Bfloat, &mut target, Accumulate::Add, a, b);
+                    let wanted = wanted(&a, &b);
+                    let tolerance = 1e-5 * (k as f32 / 70.0).max(1.0);
+                    for (c, wanted) in c.chunks_exact(n + 3).zip(wanted.chunks_exact(n)) {
+                        let wanted: Vec<f32> = wanted.iter().map(|value| value + 0.5).collect();
+                        assert_close(&c[..n], &wanted, tolerance);
+                        assert_eq!(c[n..], [0.5; 3], "nothing else is written");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_has_the_same_bits_in_any_product() {
+        for (m, n, k) in [(33, 65, 70), (5, 130, 1100), (600, 20, 8)] {
+            let (a, b) = (filled(m * k, 1), filled(k * n, 2));
+            let (a, b) = (Matrix::new(&a, m, k), Matrix::new(&b, k, n));
+            let result = |a: Matrix<'_>| {
+                let mut c = vec![f32::NAN; a.rows * n];
+                let mut target = MatrixMut::new(&mut c, a.rows, n);
+                product_in(Arithmetic::Bfloat, &mut target, Accumulate::Replace, a, b);
+                c
+            };
+            if has_bf16_products() {
+                let (whole, rows) = (result(a), m / 3);
+                assert_eq!(result(a.row_range(m - rows, rows)), whole[(m - rows) * n..]);
+            }
+        }
+    }
+}
