@@ -46,6 +46,8 @@ def steps(name: str, *options: str, threads: tuple[int, ...] = (1, 2), n: int, m
     modes = {f"eager, threads {t}": [*line, "--threads", str(t)] for t in threads}
     if name == "unet":
         modes["channels_last, threads 2"] = [*line, "--channels-last", "--threads", "2"]
+        modes["autocast, threads 2"] = [*line, "--precision", "bf16", "--threads", "2"]
+        modes["autocast, channels_last, threads 2"] = [*line, "--precision", "bf16", "--channels-last", "--threads", "2"]
     modes["compiled, threads 2"] = [*line, "--compile", "--threads", "2"]
     return Workload("step_ms", modes, marks={"": mark})
 
@@ -56,6 +58,8 @@ def layers(n: int, mark: float, *, convolves: bool = True, data: str = "images")
     modes = {f"eager, threads {t}": [*line, "--threads", str(t)] for t in (1, 2)}
     if convolves:
         modes |= {f"channels_last, threads {t}": [*line, "--channels-last", "--threads", str(t)] for t in (1, 2)}
+        modes["autocast, channels_last, threads 2"] = [*line, "--precision", "bf16", "--channels-last", "--threads", "2"]
+    modes["autocast, threads 2"] = [*line, "--precision", "bf16", "--threads", "2"]
     modes["compiled, threads 2"] = [*line, "--compile", "--threads", "2"]
     return Workload("step_ms", modes, marks={"": mark}, declared=data)
 
@@ -140,7 +144,8 @@ def turns(args: argparse.Namespace) -> list[tuple[str, str, int]]:
     """(workload, `ours` or PyTorch's mode, turn)."""
     order = []
     for workload in args.workloads:
-        modes = [m for m in WORKLOADS[workload].modes if args.compiled or "compiled" not in m]
+        left_out = [word for word, wanted in (("compiled", args.compiled), ("autocast", args.bf16)) if not wanted]
+        modes = [m for m in WORKLOADS[workload].modes if not any(word in m for word in left_out)]
         modes = [m for m in modes if not args.modes or any(m.startswith(wanted) for wanted in args.modes)]
         for turn in range(args.turns):
             order += [(workload, mode, turn) for mode in ["ours", *modes]]
@@ -255,6 +260,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--modes", nargs="*", default=[], help="only PyTorch's modes that begin so: eager, channels_last, manual …")
     parser.add_argument("--compiled", action="store_true", help="torch.compile too: minutes for a first step, until torch has kept what it compiled")
+    parser.add_argument("--bf16", action="store_true", help="ours in bf16, and PyTorch's autocast to bf16 too")
     parser.add_argument("--vector", choices=["best", "avx2"], default="best", help="avx2 limits both sides; build ours without `x86-v4`")
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="a setting of our runs")
     parser.add_argument("--idle", type=float, default=0.85, help="share of a second that must be idle before a measurement")
@@ -265,6 +271,8 @@ def parse() -> argparse.Namespace:
     if unknown:
         parser.error(f"no workload {unknown[0]}; there are {', '.join(WORKLOADS)}")
     args.workloads = args.workloads or list(WORKLOADS)
+    if args.bf16:
+        args.set.append('train.precision="bf16"')
     Path(args.out).parent.mkdir(parents=True, exist_ok=True)
     return args
 

@@ -14,6 +14,7 @@ use clap::Args;
 use crate::base::statistics::mean;
 use crate::base::text::count;
 use crate::device::DeviceKind;
+use crate::ops::gemm::has_bf16_products;
 use crate::plan::results_root;
 use crate::results::environment;
 use crate::results::store::Store;
@@ -75,7 +76,17 @@ fn machine() -> String {
     fields.insert("threads_of_a_run".to_owned(), threads.to_string());
     let lines = fields.iter();
     let lines = lines.map(|(name, value)| line(&name.replace('_', " "), value));
-    lines.collect()
+    lines.chain([bf16_products()]).collect()
+}
+
+/// What `precision = "bf16"` gains on this CPU.
+fn bf16_products() -> String {
+    let how = if has_bf16_products() {
+        "by an instruction of this CPU (AVX-512 BF16)"
+    } else {
+        "of rounded values in f32, no faster than f32"
+    };
+    line("bf16 products", how)
 }
 
 fn noise() -> String {

@@ -14,6 +14,8 @@ use pulp::{Arch, Simd, WithSimd};
 pub enum VectorLevel {
     /// The compile target's baseline, without detecting CPU features.
     Portable,
+    /// NEON, which every arm64 has.
+    Neon,
     /// AVX2 and FMA.
     Avx2,
     /// AVX-512 (F, BW, CD, DQ, VL).
@@ -24,6 +26,7 @@ impl fmt::Display for VectorLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Portable => "portable",
+            Self::Neon => "neon",
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
         })
@@ -118,6 +121,8 @@ fn level_of(arch: Arch) -> VectorLevel {
         Arch::V3(_) => VectorLevel::Avx2,
         #[cfg(all(target_arch = "x86_64", feature = "x86-v4"))]
         Arch::V4(_) => VectorLevel::Avx512,
+        #[cfg(target_arch = "aarch64")]
+        Arch::Neon(_) => VectorLevel::Neon,
         _ => VectorLevel::Portable,
     }
 }

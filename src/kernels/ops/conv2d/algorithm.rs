@@ -8,8 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::winograd::{Tile, are_few};
 use super::{Conv2dOptions, Conv2dSize};
+use crate::device::Arithmetic;
+use crate::ops::gemm::has_bf16_products;
 
 /// How the CPU computes convolutions with a 3×3 kernel, stride 1 and dilation 1; all others are direct. On NVIDIA GPUs cuDNN chooses.
+///
+/// With `precision = "bf16"` direct convolutions round to bf16; Winograd's stay `f32`, since rounded transforms would lose
+/// two to five times as much as rounded values (docs/adr/0036).
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema,
 )]
@@ -37,6 +42,8 @@ pub enum Convolution {
 mod cost {
     /// A multiply-add of a direct convolution, including losses at row ends and to the memory layout.
     pub(super) const DIRECT: f64 = 1.15;
+    /// The same in bf16 by an instruction of the CPU.
+    pub(super) const DIRECT_BF16: f64 = 0.65;
     /// Copying one channel of a pixel of input or result to the layout for direct products.
     pub(super) const PIXEL: f64 = 25.0;
     /// Transforming one channel of a point of data or results.
@@ -123,7 +130,12 @@ fn direct(size: &Conv2dSize) -> f64 {
     // Three channels make rows of nine values, so few channels cost a direct product less than Winograd's.
     let (c, k) = (size.channels.0 as f64, channels(size).1);
     let pixels = (size.batch * size.output.0 * size.output.1) as f64;
-    pixels * (9.0 * c * k * cost::DIRECT + (c + k) * cost::PIXEL) + 3.0 * cost::CALL
+    let product = if size.arithmetic == Arithmetic::Bfloat && has_bf16_products() {
+        cost::DIRECT_BF16
+    } else {
+        cost::DIRECT
+    };
+    pixels * (9.0 * c * k * product + (c + k) * cost::PIXEL) + 3.0 * cost::CALL
 }
 
 /// The cost with tiles of `side × side` results.
@@ -143,7 +155,6 @@ fn winograd(size: &Conv2dSize, side: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::Arithmetic;
 
     fn size(batch: usize, side: usize, channels: (usize, usize), stride: usize) -> Conv2dSize {
         Conv2dSize {

@@ -155,7 +155,6 @@ fn winograd_shape(size: &Conv2dSize) -> winograd::Shape {
         channels: size.channels,
         padding: size.options.padding,
         parallel: size.flop() >= PRODUCT_FLOP,
-        arithmetic: size.arithmetic,
     }
 }
 

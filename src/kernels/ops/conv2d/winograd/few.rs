@@ -16,7 +16,7 @@ use super::shape::Shape;
 use super::spread::Spread;
 use super::target::{Store, Target};
 use super::transform::{Gather, Grid, Layout, Planes, Scatter};
-use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product_in};
+use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product};
 use crate::ops::parallel::{for_each_chunk_if, for_each_index};
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd_vectors;
@@ -49,7 +49,7 @@ pub(super) fn convolve<W: Scheme<N, M>, const N: usize, const M: usize>(
             let columns = channels(block, k);
             let spread = Spread::new(rows, columns.len());
             with_scratch(spread.len(N * N), |m| {
-                multiply::<W::Filter, N>(weight, shape, (&data, v), &columns, (m, spread));
+                multiply::<W::Filter, N>(weight, shape.channels, (&data, v), &columns, (m, spread));
                 let (adds, bias) = store.adds_and_bias(columns.clone());
                 simd_vectors(Scatter::<W::Result, N, M> {
                     points: m,
@@ -71,12 +71,12 @@ pub(super) fn convolve<W: Scheme<N, M>, const N: usize, const M: usize>(
 /// `M = Σ V U` at every point, for the result's channels `columns`.
 fn multiply<T: Transform<3, N>, const N: usize>(
     weight: &[f32],
-    shape: &Shape,
+    (c, k): (usize, usize),
     (data, v): (&Blocks, &[f32]),
     columns: &Range<usize>,
     (m, spread): (&mut [f32], Spread),
 ) {
-    let ((c, k), count) = (shape.channels, columns.len());
+    let count = columns.len();
     let plane = Spread::plane_of(BLOCK * count);
     with_scratch(N * N * plane, |u| {
         for (block, v) in data.blocks(v).enumerate() {
@@ -110,8 +110,7 @@ fn multiply<T: Transform<3, N>, const N: usize>(
                 let m = &mut m[spread.plane(point)];
                 let v = data.matrix(v, point, inputs.len());
                 let u = Matrix::new(u, inputs.len(), count);
-                product_in(
-                    shape.arithmetic,
+                product(
                     &mut MatrixMut::strided(m, data.rows, count, spread.row),
                     accumulate,
                     v,
@@ -147,7 +146,7 @@ pub(super) fn add_gradient<W: Scheme<N, M>, const N: usize, const M: usize>(
                         let v = data.matrix(v, point, inputs.len()).transposed();
                         let d = results.matrix(d, point, columns.len());
                         let mut du = MatrixMut::new(&mut du[..len], inputs.len(), columns.len());
-                        product_in(shape.arithmetic, &mut du, Accumulate::Replace, v, d);
+                        product(&mut du, Accumulate::Replace, v, d);
                     }
                     simd_vectors(Planes::<W::FilterAdjoint, N, 3> {
                         from: du,

@@ -10,7 +10,7 @@ use super::shape::Shape;
 use super::spread::Spread;
 use super::target::{Store, Target};
 use super::transform::{Gather, Layout, Planes, Scatter};
-use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product_in};
+use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, even_chunk, product};
 use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd_vectors;
@@ -103,8 +103,7 @@ fn convolve_tiles<W: Scheme<N, M>, const N: usize, const M: usize>(
         for (point, u) in u.chunks_exact(Spread::plane_of(c * k)).enumerate() {
             let u = Matrix::new(&u[..c * k], c, k);
             let m = &mut m[m_spread.plane(point)];
-            product_in(
-                shape.arithmetic,
+            product(
                 &mut MatrixMut::strided(m, rows, k, m_spread.row),
                 Accumulate::Replace,
                 Matrix::strided(&v[v_spread.plane(point)], rows, c, v_spread.row),

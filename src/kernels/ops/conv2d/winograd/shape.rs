@@ -1,7 +1,6 @@
 //! [`Shape`]: the sizes of a convolution by tiles.
 
 use super::transform::Grid;
-use crate::device::Arithmetic;
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ops::conv2d) struct Shape {
@@ -14,8 +13,6 @@ pub(in crate::ops::conv2d) struct Shape {
     pub(in crate::ops::conv2d) channels: (usize, usize),
     pub(in crate::ops::conv2d) padding: usize,
     pub(in crate::ops::conv2d) parallel: bool,
-    /// Of the products.
-    pub(in crate::ops::conv2d) arithmetic: Arithmetic,
 }
 
 impl Shape {

@@ -10,7 +10,7 @@ use super::shape::Shape;
 use super::spread::Spread;
 use super::target::Target;
 use super::transform::{Gather, Layout, Planes};
-use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product_in, sum_partials};
+use crate::ops::gemm::{Accumulate, Matrix, MatrixMut, product, sum_partials};
 use crate::ops::parallel::for_each_index;
 use crate::ops::scratch::with_scratch;
 use crate::ops::simd::simd_vectors;
@@ -111,13 +111,7 @@ impl Task<'_> {
                     let d = &d[d_spread.plane(point)];
                     let d = Matrix::strided(d, rows, k, d_spread.row);
                     let mut du = MatrixMut::new(&mut du[..channels * k], channels, k);
-                    product_in(
-                        self.shape.arithmetic,
-                        &mut du,
-                        accumulate,
-                        v.transposed(),
-                        d,
-                    );
+                    product(&mut du, accumulate, v.transposed(), d);
                 }
             }
             simd_vectors(Planes::<W::FilterAdjoint, N, 3> {
