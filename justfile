@@ -148,11 +148,11 @@ check-cuda:
 check-targets:
     RUSTC_BOOTSTRAP=1 cargo check -Zbuild-std --locked --target-dir target/targets --target aarch64-unknown-linux-gnu --target aarch64-apple-darwin --target x86_64-pc-windows-msvc
 
-# Tests of the kernels and the engine on emulated arm64 Linux (Debian: gcc-aarch64-linux-gnu qemu-user; `rustup target add aarch64-unknown-linux-gnu`)
+# All tests on emulated arm64 Linux (Debian: gcc-aarch64-linux-gnu qemu-user-binfmt; `rustup target add aarch64-unknown-linux-gnu`); docs/installing.md
 [group('check')]
 test-arm64 *ARGS:
-    CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
-        cargo test --locked --target aarch64-unknown-linux-gnu --target-dir target/arm64 -p fieldtrial-kernels -p fieldtrial-engine --lib "$@"
+    QEMU_LD_PREFIX=/usr/aarch64-linux-gnu CC_aarch64_unknown_linux_gnu=aarch64-linux-gnu-gcc CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+        cargo test --locked --target aarch64-unknown-linux-gnu --target-dir target/arm64 "$@"
 
 # Every way of installing, each tried in an empty folder: crates, `cargo install`, wheel; and a lint of the Dockerfile
 [group('check')]
