@@ -303,19 +303,11 @@ fn two_searches_are_held_against_each_other_in_both_languages() {
     for (file, words) in [
         (
             "comparison.en.md",
-            [
-                "search, makespan",
-                "hyperparameter search, makespan",
-                "time spared (not measured)",
-            ],
+            ["Search, makespan: ", "Trials and the best of them"],
         ),
         (
             "comparison.de.md",
-            [
-                "Suche, Gesamtdauer",
-                "Hyperparametersuche, Gesamtdauer",
-                "ersparte Zeit (nicht gemessen)",
-            ],
+            ["Suche, Gesamtdauer: ", "Versuche und der beste"],
         ),
     ] {
         let text = fs::read_to_string(folder.join(file)).expect("a page");

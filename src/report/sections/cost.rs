@@ -15,7 +15,7 @@ use super::machine;
 use super::parallel::cores_of;
 use super::speed::{THROUGHPUT, timing_value};
 
-const SECONDS: f64 = 3600.0;
+pub(crate) const SECONDS: f64 = 3600.0;
 
 /// What runs took, in hours.
 #[derive(Debug, Clone, Copy, Default)]
@@ -121,6 +121,7 @@ fn columns_shown(view: &View<'_>, prices: &Prices) -> Vec<usize> {
 }
 
 /// The prices of the manifest.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Prices {
     /// Of a core-hour.
     pub(crate) core: Option<f64>,
