@@ -10,8 +10,8 @@ use super::section::{Section, Theme};
 use super::sections::plots::{curves, over_axis, phase_bars};
 use super::sections::quality::are_of_commands;
 use super::sections::{
-    cells, classes, complexity, confusion, cost, environment, gpu, loader, memory, method, ops,
-    phases, quality, ranking, reach, samples, scaling, sizes, speed, targets, tree, worker_curve,
+    cells, classes, complexity, confusion, cost, environment, gpu, memory, method, ops, phases,
+    quality, ranking, samples, scaling, speed, targets, tree, worker_curve,
 };
 use super::view::{Cell, View};
 
@@ -83,7 +83,6 @@ fn of_speed(view: &View<'_>) -> Vec<Section> {
         Section::table(speed::table(view)),
     ];
     all.extend(scaling::judged(view));
-    all.extend(sizes::table(view).map(Section::table));
     all
 }
 
@@ -98,7 +97,6 @@ fn of_quality(view: &View<'_>) -> Vec<Section> {
     ];
     sections.extend(confusion::table(view).map(Section::table));
     sections.extend(targets::judged(view));
-    sections.extend(reach::tables(view).into_iter().map(Section::table));
     sections.extend(classes::table(view).map(Section::table));
     sections.push(samples::section(view));
     sections
@@ -121,18 +119,12 @@ fn of_treatments(view: &View<'_>) -> Vec<Section> {
 }
 
 fn of_phases(view: &View<'_>) -> Vec<Section> {
-    vec![
+    let mut all = vec![
         Section::plots("phase-plots", phase_bars::plots(view)),
         phases::judged(view),
-    ]
-    .into_iter()
-    .chain(
-        [tree::table(view), loader::table(view)]
-            .into_iter()
-            .flatten()
-            .map(Section::table),
-    )
-    .collect()
+    ];
+    all.extend(tree::table(view).map(Section::table));
+    all
 }
 
 fn of_memory(view: &View<'_>) -> Vec<Section> {

@@ -26,7 +26,7 @@ use super::number::Number;
 use super::section::Theme;
 use super::sections::plots::PlotContext;
 use super::sections::tasks::tasks;
-use super::sections::{components, scaling, targets};
+use super::sections::{scaling, targets};
 use super::table::Table;
 use super::view::{Cell, View};
 use crate::base::text::{capitalised, count};
@@ -94,13 +94,11 @@ impl Answer {
             sentences.push("No phase of a step was measured.".to_owned());
         }
         let figures = section("phase-plots").and_then(|section| section.plots.first());
-        let mut tables = vec![components::table(view)];
-        tables.retain(|table| !table.rows.is_empty());
         Self {
             sentences,
             by: "shares of the phases of the mean step".to_owned(),
             figures: figures.cloned().into_iter().collect(),
-            tables,
+            tables: Vec::new(),
             not_run: not_run(view),
         }
     }
@@ -327,7 +325,7 @@ fn growing(view: &View<'_>, grows: Vec<String>) -> Answer {
         by: "time against the number of samples, the only thing in which cells of a group differ"
             .to_owned(),
         figures: figure::over_samples(view),
-        tables: vec![table::of_cells(view, &cells)],
+        tables: vec![table::of_cells(view, &cells, Some("train_s"))],
         not_run: String::new(),
     }
 }

@@ -7,7 +7,7 @@ use crate::report::language::Words;
 use crate::report::number::with_unit;
 use crate::report::search::{
     BestSoFar, Ending, Objective, Search, Study, Trial, beside, entry, front_of, front_plots,
-    front_verdict, progress_plots, regret, short_name, speed_up, whole,
+    front_verdict, progress_plot, regret, short_name, speed_up, whole,
 };
 use crate::report::sections::field::{self, Field};
 use crate::report::sections::plots::PlotContext;
@@ -61,15 +61,11 @@ pub(super) fn answer(view: &View<'_>) -> Option<Answer> {
     sentences.extend(told.map(|told| told.unwrap_or_else(|why| why)));
     let other_found = other.as_ref().filter(|_| is_sooner).and_then(found);
     sentences.extend(other_found.and_then(|there| found_sooner(&search, &there)));
-    sentences.extend(
-        regret(&search)
-            .into_iter()
-            .flat_map(|section| section.points),
-    );
+    sentences.extend(regret(&search));
     sentences.extend(caution(&search));
     let tables = table(&search).into_iter().collect();
     let plots = if is_one {
-        progress_plots(&search)
+        progress_plot(&search).into_iter().collect()
     } else {
         front_plots(&search)
     };

@@ -99,16 +99,3 @@ pub(crate) fn rows(view: &View<'_>) -> Option<(BTreeSet<String>, String)> {
     );
     (shown > 0).then_some((keys, words))
 }
-
-/// Which cells are shown, in words.
-pub(crate) fn which(view: &View<'_>) -> String {
-    let measured = view.measured().count();
-    if measured <= CHOSEN {
-        "Every measured cell.".to_owned()
-    } else {
-        format!(
-            "Of {measured} measured cells the baseline and the fastest of each task, at most {CHOSEN} that trained \
-             longest; the others are in blocks.csv."
-        )
-    }
-}

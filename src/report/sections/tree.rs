@@ -11,7 +11,6 @@ use crate::results::BlockRow;
 
 use super::chosen::chosen;
 use super::field::{self, Field};
-use super::phases::PHASES;
 
 /// A part of a run's time.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,8 +24,6 @@ struct Part {
 
 /// Cells at most.
 const CELLS: usize = 2;
-/// Depth of the phases of a step.
-const PHASE: usize = 3;
 
 /// Nested times of the cells that are shown in detail, a column each; `None` where nothing is known of a run's parts.
 pub(crate) fn table(view: &View<'_>) -> Option<Table> {
@@ -38,8 +35,6 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     if rows.is_empty() {
         return None;
     }
-    // The phases of a step have a table of their own.
-    let shown = (0..rows.len()).filter(|place| rows[*place].0 < PHASE);
     let mut fields = vec![OfPart::text("part", |place| {
         // Em spaces, which HTML and Markdown keep, show the depth of a part.
         let (depth, name) = rows[*place];
@@ -64,12 +59,11 @@ pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     }));
     let about = "Means over the runs of a cell, with their share of the run; parts sum to what stands above them.";
     let head = ("tree", "Where a run’s time went", about.to_owned());
-    let places = shown.map(|place| (String::new(), place));
+    let places = (0..rows.len()).map(|place| (String::new(), place));
     Some(field::of_rows(head, &fields, places))
 }
 
-/// Depths and names of the parts that some tree has, each behind what it stands behind there: costly evaluation and phases
-/// are not in every one.
+/// Depths and names of the parts that some tree has, each behind what it stands behind there: costly evaluation is not in every one.
 fn rows<'p>(trees: impl Iterator<Item = &'p [Part]>) -> Vec<(usize, &'static str)> {
     let mut rows: Vec<(usize, &str)> = Vec::new();
     for parts in trees {
@@ -118,16 +112,6 @@ fn tree(cell: &Cell<'_>) -> Option<Vec<Part>> {
         part(1, "training", training),
         part(2, "measured steps", steps),
     ];
-    // Phases of extra, synchronised steps are no part of these.
-    if timed(cell).all(|(_, times)| times.observer_ratio.is_none()) {
-        let mut rest = steps;
-        for (name, phase) in PHASES {
-            let seconds = over(&|_, times| seconds_of_steps(times, phase(&times.phases)))?;
-            rest -= seconds;
-            parts.push(part(PHASE, name, seconds));
-        }
-        parts.push(part(PHASE, "other", rest));
-    }
     let warm_up = "warm-up steps, loader start and stop, the rest";
     parts.push(part(2, warm_up, training - steps));
     let validation = over(&|_, times| times.validation_s)?;
@@ -194,7 +178,6 @@ mod tests {
             let Some(times) = run.times_mut() else {
                 continue;
             };
-            times.observer_ratio = is_first.then_some(1.0);
             times.assessment_s = is_first.then_some(2.0);
         }
         let table = table(&View::of(&set)).expect("a table");
@@ -230,11 +213,6 @@ mod tests {
             let whole: f64 = leaves.iter().map(|&leaf| shares[leaf]).sum();
             assert!((whole - 100.0).abs() < 1e-9, "{parts:?}");
             assert!((shares[0] - 100.0).abs() < 1e-9, "{parts:?}");
-            let steps = parts.iter().find(|part| part.name == "measured steps");
-            let steps = steps.expect("steps").seconds;
-            let phases = parts.iter().filter(|part| part.depth == 3);
-            let phases: f64 = phases.map(|part| part.seconds).sum();
-            assert!((steps - phases).abs() < 1e-9, "{parts:?}");
         }
     }
 
