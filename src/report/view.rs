@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use crate::compare;
 use crate::event::{RunFacts, RunTimes};
 use crate::results::{
     BlockRow, CellInfo, EpochRecord, ResultSet, RunRow, Status, TimingRow, by_key, counted_runs,
@@ -15,6 +16,9 @@ use crate::results::{
 use super::sections::chosen;
 use super::sections::parallel::Busy;
 use super::table::{Column, Entry};
+
+/// Settings that the name of a matrix of one cell has at most.
+const APART: usize = 2;
 
 /// A result set by cell, in plan order.
 pub struct View<'a> {
@@ -130,6 +134,12 @@ impl<'a> View<'a> {
         let plan = &self.set.plan;
         let name = plan.compare.get("treatment")?.as_str()?;
         plan.axes.iter().position(|axis| axis.is_called(name))
+    }
+
+    /// The value of the treatment that the manifest declares as the baseline; `None` where it declares none.
+    pub(crate) fn baseline(&self) -> Option<(usize, &'a str)> {
+        let value = self.set.plan.compare.get("baseline")?.as_str()?;
+        Some((self.treatment()?, value))
     }
 
     /// A top-level section of a cell's resolved specification (`dataset`, `train`).
@@ -255,13 +265,13 @@ impl<'a> View<'a> {
         self.names.get(value).map_or(value, String::as_str)
     }
 
-    /// What all cells have in common, as `name = value`.
+    /// What all cells have in common, as `name = value`, but for the name of their matrix.
     pub fn fixed(&self) -> Vec<String> {
         let Some(first) = self.cells.first() else {
             return Vec::new();
         };
         let axes = self.set.plan.axes.iter().zip(&first.info.axes).enumerate();
-        axes.filter(|(place, _)| !self.varying.contains(place))
+        axes.filter(|(place, (axis, _))| !self.varying.contains(place) && axis.name != "matrix")
             .map(|(_, (axis, value))| format!("{} = {value}", axis.name))
             .collect()
     }
@@ -307,15 +317,63 @@ fn status_of<'a>(runs: &[&'a RunRow]) -> (Status, &'a str) {
 }
 
 /// `report.names`; an axis that has no name there is called by the end of its path (`workers` of `loader.workers`), where no other
-/// axis has it.
+/// axis has it, and a matrix of one cell by what sets that cell apart.
 fn names(set: &ResultSet) -> BTreeMap<String, String> {
     let mut names: BTreeMap<String, String> = set.plan.reported("names");
+    for (own, words) in matrices(set) {
+        names.entry(own).or_insert(words);
+    }
     let axes = set.plan.axes.iter().map(|axis| &*axis.name);
     for own in axes.clone() {
         let short = short_name(own, axes.clone()).to_owned();
         names.entry(own.to_owned()).or_insert(short);
     }
     names
+}
+
+/// What sets the only cell of each matrix apart from the others, `batch-size 32`, and a heading for it; none where a matrix has
+/// several cells, or where they differ in more than [`APART`] settings.
+fn matrices(set: &ResultSet) -> BTreeMap<String, String> {
+    let axes = set.plan.axes.iter();
+    let Some(place) = axes.clone().position(|axis| axis.name == "matrix") else {
+        return BTreeMap::new();
+    };
+    let mut cells: BTreeMap<&str, BTreeMap<String, &Value>> = BTreeMap::new();
+    for cell in &set.plan.cells {
+        let mut leaves = BTreeMap::new();
+        for name in ["model", "dataset", "loss", "train", "loader", "validation"] {
+            let section = set.plan.section(cell, name).unwrap_or(&Value::Null);
+            compare::leaves(name, section, &mut leaves);
+        }
+        cells.insert(&cell.axes[place], leaves);
+    }
+    let all = || cells.values().flat_map(BTreeMap::keys);
+    let differs = |path: &&String| {
+        let mut values = cells.values().map(|leaves| leaves.get(*path));
+        let first = values.next();
+        values.any(|value| Some(value) != first)
+    };
+    let paths: BTreeSet<&String> = all().filter(differs).collect();
+    if cells.len() < set.plan.cells.len() || !(1..=APART).contains(&paths.len()) {
+        return BTreeMap::new();
+    }
+    let words = |leaves: &BTreeMap<String, &Value>| {
+        let each = paths.iter().map(|path| {
+            let value = leaves.get(*path).map(|value| compare::setting_text(value));
+            format!(
+                "{} {}",
+                end_of_path(path),
+                value.as_deref().unwrap_or("none")
+            )
+        });
+        each.collect::<Vec<_>>().join(", ")
+    };
+    let named = cells
+        .iter()
+        .map(|(own, leaves)| ((*own).to_owned(), words(leaves)));
+    named
+        .chain([("matrix".to_owned(), "setting".to_owned())])
+        .collect()
 }
 
 /// The end of a path, where no other one of `all` has it.

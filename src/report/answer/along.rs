@@ -70,13 +70,7 @@ pub(super) fn sentences(view: &View<'_>, axis: &str) -> Vec<String> {
 fn pairs<'v, 'a>(view: &'v View<'a>, place: usize) -> Vec<Pair<'v, 'a>> {
     let axes = &view.set.plan.axes;
     let cells: Vec<&Cell<'_>> = view.measured().collect();
-    let declared = view
-        .set
-        .plan
-        .compare
-        .get("baseline")
-        .and_then(|value| value.as_str());
-    let declared = declared.filter(|_| view.treatment() == Some(place));
+    let declared = view.baseline().filter(|(at, _)| *at == place);
     let number = |cell: &Cell<'_>| cell.info.axes[place].parse::<f64>().ok();
     let numbers: Option<Vec<f64>> = cells.iter().map(|cell| number(cell)).collect();
     let smallest = numbers
@@ -84,7 +78,7 @@ fn pairs<'v, 'a>(view: &'v View<'a>, place: usize) -> Vec<Pair<'v, 'a>> {
         .map(|(least, _)| least);
     let first = cells.first().map(|cell| &*cell.info.axes[place]);
     let is_base = |cell: &Cell<'_>| match (declared, smallest) {
-        (Some(value), _) => &*cell.info.axes[place] == value,
+        (Some((_, value)), _) => &*cell.info.axes[place] == value,
         (None, Some(least)) => number(cell) == Some(least),
         (None, None) => Some(&*cell.info.axes[place]) == first,
     };
@@ -138,7 +132,7 @@ impl Verdicts {
         if n < needed {
             format!("n = {n}; a test needs {needed}")
         } else {
-            format!("n = {n}, Mann–Whitney, Holm")
+            choice::test(n)
         }
     }
 

@@ -207,7 +207,7 @@ pub(crate) fn treatments(view: &View<'_>) -> Option<Table> {
     let name = compare.get("treatment")?.as_str()?;
     let place = view.treatment()?;
     let all = classes(view, view.cells.iter(), place);
-    let declared = compare.get("baseline").and_then(|value| value.as_str());
+    let declared = view.baseline().map(|(_, value)| value);
     let is_declared = |class: &&Class<'_, '_>| Some(&*class.cells[0].info.axes[place]) == declared;
     let base = all.iter().find(is_declared).or(all.first())?;
     let pairs = |class| measured_pairs(class, base, place);
