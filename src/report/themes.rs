@@ -11,7 +11,7 @@ use super::sections::plots::{curves, over_axis, phase_bars};
 use super::sections::quality::are_of_commands;
 use super::sections::{
     cells, classes, complexity, confusion, cost, environment, gpu, memory, method, ops, phases,
-    quality, ranking, samples, scaling, speed, targets, tree, worker_curve,
+    quality, ranking, run_parts, samples, scaling, speed, targets, worker_curve,
 };
 use super::view::{Cell, View};
 
@@ -97,7 +97,6 @@ fn of_quality(view: &View<'_>) -> Vec<Section> {
     ];
     sections.extend(confusion::table(view).map(Section::table));
     sections.extend(targets::judged(view));
-    sections.extend(classes::table(view).map(Section::table));
     sections.push(samples::section(view));
     sections
 }
@@ -123,7 +122,7 @@ fn of_phases(view: &View<'_>) -> Vec<Section> {
         Section::plots("phase-plots", phase_bars::plots(view)),
         phases::judged(view),
     ];
-    all.extend(tree::table(view).map(Section::table));
+    all.extend(run_parts::table(view).map(Section::table));
     all
 }
 

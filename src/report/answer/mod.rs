@@ -22,7 +22,6 @@ mod tests;
 use serde::Serialize;
 
 use super::advice::Advice;
-use super::number::Number;
 use super::section::Theme;
 use super::sections::plots::PlotContext;
 use super::sections::tasks::tasks;
@@ -303,13 +302,9 @@ fn growing(view: &View<'_>, grows: Vec<String>) -> Answer {
         .into_iter()
         .find(|measure| !measure.is_clock);
     if let Some(measure) = quality {
-        let values = cells
-            .iter()
-            .filter_map(|cell| Some((*cell, measure.number(cell)?)));
-        let cost = |(_, number): &(&Cell<'_>, Number)| measure.cost(number.value);
-        let best = values.clone().min_by(|a, b| cost(a).total_cmp(&cost(b)));
-        let worst = values.max_by(|a, b| cost(a).total_cmp(&cost(b)));
-        if let Some(((best, top), (worst, least))) = best.zip(worst) {
+        if let Some(mut ends) = parts::ends(&measure, &cells) {
+            ends.sort_by(|a, b| measure.cost(a.1.value).total_cmp(&measure.cost(b.1.value)));
+            let [(best, top), (worst, least)] = ends;
             sentences.push(format!(
                 "{}: {} with {}; the worst is {} with {}.",
                 measure.superlative(),

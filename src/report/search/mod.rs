@@ -33,7 +33,7 @@ pub(crate) use objective::Objective;
 pub(crate) use progress::BestSoFar;
 pub(crate) use progress::plot as progress_plot;
 pub(crate) use time::{speed_up, whole};
-pub(crate) use trials::{Ending, Search, Study, Trial, entry, short_name};
+pub(crate) use trials::{Ending, Search, Study, Trial};
 
 /// The sections of a search; none where the manifest has none.
 pub(crate) fn sections(view: &View<'_>) -> Vec<Section> {

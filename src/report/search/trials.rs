@@ -8,7 +8,6 @@ use crate::report::judged::first_of;
 use crate::report::plot::{self, SERIES, Series};
 use crate::report::sections::cost::wall_s;
 use crate::report::sections::parallel;
-use crate::report::table::Entry;
 use crate::report::view::{self, Cell, View};
 use crate::results::{BlockRow, RunRow, Status};
 
@@ -285,27 +284,13 @@ fn name(view: &View<'_>, studies: &mut [Study<'_, '_>]) {
 }
 
 /// The end of a parameter's name, where no other parameter has it.
-pub(crate) fn short_name(parameters: &[Parameter], place: usize) -> &str {
+fn short_name(parameters: &[Parameter], place: usize) -> &str {
     let names = parameters.iter().map(|parameter| &*parameter.name);
     view::short_name(&parameters[place].name, names)
 }
 
-/// A value of a parameter as a field of a table.
-pub(crate) fn entry(parameter: &Parameter, value: Value) -> Entry {
-    let number = match (value, &parameter.domain) {
-        (Value::Choice { choice }, Domain::Choice { values, .. }) => {
-            values.get(choice).and_then(serde_json::Value::as_f64)
-        }
-        (value, _) => Some(value.as_f64()),
-    };
-    Entry {
-        value: number,
-        ..Entry::text(text(parameter, value))
-    }
-}
-
 /// A value of a parameter in words.
-pub(crate) fn text(parameter: &Parameter, value: Value) -> String {
+fn text(parameter: &Parameter, value: Value) -> String {
     match (value, &parameter.domain) {
         (Value::Choice { choice }, Domain::Choice { texts, .. }) => texts
             .get(choice)

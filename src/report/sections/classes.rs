@@ -1,79 +1,25 @@
-//! Classes of cells side by side, with a ratio only between cells that do the same work, and treatments with all that
-//! differs between them.
+//! Treatments side by side, with all that differs between them.
 
 use std::collections::BTreeMap;
 
 use crate::base::statistics::geometric_mean;
-use crate::base::units::human;
 use crate::report::number::times;
-use crate::report::table::{Entry, Table, spread_entry};
+use crate::report::table::{Entry, Table};
 use crate::report::view::{Cell, View};
 use crate::results::grouped;
 
 use super::complexity::sample_ms;
 use super::difference;
 use super::field::{self, Field};
-use super::ranking::{measured_apart, not_comparable};
+use super::ranking::measured_apart;
 use super::speed::timing_value;
 
-/// Cells of one class.
+/// Cells of one value of the treatment.
 struct Class<'v, 'a> {
-    /// Value of the axis.
+    /// The value.
     name: String,
     /// Its cells, in plan order.
     cells: Vec<&'v Cell<'a>>,
-}
-
-/// A class beside the first one of its dataset.
-struct Line<'c, 'v, 'a> {
-    class: &'c Class<'v, 'a>,
-    first: &'c Class<'v, 'a>,
-}
-
-/// The table of classes with measured cells, the values of `report.classes`; `None` without it, where there is only one class, or
-/// no ratio between any two.
-pub(crate) fn table(view: &View<'_>) -> Option<Table> {
-    let axis = named_axis(view)?;
-    let dataset = |cell: &Cell<'_>| view.section(cell, "dataset").map(ToString::to_string);
-    if classes(view, view.cells.iter(), axis).len() < 2 {
-        return None;
-    }
-    let datasets = grouped(view.measured(), |cell| dataset(cell)).into_iter();
-    let datasets: Vec<Vec<Class<'_, '_>>> = datasets
-        .map(|cells| classes(view, cells.into_iter(), axis))
-        .collect();
-    let lines = datasets.iter().flat_map(|classes| {
-        let first = &classes[0];
-        let lines = classes.iter().map(move |class| Line { class, first });
-        lines.map(|line| (String::new(), line))
-    });
-    // Without a ratio it would repeat the cells.
-    let lines: Vec<_> = lines.collect();
-    lines
-        .iter()
-        .find(|(_, line)| !comparable(view, line, axis).is_empty())?;
-    let what = view.axis_name(axis);
-    let about = format!(
-        "Cells by {what}: medians over the measured cells of a class, below them the range of the cells. Classes whose \
-         cells differ in dataset, loss, model shape or algorithm do other work per sample: a ratio of their times would \
-         measure the choice of cells, and is not drawn."
-    );
-    let mut fields = fields(view, axis);
-    if datasets.len() < 2 {
-        fields.remove(1);
-    }
-    Some(field::of_rows(
-        ("classes", &format!("By {what}"), about),
-        &fields,
-        lines,
-    ))
-}
-
-/// Place of the axis that `report.classes` names.
-fn named_axis(view: &View<'_>) -> Option<usize> {
-    let plan = &view.set.plan;
-    let name = plan.report.get("classes")?.as_str()?;
-    plan.axes.iter().position(|axis| axis.is_called(name))
 }
 
 fn classes<'v, 'a: 'v>(
@@ -90,74 +36,6 @@ fn classes<'v, 'a: 'v>(
         .into_iter()
         .map(class)
         .collect()
-}
-
-fn fields<'f>(view: &'f View<'_>, axis: usize) -> Vec<Field<'f, Line<'f, 'f, 'f>>> {
-    type OfLine<'f> = Field<'f, Line<'f, 'f, 'f>>;
-    let over = |heading, unit, value: fn(&View<'_>, &Cell<'_>) -> Option<f64>| {
-        OfLine::derived(heading, unit, "median over cells", move |line| {
-            let values = line.class.cells.iter();
-            let values = values.filter_map(|cell| value(view, cell));
-            spread_entry(&values.collect::<Vec<f64>>(), |value| human(value, 3))
-        })
-    };
-    vec![
-        OfLine::text("class", |line| line.class.name.clone()),
-        OfLine::text("dataset", |line| {
-            let name = difference::part(view, line.class.cells[0], "dataset_name");
-            name.map(difference::plain).unwrap_or_default()
-        }),
-        OfLine::count("cells", "cells with a median", |line| {
-            line.class.cells.len()
-        }),
-        over("epoch", "s", |_, cell| timing_value(cell, "epoch_s")),
-        over("step", "ms", |_, cell| timing_value(cell, "step_ms")),
-        over("time per sample", "ms", sample_ms),
-        OfLine::derived(
-            "time ÷ first class",
-            "",
-            "geometric mean over pairs of cells, own time per sample ÷ that of the first class",
-            move |line| {
-                let pairs = comparable(view, line, axis);
-                let ratio = ratio(&pairs, &|cell| sample_ms(view, cell));
-                let detail = match (ratio.value, pairs.len()) {
-                    (None, _) => String::new(),
-                    (_, 1) => "1 pair".to_owned(),
-                    (_, n) => format!("{n} pairs"),
-                };
-                Entry { detail, ..ratio }
-            },
-        ),
-        OfLine::text("why no ratio", move |line| {
-            if line.class.name == line.first.name {
-                return "the first class".to_owned();
-            }
-            if !comparable(view, line, axis).is_empty() {
-                return "–".to_owned();
-            }
-            let differs = difference::of_steps(view, &line.class.cells, &line.first.cells);
-            match differs.join(", ") {
-                none if none.is_empty() => {
-                    "not comparable: no two cells share everything else".to_owned()
-                }
-                differs => format!("not comparable: different {differs}"),
-            }
-        }),
-    ]
-}
-
-/// Pairs of a class' cells and those of the first class that have a ratio; none of the first class itself.
-fn comparable<'v, 'a>(
-    view: &View<'_>,
-    line: &Line<'_, 'v, 'a>,
-    axis: usize,
-) -> Vec<(&'v Cell<'a>, &'v Cell<'a>)> {
-    if line.class.name == line.first.name {
-        return Vec::new();
-    }
-    let mut pairs = pairs(&line.class.cells, &line.first.cells, axis);
-    pairs.retain(|(own, base)| not_comparable(view, own, base).is_none());
-    pairs
 }
 
 /// Pairs of cells that agree on every axis but one.

@@ -60,7 +60,7 @@ pub(crate) fn judged(view: &View<'_>) -> Section {
     }
     let head = ("memory", "Memory", about);
     let table = field::of_cells(view, head, &fields, |cell| parts(cell).is_some());
-    Section::judged(table, String::new(), Vec::new())
+    Section::judged(table, "", Vec::new())
 }
 
 fn peaks<'f, 'a>(heading: &str, source: &str, get: fn(&BlockRow) -> Option<u64>) -> OfCell<'f, 'a> {

@@ -24,6 +24,8 @@ pub(crate) mod plots;
 pub(crate) mod quality;
 pub(crate) mod ranking;
 pub(crate) mod reach;
+
+pub(crate) mod run_parts;
 pub(crate) mod samples;
 pub(crate) mod scaling;
 pub(crate) mod speed;
@@ -31,6 +33,5 @@ pub(crate) mod sweep;
 pub(crate) mod targets;
 pub(crate) mod tasks;
 pub(crate) mod treatment;
-pub(crate) mod tree;
 pub(crate) mod utilisation;
 pub(crate) mod worker_curve;

@@ -84,26 +84,6 @@ fn two_kinds() -> ResultSet {
 }
 
 #[test]
-fn classes_of_other_work_have_no_table() {
-    let mut set = two_kinds();
-    set.plan.report = json!({"classes": set.plan.axes[0].name});
-    assert_eq!(Report::of(&set).table("classes"), None);
-}
-
-#[test]
-fn classes_of_one_work_have_a_ratio_over_pairs() {
-    let mut set = ddpm();
-    set.plan.report = json!({"classes": "workers"});
-    let report = Report::of(&set);
-    let table = report.shown("classes");
-    let ratio = place(table, "time ÷ first class");
-    let field = &table.rows[1].fields[ratio];
-    assert!(field.text.ends_with('×'), "{field:?}");
-    // Batch 64 with 4 workers ran out of memory: three pairs are left.
-    assert_eq!(field.detail, "3 pairs");
-}
-
-#[test]
 fn a_treatment_stands_beside_everything_that_differs() {
     let mut set = ddpm();
     set.plan.compare = json!({"treatment": "batch-size"});

@@ -1,6 +1,7 @@
 //! Tables of figures: before, after, their ratio, and the direction that its test shows.
 
 use crate::compare::{CellPair, Design, Ratio, Verdict, needed_pairs};
+pub(crate) use crate::report::comparison::scene::ROWS;
 use crate::report::comparison::scene::{Duo, Scene};
 use crate::report::language::{Words, messages};
 use crate::report::number::Provenance;
@@ -11,8 +12,6 @@ use crate::results::{Interval, IntervalKind};
 use super::figure::Figure;
 use super::spread::{over_blocks, p_value, quotient};
 
-/// Rows of a table over cells at most.
-pub(crate) const ROWS: usize = 200;
 /// P-values up to which a direction is told.
 const ALPHA: f64 = 0.05;
 
