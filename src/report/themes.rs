@@ -10,8 +10,8 @@ use super::section::{Section, Theme};
 use super::sections::plots::{curves, over_axis, phase_bars};
 use super::sections::quality::are_of_commands;
 use super::sections::{
-    cells, classes, complexity, confusion, cost, environment, gpu, memory, method, ops, phases,
-    quality, ranking, run_parts, samples, scaling, speed, targets, worker_curve,
+    cells, complexity, confusion, cost, environment, gpu, memory, method, ops, phases, quality,
+    ranking, run_parts, samples, scaling, speed, targets, treatments, worker_curve,
 };
 use super::view::{Cell, View};
 
@@ -113,7 +113,7 @@ fn of_treatments(view: &View<'_>) -> Vec<Section> {
         points: points.collect(),
         ..Section::titled("variants", "Variants")
     };
-    let table = classes::treatments(view).map(Section::table);
+    let table = treatments::table(view).map(Section::table);
     [variants].into_iter().chain(table).collect()
 }
 

@@ -23,10 +23,6 @@ use super::recommendation::{Draft, Recommendation, ratio_with_ends};
 pub struct Advice {
     /// Those with an estimate first, then those of which only a bound is known; by predicted gain, the largest first.
     pub recommendations: Vec<AdviceItem>,
-    /// What the rules checked without recommending anything, each as `rule: words`.
-    pub checked: Vec<String>,
-    /// Kinds of work that the rules looked at; the values of `checked` are of the first of them.
-    pub kinds: usize,
     /// The command that tests the recommendations; empty where there is nothing to test.
     pub command: String,
     /// Name of the results whose recommendations these test; empty for none.
@@ -75,8 +71,6 @@ impl Advice {
         let follows = follows.unwrap_or_else(|| origins(&counsel.outcomes));
         Self {
             recommendations: counsel.recommendations.iter().map(item).collect(),
-            checked: counsel.checked.clone(),
-            kinds: counsel.kinds,
             command: String::new(),
             outcomes: told(&follows, &counsel.outcomes),
             predictions: (!counsel.outcomes.is_empty()).then(|| table(&follows, &counsel.outcomes)),

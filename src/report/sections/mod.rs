@@ -4,7 +4,7 @@ pub(crate) mod batch_curve;
 pub(crate) mod bottleneck;
 pub(crate) mod cells;
 pub(crate) mod chosen;
-pub(crate) mod classes;
+
 pub(crate) mod complexity;
 pub(crate) mod confusion;
 pub(crate) mod cost;
@@ -33,5 +33,6 @@ pub(crate) mod sweep;
 pub(crate) mod targets;
 pub(crate) mod tasks;
 pub(crate) mod treatment;
+pub(crate) mod treatments;
 pub(crate) mod utilisation;
 pub(crate) mod worker_curve;

@@ -14,7 +14,7 @@ use super::field::{self, Field};
 use super::ranking::measured_apart;
 use super::speed::timing_value;
 
-/// Cells of one value of the treatment.
+/// The cells of one value of the treatment.
 struct Class<'v, 'a> {
     /// The value.
     name: String,
@@ -79,7 +79,7 @@ fn ratio(pairs: &[(&Cell<'_>, &Cell<'_>)], value: &dyn Fn(&Cell<'_>) -> Option<f
 }
 
 /// The table of treatments; `None` where the manifest declares none.
-pub(crate) fn treatments(view: &View<'_>) -> Option<Table> {
+pub(crate) fn table(view: &View<'_>) -> Option<Table> {
     type OfClass<'f, 'v, 'a> = Field<'f, &'f Class<'v, 'a>>;
     let compare = &view.set.plan.compare;
     let name = compare.get("treatment")?.as_str()?;
