@@ -26,7 +26,7 @@ const THEMES: [(&str, &str, Make); 11] = [
     ("phases", "Where the time goes", of_phases),
     ("operations", "Operations", ops::sections),
     ("settings", "Loader workers", |view| {
-        vec![worker_curve::judged(view)]
+        vec![worker_curve::section(view)]
     }),
     ("memory", "Memory, parameters and FLOPs", of_memory),
     ("cost", "Cost", |view| {

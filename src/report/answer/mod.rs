@@ -32,6 +32,7 @@ use crate::base::text::{capitalised, count};
 use crate::plan::AnswerPart;
 use crate::results::{Status, grouped};
 
+pub(super) use along::sentences as along;
 pub use best::BestCells;
 pub(super) use choice::Choice;
 pub(super) use choice::deciding_metric;

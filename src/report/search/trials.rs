@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, HashSet};
 use crate::base::units::{human_integer, round_significant, shortest};
 use crate::plan::search::{Domain, Parameter, Point, SearchSpec, TrialInfo, TrialRole, Value};
 use crate::report::judged::first_of;
+use crate::report::names;
 use crate::report::plot::{self, SERIES, Series};
 use crate::report::sections::cost::wall_s;
 use crate::report::sections::parallel;
-use crate::report::view::{self, Cell, View};
+use crate::report::view::{Cell, View};
 use crate::results::{BlockRow, RunRow, Status};
 
 use super::objective::Objective;
@@ -285,8 +286,8 @@ fn name(view: &View<'_>, studies: &mut [Study<'_, '_>]) {
 
 /// The end of a parameter's name, where no other parameter has it.
 fn short_name(parameters: &[Parameter], place: usize) -> &str {
-    let names = parameters.iter().map(|parameter| &*parameter.name);
-    view::short_name(&parameters[place].name, names)
+    let all = parameters.iter().map(|parameter| &*parameter.name);
+    names::short_name(&parameters[place].name, all)
 }
 
 /// A value of a parameter in words.
