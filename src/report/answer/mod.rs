@@ -302,19 +302,19 @@ fn growing(view: &View<'_>, grows: Vec<String>) -> Answer {
     let quality = choice::usual(view, &cells)
         .into_iter()
         .find(|measure| !measure.is_clock);
-    if let Some(measure) = quality {
-        if let Some(mut ends) = parts::ends(&measure, &cells) {
-            ends.sort_by(|a, b| measure.cost(a.1.value).total_cmp(&measure.cost(b.1.value)));
-            let [(best, top), (worst, least)] = ends;
-            sentences.push(format!(
-                "{}: {} with {}; the worst is {} with {}.",
-                measure.superlative(),
-                top.shown(),
-                view.name(best, None),
-                least.shown(),
-                view.name(worst, None)
-            ));
-        }
+    if let Some(measure) = quality
+        && let Some(mut ends) = parts::ends(&measure, &cells)
+    {
+        ends.sort_by(|a, b| measure.cost(a.1.value).total_cmp(&measure.cost(b.1.value)));
+        let [(best, top), (worst, least)] = ends;
+        sentences.push(format!(
+            "{}: {} with {}; the worst is {} with {}.",
+            measure.superlative(),
+            top.shown(),
+            view.name(best, None),
+            least.shown(),
+            view.name(worst, None)
+        ));
     }
     Answer {
         sentences,
