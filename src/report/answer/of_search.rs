@@ -257,8 +257,13 @@ fn table(search: &Search<'_, '_>) -> Option<Table> {
     if trials.is_empty() {
         return None;
     }
+    let where_else = if search.objectives.len() > 1 {
+        " Configurations are in the table of the fronts, under Search."
+    } else {
+        ""
+    };
     let about = format!(
-        "By {}; each trial ran once, with one seed.{}",
+        "By {}; each trial ran once, with one seed.{where_else}{}",
         search.first().goal(),
         run_on(search)
     );
@@ -323,9 +328,11 @@ fn fields<'s, 'v, 'a>(search: &'s Search<'v, 'a>, has_front: bool) -> Vec<OfTria
     let side = |is_on: bool| if is_on { "on it" } else { "–" };
     let front = OfTrial::text("Pareto front", move |(.., is_on)| side(*is_on));
     fields.extend(has_front.then_some(front));
-    fields.push(OfTrial::text("configuration", |(_, trial, _)| {
+    // The table of the fronts has it too, which is where several objectives leave room for it.
+    let named = OfTrial::text("configuration", |(_, trial, _)| {
         search.point_in_words(&trial.info.point)
-    }));
+    });
+    fields.extend((search.objectives.len() == 1).then_some(named));
     let clock = "n = 1: start to end of the run";
     fields.push(OfTrial::measured("wall", "s", clock, |(_, trial, _)| {
         Entry::shown(trial.wall_s(), |wall| human(wall, 3))
